@@ -89,7 +89,7 @@ async def _ours(store: Store, count: int) -> dict[str, Any]:
 
 
 def _queue(store: Store, count: int) -> None:
-    """Callbacks that wait, spread over recipients, each with its entry, as `queue.telling` leaves them."""
+    """Callbacks that wait, spread over recipients, each with its entry, as `queue.recorder` leaves them."""
     now_ms = int(time.time() * 1000)
     with connected(store) as connection:
         subscription = connection.execute(subscriptions.select().limit(1)).one()

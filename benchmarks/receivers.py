@@ -21,7 +21,7 @@ import uvloop
 from sqlalchemy import Connection
 
 from benchmarks.processes import Child, folder, keep, machine
-from waypost.admin import context
+from waypost.admin import provisioning
 from waypost.assembly.dev import demo
 from waypost.assembly.service import Waypost
 from waypost.base.clock import SystemClock
@@ -30,7 +30,7 @@ from waypost.base.telemetry.logs import set_up_logs
 from waypost.config import Settings
 from waypost.domain.app import App
 from waypost.domain.callbacks.subscription import Subscription
-from waypost.notifications.state_changes import Telling
+from waypost.notifications.state_changes import StateChangeRecorder
 from waypost.store.accounts.partners import add_app, add_partner
 from waypost.store.callbacks.subscriptions import add_subscription
 
@@ -158,11 +158,11 @@ class Scene:
 
 
 def _tell(connection: Connection, ids: RandomIds, at_ms: int, app: App, count: int, first: int) -> None:
-    telling = Telling(connection, ids, at_ms)
+    telling = StateChangeRecorder(connection, ids, at_ms)
     body = json.dumps({"at_s": time.monotonic(), "text": "a" * 200}).encode()
     for nth in range(first, first + count):
         render: Callable[[int], bytes] = lambda _: body  # noqa: E731
-        telling.call_back(app, mode="MESSAGE", about=str(nth), message_id=None, news="text", render=render)
+        telling.emit_callback(app, mode="MESSAGE", about=str(nth), message_id=None, news="text", render=render)
     telling.write()
 
 
@@ -196,9 +196,9 @@ async def main(options: argparse.Namespace) -> dict[str, Any]:
         await waypost.open()
         try:
             receivers.wait_ready()
-            await context.put_operator_account(waypost.office, demo.operator_account("http://127.0.0.1:9"))
+            await provisioning.put_operator_account(waypost.office, demo.operator_account("http://127.0.0.1:9"))
             await waypost.database.write(add_partner, demo.PARTNER, "no password", 0)
-            await context.add_business_account(waypost.office, demo.ACCOUNT)
+            await provisioning.add_business_account(waypost.office, demo.ACCOUNT)
             waypost.start()
             rows = await _rounds(Scene(waypost, receivers, seconds=options.seconds), hole[-1].getsockname()[1])
         finally:

@@ -10,7 +10,7 @@ import uvloop
 
 from benchmarks.bare import API_KEY, SOURCES, TEMPLATE_ID
 from benchmarks.statements import Statements
-from waypost.admin import context
+from waypost.admin import provisioning
 from waypost.admin.apps import NewApp, add_app
 from waypost.assembly.dev import demo
 from waypost.assembly.http.limits import limits_of
@@ -66,10 +66,10 @@ async def serve(options: argparse.Namespace) -> None:
 async def seed(waypost: Waypost, options: argparse.Namespace) -> None:
     """A partner with an app for each source, one template, and a subscription where there is a receiver."""
     office, now_ms = waypost.office, SystemClock().now_ms()
-    await context.put_operator_account(office, demo.operator_account(options.operator))
+    await provisioning.put_operator_account(office, demo.operator_account(options.operator))
     await waypost.database.write(add_partner, demo.PARTNER, "no password", now_ms)
     await waypost.database.write(add_credential, CredentialKind.API_KEY, demo.PARTNER.id, hash_of(API_KEY), now_ms)
-    await context.add_business_account(office, demo.ACCOUNT)
+    await provisioning.add_business_account(office, demo.ACCOUNT)
     for nth, (source, name) in enumerate(SOURCES.items()):
         new = NewApp(demo.PARTNER.id, name, source, phone_number_id(nth), demo.WABA_ID, options.per_second)
         app_id = (await add_app(office, new))["id"]

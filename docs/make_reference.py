@@ -23,7 +23,7 @@ from waypost.admin.routes import ROUTES as ADMIN_ROUTES
 from waypost.api.limits.rate_limits import RATES
 from waypost.api.request_fields import wire_name
 from waypost.api.routes import ROUTES
-from waypost.base.telemetry.tracing import Step
+from waypost.base.telemetry.tracing import TraceStep
 from waypost.cli.main import app
 from waypost.config import Settings
 from waypost.dispatch.retries import SCHEDULES_S
@@ -460,7 +460,7 @@ def metrics_page() -> str:
     checks = [(f"`{name}`", means) for name, (_, means) in CHECKS.items()]
     steps = [
         (f"`{step.value.says}`", f"`{step.value.part}`", ", ".join(f"`{name}`" for name in step.value.facts))
-        for step in Step
+        for step in TraceStep
     ]
     return page(
         "Metrics, checks and steps",

@@ -5,7 +5,7 @@ from standardwebhooks import Webhook
 
 from tests.support.callback_sink import CallbackSink, always
 from tests.support.teller import Teller
-from waypost.client.api_client import DoorRefused
+from waypost.client.api_client import ApiResponseError
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ async def test_check_says_what_a_receiver_answers_and_that_none_does(teller: Tel
 
 
 async def test_check_of_a_subscription_that_there_is_not_is_refused(teller: Teller) -> None:
-    with pytest.raises(DoorRefused, match="no such subscription"):
+    with pytest.raises(ApiResponseError, match="no such subscription"):
         await teller.admin("POST", "subscriptions/77/check", {})
 
 

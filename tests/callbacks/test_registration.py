@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.callback_sink import CallbackSink
 from tests.support.teller import Teller
-from waypost.client.api_client import DoorRefused
+from waypost.client.api_client import ApiResponseError
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def engine() -> str:
     "url", ["http://10.0.0.1/", "http://0xa9fea9fe/", "http://[::ffff:10.0.0.1]/", "http://[fe80::1]/"]
 )
 async def test_address_that_is_not_public_is_not_registered(teller: Teller, url: str, do_check: str) -> None:
-    with pytest.raises(DoorRefused, match="Invalid URL"):
+    with pytest.raises(ApiResponseError, match="Invalid URL"):
         await teller.subscribe(url, doCheck=do_check)
 
     assert (await teller.admin("GET", "subscriptions"))["subscriptions"] == []
@@ -27,7 +27,7 @@ async def test_address_that_is_not_public_is_not_registered(teller: Teller, url:
 async def test_subscription_is_not_moved_to_an_address_that_is_not_public(teller: Teller, sink: CallbackSink) -> None:
     subscription = await teller.subscribe(sink.url)
 
-    with pytest.raises(DoorRefused, match="Invalid URL"):
+    with pytest.raises(ApiResponseError, match="Invalid URL"):
         await teller.partner(
             "PUT", f"subscription/{subscription}", {"url": "http://169.254.169.254/latest", "doCheck": "false"}
         )

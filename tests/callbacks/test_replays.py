@@ -10,7 +10,7 @@ from tests.support.callback_sink import CallbackSink, always, in_turn
 from tests.support.patience import patiently
 from tests.support.teller import Teller
 from waypost.base.clock import ManualClock
-from waypost.client.api_client import DoorRefused
+from waypost.client.api_client import ApiResponseError
 from waypost.store.tables import attempts
 
 
@@ -79,7 +79,7 @@ async def test_replay_of_a_filter_takes_what_fits_all_of_it(
 
 
 async def test_replay_must_say_whose(teller: Teller) -> None:
-    with pytest.raises(DoorRefused):
+    with pytest.raises(ApiResponseError):
         await replay(teller, recipient="ann")
 
 

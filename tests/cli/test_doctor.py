@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from tests.support.builders import ACCOUNT, APP, OPERATOR
 from tests.support.second_operator import administer
 from tests.support.street import ADMIN_TOKEN, Street
-from waypost.admin import context
+from waypost.admin import provisioning
 from waypost.admin.apps import AppConnection, connect_app
 from waypost.cli.main import app as commands
 from waypost.store.queue.jobs import QueueName
@@ -62,7 +62,7 @@ def stands(**standing: str) -> Arrange:
 def account(**changes: str) -> Arrange:
     async def change(street: Street) -> None:
         wish = replace(OPERATOR.with_fields(**changes), base_url=street.operator_url)
-        await context.put_operator_account(street.waypost.office, wish)
+        await provisioning.put_operator_account(street.waypost.office, wish)
 
     return change
 

@@ -16,7 +16,7 @@ from typer.testing import CliRunner, Result
 from tests.support.builders import ACCOUNT, APP, OPERATOR
 from tests.support.second_operator import administer
 from tests.support.street import Street
-from waypost.admin import context
+from waypost.admin import provisioning
 from waypost.admin.doctor.webhook import look_at_handshake
 from waypost.assembly.dev.dev import Dev, DevOptions
 from waypost.cli.main import app as commands
@@ -146,7 +146,7 @@ async def reviewing(street: Street) -> AsyncIterator[dict[str, Any]]:
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    await context.put_operator_account(street.waypost.office, replace(OPERATOR, base_url=url))
+    await provisioning.put_operator_account(street.waypost.office, replace(OPERATOR, base_url=url))
     yield told
     await runner.cleanup()
 
@@ -209,7 +209,7 @@ async def test_token_that_ends_soon_says_when(street: Street, lives_ms: int, tex
     wish = {"waba_ids": [ACCOUNT.id], "expires_in_ms": lives_ms}
     token = (await street.control("POST", "tokens", wish))["token"]
     account = replace(OPERATOR.with_fields(token=token), base_url=street.operator_url)
-    await context.put_operator_account(street.waypost.office, account)
+    await provisioning.put_operator_account(street.waypost.office, account)
 
     [said] = await found(street, TOKEN)
 
@@ -220,7 +220,7 @@ async def test_token_that_ends_soon_says_when(street: Street, lives_ms: int, tex
 async def test_token_that_has_ended_is_wrong_and_the_operator_says_how(street: Street, end: str) -> None:
     token = (await street.control("POST", "tokens", {"waba_ids": [ACCOUNT.id]}))["token"]
     account = replace(OPERATOR.with_fields(token=token), base_url=street.operator_url)
-    await context.put_operator_account(street.waypost.office, account)
+    await provisioning.put_operator_account(street.waypost.office, account)
     await street.control("POST", f"tokens/{end}", {"token": token})
 
     [said] = await found(street, TOKEN)

@@ -22,7 +22,7 @@ from waypost.base.clock import SystemClock, VirtualClock
 from waypost.base.ids import RandomIds
 from waypost.base.telemetry.logs import set_up_logs
 from waypost.base.time_travel import Travel
-from waypost.client.api_client import Door, OverHttp
+from waypost.client.api_client import ApiClient, OverHttp
 from waypost.config import Settings
 from waypost.simulator import SimulatorSettings
 
@@ -51,19 +51,19 @@ class Desk:
         return self.running.base_url
 
     @property
-    def control(self) -> Door:
+    def control(self) -> ApiClient:
         """The simulator's control door."""
-        return Door(OverHttp(self.running.graph_url, timeout_s=70), {})
+        return ApiClient(OverHttp(self.running.graph_url, timeout_s=70), {})
 
     @property
-    def api(self) -> Door:
+    def api(self) -> ApiClient:
         """The partner API with the demo app's token: `/partner/app/{app_id}/…`."""
-        return Door(OverHttp(self.base_url), {"Authorization": self.running.variables["APP_TOKEN"]})
+        return ApiClient(OverHttp(self.base_url), {"Authorization": self.running.variables["APP_TOKEN"]})
 
     @property
-    def admin(self) -> Door:
+    def admin(self) -> ApiClient:
         token = self.running.variables["ADMIN_TOKEN"]
-        return Door(OverHttp(self.base_url), {"Authorization": f"Bearer {token}"})
+        return ApiClient(OverHttp(self.base_url), {"Authorization": f"Bearer {token}"})
 
     async def get(self, path: str, *, status: int = 200, **options: Any) -> str:
         """A page of the console as text."""

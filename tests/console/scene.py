@@ -18,7 +18,7 @@ from tests.support.callback_sink import CallbackSink
 from tests.support.patience import patiently
 from waypost.assembly.dev import demo
 from waypost.base.clock import Bearing, VirtualClock
-from waypost.client.api_client import Door, OverHttp
+from waypost.client.api_client import ApiClient, OverHttp
 
 ANN: Final = demo.DESTINATION
 BEN: Final = "15550002002"
@@ -158,12 +158,12 @@ class Scene:
     def _token(self) -> dict[str, str]:
         return {"Authorization": self.desk.running.variables["APP_TOKEN"]}
 
-    async def partner(self) -> Door:
+    async def partner(self) -> ApiClient:
         """The partner API as a login opens it."""
         over = OverHttp(self.desk.base_url)
         wish = {"email": demo.EMAIL, "password": demo.CLIENT_SECRET}
-        token = (await Door(over, {}).form("POST", "/partner/account/login", wish))["token"]
-        return Door(over, {"Authorization": token})
+        token = (await ApiClient(over, {}).form("POST", "/partner/account/login", wish))["token"]
+        return ApiClient(over, {"Authorization": token})
 
     async def control(self, method: str, path: str, body: Any = None) -> Any:
         """A call of the simulator's control door."""

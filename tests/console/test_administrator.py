@@ -15,7 +15,7 @@ from waypost.api.limits.rate_limits import RATES
 from waypost.assembly.http.servers import HttpServer, bind, port_of
 from waypost.base.clock import SystemClock
 from waypost.base.ids import RandomIds
-from waypost.client.api_client import Door, OverHttp
+from waypost.client.api_client import ApiClient, OverHttp
 from waypost.console.route import Kind
 from waypost.console.simulator.routes import SIMULATOR
 from waypost.simulator import Simulator, SimulatorSettings
@@ -33,7 +33,7 @@ VALUES: Final = {
 class Shared:
     """A service, the simulator that its partners share, and one of them signed in."""
 
-    def __init__(self, site: Site, control: Door) -> None:
+    def __init__(self, site: Site, control: ApiClient) -> None:
         self.site = site
         self.control = control
 
@@ -59,7 +59,7 @@ async def shared(tmp_path: Path) -> AsyncIterator[Shared]:
     await server.start()
     url = f"http://127.0.0.1:{port_of(bound)}"
     site, site_server = await open_site(tmp_path, url, admin_token=TOKEN, administrates=False)
-    yield Shared(site, Door(OverHttp(url), {}))
+    yield Shared(site, ApiClient(OverHttp(url), {}))
     await close_site(site, site_server)
     await server.stop()
     await simulator.close()

@@ -22,7 +22,7 @@ from sqlalchemy import Connection, delete
 from tests.console.conftest import LOOP, Desk
 from tests.support.callback_sink import CallbackSink, Try, always
 from tests.support.patience import HANGS_AFTER_S, patiently
-from waypost.admin import context
+from waypost.admin import provisioning
 from waypost.assembly.dev import demo
 from waypost.console.rendering import NOTICES, go, notices_of
 from waypost.console.web import streams
@@ -161,7 +161,7 @@ async def test_entry_of_another_partner_that_was_set_aside_is_nobody_elses_to_wo
     message_id = await desk.send_text("Five times in vain")
     await desk.control.json("POST", "/control/clock/advance", {"ms": 180_000})
     [entry] = await patiently(lambda: _set_aside(desk), len)
-    await context.put_operator_account(waypost.office, account)
+    await provisioning.put_operator_account(waypost.office, account)
     again = f"entries/{entry['position']}/again"
 
     by_their_app = await stranger.ask("POST", f"{APP}/{again}", data={})

@@ -27,13 +27,13 @@ from waypost.console.bubbles.drafts import shown_of_draft
 from waypost.console.bubbles.items import prepared
 from waypost.console.rendering import Pages
 from waypost.console.web.assets import Assets
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 
 FILE: Final = "bubbles/bubble.html"
 AXE: Final = resources.files("axe_playwright_python") / "axe.min.js"
-VISIT: Final = cast("Visit", SimpleNamespace(session=SimpleNamespace(csrf="the-token")))
+VISIT: Final = cast("PageRequest", SimpleNamespace(session=SimpleNamespace(csrf="the-token")))
 ASSETS: Final = Assets()
 PAGES: Final = Pages(ASSETS, ManualClock(NOW_MS))
 FORM: Final[dict[str, Any]] = {

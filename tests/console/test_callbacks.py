@@ -14,7 +14,7 @@ from standardwebhooks import Webhook
 from tests.console.conftest import LOOP, Desk, Tabs
 from tests.support.callback_sink import CallbackSink, Try, always
 from tests.support.patience import patiently
-from waypost.client.api_client import Door, OverHttp
+from waypost.client.api_client import ApiClient, OverHttp
 from waypost.store.callbacks.receivers import MOST_WAITING
 from waypost.store.callbacks.subscriptions import live_group, replay_group
 from waypost.store.database import Database
@@ -331,7 +331,7 @@ async def test_what_belongs_to_another_partner_is_nowhere(desk: Desk, receiver: 
     assert (await standing(desk, mine))["active"] is True
 
 
-async def _another_partner(desk: Desk) -> tuple[str, Door]:
+async def _another_partner(desk: Desk) -> tuple[str, ApiClient]:
     partner = await desk.admin.json("POST", "/admin/partners", {"email": "bob@other.test", "name": "Other"})
     account = {"id": "98765", "operator_account_id": "demo", "namespace": "other"}
     await desk.admin.json("POST", "/admin/business-accounts", {**account, "partner_id": partner["id"]})
@@ -343,7 +343,7 @@ async def _another_partner(desk: Desk) -> tuple[str, Door]:
             "phone_number_id": "99", "business_account_id": "98765",
         },
     )  # fmt: skip
-    return made["id"], Door(OverHttp(desk.base_url), {"Authorization": made["app_token"]})
+    return made["id"], ApiClient(OverHttp(desk.base_url), {"Authorization": made["app_token"]})
 
 
 async def test_callback_behind_an_open_circuit_says_since_when_and_until_when_and_replays_are_named(

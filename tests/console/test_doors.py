@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from tests.console.conftest import LOOP, Desk
 from tests.support.patience import HANGS_AFTER_S
-from waypost.client.api_client import Door, DoorRefused, InProcess
+from waypost.client.api_client import ApiClient, ApiResponseError, InProcess
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 
@@ -46,7 +46,7 @@ async def test_answer_in_pieces_is_given_whole() -> None:
 
     async with asyncio.timeout(5):  # it listens meanwhile whether somebody hangs up, and nobody does
         reply = await over("GET", "/pieces/200?a=b", {}, None)
-        told = await Door(over, {}).json("GET", "/pieces/200")
+        told = await ApiClient(over, {}).json("GET", "/pieces/200")
 
     assert (reply.status, reply.body) == (200, b'{"told": ["a", "b"]}')
     assert told == {"told": ["a", "b"]}
@@ -54,15 +54,15 @@ async def test_answer_in_pieces_is_given_whole() -> None:
 
 async def test_refusal_in_pieces_says_its_reason() -> None:
     async with asyncio.timeout(HANGS_AFTER_S):
-        with pytest.raises(DoorRefused) as refused:
-            await Door(InProcess(APPLICATION), {}).json("GET", "/pieces/409")
+        with pytest.raises(ApiResponseError) as refused:
+            await ApiClient(InProcess(APPLICATION), {}).json("GET", "/pieces/409")
 
-    assert (refused.value.status, refused.value.why) == (409, "as it says")
+    assert (refused.value.status, refused.value.explanation) == (409, "as it says")
 
 
 async def test_what_is_sent_is_read_before_the_first_piece_and_given_back_whole() -> None:
     async with asyncio.timeout(HANGS_AFTER_S):
-        told = await Door(InProcess(APPLICATION), {}).json("POST", "/echo", {"a": ["😀"] * 1000})
+        told = await ApiClient(InProcess(APPLICATION), {}).json("POST", "/echo", {"a": ["😀"] * 1000})
 
     assert told == {"a": ["😀"] * 1000}
 

@@ -10,7 +10,7 @@ from waypost.assembly.dev import demo
 from waypost.console.messages.trace_step import Step
 from waypost.console.messages.trace_steps import FROM, LISTED, MOST_LISTED, MOST_RUNS, folded
 from waypost.store.database import Database
-from waypost.store.trace_events import TRIED, MessageNews, add_news
+from waypost.store.trace_events import TRIED, MessageTraceEvent, add_trace_events
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 
@@ -121,8 +121,8 @@ async def arrived(desk: Desk, text: str) -> tuple[str, int]:
 
 async def add_tries(desk: Desk, message_id: str, first_ms: int, count: int) -> None:
     detail = "131016: again <b>later</b>"
-    news = [MessageNews(message_id, TRIED, first_ms + n * MINUTE_MS, False, detail) for n in range(count)]
-    await store_of(desk).write(add_news, news)
+    news = [MessageTraceEvent(message_id, TRIED, first_ms + n * MINUTE_MS, False, detail) for n in range(count)]
+    await store_of(desk).write(add_trace_events, news)
 
 
 async def test_fold_stays_open_and_grows_while_it_is_looked_at(tabs: Tabs, desk: Desk) -> None:

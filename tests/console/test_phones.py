@@ -10,7 +10,7 @@ from tests.console.conftest import LOOP, Desk, Tab, Tabs
 from tests.support.media_samples import sample
 from tests.support.patience import patiently
 from waypost.assembly.dev import demo
-from waypost.client.api_client import DoorRefused
+from waypost.client.api_client import ApiResponseError
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 ANN, BEN = demo.DESTINATION, "15550002002"
@@ -310,7 +310,7 @@ async def asked_as_soon_as_known(desk: Desk, body: dict[str, Any]) -> None:
     async def ask() -> bool:
         try:
             await desk.api.json("POST", f"/partner/app/{desk.app_id}/v1/event", body)
-        except DoorRefused:
+        except ApiResponseError:
             return False
         return True
 

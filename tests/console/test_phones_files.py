@@ -16,7 +16,7 @@ from tests.support.media_samples import sample
 from tests.support.patience import HANGS_AFTER_S, patiently
 from waypost.assembly.dev import demo
 from waypost.assembly.http.swappable_app import Gate
-from waypost.client.api_client import DoorRefused, InProcess
+from waypost.client.api_client import ApiResponseError, InProcess
 from waypost.simulator.control.media import file_answer
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
@@ -204,10 +204,10 @@ async def test_control_door_takes_a_file_as_it_is_and_says_what_is_wrong(desk: D
         ("text/plain", "", {}),
         ("text/plain", demo.SOURCE, {"colour": "red"}),
     ):
-        with pytest.raises(DoorRefused) as told:
+        with pytest.raises(ApiResponseError) as told:
             await keep(desk, Told(b"abc", 1), mime_type, **{"to": to, **more})
         refused.append(told.value.status)
-    with pytest.raises(DoorRefused) as elsewhere:
+    with pytest.raises(ApiResponseError) as elsewhere:
         await desk.control.plain_file("/control/reset", Told(b"{}", 1))
 
     assert (shown["file_name"], shown["size_bytes"], shown["is_inbound"]) == ("three.txt", 9, True)
@@ -218,7 +218,7 @@ async def test_control_door_takes_a_file_as_it_is_and_says_what_is_wrong(desk: D
 async def test_file_larger_than_its_kind_is_refused_while_it_comes(desk: Desk) -> None:
     content = Told(bytes(MB), 400)
 
-    with pytest.raises(DoorRefused, match="too big"):
+    with pytest.raises(ApiResponseError, match="too big"):
         await keep(desk, content, "video/mp4")
 
     assert not [*(desk.data / "simulator.db.files").glob("media-*")]

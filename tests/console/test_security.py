@@ -22,7 +22,7 @@ from tests.console.scene import Scene, open_scene
 from tests.support.patience import patiently
 from waypost.console.guard import guarded
 from waypost.console.route import Kind, PageRow, Who
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 
@@ -279,7 +279,7 @@ async def _sent(http: aiohttp.ClientSession, method: str, url: str, **more: Any)
 
 
 async def test_defect_answers_a_page_that_tells_nothing_of_it(scene: Scene) -> None:
-    async def break_down(desk: Any, visit: Visit) -> Response:
+    async def break_down(desk: Any, visit: PageRequest) -> Response:
         del desk, visit
         raise RuntimeError("secret-of-the-inside")
 

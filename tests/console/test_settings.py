@@ -8,7 +8,7 @@ import pytest
 
 from tests.console.conftest import LOOP, Desk, Tabs
 from waypost.assembly.dev import demo
-from waypost.client.api_client import Door, DoorRefused, OverHttp
+from waypost.client.api_client import ApiClient, ApiResponseError, OverHttp
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 
@@ -31,7 +31,7 @@ def secret_in(page: str, before: str) -> str:
 
 async def log_in(desk: Desk, password: str) -> dict[str, Any]:
     """As a script does."""
-    door = Door(OverHttp(desk.base_url), {})
+    door = ApiClient(OverHttp(desk.base_url), {})
     fields = {"email": demo.EMAIL, "password": password}
     return await door.form("POST", "/partner/account/login", fields)
 
@@ -50,7 +50,7 @@ async def test_changed_password_opens_the_console_only_and_ends_other_sessions(d
     page = await desk.get("/settings/password")
     assert "Your password is changed. 1 other session has ended." in page
     for password in (demo.PASSWORD, NEW):
-        with pytest.raises(DoorRefused) as refused:
+        with pytest.raises(ApiResponseError) as refused:
             await log_in(desk, password)
         assert refused.value.status == 401
     async with aiohttp.ClientSession() as somebody:
@@ -63,13 +63,13 @@ async def test_changed_password_opens_the_console_only_and_ends_other_sessions(d
 
 async def test_partner_tokens_end_with_the_password_where_that_is_wanted(desk: Desk) -> None:
     token = (await log_in(desk, demo.CLIENT_SECRET))["token"]
-    partner = Door(OverHttp(desk.base_url), {"Authorization": token})
+    partner = ApiClient(OverHttp(desk.base_url), {"Authorization": token})
     await partner.json("GET", "/partner/account/api/partnerApps")
     fields = {"old": demo.PASSWORD, "new": NEW, "again": NEW, "end_tokens": "on"}
 
     await desk.post("/settings/password", fields)
 
-    with pytest.raises(DoorRefused):
+    with pytest.raises(ApiResponseError):
         await partner.json("GET", "/partner/account/api/partnerApps")
     assert "partner token" in await desk.get("/settings/password")
     await told(desk, f"/apps/{desk.app_id}/settings/token", {})  # the console has got a new one
@@ -137,7 +137,7 @@ async def test_client_secret_is_shown_once_logs_in_and_is_revoked(desk: Desk) ->
     ids = re.findall(r"/settings/secrets/([0-9a-f]{16})/revoke", listed)
     assert len(ids) == 2
     await desk.post(f"/settings/secrets/{ids[0]}/revoke")
-    with pytest.raises(DoorRefused):
+    with pytest.raises(ApiResponseError):
         await log_in(desk, secret)
     await desk.post(f"/settings/secrets/{ids[0]}/revoke", status=404)
 
@@ -156,7 +156,7 @@ async def test_api_key_is_shown_once_sends_and_is_revoked(desk: Desk) -> None:
     page = await told(desk, "/settings/keys", {"name": "shop & <till>"})
     key = secret_in(page, "Your new API key")
     assert "shop &amp; &lt;till&gt;" in page
-    sending = Door(OverHttp(desk.base_url), {"apikey": key})
+    sending = ApiClient(OverHttp(desk.base_url), {"apikey": key})
     fields = {
         "channel": "whatsapp", "source": demo.SOURCE, "destination": desk.phone,
         "src.name": demo.APP_NAME, "message": '{"type":"text","text":"Hello"}',
@@ -167,7 +167,7 @@ async def test_api_key_is_shown_once_sends_and_is_revoked(desk: Desk) -> None:
     assert key not in listed
     key_id = re.findall(r"/settings/keys/([0-9a-f]{16})/revoke", listed)[0]
     await desk.post(f"/settings/keys/{key_id}/revoke")
-    with pytest.raises(DoorRefused):
+    with pytest.raises(ApiResponseError):
         await sending.form("POST", "/wa/api/v1/msg", fields)
 
 
@@ -227,16 +227,16 @@ async def test_app_token_is_shown_on_demand_and_renewed(desk: Desk) -> None:
 
     assert old in shown
     assert new != old
-    with pytest.raises(DoorRefused):
+    with pytest.raises(ApiResponseError):
         await desk.api.json("GET", f"/partner/app/{desk.app_id}/templates")
-    door = Door(OverHttp(desk.base_url), {"Authorization": new})
+    door = ApiClient(OverHttp(desk.base_url), {"Authorization": new})
     assert (await door.json("GET", f"/partner/app/{desk.app_id}/templates"))["templates"]
 
 
 async def test_second_keys_open_the_app_are_two_at_most_and_are_revoked(desk: Desk) -> None:
     path = f"/apps/{desk.app_id}/settings"
     key = secret_in(await told(desk, f"{path}/keys", {"key_name": "one"}), "Your new second key")
-    door = Door(OverHttp(desk.base_url), {"Authorization": key})
+    door = ApiClient(OverHttp(desk.base_url), {"Authorization": key})
     assert (await door.json("GET", f"/partner/app/{desk.app_id}/templates"))["templates"]
 
     taken = await told(desk, f"{path}/keys", {"key_name": "one"}, status=400)
@@ -251,7 +251,7 @@ async def test_second_keys_open_the_app_are_two_at_most_and_are_revoked(desk: De
     assert "one is taken by an active one" in taken
     assert "At most 2 may be active" in third
     assert len(ids) == 2
-    with pytest.raises(DoorRefused):
+    with pytest.raises(ApiResponseError):
         await door.json("GET", f"/partner/app/{desk.app_id}/templates")
     await desk.post(f"{path}/keys/none/revoke", status=404)
 
@@ -261,13 +261,13 @@ async def test_token_that_expires_opens_the_app_and_is_revoked(desk: Desk, hours
     path = f"/apps/{desk.app_id}/settings"
     page = await told(desk, f"{path}/tokens", {"token_name": "night", "hours": hours})
     token = secret_in(page, "Your new app token that expires")
-    door = Door(OverHttp(desk.base_url), {"Authorization": token})
+    door = ApiClient(OverHttp(desk.base_url), {"Authorization": token})
     assert (await door.json("GET", f"/partner/app/{desk.app_id}/templates"))["templates"]
 
     token_id = re.findall(r"/settings/tokens/([^/]+)/revoke", await desk.get(path))[0]
     await desk.post(f"{path}/tokens/{token_id}/revoke")
 
-    with pytest.raises(DoorRefused):
+    with pytest.raises(ApiResponseError):
         await door.json("GET", f"/partner/app/{desk.app_id}/templates")
     assert "revoked" in await desk.get(path)
 

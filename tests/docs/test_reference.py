@@ -5,7 +5,7 @@ import pytest
 from docs.make_reference import FOLDER, PAGES
 from waypost.api.routes import ROUTES
 from waypost.config import Settings
-from waypost.domain.errors import Reason
+from waypost.domain.errors import ErrorCode
 from waypost.wire.errors import ERRORS
 
 
@@ -19,7 +19,7 @@ def test_page_is_what_the_tables_make(name: str) -> None:
 
 
 def test_every_reason_has_a_row_in_the_table_of_refusals() -> None:
-    assert set(ERRORS) == set(Reason)
+    assert set(ERRORS) == set(ErrorCode)
 
 
 def test_every_setting_says_what_it_means() -> None:

@@ -22,7 +22,7 @@ from waypost.api.request_fields import FieldType
 from waypost.api.route import RouteRow
 from waypost.api.routes import ROUTES
 from waypost.assembly.dev import demo
-from waypost.domain.errors import Reason
+from waypost.domain.errors import ErrorCode
 from waypost.domain.session_messages import SESSION_KINDS
 from waypost.operations import openapi
 
@@ -55,7 +55,7 @@ for _name, _strategy in json_texts(KNOWN).items():
     schemathesis.openapi.format(_name, _strategy)
 
 CHECKS: Any = checks
-UNDECODED = (Reason.UNREADABLE, Reason.AUTHENTICATION_FAILED)
+UNDECODED = (ErrorCode.UNREADABLE, ErrorCode.AUTHENTICATION_FAILED)
 EXCLUDED: list[Any] = [
     CHECKS.positive_data_acceptance,  # 400 is this API's word for many true things
     CHECKS.negative_data_rejection,  # fields are read leniently: numbers as texts, booleans in any spelling

@@ -14,7 +14,7 @@ from tests.support.callback_sink import in_turn
 from tests.support.street import API_KEY, Street
 from waypost.base.clock import SystemClock
 from waypost.base.telemetry.logs import set_up_logs
-from waypost.base.telemetry.tracing import Step, Steps, Told
+from waypost.base.telemetry.tracing import Tracer, TraceRecord, TraceStep
 
 TEXT: Final = "Meet me behind the old windmill"
 
@@ -93,15 +93,15 @@ async def test_what_fails_is_logged_where_nothing_else_is(records: io.StringIO, 
 
 
 def test_steps_are_for_those_who_ask() -> None:
-    heard: list[Told] = []
-    some = Steps()
+    heard: list[TraceRecord] = []
+    some = Tracer()
     some.log_to(heard.append, all_of_it=False)
     before = some.on
 
     no_more = some.trace_to(lambda _told: None)
     while_traced = some.on
-    some.tell(Step.ACCEPTED, "one")
-    some.tell(Step.ANSWERED, "two", failed=True)
+    some.record(TraceStep.ACCEPTED, "one")
+    some.record(TraceStep.OPERATOR_RESPONDED, "two", failed=True)
     no_more()
 
     assert (before, while_traced, some.on) == (False, True, False)
@@ -110,13 +110,13 @@ def test_steps_are_for_those_who_ask() -> None:
 
 def test_every_fact_that_is_told_is_in_the_table() -> None:
     """A fact that nobody has thought about may be somebody's number."""
-    named = {name for step in Step for name in step.value.facts}
+    named = {name for step in TraceStep for name in step.value.facts}
     said: set[str | None] = set()
     for path in (Path(__file__).parents[2] / "src" / "waypost").rglob("*.py"):
         text = path.read_text(encoding="utf-8")
-        for node in ast.walk(ast.parse(text)) if "steps.tell" in text else ():
+        for node in ast.walk(ast.parse(text)) if "tracer.record" in text else ():
             match node:
-                case ast.Call(func=ast.Attribute(value=ast.Name("steps"), attr="tell"), keywords=facts):
+                case ast.Call(func=ast.Attribute(value=ast.Name("tracer"), attr="record"), keywords=facts):
                     said |= {one.arg for one in facts}
                 case _:
                     pass

@@ -20,7 +20,7 @@ from tests.support.patience import HANGS_AFTER_S
 from tests.support.street import API_KEY, Street
 from waypost.base.clock import SystemClock
 from waypost.base.ids import RandomIds
-from waypost.base.telemetry.tracing import Step, steps
+from waypost.base.telemetry.tracing import TraceStep, tracer
 from waypost.operations.tracing import NoTracing, Tracing, ids_of, open_tracing
 
 SENDER: Final = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -120,7 +120,7 @@ async def test_failed_attempt_is_an_error_and_names_no_number(spans: Spans, make
 
 @pytest.mark.parametrize("junk", ["", "00-zz-1-01", "00-" + "0" * 32 + "-00f0670000a90207-01", "x" * 4000])
 def test_traceparent_that_cannot_be_read_links_nothing(spans: Spans, junk: str) -> None:
-    steps.tell(Step.ACCEPTED, id_number(1), traceparent=junk)
+    tracer.record(TraceStep.ACCEPTED, id_number(1), traceparent=junk)
 
     [first] = spans.of(id_number(1))
     assert list(first.links) == []
@@ -134,7 +134,7 @@ def test_share_of_messages_is_traced_and_every_process_decides_alike() -> None:
         exporter = InMemorySpanExporter()
         tracing = Tracing(SimpleSpanProcessor(exporter), share=0.25)
         for message_id in asked:
-            steps.tell(Step.ANSWERED, message_id)
+            tracer.record(TraceStep.OPERATOR_RESPONDED, message_id)
         tracing.close()
         chosen.append({context_of(one).trace_id for one in exporter.get_finished_spans()})
 
@@ -171,11 +171,11 @@ async def test_spans_are_sent_over_http_and_what_is_left_at_the_end_too(collecto
     url, came = collector
     tracing = open_tracing(url, share=1, process="0")
 
-    steps.tell(Step.ACCEPTED, id_number(1))
+    tracer.record(TraceStep.ACCEPTED, id_number(1))
     await asyncio.to_thread(tracing.close)
 
     assert UUID(id_number(1)).bytes in b"".join(came)
-    assert not steps.on
+    assert not tracer.on
 
 
 def test_spans_that_cannot_be_made_are_refused_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from waypost.assembly.compatibility_check import NotFit, check_fit
 from waypost.assembly.service import Waypost
 from waypost.base.clock import SystemClock
 from waypost.base.ids import RandomIds
-from waypost.client.api_client import Door, InProcess
+from waypost.client.api_client import ApiClient, InProcess
 from waypost.config import STAGES, Settings
 from waypost.store.contract import WrongStore
 from waypost.store.media.folder import NAME_FILE, check_folder, name_of
@@ -65,7 +65,7 @@ async def status(waypost: Waypost, path: str) -> int:
 
 async def lanes_finding(waypost: Waypost) -> dict[str, Any]:
     """What the doctor says of the processes."""
-    door = Door(InProcess(waypost.application), {"Authorization": f"Bearer {TOKEN}"})
+    door = ApiClient(InProcess(waypost.application), {"Authorization": f"Bearer {TOKEN}"})
     told = await door.json("GET", "/admin/doctor")
     [finding] = [one for one in told["findings"] if one["about"] == "processes"]
     return finding

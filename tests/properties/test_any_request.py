@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.support.seeding import store_partner
-from waypost.admin import context
+from waypost.admin import provisioning
 from waypost.api.response_schemas import SHAPES
 from waypost.api.route import RouteRow
 from waypost.api.routes import ROUTES
@@ -25,7 +25,7 @@ from waypost.base.encryption import hash_of
 from waypost.base.ids import RandomIds
 from waypost.client.api_client import InProcess, Reply
 from waypost.config import Settings
-from waypost.domain.errors import Reason
+from waypost.domain.errors import ErrorCode
 from waypost.store.accounts.credentials import CredentialKind, add_credential
 from waypost.store.console.trace import message_counts
 from waypost.store.properties import seed_template
@@ -63,7 +63,7 @@ class Doors:
     async def _open(self, now_ms: int) -> None:
         await self.service.open()
         office, write = self.service.office, self.service.database.write
-        await context.put_operator_account(office, demo.operator_account("http://127.0.0.1:9"))
+        await provisioning.put_operator_account(office, demo.operator_account("http://127.0.0.1:9"))
         self.token = await store_partner(office, demo.PARTNER, demo.ACCOUNT, demo.app(now_ms))
         await write(add_credential, CredentialKind.API_KEY, demo.PARTNER.id, hash_of("key"), now_ms)
         await write(seed_template, demo.template(now_ms))
@@ -176,6 +176,6 @@ def test_any_credential_but_the_right_one_is_refused_alike(doors: Doors, headers
         path = re.sub(r"\{\w+\}", "1", row.path.replace("{app_id}", demo.APP_ID))
         reply = doors.call(row.method, path, encoded, b"")
         assert reply.status == 401
-        is_short = Reason.UNAUTHORIZED_ACCESS in row.refuses
+        is_short = ErrorCode.UNAUTHORIZED_ACCESS in row.refuses
         texts = {"Authentication Failed", *(["Unauthorized Access"] if is_short else [])}
         assert json.loads(reply.body)["message"] in texts

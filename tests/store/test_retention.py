@@ -42,7 +42,7 @@ from waypost.store.tables import (
     subscriptions,
     webhook_items,
 )
-from waypost.store.trace_events import MessageNews
+from waypost.store.trace_events import MessageTraceEvent
 
 KEEP: Final = Keep(bodies_days=30, messages_days=400, dedupe_days=8, attempts_days=30)
 MONDAY: Final = datetime(2031, 3, 3, tzinfo=UTC)
@@ -95,7 +95,7 @@ async def add_message(
     await database.join(record_messages, replace(one, request="channel=whatsapp"))
     if state is not MessageState.ACCEPTED:
         change = MessageChange(one.id, state, at_ms, None, None)
-        news = MessageNews(one.id, state.value, at_ms, moved=True)
+        news = MessageTraceEvent(one.id, state.value, at_ms, moved=True)
         await database.write(change_messages, [change], [news])
     return one.id
 

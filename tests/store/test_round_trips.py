@@ -50,7 +50,7 @@ from waypost.store.directory import Directory
 from waypost.store.encoding import content_of
 from waypost.store.messages.messages import (
     MessageChange,
-    MessageNews,
+    MessageTraceEvent,
     change_messages,
     message_of,
     messages_by_ids,
@@ -113,7 +113,7 @@ async def test_changed_message_is_found_by_the_operators_id(database: Database) 
     one = message()
     await database.join(record_messages, one)
     change = MessageChange(one.id, MessageState.ENQUEUED, AT_MS + 5, 3, "wamid.1")
-    news = MessageNews(one.id, "enqueued", AT_MS + 5, moved=True)
+    news = MessageTraceEvent(one.id, "enqueued", AT_MS + 5, moved=True)
 
     await database.write(change_messages, [change], [news])
 

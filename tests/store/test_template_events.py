@@ -10,8 +10,8 @@ from waypost.base.ids import RandomIds
 from waypost.domain.event import CategoryEvent, QualityEvent, ReviewEvent
 from waypost.domain.lifecycle import TEMPLATE_MOVES
 from waypost.domain.templates.template import Template, TemplateStatus
-from waypost.notifications.state_changes import Telling
-from waypost.notifications.template_changes import template_is_filed, template_is_rated, template_moves
+from waypost.notifications.state_changes import StateChangeRecorder
+from waypost.notifications.template_changes import apply_category_change, apply_quality_change, apply_status_change
 from waypost.store.database import Database
 from waypost.store.templates.events import BY_STATUS, TemplateEvent, Told, template_history, told_by_status
 from waypost.store.templates.gallery import Sought, names_on_shelf, newest_id, shelf, template_of_account
@@ -29,8 +29,8 @@ def review(status: TemplateStatus, reason: str | None = None) -> ReviewEvent:
 
 
 def move(connection: Connection, of: Template, status: TemplateStatus, event: ReviewEvent, at_ms: int) -> bool:
-    return template_moves(
-        connection, Telling(connection, RandomIds(ManualClock(AT_MS)), at_ms), APP, of, status, event, at_ms
+    return apply_status_change(
+        connection, StateChangeRecorder(connection, RandomIds(ManualClock(AT_MS)), at_ms), APP, of, status, event, at_ms
     )
 
 
@@ -59,11 +59,11 @@ async def test_quality_and_category_are_told_with_what_was_before(database: Data
     await database.write(adopt_template, of)
 
     def rate_and_file(connection: Connection) -> None:
-        telling = Telling(connection, RandomIds(ManualClock(AT_MS)), AT_MS)
-        template_is_rated(connection, telling, APP, of, QualityEvent(*NAMES, "RED"), AT_MS)
+        telling = StateChangeRecorder(connection, RandomIds(ManualClock(AT_MS)), AT_MS)
+        apply_quality_change(connection, telling, APP, of, QualityEvent(*NAMES, "RED"), AT_MS)
         for is_done in (False, True):
             event = CategoryEvent(*NAMES, "UTILITY", "MARKETING", is_done=is_done)
-            template_is_filed(connection, telling, APP, of, event, AT_MS)
+            apply_category_change(connection, telling, APP, of, event, AT_MS)
 
     await database.write(rate_and_file)
 

@@ -8,7 +8,7 @@ from waypost.store.console.trace import way_of_app, words_of_app
 from waypost.store.database import Database
 from waypost.store.messages.messages import MessageChange, change_messages, record_messages
 from waypost.store.messages.recipients import recipient_ids
-from waypost.store.trace_events import TRIED, MessageNews, add_news
+from waypost.store.trace_events import TRIED, MessageTraceEvent, add_trace_events
 
 WAMID = "wamid.HBgL/+="
 
@@ -20,9 +20,9 @@ async def seed(database: Database) -> None:
 
 def _send(connection: Connection) -> None:
     known = recipient_ids(connection, {(APP.id, PARTNER.id, ANN)})
-    add_news(connection, [MessageNews(id_number(1), TRIED, AT_MS, moved=False, detail="131016: x")])
+    add_trace_events(connection, [MessageTraceEvent(id_number(1), TRIED, AT_MS, moved=False, detail="131016: x")])
     change = MessageChange(id_number(1), MessageState.SENT, AT_MS, known[APP.id, ANN], WAMID)
-    change_messages(connection, [change], [MessageNews(id_number(1), "sent", AT_MS, moved=True)])
+    change_messages(connection, [change], [MessageTraceEvent(id_number(1), "sent", AT_MS, moved=True)])
 
 
 async def test_either_id_leads_to_the_whole_way(database: Database) -> None:

@@ -11,14 +11,14 @@ from waypost.store.database import Database
 from waypost.store.messages.messages import record_messages
 from waypost.store.queue.jobs import JobRetry, JobState, QueueName, ShardFence, retry_jobs_later
 from waypost.store.tables import queue_jobs
-from waypost.store.trace_events import TRIED, MessageNews
+from waypost.store.trace_events import TRIED, MessageTraceEvent
 
 MESSAGE: Final = message(1)
 
 
 def release(position: int, attempt: int) -> JobRetry:
     """The message's entry, given back after a try."""
-    news = MessageNews(MESSAGE.id, TRIED, AT_MS + attempt, moved=False, detail="away")
+    news = MessageTraceEvent(MESSAGE.id, TRIED, AT_MS + attempt, moved=False, detail="away")
     fence = ShardFence(QueueName.OUTBOUND, None, "")
     return JobRetry(position, AT_MS, attempt, 0, JobState.OPEN, False, "away", fence, news)
 

@@ -11,7 +11,7 @@ from tests.support.between import Between
 from tests.support.builders import ANN, APP, OPERATOR
 from tests.support.patience import patiently
 from tests.support.street import Street
-from waypost.admin import context
+from waypost.admin import provisioning
 from waypost.simulator.webhooks.webhooks import signature
 from waypost.store.tables import operator_accounts, queue_jobs, templates
 
@@ -27,7 +27,7 @@ async def test_message_without_a_way_to_the_operator_waits_and_is_not_uncertain(
 
     await patiently(lambda: street.waypost.database.read(defects_and_states), lambda found: found == [(1, 0)])
     assert (await street.trace(message_id))["state"] == "accepted"
-    await context.put_operator_account(street.waypost.office, way)
+    await provisioning.put_operator_account(street.waypost.office, way)
     assert (await street.wait_for_state(message_id, "delivered"))["news"]
     assert len(await street.deliveries(message_id)) == 1
 
@@ -102,7 +102,7 @@ async def test_one_operator_account_says_nothing_of_the_messages_of_another(stre
     message_id = await street.send_text()
     await street.wait_for_state(message_id, "delivered")
     other = replace(OPERATOR.with_fields(app_secret="the other's secret"), id="other")
-    await context.put_operator_account(street.waypost.office, other)
+    await provisioning.put_operator_account(street.waypost.office, other)
     body = (
         b'{"entry":[{"id":"1","changes":[{"field":"messages","value":{"statuses":[{"id":"wamid.x",'
         b'"status":"read","timestamp":"1","biz_opaque_callback_data":"%s"}]}}]}]}' % message_id.encode()

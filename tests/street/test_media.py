@@ -20,7 +20,7 @@ from tests.support.file_server import FileServer
 from tests.support.media_samples import sample
 from tests.support.patience import HANGS_AFTER_S, patiently
 from tests.support.street import API_KEY, Answer, Street
-from waypost.admin import context
+from waypost.admin import provisioning
 from waypost.api.media import public_files
 from waypost.base.clock import ManualClock
 from waypost.domain.media import DAY_MS, InboundMedia, Media
@@ -516,7 +516,7 @@ async def test_message_whose_upload_is_cut_off_by_a_stop_is_not_uncertain(make_s
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     base_url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    await context.put_operator_account(street.waypost.office, replace(OPERATOR, base_url=base_url))
+    await provisioning.put_operator_account(street.waypost.office, replace(OPERATOR, base_url=base_url))
     message_id = await send(street, {"type": "image", "id": await media_id_of(street)})
     await asyncio.wait_for(asked.wait(), HANGS_AFTER_S)
     during = (await street.queue_depths())["outbound"]

@@ -13,7 +13,7 @@ from tests.support.builders import ACCOUNT, APP, OPERATOR
 from tests.support.media_samples import sample
 from tests.support.patience import patiently
 from tests.support.street import Answer, Street
-from waypost.admin import context
+from waypost.admin import provisioning
 from waypost.api import direct_calls, flows
 
 Answering = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -53,7 +53,7 @@ async def odd(street: Street) -> AsyncIterator[Odd]:
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    await context.put_operator_account(street.waypost.office, replace(OPERATOR, base_url=url))
+    await provisioning.put_operator_account(street.waypost.office, replace(OPERATOR, base_url=url))
     yield odd
     await runner.cleanup()
 

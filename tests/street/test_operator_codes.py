@@ -11,7 +11,7 @@ from tests.support.builders import OPERATOR
 from tests.support.operator_webhook import tell_of_messages
 from tests.support.street import Street
 from tests.support.third_version import listening
-from waypost.admin import context
+from waypost.admin import provisioning
 from waypost.base.clock import VirtualClock
 from waypost.domain.outcome import Again, Waits
 from waypost.operators.cloud.error_codes import CODES, Mode, Row
@@ -97,7 +97,7 @@ async def refusing(make_street: Any) -> AsyncIterator[tuple[Street, Refusing]]:
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    await context.put_operator_account(street.waypost.office, replace(OPERATOR, base_url=url))
+    await provisioning.put_operator_account(street.waypost.office, replace(OPERATOR, base_url=url))
     yield street, operator
     await runner.cleanup()
 
@@ -225,7 +225,7 @@ async def test_account_with_a_new_token_sends_within_seconds(refusing: tuple[Str
     account = await street.waypost.directory.operator_account(OPERATOR.id)
     assert account is not None
 
-    await context.put_operator_account(street.waypost.office, account.with_fields(token="mended"))
+    await provisioning.put_operator_account(street.waypost.office, account.with_fields(token="mended"))
     message_id = await street.send_text(to=OTHER)
     await street.travel(ms=10_000)
 

@@ -10,7 +10,7 @@ from aiohttp import web
 
 from tests.support.builders import ACCOUNT, ANN, APP, OPERATOR
 from tests.support.street import Street
-from waypost.admin import context
+from waypost.admin import provisioning
 from waypost.base.clock import VirtualClock
 
 
@@ -50,7 +50,7 @@ async def counting(make_street: Any) -> AsyncIterator[tuple[Street, Counting]]:
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    await context.put_operator_account(street.waypost.office, replace(OPERATOR, base_url=url))
+    await provisioning.put_operator_account(street.waypost.office, replace(OPERATOR, base_url=url))
     yield street, operator
     await runner.cleanup()
 

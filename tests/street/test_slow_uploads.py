@@ -13,7 +13,7 @@ from tests.support.builders import ACCOUNT, ANN, APP, BEN, OPERATOR, PARTNER, is
 from tests.support.media_samples import sample
 from tests.support.patience import patiently
 from tests.support.street import API_KEY, Street
-from waypost.admin import context
+from waypost.admin import provisioning
 from waypost.admin.apps import NewApp, add_app
 from waypost.base.clock import ManualClock
 from waypost.dispatch.media_copies import FORGET_EVERY_MS
@@ -69,7 +69,7 @@ async def operator(street: Street) -> AsyncIterator[SlowOperator]:
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     base_url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    await context.put_operator_account(street.waypost.office, replace(OPERATOR, base_url=base_url))
+    await provisioning.put_operator_account(street.waypost.office, replace(OPERATOR, base_url=base_url))
     yield operator
     operator.takes_files.set()
     await runner.cleanup()

@@ -7,7 +7,7 @@ from typing import Any, Final
 from tests.support.builders import ACCOUNT, ANN, APP, OPERATOR, PARTNER, is_event
 from tests.support.media_samples import sample
 from tests.support.street import Street
-from waypost.admin import context
+from waypost.admin import provisioning
 from waypost.base.clock import VirtualClock
 from waypost.base.encryption import hash_of
 from waypost.store.accounts.credentials import CredentialKind, add_credential
@@ -68,7 +68,7 @@ async def the_operators_token(street: Street) -> None:
     assert (await street.trace(message_id))["state"] == "accepted"
 
     account = replace(OPERATOR.with_fields(token=NEW_TOKEN), base_url=street.operator_url)
-    await context.put_operator_account(street.waypost.office, account)
+    await provisioning.put_operator_account(street.waypost.office, account)
     await street.travel(ms=HOUR_MS)
 
     await street.events_of(message_id, until="delivered")

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from tests.support.builders import ANN, APP, OPERATOR
 from tests.support.street import ADMIN_TOKEN, TWO_REPLIES, Answer, Street
-from waypost.admin import context
+from waypost.admin import provisioning
 from waypost.assembly.http.servers import HttpServer, bind, port_of
 from waypost.assembly.service import WEBHOOK_PATH
 from waypost.base.ids import SeededIds
@@ -62,7 +62,7 @@ class SecondOperator:
             [NumberSeed(self.number_id, self.waba_id, APP.phone_number, "Acme Shop")],
         )
         account = replace(CLOUD, base_url=self.url)
-        await context.put_operator_account(street.waypost.office, account)
+        await provisioning.put_operator_account(street.waypost.office, account)
 
     async def close(self) -> None:
         """Stop it."""

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from tests.support.builders import ACCOUNT, APP, PARTNER
-from waypost.admin.context import Office
+from waypost.admin.provisioning import AdminContext
 from waypost.base.encryption import hash_of
 from waypost.domain.app import App, BusinessAccount
 from waypost.domain.partner import Partner
@@ -11,7 +11,7 @@ from waypost.store.accounts.partners import add_app, add_business_account, add_p
 
 
 async def store_partner(
-    office: Office, partner: Partner = PARTNER, account: BusinessAccount = ACCOUNT, app: App = APP
+    office: AdminContext, partner: Partner = PARTNER, account: BusinessAccount = ACCOUNT, app: App = APP
 ) -> str:
     """Store a partner whom no password lets in, its business account and its app; return the app's token."""
     now_ms, write = office.clock.now_ms(), office.database.write

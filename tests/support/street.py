@@ -18,7 +18,7 @@ from tests.support.callback_sink import Callback, CallbackSink
 from tests.support.patience import HANGS_AFTER_S, patiently
 from tests.support.seeding import store_partner
 from tests.support.stores import Place
-from waypost.admin import context
+from waypost.admin import provisioning
 from waypost.assembly.http.servers import HttpServer, bind, port_of
 from waypost.assembly.operators import ADAPTERS, MakeOperator
 from waypost.assembly.service import WEBHOOK_PATH, Waypost
@@ -490,7 +490,7 @@ class Street:
         if self.between is not None:
             self.between.operator_url, self.between.service_url = operator_url, service_url
             operator_url = service_url = self.between.url
-        await context.put_operator_account(self.waypost.office, replace(OPERATOR, base_url=operator_url))
+        await provisioning.put_operator_account(self.waypost.office, replace(OPERATOR, base_url=operator_url))
         await self.simulator.seed(
             AccountSeed(
                 waba_id=ACCOUNT.id,

@@ -13,14 +13,14 @@ from tests.support.builders import APP, INSTANCE_KEY, OPERATOR
 from tests.support.patience import HANGS_AFTER_S
 from tests.support.seeding import store_partner
 from tests.support.stores import Place
-from waypost.admin import context
+from waypost.admin import provisioning
 from waypost.assembly.service import Waypost
 from waypost.base.clock import Clock, ManualClock
 from waypost.base.ids import Ids, RandomIds
-from waypost.client.api_client import Door, InProcess
+from waypost.client.api_client import ApiClient, InProcess
 from waypost.config import Settings
 from waypost.domain.app import App
-from waypost.notifications.state_changes import Telling
+from waypost.notifications.state_changes import StateChangeRecorder
 
 ADMIN_TOKEN: Final = "teller-admin-token-of-thirty-two-or-more"
 
@@ -59,8 +59,8 @@ class Teller:
             await self._make_partner()
         self.waypost.start()
         door = InProcess(self.waypost.application)
-        self._admin = Door(door, {"Authorization": f"Bearer {ADMIN_TOKEN}"})
-        self._partner = Door(door, {"Authorization": self.token})
+        self._admin = ApiClient(door, {"Authorization": f"Bearer {ADMIN_TOKEN}"})
+        self._partner = ApiClient(door, {"Authorization": self.token})
 
     async def close(self) -> None:
         """Stop it."""
@@ -106,16 +106,16 @@ class Teller:
 
     async def _make_partner(self) -> None:
         office = self.waypost.office
-        await context.put_operator_account(office, OPERATOR)
+        await provisioning.put_operator_account(office, OPERATOR)
         self.token = await store_partner(office)
 
 
 def _tell(connection: Connection, ids: Ids, at_ms: int, abouts: Sequence[str], times: int, app: App = APP) -> None:
-    telling = Telling(connection, ids, at_ms)
+    telling = StateChangeRecorder(connection, ids, at_ms)
     for turn in range(times):
         for about in abouts:
             body = msgspec.json.encode({"about": about, "turn": turn})
-            telling.call_back(
+            telling.emit_callback(
                 app, mode="MESSAGE", about=about, message_id=None, news="text", render=lambda _, body=body: body
             )
     telling.write()

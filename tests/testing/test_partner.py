@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.testing.conftest import MakePartner
-from waypost.client.blocking_client import BlockingDoor
-from waypost.client.responses import DoorRefused
+from waypost.client.blocking_client import BlockingApiClient
+from waypost.client.responses import ApiResponseError
 from waypost.testing.failures import NotSeen
 from waypost.testing.partner import Partner
 from waypost.testing.runtime.service import Service
@@ -106,22 +106,22 @@ def test_same_seed_twice_makes_two_partners(service: Service) -> None:
 
 def test_env_opens_every_door_of_the_partner(partner: Partner) -> None:
     env = partner.env
-    api = BlockingDoor(env["PARTNER_URL"])
+    api = BlockingApiClient(env["PARTNER_URL"])
     login = {"email": env["EMAIL"], "password": env["PASSWORD"]}
 
     partner_token = api.form("POST", "/partner/account/login", login)["token"]
-    asks = BlockingDoor(env["PARTNER_URL"], {"Authorization": partner_token})
+    asks = BlockingApiClient(env["PARTNER_URL"], {"Authorization": partner_token})
     shown = asks.json("GET", f"/partner/app/{env['APP_ID']}/token")
 
     assert shown["token"]["token"] == env["APP_TOKEN"]
-    graph = BlockingDoor(env["GRAPH_URL"], {"Authorization": f"Bearer {env['GRAPH_TOKEN']}"})
+    graph = BlockingApiClient(env["GRAPH_URL"], {"Authorization": f"Bearer {env['GRAPH_TOKEN']}"})
     assert graph.json("GET", f"/v25.0/{env['PHONE_NUMBER_ID']}")["id"] == env["PHONE_NUMBER_ID"]
 
 
 def test_partner_without_a_password_logs_in_with_its_client_secret_only(partner: Partner) -> None:
-    api = BlockingDoor(partner.env["PARTNER_URL"])
+    api = BlockingApiClient(partner.env["PARTNER_URL"])
 
-    with pytest.raises(DoorRefused) as refused:
+    with pytest.raises(ApiResponseError) as refused:
         api.form("POST", "/partner/account/login", {"email": partner.env["EMAIL"], "password": "Guessed-1"})
 
     assert refused.value.status == 401
@@ -129,7 +129,7 @@ def test_partner_without_a_password_logs_in_with_its_client_secret_only(partner:
 
 @pytest.mark.parametrize("what", ["messages", "templates"])
 def test_administrator_is_told_that_an_app_is_not_there(service: Service, what: str) -> None:
-    with pytest.raises(DoorRefused, match="no such app"):
+    with pytest.raises(ApiResponseError, match="no such app"):
         service.admin.json("GET", f"/apps/nobody/{what}")
 
 
@@ -180,7 +180,7 @@ def test_callbacks_go_on_to_the_application_and_bring_its_answer_back(
 
 def test_subscription_that_the_application_makes_itself_stays(partner: Partner, application: "Application") -> None:
     env = partner.env
-    app = BlockingDoor(f"{env['PARTNER_URL']}/partner/app/{env['APP_ID']}", {"token": env["APP_TOKEN"]})
+    app = BlockingApiClient(f"{env['PARTNER_URL']}/partner/app/{env['APP_ID']}", {"token": env["APP_TOKEN"]})
     wish = {"modes": "MESSAGE", "tag": "own", "url": application.url, "version": "2"}
     app.form("POST", "/subscription", wish | {"doCheck": "false"})
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 
 from tests.testing.test_partner import PIXEL
-from waypost.client.responses import DoorRefused
+from waypost.client.responses import ApiResponseError
 from waypost.testing.failures import NotSeen
 from waypost.testing.partner import Partner
 
@@ -92,7 +92,7 @@ def test_order_is_paid_after_a_payment_that_failed(partner: Partner) -> None:
     message = ann.wait_for_message("Your order")
     assert message.message_id == order_id
     assert message.raw["payment"]["transaction_id"] == paid
-    with pytest.raises(DoorRefused, match="paid already"):
+    with pytest.raises(ApiResponseError, match="paid already"):
         ann.pay(message)
 
 
@@ -185,5 +185,5 @@ def test_flow_is_filled_in_and_sent_back(partner: Partner) -> None:
 
 
 def test_habit_that_there_is_not_is_refused_with_those_that_are(partner: Partner) -> None:
-    with pytest.raises(DoorRefused, match="deliver_after_ms"):
+    with pytest.raises(ApiResponseError, match="deliver_after_ms"):
         partner.phone("Ann").set(is_lost=True)

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from tests.testing.conftest import MakePartner
-from waypost.client.responses import DoorRefused
+from waypost.client.responses import ApiResponseError
 from waypost.testing.partner import Partner
 from waypost.testing.runtime.service import Service
 
@@ -91,7 +91,7 @@ def test_fault_that_a_test_leaves_is_disarmed_with_its_partner(make_partner: Mak
 
 
 def test_fault_that_there_is_not_is_refused_with_those_that_are(partner: Partner) -> None:
-    with pytest.raises(DoorRefused, match=r"messages\.send"):
+    with pytest.raises(ApiResponseError, match=r"messages\.send"):
         partner.fault("messages.sent", error=1)
 
 

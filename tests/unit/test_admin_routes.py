@@ -5,7 +5,7 @@ from inspect import signature
 
 import pytest
 
-from waypost.admin.context import Office
+from waypost.admin.provisioning import AdminContext
 from waypost.admin.route import AdminRoute, Nothing
 from waypost.admin.routes import ROUTES
 
@@ -19,7 +19,7 @@ def test_each_operation_takes_the_struct_and_the_path_of_its_row(row: AdminRoute
     asked = signature(row.function, eval_str=True).parameters
 
     kinds = [one.annotation for one in asked.values()]
-    assert kinds == [Office, *struct, *parts.values()]
+    assert kinds == [AdminContext, *struct, *parts.values()]
     assert list(asked)[len(kinds) - len(parts) :] == list(parts)
 
 

@@ -5,14 +5,14 @@ import socket
 import msgspec
 import pytest
 
-from waypost.client.blocking_client import BlockingDoor
-from waypost.client.responses import DoorRefused, NotReached, Reply, read_answer
+from waypost.client.blocking_client import BlockingApiClient
+from waypost.client.responses import ApiResponseError, NotReached, Reply, read_answer
 
 
 def test_address_where_nobody_listens_is_named() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    door = BlockingDoor(f"http://127.0.0.1:{port}/admin")
+    door = BlockingApiClient(f"http://127.0.0.1:{port}/admin")
 
     with pytest.raises(NotReached, match=f"nobody answers GET http://127.0.0.1:{port}/admin/queues"):
         door.json("GET", "/queues")
@@ -20,7 +20,7 @@ def test_address_where_nobody_listens_is_named() -> None:
 
 def test_server_that_never_answers_is_left_after_the_given_time() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
-        door = BlockingDoor(f"http://127.0.0.1:{server.getsockname()[1]}", timeout_s=0.05)
+        door = BlockingApiClient(f"http://127.0.0.1:{server.getsockname()[1]}", timeout_s=0.05)
 
         with pytest.raises(NotReached, match="timed out"):
             door.json("GET", "/")
@@ -36,7 +36,7 @@ def test_server_that_never_answers_is_left_after_the_given_time() -> None:
     ],
 )
 def test_refusal_has_the_doors_own_words(reply: Reply, says: str) -> None:
-    with pytest.raises(DoorRefused) as refused:
+    with pytest.raises(ApiResponseError) as refused:
         read_answer(reply, "GET /x")
 
     assert str(refused.value) == says
@@ -58,20 +58,20 @@ def test_refusal_has_the_doors_own_words(reply: Reply, says: str) -> None:
     ],
 )  # fmt: skip
 def test_field_of_an_error_needs_no_sentence(reply: Reply, field: str, rule: str, accepted: str, would_do: str) -> None:
-    with pytest.raises(DoorRefused) as refused:
+    with pytest.raises(ApiResponseError) as refused:
         read_answer(reply)
 
     error = refused.value
-    assert (error.field, error.rule, error.accepted, error.would_do) == (field, rule, accepted, would_do)
+    assert (error.field, error.rule, error.accepted, error.expected) == (field, rule, accepted, would_do)
     assert error.top_field == field[:1]
 
 
 def test_refusal_of_the_control_api_comes_in_its_parts() -> None:
     body = {"error": "x[0].y: is odd; accepted: 2, 4", "field": "x[0].y", "rule": "is odd", "accepted": "2, 4"}
 
-    with pytest.raises(DoorRefused) as listed:
+    with pytest.raises(ApiResponseError) as listed:
         read_answer(Reply(400, msgspec.json.encode(body)))
-    with pytest.raises(DoorRefused) as hinted:
+    with pytest.raises(ApiResponseError) as hinted:
         read_answer(
             Reply(
                 400,
@@ -79,8 +79,8 @@ def test_refusal_of_the_control_api_comes_in_its_parts() -> None:
             )
         )
 
-    assert (listed.value.top_field, listed.value.what, listed.value.would_do) == ("x", "x[0].y: is odd", "2, 4")
-    assert (hinted.value.what, hinted.value.would_do) == ("x[0].y: is odd; did you mean 2?", "")
+    assert (listed.value.top_field, listed.value.problem, listed.value.expected) == ("x", "x[0].y: is odd", "2, 4")
+    assert (hinted.value.problem, hinted.value.expected) == ("x[0].y: is odd; did you mean 2?", "")
 
 
 def test_answer_without_a_body_is_nothing() -> None:

@@ -2,12 +2,12 @@
 
 import pytest
 
-from waypost.domain.errors import Reason, Refused, broken_field
-from waypost.wire.errors import ERRORS, error_answer, header_text
+from waypost.domain.errors import ApiError, ErrorCode, invalid_field
+from waypost.wire.errors import ERRORS, error_response, header_text
 
 
-@pytest.mark.parametrize("reason", Reason)
-def test_every_reason_has_a_row_with_its_source(reason: Reason) -> None:
+@pytest.mark.parametrize("reason", ErrorCode)
+def test_every_reason_has_a_row_with_its_source(reason: ErrorCode) -> None:
     assert ERRORS[reason].source
     assert ERRORS[reason].status in (
         *range(400, 501),
@@ -15,9 +15,9 @@ def test_every_reason_has_a_row_with_its_source(reason: Reason) -> None:
     )  # 500: as documented for a full disk; 503: the operator is away
 
 
-@pytest.mark.parametrize("reason", Reason)
-def test_documented_text_is_the_whole_message_and_the_explanation_a_header(reason: Reason) -> None:
-    status, body, headers = error_answer(Refused(reason, "because"))
+@pytest.mark.parametrize("reason", ErrorCode)
+def test_documented_text_is_the_whole_message_and_the_explanation_a_header(reason: ErrorCode) -> None:
+    status, body, headers = error_response(ApiError(reason, "because"))
 
     row = ERRORS[reason]
     text = row.text
@@ -28,11 +28,11 @@ def test_documented_text_is_the_whole_message_and_the_explanation_a_header(reaso
 
 
 def test_field_is_named_to_our_own_programs_only() -> None:
-    refused = broken_field("name", "ä or\nb")
+    refused = invalid_field("name", "ä or\nb")
 
-    told = error_answer(refused, names_field=True)
+    told = error_response(refused, names_field=True)
 
-    assert error_answer(refused) == (400, told[1], {})
+    assert error_response(refused) == (400, told[1], {})
     assert told[2] == {"Waypost-Error": r'{"field": "name", "rule": "field_broken", "accepted": "\u00e4 or\nb"}'}
 
 
@@ -44,6 +44,6 @@ def test_explanation_cannot_break_out_of_its_header() -> None:
 
 
 def test_refusal_says_when_to_try_again() -> None:
-    refused = Refused(Reason.TOO_MANY_REQUESTS, retry_after_s=7)
+    refused = ApiError(ErrorCode.TOO_MANY_REQUESTS, retry_after_s=7)
 
-    assert error_answer(refused)[2] == {"Retry-After": "7"}
+    assert error_response(refused)[2] == {"Retry-After": "7"}

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from waypost.domain.coercion import Flag, Text, read_flag, read_integer
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.wire.forms import MOST_BRACKETS, Form, depth, read_form, read_json, read_json_body
 
 Found = TypeVar("Found")
@@ -21,12 +21,12 @@ def read(text: str) -> object:
     return read_json(text, ANYTHING, name="field", accepted="JSON")
 
 
-def or_reason(read: Callable[[], Found]) -> Found | Reason:
+def or_reason(read: Callable[[], Found]) -> Found | ErrorCode:
     """What was read, or why it was refused."""
     try:
         return read()
-    except Refused as refused:
-        return refused.reason
+    except ApiError as refused:
+        return refused.code
 
 
 def test_form_is_read_with_plus_percent_and_blanks() -> None:
@@ -42,21 +42,21 @@ def test_form_is_read_with_plus_percent_and_blanks() -> None:
 def test_whatever_bytes_come_a_form_is_read_or_refused(body: bytes) -> None:
     form = or_reason(lambda: read_form(body))
 
-    assert isinstance(form, Form) or form is Reason.UNREADABLE
+    assert isinstance(form, Form) or form is ErrorCode.UNREADABLE
 
 
 @given(st.text(max_size=200))
 def test_whatever_text_comes_json_is_read_or_refused(text: str) -> None:
     found = or_reason(lambda: (read(text),))
 
-    assert isinstance(found, tuple) or found is Reason.UNREADABLE
+    assert isinstance(found, tuple) or found is ErrorCode.UNREADABLE
 
 
 @given(st.binary(max_size=200))
 def test_whatever_bytes_come_a_json_body_is_an_object_or_refused(body: bytes) -> None:
     found = or_reason(lambda: read_json_body(body))
 
-    assert isinstance(found, dict) or found is Reason.UNREADABLE
+    assert isinstance(found, dict) or found is ErrorCode.UNREADABLE
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_json_may_nest_32_deep_and_no_deeper(levels: int) -> None:
     if levels <= 32:
         read(text)
     else:
-        with pytest.raises(Refused):
+        with pytest.raises(ApiError):
             read(text)
 
 
@@ -92,7 +92,7 @@ def test_characters_that_cannot_be_kept_are_refused(text: str, is_taken: bool) -
     if is_taken:
         read(text)
     else:
-        with pytest.raises(Refused):
+        with pytest.raises(ApiError):
             read(text)
 
 
@@ -107,7 +107,7 @@ def test_flag_that_is_not_given_is_its_default(body: bytes) -> None:
 
 
 def test_flag_that_is_neither_is_refused() -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(ApiError):
         read_form(b"f=2").flag("f")
 
 
@@ -150,14 +150,14 @@ def test_parts_nest_as_deep_as_json_may(deep: int, is_read: bool) -> None:
     found = or_reason(lambda: Form([("a" + "[b]" * deep, "x")]).text("a"))
 
     assert isinstance(found, str)
-    assert (found is not Reason.UNREADABLE) is is_read
+    assert (found is not ErrorCode.UNREADABLE) is is_read
 
 
 @given(st.lists(st.tuples(st.text(alphabet="ab01[]", max_size=12), st.text(max_size=3))))
 def test_whatever_names_come_the_parts_are_json_or_refused(pairs: list[tuple[str, str]]) -> None:
     found = or_reason(lambda: Form(pairs).text("a"))
 
-    if isinstance(found, str) and "a" not in dict(pairs) and not isinstance(found, Reason):
+    if isinstance(found, str) and "a" not in dict(pairs) and not isinstance(found, ErrorCode):
         msgspec.json.decode(found)
 
 
@@ -165,21 +165,21 @@ def test_whatever_names_come_the_parts_are_json_or_refused(pairs: list[tuple[str
     ("value", "expected"),
     [
         (5, 5), ("5", 5), (5.0, 5), ("5.0", 5), (" 5 ", 5), ("-3", -3), (2**63 - 1, 2**63 - 1),
-        (str(2**63 - 1), 2**63 - 1), (2**63, Reason.FIELD_BROKEN), (1.5, Reason.FIELD_BROKEN),
-        ("1.5", Reason.FIELD_BROKEN), ("x", Reason.FIELD_BROKEN), ("", Reason.FIELD_BROKEN),
-        ("nan", Reason.FIELD_BROKEN), ("inf", Reason.FIELD_BROKEN), ("9" * 5000, Reason.FIELD_BROKEN),
+        (str(2**63 - 1), 2**63 - 1), (2**63, ErrorCode.FIELD_BROKEN), (1.5, ErrorCode.FIELD_BROKEN),
+        ("1.5", ErrorCode.FIELD_BROKEN), ("x", ErrorCode.FIELD_BROKEN), ("", ErrorCode.FIELD_BROKEN),
+        ("nan", ErrorCode.FIELD_BROKEN), ("inf", ErrorCode.FIELD_BROKEN), ("9" * 5000, ErrorCode.FIELD_BROKEN),
     ],
 )  # fmt: skip
-def test_integers_are_read_in_every_spelling(value: Text, expected: int | Reason) -> None:
+def test_integers_are_read_in_every_spelling(value: Text, expected: int | ErrorCode) -> None:
     assert or_reason(lambda: read_integer(value, "field")) == expected
 
 
 @pytest.mark.parametrize(
     ("value", "expected"),
     [(True, True), ("TRUE", True), (" on ", True), (1, True), ("y", True), (0, False), ("No", False),
-     ("", False), ("maybe", Reason.FIELD_BROKEN), (2, Reason.FIELD_BROKEN)],
+     ("", False), ("maybe", ErrorCode.FIELD_BROKEN), (2, ErrorCode.FIELD_BROKEN)],
 )  # fmt: skip
-def test_booleans_are_read_in_every_spelling(value: Flag, expected: bool | Reason) -> None:
+def test_booleans_are_read_in_every_spelling(value: Flag, expected: bool | ErrorCode) -> None:
     assert or_reason(lambda: read_flag(value, "field")) == expected
 
 
@@ -199,7 +199,7 @@ def test_integers_have_at_most_64_bits(text: str, is_read: bool) -> None:
     if is_read:
         assert "a" in read_json_body(text.encode())
         return
-    with pytest.raises(Refused) as told:
+    with pytest.raises(ApiError) as told:
         read_json_body(text.encode())
     assert told.value.explanation == "The body must hold integers of at most 64 bits."
 
@@ -208,7 +208,7 @@ def test_json_text_of_too_many_lists_is_refused() -> None:
     most = "[" + "[]," * (MOST_BRACKETS - 2) + "[]]"
     assert depth(most) == 2
 
-    with pytest.raises(Refused) as told:
+    with pytest.raises(ApiError) as told:
         read_json_body(('{"a":' + most + "}").encode())
 
     assert told.value.explanation == "The body must hold at most 20000 lists and objects."

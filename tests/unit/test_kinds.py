@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.media_samples import SAMPLES
 from waypost.api.uploads.file_types import is_text, most_bytes_types, types_of
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.media import ACCEPTED
 from waypost.wire.media import choose_type, disposition, read_type
 
@@ -91,10 +91,10 @@ def test_wrong_hint_is_passed_over() -> None:
 
 
 def test_received_type_is_told_without_what_could_break_the_text() -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ApiError) as refused:
         choose_type(("image/png",), "x'\r\n" * 80, "", for_handle=True)
 
-    assert refused.value.reason is Reason.WRONG_FILE_TYPE
+    assert refused.value.code is ErrorCode.WRONG_FILE_TYPE
     assert refused.value.explanation == (
         "Param file must be a file with one of the following types: application/pdf, image/jpeg, "
         f"image/png, video/mp4. Received file of type '{'x' * 80}'."

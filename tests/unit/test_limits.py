@@ -4,7 +4,7 @@ import pytest
 
 from waypost.api.limits.rate_limits import RATES, Limiter, LocalLimiter
 from waypost.base.clock import ManualClock
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 
 
 @pytest.fixture
@@ -22,10 +22,10 @@ async def test_every_rate_takes_its_number_and_refuses_the_next(clock: ManualClo
     limiter = LocalLimiter(clock)
     await spend(limiter, RATES[name].at_most, name)
 
-    with pytest.raises(Refused) as told:
+    with pytest.raises(ApiError) as told:
         await spend(limiter, name=name)
 
-    assert told.value.reason is Reason.TOO_MANY_REQUESTS
+    assert told.value.code is ErrorCode.TOO_MANY_REQUESTS
     assert told.value.retry_after_s == max(1, RATES[name].within_ms // 1000)
 
 
@@ -40,14 +40,14 @@ async def test_window_moves(clock: ManualClock) -> None:
     clock.advance(ms=30_000)
     await spend(limiter, 5)
     clock.advance(ms=29_999)
-    with pytest.raises(Refused) as told:
+    with pytest.raises(ApiError) as told:
         await spend(limiter)
     assert told.value.retry_after_s == 1
 
     clock.advance(ms=1)
 
     await spend(limiter, 5)
-    with pytest.raises(Refused):
+    with pytest.raises(ApiError):
         await spend(limiter)
 
 
@@ -55,7 +55,7 @@ async def test_refusal_does_not_put_off_the_next_chance(clock: ManualClock) -> N
     limiter = LocalLimiter(clock)
     await spend(limiter, 10)
     for _ in range(50):
-        with pytest.raises(Refused):
+        with pytest.raises(ApiError):
             await spend(limiter)
 
     clock.advance(ms=60_000)
@@ -78,7 +78,7 @@ async def test_what_is_given_back_may_be_spent_again(clock: ManualClock) -> None
     await limiter.give_back("templates", "a", last_ms)
 
     await spend(limiter)
-    with pytest.raises(Refused):
+    with pytest.raises(ApiError):
         await spend(limiter)
 
 
@@ -88,7 +88,7 @@ async def test_giving_back_what_was_not_spent_gives_nothing(clock: ManualClock) 
     await limiter.give_back("templates", "a", clock.now_ms())
 
     await spend(limiter, 10)
-    with pytest.raises(Refused):
+    with pytest.raises(ApiError):
         await spend(limiter)
 
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from waypost.base.telemetry.logs import LossyStream, WhereverStderrIs
-from waypost.base.telemetry.tracing import Step, Steps, Told
+from waypost.base.telemetry.tracing import Tracer, TraceRecord, TraceStep
 
 
 def test_records_follow_standard_error_and_survive_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,16 +92,16 @@ def test_record_that_cannot_be_rendered_is_replaced_by_one_that_can() -> None:
 
 
 def test_listener_that_fails_does_not_concern_whoever_takes_a_step() -> None:
-    heard: list[Told] = []
-    failing = Steps()
+    heard: list[TraceRecord] = []
+    failing = Tracer()
 
-    def fails(_told: Told) -> None:
+    def fails(_told: TraceRecord) -> None:
         raise OSError(28, "no space left")
 
     failing.log_to(fails, all_of_it=True)
     failing.trace_to(fails)
     failing.trace_to(heard.append)
 
-    failing.tell(Step.ACCEPTED, "an id")
+    failing.record(TraceStep.ACCEPTED, "an id")
 
     assert [told.message_id for told in heard] == ["an id"]

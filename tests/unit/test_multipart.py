@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from waypost.api.http.multipart import read_parts
 from waypost.api.http.requests import Request
 from waypost.base.http.multipart import MOST_HEADER_BYTES, MOST_HEADERS, PartHead
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 
 BODY = (
     b'--x\r\nContent-Disposition: form-data; name="file_type"\r\n\r\nimage/png\r\n'
@@ -62,7 +62,7 @@ async def test_parts_do_not_depend_on_how_the_body_is_cut(cuts: Sequence[int]) -
 @given(body=st.binary(max_size=300))
 async def test_any_bytes_are_read_or_refused(body: bytes) -> None:
     for content in (body, BODY[: len(body)] + body, b"--x\r\n" + body):
-        assert await reason_of(content) in (None, Reason.UNREADABLE)
+        assert await reason_of(content) in (None, ErrorCode.UNREADABLE)
 
 
 @given(content_type=st.text(max_size=80))
@@ -70,7 +70,7 @@ async def test_any_content_type_is_read_or_refused(content_type: str) -> None:
     for text in (content_type, f"multipart/form-data; {content_type}"):
         sent = text.encode("utf-8", "replace").decode()
 
-        assert await reason_of(BODY, sent) in (None, Reason.UNREADABLE)
+        assert await reason_of(BODY, sent) in (None, ErrorCode.UNREADABLE)
 
 
 @pytest.mark.parametrize(
@@ -121,9 +121,9 @@ async def is_taken(body: bytes) -> bool:
     return await reason_of(body) is None
 
 
-async def reason_of(body: bytes, content_type: str = "multipart/form-data; boundary=x") -> Reason | None:
+async def reason_of(body: bytes, content_type: str = "multipart/form-data; boundary=x") -> ErrorCode | None:
     try:
         await read([body], content_type)
-    except Refused as refused:
-        return refused.reason
+    except ApiError as refused:
+        return refused.code
     return None

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.builders import draft
 from waypost.domain.app import Hosting
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.templates.buttons import Button, ButtonKind, SupportedApp
 from waypost.domain.templates.cards import Card
 from waypost.domain.templates.fields import Draft
@@ -21,7 +21,7 @@ def broken(strict: bool = True, **more: Any) -> str | None:
     """What the draft is told, or None when it is taken."""
     try:
         check_draft(draft(**more), strict=strict)
-    except Refused as refused:
+    except ApiError as refused:
         return refused.explanation
     return None
 
@@ -238,10 +238,10 @@ def test_operators_rules_wait_for_the_review_unless_the_service_is_strict() -> N
 
 
 def test_category_beyond_the_three_has_a_reason_of_its_own() -> None:
-    with pytest.raises(Refused) as told:
+    with pytest.raises(ApiError) as told:
         check_draft(draft(category="PROMO"))
 
-    assert told.value.reason is Reason.INVALID_CATEGORY
+    assert told.value.code is ErrorCode.INVALID_CATEGORY
 
 
 @pytest.mark.parametrize(
@@ -311,7 +311,7 @@ def test_any_sample_serves_a_medium(template_type: str, sample: str) -> None:
 def test_what_the_on_premises_variant_lacks_is_refused_there_only() -> None:
     for given in (offer(), carousel(CARD, CARD), sale() | {"template_type": "CATALOG"}):
         check_draft(draft(**given))
-        with pytest.raises(Refused, match="on-premises"):
+        with pytest.raises(ApiError, match="on-premises"):
             check_draft(draft(**given), hosting=Hosting.ON_PREMISES)
 
 

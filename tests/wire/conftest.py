@@ -23,7 +23,7 @@ from tests.support.refusing import refusing_port
 from tests.support.street import Answer
 from tests.support.tenants import ANSWERING, DAY_MS, HOUR_MS, PASSWORD, Tenants
 from tests.support.wire_cases import Case, Step, filled, form_pairs, multipart
-from waypost.admin import context
+from waypost.admin import provisioning
 from waypost.assembly.http.servers import HttpServer, bind, port_of
 from waypost.assembly.service import Waypost
 from waypost.base.clock import ManualClock
@@ -154,7 +154,7 @@ async def _open_world(
     }
     waypost = Waypost(Settings(**chosen), clock, ids)
     await waypost.open()
-    await context.put_operator_account(waypost.office, OPERATOR)
+    await provisioning.put_operator_account(waypost.office, OPERATOR)
     bound = bind("127.0.0.1", 0, option="--port")
     server = HttpServer(waypost.application, bound)
     await server.start()
@@ -170,7 +170,7 @@ async def _open_world(
     await graph.start()
     graph_url = f"http://127.0.0.1:{port_of(graph_socket)}"
     answering = replace(OPERATOR, id=ANSWERING, base_url=graph_url)
-    await context.put_operator_account(waypost.office, answering)
+    await provisioning.put_operator_account(waypost.office, answering)
     tenants = Tenants(waypost.database, Seals(INSTANCE_KEY), ids, clock, hash_of_little_work(PASSWORD))
     url = f"http://127.0.0.1:{port_of(bound)}"
     async with aiohttp.ClientSession() as http:

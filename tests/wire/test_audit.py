@@ -15,7 +15,7 @@ from waypost.assembly.service import Waypost
 from waypost.base.clock import ManualClock
 from waypost.base.encryption import hash_of
 from waypost.base.ids import RandomIds
-from waypost.client.api_client import Door, DoorRefused, InProcess
+from waypost.client.api_client import ApiClient, ApiResponseError, InProcess
 from waypost.config import Settings
 from waypost.store.accounts.audit_log import AuditEntry, AuditFilter, audit_page
 from waypost.store.accounts.partners import add_app, add_business_account, add_partner
@@ -198,7 +198,7 @@ async def test_pages_of_the_log_by_the_admin_api(waypost: Waypost) -> None:
     _, first = await ask(waypost, "GET", "/admin/audit?limit=4")
     _, second = await ask(waypost, "GET", f"/admin/audit?limit=4&before={first['next']}")
     _, own = await ask(waypost, "GET", f"/admin/audit?partner_id={PARTNER.id}&outcome=done")
-    _, rejected = await ask(waypost, "GET", "/admin/audit?outcome=rejected&action=entries")
+    _, rejected = await ask(waypost, "GET", "/admin/audit?outcome=rejected&action=dead-letters")
 
     assert [len(first["entries"]), len(second["entries"])] == [4, 2]
     assert second["next"] is None
@@ -252,9 +252,9 @@ async def test_changes_of_an_account_by_the_partner_api_have_entries(waypost: Wa
 
 
 async def test_the_door_of_a_script_reads_the_log(waypost: Waypost) -> None:
-    door = Door(InProcess(waypost.application), {"Authorization": f"Bearer {TOKEN}"})
+    door = ApiClient(InProcess(waypost.application), {"Authorization": f"Bearer {TOKEN}"})
 
-    with pytest.raises(DoorRefused):
+    with pytest.raises(ApiResponseError):
         await door.json("DELETE", "/admin/dead-letters/1")
 
     told = await door.json("GET", "/admin/audit")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.case_files import CASES, DEFAULT, FOLDER, SHARED, CaseFile, Table, read_case_file, read_toml
-from waypost.domain.errors import Reason
+from waypost.domain.errors import ErrorCode
 from waypost.wire.errors import ERRORS
 
 FILES = {path.stem: read_case_file(path) for path in sorted(CASES.glob("*.toml"))}
@@ -22,7 +22,7 @@ def test_cases_expect_the_status_and_the_text_of_each_error() -> None:
         | ({"nested": True} if row.nested else {})
         for reason, row in ERRORS.items()
     }
-    assert expected.keys() == {reason.name for reason in Reason}
+    assert expected.keys() == {reason.name for reason in ErrorCode}
 
 
 def test_every_common_case_is_one_of_some_file() -> None:

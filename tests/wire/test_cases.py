@@ -21,7 +21,7 @@ from waypost.api.response_schemas import SHAPES
 from waypost.api.route import RouteRow, reasons_of
 from waypost.api.routes import ROUTES
 from waypost.domain.app import Hosting
-from waypost.domain.errors import Reason
+from waypost.domain.errors import ErrorCode
 from waypost.domain.templates.rules import RULES, Rule, first_broken
 from waypost.wire.errors import ERRORS
 from waypost.wire.forms import Form
@@ -80,8 +80,8 @@ async def check(case: Case, world: "World") -> None:
     assert_is_as_documented(case, answer.body)
 
 
-@pytest.mark.parametrize("reason", Reason)
-async def test_every_row_of_the_error_table_has_a_case(reason: Reason) -> None:
+@pytest.mark.parametrize("reason", ErrorCode)
+async def test_every_row_of_the_error_table_has_a_case(reason: ErrorCode) -> None:
     assert any(case.reason == reason.name for case in CASES.values())
 
 
@@ -107,7 +107,7 @@ def assert_is_its_row(case: Case, body: object) -> None:
     """A case that names a reason is answered with that row's status and text."""
     if case.reason is None:
         return
-    row = ERRORS[Reason[case.reason]]
+    row = ERRORS[ErrorCode[case.reason]]
     assert case.response.status == row.status
     if row.text is not None:
         assert body == {"status": "error", "message": {"message": row.text} if row.nested else row.text}
@@ -121,7 +121,7 @@ def assert_is_as_documented(case: Case, body: object) -> None:
     if case.response.status < 300 and body is not None:
         assert list(jsonschema_rs.iter_errors(SHAPES[row.shape], body)) == []
     if case.reason is not None:
-        assert Reason[case.reason] in reasons_of(row)
+        assert ErrorCode[case.reason] in reasons_of(row)
 
 
 def route_of(case: Case) -> RouteRow | None:

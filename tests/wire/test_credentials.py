@@ -11,7 +11,7 @@ from tests.support.wire_cases import Step
 from waypost.api.auth.credentials import Credential
 from waypost.api.route import Carries, RouteRow
 from waypost.api.routes import ROUTES
-from waypost.domain.errors import Reason
+from waypost.domain.errors import ErrorCode
 
 if TYPE_CHECKING:
     from tests.wire.conftest import Worlds
@@ -74,7 +74,7 @@ async def values(worlds: "Worlds") -> dict[str, str]:
 
 def refused(row: RouteRow) -> set[str]:
     """The texts that a route may answer to whoever has no right credential. Source: facts 10."""
-    short = {"Unauthorized Access"} if Reason.UNAUTHORIZED_ACCESS in row.refuses else set[str]()
+    short = {"Unauthorized Access"} if ErrorCode.UNAUTHORIZED_ACCESS in row.refuses else set[str]()
     return {"Authentication Failed"} | short
 
 
@@ -102,7 +102,7 @@ async def test_another_partners_app_is_answered_as_one_that_does_not_exist(
     nobodys = await world.ask(asking(row, mine, app=NOBODYS), values)
     with_theirs = await world.ask(asking(row, OF_ANOTHER[row.credential]), values)
 
-    assert theirs.status == (400 if Reason.KEY_NOT_ASSOCIATED in row.refuses else 401)
+    assert theirs.status == (400 if ErrorCode.KEY_NOT_ASSOCIATED in row.refuses else 401)
     assert (theirs.status, theirs.raw) == (nobodys.status, nobodys.raw)
     assert theirs.headers.get("Waypost-Reason") == nobodys.headers.get("Waypost-Reason")
     assert with_theirs.status == theirs.status

@@ -11,7 +11,7 @@ from waypost.api.http.requests import UNCOUNTED
 from waypost.assembly.service import Waypost
 from waypost.base.clock import ManualClock
 from waypost.base.ids import RandomIds
-from waypost.client.api_client import Door, DoorRefused, InProcess
+from waypost.client.api_client import ApiClient, ApiResponseError, InProcess
 from waypost.config import Settings
 
 TOKEN = "right-admin-token-of-thirty-two-or-more"
@@ -29,9 +29,9 @@ async def waypost(tmp_path: Path) -> AsyncIterator[Waypost]:
 
 
 async def test_admin_api_names_the_field(waypost: Waypost) -> None:
-    admin = Door(InProcess(waypost.application), {"Authorization": f"Bearer {TOKEN}"})
+    admin = ApiClient(InProcess(waypost.application), {"Authorization": f"Bearer {TOKEN}"})
 
-    with pytest.raises(DoorRefused) as refused:
+    with pytest.raises(ApiResponseError) as refused:
         await admin.json("POST", "/admin/partners", {"email": "nobody", "name": "No"})
 
     error = refused.value
@@ -42,9 +42,9 @@ async def test_admin_api_names_the_field(waypost: Waypost) -> None:
 @pytest.mark.parametrize(("marks", "field"), [({}, ""), ({UNCOUNTED: True}, "tag")])
 async def test_partner_api_names_it_to_the_console_only(waypost: Waypost, marks: dict[str, bool], field: str) -> None:
     token = await store_partner(waypost.office)
-    door = Door(InProcess(waypost.application, marks=marks), {"Authorization": token})
+    door = ApiClient(InProcess(waypost.application, marks=marks), {"Authorization": token})
 
-    with pytest.raises(DoorRefused) as refused:
+    with pytest.raises(ApiResponseError) as refused:
         await door.form("POST", f"/partner/app/{APP.id}/subscription", {"modes": "SENT"})
 
     assert refused.value.field == field

@@ -17,9 +17,9 @@ from waypost.api.limits.rate_limits import RATES, LocalLimiter
 from waypost.assembly.service import Waypost
 from waypost.base.clock import ManualClock
 from waypost.base.ids import RandomIds
-from waypost.client.api_client import Door, InProcess
+from waypost.client.api_client import ApiClient, InProcess
 from waypost.config import Settings
-from waypost.domain.errors import Refused
+from waypost.domain.errors import ApiError
 from waypost.store.tables import partners
 
 EMAIL, PASSWORD = "ann@acme.test", "Right-horse-1"
@@ -41,7 +41,7 @@ async def waypost(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterat
 @pytest.fixture
 async def secret(waypost: Waypost) -> str:
     """A client secret of the partner, whose id is 1."""
-    door = Door(InProcess(waypost.application), {"Authorization": "Bearer " + "a" * 40})
+    door = ApiClient(InProcess(waypost.application), {"Authorization": "Bearer " + "a" * 40})
     added = await door.json("POST", "/admin/partners", {"email": EMAIL, "name": "Acme", "password": PASSWORD})
     await waypost.database.write(_hash_cheaply)
     made = await door.json("POST", f"/admin/partners/{added['id']}/client-secrets", {})
@@ -103,7 +103,7 @@ async def test_failures_for_an_email_from_everywhere_have_a_wide_limit() -> None
 
     for number in range(wide):
         await limits.spend(EMAIL, f"198.51.100.{number // MOST}")
-    with pytest.raises(Refused, match=f"At most {wide} failed logins in 60 s per e-mail;"):
+    with pytest.raises(ApiError, match=f"At most {wide} failed logins in 60 s per e-mail;"):
         await limits.spend(EMAIL, ELSEWHERE)
     await limits.spend("bob@acme.test", ELSEWHERE)
     clock.advance(ms=60_000)
@@ -116,7 +116,7 @@ async def test_one_address_cannot_fill_the_window_of_an_email() -> None:
     for _ in range(1000):
         try:
             await limits.spend(EMAIL, HERE)
-        except Refused:
+        except ApiError:
             refusals += 1
 
     assert refusals == 1000 - MOST
@@ -129,6 +129,6 @@ async def test_failures_of_one_address_have_a_limit_over_all_emails() -> None:
     for number in range(most):
         await limits.spend(f"somebody{number}@acme.test", HERE)
 
-    with pytest.raises(Refused, match="per address"):
+    with pytest.raises(ApiError, match="per address"):
         await limits.spend("another@acme.test", HERE)
     await limits.spend("another@acme.test", ELSEWHERE)

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, func, select
 from tests.support.builders import APP, INSTANCE_KEY, OPERATOR, PARTNER
 from tests.support.seeding import store_partner
 from tests.support.stores import Place
-from waypost.admin import context
+from waypost.admin import provisioning
 from waypost.api.limits.rate_limits import RATES
 from waypost.assembly.service import Waypost
 from waypost.base.clock import SystemClock
@@ -62,7 +62,7 @@ async def processes(place: Place, tmp_path: Path) -> AsyncIterator[list[Waypost]
             at_end.push_async_callback(waypost.close)
             running.append(waypost)
         office = running[0].office
-        await context.put_operator_account(office, OPERATOR)
+        await provisioning.put_operator_account(office, OPERATOR)
         await store_partner(office)
         key = hash_of(API_KEY)
         await office.database.write(add_credential, CredentialKind.API_KEY, PARTNER.id, key, clock.now_ms())

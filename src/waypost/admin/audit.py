@@ -4,8 +4,8 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from waypost.admin.context import Office
-from waypost.domain.errors import broken_field
+from waypost.admin.provisioning import AdminContext
+from waypost.domain.errors import invalid_field
 from waypost.store.accounts.audit_log import AuditFilter, audit_page
 
 MAX_ENTRIES: Final = 500
@@ -26,10 +26,10 @@ class AuditQuery(msgspec.Struct, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         """Check the size of the page."""
         if not 1 <= self.limit <= MAX_ENTRIES:
-            raise broken_field("limit", f"1 to {MAX_ENTRIES}")
+            raise invalid_field("limit", f"1 to {MAX_ENTRIES}")
 
 
-async def list_audit_entries(office: Office, given: AuditQuery) -> Any:
+async def list_audit_entries(context: AdminContext, given: AuditQuery) -> Any:
     """Return the newest entries, and where the next page begins."""
     wanted = AuditFilter(
         partner_id=given.partner_id,
@@ -40,6 +40,6 @@ async def list_audit_entries(office: Office, given: AuditQuery) -> Any:
         until_ms=given.until_ms,
         before_id=given.before,
     )
-    found = await office.database.read(audit_page, wanted, given.limit + 1)
+    found = await context.database.read(audit_page, wanted, given.limit + 1)
     jobs, is_more = found[: given.limit], len(found) > given.limit
     return {"entries": [msgspec.to_builtins(one) for one in jobs], "next": jobs[-1].id if is_more else None}

@@ -12,10 +12,10 @@ from waypost.base.encryption import same
 from waypost.base.http.hosts import hostname_of, is_loopback
 from waypost.base.telemetry.logs import log
 from waypost.base.telemetry.throttled_logging import ThrottledLog
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.store.accounts.audit_log import ADMIN, NOBODY, AuditLog
 from waypost.store.directory import Directory
-from waypost.wire.errors import error_answer
+from waypost.wire.errors import error_response
 
 Call = Callable[[Request], Awaitable[Any]]
 _encode: Final = msgspec.json.Encoder().encode
@@ -79,9 +79,9 @@ class AdminGate:
                 actor = await self._admit(request)
                 body = await call(request)
                 status, headers = 200, dict[str, str]()
-            except Refused as refused:
-                status, body, headers = error_answer(refused, names_field=True)
-                reason = refused.reason.value
+            except ApiError as refused:
+                status, body, headers = error_response(refused, names_field=True)
+                reason = refused.code.value
             except Exception:
                 await self._record(request, row.name, actor, 500, "defect", None)
                 raise
@@ -107,7 +107,7 @@ class AdminGate:
         if not given or self._token is None or not same(given, self._token):
             _log.warning("a wrong admin token was refused", address=address)
             await self._limits.spend_admin(address)
-            raise Refused(Reason.AUTHENTICATION_FAILED, "Authorization must be Bearer and the admin_token.")
+            raise ApiError(ErrorCode.AUTHENTICATION_FAILED, "Authorization must be Bearer and the admin_token.")
         _check_json(request)
         return ADMIN
 
@@ -115,7 +115,9 @@ class AdminGate:
         """The console's pages record themselves; of refusals without a token only so many are."""
         if actor == ADMIN:
             return is_action
-        return actor == NOBODY and reason != Reason.TOO_MANY_REQUESTS.value and await self._limits.may_audit_refusal()
+        return (
+            actor == NOBODY and reason != ErrorCode.TOO_MANY_REQUESTS.value and await self._limits.may_audit_refusal()
+        )
 
     async def _record(self, request: Request, action: str, actor: str, status: int, reason: str, body: Any) -> None:
         if not actor:
@@ -156,11 +158,11 @@ def _check_origin(request: Request, hosts: Sequence[str]) -> None:
     """
     host = hostname_of("//" + request.headers.get("host", ""))
     if not (host in hosts or is_loopback(host)):
-        raise Refused(Reason.FORBIDDEN_ORIGIN, "Host must be a loopback name or one of admin_hosts.")
+        raise ApiError(ErrorCode.FORBIDDEN_ORIGIN, "Host must be a loopback name or one of admin_hosts.")
     origin = request.headers.get("origin")
     of_origin = host if origin is None else hostname_of(origin)
     if not (of_origin in hosts or is_loopback(of_origin)):
-        raise Refused(Reason.FORBIDDEN_ORIGIN, "Origin must be this service's own.")
+        raise ApiError(ErrorCode.FORBIDDEN_ORIGIN, "Origin must be this service's own.")
 
 
 def _token_of(request: Request) -> str:
@@ -176,4 +178,4 @@ def _check_json(request: Request) -> None:
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if request.method in ("POST", "PUT") and kind != "application/json":
-        raise Refused(Reason.MEDIA_TYPE, "Content-Type must be application/json.")
+        raise ApiError(ErrorCode.MEDIA_TYPE, "Content-Type must be application/json.")

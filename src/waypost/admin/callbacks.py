@@ -5,10 +5,10 @@ from typing import Any, Final
 import msgspec
 from sqlalchemy import Connection
 
-from waypost.admin.context import Office
+from waypost.admin.provisioning import AdminContext
 from waypost.base.clock import machine_ms
 from waypost.domain.callbacks.receiver_statistics import report_of
-from waypost.domain.errors import Reason, Refused, broken_field, unknown
+from waypost.domain.errors import ApiError, ErrorCode, invalid_field, not_found
 from waypost.store.accounts.partners import app_by_id
 from waypost.store.callbacks.callbacks import callback_with_attempts
 from waypost.store.callbacks.receiver_statistics import answer_times
@@ -53,7 +53,7 @@ class KeyRotation(msgspec.Struct, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         """Check that it is not for ever."""
         if not 0 <= self.keep_old_for_s <= MOST_KEEP_OLD_S:
-            raise broken_field("keep_old_for_s", f"0 to {MOST_KEEP_OLD_S} seconds")
+            raise invalid_field("keep_old_for_s", f"0 to {MOST_KEEP_OLD_S} seconds")
 
 
 class Replay(msgspec.Struct, forbid_unknown_fields=True):
@@ -75,31 +75,31 @@ class Replay(msgspec.Struct, forbid_unknown_fields=True):
     dry_run: bool = False
 
 
-async def list_subscriptions(office: Office, given: SubscriptionQuery) -> Any:
+async def list_subscriptions(context: AdminContext, given: SubscriptionQuery) -> Any:
     """Return subscriptions with their state, their circuit, and how much waits for each."""
-    found = await office.database.read(receivers, _whose(given))
-    return {"subscriptions": [_shown(office, one) for one in found]}
+    found = await context.database.read(receivers, _whose(given))
+    return {"subscriptions": [_shown(context, one) for one in found]}
 
 
-async def show_subscription(office: Office, subscription_id: int) -> Any:
+async def show_subscription(context: AdminContext, subscription_id: int) -> Any:
     """Return one of them."""
-    return _shown(office, await _named(office, subscription_id))
+    return _shown(context, await _named(context, subscription_id))
 
 
-async def check_subscription(office: Office, subscription_id: int) -> Any:
+async def check_subscription(context: AdminContext, subscription_id: int) -> Any:
     """Send the ping to a subscription's address, signed, and return what it answers."""
-    read = office.database.read
-    found = await read(subscriptions_by_ids, {subscription_id}, office.directory.unseal)
+    read = context.database.read
+    found = await read(subscriptions_by_ids, {subscription_id}, context.directory.unseal)
     subscription = found.get(subscription_id)
     app = None if subscription is None else await read(app_by_id, subscription.app_id)
     if subscription is None or app is None:
-        raise unknown("subscription", "subscription_id")
-    call_id, at_s = office.ids.new(), machine_ms() // 1000
-    now_ms = office.clock.now_ms()
+        raise not_found("subscription", "subscription_id")
+    call_id, at_s = context.ids.new(), machine_ms() // 1000
+    now_ms = context.clock.now_ms()
     body = callback_v2.check_body(app, now_ms) if subscription.version == 2 else callback_v3.check_body(app)
-    keys = [office.seals.callback_key(subscription_id, one) for one in subscription.serials(now_ms)]
+    keys = [context.seals.callback_key(subscription_id, one) for one in subscription.serials(now_ms)]
     headers = laid_over(subscription.headers, signature_headers(call_id, at_s, body, keys))
-    answer = await office.outbound.post(subscription.url, body, headers)
+    answer = await context.outbound.post(subscription.url, body, headers)
     return {
         "taken": answer.status is not None and 200 <= answer.status < 300,
         "status": answer.status,
@@ -110,7 +110,7 @@ async def check_subscription(office: Office, subscription_id: int) -> Any:
     }
 
 
-async def resume(office: Office, subscription_id: int) -> Any:
+async def resume(context: AdminContext, subscription_id: int) -> Any:
     """Let a subscription go on that the service has paused; what waited is delivered, in order."""
 
     def change(connection: Connection) -> tuple[bool, dict[str, Any]] | None:
@@ -121,35 +121,35 @@ async def resume(office: Office, subscription_id: int) -> Any:
         [now] = receivers(connection, Whose(id=subscription_id))
         return was.paused_on_ms is not None, now
 
-    changed = await office.database.write(change)
+    changed = await context.database.write(change)
     if changed is None:
-        raise unknown("subscription", "subscription_id")
+        raise not_found("subscription", "subscription_id")
     was_paused, now = changed
-    return _shown(office, now) | {"was_paused": was_paused}
+    return _shown(context, now) | {"was_paused": was_paused}
 
 
-async def show_key(office: Office, subscription_id: int) -> Any:
+async def show_key(context: AdminContext, subscription_id: int) -> Any:
     """Return the key that signs a subscription's callbacks."""
-    return _keys(office, await _named(office, subscription_id))
+    return _keys(context, await _named(context, subscription_id))
 
 
-async def rotate_key(office: Office, given: KeyRotation, subscription_id: int) -> Any:
+async def rotate_key(context: AdminContext, given: KeyRotation, subscription_id: int) -> Any:
     """Give a subscription a new key. For a while both sign; the key before the old one signs no more."""
-    until_ms = office.clock.now_ms() + given.keep_old_for_s * 1000
-    if not await office.database.write(renew_key, subscription_id, until_ms):
-        raise unknown("subscription", "subscription_id")
-    return _keys(office, await _named(office, subscription_id))
+    until_ms = context.clock.now_ms() + given.keep_old_for_s * 1000
+    if not await context.database.write(renew_key, subscription_id, until_ms):
+        raise not_found("subscription", "subscription_id")
+    return _keys(context, await _named(context, subscription_id))
 
 
-async def report(office: Office, given: ReportQuery) -> Any:
+async def report(context: AdminContext, given: ReportQuery) -> Any:
     """Return how long receivers took to answer, and what."""
-    to_ms = office.clock.now_ms() + 1 if given.to_ms is None else given.to_ms
+    to_ms = context.clock.now_ms() + 1 if given.to_ms is None else given.to_ms
     from_ms = to_ms - DAY_MS if given.from_ms is None else given.from_ms
-    rows = await office.database.read(answer_times, _whose(given), from_ms, to_ms)
+    rows = await context.database.read(answer_times, _whose(given), from_ms, to_ms)
     return {"from_ms": from_ms, "to_ms": to_ms, "subscriptions": report_of(rows)}
 
 
-async def replay(office: Office, given: Replay) -> Any:
+async def replay(context: AdminContext, given: Replay) -> Any:
     """Send callbacks again: the same bytes, the same id, the same sequence number, beside the live ones.
 
     Raises:
@@ -158,7 +158,7 @@ async def replay(office: Office, given: Replay) -> Any:
     named = (given.callback_id, given.subscription_id, given.app_id, given.partner_id)
     if all(one is None for one in named):
         accepted = "a callback_id, a subscription_id, an app_id or a partner_id"
-        raise Refused(Reason.FIELD_MISSING, f"Name {accepted}.", accepted=accepted)
+        raise ApiError(ErrorCode.FIELD_MISSING, f"Name {accepted}.", accepted=accepted)
     wanted = Wanted(
         whose=Whose(given.subscription_id, given.app_id, given.partner_id),
         callback_id=given.callback_id,
@@ -166,39 +166,39 @@ async def replay(office: Office, given: Replay) -> Any:
         news=given.news,
         delivered=given.delivered,
         from_ms=given.from_ms,
-        to_ms=min(given.to_ms, office.clock.now_ms() + 1),
+        to_ms=min(given.to_ms, context.clock.now_ms() + 1),
     )
-    counted = await office.database.read(count_wanted, wanted)
+    counted = await context.database.read(count_wanted, wanted)
     if given.dry_run:
         return {"would_replay": counted["callbacks"], "still_waiting": counted["waiting"]}
     if counted["callbacks"] > MOST_REPLAYED:
-        raise Refused(
-            Reason.FIELD_BROKEN,
+        raise ApiError(
+            ErrorCode.FIELD_BROKEN,
             f"That are {counted['callbacks']} callbacks; name fewer than {MOST_REPLAYED} at once, "
             "by from_ms and to_ms for example.",
         )
     appended, after = 0, None
     while True:
-        count, after = await office.database.write(append_replays, wanted, after, office.clock.now_ms())
+        count, after = await context.database.write(append_replays, wanted, after, context.clock.now_ms())
         appended += count
         if after is None:
             return {"replayed": appended, "still_waiting": counted["waiting"]}
 
 
-async def show_callback(office: Office, callback_id: str) -> Any:
+async def show_callback(context: AdminContext, callback_id: str) -> Any:
     """Return one callback with its body and every attempt."""
-    return await _callback(office, callback_id, text=office.show_text)
+    return await _callback(context, callback_id, text=context.show_text)
 
 
-async def reveal_callback(office: Office, callback_id: str) -> Any:
+async def reveal_callback(context: AdminContext, callback_id: str) -> Any:
     """Return the same with its text; one-time codes stay hidden."""
-    return await _callback(office, callback_id, text=True)
+    return await _callback(context, callback_id, text=True)
 
 
-async def _callback(office: Office, callback_id: str, *, text: bool) -> Any:
-    found = await office.database.read(callback_with_attempts, callback_id)
+async def _callback(context: AdminContext, callback_id: str, *, text: bool) -> Any:
+    found = await context.database.read(callback_with_attempts, callback_id)
     if found is None:
-        raise unknown("callback", "callback_id")
+        raise not_found("callback", "callback_id")
     return shown_callback(found, text=text)
 
 
@@ -206,19 +206,19 @@ def _whose(given: SubscriptionQuery | ReportQuery) -> Whose:
     return Whose(given.subscription_id or None, given.app_id, given.partner_id or None)
 
 
-async def _named(office: Office, subscription_id: int) -> dict[str, Any]:
-    found = await office.database.read(receivers, Whose(id=subscription_id))
+async def _named(context: AdminContext, subscription_id: int) -> dict[str, Any]:
+    found = await context.database.read(receivers, Whose(id=subscription_id))
     if not found:
-        raise unknown("subscription", "subscription_id")
+        raise not_found("subscription", "subscription_id")
     return found[0]
 
 
-def _keys(office: Office, row: dict[str, Any]) -> dict[str, Any]:
+def _keys(context: AdminContext, row: dict[str, Any]) -> dict[str, Any]:
     def shown(serial: int) -> str:
-        return key_text(office.seals.callback_key(row["id"], serial))
+        return key_text(context.seals.callback_key(row["id"], serial))
 
     serial, until_ms = row["key_serial"], row["old_key_until_ms"]
-    has_old = serial > 1 and (until_ms or 0) > office.clock.now_ms()
+    has_old = serial > 1 and (until_ms or 0) > context.clock.now_ms()
     return {
         "subscription_id": row["id"],
         "key": shown(serial),
@@ -227,8 +227,8 @@ def _keys(office: Office, row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _shown(office: Office, row: dict[str, Any]) -> dict[str, Any]:
-    return {**row, "state": _state(row), "circuit": office.circuit_of(row["id"])}
+def _shown(context: AdminContext, row: dict[str, Any]) -> dict[str, Any]:
+    return {**row, "state": _state(row), "circuit": context.circuit_of(row["id"])}
 
 
 def _state(row: dict[str, Any]) -> str:

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from waypost.admin.context import Office
-from waypost.domain.errors import Reason, Refused, unknown
+from waypost.admin.provisioning import AdminContext
+from waypost.domain.errors import ApiError, ErrorCode, not_found
 from waypost.store.console.trace import message_counts, message_trace
 from waypost.store.queue.jobs import (
     QueueName,
@@ -14,9 +14,9 @@ from waypost.store.queue.jobs import (
 )
 
 
-async def list_queues(office: Office) -> Any:
+async def list_queues(context: AdminContext) -> Any:
     """Return how many entries of each queue are in which state."""
-    read = office.database.read
+    read = context.database.read
     depths = {queue_name: await read(count_jobs_by_state, queue_name) for queue_name in QueueName}
     return {
         queue_name.name.lower(): {state.name.lower(): count for state, count in depth.items()}
@@ -24,9 +24,9 @@ async def list_queues(office: Office) -> Any:
     }
 
 
-async def list_dead_letters(office: Office) -> Any:
+async def list_dead_letters(context: AdminContext) -> Any:
     """Return the entries that wait for a person."""
-    rows = await office.database.read(read_dead_letters)
+    rows = await context.database.read(read_dead_letters)
     return {
         "dead_letters": [
             {
@@ -41,32 +41,32 @@ async def list_dead_letters(office: Office) -> Any:
     }
 
 
-async def retry_dead_letter(office: Office, position: int) -> Any:
+async def retry_dead_letter(context: AdminContext, position: int) -> Any:
     """Put an entry back, to be worked again."""
-    if not await office.database.write(reopen_dead_letter, position, office.clock.now_ms()):
+    if not await context.database.write(reopen_dead_letter, position, context.clock.now_ms()):
         raise _unknown_entry()
     return {"retried": position}
 
 
-async def delete_dead_letter(office: Office, position: int) -> Any:
+async def delete_dead_letter(context: AdminContext, position: int) -> Any:
     """Delete an entry; what it was about is not done."""
-    if not await office.database.write(remove_dead_letter, position):
+    if not await context.database.write(remove_dead_letter, position):
         raise _unknown_entry()
     return {"deleted": position}
 
 
-async def count_messages(office: Office) -> Any:
+async def count_messages(context: AdminContext) -> Any:
     """Return how many messages are in which state."""
-    return {"messages": await office.database.read(message_counts)}
+    return {"messages": await context.database.read(message_counts)}
 
 
-async def show_message(office: Office, message_id: str) -> Any:
+async def show_message(context: AdminContext, message_id: str) -> Any:
     """Return one message's states, callbacks and attempts, without its text."""
-    trace = await office.database.read(message_trace, message_id)
+    trace = await context.database.read(message_trace, message_id)
     if trace is None:
-        raise unknown("message", "message_id")
+        raise not_found("message", "message_id")
     return trace
 
 
-def _unknown_entry() -> Refused:
-    return Refused(Reason.NOT_FOUND, "There is no such entry set aside.", field="position")
+def _unknown_entry() -> ApiError:
+    return ApiError(ErrorCode.NOT_FOUND, "There is no such entry set aside.", field="position")

@@ -4,7 +4,7 @@ from typing import Final
 
 from waypost.domain.app import OperatorAccount
 from waypost.domain.direct_calls import NotOffered, OperatorCall, Problem, Response
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.outcome import Rejected, Unavailable, Uncertain
 from waypost.operators.contract import Operators
 
@@ -26,11 +26,13 @@ class NotTold(Exception):
         self.problem: Final = problem
         self.is_offered: Final = is_offered
 
-    def refusal(self) -> Refused:
+    def refusal(self) -> ApiError:
         """The same as the answer of a door."""
         if self.code is not None:
-            return Refused(Reason.OPERATOR_REFUSED, f"The operator refuses: {self.text}")
-        return Refused(Reason.OPERATOR_UNAVAILABLE, f"The operator cannot be asked now: {self.text}", retry_after_s=10)
+            return ApiError(ErrorCode.OPERATOR_REFUSED, f"The operator refuses: {self.text}")
+        return ApiError(
+            ErrorCode.OPERATOR_UNAVAILABLE, f"The operator cannot be asked now: {self.text}", retry_after_s=10
+        )
 
 
 async def ask(operators: Operators, account: OperatorAccount, request: OperatorCall[Response]) -> Response:

@@ -10,8 +10,8 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from waypost.admin.context import Office
 from waypost.admin.operator_requests import NotTold, ask
+from waypost.admin.provisioning import AdminContext
 from waypost.base.ids import Ids
 from waypost.base.telemetry.logs import log
 from waypost.domain.app import App, BusinessAccount, OperatorAccount
@@ -23,12 +23,12 @@ from waypost.domain.direct_calls import (
     OperatorTemplate,
     TemplateDetail,
 )
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.phone_number import read_phone_number
 from waypost.domain.templates.filter import TemplateWish
 from waypost.domain.templates.template import Template, TemplateStatus
-from waypost.notifications.state_changes import Telling
-from waypost.notifications.template_changes import template_moves
+from waypost.notifications.state_changes import StateChangeRecorder
+from waypost.notifications.template_changes import apply_status_change
 from waypost.notifications.template_sync import align_templates, review_of
 from waypost.store.accounts.partners import app_by_id
 from waypost.store.apps.operator_history import (
@@ -87,7 +87,7 @@ class Switched:
     submitted: int
 
 
-async def switch_app(office: Office, app_id: str, wish: SwitchWish) -> Switched:
+async def switch_app(context: AdminContext, app_id: str, wish: SwitchWish) -> Switched:
     """Have another operator account carry an app; without a restart, and safe to repeat.
 
     The new operator is asked first: for its numbers, its namespace and its templates. Only when all
@@ -98,27 +98,28 @@ async def switch_app(office: Office, app_id: str, wish: SwitchWish) -> Switched:
         Refused: the app, its business account or the operator account is not there; the operator does
             not have the business account or a number; it does not answer; an id is taken.
     """
-    app = await office.database.read(app_by_id, app_id)
+    app = await context.database.read(app_by_id, app_id)
     if app is None:
-        raise Refused(Reason.NOT_FOUND, "There is no such app.")
-    found = await office.database.read(business_account_with_apps, app.business_account_id)
+        raise ApiError(ErrorCode.NOT_FOUND, "There is no such app.")
+    found = await context.database.read(business_account_with_apps, app.business_account_id)
     if found is None:
-        raise Refused(Reason.FIELD_BROKEN, "The app has no business account yet; connect it to one first.")
+        raise ApiError(ErrorCode.FIELD_BROKEN, "The app has no business account yet; connect it to one first.")
     before, apps = found
-    account = await office.directory.operator_account(wish.operator_account_id)
+    account = await context.directory.operator_account(wish.operator_account_id)
     if account is None:
-        raise Refused(Reason.NOT_FOUND, "operator_account_id must name an operator account.")
+        raise ApiError(ErrorCode.NOT_FOUND, "operator_account_id must name an operator account.")
     is_move = before.operator_account_id != account.id
-    known = await office.database.read(names_at, [one.id for one in apps], account.id)
+    known = await context.database.read(names_at, [one.id for one in apps], account.id)
     there = wish.business_account_id or (
         known[app.id].business_account_id if is_move and app.id in known else before.id
     )
     if not is_move and (there != before.id or wish.phone_number_id is not None):
-        raise Refused(
-            Reason.ALREADY_EXISTS, f"The app is carried by {account.id} already; `waypost app connect` changes its ids."
+        raise ApiError(
+            ErrorCode.ALREADY_EXISTS,
+            f"The app is carried by {account.id} already; `waypost app connect` changes its ids.",
         )
     try:
-        namespace, numbers, listed = await _ask_all(office, account, there)
+        namespace, numbers, listed = await _ask_all(context, account, there)
     except NotTold as error:
         raise error.refusal() from error
     names = {
@@ -127,25 +128,25 @@ async def switch_app(office: Office, app_id: str, wish: SwitchWish) -> Switched:
         )
         for one in apps
     }
-    now_ms = office.clock.now_ms()
+    now_ms = context.clock.now_ms()
     after = replace(before, id=there, namespace=namespace or before.namespace, operator_account_id=account.id)
     switch = Switch(before, after, names, now_ms=now_ms, left_ms=now_ms + KEPT_MS)
     try:
-        switched = await office.database.write(
-            _switch, office.ids, switch if is_move else None, after, listed, wish, now_ms
+        switched = await context.database.write(
+            _switch, context.ids, switch if is_move else None, after, listed, wish, now_ms
         )
     except Unswitchable as error:
-        raise Refused(Reason.ALREADY_EXISTS, str(error)) from error
-    office.directory.forget()
+        raise ApiError(ErrorCode.ALREADY_EXISTS, str(error)) from error
+    context.directory.forget()
     _log.info("an app was switched", app=app_id, left=before.operator_account_id, to=account.id)
     return replace(switched, left=before.operator_account_id)
 
 
 async def _ask_all(
-    office: Office, account: OperatorAccount, business_account_id: str
+    context: AdminContext, account: OperatorAccount, business_account_id: str
 ) -> tuple[str, Sequence[OperatorNumber], Sequence[OperatorTemplate]]:
     """The namespace, the numbers and the templates that the operator has there."""
-    operators = office.operators
+    operators = context.operators
     business = await ask(operators, account, GetBusinessAccount(business_account_id))
     numbers = await ask(operators, account, ListNumbers(business_account_id))
     listed = await ask(operators, account, ListTemplates(business_account_id, TemplateDetail.REVIEW))
@@ -171,8 +172,8 @@ def _names_of(
     chosen = next((one for one in candidates if one and one in digits), None)
     if chosen is None:
         accepted = ", ".join(f"{one} (+{number})" for one, number in digits.items()) or "none yet"
-        raise Refused(
-            Reason.FIELD_BROKEN,
+        raise ApiError(
+            ErrorCode.FIELD_BROKEN,
             f"phone_number_id must be the number of the app {app.name} at the operator; its numbers "
             f"under {business_account_id} are: {accepted}.",
         )
@@ -193,17 +194,17 @@ def _switch(
         switch_operator(connection, switch)
     elif carrier_of(connection, account.id) != account.operator_account_id:
         raise Unswitchable("The business account has just changed; try again.")
-    telling = Telling(connection, ids, now_ms)
+    recorder = StateChangeRecorder(connection, ids, now_ms)
     waiting = templates_on_their_way(connection, account.id)
-    there = align_templates(connection, telling, account.id, listed, waiting=waiting, now_ms=now_ms)
+    there = align_templates(connection, recorder, account.id, listed, waiting=waiting, now_ms=now_ms)
     whole = find_templates(connection, account.partner_id, account.id, TemplateWish())
     missing = [one for one in whole if one.operator_template_id not in there and one.id not in waiting]
     for template in missing:  # the record keeps its status; the id says nothing any more
         change_template(connection, template.id, operator_template_id=None)
     submitted = [one for one in missing if wish.submit_templates and one.status in _NEW_SUBMISSION]
     for template in submitted:
-        _submit(connection, telling, template, now_ms)
-    telling.write()
+        _submit(connection, recorder, template, now_ms)
+    recorder.write()
     found = business_account_with_apps(connection, account.id)
     if found is None:
         raise LookupError(f"business account {account.id} has just been there")
@@ -211,11 +212,11 @@ def _switch(
     return Switched(found[0], account.operator_account_id, found[1], left, len(submitted))
 
 
-def _submit(connection: Connection, telling: Telling, template: Template, now_ms: int) -> None:
+def _submit(connection: Connection, recorder: StateChangeRecorder, template: Template, now_ms: int) -> None:
     """Hand in a template that we know and the operator does not."""
     app = app_by_id(connection, template.app_id)
     bare = replace(template, operator_template_id=None)
     pending = TemplateStatus.PENDING
     event = review_of(bare, pending.value, None)
-    template_moves(connection, telling, app, bare, pending, event, now_ms)
+    apply_status_change(connection, recorder, app, bare, pending, event, now_ms)
     enqueue_jobs(connection, [template_job(bare, SubjectKind.TEMPLATE_SUBMISSION, due_ms=now_ms)])

@@ -4,7 +4,6 @@ from typing import Any
 
 import msgspec
 
-from waypost.admin.context import Office
 from waypost.admin.doctor.checks import examine, examine_for
 from waypost.admin.operator_accounts import (
     AccountChange,
@@ -17,7 +16,8 @@ from waypost.admin.operator_accounts import (
     subscribe,
 )
 from waypost.admin.operator_switch import Switched, SwitchWish, switch_app
-from waypost.domain.errors import Reason, Refused
+from waypost.admin.provisioning import AdminContext
+from waypost.domain.errors import ApiError, ErrorCode
 
 
 class NumbersQuery(msgspec.Struct):
@@ -50,70 +50,72 @@ class DoctorQuery(msgspec.Struct):
     partner_id: int | None = None
 
 
-async def list_accounts(office: Office) -> Any:
+async def list_accounts(context: AdminContext) -> Any:
     """Return every operator account with its business accounts and apps, without a secret."""
-    return {"operator_accounts": [_standing_view(office, one) for one in await standings(office)]}
+    return {"operator_accounts": [_standing_view(context, one) for one in await standings(context)]}
 
 
-async def put_account(office: Office, given: dict[str, str | None], account_id: str) -> Any:
+async def put_account(context: AdminContext, given: dict[str, str | None], account_id: str) -> Any:
     """Make an operator account, or change what is given of the one with this id; its fields are its adapter's."""
     fields = {name: value for name, value in given.items() if value is not None}
     change = AccountChange(fields.pop("kind", None), fields.pop("base_url", None), fields)
-    account, made = await change_operator_account(office, account_id, change)
+    account, made = await change_operator_account(context, account_id, change)
     shown = {
         "id": account.id,
         "webhook_path": f"/operator/webhook/{account.id}",
-        "callback_url": callback_url(office, account.id),
+        "callback_url": callback_url(context, account.id),
     }
     return {**shown, **made}
 
 
-async def show_numbers(office: Office, given: NumbersQuery, account_id: str) -> Any:
+async def show_numbers(context: AdminContext, given: NumbersQuery, account_id: str) -> Any:
     """Return the numbers that the operator has under a business account."""
     if not given.business_account_id:
         accepted = "the operator's id of a business account"
         text = f"business_account_id is needed: {accepted}."
-        raise Refused(Reason.FIELD_MISSING, text, field="business_account_id", accepted=accepted)
-    return {"numbers": await list_numbers(office, account_id, given.business_account_id)}
+        raise ApiError(ErrorCode.FIELD_MISSING, text, field="business_account_id", accepted=accepted)
+    return {"numbers": await list_numbers(context, account_id, given.business_account_id)}
 
 
-async def put_business_account(office: Office, given: NewBusinessAccount) -> Any:
+async def put_business_account(context: AdminContext, given: NewBusinessAccount) -> Any:
     """Store a business account; without a namespace the operator is asked for it."""
-    account = await add_business_account(office, given.id, given.partner_id, given.operator_account_id, given.namespace)
+    account = await add_business_account(
+        context, given.id, given.partner_id, given.operator_account_id, given.namespace
+    )
     return {"id": account.id, "namespace": account.namespace}
 
 
-async def subscribe_account(office: Office, account_id: str) -> Any:
+async def subscribe_account(context: AdminContext, account_id: str) -> Any:
     """Have the operator send a business account's webhooks to us."""
-    return {"id": account_id, "callback_url": await subscribe(office, account_id)}
+    return {"id": account_id, "callback_url": await subscribe(context, account_id)}
 
 
-async def switch(office: Office, given: OperatorSwitch, app_id: str) -> Any:
+async def switch(context: AdminContext, given: OperatorSwitch, app_id: str) -> Any:
     """Have another operator account carry an app."""
     wish = SwitchWish(**msgspec.structs.asdict(given))
-    switched = await switch_app(office, app_id, wish)
-    return _switch_view(switched, callback_url(office, wish.operator_account_id))
+    switched = await switch_app(context, app_id, wish)
+    return _switch_view(switched, callback_url(context, wish.operator_account_id))
 
 
-async def doctor(office: Office, given: DoctorQuery) -> Any:
+async def doctor(context: AdminContext, given: DoctorQuery) -> Any:
     """Return the findings about everything, or about what one partner has."""
     if given.partner_id is None:
-        findings = await examine(office)
+        findings = await examine(context)
     else:
-        findings = await examine_for(office, given.partner_id)
+        findings = await examine_for(context, given.partner_id)
     return {"findings": [msgspec.to_builtins(one) for one in findings]}
 
 
-def _standing_view(office: Office, standing: Standing) -> dict[str, Any]:
+def _standing_view(context: AdminContext, standing: Standing) -> dict[str, Any]:
     """Without a secret."""
     account = standing.account
-    shown = [one.name for one in office.operators.of(account).fields if not one.is_secret]
+    shown = [one.name for one in context.operators.of(account).fields if not one.is_secret]
     return {
         "id": account.id,
         "kind": account.kind,
         "base_url": account.base_url,
         **{name: account[name] for name in shown},
-        "callback_url": callback_url(office, account.id),
+        "callback_url": callback_url(context, account.id),
         "business_accounts": [
             {
                 "id": owner.id,

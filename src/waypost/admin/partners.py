@@ -5,8 +5,8 @@ from typing import Any, Final
 import msgspec
 from sqlalchemy import Connection
 
-from waypost.admin.context import Office, partner_of
-from waypost.domain.errors import Reason, Refused, broken_field
+from waypost.admin.provisioning import AdminContext, partner_of
+from waypost.domain.errors import ApiError, ErrorCode, invalid_field
 from waypost.domain.partner import Partner
 from waypost.store.accounts import partners as stored
 from waypost.store.accounts.console_sessions import drop_sessions_of
@@ -28,7 +28,7 @@ class NewPartner(msgspec.Struct, forbid_unknown_fields=True):
         if self.password is not None:
             _check_password(self.password)
         if self.email.count("@") != 1 or " " in self.email:
-            raise broken_field("email", "an e-mail address")
+            raise invalid_field("email", "an e-mail address")
 
 
 class NewPassword(msgspec.Struct, forbid_unknown_fields=True):
@@ -48,12 +48,12 @@ class NewPassword(msgspec.Struct, forbid_unknown_fields=True):
         _check_password(self.password)
 
 
-async def list_partners(office: Office) -> Any:
+async def list_partners(context: AdminContext) -> Any:
     """Return every partner."""
-    return {"partners": await office.database.read(stored.all_partners)}
+    return {"partners": await context.database.read(stored.all_partners)}
 
 
-async def add_partner(office: Office, given: NewPartner) -> Any:
+async def add_partner(context: AdminContext, given: NewPartner) -> Any:
     """Store a partner and return its id.
 
     Raises:
@@ -62,14 +62,14 @@ async def add_partner(office: Office, given: NewPartner) -> Any:
     partner = Partner(
         id=0, name=given.name, email=given.email, contact_name=given.contact_name, phone_number=given.phone_number
     )
-    password_hash = await office.passwords.hash(given.password) if given.password else ""
-    partner_id = await office.database.write(stored.add_partner, partner, password_hash, office.clock.now_ms())
+    password_hash = await context.passwords.hash(given.password) if given.password else ""
+    partner_id = await context.database.write(stored.add_partner, partner, password_hash, context.clock.now_ms())
     if partner_id is None:
-        raise Refused(Reason.ALREADY_EXISTS, "email is taken by another partner.", field="email")
+        raise ApiError(ErrorCode.ALREADY_EXISTS, "email is taken by another partner.", field="email")
     return {"id": partner_id}
 
 
-async def change_password(office: Office, given: NewPassword, partner_id: int) -> Any:
+async def change_password(context: AdminContext, given: NewPassword, partner_id: int) -> Any:
     """Set a partner's password, and end its sessions. From then on the API takes client secrets only.
 
     Source: spec, "Authentication", rule 2; decision 0058.
@@ -83,11 +83,11 @@ async def change_password(office: Office, given: NewPassword, partner_id: int) -
         tokens = stored.drop_partner_tokens(connection, partner_id) if given.end_tokens else 0
         return tokens, drop_sessions_of(connection, partner_id, given.keep_session)
 
-    password_hash = await office.passwords.hash(given.password)
-    await partner_of(office, partner_id)
-    tokens_ended, sessions_ended = await office.database.write(change)
+    password_hash = await context.passwords.hash(given.password)
+    await partner_of(context, partner_id)
+    tokens_ended, sessions_ended = await context.database.write(change)
     if given.end_tokens:
-        office.directory.forget()
+        context.directory.forget()
     return {
         "changed": True,
         "sessions_ended": sessions_ended,
@@ -110,7 +110,7 @@ def _check_password(password: str) -> None:
             f"8 to {MOST_PASSWORD} characters, among them an upper-case letter, a lower-case letter, a digit "
             "and a symbol"
         )
-        raise Refused(Reason.FIELD_BROKEN, f"password must have {accepted}.", field="password", accepted=accepted)
+        raise ApiError(ErrorCode.FIELD_BROKEN, f"password must have {accepted}.", field="password", accepted=accepted)
 
 
 def _is_symbol(char: str) -> bool:

@@ -7,8 +7,8 @@ from typing import Any, Final, Literal, TypeVar, cast, get_args
 import msgspec
 from starlette.requests import Request
 
-from waypost.admin.context import Office
-from waypost.domain.errors import Reason, Refused, broken_field
+from waypost.admin.provisioning import AdminContext
+from waypost.domain.errors import ApiError, ErrorCode, invalid_field
 from waypost.wire.forms import read_json
 
 Shape = TypeVar("Shape")
@@ -53,7 +53,7 @@ class AdminRoute:
         """True if the audit log records it."""
         return self.method != "GET" or self.shows_secret
 
-    async def respond(self, office: Office, request: Request) -> Any:
+    async def respond(self, context: AdminContext, request: Request) -> Any:
         """Carry out a request and return the JSON value of its response.
 
         Raises:
@@ -65,10 +65,10 @@ class AdminRoute:
             given.append(await _read_body(request, self.takes))
         path: dict[str, Any] = dict(request.path_params)
         for name in path.keys() & _NUMBERS:
-            path[name] = _number(name, path[name], Reason.NOT_FOUND)
+            path[name] = _number(name, path[name], ErrorCode.NOT_FOUND)
         if self.takes and not has_body:
             given.append(_read_query(request, cast("type[msgspec.Struct]", self.takes)))
-        return await self.function(office, *([] if self.takes is Nothing else given), **path)
+        return await self.function(context, *([] if self.takes is Nothing else given), **path)
 
 
 async def _read_body(request: Request, shape: type[Shape]) -> Shape:
@@ -84,7 +84,7 @@ def _read_query(request: Request, shape: type[msgspec.Struct]) -> msgspec.Struct
     if other is not None and shape.__struct_config__.forbid_unknown_fields:
         accepted = ", ".join(names)
         text = f"{other} is no filter of the audit log; accepted: {accepted}."
-        raise Refused(Reason.FIELD_BROKEN, text, field=other, accepted=accepted)
+        raise ApiError(ErrorCode.FIELD_BROKEN, text, field=other, accepted=accepted)
     given = [(field.name, get_args(field.type) or (field.type,)) for field in fields if field.name in texts]
     given.sort(key=lambda field: int in field[1])
     return shape(**{name: _value(name, kinds, texts[name]) for name, kinds in given})
@@ -92,14 +92,14 @@ def _read_query(request: Request, shape: type[msgspec.Struct]) -> msgspec.Struct
 
 def _value(name: str, kinds: tuple[Any, ...], text: str) -> Any:
     if int in kinds:
-        return _number(name, text, Reason.FIELD_BROKEN)
+        return _number(name, text, ErrorCode.FIELD_BROKEN)
     choices = ("true", "false") if bool in kinds else get_args(kinds[0])
     if choices and text not in choices:
-        raise broken_field(name, " or ".join(choices))
+        raise invalid_field(name, " or ".join(choices))
     return text == "true" if bool in kinds else text
 
 
-def _number(name: str, text: str, reason: Reason) -> int:
+def _number(name: str, text: str, reason: ErrorCode) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS):
-        raise Refused(reason, f"{name} must be a number.", field=name, accepted="a number")
+        raise ApiError(reason, f"{name} must be a number.", field=name, accepted="a number")
     return int(text)

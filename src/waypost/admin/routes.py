@@ -8,7 +8,7 @@ from starlette.routing import Route
 from waypost.admin import apps, callbacks, credentials, jobs, operators, partners, traces
 from waypost.admin.audit import AuditQuery, list_audit_entries
 from waypost.admin.authorisation import AdminGate
-from waypost.admin.context import Office
+from waypost.admin.provisioning import AdminContext
 from waypost.admin.route import AdminRoute, AnyFields, Nothing
 
 # fmt: off
@@ -60,6 +60,6 @@ ROUTES: Final = (  # the first that fits is taken
 # fmt: on
 
 
-def admin_routes(office: Office, gate: AdminGate) -> list[Route]:
+def admin_routes(context: AdminContext, gate: AdminGate) -> list[Route]:
     """Return every route of the admin API, guarded by the gate."""
-    return [Route(row.path, gate.around(row, partial(row.respond, office)), methods=[row.method]) for row in ROUTES]
+    return [Route(row.path, gate.around(row, partial(row.respond, context)), methods=[row.method]) for row in ROUTES]

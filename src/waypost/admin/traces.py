@@ -2,9 +2,9 @@
 
 from typing import Any, Final
 
-from waypost.admin.context import Office
+from waypost.admin.provisioning import AdminContext
 from waypost.base.ids import is_uuid
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.store.console.trace import whole_way
 from waypost.wire.redaction import Sight, shown_callback, shown_request
 
@@ -12,21 +12,21 @@ NOT_KEPT: Final = "no longer kept"
 """Of a request whose words retention has cleared."""
 
 
-async def show_trace(office: Office, message_id: str) -> Any:
+async def show_trace(context: AdminContext, message_id: str) -> Any:
     """Return request, entry, news, callbacks and every attempt."""
-    return await _trace(office, message_id, text=office.show_text)
+    return await _trace(context, message_id, text=context.show_text)
 
 
-async def reveal_trace(office: Office, message_id: str) -> Any:
+async def reveal_trace(context: AdminContext, message_id: str) -> Any:
     """Return the same with its text; one-time codes stay hidden."""
-    return await _trace(office, message_id, text=True)
+    return await _trace(context, message_id, text=True)
 
 
-async def _trace(office: Office, message_id: str, *, text: bool) -> Any:
-    found = await office.database.read(whole_way, message_id)
+async def _trace(context: AdminContext, message_id: str, *, text: bool) -> Any:
+    found = await context.database.read(whole_way, message_id)
     if found is None:
         words = "There is no message of this id, ours or the operator's."
-        raise Refused(Reason.NOT_FOUND, words, field="message_id")
+        raise ApiError(ErrorCode.NOT_FOUND, words, field="message_id")
     own_id = found["id"]
     trace_id = own_id.replace("-", "") if is_uuid(own_id) else None
     came = shown_request(found["request"], Sight(text, found["holds_code"])) if found["words_kept"] else NOT_KEPT

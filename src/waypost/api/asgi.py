@@ -20,17 +20,17 @@ from waypost.api.routes import ROUTES
 from waypost.api.services import Services
 from waypost.base.telemetry.counters import CALL_S, Spread
 from waypost.base.telemetry.logs import log
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.store.contract import StoreAway
-from waypost.wire.errors import INTERNAL_TEXT, error_answer
+from waypost.wire.errors import INTERNAL_TEXT, error_response
 
 _encode: Final = msgspec.json.Encoder().encode
 _JSON: Final = (b"content-type", b"application/json")
 _log = log("api")
 
 SPENT: Final = {  # refusals that spend all the same: the window is full, or somebody else has been called already
-    Reason.TOO_MANY_REQUESTS, Reason.INVALID_URL, Reason.MEDIA_NOT_FETCHED, Reason.WRONG_FILE_TYPE,
-    Reason.FILE_TOO_LARGE, Reason.NO_ROOM, Reason.MEDIA_QUOTA, Reason.OPERATOR_REFUSED,
+    ErrorCode.TOO_MANY_REQUESTS, ErrorCode.INVALID_URL, ErrorCode.MEDIA_NOT_FETCHED, ErrorCode.WRONG_FILE_TYPE,
+    ErrorCode.FILE_TOO_LARGE, ErrorCode.NO_ROOM, ErrorCode.MEDIA_QUOTA, ErrorCode.OPERATOR_REFUSED,
 }  # fmt: skip
 
 
@@ -86,11 +86,11 @@ class Door:
             if answer.headers:
                 headers.extend((name.encode(), value.encode()) for name, value in answer.headers)
             self.tally[what] += 1
-        except Refused as refused:
-            if request is not None and refused.reason not in SPENT:
+        except ApiError as refused:
+            if request is not None and refused.code not in SPENT:
                 await request.give_back(self._services.limiter)
-            self.tally[refused.reason.value] += 1
-            status, told, extra = error_answer(refused, names_field=UNCOUNTED in scope)
+            self.tally[refused.code.value] += 1
+            status, told, extra = error_response(refused, names_field=UNCOUNTED in scope)
             body, kind = _encode(told), _JSON
             headers = [(name.encode(), value.encode()) for name, value in extra.items()]
         except Held:
@@ -227,8 +227,8 @@ class _ByMethod:
             await door(scope, receive, send)
             return
         allowed = ", ".join(sorted(self._doors))
-        refused = Refused(Reason.METHOD_NOT_ALLOWED, f"This path takes {allowed}.")
-        status, told, _ = error_answer(refused)
+        refused = ApiError(ErrorCode.METHOD_NOT_ALLOWED, f"This path takes {allowed}.")
+        status, told, _ = error_response(refused)
         headers = {"Allow": allowed}
         for one in self._doors.values():
             if one.deprecation is not None:

@@ -7,7 +7,7 @@ from waypost.api.http.proxies import counted_as
 from waypost.api.http.requests import UNCOUNTED, Answer, Request
 from waypost.api.route import Endpoint, RouteRow
 from waypost.api.services import Services
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.store.accounts.partners import partner_by_id
 
 AUDITED: Final = frozenset(  # names of routes; each takes a partner token
@@ -22,7 +22,7 @@ AUDITED: Final = frozenset(  # names of routes; each takes a partner token
         "DELETE /partner/app/{app_id}/apikey/{key_id}",
     }
 )
-_NO_ACTION: Final = (Reason.AUTHENTICATION_FAILED, Reason.TOO_MANY_REQUESTS)
+_NO_ACTION: Final = (ErrorCode.AUTHENTICATION_FAILED, ErrorCode.TOO_MANY_REQUESTS)
 """Of nobody who is known, or without a bound: these are in the log and the metrics."""
 
 
@@ -34,9 +34,9 @@ def with_audit(row: RouteRow) -> Endpoint:
     async def endpoint(services: Services, request: Request) -> Answer:
         try:
             answer = await row.endpoint(services, request)
-        except Refused as refused:
-            if refused.reason not in _NO_ACTION:
-                await _record(services, request, row, 400, refused.reason.value)
+        except ApiError as refused:
+            if refused.code not in _NO_ACTION:
+                await _record(services, request, row, 400, refused.code.value)
             raise
         await _record(services, request, row, answer.status, "")
         return answer

@@ -9,7 +9,7 @@ from waypost.api.services import Services
 from waypost.base.telemetry.logs import log
 from waypost.domain.app import App
 from waypost.domain.direct_calls import NotOffered, OperatorCall, Response
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.outcome import Rejected, Unavailable, Uncertain
 
 RETRY_AFTER_S: Final = 10
@@ -24,7 +24,7 @@ def number_of(app: App) -> str:
         Refused: it has none yet.
     """
     if not app.phone_number_id:
-        raise Refused(Reason.APP_NOT_APPROVED, _NONE_YET)
+        raise ApiError(ErrorCode.APP_NOT_APPROVED, _NONE_YET)
     return app.phone_number_id
 
 
@@ -35,7 +35,7 @@ def account_of(app: App) -> str:
         Refused: it has none yet.
     """
     if not app.business_account_id:
-        raise Refused(Reason.APP_NOT_APPROVED, _NONE_YET)
+        raise ApiError(ErrorCode.APP_NOT_APPROVED, _NONE_YET)
     return app.business_account_id
 
 
@@ -50,21 +50,23 @@ async def ask(services: Services, app: App, request: OperatorCall[Response]) -> 
     """
     account = await services.directory.operator_account_of(app)
     if account is None:
-        raise Refused(Reason.APP_NOT_APPROVED, _NONE_YET)
+        raise ApiError(ErrorCode.APP_NOT_APPROVED, _NONE_YET)
     match await services.operators.of(account).call(account, request):
         case Rejected(text=text) | NotOffered(text=text):
-            raise Refused(Reason.OPERATOR_REFUSED, text)
+            raise ApiError(ErrorCode.OPERATOR_REFUSED, text)
         case Unavailable(text=text) | Uncertain(text=text):
             raise unavailable(app, type(request).__name__, text)
         case response:
             return response
 
 
-def unavailable(app: App, what: str, why: str) -> Refused:
+def unavailable(app: App, what: str, why: str) -> ApiError:
     """The refusal of a direct call that was not answered; why is for our log, not for the partner."""
     _log.warning("a direct call was not answered", ask=what, app=app.id, why=why)
-    return Refused(
-        Reason.OPERATOR_UNAVAILABLE, "The operator cannot be asked now; try again later.", retry_after_s=RETRY_AFTER_S
+    return ApiError(
+        ErrorCode.OPERATOR_UNAVAILABLE,
+        "The operator cannot be asked now; try again later.",
+        retry_after_s=RETRY_AFTER_S,
     )
 
 

@@ -31,7 +31,7 @@ from waypost.domain.direct_calls import (
     PublishFlow,
     PutFlowAssets,
 )
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.wire.forms import Form, read_json
 
 LONGEST_NAME: Final = 200  # Source: spec, "Limits"
@@ -65,8 +65,8 @@ async def create_flow(services: Services, request: Request) -> Answer:
     account_id = account_of(app)
     try:
         made = await ask(services, app, CreateFlow(account_id, name, categories, **more))
-    except Refused as refused:
-        if refused.reason is not Reason.OPERATOR_REFUSED or not _was_begun(request):
+    except ApiError as refused:
+        if refused.code is not ErrorCode.OPERATOR_REFUSED or not _was_begun(request):
             raise
         # The draft of an earlier try, whose answer was lost: a name is unique in its account, so the operator refuses
         # to make it again. What has the name could still be somebody else's: so it is taken only for a request that
@@ -94,7 +94,7 @@ async def show_flow(services: Services, request: Request) -> Answer:
     app = await admitted_app(services, request)
     wished = [name.strip() for name in (request.query("fields") or "").split(",") if name.strip()]
     if any(name not in SHOWN for name in wished):
-        raise Refused(Reason.FIELD_BROKEN, f"fields must be some of {','.join(SHOWN)}.")
+        raise ApiError(ErrorCode.FIELD_BROKEN, f"fields must be some of {','.join(SHOWN)}.")
     flow_id = await _flow_of(services, app, request)
     return Answer((await ask(services, app, GetFlow(flow_id, wished or SHOWN))).raw)
 
@@ -110,7 +110,7 @@ async def change_flow(services: Services, request: Request) -> Answer:
     if form.text("categories") is not None or form.all("categories[]"):
         categories = _categories(form)
     if name is None and categories is None and not more:
-        raise Refused(Reason.FIELD_MISSING, "Name what is to change: name or categories.")
+        raise ApiError(ErrorCode.FIELD_MISSING, "Name what is to change: name or categories.")
     await _check_clone(services, app, more)
     return await _done(services, app, request, lambda flow_id: ChangeFlow(flow_id, name, categories, **more))
 
@@ -173,7 +173,7 @@ async def _flow_of(services: Services, app: App, request: Request) -> str:
     Raises:
         Refused: it is another's, or does not exist, which is answered alike.
     """
-    unknown = Refused(Reason.OPERATOR_REFUSED, "The path must name a flow of the app's business account.")
+    unknown = ApiError(ErrorCode.OPERATOR_REFUSED, "The path must name a flow of the app's business account.")
     return await _own_flow(services, app, request.path["flow_id"], unknown)
 
 
@@ -184,25 +184,25 @@ async def _check_clone(services: Services, app: App, more: dict[str, str]) -> No
         Refused: as `_flow_of`.
     """
     if "clone_flow_id" in more:
-        unknown = Refused(Reason.FIELD_BROKEN, "clone_flow_id must name a flow of the app's business account.")
+        unknown = ApiError(ErrorCode.FIELD_BROKEN, "clone_flow_id must name a flow of the app's business account.")
         await _own_flow(services, app, more["clone_flow_id"], unknown)
 
 
-async def _own_flow(services: Services, app: App, flow_id: str, unknown: Refused) -> str:
+async def _own_flow(services: Services, app: App, flow_id: str, unknown: ApiError) -> str:
     """A flow's id, once it is known to belong to the app's business account.
 
     Our token at the operator may open many accounts, so the operator is asked whose it is.
 
     Raises:
-        Refused: `unknown`, where it does not.
+        Refused: `not_found`, where it does not.
     """
     account = account_of(app)
     if not _ID.fullmatch(flow_id):
         raise unknown
     try:
         owner = await ask(services, app, GetFlowOwner(flow_id))
-    except Refused as refused:
-        raise unknown if refused.reason is Reason.OPERATOR_REFUSED else refused from refused
+    except ApiError as refused:
+        raise unknown if refused.code is ErrorCode.OPERATOR_REFUSED else refused from refused
     if owner != account:
         raise unknown
     return flow_id
@@ -210,7 +210,7 @@ async def _own_flow(services: Services, app: App, flow_id: str, unknown: Refused
 
 def _name(name: str) -> str:
     if len(name) > LONGEST_NAME:
-        raise Refused(Reason.FIELD_BROKEN, f"name must be at most {LONGEST_NAME} characters.")
+        raise ApiError(ErrorCode.FIELD_BROKEN, f"name must be at most {LONGEST_NAME} characters.")
     return name
 
 
@@ -223,8 +223,8 @@ def _categories(form: Form) -> list[str]:
         given = [part for one in form.all("categories", "categories[]") for part in one.split(",")]
     found = [one.strip().upper() for one in given if one.strip()]
     if not found:
-        raise Refused(
-            Reason.FIELD_MISSING,
+        raise ApiError(
+            ErrorCode.FIELD_MISSING,
             "Required request parameter 'categories' is not present: a list such as [\"SIGN_UP\"].",
         )
     return found
@@ -243,8 +243,8 @@ def _place() -> Generator[None]:
         Refused: none is free.
     """
     if not _places.acquire(blocking=False):
-        raise Refused(
-            Reason.TOO_MANY_REQUESTS,
+        raise ApiError(
+            ErrorCode.TOO_MANY_REQUESTS,
             f"Only {MOST_FILES} files of flows are taken at once; try again shortly.",
             retry_after_s=_PLACE_AGAIN_S,
         )
@@ -259,8 +259,8 @@ async def _file_in_time(request: Request) -> tuple[str, str, bytes]:
         async with asyncio.timeout(FILE_WITHIN_S):
             return await _read_file(request)
     except TimeoutError as late:
-        raise Refused(
-            Reason.FIELD_MISSING, f"Required request parameter 'file' did not arrive within {FILE_WITHIN_S} seconds."
+        raise ApiError(
+            ErrorCode.FIELD_MISSING, f"Required request parameter 'file' did not arrive within {FILE_WITHIN_S} seconds."
         ) from late
 
 
@@ -280,9 +280,9 @@ async def _read_file(request: Request) -> tuple[str, str, bytes]:
         elif is_inside:
             content += part
             if len(content) > MOST_FILE_BYTES:
-                raise Refused(Reason.FILE_TOO_LARGE, f"file must be at most {MOST_FILE_BYTES} bytes.")
+                raise ApiError(ErrorCode.FILE_TOO_LARGE, f"file must be at most {MOST_FILE_BYTES} bytes.")
     if found is None or not content:
-        raise Refused(
-            Reason.FIELD_MISSING, "Required request parameter 'file' is not present: a part with the flow's JSON."
+        raise ApiError(
+            ErrorCode.FIELD_MISSING, "Required request parameter 'file' is not present: a part with the flow's JSON."
         )
     return found.file_name or "flow.json", found.content_type or "application/json", bytes(content)

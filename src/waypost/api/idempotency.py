@@ -23,7 +23,7 @@ from waypost.api.route import Carries, Endpoint, Once, RouteRow
 from waypost.api.services import Services
 from waypost.api.uploads.uploads import MOST_AROUND_BYTES
 from waypost.base.telemetry.logs import log
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.media import MOST_UPLOAD_BYTES
 from waypost.domain.message import Message
 from waypost.store.messages.messages import record_messages
@@ -93,7 +93,7 @@ async def once(services: Services, request: Request, row: RouteRow, endpoint: En
     if found is None:
         try:
             return await _carried_out(services, request, keyed, endpoint)
-        except Refused:
+        except ApiError:
             if row.calls:
                 raise
             # Most keys are new, so what they hold is looked at late: by the transaction, or here.
@@ -154,11 +154,11 @@ async def record_message(services: Services, request: Request, message: Message,
     """
     keyed = request.keyed
     if keyed is None:
-        await services.database.join_at_door(record_messages, message)
+        await services.database.join_from_request(record_messages, message)
         return answer
     keyed.app_id = message.app_id
     item: tuple[KeyedRequest, Message, bytes] = (keyed.asked, message, _sealed(services, keyed, answer))
-    found = await services.database.join_at_door(record_keyed_messages, item)
+    found = await services.database.join_from_request(record_keyed_messages, item)
     if found is not None:
         return _replay(services, keyed, found)
     keyed.ended = True
@@ -172,8 +172,8 @@ async def _carried_out(services: Services, request: Request, keyed: Keyed, endpo
         if not keyed.ended and answer.status < 300:  # all it did was done by others
             done = answer
             answer = await commit(services, request, _nothing, answer=lambda _: done)
-    except Refused as refused:
-        is_undone = refused.reason is not Reason.OPERATOR_UNAVAILABLE
+    except ApiError as refused:
+        is_undone = refused.code is not ErrorCode.OPERATOR_UNAVAILABLE
         raise
     finally:
         if keyed.holder is not None and not keyed.ended:
@@ -218,7 +218,7 @@ async def _asker(services: Services, request: Request) -> tuple[int, str | None,
                 app = await app_of_partner_token(services, request)
             case _:
                 app = await app_of_app_token(services, request)
-    except Refused:
+    except ApiError:
         return None
     return app.partner_id, app.id, None
 
@@ -234,8 +234,8 @@ async def _opens(services: Services, holder: KeyHolder | None, found: Earlier) -
 def _read_key(request: Request) -> str:
     key = request.header(HEADER) or ""
     if not 1 <= len(key) <= LONGEST_KEY or not all(" " <= char <= "~" for char in key):
-        raise Refused(
-            Reason.KEY_BROKEN,
+        raise ApiError(
+            ErrorCode.KEY_BROKEN,
             f"Idempotency-Key must have 1 to {LONGEST_KEY} characters of printable ASCII; "
             "a random UUID for each request is best.",
         )
@@ -300,17 +300,17 @@ def _nothing(_connection: Connection) -> None:
     """What is to be written was written already, or is others'."""
 
 
-def _of_another() -> Refused:
-    return Refused(
-        Reason.KEY_OF_ANOTHER_REQUEST,
+def _of_another() -> ApiError:
+    return ApiError(
+        ErrorCode.KEY_OF_ANOTHER_REQUEST,
         "Idempotency-Key was used for a request with another body within the last 24 hours; "
         "a new request needs a new key.",
     )
 
 
-def _in_use() -> Refused:
-    return Refused(
-        Reason.KEY_IN_USE,
+def _in_use() -> ApiError:
+    return ApiError(
+        ErrorCode.KEY_IN_USE,
         "The first request with this Idempotency-Key is still being carried out; try again shortly.",
         retry_after_s=AGAIN_S,
     )

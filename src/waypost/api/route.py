@@ -7,7 +7,7 @@ from enum import StrEnum
 from waypost.api.auth.credentials import Credential
 from waypost.api.http.requests import Answer, Request
 from waypost.api.services import Services
-from waypost.domain.errors import Reason
+from waypost.domain.errors import ErrorCode
 
 Endpoint = Callable[[Services, Request], Awaitable[Answer]]
 
@@ -60,7 +60,7 @@ class RouteRow:
     fields: tuple[str, ...] = ()
     query: tuple[str, ...] = ()
     calls: bool = False
-    refuses: tuple[Reason, ...] = ()
+    refuses: tuple[ErrorCode, ...] = ()
     once: Once = Once.NO
     deprecated_s: int | None = None
 
@@ -77,13 +77,13 @@ class RouteRow:
         return f"{self.method} {self.path}"
 
 
-def reasons_of(row: RouteRow) -> tuple[Reason, ...]:
+def reasons_of(row: RouteRow) -> tuple[ErrorCode, ...]:
     """Every reason for which a route may refuse, in the order of the table of reasons."""
-    found = {Reason.AUTHENTICATION_FAILED, Reason.TOO_MANY_REQUESTS, *row.refuses}
+    found = {ErrorCode.AUTHENTICATION_FAILED, ErrorCode.TOO_MANY_REQUESTS, *row.refuses}
     if "{app_id}" in row.path:
-        found.add(Reason.NOT_FOR_THIS_APP)
+        found.add(ErrorCode.NOT_FOR_THIS_APP)
     if row.carries is not Carries.NOTHING:
-        found |= {Reason.BODY_TOO_LARGE, Reason.UNREADABLE}
+        found |= {ErrorCode.BODY_TOO_LARGE, ErrorCode.UNREADABLE}
     if row.once is not Once.NO:
-        found |= {Reason.KEY_BROKEN, Reason.KEY_OF_ANOTHER_REQUEST, Reason.KEY_IN_USE}
-    return tuple(reason for reason in Reason if reason in found)
+        found |= {ErrorCode.KEY_BROKEN, ErrorCode.KEY_OF_ANOTHER_REQUEST, ErrorCode.KEY_IN_USE}
+    return tuple(reason for reason in ErrorCode if reason in found)

@@ -14,7 +14,7 @@ from waypost.api.services import Services
 from waypost.base.telemetry.logs import log
 from waypost.domain.app import App
 from waypost.domain.callbacks.subscription import MOST_PER_APP, VOICE, Subscription, resumed
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.store.callbacks.subscriptions import (
     TagTaken,
     TooMany,
@@ -29,7 +29,7 @@ from waypost.wire.forms import Form
 from waypost.wire.subscriptions import SubscriptionForm, read_change, read_subscription, subscription_object
 
 _log = log("api")
-_WRONG_CREDENTIAL: Final = (Reason.AUTHENTICATION_FAILED, Reason.NOT_FOR_THIS_APP)
+_WRONG_CREDENTIAL: Final = (ErrorCode.AUTHENTICATION_FAILED, ErrorCode.NOT_FOR_THIS_APP)
 
 
 async def create_subscription(services: Services, request: Request) -> Answer:
@@ -160,9 +160,9 @@ async def delete_all_subscriptions(services: Services, request: Request) -> Answ
     """Delete every subscription of the app; 204 with no body. Source: facts 4.1; its 401 facts 10."""
     try:
         app = await _admitted(services, request)
-    except Refused as refused:
-        if refused.reason in _WRONG_CREDENTIAL:
-            raise Refused(Reason.UNAUTHORIZED_ACCESS, refused.explanation) from refused
+    except ApiError as refused:
+        if refused.code in _WRONG_CREDENTIAL:
+            raise ApiError(ErrorCode.UNAUTHORIZED_ACCESS, refused.explanation) from refused
         raise
     await services.database.write(delete_subscriptions, app.id, app.partner_id)
     return Answer(None, 204)
@@ -177,12 +177,12 @@ async def _admitted(services: Services, request: Request) -> App:
         return await admitted_app(services, request)
     try:
         app = await admitted_app(services, request)
-    except Refused as refused:
-        if refused.reason is Reason.NOT_FOR_THIS_APP:
-            raise Refused(Reason.KEY_NOT_ASSOCIATED, refused.explanation) from refused
+    except ApiError as refused:
+        if refused.code is ErrorCode.NOT_FOR_THIS_APP:
+            raise ApiError(ErrorCode.KEY_NOT_ASSOCIATED, refused.explanation) from refused
         raise
     if not app.live:
-        raise Refused(Reason.AUTHENTICATION_FAILED, "The app in the path must be live.")
+        raise ApiError(ErrorCode.AUTHENTICATION_FAILED, "The app in the path must be live.")
     return app
 
 
@@ -197,7 +197,7 @@ async def _named(services: Services, request: Request, app: App) -> Subscription
     if found is None:
         raise _unknown()
     if found.app_id != app.id:
-        raise Refused(Reason.NOT_SUBSCRIPTION_OWNER, "The subscription belongs to another of your apps.")
+        raise ApiError(ErrorCode.NOT_SUBSCRIPTION_OWNER, "The subscription belongs to another of your apps.")
     return found
 
 
@@ -213,7 +213,7 @@ async def _check(services: Services, app: App, form: SubscriptionForm) -> None:
     why = await services.outbound.check(form.url)
     if why is not None:
         _log.info("an address may not be called", what=why)
-        raise Refused(Reason.INVALID_URL, f"url must lead to public addresses only; {why}.", field="url")
+        raise ApiError(ErrorCode.INVALID_URL, f"url must lead to public addresses only; {why}.", field="url")
     if not form.do_check:
         return
     now_ms = services.clock.now_ms()
@@ -229,31 +229,31 @@ async def _check(services: Services, app: App, form: SubscriptionForm) -> None:
         what = answer.error or f"it answered {answer.status}"
         _log.info("an address did not answer its check", what=what)
         text = f"url must answer 2xx to a POST within 10 s, or send doCheck=false; {what}."
-        raise Refused(Reason.INVALID_URL, text, field="url")
+        raise ApiError(ErrorCode.INVALID_URL, text, field="url")
 
 
 def _answer(subscription: Subscription) -> Answer:
     return Answer({"status": "success", "subscription": subscription_object(subscription)})
 
 
-def _unknown() -> Refused:
-    return Refused(Reason.SUBSCRIPTION_DOES_NOT_EXIST, "The path must name one of this app's subscriptions.")
+def _unknown() -> ApiError:
+    return ApiError(ErrorCode.SUBSCRIPTION_DOES_NOT_EXIST, "The path must name one of this app's subscriptions.")
 
 
-def _tag_taken(tag: str) -> Refused:
-    return Refused(Reason.DUPLICATE_TAG, f"tag {tag} is taken; choose another.", field="tag")
+def _tag_taken(tag: str) -> ApiError:
+    return ApiError(ErrorCode.DUPLICATE_TAG, f"tag {tag} is taken; choose another.", field="tag")
 
 
-def _too_many() -> Refused:
-    return Refused(
-        Reason.TOO_MANY_SUBSCRIPTIONS, f"An app may have at most {MOST_PER_APP} subscriptions; delete one first."
+def _too_many() -> ApiError:
+    return ApiError(
+        ErrorCode.TOO_MANY_SUBSCRIPTIONS, f"An app may have at most {MOST_PER_APP} subscriptions; delete one first."
     )
 
 
 def _check_voice(form: SubscriptionForm, others: Sequence[Subscription]) -> None:
     """One subscription of an app hears of calls. Source: ledger 1.4."""
     if VOICE in form.modes and any(VOICE in one.modes for one in others):
-        raise Refused(
-            Reason.VOICE_SUBSCRIPTION_EXISTS,
+        raise ApiError(
+            ErrorCode.VOICE_SUBSCRIPTION_EXISTS,
             "One subscription of an app at most has the mode VOICE; change that one instead.",
         )

@@ -5,7 +5,7 @@ from typing import Final
 from waypost.api.auth.authorisation import admitted_app, admitted_partner
 from waypost.api.http.requests import Answer, Request
 from waypost.api.services import Services
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 
 _APP: Final = "/partner/app/{app_id}"
 
@@ -20,7 +20,7 @@ NO_MEANING: Final = {  # Source: facts 2, 13; decision 0025
 async def refuse_for_partner(services: Services, request: Request) -> Answer:
     """Refuse a call of a partner's account, to those who may make it."""
     await admitted_partner(services, request)
-    raise Refused(Reason.NO_MEANING, NO_MEANING[request.route])
+    raise ApiError(ErrorCode.NO_MEANING, NO_MEANING[request.route])
 
 
 async def onboarding_link(services: Services, request: Request) -> Answer:
@@ -30,11 +30,11 @@ async def onboarding_link(services: Services, request: Request) -> Answer:
     """
     await admitted_app(services, request)
     if not any(request.query(name) for name in ("regenerate", "user", "lang")):
-        raise Refused(Reason.QUERY_EMPTY, "regenerate, user and lang are all missing.")
-    raise Refused(Reason.NO_MEANING, NO_MEANING[request.route])
+        raise ApiError(ErrorCode.QUERY_EMPTY, "regenerate, user and lang are all missing.")
+    raise ApiError(ErrorCode.NO_MEANING, NO_MEANING[request.route])
 
 
 async def enable_mm_lite(services: Services, request: Request) -> Answer:
     """Refuse MM Lite, which no number here has been made ready for. Source: facts 9.3, 11."""
     await admitted_app(services, request)
-    raise Refused(Reason.MM_LITE_OFF, "Nothing here sends through MM Lite; send as usual.")
+    raise ApiError(ErrorCode.MM_LITE_OFF, "Nothing here sends through MM Lite; send as usual.")

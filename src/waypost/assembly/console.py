@@ -10,7 +10,7 @@ from waypost.base.encryption import Seals, same
 from waypost.base.ids import Ids
 from waypost.client.api_client import Application, OverHttp, Transport
 from waypost.config import Settings
-from waypost.console.api_clients import Doors
+from waypost.console.api_clients import ApiClients
 from waypost.console.app import Console
 from waypost.console.rendering import Pages
 from waypost.console.services import Attempts, Parts, Passwords, Ready
@@ -78,7 +78,7 @@ def make_console(
             attempts=attempts,
             address_of=address_of,
             ready=ready,
-            doors=Doors(
+            apis=ApiClients(
                 application,
                 database=database,
                 seals=seals,

@@ -8,7 +8,7 @@ from typing import Final
 from starlette.routing import BaseRoute, Route
 
 from waypost.admin.authorisation import AdminGate
-from waypost.admin.context import Office
+from waypost.admin.provisioning import AdminContext
 from waypost.admin.routes import admin_routes
 from waypost.api.asgi import Service
 from waypost.api.http.proxies import Proxies, counted_as
@@ -111,7 +111,7 @@ class Waypost:
         )
         self._operators = make_operators(settings, clock, adapters)
         self._outbound = VettedClient(allowed_networks=settings.allowed_networks, held=settings.hold)
-        self.office = Office(
+        self.office = AdminContext(
             database=self.database,
             directory=self.directory,
             seals=seals,

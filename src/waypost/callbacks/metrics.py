@@ -1,7 +1,7 @@
 """What is counted and said of every attempt to deliver a callback."""
 
 from waypost.base.telemetry.counters import CallCounts, status_class
-from waypost.base.telemetry.tracing import Step, steps
+from waypost.base.telemetry.tracing import TraceStep, tracer
 from waypost.domain.callbacks.callback import Attempt
 from waypost.queue.job import Job
 from waypost.store.callbacks.callbacks import CallbackRow
@@ -29,9 +29,9 @@ class Figures:
         result = {True: "taken", False: "given up", None: "tried again"}[ended]
         took_s = attempt.duration_ms / 1000
         self.counts.add(took_s, status_class(attempt.status), result)
-        if row.message_id is not None and (steps.on or not ended):
-            steps.tell(
-                Step.TOLD,
+        if row.message_id is not None and (tracer.on or not ended):
+            tracer.record(
+                TraceStep.CALLBACK_ATTEMPTED,
                 row.message_id,
                 failed=not ended,
                 took_s=took_s,

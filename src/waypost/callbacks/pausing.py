@@ -13,7 +13,7 @@ from waypost.base.telemetry.logs import log
 from waypost.callbacks.circuits import Circuit
 from waypost.domain.callbacks.callback import Attempt
 from waypost.domain.callbacks.subscription import Subscription
-from waypost.notifications.state_changes import Telling
+from waypost.notifications.state_changes import StateChangeRecorder
 from waypost.store.accounts.partners import app_by_id
 from waypost.store.callbacks.receivers import pause_subscription
 from waypost.store.database import Database
@@ -116,8 +116,8 @@ def _pause(connection: Connection, wanted: Pause) -> bool:
         return False
     app = app_by_id(connection, row.app_id)
     if app is not None:
-        telling = Telling(connection, wanted.ids, wanted.at_ms)
-        telling.call_back(
+        recorder = StateChangeRecorder(connection, wanted.ids, wanted.at_ms)
+        recorder.emit_callback(
             app,
             mode=PAUSED.mode,
             about=ABOUT,
@@ -134,7 +134,7 @@ def _pause(connection: Connection, wanted: Pause) -> bool:
                 reason=wanted.reason,
             ),
         )
-        telling.write()
+        recorder.write()
     return True
 
 

@@ -12,7 +12,7 @@ import typer
 from waypost.base.clock import SystemClock
 from waypost.base.ids import RandomIds
 from waypost.cli.errors import one_line, settings_of
-from waypost.client.api_client import Door, InProcess, NotReached, OverHttp
+from waypost.client.api_client import ApiClient, InProcess, NotReached, OverHttp
 from waypost.client.dev_variables import MissingVariable, read_variables
 from waypost.config import STAGES, Settings
 from waypost.store.contract import StoreAway, StoreInUse, WrongStore
@@ -26,13 +26,13 @@ ENV_FILE = Path("waypost-dev.env")
 def show(method: str, path: str, body: Any = None) -> None:
     """Make one call and print its answer as JSON; a refusal is one line, and exit code 1."""
 
-    async def call(door: Door, _running: bool) -> Any:
+    async def call(door: ApiClient, _running: bool) -> Any:
         return await door.json(method, path, body)
 
     typer.echo(json.dumps(asyncio.run(with_door(call)), indent=2, ensure_ascii=False))
 
 
-async def with_door(use: Callable[[Door, bool], Awaitable[Any]]) -> Any:
+async def with_door(use: Callable[[ApiClient, bool], Awaitable[Any]]) -> Any:
     """Use the door of the running service; where none runs, the door on its store in this process."""
     settings = settings_of()
     token, url = settings.admin_token, os.environ.get("WAYPOST_ADMIN_URL")
@@ -42,7 +42,7 @@ async def with_door(use: Callable[[Door, bool], Awaitable[Any]]) -> Any:
     with one_line(StoreAway, StoreInUse, WrongStore, address=address, credential="WAYPOST_ADMIN_TOKEN"):
         if token is not None:
             address = url or _own_address(settings)
-            door = Door(
+            door = ApiClient(
                 OverHttp(address.removesuffix("/admin"), timeout_s=WITHIN_S), {"Authorization": f"Bearer {token}"}
             )
             try:
@@ -70,7 +70,7 @@ def _demonstration() -> tuple[str | None, str | None]:
     return known.get("ADMIN_TOKEN"), known.get("ADMIN_URL")
 
 
-async def _on_store(settings: Settings, use: Callable[[Door, bool], Awaitable[Any]]) -> Any:
+async def _on_store(settings: Settings, use: Callable[[ApiClient, bool], Awaitable[Any]]) -> Any:
     if settings.secret_key is None:
         raise MissingVariable(
             "set WAYPOST_ADMIN_TOKEN to reach a running service, or WAYPOST_SECRET_KEY to open its store; "
@@ -84,7 +84,7 @@ async def _on_store(settings: Settings, use: Callable[[Door, bool], Awaitable[An
     service = Waypost(settings.model_copy(update={"admin_token": token, "stages": STAGES}), clock, ids)
     await service.open()
     try:
-        door = Door(InProcess(service.application), {"Authorization": f"Bearer {token}"})
+        door = ApiClient(InProcess(service.application), {"Authorization": f"Bearer {token}"})
         return await use(door, False)
     finally:
         await service.close()

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from waypost.cli.errors import one_line
-from waypost.client.api_client import Door, OverHttp
+from waypost.client.api_client import ApiClient, OverHttp
 from waypost.client.dev_variables import MissingVariable, read_variables
 from waypost.client.responses import read_answer
 
@@ -31,7 +31,7 @@ def ask(env_file: Path, method: str, path: str, body: Any = None) -> Any:
 def download(env_file: Path, path: str) -> bytes:
     """The bytes that one call answers; a refusal is one line, and exit code 1."""
 
-    async def fetch(_door: Door, transport: OverHttp) -> bytes:
+    async def fetch(_door: ApiClient, transport: OverHttp) -> bytes:
         reply = await transport("GET", path, _headers(), None)
         if reply.status != 200:
             read_answer(reply, f"GET {path}")
@@ -40,10 +40,10 @@ def download(env_file: Path, path: str) -> bytes:
     return _run(env_file, fetch)
 
 
-def _run(env_file: Path, use: Callable[[Door, OverHttp], Awaitable[Any]]) -> Any:
+def _run(env_file: Path, use: Callable[[ApiClient, OverHttp], Awaitable[Any]]) -> Any:
     async def call() -> Any:
         transport = OverHttp(_address(env_file), timeout_s=WITHIN_S)
-        return await use(Door(transport, _headers()), transport)
+        return await use(ApiClient(transport, _headers()), transport)
 
     address = f"WAYPOST_CONTROL_URL, or CONTROL_URL in {env_file},"
     with one_line(address=address, credential="WAYPOST_CONTROL_TOKEN"):

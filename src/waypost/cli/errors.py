@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 import typer
 from pydantic import ValidationError
 
-from waypost.client.api_client import DoorRefused, NotReached
+from waypost.client.api_client import ApiResponseError, NotReached
 from waypost.client.dev_variables import MissingVariable
 from waypost.config import Settings
 
@@ -50,7 +50,7 @@ def one_line(*foreseen: type[Exception], address: str, credential: str = "") -> 
         yield
     except NotReached as error:
         complain(f"{error}; start what should answer there, or see that {address} is right")
-    except DoorRefused as error:
+    except ApiResponseError as error:
         is_unknown = credential and error.status == _UNAUTHORIZED
         complain(f"{error}; see that {credential} is right" if is_unknown else str(error))
     except (MissingVariable, *foreseen) as error:

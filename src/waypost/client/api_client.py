@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from waypost.client.responses import DoorRefused, NotReached, Reply, read_answer
+from waypost.client.responses import ApiResponseError, NotReached, Reply, read_answer
 from waypost.client.streaming import PIECE_BYTES, Pieces
 from waypost.client.transports import Application, InProcess, OverHttp, Transport
 
@@ -51,12 +51,19 @@ async def digest_of(file: bytes | Readable) -> str:
 
 
 __all__ = (
-    "Application", "Door", "DoorRefused", "InProcess", "NotReached", "OverHttp", "Pieces", "Reply",
+    "ApiClient",
+    "ApiResponseError",
+    "Application",
+    "InProcess",
+    "NotReached",
+    "OverHttp",
+    "Pieces",
+    "Reply",
     "Transport",
 )  # fmt: skip
 
 
-class Door:
+class ApiClient:
     """Calls of one door, with its credential.
 
     Args:

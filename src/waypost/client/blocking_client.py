@@ -16,10 +16,10 @@ FORM: Final = "application/x-www-form-urlencoded"
 JSON: Final = "application/json"
 
 
-class BlockingDoor:
+class BlockingApiClient:
     """Calls of one door, with its credential; each has a connection of its own, so threads may share it.
 
-    Every call raises `DoorRefused` for any answer but 2xx, and `NotReached` when nobody answers.
+    Every call raises `ApiResponseError` for any answer but 2xx, and `NotReached` when nobody answers.
 
     Args:
         base_url: where it is; what calls name begins after it.

@@ -22,34 +22,34 @@ _ANY: Final[msgspec.json.Decoder[Any]] = msgspec.json.Decoder()
 _FIELD_ERROR: Final = msgspec.json.Decoder(_FieldError)
 
 
-class DoorRefused(Exception):
+class ApiResponseError(Exception):
     """The door said no; the text is its own.
 
     Attributes:
         status: of the answer.
         message: as the door gave it.
-        why: the explanation in the header `Waypost-Reason`, where there was one.
+        explanation: the explanation in the header `Waypost-Reason`, where there was one.
         field: name of the field that breaks a rule; empty: none, or not known.
         rule: what it breaks, in the words of the simulator's control API, or by its name in our table of errors.
         accepted: what would be accepted there; empty: not known.
-        what: what is wrong, without what would be accepted where the door says that apart.
-        would_do: what would be accepted; empty where the message says it in its own words, or nothing is.
+        problem: what is wrong, without what would be accepted where the door says that apart.
+        expected: what would be accepted; empty where the message says it in its own words, or nothing is.
     """
 
     def __init__(
-        self, status: int, message: str, why: str = "", *, field: str = "", rule: str = "", accepted: str = "",
+        self, status: int, message: str, explanation: str = "", *, field: str = "", rule: str = "", accepted: str = "",
         is_apart: bool = False,
     ) -> None:  # fmt: skip
-        explained = f"{message}: {why}" if why and why not in message else message
+        explained = f"{message}: {explanation}" if explanation and explanation not in message else message
         super().__init__(f"{explained} ({status})")
         self.status = status
         self.message = message
-        self.why = why
+        self.explanation = explanation
         self.field = field
         self.rule = rule
         self.accepted = accepted
-        self.what = f"{field}: {rule}" if is_apart else message
-        self.would_do = accepted if is_apart else ""
+        self.problem = f"{field}: {rule}" if is_apart else message
+        self.expected = accepted if is_apart else ""
 
     @property
     def top_field(self) -> str:
@@ -67,7 +67,7 @@ def is_told(found: Any) -> bool:
     Args:
         found: an `ExceptionInfo`. A module hands this to pytest under the name `__tracebackhide__`.
     """
-    return issubclass(found.type, (DoorRefused, NotReached))
+    return issubclass(found.type, (ApiResponseError, NotReached))
 
 
 __tracebackhide__ = is_told
@@ -113,7 +113,7 @@ def read_answer(reply: Reply, asked: str = "") -> Any:
             message = f"{asked or 'the door'} was refused without a reason"
     why = reply.headers.get("waypost-reason", "")
     is_apart = not header and bool(error.rule) and not error.hint
-    raise DoorRefused(
+    raise ApiResponseError(
         reply.status, message, why, field=error.field, rule=error.rule, accepted=error.accepted, is_apart=is_apart
     )
 

@@ -7,18 +7,18 @@ from urllib.parse import quote
 
 from starlette.responses import JSONResponse, Response
 
-from waypost.client.api_client import DoorRefused
-from waypost.console.page_tools import Desk
+from waypost.client.api_client import ApiResponseError
+from waypost.console.page_tools import PageTools
 from waypost.console.proxying import step_aside
 from waypost.console.route import Kind, PageRow
 from waypost.console.web.not_found import NotThere
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 from waypost.console.web.streams import Piece, answer_with
 
 Fields = Mapping[str, str]
 Body = dict[str, Any]
 Said = str | Callable[[Mapping[str, Any]], str]
-Pieces = Callable[[Desk, Visit], Awaitable[Sequence[Piece]]]
+Pieces = Callable[[PageTools, PageRequest], Awaitable[Sequence[Piece]]]
 
 _CONTROL: Final = "/control/"
 _ADMIN: Final = "/admin/"
@@ -63,12 +63,12 @@ class ActionRow:
         """The row of the route table."""
         return PageRow(Kind.ACT, self.path, self.act, self.does)
 
-    async def act(self, desk: Desk, visit: Visit) -> Response:
+    async def act(self, desk: PageTools, visit: PageRequest) -> Response:
         """Do it with what the form and the address say."""
         body = {} if self.body is None else self.body({**await fields_of(visit), **visit.path})
         return await self.carry_out(desk, visit, body)
 
-    async def carry_out(self, desk: Desk, visit: Visit, body: Body) -> Response:
+    async def carry_out(self, desk: PageTools, visit: PageRequest, body: Body) -> Response:
         """Make the call with a body; an error of the simulator is shown on the page.
 
         Raises:
@@ -83,7 +83,7 @@ class ActionRow:
             step_aside(visit.request.scope)
         try:
             response = await self._call(desk, visit, method, target, body)
-        except DoorRefused as refused:
+        except ApiResponseError as refused:
             if self.missing and refused.status in _UNKNOWN:
                 raise NotThere(self.missing) from refused
             if not path.startswith(_CONTROL):
@@ -96,8 +96,8 @@ class ActionRow:
             gone=[one.format(**values) for one in self.gone], remedy=_text(self.remedy, values),
         )  # fmt: skip
 
-    async def _call(self, desk: Desk, visit: Visit, method: str, target: str, body: Body) -> Any:
-        apis = desk.parts.doors
+    async def _call(self, desk: PageTools, visit: PageRequest, method: str, target: str, body: Body) -> Any:
+        apis = desk.parts.apis
         if target.startswith(_ADMIN):
             api = apis.admin
         elif target.startswith(_CONTROL):
@@ -111,13 +111,13 @@ class ActionRow:
         return await api.json(method, target, None if method == "DELETE" else body)
 
 
-async def fields_of(visit: Visit) -> dict[str, str]:
+async def fields_of(visit: PageRequest) -> dict[str, str]:
     """The texts of the form."""
     return {name: value for name, value in (await visit.form()).items() if isinstance(value, str)}
 
 
 def done(
-    desk: Desk, visit: Visit, path: str, said: str, pieces: Sequence[Piece] = (), *,
+    desk: PageTools, visit: PageRequest, path: str, said: str, pieces: Sequence[Piece] = (), *,
     gone: Sequence[str] = (), remedy: str = "",
 ) -> Response:  # fmt: skip
     """The end of an action: the page that it was done on says what happened, and shows it.
@@ -136,13 +136,13 @@ def done(
     return answer_with([*pieces, *(Piece(one, "") for one in gone)], said=said)
 
 
-def reason_of(refused: DoorRefused) -> tuple[str, str]:
+def reason_of(refused: ApiResponseError) -> tuple[str, str]:
     """What an API refused, as a sentence, and what it would accept."""
-    said = refused.what
-    return f"{said[:1].upper()}{said[1:]}.", f"It takes {refused.would_do}." if refused.would_do else ""
+    said = refused.problem
+    return f"{said[:1].upper()}{said[1:]}.", f"It takes {refused.expected}." if refused.expected else ""
 
 
-def refusal(desk: Desk, visit: Visit, path: str, refused: DoorRefused) -> Response:
+def refusal(desk: PageTools, visit: PageRequest, path: str, refused: ApiResponseError) -> Response:
     """The error, shown on the page that the action was tried on."""
     said, remedy = reason_of(refused)
     if visit.is_quiet:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from waypost.base.clock import Clock
 from waypost.base.encryption import Seals, hash_of
 from waypost.base.ids import Ids
-from waypost.client.api_client import Application, Door, InProcess, Pieces, Transport
+from waypost.client.api_client import ApiClient, Application, InProcess, Pieces, Transport
 from waypost.domain.app import App
 from waypost.domain.partner import PARTNER_TOKEN_LIFE_MS
 from waypost.store.accounts.partners import add_partner_token, partner_by_id, partner_of_token
@@ -20,7 +20,7 @@ UNCOUNTED: Final = "waypost.uncounted"
 _AGAIN_BEFORE_MS: Final = 60 * 60 * 1000
 
 
-class Doors:
+class ApiClients:
     """Doors for one partner or app at a time.
 
     Attributes:
@@ -51,15 +51,15 @@ class Doors:
         self._ids = ids
         self._clock = clock
         self._partner_tokens: dict[int, tuple[str, int]] = {}
-        self.admin = Door(self._transport, {"Authorization": f"Bearer {admin_token}"})
+        self.admin = ApiClient(self._transport, {"Authorization": f"Bearer {admin_token}"})
         self.control = None if control is None else Control(control, control_token)
 
-    def app(self, app: App) -> Door:
+    def app(self, app: App) -> ApiClient:
         """The partner API as an app's own token opens it: `/partner/app/{app.id}/…`."""
         token = self._seals.app_token(app.id, app.token_serial)
-        return Door(self._transport, {"Authorization": token})
+        return ApiClient(self._transport, {"Authorization": token})
 
-    async def partner(self, partner_id: int) -> Door:
+    async def partner(self, partner_id: int) -> ApiClient:
         """The partner API as a partner token opens it: lists of apps, their tokens and keys."""
         now_ms = self._clock.now_ms()
         token, until_ms = self._partner_tokens.get(partner_id, ("", 0))
@@ -73,14 +73,14 @@ class Doors:
             until_ms = now_ms + PARTNER_TOKEN_LIFE_MS
             await self._database.write(add_partner_token, hash_of(token), partner_id, now_ms, until_ms)
             self._partner_tokens[partner_id] = (token, until_ms)
-        return Door(self._transport, {"Authorization": token})
+        return ApiClient(self._transport, {"Authorization": token})
 
     def forget(self) -> None:
         """Partner tokens may have been revoked."""
         self._partner_tokens.clear()
 
 
-class Control(Door):
+class Control(ApiClient):
     """The simulator's control door; it also gives files."""
 
     def __init__(self, transport: Transport, token: str | None = None) -> None:

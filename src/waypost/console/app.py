@@ -12,10 +12,10 @@ from starlette.types import Receive, Scope, Send
 
 from waypost.console.guard import cookie_name, guarded, not_allowed
 from waypost.console.page_context import Around
-from waypost.console.page_tools import Desk
+from waypost.console.page_tools import PageTools
 from waypost.console.services import Parts
 from waypost.console.web.headers import SECURE
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 from waypost.console.web.streams import Watch
 
 ANY: Final[tuple[str, ...]] = ()
@@ -37,13 +37,13 @@ class Console:
         async def wait(mark: asyncio.Event, rest_s: float, at_least_s: float) -> None:
             await pulse.next(mark, rest_s=rest_s, at_least_s=at_least_s)
 
-        async def is_signed_in(visit: Visit) -> bool:
+        async def is_signed_in(visit: PageRequest) -> bool:
             token = visit.request.cookies.get(cookie_name(self.desk), "")
             return await parts.sessions.find(token) is not None
 
         self.parts = parts
         watch = Watch(pulse.watch, pulse.mark, wait, lambda: pulse.is_closing, is_signed_in)
-        self.desk = Desk(parts, watch, Around(parts.doors.control, parts.clock))
+        self.desk = PageTools(parts, watch, Around(parts.apis.control, parts.clock))
 
     def route(self) -> BaseRoute:
         """All of its addresses as one route; to be asked last, because its first look makes them."""

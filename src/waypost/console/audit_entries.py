@@ -5,22 +5,24 @@ from typing import Final
 from starlette.responses import Response
 
 from waypost.base.telemetry.logs import log
-from waypost.console.page_tools import Desk
+from waypost.console.page_tools import PageTools
 from waypost.console.rendering import RejectedRedirect
 from waypost.console.route import PageRow
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 
 _REJECTED: Final = 409
 _log = log("console")
 
 
-async def record_action(row: PageRow, desk: Desk, visit: Visit, response: Response) -> None:
+async def record_action(row: PageRow, desk: PageTools, visit: PageRequest, response: Response) -> None:
     """Return when the entry of an act is on disk; nothing to do for other pages."""
     status = _REJECTED if isinstance(response, RejectedRedirect) else response.status_code
     await _record(row, desk, visit, status, "" if status < 400 else "rejected")
 
 
-async def record_rejection(row: PageRow, desk: Desk, visit: Visit, response: Response, error: Exception) -> None:
+async def record_rejection(
+    row: PageRow, desk: PageTools, visit: PageRequest, response: Response, error: Exception
+) -> None:
     """Write the entry of an act that was not carried out; where that fails too, the log says so."""
     try:
         await _record(row, desk, visit, response.status_code, type(error).__name__)
@@ -28,7 +30,7 @@ async def record_rejection(row: PageRow, desk: Desk, visit: Visit, response: Res
         _log.exception("an entry of the audit log could not be written", action=row.path)
 
 
-async def _record(row: PageRow, desk: Desk, visit: Visit, status: int, detail: str) -> None:
+async def _record(row: PageRow, desk: PageTools, visit: PageRequest, status: int, detail: str) -> None:
     session = visit.session
     if not row.is_audited or session is None or (row.is_shared and _is_demo(desk)):
         return
@@ -44,6 +46,6 @@ async def _record(row: PageRow, desk: Desk, visit: Visit, status: int, detail: s
     )
 
 
-def _is_demo(desk: Desk) -> bool:
+def _is_demo(desk: PageTools) -> bool:
     """A demonstration is its own administrator's, and a reset takes its log away with the store."""
     return desk.parts.demo_partner_id is not None

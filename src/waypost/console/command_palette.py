@@ -7,12 +7,12 @@ from typing import Any, Final
 
 from starlette.responses import JSONResponse, Response
 
-from waypost.client.api_client import DoorRefused, NotReached
-from waypost.console.page_tools import Desk
+from waypost.client.api_client import ApiResponseError, NotReached
+from waypost.console.page_tools import PageTools
 from waypost.console.phones.selection import asked
 from waypost.console.phones.view_models import numbers_of
 from waypost.console.simulator.faults import DISARM_ALL
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 from waypost.domain.app import App
 from waypost.store.templates.gallery import names_on_shelf
 
@@ -101,11 +101,11 @@ class _Offered:
         self.commands.append({"name": name, "hint": hint, "path": path, **more})
 
 
-async def list_commands(desk: Desk, visit: Visit) -> Response:
+async def list_commands(desk: PageTools, visit: PageRequest) -> Response:
     """All of them, as `{name, hint, path}`; an act has `posts`, the fields of its form, `stays` and `asks` besides."""
     app = visit.shown_app
     offered = _Offered()
-    for one in _meant(app, has_simulator=desk.parts.doors.control is not None):
+    for one in _meant(app, has_simulator=desk.parts.apis.control is not None):
         path = one.path.replace("{app_id}", app.id if app else "")
         more: dict[str, Any] = {}
         if one.posts is not None:
@@ -132,14 +132,14 @@ def _meant(app: App | None, *, has_simulator: bool) -> Iterator[Command]:
         yield one
 
 
-async def _phones(desk: Desk, visit: Visit) -> list[tuple[str, str]]:
+async def _phones(desk: PageTools, visit: PageRequest) -> list[tuple[str, str]]:
     """`(name, number)` of phones that have chats with the partner's numbers, newest first."""
-    control, mine = desk.parts.doors.control, list(numbers_of(visit))
+    control, mine = desk.parts.apis.control, list(numbers_of(visit))
     if control is None or not mine:
         return []
     try:
         async with asyncio.timeout(PHONES_WITHIN_S):
             found = await control.get(f"/control/chats?{asked(mine)}&limit={MOST_PHONES}")
-    except (DoorRefused, NotReached, TimeoutError):
+    except (ApiResponseError, NotReached, TimeoutError):
         return []
     return [(one["name"] or one["phone"], one["phone"]) for one in found["phones"]]

@@ -11,15 +11,15 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from waypost.base.encryption import same
 from waypost.base.http.hosts import hostname_of, is_loopback, netloc_of
 from waypost.base.telemetry.logs import log
-from waypost.client.api_client import DoorRefused, NotReached
+from waypost.client.api_client import ApiResponseError, NotReached
 from waypost.console import rendering
 from waypost.console.audit_entries import record_action, record_rejection
-from waypost.console.page_tools import Desk
+from waypost.console.page_tools import PageTools
 from waypost.console.route import Kind, PageRow, Who
 from waypost.console.web.not_found import NotAdministrator, NotAllowed, NotMeant, NotThere
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 from waypost.console.web.sessions import LIFE_MS
-from waypost.domain.errors import Refused
+from waypost.domain.errors import ApiError
 from waypost.store.apps.apps import apps_of
 from waypost.store.contract import StoreAway
 from waypost.wire.errors import ERRORS
@@ -30,11 +30,11 @@ _OWN_SITES: Final = ("same-origin", "none")
 _log = log("console")
 
 
-def guarded(row: PageRow, desk: Desk) -> Callable[[Request], Awaitable[Response]]:
+def guarded(row: PageRow, desk: PageTools) -> Callable[[Request], Awaitable[Response]]:
     """An endpoint of starlette's that asks the row's."""
 
     async def answer(request: Request) -> Response:
-        visit = Visit(request, chosen_app_id=request.cookies.get(rendering.APP, ""))
+        visit = PageRequest(request, chosen_app_id=request.cookies.get(rendering.APP, ""))
         try:
             response = await _admit(row, desk, visit) or await row.endpoint(desk, visit)
             await record_action(row, desk, visit, response)
@@ -51,7 +51,7 @@ def guarded(row: PageRow, desk: Desk) -> Callable[[Request], Awaitable[Response]
 
 
 def not_allowed(
-    path: str, allowed_at: Callable[[Request], Collection[str]], desk: Desk
+    path: str, allowed_at: Callable[[Request], Collection[str]], desk: PageTools
 ) -> Callable[[Request], Awaitable[Response]]:
     """An endpoint of starlette's for the methods that an address does not take: it says so, on a page.
 
@@ -61,7 +61,7 @@ def not_allowed(
         desk: what there is.
     """
 
-    async def refuse(desk: Desk, visit: Visit) -> Response:
+    async def refuse(desk: PageTools, visit: PageRequest) -> Response:
         del desk
         raise NotAllowed(visit.request.method, allowed_at(visit.request))
 
@@ -74,12 +74,12 @@ def not_allowed(
     return answer_alike
 
 
-def cookie_name(desk: Desk) -> str:
+def cookie_name(desk: PageTools) -> str:
     """The name of the session's cookie: by https one that no other name of the site can set."""
     return "__Host-waypost" if desk.parts.is_secure else "waypost_session"
 
 
-def put_session(desk: Desk, response: Response, token: str) -> None:
+def put_session(desk: PageTools, response: Response, token: str) -> None:
     """Have the browser keep a session."""
     response.set_cookie(
         cookie_name(desk), token, max_age=LIFE_MS // 1000, path="/",
@@ -87,7 +87,7 @@ def put_session(desk: Desk, response: Response, token: str) -> None:
     )  # fmt: skip
 
 
-def check_host(desk: Desk, visit: Visit) -> None:
+def check_host(desk: PageTools, visit: PageRequest) -> None:
     """Refuse what reaches a demonstration under a name that is not this machine's.
 
     A page of another site can have its own name point here; what it then asks for is of its own site,
@@ -107,7 +107,7 @@ def check_host(desk: Desk, visit: Visit) -> None:
     )
 
 
-async def _admit(row: PageRow, desk: Desk, visit: Visit) -> Response | None:
+async def _admit(row: PageRow, desk: PageTools, visit: PageRequest) -> Response | None:
     """None: the endpoint may be asked.
 
     Raises:
@@ -142,7 +142,7 @@ async def _admit(row: PageRow, desk: Desk, visit: Visit) -> Response | None:
     return None
 
 
-def _page_before(visit: Visit) -> str:
+def _page_before(visit: PageRequest) -> str:
     """The page of ours that a form was on; the first page where no browser says."""
     referer = visit.request.headers.get("referer", "")
     if netloc_of(referer) != visit.request.headers.get("host", "").lower():
@@ -151,7 +151,7 @@ def _page_before(visit: Visit) -> str:
     return page.path + (f"?{page.query}" if page.query else "")
 
 
-def _check_address(visit: Visit) -> None:
+def _check_address(visit: PageRequest) -> None:
     """Refuse an address with a character that no store keeps.
 
     Raises:
@@ -162,7 +162,7 @@ def _check_address(visit: Visit) -> None:
         raise NotThere
 
 
-async def _check_ours(desk: Desk, visit: Visit) -> None:
+async def _check_ours(desk: PageTools, visit: PageRequest) -> None:
     """Refuse an act that was not sent by a page of this console's, in this person's browser.
 
     Raises:
@@ -182,7 +182,7 @@ async def _check_ours(desk: Desk, visit: Visit) -> None:
         raise NotMeant("The form does not carry the token of your session, or an old one.")
 
 
-async def _sorry(desk: Desk, visit: Visit, error: Exception, row: PageRow) -> Response:
+async def _sorry(desk: PageTools, visit: PageRequest, error: Exception, row: PageRow) -> Response:
     """What is shown in place of what was asked for."""
     match error:
         case NotThere():
@@ -193,13 +193,13 @@ async def _sorry(desk: Desk, visit: Visit, error: Exception, row: PageRow) -> Re
             status, said, remedy = 403, error.what, error.remedy
         case NotMeant():
             status, said, remedy = 403 if row.kind is Kind.ACT else 400, error.what, error.remedy
-        case Refused():
-            told = ERRORS[error.reason]
+        case ApiError():
+            told = ERRORS[error.code]
             status, said = told.status, told.text or error.explanation
             remedy = error.explanation if told.text else ""
-        case DoorRefused():
-            status, said = error.status, error.what
-            remedy = error.why or (f"It takes {error.would_do}." if error.would_do else "")
+        case ApiResponseError():
+            status, said = error.status, error.problem
+            remedy = error.explanation or (f"It takes {error.expected}." if error.expected else "")
         case NotReached():
             status, said, remedy = 503, "The simulator does not answer.", "Try again in a moment."
         case StoreAway():
@@ -222,7 +222,7 @@ async def _sorry(desk: Desk, visit: Visit, error: Exception, row: PageRow) -> Re
         return Response(f"{said} {remedy}", status, media_type="text/plain; charset=utf-8")
 
 
-def _dressed(response: Response, desk: Desk, visit: Visit) -> Response:
+def _dressed(response: Response, desk: PageTools, visit: PageRequest) -> Response:
     """The answer with the headers that every answer has."""
     headers = MutableHeaders(raw=response.raw_headers)
     for name, value in rendering.HEADERS.items():

@@ -2,12 +2,12 @@
 
 from starlette.responses import RedirectResponse, Response
 
-from waypost.console.page_tools import Desk
+from waypost.console.page_tools import PageTools
 from waypost.console.web.not_found import NotThere
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 
 
-async def show_home(desk: Desk, visit: Visit) -> Response:
+async def show_home(desk: PageTools, visit: PageRequest) -> Response:
     """The overview of the app that was looked at last; without an app, what to do about that."""
     app = visit.shown_app
     if app is None:
@@ -15,7 +15,7 @@ async def show_home(desk: Desk, visit: Visit) -> Response:
     return RedirectResponse(f"/apps/{app.id}", 303)
 
 
-async def show_nothing(desk: Desk, visit: Visit) -> Response:
+async def show_nothing(desk: PageTools, visit: PageRequest) -> Response:
     """Say that there is nothing at an address.
 
     Raises:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from waypost.base.clock import Clock
-from waypost.client.api_client import DoorRefused, NotReached
+from waypost.client.api_client import ApiResponseError, NotReached
 from waypost.console.api_clients import Control
 
 WITHIN_S: Final = 2.0
@@ -68,11 +68,11 @@ class Around:
         try:
             known = (await control.get("/control/faults"))["faults"]
             faults = [one for one in known if one["is_armed"]]  # spent ones are listed too
-        except (DoorRefused, NotReached):
+        except (ApiResponseError, NotReached):
             return Shell(True, [], now_ms, 1, 0)
         try:
             clock = await control.get("/control/clock")
-        except (DoorRefused, NotReached):  # one that stands alone may follow the machine's
+        except (ApiResponseError, NotReached):  # one that stands alone may follow the machine's
             return Shell(True, faults, now_ms, 1, 0)
         shell = Shell(True, faults, clock["now_ms"], clock.get("factor", 1), clock.get("ahead_ms", 0))
         self._known = (asyncio.get_running_loop().time(), shell)

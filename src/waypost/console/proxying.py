@@ -10,7 +10,7 @@ from starlette.types import Receive, Scope, Send
 from waypost.base.telemetry.logs import log
 from waypost.client.api_client import NotReached, Pieces
 from waypost.console.api_clients import Control
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 
 # fmt: off
 _ASKED: Final = ("range", "if-range")
@@ -22,7 +22,7 @@ _log = log("console")
 _ONE_RANGE: Final = re.compile("bytes=(?:([0-9]{1,15})-([0-9]{0,15})|-[0-9]{1,15})")
 
 
-async def open_file(control: Control, visit: Visit, path: str) -> Pieces:
+async def open_file(control: Control, visit: PageRequest, path: str) -> Pieces:
     """The answer to what a visitor asks of a file: the whole, or one range of it.
 
     Whoever asks hands it to `pass_on`, or closes it.

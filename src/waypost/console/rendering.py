@@ -15,7 +15,7 @@ from waypost.console.bubbles.previews import face_of
 from waypost.console.web.assets import Assets
 from waypost.console.web.formatting import exact, grouped, iso, phone, pretty
 from waypost.console.web.headers import SECURE
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 
 HEADERS: Final = {**SECURE, "Cache-Control": "no-store"}
 NOTICES: Final = "waypost_notices"
@@ -37,18 +37,18 @@ class Pages:
         self._assets = assets
         self._clock = clock
 
-    def render(self, name: str, visit: Visit, **values: Any) -> str:
+    def render(self, name: str, visit: PageRequest, **values: Any) -> str:
         """A page, or a part of one that is a file of its own."""
         return self._loaded.get_template(name).render(
             visit=visit, now_ms=self._clock.now_ms(), theme=theme_of(visit), **values
         )
 
-    def part(self, name: str, macro: str, visit: Visit, *args: Any, **values: Any) -> str:
+    def part(self, name: str, macro: str, visit: PageRequest, *args: Any, **values: Any) -> str:
         """What one macro of a file gives: what a live stream sends."""
         module: Any = self._module(name)
         return str(getattr(module, macro)(*args, **values)).strip()
 
-    def answer(self, name: str, visit: Visit, status: int = 200, **values: Any) -> Response:
+    def answer(self, name: str, visit: PageRequest, status: int = 200, **values: Any) -> Response:
         """A whole page as an answer; what the last act had to say is shown on it, once."""
         answer = HTMLResponse(self.render(name, visit, **values), status)
         if NOTICES in visit.request.cookies:
@@ -123,7 +123,7 @@ def notices_of(cookies: Mapping[str, str]) -> list[dict[str, str]]:
         return []
 
 
-def theme_of(visit: Visit) -> str:
+def theme_of(visit: PageRequest) -> str:
     """Light, dark, or as the system has it."""
     chosen = visit.request.cookies.get(THEME, "system")
     return chosen if chosen in THEMES else "system"

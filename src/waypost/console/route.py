@@ -6,8 +6,8 @@ from enum import StrEnum
 
 from starlette.responses import Response
 
-from waypost.console.page_tools import Desk
-from waypost.console.web.page_request import Visit
+from waypost.console.page_tools import PageTools
+from waypost.console.web.page_request import PageRequest
 
 
 class Kind(StrEnum):
@@ -26,7 +26,7 @@ class Who(StrEnum):
     PARTNER = "partner"
 
 
-Endpoint = Callable[[Desk, Visit], Awaitable[Response]]
+Endpoint = Callable[[PageTools, PageRequest], Awaitable[Response]]
 
 
 @dataclass(frozen=True, slots=True)

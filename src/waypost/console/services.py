@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from waypost.base.clock import Clock
 from waypost.base.encryption import Seals
 from waypost.base.ids import Ids
-from waypost.console.api_clients import Doors
+from waypost.console.api_clients import ApiClients
 from waypost.console.rendering import Pages
 from waypost.console.web.assets import Assets
 from waypost.console.web.change_signal import Pulse
@@ -97,7 +97,7 @@ class Parts:
     attempts: Attempts
     address_of: Callable[[MutableMapping[str, Any]], str]
     ready: Ready
-    doors: Doors
+    apis: ApiClients
     pages: Pages
     assets: Assets
     pulse: Pulse

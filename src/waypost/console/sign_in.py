@@ -8,11 +8,11 @@ from waypost.base.encryption import hash_of
 from waypost.base.telemetry.logs import log
 from waypost.base.telemetry.throttled_logging import ThrottledLog
 from waypost.console.guard import check_host, cookie_name, put_session
-from waypost.console.page_tools import Desk
+from waypost.console.page_tools import PageTools
 from waypost.console.rendering import THEME, THEMES
 from waypost.console.web.not_found import NotThere
-from waypost.console.web.page_request import Visit
-from waypost.domain.errors import Refused
+from waypost.console.web.page_request import PageRequest
+from waypost.domain.errors import ApiError
 from waypost.domain.partner import Partner
 from waypost.store.accounts.partners import login_facts, partner_by_id
 
@@ -22,7 +22,7 @@ WRONG: Final = "E-mail address or password is wrong."
 _log = ThrottledLog(log("console"))
 
 
-async def show_sign_in(desk: Desk, visit: Visit) -> Response:
+async def show_sign_in(desk: PageTools, visit: PageRequest) -> Response:
     """The form; whoever is signed in already goes on."""
     next_page = own_page(visit.query("next", "/"))
     if visit.session is not None:
@@ -30,7 +30,7 @@ async def show_sign_in(desk: Desk, visit: Visit) -> Response:
     return await _form(desk, visit, next_page)
 
 
-async def sign_in(desk: Desk, visit: Visit) -> Response:
+async def sign_in(desk: PageTools, visit: PageRequest) -> Response:
     """Check the password by argon2id, or a client secret, and begin a session.
 
     Refuses alike what is wrong and what does not exist, after the same time; and too many attempts
@@ -48,7 +48,7 @@ async def sign_in(desk: Desk, visit: Visit) -> Response:
     address = parts.address_of(visit.request.scope)
     try:
         attempt = await parts.attempts.spend(email, address)
-    except Refused as refused:
+    except ApiError as refused:
         said = "There were too many attempts."
         wait = refused.retry_after_s or 60
         remedy = f"Wait {wait} s and try again; the limit is 10 wrong ones a minute for one account."
@@ -66,7 +66,7 @@ async def sign_in(desk: Desk, visit: Visit) -> Response:
     return await _begin(desk, visit, facts.partner, next_page)
 
 
-async def enter(desk: Desk, visit: Visit) -> Response:
+async def enter(desk: PageTools, visit: PageRequest) -> Response:
     """Begin a session as the demonstration's partner, without a password."""
     check_host(desk, visit)
     parts = desk.parts
@@ -78,7 +78,7 @@ async def enter(desk: Desk, visit: Visit) -> Response:
     return await _begin(desk, visit, partner, own_page(await visit.field("next", "/")))
 
 
-async def sign_out(desk: Desk, visit: Visit) -> Response:
+async def sign_out(desk: PageTools, visit: PageRequest) -> Response:
     """End the session."""
     await desk.parts.sessions.end(visit.request.cookies.get(cookie_name(desk), ""))
     answer = RedirectResponse("/sign-in", 303)
@@ -86,7 +86,7 @@ async def sign_out(desk: Desk, visit: Visit) -> Response:
     return answer
 
 
-async def choose_theme(desk: Desk, visit: Visit) -> Response:
+async def choose_theme(desk: PageTools, visit: PageRequest) -> Response:
     """Light, dark, or as the system has it; kept in this browser."""
     theme = await visit.field("theme", "system")
     answer = Response(status_code=204)
@@ -103,7 +103,7 @@ def own_page(path: str) -> str:
     return path if is_ours and len(path) < 1000 and "\\" not in path else "/"
 
 
-async def _begin(desk: Desk, visit: Visit, partner: Partner, next_page: str) -> Response:
+async def _begin(desk: PageTools, visit: PageRequest, partner: Partner, next_page: str) -> Response:
     old = visit.request.cookies.get(cookie_name(desk), "")
     if old:
         await desk.parts.sessions.end(old)
@@ -114,7 +114,7 @@ async def _begin(desk: Desk, visit: Visit, partner: Partner, next_page: str) -> 
 
 
 async def _form(
-    desk: Desk, visit: Visit, next_page: str, email: str = "", wrong: str = "", status: int = 200
+    desk: PageTools, visit: PageRequest, next_page: str, email: str = "", wrong: str = "", status: int = 200
 ) -> Response:
     return desk.parts.pages.answer(
         "sign_in.html", visit, status,

@@ -13,7 +13,7 @@ from waypost.domain.lifecycle import MESSAGE_MOVES
 from waypost.domain.message import MessageState
 from waypost.domain.outcome import INVALID_ANSWER, Rejected, Sent, Uncertain
 from waypost.domain.phone_number import group_of
-from waypost.notifications.state_changes import Telling
+from waypost.notifications.state_changes import StateChangeRecorder
 from waypost.store.directory import Directory
 from waypost.store.messages.messages import MessageRow, messages_by_ids
 from waypost.store.messages.recipients import recipient_id, recipient_ids
@@ -66,7 +66,7 @@ class MessageOutcomes:
         the answer to the send, the message has gone on already and nothing is left to say.
         """
         at_ms = self._clock.now_ms()
-        telling = Telling(connection, self._ids, at_ms, hold_ms=self._hold_ms)
+        recorder = StateChangeRecorder(connection, self._ids, at_ms, hold_ms=self._hold_ms)
         rows = messages_by_ids(connection, {one.message_id for one in outcomes})
         recipients = recipient_ids(
             connection,
@@ -83,11 +83,11 @@ class MessageOutcomes:
             row = rows.get(one.message_id)
             if row is None or one.outcome is None:
                 continue
-            state, _ = telling.state_of(row)
+            state, _ = recorder.state_of(row)
             match one.outcome:
                 case Sent(operator_id=operator_id, recipient=recipient):
                     if MessageState.ENQUEUED in MESSAGE_MOVES[state]:
-                        telling.message_moves(
+                        recorder.change_message_state(
                             row,
                             one.app,
                             [MessageState.ENQUEUED],
@@ -96,10 +96,10 @@ class MessageOutcomes:
                         )
                 case Rejected(code=code, text=text):
                     if state in (MessageState.ACCEPTED, MessageState.UNCERTAIN):
-                        self._fails(telling, connection, row, one.app, code, text, unconfirmed=False)
+                        self._fails(recorder, connection, row, one.app, code, text, unconfirmed=False)
                 case Uncertain(text=text):
                     if MessageState.UNCERTAIN in MESSAGE_MOVES[state]:
-                        telling.message_moves(
+                        recorder.change_message_state(
                             row,
                             one.app,
                             [MessageState.UNCERTAIN],
@@ -108,26 +108,26 @@ class MessageOutcomes:
                             reason=text,
                         )
                         unconfirmed.append(self._make_unconfirmed(row, at_ms))
-        telling.write()
+        recorder.write()
         enqueue_jobs(connection, unconfirmed)
         complete_jobs(connection, [one.position for one in outcomes])
         return [None] * len(outcomes)
 
     def end_unconfirmed(self, connection: Connection, unconfirmed: Sequence[UnconfirmedEnd]) -> list[None]:
         """Fail what is still uncertain; a status that comes later still moves it."""
-        telling = Telling(connection, self._ids, self._clock.now_ms(), hold_ms=self._hold_ms)
+        recorder = StateChangeRecorder(connection, self._ids, self._clock.now_ms(), hold_ms=self._hold_ms)
         rows = messages_by_ids(connection, {one.message_id for one in unconfirmed})
         for one in unconfirmed:
             row = rows.get(one.message_id)
-            if row is not None and telling.state_of(row)[0] is MessageState.UNCERTAIN:
-                self._fails(telling, connection, row, one.app, INVALID_ANSWER, MAY_HAVE_ARRIVED, unconfirmed=True)
-        telling.write()
+            if row is not None and recorder.state_of(row)[0] is MessageState.UNCERTAIN:
+                self._fails(recorder, connection, row, one.app, INVALID_ANSWER, MAY_HAVE_ARRIVED, unconfirmed=True)
+        recorder.write()
         complete_jobs(connection, [one.position for one in unconfirmed])
         return [None] * len(unconfirmed)
 
     def _fails(
         self,
-        telling: Telling,
+        recorder: StateChangeRecorder,
         connection: Connection,
         row: MessageRow,
         app: App,
@@ -136,7 +136,7 @@ class MessageOutcomes:
         *,
         unconfirmed: bool,
     ) -> None:
-        telling.message_moves(
+        recorder.change_message_state(
             row,
             app,
             [MessageState.FAILED],

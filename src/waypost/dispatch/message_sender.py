@@ -6,7 +6,7 @@ from functools import partial
 
 from waypost.base.clock import Clock
 from waypost.base.telemetry.counters import CallCounts, FewWords
-from waypost.base.telemetry.tracing import Step, steps
+from waypost.base.telemetry.tracing import TraceStep, tracer
 from waypost.dispatch.batch import Batch, still_to_send
 from waypost.dispatch.media_copies import NOTHING, Copies, number_place
 from waypost.dispatch.message_outcomes import MessageOutcome, MessageOutcomes, app_of_message
@@ -163,8 +163,10 @@ class MessageSender:
             case Sent() | Rejected() | Uncertain() | None:
                 item = MessageOutcome(job.position, row.id, app, outcome)
                 await self._queue.complete(job, self._messages.record, item)
-                if steps.on:
-                    steps.tell(Step.COMPLETED, row.id, position=job.position, app_id=app.id, outcome=_word(outcome))
+                if tracer.on:
+                    tracer.record(
+                        TraceStep.COMPLETED, row.id, position=job.position, app_id=app.id, outcome=_word(outcome)
+                    )
         self._pacer.learn(app.phone_number, app.per_second)
 
     async def _send(self, job: Job, line: Line, row: MessageRow, batch: Batch, found: Found) -> Outcome:
@@ -183,9 +185,9 @@ class MessageSender:
         took_s = time.perf_counter() - began_s
         failed = not isinstance(outcome, Sent)
         self.counts.add(took_s, _word(outcome), self._few(_code_class(outcome)))
-        if steps.on or failed:
-            steps.tell(
-                Step.ANSWERED,
+        if tracer.on or failed:
+            tracer.record(
+                TraceStep.OPERATOR_RESPONDED,
                 row.id,
                 failed=failed,
                 took_s=took_s,

@@ -14,7 +14,7 @@ from waypost.domain.app import Line, OperatorAccount
 from waypost.domain.outcome import Again, Rejected, Unavailable
 from waypost.queue.job import Job
 from waypost.queue.queue import JobQueue
-from waypost.store.trace_events import TRIED, MessageNews
+from waypost.store.trace_events import TRIED, MessageTraceEvent
 
 # fmt: off
 SCHEDULES_S: Final = {  # Source: operator's facts 5.2, 5.3, 8. Which code is which row: `operators/cloud/error_codes.py`
@@ -137,9 +137,9 @@ class Waiting:
         await self._queue.complete(job, self._messages.record, rejected)
 
 
-def tried(message_id: str, at_ms: int, outcome: Unavailable | Rejected) -> MessageNews:
+def tried(message_id: str, at_ms: int, outcome: Unavailable | Rejected) -> MessageTraceEvent:
     """The line of a message's trace for a try after which it waits for another: the operator's code and words."""
     own = outcome.operator_code if isinstance(outcome, Rejected) else None
     code = own or outcome.code
     detail = f"{code}: {outcome.text}" if code else outcome.text
-    return MessageNews(message_id, TRIED, at_ms, moved=False, detail=detail[:MOST_DETAIL])
+    return MessageTraceEvent(message_id, TRIED, at_ms, moved=False, detail=detail[:MOST_DETAIL])

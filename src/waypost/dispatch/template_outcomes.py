@@ -14,8 +14,8 @@ from waypost.domain.event import CategoryEvent, ReviewEvent
 from waypost.domain.lifecycle import OPERATOR_STATUSES, SENDABLE
 from waypost.domain.outcome import Rejected, Sent, Unavailable
 from waypost.domain.templates.template import Template, TemplateStatus
-from waypost.notifications.state_changes import Telling
-from waypost.notifications.template_changes import template_is_filed, template_moves
+from waypost.notifications.state_changes import StateChangeRecorder
+from waypost.notifications.template_changes import apply_category_change, apply_status_change
 from waypost.store.apps.operator_history import carrier_of
 from waypost.store.queue.job_subjects import SubjectKind
 from waypost.store.queue.jobs import complete_jobs, enqueue_jobs
@@ -64,7 +64,7 @@ class TemplateOutcomes:
         says. Source: decision 0021.
         """
         at_ms = self._clock.now_ms()
-        telling = Telling(connection, self._ids, at_ms)
+        recorder = StateChangeRecorder(connection, self._ids, at_ms)
         # First: what was settled before, by a commit whose answer was lost, is not handed in anew again.
         there = complete_jobs(connection, [one.position for one in outcomes])
         for one in outcomes:
@@ -77,19 +77,19 @@ class TemplateOutcomes:
                 continue
             match one.outcome:
                 case Sent() as sent:
-                    self._is_there(connection, telling, one, template, sent, at_ms, is_first=one.position in there)
+                    self._is_there(connection, recorder, one, template, sent, at_ms, is_first=one.position in there)
                 case Rejected(text=text):
                     status = TemplateStatus.REJECTED
-                    _moves(connection, telling, one, template, status, text, at_ms)
+                    _moves(connection, recorder, one, template, status, text, at_ms)
                 case Unavailable(text=text):
-                    _moves(connection, telling, one, template, TemplateStatus.FAILED, text, at_ms)
-        telling.write()
+                    _moves(connection, recorder, one, template, TemplateStatus.FAILED, text, at_ms)
+        recorder.write()
         return [None] * len(outcomes)
 
     def _is_there(
         self,
         connection: Connection,
-        telling: Telling,
+        recorder: StateChangeRecorder,
         one: TemplateOutcome,
         template: Template,
         sent: Sent,
@@ -105,7 +105,7 @@ class TemplateOutcomes:
         is_submission = one.kind is SubjectKind.TEMPLATE_SUBMISSION
         if is_submission and deleted_with_operator_id(connection, template, operator_id):
             status = TemplateStatus.REJECTED
-            _moves(connection, telling, one, template, status, STILL_THERE, at_ms)
+            _moves(connection, recorder, one, template, status, STILL_THERE, at_ms)
             return
         if operator_id:
             change_template(connection, template.id, operator_template_id=operator_id)
@@ -114,10 +114,10 @@ class TemplateOutcomes:
         if is_submission and sent.category is not None:
             names = (template.business_account_id, operator_id, *_names(template))
             event = CategoryEvent(*names, template.category.value, sent.category, is_done=True)
-            template_is_filed(connection, telling, one.app, template, event, at_ms)
+            apply_category_change(connection, recorder, one.app, template, event, at_ms)
         status = OPERATOR_STATUSES.get(sent.status or "")
         if status is not None and one.kind is not SubjectKind.TEMPLATE_DELETION:
-            _moves(connection, telling, one, template, status, None, at_ms)
+            _moves(connection, recorder, one, template, status, None, at_ms)
 
 
 def _hand_in_anew(connection: Connection, one: TemplateOutcome, template: Template, at_ms: int) -> None:
@@ -129,7 +129,7 @@ def _hand_in_anew(connection: Connection, one: TemplateOutcome, template: Templa
 
 def _moves(
     connection: Connection,
-    telling: Telling,
+    recorder: StateChangeRecorder,
     one: TemplateOutcome,
     template: Template,
     status: TemplateStatus,
@@ -156,7 +156,7 @@ def _moves(
         # The operator's webhooks have whole seconds: all that it decided in this one is of the old text.
         at_s=at_ms // 1000 + 1 if is_of_old_text else 0,
     )
-    template_moves(connection, telling, one.app, template, status, event, at_ms)
+    apply_status_change(connection, recorder, one.app, template, status, event, at_ms)
 
 
 def _names(template: Template) -> tuple[str, str]:

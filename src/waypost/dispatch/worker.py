@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
 from waypost.base.telemetry.counters import CallCounts
-from waypost.base.telemetry.tracing import Step, steps
+from waypost.base.telemetry.tracing import TraceStep, tracer
 from waypost.dispatch.batch import Batch, look_up, still_to_send
 from waypost.dispatch.message_outcomes import MessageOutcomes, UnconfirmedEnd, app_of_message
 from waypost.dispatch.message_sender import MessageSender
@@ -78,9 +78,9 @@ class Dispatch:
         if ready:
             marked = await self._queue.mark_in_flight(ready)
             batch.lost.update(job.position for job in ready if job not in marked)
-            if steps.on:
+            if tracer.on:
                 for job in marked:
-                    steps.tell(Step.IN_FLIGHT, job.subject.id, position=job.position, attempt=job.attempt)
+                    tracer.record(TraceStep.IN_FLIGHT, job.subject.id, position=job.position, attempt=job.attempt)
         return [
             (job, failing(unready[job.position]) if job.position in unready else self._work_of(job, batch))
             for job in jobs

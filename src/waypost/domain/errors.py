@@ -4,7 +4,7 @@ from enum import StrEnum, auto
 from typing import Final
 
 
-class Reason(StrEnum):
+class ErrorCode(StrEnum):
     """Every reason there is. Status and text of each are one row in `wire/errors.py`."""
 
     AUTHENTICATION_FAILED = auto()
@@ -88,11 +88,11 @@ class Reason(StrEnum):
     KEY_IN_USE = auto()
 
 
-class Refused(Exception):
+class ApiError(Exception):
     """The request will not be carried out, and nothing of it was kept.
 
     Args:
-        reason: which row of the error table answers.
+        code: which row of the error table answers.
         explanation: field, rule and what would be accepted, in one sentence. Where the row has
             a documented text it travels in the header `Waypost-Reason`; elsewhere it is the text.
         retry_after_s: when the same request may succeed; whole seconds, at least 1.
@@ -102,26 +102,26 @@ class Refused(Exception):
 
     def __init__(
         self,
-        reason: Reason,
+        code: ErrorCode,
         explanation: str = "",
         *,
         retry_after_s: int | None = None,
         field: str = "",
         accepted: str = "",
     ) -> None:
-        super().__init__(reason.value, explanation)
-        self.reason: Final = reason
+        super().__init__(code.value, explanation)
+        self.code: Final = code
         self.explanation: Final = explanation
         self.retry_after_s: Final = retry_after_s
         self.field: Final = field
         self.accepted: Final = accepted
 
 
-def broken_field(field: str, accepted: str) -> Refused:
+def invalid_field(field: str, accepted: str) -> ApiError:
     """Return the error of a field that must be something else."""
-    return Refused(Reason.FIELD_BROKEN, f"{field} must be {accepted}.", field=field, accepted=accepted)
+    return ApiError(ErrorCode.FIELD_BROKEN, f"{field} must be {accepted}.", field=field, accepted=accepted)
 
 
-def unknown(what: str, field: str = "") -> Refused:
+def not_found(what: str, field: str = "") -> ApiError:
     """Return the error of a request about something that does not exist."""
-    return Refused(Reason.NOT_FOUND, f"There is no such {what}.", field=field)
+    return ApiError(ErrorCode.NOT_FOUND, f"There is no such {what}.", field=field)

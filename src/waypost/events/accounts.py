@@ -7,7 +7,7 @@ from waypost.base.telemetry.logs import log
 from waypost.domain.app import App
 from waypost.domain.event import AccountEvent, CategoryEvent, QualityEvent, ReviewEvent
 from waypost.domain.templates.template import Template
-from waypost.events.lookup import Applying
+from waypost.events.lookup import EventContext
 from waypost.notifications.user_events import emit_opted
 from waypost.store.apps.apps import apps_concerned
 from waypost.store.apps.users import set_opted
@@ -22,38 +22,38 @@ MOST_NEWS_CHARS: Final = 100
 _log = log("events")
 
 
-def account_has_news(applying: Applying, account_id: str, event: AccountEvent) -> None:
+def account_has_news(context: EventContext, account_id: str, event: AccountEvent) -> None:
     """Notify every app of the business account, or the app of the one number or template that it is about."""
     kind = BESIDE_MESSAGES if event.field == "messages" else change_kind(event.field)
     errors = event.members.get("errors")
     if isinstance(errors, list) and errors:
         _log.warning("the operator reports errors", field=event.field, codes=_codes(cast(list[Any], errors)))
-    apps = apps_concerned(applying.connection, account_id, event)
-    template = _template_of(applying, event)
+    apps = apps_concerned(context.connection, account_id, event)
+    template = _template_of(context, event)
     if template is not None:
         apps = [app for app in apps if app.id == template.app_id]
     if not apps:
         _log.info("news of an account is kept", field=event.field, apps=0)
         return
     for app in apps:
-        applying.telling.call_back(
+        context.recorder.emit_callback(
             app,
             mode=kind.mode,
             about="account",
             message_id=None,
             news=event.field[:MOST_NEWS_CHARS],
-            render=partial(_render, app, applying.at_ms, event, template),
+            render=partial(_render, app, context.at_ms, event, template),
         )
         if event.field == "user_preferences":
-            _tell_users(applying, app, event)
+            _tell_users(context, app, event)
 
 
 def pass_on_template_event(
-    applying: Applying, account_id: str, event: ReviewEvent | QualityEvent | CategoryEvent
+    context: EventContext, account_id: str, event: ReviewEvent | QualityEvent | CategoryEvent
 ) -> None:
     """Hand on what the operator says of a template that is not ours, or in a word that nobody here knows."""
     account_has_news(
-        applying,
+        context,
         account_id,
         AccountEvent(
             business_account_id=event.business_account_id,
@@ -70,12 +70,10 @@ def _codes(errors: list[Any]) -> str:
     return " ".join(str(code)[:20] for code in codes)
 
 
-def _template_of(applying: Applying, event: AccountEvent) -> Template | None:
+def _template_of(context: EventContext, event: AccountEvent) -> Template | None:
     if event.operator_template_id is None:
         return None
-    return template_known_to_operator(
-        applying.connection, event.business_account_id, event.operator_template_id, "", ""
-    )
+    return template_known_to_operator(context.connection, event.business_account_id, event.operator_template_id, "", "")
 
 
 def _render(app: App, at_ms: int, event: AccountEvent, template: Template | None, version: int) -> bytes | None:
@@ -87,7 +85,7 @@ def _render(app: App, at_ms: int, event: AccountEvent, template: Template | None
     return change_body(app, event.field, value, time=event.time)
 
 
-def _tell_users(applying: Applying, app: App, event: AccountEvent) -> None:
+def _tell_users(context: EventContext, app: App, event: AccountEvent) -> None:
     """A recipient who stops or resumes marketing messages has opted out or in (decision 0029)."""
     given = event.members.get("user_preferences")
     for one in cast(list[Any], given) if isinstance(given, list) else []:
@@ -96,6 +94,6 @@ def _tell_users(applying: Applying, app: App, event: AccountEvent) -> None:
         if kind is None or not phone:
             continue
         opted_in = kind is USER["resume"]
-        connection, at_ms = applying.connection, applying.at_ms
+        connection, at_ms = context.connection, context.at_ms
         set_opted(connection, app, phone, opted_in=opted_in, source=_SOURCE, at_ms=at_ms)
-        emit_opted(applying.telling, connection, app, phone, opted_in=opted_in, at_ms=at_ms)
+        emit_opted(context.recorder, connection, app, phone, opted_in=opted_in, at_ms=at_ms)

@@ -13,7 +13,7 @@ from waypost.domain.outcome import MOST_ID_CHARS
 from waypost.domain.phone_number import group_destination
 from waypost.domain.postback import answered_id_of, postback_text_of, reply_of
 from waypost.domain.session_messages.content import MediaKind
-from waypost.events.lookup import Applying, reacted_to
+from waypost.events.lookup import EventContext, reacted_to
 from waypost.store.accounts.partners import app_by_phone_number_id
 from waypost.store.apps.operator_history import app_that_left
 from waypost.store.encoding import kept_content_of
@@ -41,18 +41,18 @@ class _Answered:
     content: Content | None = None
 
 
-def message_has_come(applying: Applying, account_id: str, item_id: int, event: InboundEvent) -> None:
+def message_has_come(context: EventContext, account_id: str, item_id: int, event: InboundEvent) -> None:
     """Keep who wrote, open the window, and call back; a group's message opens none and has no recipient.
 
     Args:
-        applying: the transaction.
+        context: the transaction.
         account_id: of the operator account that says so.
         item_id: of the arrival's item; the words stay there.
         event: what came.
     """
-    connection, at_ms = applying.connection, applying.at_ms
+    connection, at_ms = context.connection, context.at_ms
     app = app_by_phone_number_id(connection, account_id, event.phone_number_id)
-    app = app or _app_that_left(applying, account_id, event)
+    app = app or _app_that_left(context, account_id, event)
     if app is None:
         _log.info("an inbound message for a number that is no app's is kept")
         return
@@ -76,7 +76,7 @@ def message_has_come(applying: Applying, account_id: str, item_id: int, event: I
             }
         ],
     )
-    around = _around(applying, app, account_id, event)
+    around = _around(context, app, account_id, event)
 
     def render(version: int) -> bytes | None:
         if version == 3:
@@ -88,7 +88,7 @@ def message_has_come(applying: Applying, account_id: str, item_id: int, event: I
         return inbound_body(app, at_ms, event, around)
 
     is_of_group = event.group_id is not None
-    applying.telling.call_back(
+    context.recorder.emit_callback(
         app,
         mode=GROUP_INBOUND.mode if is_of_group else inbound_kind(event.kind).mode,
         about=group_destination(event.group_id) if event.group_id else str(who),
@@ -99,16 +99,16 @@ def message_has_come(applying: Applying, account_id: str, item_id: int, event: I
     )
 
 
-def _app_that_left(applying: Applying, account_id: str, event: InboundEvent) -> App | None:
+def _app_that_left(context: EventContext, account_id: str, event: InboundEvent) -> App | None:
     """The app that has left this operator account, where this is of the time before, or answers what is.
 
     Source: decision 0033.
     """
-    found = app_that_left(applying.connection, account_id, event.phone_number_id)
+    found = app_that_left(context.connection, account_id, event.phone_number_id)
     if found is None:
         return None
     app, left_ms = found
-    answered = applying.book.message(answered_id_of(event), event.reply_to or reacted_to(event))
+    answered = context.book.message(answered_id_of(event), event.reply_to or reacted_to(event))
     if answered is not None and answered.app_id == app.id:
         since_ms = answered.accepted_on_ms
     else:
@@ -116,10 +116,10 @@ def _app_that_left(applying: Applying, account_id: str, event: InboundEvent) -> 
     return app if 0 < since_ms <= left_ms else None
 
 
-def _around(applying: Applying, app: App, account_id: str, event: InboundEvent) -> Around:
-    answered = _answered(applying, app, event)
+def _around(context: EventContext, app: App, account_id: str, event: InboundEvent) -> Around:
+    answered = _answered(context, app, event)
     template = (
-        template_by_id(applying.connection, answered.content.template_id)
+        template_by_id(context.connection, answered.content.template_id)
         if event.is_tap and isinstance(answered.content, TemplateSend)
         else None
     )
@@ -127,13 +127,13 @@ def _around(applying: Applying, app: App, account_id: str, event: InboundEvent) 
         answered_id=answered.id,
         postback_text=postback_text_of(event, answered.content, template),
         reply=reply_of(event, answered.content) if event.kind in REPLIES else None,
-        media=_medium(applying, app, account_id, event),
+        media=_medium(context, app, account_id, event),
     )
 
 
-def _answered(applying: Applying, app: App, event: InboundEvent) -> _Answered:
+def _answered(context: EventContext, app: App, event: InboundEvent) -> _Answered:
     """Found by the operator's id, or by the reference that came back; another app's is not ours."""
-    row = applying.book.message(answered_id_of(event), event.reply_to or reacted_to(event))
+    row = context.book.message(answered_id_of(event), event.reply_to or reacted_to(event))
     return (
         _Answered()
         if row is None or row.app_id != app.id
@@ -141,15 +141,15 @@ def _answered(applying: Applying, app: App, event: InboundEvent) -> _Answered:
     )
 
 
-def _medium(applying: Applying, app: App, account_id: str, event: InboundEvent) -> MediaLink | None:
+def _medium(context: EventContext, app: App, account_id: str, event: InboundEvent) -> MediaLink | None:
     """Give a medium an address that nobody can guess; its bytes are fetched by a queue of their own."""
     operator_id = event.text("id")
     if event.kind not in set(MediaKind) or not 0 < len(operator_id) <= MOST_ID_CHARS:
         return None
-    key = applying.ids.secret()
-    until_ms = applying.at_ms + INBOUND_LIFE_MS
+    key = context.ids.secret()
+    until_ms = context.at_ms + INBOUND_LIFE_MS
     add_inbound_media(
-        applying.connection,
+        context.connection,
         InboundMedia(
             key=key,
             partner_id=app.partner_id,
@@ -161,9 +161,9 @@ def _medium(applying: Applying, app: App, account_id: str, event: InboundEvent) 
         ),
         operator_account_id=account_id,
         phone_number_id=event.phone_number_id,
-        now_ms=applying.at_ms,
+        now_ms=context.at_ms,
     )
-    return MediaLink(f"{applying.public_url}/media/{key}", until_ms)
+    return MediaLink(f"{context.public_url}/media/{key}", until_ms)
 
 
 def _number_changed(app: App, at_ms: int, event: InboundEvent) -> bytes | None:

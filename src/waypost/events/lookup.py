@@ -9,13 +9,13 @@ from waypost.base.ids import Ids
 from waypost.domain.app import App
 from waypost.domain.event import Event, InboundEvent, OddStatusEvent, PaymentEvent, StatusEvent
 from waypost.domain.postback import answered_id_of
-from waypost.notifications.state_changes import Telling
+from waypost.notifications.state_changes import StateChangeRecorder
 from waypost.store.accounts.partners import apps_with_operators
 from waypost.store.apps.operator_history import has_carried
 from waypost.store.messages.messages import MessageRow, messages_by_ids, messages_by_operator_ids
 
 
-class Book:
+class EventLookup:
     """Looks up once what several events of a batch are about.
 
     Args:
@@ -93,7 +93,7 @@ def reacted_to(event: InboundEvent) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Applying:
+class EventContext:
     """One transaction in which events are applied.
 
     Attributes:
@@ -101,8 +101,8 @@ class Applying:
     """
 
     connection: Connection
-    telling: Telling
-    book: Book
+    recorder: StateChangeRecorder
+    book: EventLookup
     ids: Ids
     at_ms: int
     public_url: str

@@ -9,7 +9,7 @@ from waypost.domain.event import OddStatusEvent, PaymentEvent, StatusEvent
 from waypost.domain.lifecycle import message_steps
 from waypost.domain.message import MessageState
 from waypost.domain.phone_number import group_of, read_phone_number
-from waypost.events.lookup import Applying
+from waypost.events.lookup import EventContext
 from waypost.store.messages.messages import MessageRow
 from waypost.store.messages.recipients import recipient_id
 from waypost.store.trace_events import has_news
@@ -23,22 +23,22 @@ BILLED: Final = "billed"
 _BEFORE_STATUSES: Final = {MessageState.ACCEPTED, MessageState.UNCERTAIN, MessageState.ENQUEUED}
 
 
-def status_has_come(applying: Applying, account_id: str, event: StatusEvent) -> None:
+def status_has_come(context: EventContext, account_id: str, event: StatusEvent) -> None:
     """Move a message, and tell; a status behind the message's state is trace only."""
-    found = _find(applying, account_id, event)
+    found = _find(context, account_id, event)
     if found is None:
         return
     row, app = found
-    telling = applying.telling
-    state, doubted = telling.state_of(row)
+    recorder = context.recorder
+    state, doubted = recorder.state_of(row)
     steps = message_steps(state, event.state, unconfirmed=doubted)
     if not steps:
-        telling.note(row.id, event.state.value, f"behind {state.value}")
+        recorder.add_trace_event(row.id, event.state.value, f"behind {state.value}")
         if event.is_of_group:  # each member's counts, and only the first of them moves the message
-            _pass_on(applying, app, row, event, mode=GROUP_STATUS.mode, news=event.state.value)
+            _pass_on(context, app, row, event, mode=GROUP_STATUS.mode, news=event.state.value)
         return
-    who = row.recipient_id or _recipient(applying, app, row, event)
-    telling.message_moves(
+    who = row.recipient_id or _recipient(context, app, row, event)
+    recorder.change_message_state(
         row,
         app,
         steps,
@@ -49,38 +49,38 @@ def status_has_come(applying: Applying, account_id: str, event: StatusEvent) -> 
         reason=event.reason,
     )
     if state in _BEFORE_STATUSES:
-        _tell_mismatch(applying, app, row, event, who)
-    if event.pricing and telling.wants(app, BILLING.mode):
-        _tell_price(applying, app, row, event, who, is_first=state in _BEFORE_STATUSES)
+        _tell_mismatch(context, app, row, event, who)
+    if event.pricing and recorder.has_subscription(app, BILLING.mode):
+        _tell_price(context, app, row, event, who, is_first=state in _BEFORE_STATUSES)
 
 
-def payment_has_come(applying: Applying, account_id: str, event: PaymentEvent) -> None:
+def payment_has_come(context: EventContext, account_id: str, event: PaymentEvent) -> None:
     """Tell that a payment has come further; the message stays where it is. Source: facts 4.4."""
-    found = _find(applying, account_id, event)
+    found = _find(context, account_id, event)
     if found is None:
         return
     row, app = found
     status = str(event.raw.get("status", ""))
-    applying.telling.note(row.id, "payment", status)
-    _pass_on(applying, app, row, event, mode=PAYMENT.mode, news="payment")
+    context.recorder.add_trace_event(row.id, "payment", status)
+    _pass_on(context, app, row, event, mode=PAYMENT.mode, news="payment")
 
 
-def odd_status_has_come(applying: Applying, account_id: str, event: OddStatusEvent) -> None:
+def odd_status_has_come(context: EventContext, account_id: str, event: OddStatusEvent) -> None:
     """Hand on a status that nobody here knows; the message stays where it is. Source: facts 4.4, `OTHERS`."""
-    found = _find(applying, account_id, event)
+    found = _find(context, account_id, event)
     if found is None:
         return
     row, app = found
-    applying.telling.note(row.id, "status", event.word)
-    _pass_on(applying, app, row, event, mode=OTHER_STATUS.mode, news="status")
+    context.recorder.add_trace_event(row.id, "status", event.word)
+    _pass_on(context, app, row, event, mode=OTHER_STATUS.mode, news="status")
 
 
 def _find(
-    applying: Applying, account_id: str, event: StatusEvent | PaymentEvent | OddStatusEvent
+    context: EventContext, account_id: str, event: StatusEvent | PaymentEvent | OddStatusEvent
 ) -> tuple[MessageRow, App] | None:
     """The message's row and its app; None where the message is not one of ours."""
-    row = applying.book.message(event.message_id, event.operator_message_id)
-    app = row and applying.book.app_of_message(row, account_id)
+    row = context.book.message(event.message_id, event.operator_message_id)
+    app = row and context.book.app_of_message(row, account_id)
     if row is None or app is None:
         _log.info("a status of a message that is not ours is kept")
         return None
@@ -88,7 +88,7 @@ def _find(
 
 
 def _pass_on(
-    applying: Applying,
+    context: EventContext,
     app: App,
     row: MessageRow,
     event: StatusEvent | PaymentEvent | OddStatusEvent,
@@ -97,7 +97,7 @@ def _pass_on(
     news: str,
 ) -> None:
     """A status as the operator gave it, in version 3 only; it has no shape in version 2."""
-    applying.telling.call_back(
+    context.recorder.emit_callback(
         app,
         mode=mode,
         about=str(row.recipient_id or row.destination),
@@ -108,15 +108,15 @@ def _pass_on(
     )
 
 
-def _recipient(applying: Applying, app: App, row: MessageRow, event: StatusEvent) -> int | None:
+def _recipient(context: EventContext, app: App, row: MessageRow, event: StatusEvent) -> int | None:
     """Whom it went to: the operator's spelling first, both names where there are both; None of a group."""
     if event.is_of_group or group_of(row.destination):
         return None
     name = event.recipient or row.destination
-    return recipient_id(applying.connection, app, name, event.recipient_user_id)
+    return recipient_id(context.connection, app, name, event.recipient_user_id)
 
 
-def _tell_mismatch(applying: Applying, app: App, row: MessageRow, event: StatusEvent, recipient: int | None) -> None:
+def _tell_mismatch(context: EventContext, app: App, row: MessageRow, event: StatusEvent, recipient: int | None) -> None:
     """With a message's first status: whether the operator has its recipient by another number.
 
     In version 3 the status itself says so. Source: facts 6.2, `mismatch`.
@@ -127,13 +127,13 @@ def _tell_mismatch(applying: Applying, app: App, row: MessageRow, event: StatusE
     body = partial(
         callback_v2.mismatch_body,
         app,
-        applying.at_ms,
+        context.at_ms,
         operator_message_id=event.operator_message_id,
         message_id=row.id,
         phone=row.destination,
         operator_phone=known_as,
     )
-    applying.telling.call_back(
+    context.recorder.emit_callback(
         app,
         mode=MISMATCH.mode,
         about=str(recipient),
@@ -145,25 +145,25 @@ def _tell_mismatch(applying: Applying, app: App, row: MessageRow, event: StatusE
 
 
 def _tell_price(
-    applying: Applying, app: App, row: MessageRow, event: StatusEvent, recipient: int | None, *, is_first: bool
+    context: EventContext, app: App, row: MessageRow, event: StatusEvent, recipient: int | None, *, is_first: bool
 ) -> None:
     """Once a message, with the first status that moves it and has a price.
 
     The operator puts the price on `sent` and on one of the later ones (operator's facts 7.3); the
     first status of a message cannot have been billed before, so only later ones ask the trace.
     """
-    telling = applying.telling
-    if telling.has_noted(row.id, BILLED) or (not is_first and has_news(applying.connection, row.id, BILLED)):
+    recorder = context.recorder
+    if recorder.has_trace_event(row.id, BILLED) or (not is_first and has_news(context.connection, row.id, BILLED)):
         return
-    telling.note(row.id, BILLED, str((event.pricing or {}).get("category", "")))
+    recorder.add_trace_event(row.id, BILLED, str((event.pricing or {}).get("category", "")))
 
     def render(version: int) -> bytes:
         told = {"message_id": row.id, "destination": group_of(row.destination) or row.destination}
         if version == 2:
-            return callback_v2.billing_body(app, applying.at_ms, event, **told)
+            return callback_v2.billing_body(app, context.at_ms, event, **told)
         return callback_v3.billing_body(app, event, **told)
 
-    telling.call_back(
+    recorder.emit_callback(
         app,
         mode=BILLING.mode,
         about=str(recipient or row.destination),

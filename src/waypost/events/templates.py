@@ -10,8 +10,8 @@ from waypost.domain.app import App
 from waypost.domain.event import CategoryEvent, QualityEvent, ReviewEvent
 from waypost.domain.lifecycle import OPERATOR_STATUSES, QUALITIES
 from waypost.domain.templates.template import Category, Template, TemplateStatus
-from waypost.notifications.state_changes import Telling
-from waypost.notifications.template_changes import template_is_filed, template_is_rated, template_moves
+from waypost.notifications.state_changes import StateChangeRecorder
+from waypost.notifications.template_changes import apply_category_change, apply_quality_change, apply_status_change
 from waypost.store.templates.templates import edit_is_ours_only, template_known_to_operator
 
 AppOf = Callable[[str], App | None]
@@ -25,7 +25,7 @@ _log = log("events")
 
 def template_has_news(
     connection: Connection,
-    telling: Telling,
+    recorder: StateChangeRecorder,
     app_of: AppOf,
     event: ReviewEvent | QualityEvent | CategoryEvent,
     at_ms: int,
@@ -45,11 +45,11 @@ def template_has_news(
         case QualityEvent(quality=word):
             if word not in QUALITIES:
                 return False
-            moved = template_is_rated(connection, telling, app, template, event, at_ms)
+            moved = apply_quality_change(connection, recorder, app, template, event, at_ms)
         case CategoryEvent(next_category=word):
             if word not in Category.__members__:
                 return False
-            moved = template_is_filed(connection, telling, app, template, event, at_ms)
+            moved = apply_category_change(connection, recorder, app, template, event, at_ms)
         case ReviewEvent(status=word):
             status = OPERATOR_STATUSES.get(word)
             if status is None:
@@ -57,7 +57,7 @@ def template_has_news(
             moved = (
                 not _is_out_of_date(template, event)
                 and not _is_of_the_old_text(connection, template, status)
-                and template_moves(connection, telling, app, template, status, event, at_ms)
+                and apply_status_change(connection, recorder, app, template, status, event, at_ms)
             )
     if not moved:
         _log.info("news of a template that changes nothing is kept", news=type(event).__name__)

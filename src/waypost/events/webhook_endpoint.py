@@ -72,7 +72,7 @@ class Webhook:
             return PlainTextResponse("wrong signature", 401)
         items = tuple(self._operators.of(account).split(account, body))
         webhook = InboundWebhook(self._ids.new(), account.id, self._clock.now_ms(), body, items)
-        await self._database.join_at_door(record_webhooks, webhook)
+        await self._database.join_from_request(record_webhooks, webhook)
         self.counts["kept"] += 1
         self.counts["items"] += len(items)
         return Response(status_code=200)

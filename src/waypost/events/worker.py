@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids, is_uuid
 from waypost.base.telemetry.logs import log
-from waypost.base.telemetry.tracing import Step, steps
+from waypost.base.telemetry.tracing import TraceStep, tracer
 from waypost.domain.app import OperatorAccount
 from waypost.domain.event import (
     AccountEvent,
@@ -27,10 +27,10 @@ from waypost.domain.event import (
 from waypost.domain.message import MessageState
 from waypost.events.accounts import account_has_news, pass_on_template_event
 from waypost.events.inbound import message_has_come
-from waypost.events.lookup import Applying, Book
+from waypost.events.lookup import EventContext, EventLookup
 from waypost.events.statuses import odd_status_has_come, payment_has_come, status_has_come
 from waypost.events.templates import template_has_news
-from waypost.notifications.state_changes import Telling
+from waypost.notifications.state_changes import StateChangeRecorder
 from waypost.operators.contract import Operator, Operators
 from waypost.queue.job import Job
 from waypost.queue.queue import JobQueue
@@ -121,9 +121,13 @@ class Ingest:
             if not isinstance(event, StatusEvent):
                 continue
             failed = event.state is MessageState.FAILED
-            if (steps.on or failed) and is_uuid(event.message_id or ""):
-                steps.tell(
-                    Step.STATUS, event.message_id or "", failed=failed, position=job.position, state=event.state.value
+            if (tracer.on or failed) and is_uuid(event.message_id or ""):
+                tracer.record(
+                    TraceStep.STATUS,
+                    event.message_id or "",
+                    failed=failed,
+                    position=job.position,
+                    state=event.state.value,
                 )
 
     def _apply(self, connection: Connection, heard: Sequence[_Heard]) -> list[None]:
@@ -133,29 +137,29 @@ class Ingest:
         there = complete_jobs(connection, [one.position for one in heard])
         results = [None] * len(heard)
         heard = [one for one in heard if one.position in there]
-        telling = Telling(connection, self._ids, at_ms, hold_ms=self._hold_ms)
-        book = Book(connection, (one.event for one in heard))
-        applying = Applying(connection, telling, book, self._ids, at_ms, self._public_url)
+        recorder = StateChangeRecorder(connection, self._ids, at_ms, hold_ms=self._hold_ms)
+        book = EventLookup(connection, (one.event for one in heard))
+        context = EventContext(connection, recorder, book, self._ids, at_ms, self._public_url)
         for one in heard:
             account_id = one.operator_account_id
             match one.event:
                 case StatusEvent() as event:
-                    status_has_come(applying, account_id, event)
+                    status_has_come(context, account_id, event)
                 case InboundEvent() as event:
-                    message_has_come(applying, account_id, one.item_id, event)
+                    message_has_come(context, account_id, one.item_id, event)
                 case ReviewEvent() | QualityEvent() | CategoryEvent() as event:
                     app_of = partial(book.app_of, account_id)
-                    if not template_has_news(connection, telling, app_of, event, at_ms):
-                        pass_on_template_event(applying, account_id, event)
+                    if not template_has_news(connection, recorder, app_of, event, at_ms):
+                        pass_on_template_event(context, account_id, event)
                 case AccountEvent() as event:
-                    account_has_news(applying, account_id, event)
+                    account_has_news(context, account_id, event)
                 case PaymentEvent() as event:
-                    payment_has_come(applying, account_id, event)
+                    payment_has_come(context, account_id, event)
                 case OddStatusEvent() as event:
-                    odd_status_has_come(applying, account_id, event)
+                    odd_status_has_come(context, account_id, event)
                 case UnknownEvent(what=what):
                     self._log.info("what names no app of ours is kept", what=what)
-        telling.write()
+        recorder.write()
         return results
 
 

@@ -12,7 +12,7 @@ from waypost.wire.callbacks import callback_v2, callback_v3
 
 
 @dataclass(frozen=True, slots=True)
-class MessageNewsBody:
+class MessageEventBody:
     """One piece of news, rendered when a subscription wants it.
 
     Attributes:

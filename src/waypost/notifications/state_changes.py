@@ -15,13 +15,13 @@ from waypost.domain.app import App
 from waypost.domain.callbacks.subscription import ALL
 from waypost.domain.event import StatusEvent
 from waypost.domain.message import MessageState
-from waypost.notifications.message_bodies import MessageNewsBody
+from waypost.notifications.message_bodies import MessageEventBody
 from waypost.store.callbacks.callbacks import CallbackRow, add_callbacks, count_up
 from waypost.store.callbacks.subscriptions import active_subscriptions, live_group
 from waypost.store.messages.messages import MessageChange, MessageRow, change_messages
 from waypost.store.queue.job_subjects import JobSubject, SubjectKind
 from waypost.store.queue.jobs import NewJob, QueueName, enqueue_jobs
-from waypost.store.trace_events import MessageNews
+from waypost.store.trace_events import MessageTraceEvent
 from waypost.wire.callbacks.kinds import GROUP_STATUS, STATUS
 
 Render = Callable[[int], bytes | None]
@@ -40,7 +40,7 @@ class _Callback:
 
 
 @dataclass(frozen=True, slots=True)
-class _Listener:
+class _Subscription:
     subscription_id: int
     version: int
     modes: frozenset[str]
@@ -56,7 +56,7 @@ def _mode_of(state: MessageState, event: StatusEvent | None) -> str:
     return GROUP_STATUS.mode if is_of_group else STATUS[state.value].mode
 
 
-class Telling:
+class StateChangeRecorder:
     """Collects what happened in one transaction, and writes it at its end.
 
     Args:
@@ -73,10 +73,10 @@ class Telling:
         self._at_ms = at_ms
         self._hold_ms = hold_ms
         self._changes: dict[str, MessageChange] = {}
-        self._news: list[MessageNews] = []
+        self._news: list[MessageTraceEvent] = []
         self._noted: set[tuple[str, str]] = set()
         self._callbacks: list[_Callback] = []
-        self._listening: dict[str, list[_Listener]] = {}
+        self._listening: dict[str, list[_Subscription]] = {}
 
     def state_of(self, row: MessageRow) -> tuple[MessageState, bool]:
         """Where a message stands with this transaction's news, and whether a failure is doubted."""
@@ -85,16 +85,16 @@ class Telling:
             return change.state, change.unconfirmed
         return MessageState(row.state), row.unconfirmed
 
-    def note(self, message_id: str, news: str, detail: str = "") -> None:
+    def add_trace_event(self, message_id: str, news: str, detail: str = "") -> None:
         """News that moves nothing: trace only."""
-        self._news.append(MessageNews(message_id, news, self._at_ms, moved=False, detail=detail))
+        self._news.append(MessageTraceEvent(message_id, news, self._at_ms, moved=False, detail=detail))
         self._noted.add((message_id, news))
 
-    def has_noted(self, message_id: str, news: str) -> bool:
+    def has_trace_event(self, message_id: str, news: str) -> bool:
         """Whether this transaction has noted this news of a message."""
         return (message_id, news) in self._noted
 
-    def message_moves(
+    def change_message_state(
         self,
         row: MessageRow,
         app: App,
@@ -121,15 +121,15 @@ class Telling:
             unconfirmed: the failure is our doubt.
         """
         for state in steps:
-            self._news.append(MessageNews(row.id, state.value, self._at_ms, moved=True, detail=reason or ""))
+            self._news.append(MessageTraceEvent(row.id, state.value, self._at_ms, moved=True, detail=reason or ""))
             if state is not MessageState.UNCERTAIN:
-                self.call_back(
+                self.emit_callback(
                     app,
                     mode=_mode_of(state, event),
                     about=str(recipient_id or row.destination),
                     message_id=row.id,
                     news=state.value,
-                    render=MessageNewsBody(app, self._at_ms, row, state, operator_message_id, event, code, reason),
+                    render=MessageEventBody(app, self._at_ms, row, state, operator_message_id, event, code, reason),
                     accepted_on_ms=row.accepted_on_ms,
                 )
         known = (row.recipient_id, row.operator_message_id)
@@ -145,7 +145,7 @@ class Telling:
             is_named=(recipient_id, operator_message_id) != known,
         )
 
-    def call_back(
+    def emit_callback(
         self,
         app: App,
         *,
@@ -173,7 +173,7 @@ class Telling:
         modes = (mode,) if also is None else (mode, also)
         self._callbacks.append(_Callback(app, modes, about, message_id, news, render, not_before_ms))
 
-    def wants(self, app: App, mode: str) -> bool:
+    def has_subscription(self, app: App, mode: str) -> bool:
         """Whether any subscription of the app has this mode: for what costs a look-up to tell."""
         self._listen({app.id})
         return any(one.wants(mode) for one in self._listening[app.id])
@@ -241,5 +241,5 @@ class Telling:
             return
         self._listening |= {app_id: [] for app_id in unknown}
         for row in active_subscriptions(self._connection, unknown):
-            listener = _Listener(row.id, row.version, frozenset(row.modes.split(",")))
+            listener = _Subscription(row.id, row.version, frozenset(row.modes.split(",")))
             self._listening[row.app_id].append(listener)

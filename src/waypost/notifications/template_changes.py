@@ -10,15 +10,15 @@ from waypost.domain.app import App
 from waypost.domain.event import CategoryEvent, QualityEvent, ReviewEvent
 from waypost.domain.lifecycle import QUALITIES, template_step
 from waypost.domain.templates.template import Category, Template, TemplateStatus
-from waypost.notifications.state_changes import Telling
+from waypost.notifications.state_changes import StateChangeRecorder
 from waypost.store.templates.events import Told, tell_of, told_by_status
 from waypost.store.templates.templates import change_template
 from waypost.wire.callbacks.template_events import category_body, quality_body, status_body
 
 
-def template_moves(
+def apply_status_change(
     connection: Connection,
-    telling: Telling,
+    recorder: StateChangeRecorder,
     app: App | None,
     template: Template,
     status: TemplateStatus,
@@ -29,7 +29,7 @@ def template_moves(
 
     Args:
         connection: the writer's.
-        telling: of this transaction.
+        recorder: of this transaction.
         app: whose callbacks; None where it is there no more.
         template: as it is now.
         status: where it goes.
@@ -48,7 +48,7 @@ def template_moves(
     told = told_by_status(template.status, status)
     tell_of(connection, template, told, at_ms, reason=event.reason or "")
     if app is not None:
-        telling.call_back(
+        recorder.emit_callback(
             app,
             mode="TEMPLATE",
             about=f"t:{template.id}",
@@ -59,8 +59,13 @@ def template_moves(
     return True
 
 
-def template_is_rated(
-    connection: Connection, telling: Telling, app: App | None, template: Template, event: QualityEvent, at_ms: int
+def apply_quality_change(
+    connection: Connection,
+    recorder: StateChangeRecorder,
+    app: App | None,
+    template: Template,
+    event: QualityEvent,
+    at_ms: int,
 ) -> bool:
     """A template has another quality; a word that nobody knows, or the same one again, changes nothing."""
     quality = QUALITIES.get(event.quality)
@@ -69,7 +74,7 @@ def template_is_rated(
     change_template(connection, template.id, quality=quality, modified_on_ms=at_ms)
     tell_of(connection, template, Told.RATED, at_ms, old=template.quality, new=quality)
     if app is not None:
-        telling.call_back(
+        recorder.emit_callback(
             app,
             mode="TEMPLATE",
             about=f"t:{template.id}",
@@ -80,8 +85,13 @@ def template_is_rated(
     return True
 
 
-def template_is_filed(
-    connection: Connection, telling: Telling, app: App | None, template: Template, event: CategoryEvent, at_ms: int
+def apply_category_change(
+    connection: Connection,
+    recorder: StateChangeRecorder,
+    app: App | None,
+    template: Template,
+    event: CategoryEvent,
+    at_ms: int,
 ) -> bool:
     """A template has another category, or it is said that it will; the same news again changes nothing.
 
@@ -104,7 +114,7 @@ def template_is_filed(
     told = Told.FILED if event.is_done else Told.ANNOUNCED
     tell_of(connection, template, told, at_ms, old=template.category.value, new=category)
     if app is not None:
-        telling.call_back(
+        recorder.emit_callback(
             app,
             mode="TEMPLATE",
             about=f"t:{template.id}",

@@ -9,8 +9,8 @@ from waypost.domain.direct_calls import OperatorTemplate
 from waypost.domain.event import CategoryEvent, QualityEvent, ReviewEvent
 from waypost.domain.lifecycle import OPERATOR_STATUSES
 from waypost.domain.templates.template import Template, TemplateStatus
-from waypost.notifications.state_changes import Telling
-from waypost.notifications.template_changes import template_is_filed, template_is_rated, template_moves
+from waypost.notifications.state_changes import StateChangeRecorder
+from waypost.notifications.template_changes import apply_category_change, apply_quality_change, apply_status_change
 from waypost.store.accounts.partners import app_by_id
 from waypost.store.templates.templates import change_template, template_known_to_operator
 
@@ -20,7 +20,7 @@ KEPT: Final = {TemplateStatus.FLAGGED, TemplateStatus.LOCKED}
 
 def align_templates(
     connection: Connection,
-    telling: Telling,
+    recorder: StateChangeRecorder,
     business_account_id: str,
     listed: Sequence[OperatorTemplate],
     *,
@@ -31,7 +31,7 @@ def align_templates(
 
     Args:
         connection: the writer's.
-        telling: of this transaction.
+        recorder: of this transaction.
         business_account_id: whose templates.
         listed: the operator's whole list, with what its review says of each.
         waiting: ids of ours of which the operator has yet to hear something: they are left alone.
@@ -45,11 +45,13 @@ def align_templates(
             connection, business_account_id, one.id, one.name, one.language.replace("-", "_")
         )
         if template is not None and template.id not in waiting:
-            _align(connection, telling, template, one, now_ms)
+            _align(connection, recorder, template, one, now_ms)
     return {one.id for one in listed if not one.is_being_deleted}
 
 
-def _align(connection: Connection, telling: Telling, template: Template, there: OperatorTemplate, now_ms: int) -> None:
+def _align(
+    connection: Connection, recorder: StateChangeRecorder, template: Template, there: OperatorTemplate, now_ms: int
+) -> None:
     """Bring one template into line with the operator's. Source: operator's facts 2.1, 3.1."""
     app = app_by_id(connection, template.app_id)
     if template.operator_template_id is None:
@@ -57,11 +59,11 @@ def _align(connection: Connection, telling: Telling, template: Template, there: 
     status = OPERATOR_STATUSES.get(there.status)
     if status is not None and template.status not in KEPT:
         event = review_of(template, status.value, there.rejected_reason)
-        template_moves(connection, telling, app, template, status, event, now_ms)
+        apply_status_change(connection, recorder, app, template, status, event, now_ms)
     names = (template.business_account_id, there.id, *names_of(template))
-    template_is_rated(connection, telling, app, template, QualityEvent(*names, there.quality), now_ms)
+    apply_quality_change(connection, recorder, app, template, QualityEvent(*names, there.quality), now_ms)
     event = CategoryEvent(*names, template.category.value, there.category, is_done=True)
-    template_is_filed(connection, telling, app, template, event, now_ms)
+    apply_category_change(connection, recorder, app, template, event, now_ms)
 
 
 def review_of(template: Template, status: str, reason: str | None) -> ReviewEvent:

@@ -5,14 +5,14 @@ from functools import partial
 from sqlalchemy import Connection
 
 from waypost.domain.app import App
-from waypost.notifications.state_changes import Telling
+from waypost.notifications.state_changes import StateChangeRecorder
 from waypost.store.messages.recipients import recipient_ids
 from waypost.wire.callbacks.callback_v2 import user_body
 from waypost.wire.callbacks.kinds import USER
 
 
 def emit_opted(
-    telling: Telling, connection: Connection, app: App, phone_number: str, *, opted_in: bool, at_ms: int
+    recorder: StateChangeRecorder, connection: Connection, app: App, phone_number: str, *, opted_in: bool, at_ms: int
 ) -> None:
     """Emit the user event `opted-in` or `opted-out`; version 3 has no shape for it.
 
@@ -20,7 +20,7 @@ def emit_opted(
     """
     kind = USER["resume" if opted_in else "stop"]
     [recipient_id] = recipient_ids(connection, {(app.id, app.partner_id, phone_number)}).values()
-    telling.call_back(
+    recorder.emit_callback(
         app,
         mode=kind.mode,
         about=str(recipient_id),

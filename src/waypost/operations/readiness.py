@@ -68,7 +68,7 @@ async def _store_reads(parts: Parts) -> str:
 
 
 async def _store_writes(parts: Parts) -> str:
-    joins = (parts.database.join, parts.database.join_at_door)  # by connections of their own, maybe
+    joins = (parts.database.join, parts.database.join_from_request)  # by connections of their own, maybe
     for join in joins:
         why_not = await _in_time(join(write_nothing, parts.name), "write")
         if why_not:

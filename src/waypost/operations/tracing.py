@@ -16,14 +16,14 @@ from uuid import UUID
 
 from waypost import __version__
 from waypost.base.ids import is_uuid
-from waypost.base.telemetry.tracing import Step, Told, steps
+from waypost.base.telemetry.tracing import TraceRecord, TraceStep, tracer
 
 if TYPE_CHECKING:  # the extra `otel` may not be there, and takes a tenth of a second to load
     from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
     from opentelemetry.sdk.trace.export import SpanExporter
     from opentelemetry.trace import SpanContext
 
-FIRST: Final = Step.ACCEPTED
+FIRST: Final = TraceStep.ACCEPTED
 """The step whose span all others hang on."""
 
 _RANDOM_BITS: Final = 56
@@ -71,14 +71,14 @@ class Tracing:
         )
         self._provider.add_span_processor(hand_on)
         self._tracer = self._provider.get_tracer("waypost", __version__)
-        self._no_more = steps.trace_to(self._hear)
+        self._no_more = tracer.trace_to(self._hear)
 
     def close(self) -> None:
         """Hear of no more steps, and hand on what has been made."""
         self._no_more()
         self._provider.shutdown()
 
-    def _hear(self, told: Told) -> None:
+    def _hear(self, told: TraceRecord) -> None:
         if not is_uuid(told.message_id):
             return
         trace_id, first_id = ids_of(told.message_id)
@@ -127,7 +127,7 @@ def ids_of(message_id: str) -> tuple[int, int]:
     return trace_id, (trace_id ^ (trace_id >> 64)) & 0xFFFF_FFFF_FFFF_FFFF or 1
 
 
-def _attributes(told: Told) -> dict[str, Any]:
+def _attributes(told: TraceRecord) -> dict[str, Any]:
     facts = {
         f"waypost.{name}": value
         for name, value in told.facts.items()

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 from waypost.base.clock import Clock
 from waypost.base.telemetry.counters import QueueCounters
 from waypost.base.telemetry.logs import log
-from waypost.base.telemetry.tracing import Step, steps
+from waypost.base.telemetry.tracing import TraceStep, tracer
 from waypost.queue.concurrency_groups import ConcurrencyGroup, PaceCheck
 from waypost.queue.job import Job
 from waypost.queue.plans import DEFECT_DELAYS_S, QUEUE_PLANS, QueuePlan, shard_of
@@ -30,7 +30,7 @@ from waypost.store.queue.jobs import (
     mark_in_flight,
     retry_jobs_later,
 )
-from waypost.store.trace_events import MessageNews
+from waypost.store.trace_events import MessageTraceEvent
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -184,7 +184,7 @@ class JobQueue:
         return failed
 
     async def retry_later(
-        self, job: Job, *, due_ms: int, note: str, detach: bool = False, news: MessageNews | None = None
+        self, job: Job, *, due_ms: int, note: str, detach: bool = False, news: MessageTraceEvent | None = None
     ) -> None:
         """Give an entry back, to be tried again from `due_ms` on.
 
@@ -211,8 +211,10 @@ class JobQueue:
         self.counts[job.queue].retried_later += 1
         job.due_ms = due_ms
         job.attempt += 1
-        if steps.on and job.subject.kind is SubjectKind.MESSAGE:
-            steps.tell(Step.RETRY_LATER, job.subject.id, position=job.position, attempt=job.attempt, due_ms=due_ms)
+        if tracer.on and job.subject.kind is SubjectKind.MESSAGE:
+            tracer.record(
+                TraceStep.RETRY_LATER, job.subject.id, position=job.position, attempt=job.attempt, due_ms=due_ms
+            )
         job.in_flight = job.was_in_flight = False
         group = self._waiting[job.queue].group_of(job)
         if detach and group is not None:

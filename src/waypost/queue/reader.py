@@ -62,7 +62,7 @@ class QueueReader:
     def open(self) -> None:
         """Begin to hear of what is appended, and of shards that are gained."""
         self._database.on_append(self._receive_wake_ups)
-        self._database.on_told(self._on_notification)
+        self._database.on_notification(self._on_notification)
         self._shards.on_gained(self._rescan)
 
     def on_wake(self, queue_name: QueueName, heard: Heard) -> None:
@@ -123,7 +123,7 @@ class QueueReader:
                 appended.look_at(number, group)
         for number, group in appended.groups:
             if not self._wake(QueueName(number), group):
-                self._database.tell(APPENDED_TO, f"{number} {group}")
+                self._database.notify(APPENDED_TO, f"{number} {group}")
 
     def _hand_on(self, queue_name: QueueName, group: str, told: Sequence[tuple[int, NewJob]]) -> bool:
         """Hold new entries without reading them; False where the store has to be asked."""

@@ -86,7 +86,7 @@ class Shards:
             for queue_name in self._queue_names:
                 self.held[queue_name] = set(range(SHARDS))
             return
-        self._database.on_told(self._told)
+        self._database.on_notification(self._told)
 
     def start(self) -> None:
         """Take and keep leases from now on, also while nothing is claimed.
@@ -114,7 +114,7 @@ class Shards:
             except StoreAway:
                 self._log.warning("leases could not be given back; they run out by themselves")
             else:
-                self._database.tell(LEASES, "")
+                self._database.notify(LEASES, "")
 
     async def keep(self) -> None:
         """Renew, take and give back, if it is time to.
@@ -183,7 +183,7 @@ class Shards:
             for tell in self._gained:
                 tell(queue_name)
         if not self._began or any(idle.values()):
-            self._database.tell(LEASES, "")
+            self._database.notify(LEASES, "")
         self._began = True
         if any(too_much):
             self._renew_soon()

@@ -83,7 +83,7 @@ class Engine(Protocol):
         """Call this with whatever another process tells from now on, and with an empty text after a gap."""
         ...
 
-    def tell(self, words: Sequence[str]) -> None:
+    def notify(self, words: Sequence[str]) -> None:
         """Tell every other process; never waits, and a process that is away hears nothing of it.
 
         Args:

@@ -122,20 +122,22 @@ class Database:
         """Call it no more."""
         self._watchers = [one for one in self._watchers if one != watch]
 
-    def on_told(self, hear: Hear) -> None:
+    def on_notification(self, hear: Hear) -> None:
         """Call this, on the loop, with what other processes tell, and with `MISSED` after a gap."""
         self._hears.append(hear)
 
-    def tell(self, subject: str, words: str) -> None:
+    def notify(self, subject: str, words: str) -> None:
         """Tell every other process that has this store open; one that is away hears nothing of it."""
         if not self._engine.sole:
-            self._engine.tell([f"{subject} {words}"])
+            self._engine.notify([f"{subject} {words}"])
 
     async def join(self, work: Callable[[Connection, Sequence[Item]], Sequence[Result]], item: Item) -> Result:
         """Hand one item to a write; return its result once the transaction is on disk."""
         return await self._stages.join(work, item)
 
-    async def join_at_door(self, work: Callable[[Connection, Sequence[Item]], Sequence[Result]], item: Item) -> Result:
+    async def join_from_request(
+        self, work: Callable[[Connection, Sequence[Item]], Sequence[Result]], item: Item
+    ) -> Result:
         """As `join`, for what somebody outside waits to be told is on disk.
 
         Where the engine has several writing connections, it does not wait for what the stages write.

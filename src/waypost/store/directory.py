@@ -35,7 +35,7 @@ class Directory:
         self._clock = clock
         self._kept: dict[tuple[Any, ...], tuple[int, Any]] = {}
         self._times_forgotten = 0
-        database.on_told(self._told)
+        database.on_notification(self._told)
 
     def forget(self) -> None:
         """Forget every hit, here and in every other process: a credential or an app has changed.
@@ -43,7 +43,7 @@ class Directory:
         To be called when the change is on disk: what is read from then on is kept again.
         """
         self._forget()
-        self._database.tell(FORGET, "")
+        self._database.notify(FORGET, "")
 
     def _forget(self) -> None:
         self._times_forgotten += 1

@@ -14,7 +14,7 @@ TRIED: Final = "tried"
 
 
 @dataclass(frozen=True, slots=True)
-class MessageNews:
+class MessageTraceEvent:
     """One line of a message's trace."""
 
     message_id: str
@@ -24,7 +24,7 @@ class MessageNews:
     detail: str = ""
 
 
-def add_news(connection: Connection, news: Sequence[MessageNews]) -> None:
+def add_trace_events(connection: Connection, news: Sequence[MessageTraceEvent]) -> None:
     """Add lines to the traces of messages, in the order in which they happened."""
     _ADD.run(
         connection,

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from waypost.client.responses import DoorRefused
+    from waypost.client.responses import ApiResponseError
     from waypost.testing.async_wrappers import AsyncPartner, AsyncPhone
     from waypost.testing.callback import Callback
     from waypost.testing.clock import TimeMachine
@@ -22,8 +22,20 @@ if TYPE_CHECKING:
     from waypost.testing.trace import Trace
 
 __all__ = (
-    "AsyncPartner", "AsyncPhone", "Button", "Callback", "DoorRefused", "Fault", "Message", "NotSeen",
-    "Partner", "Phone", "Service", "Template", "TimeMachine", "Trace",
+    "ApiResponseError",
+    "AsyncPartner",
+    "AsyncPhone",
+    "Button",
+    "Callback",
+    "Fault",
+    "Message",
+    "NotSeen",
+    "Partner",
+    "Phone",
+    "Service",
+    "Template",
+    "TimeMachine",
+    "Trace",
 )  # fmt: skip
 
 _PLACES: Final = {
@@ -31,7 +43,7 @@ _PLACES: Final = {
     "AsyncPhone": "waypost.testing.async_wrappers",
     "Button": "waypost.testing.message",
     "Callback": "waypost.testing.callback",
-    "DoorRefused": "waypost.client.responses",
+    "ApiResponseError": "waypost.client.responses",
     "Fault": "waypost.testing.faults",
     "Message": "waypost.testing.message",
     "NotSeen": "waypost.testing.failures",

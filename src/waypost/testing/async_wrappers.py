@@ -10,7 +10,7 @@ from functools import wraps
 from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
-from waypost.client.responses import DoorRefused, NotReached
+from waypost.client.responses import ApiResponseError, NotReached
 from waypost.testing.callback import Callback
 from waypost.testing.clock import TimeMachine
 from waypost.testing.failures import NotSeen
@@ -45,7 +45,7 @@ def awaited(
         __tracebackhide__ = True
         try:
             return await asyncio.to_thread(method, self.original, *args, **kwargs)
-        except (NotSeen, DoorRefused, NotReached) as error:  # not by way of the thread that met it
+        except (NotSeen, ApiResponseError, NotReached) as error:  # not by way of the thread that met it
             raise error.with_traceback(None) from None
 
     return twin

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from waypost.client.blocking_client import BlockingDoor
+from waypost.client.blocking_client import BlockingApiClient
 from waypost.client.responses import is_told
 
 __tracebackhide__ = is_told
@@ -22,7 +22,7 @@ class TimeMachine:
     has stopped or sped up runs as before when the test is over.
     """
 
-    def __init__(self, control: BlockingDoor) -> None:
+    def __init__(self, control: BlockingApiClient) -> None:
         self._control = control
         self._is_touched = False
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
-from waypost.client.responses import DoorRefused, NotReached
+from waypost.client.responses import ApiResponseError, NotReached
 from waypost.testing.callback import Callback
 from waypost.testing.formatting import shortened, times
 from waypost.testing.message import Message
@@ -111,7 +111,7 @@ def _looked_at(look: Callable[[Tenancy], Part], tenancy: Tenancy, otherwise: Par
     """A failure is told also when a door does not answer: with less in it."""
     try:
         return look(tenancy)
-    except (DoorRefused, NotReached):
+    except (ApiResponseError, NotReached):
         return otherwise
 
 
@@ -135,7 +135,7 @@ def _traces(tenancy: Tenancy, ids: Iterable[str]) -> list[Trace | str]:
     for message_id in list(ids)[-_TRACES:]:
         try:
             traces.append(trace_of(tenancy.service.admin.json("GET", f"/messages/{message_id}")))
-        except (DoorRefused, NotReached) as error:
+        except (ApiResponseError, NotReached) as error:
             traces.append(f"message {message_id}: {error}")
     return traces
 

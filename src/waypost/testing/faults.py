@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
-from waypost.client.blocking_client import BlockingDoor
-from waypost.client.responses import DoorRefused, is_told
+from waypost.client.blocking_client import BlockingApiClient
+from waypost.client.responses import ApiResponseError, is_told
 from waypost.testing.partner_setup import Tenancy
 
 __tracebackhide__ = is_told
@@ -20,7 +20,7 @@ class Fault:
     """
 
     id: str
-    control: BlockingDoor
+    control: BlockingApiClient
 
     @property
     def hits(self) -> int:
@@ -32,7 +32,7 @@ class Fault:
         """Take it away; nothing happens when it has gone already."""
         try:
             self.control.json("DELETE", f"/faults/{self.id}")
-        except DoorRefused as refused:
+        except ApiResponseError as refused:
             if refused.status != 404:
                 raise
 

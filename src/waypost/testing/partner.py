@@ -28,7 +28,7 @@ class Partner:
 
     Made by the fixture `waypost`. Every wait ends after 5 s of real time unless told otherwise, and
     raises `NotSeen`, an AssertionError whose text shows what came instead. Every call that a door
-    refuses raises `DoorRefused` with the door's own text.
+    refuses raises `ApiResponseError` with the door's own text.
 
     Attributes:
         clock: the time of service and simulator.

@@ -4,8 +4,8 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final
 
-from waypost.client.blocking_client import BlockingDoor
-from waypost.client.responses import DoorRefused, is_told
+from waypost.client.blocking_client import BlockingApiClient
+from waypost.client.responses import ApiResponseError, is_told
 from waypost.testing.names import Names
 from waypost.testing.runtime.receiver import Box
 from waypost.testing.runtime.service import Service
@@ -46,15 +46,15 @@ class Tenancy:
     graph_token: str
 
     @property
-    def app_door(self) -> BlockingDoor:
+    def app_door(self) -> BlockingApiClient:
         """The partner API of its app."""
         url = f"{self.service.api_url}/partner/app/{self.app_id}"
-        return BlockingDoor(url, {"Authorization": self.app_token})
+        return BlockingApiClient(url, {"Authorization": self.app_token})
 
     @property
-    def api_door(self) -> BlockingDoor:
+    def api_door(self) -> BlockingApiClient:
         """The messaging API."""
-        return BlockingDoor(f"{self.service.api_url}/wa/api/v1", {"apikey": self.api_key})
+        return BlockingApiClient(f"{self.service.api_url}/wa/api/v1", {"apikey": self.api_key})
 
     @property
     def env(self) -> dict[str, str]:
@@ -122,7 +122,7 @@ def _claimed(service: Service, names: Names) -> int | None:
         wish = {"email": names.email, "name": names.app_name}
         partner = service.admin.json("POST", "/partners", wish)
         _open_at_the_operator(service, names)
-    except DoorRefused as refused:
+    except ApiResponseError as refused:
         if refused.status == 409:
             return None
         raise

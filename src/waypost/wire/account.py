@@ -9,7 +9,7 @@ import msgspec
 
 from waypost.domain.app import App
 from waypost.domain.direct_calls import BusinessProfile, BusinessStatus, NumberStatus, SetProfile
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.partner import Wallet
 from waypost.domain.templates.template import Category
 from waypost.wire.forms import Form
@@ -60,21 +60,21 @@ def read_days(from_text: str | None, to_text: str | None) -> tuple[int, int]:
     """
     first, last = _day("from", from_text), _day("to", to_text)
     if not first <= last < first + MOST_DAYS:
-        raise Refused(Reason.FIELD_BROKEN, f"to must be from or at most {MOST_DAYS - 1} days after it.")
+        raise ApiError(ErrorCode.FIELD_BROKEN, f"to must be from or at most {MOST_DAYS - 1} days after it.")
     return first, last
 
 
 def _day(name: str, text: str | None) -> int:
     if not text:
-        raise Refused(
-            Reason.FIELD_MISSING, f"Required request parameter '{name}' is not present: a date as YYYY-MM-DD."
+        raise ApiError(
+            ErrorCode.FIELD_MISSING, f"Required request parameter '{name}' is not present: a date as YYYY-MM-DD."
         )
     if _DATE.fullmatch(text):
         try:
             return (datetime.date.fromisoformat(text) - _EPOCH).days
         except ValueError:
             pass
-    raise Refused(Reason.FIELD_BROKEN, f"{name} must be a date as YYYY-MM-DD.")
+    raise ApiError(ErrorCode.FIELD_BROKEN, f"{name} must be a date as YYYY-MM-DD.")
 
 
 def usage_item(

@@ -7,7 +7,7 @@ from typing import Any, Final
 from waypost.domain.app import WINDOW_MS, App, AppKey, AppUser
 from waypost.domain.callbacks.subscription import MODE_ALIASES, MODES
 from waypost.domain.coercion import read_integer
-from waypost.domain.errors import Reason, Refused, broken_field
+from waypost.domain.errors import ApiError, ErrorCode, invalid_field
 from waypost.domain.partner import Partner
 from waypost.domain.phone_number import country_and_national, read_phone_number
 from waypost.wire.forms import Form
@@ -54,9 +54,9 @@ def check_name(name: str) -> None:
         Refused: with the documented texts.
     """
     if not _NAME.fullmatch(name):
-        raise Refused(Reason.INVALID_APP_NAME, "name must hold letters, digits, spaces, - and _ only.")
+        raise ApiError(ErrorCode.INVALID_APP_NAME, "name must hold letters, digits, spaces, - and _ only.")
     if not SHORTEST_NAME <= len(name) <= LONGEST_NAME:
-        raise Refused(Reason.APP_NAME_LENGTH, f"name has {len(name)} characters.")
+        raise ApiError(ErrorCode.APP_NAME_LENGTH, f"name has {len(name)} characters.")
 
 
 def _flag(form: Form, name: str) -> bool | None:
@@ -73,7 +73,7 @@ def read_callback_modes(form: Form) -> tuple[str, ...]:
     names = [name.strip().upper() for name in given.split(",") if name.strip()]
     known = [MODE_ALIASES.get(name, name) for name in names]
     if any(name not in MODES for name in known):
-        raise broken_field("modes", f"some of {','.join(MODES)}, with commas")
+        raise invalid_field("modes", f"some of {','.join(MODES)}, with commas")
     return tuple(mode for mode in MODES if mode in known)
 
 
@@ -86,7 +86,7 @@ def read_cap(form: Form) -> int:
     text = form.required("cap", f"a whole number from {LEAST_CAP} to {MOST_CAP}")
     cap = read_integer(text, "cap")
     if not LEAST_CAP <= cap <= MOST_CAP:
-        raise broken_field("cap", f"a whole number from {LEAST_CAP} to {MOST_CAP}")
+        raise invalid_field("cap", f"a whole number from {LEAST_CAP} to {MOST_CAP}")
     return cap
 
 
@@ -109,8 +109,8 @@ def read_contact(form: Form) -> tuple[str, str, str]:
     return email, name, number
 
 
-def _invalid_details(explanation: str) -> Refused:
-    return Refused(Reason.INVALID_DETAILS, explanation)
+def _invalid_details(explanation: str) -> ApiError:
+    return ApiError(ErrorCode.INVALID_DETAILS, explanation)
 
 
 def contact_object(app: App, partner: Partner) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final
 
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,112 +55,112 @@ UPLOAD_FAILED_TEXT: Final = "Unable to upload requested Media"  # Source: facts 
 # fmt: off
 ERRORS: Final = {  # Source: spec, "Errors"; facts 3.3, 4.1, 10. Where no text is documented, ours names field, rule and what is accepted.
     # reason                            status  text                              source
-    Reason.AUTHENTICATION_FAILED:        ErrorRow(401, "Authentication Failed",        "spec, Errors; facts 1.2, 10"),
-    Reason.NOT_FOR_THIS_APP:             ErrorRow(401, _NOT_FOR_APP,                   "facts 3.3, 10, 15"),
-    Reason.TOO_MANY_REQUESTS:            ErrorRow(429, "Too Many Requests",            "spec, Errors"),
-    Reason.BODY_TOO_LARGE:               ErrorRow(413, None,                           "ours"),
-    Reason.UNREADABLE:                   ErrorRow(400, None,                           "decision 0077"),
-    Reason.FIELD_MISSING:                ErrorRow(400, None,                           "facts 3.3; exact text not public"),
-    Reason.FIELD_BROKEN:                 ErrorRow(400, None,                           "ours"),
-    Reason.INVALID_CATEGORY:             ErrorRow(400, _CATEGORY,                      "spec, Errors, rule 1; facts 3.3"),
-    Reason.INVALID_ELEMENT_NAME:         ErrorRow(400, "Invalid element name provided", "facts 3.3"),
-    Reason.TEMPLATE_EXISTS:              ErrorRow(400, _EXISTS,                        "facts 3.3"),
-    Reason.INVALID_TEMPLATE:             ErrorRow(400, None,                           "spec, Send template message; text not shown"),
-    Reason.INVALID_DESTINATION:          ErrorRow(400, "Invalid Destination",          "spec, Errors"),
-    Reason.INVALID_APP_DETAILS:          ErrorRow(400, "Invalid App Details",          "spec, Errors"),
-    Reason.INVALID_URL:                  ErrorRow(400, "Invalid URL Passed",           "facts 4.1"),
-    Reason.DUPLICATE_TAG:                ErrorRow(400, "Duplicate component tag",      "facts 4.1"),
-    Reason.TOO_MANY_SUBSCRIPTIONS:       ErrorRow(400, None,                           "facts 4.4; text not public"),
-    Reason.VOICE_SUBSCRIPTION_EXISTS:    ErrorRow(400, "Whatsapp voice subscription already exists", "ledger 1.4"),
-    Reason.SUBSCRIPTION_DOES_NOT_EXIST:  ErrorRow(400, "Subscription Does Not Exist",  "facts 4.1"),
-    Reason.NOT_SUBSCRIPTION_OWNER:       ErrorRow(403, "Not Subscription Owner",       "facts 4.1; within one partner only"),
-    Reason.KEY_NOT_ASSOCIATED:           ErrorRow(400, _KEY_OF_ANOTHER,                "facts 4.1"),
-    Reason.NOT_FOUND:                    ErrorRow(404, None,                           "ours"),
-    Reason.METHOD_NOT_ALLOWED:           ErrorRow(405, None,                           "ours"),
-    Reason.MEDIA_TYPE:                   ErrorRow(415, None,                           "ours"),
-    Reason.FORBIDDEN_ORIGIN:             ErrorRow(403, None,                           "decision 0081"),
-    Reason.ALREADY_EXISTS:               ErrorRow(409, None,                           "ours, administration"),
-    Reason.UNAUTHORIZED_ACCESS:          ErrorRow(401, "Unauthorized Access",         "facts 10, 15: the calls listed there"),
-    Reason.FORBIDDEN_ACCESS:             ErrorRow(403, "Unauthorized Access",         "facts 2, 10; within one partner only"),
-    Reason.INVALID_APP_NAME:             ErrorRow(400, "Invalid characters used in app name", "facts 2"),
-    Reason.APP_NAME_LENGTH:              ErrorRow(400, _NAME_LENGTH,                  "facts 2"),
-    Reason.APP_EXISTS:                   ErrorRow(409, "Bot Already Exists",          "facts 2"),
-    Reason.TOKEN_NAME_TAKEN:             ErrorRow(409, None,                          "facts 1.5"),
-    Reason.TOO_MANY_TOKENS:              ErrorRow(409, None,                          "facts 1.4, 1.5"),
-    Reason.TOKEN_HAS_EXPIRED:            ErrorRow(410, None,                          "facts 1.5"),
-    Reason.QUERY_EMPTY:                  ErrorRow(400, "Query Params cannot be empty", "facts 2, the onboarding link"),
-    Reason.INVALID_CALLBACK:             ErrorRow(400, "Invalid App Details Passed", "facts 2, `callback`"),
-    Reason.NO_MEANING:                   ErrorRow(400, None,                          "decision 0025"),
-    Reason.APP_NOT_LIVE:                 ErrorRow(400, "App is not live.",            "facts 13"),
-    Reason.NO_BUSINESS_ACCOUNT:          ErrorRow(400, "Waba id not found for the given App", "facts 13"),
-    Reason.WRONG_BUSINESS_ACCOUNT:       ErrorRow(400, _WRONG_WABA,                   "facts 13"),
-    Reason.BUSINESS_ACCOUNT_UNKNOWN:     ErrorRow(400, "Error while getting waba info for given app", "facts 13"),
-    Reason.APP_NOT_APPROVED:             ErrorRow(400, "Please Check If App Has been approved", "facts 3.6"),
-    Reason.MM_LITE_OFF:                  ErrorRow(400, "MM lite is not enabled for this app", "facts 9.3"),
-    Reason.OPERATOR_REFUSED:             ErrorRow(400, None,                          "decision 0026: the operator's own words"),
-    Reason.OPERATOR_UNAVAILABLE:         ErrorRow(503, None,                          "decision 0026"),
-    Reason.WRONG_FILE_TYPE:              ErrorRow(400, None,                           "facts 8; the text names the types and the one received"),
-    Reason.FILE_TOO_LARGE:               ErrorRow(413, "File size exceeds the maximum limit!", "facts 8, 10"),
-    Reason.NO_ROOM:                      ErrorRow(500, UPLOAD_FAILED_TEXT,             "facts 8, 500; decision 0070"),
-    Reason.MEDIA_QUOTA:                  ErrorRow(413, None,                           "ours; decision 0070"),
-    Reason.MEDIA_NOT_FETCHED:            ErrorRow(400, None,                           "facts 8; text not public"),
-    Reason.NOT_A_CLOUD_APP:              ErrorRow(400, "Only CAPI apps allowed to generate media ID", "facts 8"),
-    Reason.NESTED_AUTHENTICATION_FAILED: ErrorRow(401, "Authentication Failed",       "facts 10: product messages", nested=True),
-    Reason.MESSAGE_DOES_NOT_EXIST:       ErrorRow(400, None,                          "facts 9.1; text not public"),
-    Reason.EVENT_NOT_SUPPORTED:          ErrorRow(400, "Outbound event not supported", "facts 9.1, `v1/event`"),
-    Reason.INVALID_JSON_PAYLOAD:         ErrorRow(400, "Invalid JSON payload",        "facts 9.1, `v1/event`"),
-    Reason.CALLBACK_BILLING_OFF:         ErrorRow(400, _BILLING,                      "facts 9.3; only when strict"),
-    Reason.TEMPLATE_NOT_FOUND:           ErrorRow(400, "No Template found for given id", "facts 3.6"),
-    Reason.TEMPLATE_NOT_EDITABLE:        ErrorRow(400, None,                         "facts 3.4; operator's facts 2.6; text not public"),
-    Reason.TEMPLATE_NAME_UNKNOWN:        ErrorRow(400, "Template Does not exists.",  "facts 3.6"),
-    Reason.TEMPLATE_MISMATCH:            ErrorRow(403, "Template ID and template name does not match", "facts 3.6, 10; within one partner only"),
-    Reason.TEMPLATE_NOT_DELETABLE:       ErrorRow(400, "Template Cannot be deleted", "facts 3.6; operator's facts 2.6: a disabled one"),
-    Reason.SANDBOX_DELETION:             ErrorRow(400, "Delete Operation is not allowed for sandbox apps", "facts 3.6"),
-    Reason.INVALID_APP_ID:               ErrorRow(400, "Invalid App ID",             "facts 3.6: no id at all; an unknown one is another's"),
-    Reason.NOT_APP_OWNER:                ErrorRow(403, "Not App Owner",              "facts 3.6, 10; within one partner only"),
-    Reason.TEMPLATE_NAME_MISSING:        ErrorRow(400, "Template Name is missing",   "facts 3.6, metalibrary"),
-    Reason.CATEGORY_MISSING:             ErrorRow(400, "Category is missing",        "facts 3.6, metalibrary"),
-    Reason.LANGUAGE_MISSING:             ErrorRow(400, "Language is missing",        "facts 3.6, metalibrary"),
-    Reason.LIBRARY_NAME_MISSING:         ErrorRow(400, "Library Template Name is missing", "facts 3.6, metalibrary"),
-    Reason.ANALYTICS_TOO_OLD:            ErrorRow(400, "Start time can't be older than 90 days", "facts 3.6, analytics"),
-    Reason.ANALYTICS_NOT_SET:            ErrorRow(404, None,                         "facts 3.6, analytics: the text names the app"),
-    Reason.BAD_REQUEST:                  ErrorRow(400, "Bad Request",                "facts 3.6, analytics"),
-    Reason.TOO_FEW_SENDS:                ErrorRow(400, _TOO_FEW_SENDS,               'public page "Compare templates"; only when strict'),
-    Reason.COMPARISON_WINDOW:            ErrorRow(400, _COMPARISON_WINDOW,           'public page "Compare templates"'),
-    Reason.COMPARISON_ENDS_FIRST:        ErrorRow(400, _COMPARISON_ENDS_FIRST,       'public page "Compare templates"'),
-    Reason.TEMPLATE_NOT_APPROVED:        ErrorRow(400, _NOT_APPROVED,                'public page "Compare templates"'),
-    Reason.NOT_TEMPLATE_OWNER:           ErrorRow(400, "Not Template Owner",         'public page "Compare templates"; within one partner only'),
-    Reason.INVALID_DETAILS:              ErrorRow(400, "Please provide valid details", "ledger 1.3, `onboarding/contact`"),
-    Reason.KEY_BROKEN:                   ErrorRow(400, None,                         "decision 0044"),
-    Reason.KEY_OF_ANOTHER_REQUEST:       ErrorRow(422, None,                         "decision 0044; the draft of the header's standard"),
-    Reason.KEY_IN_USE:                   ErrorRow(409, None,                         "decision 0044; the draft of the header's standard"),
+    ErrorCode.AUTHENTICATION_FAILED:        ErrorRow(401, "Authentication Failed",        "spec, Errors; facts 1.2, 10"),
+    ErrorCode.NOT_FOR_THIS_APP:             ErrorRow(401, _NOT_FOR_APP,                   "facts 3.3, 10, 15"),
+    ErrorCode.TOO_MANY_REQUESTS:            ErrorRow(429, "Too Many Requests",            "spec, Errors"),
+    ErrorCode.BODY_TOO_LARGE:               ErrorRow(413, None,                           "ours"),
+    ErrorCode.UNREADABLE:                   ErrorRow(400, None,                           "decision 0077"),
+    ErrorCode.FIELD_MISSING:                ErrorRow(400, None,                           "facts 3.3; exact text not public"),
+    ErrorCode.FIELD_BROKEN:                 ErrorRow(400, None,                           "ours"),
+    ErrorCode.INVALID_CATEGORY:             ErrorRow(400, _CATEGORY,                      "spec, Errors, rule 1; facts 3.3"),
+    ErrorCode.INVALID_ELEMENT_NAME:         ErrorRow(400, "Invalid element name provided", "facts 3.3"),
+    ErrorCode.TEMPLATE_EXISTS:              ErrorRow(400, _EXISTS,                        "facts 3.3"),
+    ErrorCode.INVALID_TEMPLATE:             ErrorRow(400, None,                           "spec, Send template message; text not shown"),
+    ErrorCode.INVALID_DESTINATION:          ErrorRow(400, "Invalid Destination",          "spec, Errors"),
+    ErrorCode.INVALID_APP_DETAILS:          ErrorRow(400, "Invalid App Details",          "spec, Errors"),
+    ErrorCode.INVALID_URL:                  ErrorRow(400, "Invalid URL Passed",           "facts 4.1"),
+    ErrorCode.DUPLICATE_TAG:                ErrorRow(400, "Duplicate component tag",      "facts 4.1"),
+    ErrorCode.TOO_MANY_SUBSCRIPTIONS:       ErrorRow(400, None,                           "facts 4.4; text not public"),
+    ErrorCode.VOICE_SUBSCRIPTION_EXISTS:    ErrorRow(400, "Whatsapp voice subscription already exists", "ledger 1.4"),
+    ErrorCode.SUBSCRIPTION_DOES_NOT_EXIST:  ErrorRow(400, "Subscription Does Not Exist",  "facts 4.1"),
+    ErrorCode.NOT_SUBSCRIPTION_OWNER:       ErrorRow(403, "Not Subscription Owner",       "facts 4.1; within one partner only"),
+    ErrorCode.KEY_NOT_ASSOCIATED:           ErrorRow(400, _KEY_OF_ANOTHER,                "facts 4.1"),
+    ErrorCode.NOT_FOUND:                    ErrorRow(404, None,                           "ours"),
+    ErrorCode.METHOD_NOT_ALLOWED:           ErrorRow(405, None,                           "ours"),
+    ErrorCode.MEDIA_TYPE:                   ErrorRow(415, None,                           "ours"),
+    ErrorCode.FORBIDDEN_ORIGIN:             ErrorRow(403, None,                           "decision 0081"),
+    ErrorCode.ALREADY_EXISTS:               ErrorRow(409, None,                           "ours, administration"),
+    ErrorCode.UNAUTHORIZED_ACCESS:          ErrorRow(401, "Unauthorized Access",         "facts 10, 15: the calls listed there"),
+    ErrorCode.FORBIDDEN_ACCESS:             ErrorRow(403, "Unauthorized Access",         "facts 2, 10; within one partner only"),
+    ErrorCode.INVALID_APP_NAME:             ErrorRow(400, "Invalid characters used in app name", "facts 2"),
+    ErrorCode.APP_NAME_LENGTH:              ErrorRow(400, _NAME_LENGTH,                  "facts 2"),
+    ErrorCode.APP_EXISTS:                   ErrorRow(409, "Bot Already Exists",          "facts 2"),
+    ErrorCode.TOKEN_NAME_TAKEN:             ErrorRow(409, None,                          "facts 1.5"),
+    ErrorCode.TOO_MANY_TOKENS:              ErrorRow(409, None,                          "facts 1.4, 1.5"),
+    ErrorCode.TOKEN_HAS_EXPIRED:            ErrorRow(410, None,                          "facts 1.5"),
+    ErrorCode.QUERY_EMPTY:                  ErrorRow(400, "Query Params cannot be empty", "facts 2, the onboarding link"),
+    ErrorCode.INVALID_CALLBACK:             ErrorRow(400, "Invalid App Details Passed", "facts 2, `callback`"),
+    ErrorCode.NO_MEANING:                   ErrorRow(400, None,                          "decision 0025"),
+    ErrorCode.APP_NOT_LIVE:                 ErrorRow(400, "App is not live.",            "facts 13"),
+    ErrorCode.NO_BUSINESS_ACCOUNT:          ErrorRow(400, "Waba id not found for the given App", "facts 13"),
+    ErrorCode.WRONG_BUSINESS_ACCOUNT:       ErrorRow(400, _WRONG_WABA,                   "facts 13"),
+    ErrorCode.BUSINESS_ACCOUNT_UNKNOWN:     ErrorRow(400, "Error while getting waba info for given app", "facts 13"),
+    ErrorCode.APP_NOT_APPROVED:             ErrorRow(400, "Please Check If App Has been approved", "facts 3.6"),
+    ErrorCode.MM_LITE_OFF:                  ErrorRow(400, "MM lite is not enabled for this app", "facts 9.3"),
+    ErrorCode.OPERATOR_REFUSED:             ErrorRow(400, None,                          "decision 0026: the operator's own words"),
+    ErrorCode.OPERATOR_UNAVAILABLE:         ErrorRow(503, None,                          "decision 0026"),
+    ErrorCode.WRONG_FILE_TYPE:              ErrorRow(400, None,                           "facts 8; the text names the types and the one received"),
+    ErrorCode.FILE_TOO_LARGE:               ErrorRow(413, "File size exceeds the maximum limit!", "facts 8, 10"),
+    ErrorCode.NO_ROOM:                      ErrorRow(500, UPLOAD_FAILED_TEXT,             "facts 8, 500; decision 0070"),
+    ErrorCode.MEDIA_QUOTA:                  ErrorRow(413, None,                           "ours; decision 0070"),
+    ErrorCode.MEDIA_NOT_FETCHED:            ErrorRow(400, None,                           "facts 8; text not public"),
+    ErrorCode.NOT_A_CLOUD_APP:              ErrorRow(400, "Only CAPI apps allowed to generate media ID", "facts 8"),
+    ErrorCode.NESTED_AUTHENTICATION_FAILED: ErrorRow(401, "Authentication Failed",       "facts 10: product messages", nested=True),
+    ErrorCode.MESSAGE_DOES_NOT_EXIST:       ErrorRow(400, None,                          "facts 9.1; text not public"),
+    ErrorCode.EVENT_NOT_SUPPORTED:          ErrorRow(400, "Outbound event not supported", "facts 9.1, `v1/event`"),
+    ErrorCode.INVALID_JSON_PAYLOAD:         ErrorRow(400, "Invalid JSON payload",        "facts 9.1, `v1/event`"),
+    ErrorCode.CALLBACK_BILLING_OFF:         ErrorRow(400, _BILLING,                      "facts 9.3; only when strict"),
+    ErrorCode.TEMPLATE_NOT_FOUND:           ErrorRow(400, "No Template found for given id", "facts 3.6"),
+    ErrorCode.TEMPLATE_NOT_EDITABLE:        ErrorRow(400, None,                         "facts 3.4; operator's facts 2.6; text not public"),
+    ErrorCode.TEMPLATE_NAME_UNKNOWN:        ErrorRow(400, "Template Does not exists.",  "facts 3.6"),
+    ErrorCode.TEMPLATE_MISMATCH:            ErrorRow(403, "Template ID and template name does not match", "facts 3.6, 10; within one partner only"),
+    ErrorCode.TEMPLATE_NOT_DELETABLE:       ErrorRow(400, "Template Cannot be deleted", "facts 3.6; operator's facts 2.6: a disabled one"),
+    ErrorCode.SANDBOX_DELETION:             ErrorRow(400, "Delete Operation is not allowed for sandbox apps", "facts 3.6"),
+    ErrorCode.INVALID_APP_ID:               ErrorRow(400, "Invalid App ID",             "facts 3.6: no id at all; an unknown one is another's"),
+    ErrorCode.NOT_APP_OWNER:                ErrorRow(403, "Not App Owner",              "facts 3.6, 10; within one partner only"),
+    ErrorCode.TEMPLATE_NAME_MISSING:        ErrorRow(400, "Template Name is missing",   "facts 3.6, metalibrary"),
+    ErrorCode.CATEGORY_MISSING:             ErrorRow(400, "Category is missing",        "facts 3.6, metalibrary"),
+    ErrorCode.LANGUAGE_MISSING:             ErrorRow(400, "Language is missing",        "facts 3.6, metalibrary"),
+    ErrorCode.LIBRARY_NAME_MISSING:         ErrorRow(400, "Library Template Name is missing", "facts 3.6, metalibrary"),
+    ErrorCode.ANALYTICS_TOO_OLD:            ErrorRow(400, "Start time can't be older than 90 days", "facts 3.6, analytics"),
+    ErrorCode.ANALYTICS_NOT_SET:            ErrorRow(404, None,                         "facts 3.6, analytics: the text names the app"),
+    ErrorCode.BAD_REQUEST:                  ErrorRow(400, "Bad Request",                "facts 3.6, analytics"),
+    ErrorCode.TOO_FEW_SENDS:                ErrorRow(400, _TOO_FEW_SENDS,               'public page "Compare templates"; only when strict'),
+    ErrorCode.COMPARISON_WINDOW:            ErrorRow(400, _COMPARISON_WINDOW,           'public page "Compare templates"'),
+    ErrorCode.COMPARISON_ENDS_FIRST:        ErrorRow(400, _COMPARISON_ENDS_FIRST,       'public page "Compare templates"'),
+    ErrorCode.TEMPLATE_NOT_APPROVED:        ErrorRow(400, _NOT_APPROVED,                'public page "Compare templates"'),
+    ErrorCode.NOT_TEMPLATE_OWNER:           ErrorRow(400, "Not Template Owner",         'public page "Compare templates"; within one partner only'),
+    ErrorCode.INVALID_DETAILS:              ErrorRow(400, "Please provide valid details", "ledger 1.3, `onboarding/contact`"),
+    ErrorCode.KEY_BROKEN:                   ErrorRow(400, None,                         "decision 0044"),
+    ErrorCode.KEY_OF_ANOTHER_REQUEST:       ErrorRow(422, None,                         "decision 0044; the draft of the header's standard"),
+    ErrorCode.KEY_IN_USE:                   ErrorRow(409, None,                         "decision 0044; the draft of the header's standard"),
 }
 # fmt: on
 
 
-def error_answer(refused: Refused, *, names_field: bool = False) -> tuple[int, dict[str, Any], dict[str, str]]:
+def error_response(error: ApiError, *, names_field: bool = False) -> tuple[int, dict[str, Any], dict[str, str]]:
     """Status, body and extra headers of a refusal.
 
     A documented text is the whole `message`; the explanation then travels in `Waypost-Reason`.
 
     Args:
-        refused: the error.
+        error: the error.
         names_field: whether the caller is one of our own programs, which reads `ERROR_HEADER` and no sentence.
     """
-    row = ERRORS[refused.reason]
+    row = ERRORS[error.code]
     headers: dict[str, str] = {}
     if names_field:
-        error = {"field": refused.field, "rule": refused.reason, "accepted": refused.accepted[:_MAX_ACCEPTED]}
-        headers[ERROR_HEADER] = json.dumps(error)  # ASCII, as a header has to be
+        named = {"field": error.field, "rule": error.code, "accepted": error.accepted[:_MAX_ACCEPTED]}
+        headers[ERROR_HEADER] = json.dumps(named)  # ASCII, as a header has to be
     message: str | dict[str, str]
     if row.text is None:
-        message = refused.explanation
+        message = error.explanation
     else:
         message = {"message": row.text} if row.nested else row.text
-        if refused.explanation:
-            headers["Waypost-Reason"] = header_text(refused.explanation)
-    if refused.retry_after_s is not None:
-        headers["Retry-After"] = str(refused.retry_after_s)
+        if error.explanation:
+            headers["Waypost-Reason"] = header_text(error.explanation)
+    if error.retry_after_s is not None:
+        headers["Retry-After"] = str(error.retry_after_s)
     return row.status, {"status": "error", "message": message}, headers
 
 

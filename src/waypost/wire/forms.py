@@ -12,7 +12,7 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 
 from waypost.domain.coercion import read_flag
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 
 MOST_DEEP: Final = 32
 Branch = dict[str, Any]
@@ -42,7 +42,7 @@ def joined(pairs: Sequence[tuple[str, str]]) -> dict[str, Branch]:
             continue
         path = parts[2][1:-1].split("][", MOST_DEEP)
         if len(path) > MOST_DEEP:
-            raise Refused(Reason.UNREADABLE, f"The form's names must be nested at most {MOST_DEEP} deep.")
+            raise ApiError(ErrorCode.UNREADABLE, f"The form's names must be nested at most {MOST_DEEP} deep.")
         branch = found.setdefault(parts[1], {})
         for step in path[:-1]:
             branch = _into(branch, step)
@@ -136,7 +136,7 @@ class Form:
         value = self.text(name)
         if not value or value.isspace():
             text = f"Required request parameter '{name}' is not present: {accepted}."
-            raise Refused(Reason.FIELD_MISSING, text, field=name, accepted=accepted)
+            raise ApiError(ErrorCode.FIELD_MISSING, text, field=name, accepted=accepted)
         return value
 
     def flag(self, name: str, default: bool = False) -> bool:
@@ -160,12 +160,12 @@ def read_form(body: bytes) -> Form:
     try:
         text = body.decode("utf-8", "strict")
         if text.count("&") >= MOST_FIELDS:
-            raise Refused(Reason.UNREADABLE, f"The form must have at most {MOST_FIELDS} fields.")
+            raise ApiError(ErrorCode.UNREADABLE, f"The form must have at most {MOST_FIELDS} fields.")
         pairs = [_field(part) for part in text.split("&") if part]
     except UnicodeDecodeError as error:
-        raise Refused(Reason.UNREADABLE, "The form must be UTF-8, percent-encoded.") from error
+        raise ApiError(ErrorCode.UNREADABLE, "The form must be UTF-8, percent-encoded.") from error
     if "%00" in text or "\0" in text:
-        raise Refused(Reason.UNREADABLE, "The form must not contain the character U+0000.")
+        raise ApiError(ErrorCode.UNREADABLE, "The form must not contain the character U+0000.")
     return Form(pairs)
 
 
@@ -203,7 +203,7 @@ def read_json(text: str, shape: "msgspec.json.Decoder[Shape]", *, name: str, acc
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
         why, cause = ", as JSON text", error
     field = "" if " " in name else name  # a whole body is no field
-    raise Refused(Reason.UNREADABLE, f"{name} must be {accepted}{why}.", field=field, accepted=accepted) from cause
+    raise ApiError(ErrorCode.UNREADABLE, f"{name} must be {accepted}{why}.", field=field, accepted=accepted) from cause
 
 
 def read_json_body(body: bytes) -> dict[str, Any]:
@@ -215,20 +215,20 @@ def read_json_body(body: bytes) -> dict[str, Any]:
     try:
         text = body.decode("utf-8", "strict")
     except UnicodeDecodeError as error:
-        raise Refused(Reason.UNREADABLE, "The body must be UTF-8.") from error
+        raise ApiError(ErrorCode.UNREADABLE, "The body must be UTF-8.") from error
     return read_json(text, _object, name="The body", accepted="a JSON object")
 
 
 def _check_text(text: str, name: str) -> None:
     brackets = text.count("[") + text.count("{")
     if brackets > MOST_BRACKETS:
-        raise Refused(Reason.UNREADABLE, f"{name} must hold at most {MOST_BRACKETS} lists and objects.")
+        raise ApiError(ErrorCode.UNREADABLE, f"{name} must hold at most {MOST_BRACKETS} lists and objects.")
     if brackets > MOST_DEEP and depth(text) > MOST_DEEP:
-        raise Refused(Reason.UNREADABLE, f"{name} must be nested at most {MOST_DEEP} deep.")
+        raise ApiError(ErrorCode.UNREADABLE, f"{name} must be nested at most {MOST_DEEP} deep.")
     if _LONG.search(text) and any(map(_is_too_long, _INTEGERS.findall(_STRINGS.sub("", text)))):
-        raise Refused(Reason.UNREADABLE, f"{name} must hold integers of at most 64 bits.")
+        raise ApiError(ErrorCode.UNREADABLE, f"{name} must hold integers of at most 64 bits.")
     if "\\u0000" in text and _ESCAPED_NUL.search(text):
-        raise Refused(Reason.UNREADABLE, f"{name} must not contain the character U+0000.")
+        raise ApiError(ErrorCode.UNREADABLE, f"{name} must not contain the character U+0000.")
 
 
 def _is_too_long(digits: str) -> bool:

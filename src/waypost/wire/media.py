@@ -3,7 +3,7 @@
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.media import ACCEPTED
 
 MOST_URL_CHARS: Final = 2000
@@ -60,7 +60,7 @@ def accepted_types(*, for_handle: bool) -> tuple[str, ...]:
     return tuple(name for name, row in ACCEPTED.items() if row.for_handle or not for_handle)
 
 
-def wrong_type(received: str, accepted: tuple[str, ...]) -> Refused:
+def wrong_type(received: str, accepted: tuple[str, ...]) -> ApiError:
     """The documented refusal of a type.
 
     Args:
@@ -68,22 +68,22 @@ def wrong_type(received: str, accepted: tuple[str, ...]) -> Refused:
         accepted: what would be accepted: where a type is declared that the bytes are not, that one.
     """
     plain = "".join(char for char in received if " " <= char <= "~" and char != "'")[:100]
-    return Refused(
-        Reason.WRONG_FILE_TYPE,
+    return ApiError(
+        ErrorCode.WRONG_FILE_TYPE,
         f"Param file must be a file with one of the following types: {', '.join(accepted)}. "
         f"Received file of type '{plain}'.",
     )
 
 
-def too_large(most_bytes: int, what: str) -> Refused:
+def too_large(most_bytes: int, what: str) -> ApiError:
     """The documented refusal of a size; the header says how much is accepted."""
-    return Refused(Reason.FILE_TOO_LARGE, f"file must be at most {most_bytes} bytes for {what}.")
+    return ApiError(ErrorCode.FILE_TOO_LARGE, f"file must be at most {most_bytes} bytes for {what}.")
 
 
-def not_fetched(field: str, why: str) -> Refused:
+def not_fetched(field: str, why: str) -> ApiError:
     """The refusal of an address."""
-    return Refused(
-        Reason.MEDIA_NOT_FETCHED,
+    return ApiError(
+        ErrorCode.MEDIA_NOT_FETCHED,
         f"{field} must be {'a file, or ' if field == 'file' else ''}the public http or https address "
         f"of a file, which answers 200 within 10 s, after at most three redirects; {why}.",
     )
@@ -150,8 +150,8 @@ def content_type(text: str) -> str:
     return plain if usable else "application/octet-stream"
 
 
-def no_room() -> Refused:
+def no_room() -> ApiError:
     """The refusal of a file for which there is no room on our disk."""
-    return Refused(
-        Reason.NO_ROOM, "There is no room for files: what is left on the disk is kept for messages; try again later."
+    return ApiError(
+        ErrorCode.NO_ROOM, "There is no room for files: what is left on the disk is kept for messages; try again later."
     )

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from waypost.domain.callbacks.subscription import ALL, MODE_ALIASES, MODES, VERSIONS, Subscription
-from waypost.domain.errors import Reason, Refused, broken_field
+from waypost.domain.errors import ApiError, ErrorCode, invalid_field
 from waypost.wire.forms import MOST_FIELDS, Form, read_json
 
 _HEADER_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
@@ -58,7 +58,7 @@ def read_subscription(form: Form) -> SubscriptionForm:
     if modes is None:
         accepted = f"some of {','.join(MODES)}"
         text = f"Required request parameter 'modes' is not present: {accepted}."
-        raise Refused(Reason.FIELD_MISSING, text, field="modes", accepted=accepted)
+        raise ApiError(ErrorCode.FIELD_MISSING, text, field="modes", accepted=accepted)
     tag = _checked_tag(form.required("tag", "a name for the subscription, unique within the app"))
     url = form.required("url", "an http or https address")
     check_url(url)
@@ -122,7 +122,7 @@ def check_url(url: str) -> None:
         usable = False
     if not usable or len(url) > 2000 or not url.isprintable() or " " in url:
         accepted = "an absolute http or https address of at most 2000 characters"
-        raise Refused(Reason.INVALID_URL, f"url must be {accepted}.", field="url", accepted=accepted)
+        raise ApiError(ErrorCode.INVALID_URL, f"url must be {accepted}.", field="url", accepted=accepted)
 
 
 def subscription_object(subscription: Subscription) -> dict[str, Any]:
@@ -156,14 +156,14 @@ def _read_modes(form: Form) -> tuple[str, ...] | None:
     known = [MODE_ALIASES.get(name, name) for name in names]
     for name in known:
         if name not in MODES:
-            raise broken_field("modes", f"some of {','.join(MODES)}, with commas")
+            raise invalid_field("modes", f"some of {','.join(MODES)}, with commas")
     return tuple(mode for mode in MODES if mode in known) or None
 
 
 def _check_all(modes: tuple[str, ...], version: int) -> None:
     if modes == (ALL,) and version != 3:
-        raise Refused(
-            Reason.FIELD_BROKEN,
+        raise ApiError(
+            ErrorCode.FIELD_BROKEN,
             "modes must name another mode beside ALL in version 2, where ALL adds nothing; or send version=3.",
             field="modes",
         )
@@ -175,13 +175,13 @@ def _read_version(form: Form) -> int | None:
         return None
     known = {str(version): version for version in VERSIONS}
     if text.strip() not in known:
-        raise broken_field("version", " or ".join(known))
+        raise invalid_field("version", " or ".join(known))
     return known[text.strip()]
 
 
 def _checked_tag(tag: str) -> str:
     if len(tag) > MOST_TAG_CHARS:
-        raise broken_field("tag", f"at most {MOST_TAG_CHARS} characters")
+        raise invalid_field("tag", f"at most {MOST_TAG_CHARS} characters")
     return tag
 
 
@@ -194,12 +194,12 @@ def _read_headers(meta: str | None) -> dict[str, str]:
     for name, value in checked.items():
         usable = value.isascii() and (value == "" or value.isprintable()) and len(value) <= 4000
         if not _HEADER_NAME.fullmatch(name) or name.lower() in _OURS or not usable:
-            raise Refused(
-                Reason.FIELD_BROKEN,
+            raise ApiError(
+                ErrorCode.FIELD_BROKEN,
                 "meta.headers must be header names with printable ASCII values; "
                 f"{', '.join(sorted(_OURS))} are ours to set.",
                 field="meta.headers",
             )
     if len(checked) > 20:
-        raise Refused(Reason.FIELD_BROKEN, "meta.headers must hold at most 20 headers.", field="meta.headers")
+        raise ApiError(ErrorCode.FIELD_BROKEN, "meta.headers must hold at most 20 headers.", field="meta.headers")
     return checked

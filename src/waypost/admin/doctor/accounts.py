@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from waypost.admin.context import Office
 from waypost.admin.doctor.check_result import Finding, ok, warning, wrong
 from waypost.admin.doctor.error_explanations import refused
 from waypost.admin.operator_requests import NotTold, ask
+from waypost.admin.provisioning import AdminContext
 from waypost.domain.app import BusinessAccount, OperatorAccount
 from waypost.domain.direct_calls import CheckToken, GetBusinessAccount
 
@@ -14,11 +14,11 @@ SOON_DAYS: Final = 7
 NEAR_PERCENT: Final = 80
 
 
-async def look_at_token(office: Office, account: OperatorAccount) -> list[Finding]:
+async def look_at_token(context: AdminContext, account: OperatorAccount) -> list[Finding]:
     """Whether the token is valid, until when, and what it may do. Source: operator's page "Debug-Token"."""
     about = f"{account.id}: token"
     try:
-        token = await ask(office.operators, account, CheckToken())
+        token = await ask(context.operators, account, CheckToken())
     except NotTold as error:
         return refused(about, account.id, error)
     if token is None:
@@ -29,7 +29,7 @@ async def look_at_token(office: Office, account: OperatorAccount) -> list[Findin
     if token.missing_permissions:
         return [wrong(about, f"lacks the permission {' and '.join(token.missing_permissions)}", remedy)]
     if token.expires_at_s:
-        days = (token.expires_at_s * 1000 - office.clock.now_ms()) / DAY_MS
+        days = (token.expires_at_s * 1000 - context.clock.now_ms()) / DAY_MS
         if days <= 0:
             return [wrong(about, "has expired", remedy)]
         if days < SOON_DAYS:
@@ -38,11 +38,11 @@ async def look_at_token(office: Office, account: OperatorAccount) -> list[Findin
     return [ok(about, "valid, does not expire")]
 
 
-async def look_at_business(office: Office, account: OperatorAccount, owner: BusinessAccount) -> list[Finding]:
+async def look_at_business(context: AdminContext, account: OperatorAccount, owner: BusinessAccount) -> list[Finding]:
     """Whether the operator has the business account, and calls its namespace as we do."""
     about = f"{account.id}: business account {owner.id}"
     try:
-        business = await ask(office.operators, account, GetBusinessAccount(owner.id))
+        business = await ask(context.operators, account, GetBusinessAccount(owner.id))
     except NotTold as error:
         return refused(about, account.id, error)
     if business.namespace and business.namespace != owner.namespace:
@@ -55,11 +55,11 @@ async def look_at_business(office: Office, account: OperatorAccount, owner: Busi
     return [ok(about, f"is there: {business.name or 'no name'}")]
 
 
-def look_at_usage(office: Office, account: OperatorAccount) -> list[Finding]:
+def look_at_usage(context: AdminContext, account: OperatorAccount) -> list[Finding]:
     """How near its limits the account was when the operator last said."""
     about = f"{account.id}: usage"
     findings: list[Finding] = []
-    for one in office.operators.of(account).usage(account.id):
+    for one in context.operators.of(account).usage(account.id):
         whose = f"{one.business_id} ({one.type})" if one.business_id else "the operator app"
         text = f"{one.percent} % of the calls of {whose}"
         if one.regain_minutes:

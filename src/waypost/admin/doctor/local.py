@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from waypost.admin.context import Office
 from waypost.admin.doctor.check_result import Finding, ok, warning, wrong
+from waypost.admin.provisioning import AdminContext
 from waypost.base.files import readable_by_others
 from waypost.client.api_client import NotReached, OverHttp
 from waypost.domain.app import OperatorAccount
@@ -23,9 +23,9 @@ CONTROL_WITHIN_S: Final = 5
 FILES_NAMED: Final = 5
 
 
-async def look_at_store(office: Office) -> list[Finding]:
+async def look_at_store(context: AdminContext) -> list[Finding]:
     """What waits, what waits for a person, and what nobody knows."""
-    read = office.database.read
+    read = context.database.read
     depths = [await read(count_jobs_by_state, queue_name) for queue_name in QueueName]
     messages, apps = await read(message_counts), await read(all_apps)
     waiting = sum(sum(depth.values()) for depth in depths)
@@ -45,22 +45,22 @@ async def look_at_store(office: Office) -> list[Finding]:
     return findings
 
 
-async def look_at_files(office: Office) -> list[Finding]:
+async def look_at_files(context: AdminContext) -> list[Finding]:
     """What other users of this machine can read: messages, media and sealed secrets are in these files."""
-    found = await asyncio.to_thread(readable_by_others, office.data)
+    found = await asyncio.to_thread(readable_by_others, context.data)
     if not found:
         return [ok("files", "no other user of this machine can read them")]
-    named = ", ".join(f"{path.relative_to(office.data)} ({mode:04o})" for path, mode in found[:FILES_NAMED])
+    named = ", ".join(f"{path.relative_to(context.data)} ({mode:04o})" for path, mode in found[:FILES_NAMED])
     others = f" and {len(found) - FILES_NAMED} more" if len(found) > FILES_NAMED else ""
     text = f"other users of this machine can read {named}{others}"
-    return [warning("files", text, f"take it from them with: chmod -R go= {office.data}")]
+    return [warning("files", text, f"take it from them with: chmod -R go= {context.data}")]
 
 
-async def look_at_processes(office: Office) -> list[Finding]:
+async def look_at_processes(context: AdminContext) -> list[Finding]:
     """Queues that no process works, where several share a store: nothing is lost, and everything waits."""
-    if office.database.sole:
+    if context.database.sole:
         return []
-    held = await office.database.write(queues_leased, office.clock.real_ms())
+    held = await context.database.write(queues_leased, context.clock.real_ms())
     idle = sorted({stage_of_queue(queue_name) for queue_name in QueueName if queue_name not in held})
     if not idle:
         return [ok("processes", "every stage is worked")]

@@ -2,16 +2,16 @@
 
 from datetime import timedelta
 
-from waypost.admin.context import Office
 from waypost.admin.doctor.check_result import Finding, warning, wrong
+from waypost.admin.provisioning import AdminContext
 from waypost.store.callbacks.receivers import paused_and_failing
 
 
-async def look_at_receivers(office: Office) -> list[Finding]:
+async def look_at_receivers(context: AdminContext) -> list[Finding]:
     """A line for each subscription that hears nothing; none where all hear."""
-    now_ms = office.clock.now_ms()
+    now_ms = context.clock.now_ms()
     findings: list[Finding] = []
-    for row in await office.database.read(paused_and_failing):
+    for row in await context.database.read(paused_and_failing):
         about = f"subscription {row.id}"
         if row.paused_on_ms is not None:
             remedy = f"mend the receiver, then: waypost callbacks resume {row.id}"

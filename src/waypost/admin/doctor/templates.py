@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from waypost.admin.context import Office
 from waypost.admin.doctor.check_result import Finding, ok, warning
 from waypost.admin.doctor.error_explanations import refused
 from waypost.admin.operator_requests import NotTold, ask
+from waypost.admin.provisioning import AdminContext
 from waypost.domain.app import App, BusinessAccount, OperatorAccount
 from waypost.domain.direct_calls import ListTemplates, OperatorTemplate, TemplateDetail
 from waypost.domain.lifecycle import OPERATOR_STATUSES
@@ -19,15 +19,15 @@ SHOWN: Final = 5
 
 
 async def look_at_templates(
-    office: Office, account: OperatorAccount, owner: BusinessAccount, apps: tuple[App, ...]
+    context: AdminContext, account: OperatorAccount, owner: BusinessAccount, apps: tuple[App, ...]
 ) -> list[Finding]:
     """Which templates stand otherwise at the operator, and which it does not have."""
     about = f"{account.id}: templates of {owner.id}"
     try:
-        listed = await ask(office.operators, account, ListTemplates(owner.id, TemplateDetail.STATUS))
+        listed = await ask(context.operators, account, ListTemplates(owner.id, TemplateDetail.STATUS))
     except NotTold as error:
         return refused(about, account.id, error)
-    read = office.database.read
+    read = context.database.read
     waiting = await read(templates_on_their_way, owner.id)
     ours = [
         one for one in await read(find_templates, owner.partner_id, owner.id, TemplateWish()) if one.id not in waiting

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlencode, urlsplit
 
-from waypost.admin.context import Office
 from waypost.admin.doctor.check_result import Finding, ok, warning, wrong
 from waypost.admin.doctor.error_explanations import refused
 from waypost.admin.doctor.local import is_local
 from waypost.admin.operator_accounts import callback_url
 from waypost.admin.operator_requests import NotTold, ask
+from waypost.admin.provisioning import AdminContext
 from waypost.client.api_client import NotReached, OverHttp, Reply
 from waypost.domain.app import App, BusinessAccount, OperatorAccount
 from waypost.domain.direct_calls import GetSubscription
@@ -19,19 +19,19 @@ WITHIN_S: Final = 10
 
 
 async def look_at_subscription(
-    office: Office, account: OperatorAccount, owner: BusinessAccount, apps: tuple[App, ...]
+    context: AdminContext, account: OperatorAccount, owner: BusinessAccount, apps: tuple[App, ...]
 ) -> list[Finding]:
     """Whether our app at the operator hears of the business account, at our address."""
     about = f"{account.id}: webhook of {owner.id}"
     remedy = f"waypost account subscribe {owner.id}"
     try:
-        found = await ask(office.operators, account, GetSubscription(owner.id))
+        found = await ask(context.operators, account, GetSubscription(owner.id))
     except NotTold as error:
         return refused(about, account.id, error)
     if not found.is_subscribed:
         text = f"the operator app {found.subscriber} is not subscribed; {', '.join(found.others) or 'nobody'} is"
         return [wrong(about, text, remedy)]
-    expected = callback_url(office, account.id)
+    expected = callback_url(context, account.id)
     known = {found.urls[app.phone_number_id] for app in apps if app.phone_number_id in found.urls}
     if not known and "" in found.urls:
         known = {found.urls[""]}
@@ -45,16 +45,16 @@ async def look_at_subscription(
     return [ok(about, f"subscribed at {expected}")]
 
 
-async def look_at_handshake(office: Office, account: OperatorAccount) -> list[Finding]:
+async def look_at_handshake(context: AdminContext, account: OperatorAccount) -> list[Finding]:
     """Whether our public address gives the right challenge, and a wrong token none."""
-    about, address = f"{account.id}: our address", callback_url(office, account.id)
+    about, address = f"{account.id}: our address", callback_url(context, account.id)
     remedy = "start the service, and set WAYPOST_PUBLIC_URL to where the operator reaches it"
     if urlsplit(address).scheme != "https" and not is_local(account.base_url):
         text = f"{address} is not https, and the operator calls nothing else"
         return [wrong(about, text, remedy)]
     challenge = secrets.token_hex(8)
-    query = office.operators.of(account).handshake(account, challenge, is_right=True)
-    wrong_query = office.operators.of(account).handshake(account, challenge, is_right=False)
+    query = context.operators.of(account).handshake(account, challenge, is_right=True)
+    wrong_query = context.operators.of(account).handshake(account, challenge, is_right=False)
     if query is None or wrong_query is None:
         return []
     try:

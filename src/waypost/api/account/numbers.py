@@ -6,7 +6,7 @@ from waypost.api.http.requests import Answer, Request
 from waypost.api.services import Services
 from waypost.domain.app import App
 from waypost.domain.direct_calls import BusinessStatus, GetBusinessStatus, GetNumber, NumberStatus
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.wire.account import business_account_info
 
 
@@ -20,17 +20,17 @@ async def health(services: Services, request: Request) -> Answer:
     """
     app = await admitted_app(services, request)
     if not app.live:
-        raise Refused(Reason.APP_NOT_LIVE, "A sandbox app has no health.")
+        raise ApiError(ErrorCode.APP_NOT_LIVE, "A sandbox app has no health.")
     if not app.business_account_id:
-        raise Refused(Reason.NO_BUSINESS_ACCOUNT, "The administrator connects a business account.")
+        raise ApiError(ErrorCode.NO_BUSINESS_ACCOUNT, "The administrator connects a business account.")
     if not app.phone_number_id:
-        raise Refused(Reason.WRONG_BUSINESS_ACCOUNT, "The app has no number yet.")
+        raise ApiError(ErrorCode.WRONG_BUSINESS_ACCOUNT, "The app has no number yet.")
     try:
         number, account = await _told(services, app)
-    except Refused as refused:
-        if refused.reason is Reason.OPERATOR_REFUSED:
-            raise Refused(Reason.WRONG_BUSINESS_ACCOUNT, refused.explanation) from refused
-        raise Refused(Reason.BUSINESS_ACCOUNT_UNKNOWN, refused.explanation) from refused
+    except ApiError as refused:
+        if refused.code is ErrorCode.OPERATOR_REFUSED:
+            raise ApiError(ErrorCode.WRONG_BUSINESS_ACCOUNT, refused.explanation) from refused
+        raise ApiError(ErrorCode.BUSINESS_ACCOUNT_UNKNOWN, refused.explanation) from refused
     is_healthy = account.status == "ACTIVE" and number.is_connected
     return Answer({"status": "success", "healthy": "true" if is_healthy else "false"})
 

@@ -21,7 +21,7 @@ from waypost.domain.direct_calls import (
     SetProfile,
     Unblock,
 )
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.outcome import Rejected, Unavailable
 from waypost.domain.phone_number import read_phone_number
 from waypost.operators.contract import Uploaded
@@ -52,7 +52,7 @@ async def change_profile(services: Services, request: Request) -> Answer:
     app = await admitted_app(services, request)
     change = read_profile(request.form_or_json())
     if change == SetProfile():
-        raise Refused(Reason.FIELD_MISSING, "Name at least one field of the profile.")
+        raise ApiError(ErrorCode.FIELD_MISSING, "Name at least one field of the profile.")
     await ask(services, app, replace(change, number_id=number_of(app)))
     return await _profile_answer(services, app)
 
@@ -69,7 +69,7 @@ async def change_about(services: Services, request: Request) -> Answer:
     app = await admitted_app(services, request)
     about = request.form_or_json().required("about", f"1 to {MOST_ABOUT} characters")
     if len(about) > MOST_ABOUT:
-        raise Refused(Reason.FIELD_BROKEN, f"about must be at most {MOST_ABOUT} characters.")
+        raise ApiError(ErrorCode.FIELD_BROKEN, f"about must be at most {MOST_ABOUT} characters.")
     await ask(services, app, SetProfile(number_of(app), about=about))
     return Answer({"status": "success", "about": {"message": about}})
 
@@ -93,17 +93,17 @@ async def change_photo(services: Services, request: Request) -> Answer:
     number = number_of(app)
     account = await services.directory.operator_account_of(app)
     if account is None:
-        raise Refused(Reason.APP_NOT_APPROVED, "The app has no business account yet.")
+        raise ApiError(ErrorCode.APP_NOT_APPROVED, "The app has no business account yet.")
     media = await services.uploads.from_request(app, request, for_handle=True, names=("file", "image"))
     if media.mime_type not in PHOTO_TYPES:
-        raise Refused(Reason.FIELD_BROKEN, f"file must be one of {', '.join(PHOTO_TYPES)}.")
+        raise ApiError(ErrorCode.FIELD_BROKEN, f"file must be one of {', '.join(PHOTO_TYPES)}.")
     async with in_time(app, "business photo"):
         sample = await services.operators.of(account).upload_sample(account, media, services.files.path(media.sha256))
         match sample:
             case Uploaded(operator_id=handle):
                 await ask(services, app, SetProfile(number, picture=handle))
             case Rejected(text=text):
-                raise Refused(Reason.OPERATOR_REFUSED, text)
+                raise ApiError(ErrorCode.OPERATOR_REFUSED, text)
             case Unavailable(text=text):
                 raise unavailable(app, "business photo", text)
     return Answer({"status": "success", "message": "profile picture updated successfully"})
@@ -136,12 +136,12 @@ async def block_one(services: Services, request: Request) -> Answer:
     form = request.form_or_json()
     phone = read_phone_number(form.required("phone", "a phone number of 8 to 15 digits"))
     if phone is None:
-        raise Refused(Reason.FIELD_BROKEN, "phone must be a phone number of 8 to 15 digits.")
+        raise ApiError(ErrorCode.FIELD_BROKEN, "phone must be a phone number of 8 to 15 digits.")
     form.required("isBlocked", "true or false")
     call = Block if form.flag("isBlocked") else Unblock
     result = await _ask_to_block(services, app, call, [phone])
     if result.failure is not None:
-        raise Refused(Reason.OPERATOR_REFUSED, result.failure)
+        raise ApiError(ErrorCode.OPERATOR_REFUSED, result.failure)
     return Answer({"status": "success"})
 
 
@@ -155,7 +155,7 @@ async def block_list(services: Services, request: Request) -> Answer:
     app = await admitted_app(services, request)
     page = {name: request.query(name) or "" for name in ("limit", "after", "before")}
     if page["limit"] and not page["limit"].isdecimal():
-        raise Refused(Reason.FIELD_BROKEN, "limit must be a number.")
+        raise ApiError(ErrorCode.FIELD_BROKEN, "limit must be a number.")
     listed = await ask(services, app, ListBlocked(number_of(app), **page))
     return Answer({"data": [], **listed.raw, "status": "success"})
 
@@ -181,7 +181,7 @@ async def change_components(services: Services, request: Request) -> Answer:
     commands = _read_commands(form) if form.text("commands") is not None else None
     prompts = _read_prompts(form) if form.text("prompts") is not None else None
     if welcome is None and commands is None and prompts is None:
-        raise Refused(Reason.FIELD_MISSING, "Name enable_welcome_message, commands, prompts or several of them.")
+        raise ApiError(ErrorCode.FIELD_MISSING, "Name enable_welcome_message, commands, prompts or several of them.")
     done = await ask(services, app, SetComponents(number_of(app), welcome, commands, prompts))
     return Answer({"status": "success", "success": done.success})
 
@@ -199,8 +199,8 @@ def _read_commands(form: Form) -> list[tuple[str, str]]:
 def _read_prompts(form: Form) -> list[str]:
     prompts = read_json(form.text("prompts") or "[]", _prompts, name="prompts", accepted="a list of texts")
     if len(prompts) > MOST_PROMPTS or any(not 1 <= len(one) <= MOST_PROMPT for one in prompts):
-        raise Refused(
-            Reason.FIELD_BROKEN, f"prompts must be at most {MOST_PROMPTS} texts of 1 to {MOST_PROMPT} characters."
+        raise ApiError(
+            ErrorCode.FIELD_BROKEN, f"prompts must be at most {MOST_PROMPTS} texts of 1 to {MOST_PROMPT} characters."
         )
     return prompts
 
@@ -209,7 +209,7 @@ async def _change_block_list(services: Services, request: Request, call: type[Bl
     app = await admitted_app(services, request)
     form = request.form_or_json()
     if form.required("messaging_product", _PRODUCT) != _PRODUCT:
-        raise Refused(Reason.FIELD_BROKEN, f"messaging_product must be {_PRODUCT}.")
+        raise ApiError(ErrorCode.FIELD_BROKEN, f"messaging_product must be {_PRODUCT}.")
     users = read_json(
         form.required("block_users", "a list of objects with user"),
         _users,
@@ -217,7 +217,7 @@ async def _change_block_list(services: Services, request: Request, call: type[Bl
         accepted="a list of objects with user, a phone number",
     )
     if not 1 <= len(users) <= MOST_BLOCKED:
-        raise Refused(Reason.FIELD_BROKEN, f"block_users must name 1 to {MOST_BLOCKED} users.")
+        raise ApiError(ErrorCode.FIELD_BROKEN, f"block_users must name 1 to {MOST_BLOCKED} users.")
     result = await _ask_to_block(services, app, call, [one.user for one in users])
     return Answer({**result.raw, "status": "success"})
 

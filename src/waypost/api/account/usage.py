@@ -6,7 +6,7 @@ from waypost.api.auth.authorisation import admitted_app, holder_of_api_key
 from waypost.api.http.requests import Answer, Request
 from waypost.api.services import Services
 from waypost.domain.coercion import read_integer
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.store.apps.usage import usage_of
 from waypost.wire.account import messaging_wallet_answer, read_days, usage_item, wallet_answer
 
@@ -57,9 +57,9 @@ async def discount(services: Services, request: Request) -> Answer:
     for name, least, most in (("year", 2000, 9999), ("month", 1, 12)):
         text = request.query(name)
         if not text:
-            raise Refused(
-                Reason.FIELD_MISSING, f"Required request parameter '{name}' is not present: {least} to {most}."
+            raise ApiError(
+                ErrorCode.FIELD_MISSING, f"Required request parameter '{name}' is not present: {least} to {most}."
             )
         if not least <= read_integer(text, name) <= most:
-            raise Refused(Reason.FIELD_BROKEN, f"{name} must be {least} to {most}.")
+            raise ApiError(ErrorCode.FIELD_BROKEN, f"{name} must be {least} to {most}.")
     return Answer({"status": "success", "dailyAppDiscountList": []})

@@ -12,7 +12,7 @@ from waypost.api.services import Services
 from waypost.base.encryption import hash_of
 from waypost.domain.app import App
 from waypost.domain.coercion import read_integer
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.partner import Partner
 from waypost.store.accounts.partners import add_app, partner_by_id
 from waypost.store.apps.apps import Taken, app_by_name, apps_of, change_app, delete_app
@@ -69,7 +69,7 @@ async def link_app(services: Services, request: Request) -> Answer:
         key_hash
     )
     if app is None or owner != partner_id:
-        raise Refused(Reason.INVALID_APP_DETAILS, "appName and apiKey must be of one of your apps.")
+        raise ApiError(ErrorCode.INVALID_APP_DETAILS, "appName and apiKey must be of one of your apps.")
     return Answer({"status": "success", "partnerApps": linked_app(app)})
 
 
@@ -131,10 +131,10 @@ async def remove_app(services: Services, request: Request) -> Answer:
 
     Source: facts 2, `DELETE /partner/app/{appId}`; its words for all of it are `Unauthorized Access`.
     """
-    app = await app_of_partner_token(services, request, otherwise=Reason.UNAUTHORIZED_ACCESS)
+    app = await app_of_partner_token(services, request, otherwise=ErrorCode.UNAUTHORIZED_ACCESS)
     await request.spend(services.limiter, str(app.partner_id))
     if app.live or not await services.database.write(delete_app, app):
-        raise Refused(Reason.FORBIDDEN_ACCESS, "A live app is deleted by the administrator, not by this call.")
+        raise ApiError(ErrorCode.FORBIDDEN_ACCESS, "A live app is deleted by the administrator, not by this call.")
     services.directory.forget()
     return Answer({"status": "success", "message": "App deleted successfully"})
 
@@ -160,7 +160,7 @@ async def keep(services: Services, app: App, change: Callable[[App], App]) -> Ap
         raise _name_taken() from error
     services.directory.forget()
     if kept is None:
-        raise Refused(Reason.NOT_FOR_THIS_APP, "The app has just been deleted.")
+        raise ApiError(ErrorCode.NOT_FOR_THIS_APP, "The app has just been deleted.")
     return kept
 
 
@@ -186,9 +186,9 @@ def _positive(request: Request, name: str, default: int) -> int:
     text = request.query(name)
     number = read_integer(text, name) if text else 0
     if not 0 <= number <= 1_000_000:
-        raise Refused(Reason.FIELD_BROKEN, f"{name} must be a number from 0 to 1000000.")
+        raise ApiError(ErrorCode.FIELD_BROKEN, f"{name} must be a number from 0 to 1000000.")
     return number or default
 
 
-def _name_taken() -> Refused:
-    return Refused(Reason.APP_EXISTS, "name is taken by another of your apps; choose another.")
+def _name_taken() -> ApiError:
+    return ApiError(ErrorCode.APP_EXISTS, "name is taken by another of your apps; choose another.")

@@ -10,7 +10,7 @@ from waypost.api.services import Services
 from waypost.base.encryption import TOKEN_PREFIX, hash_of
 from waypost.domain.app import LONGEST_LIFE_MS, MOST_MINTED, MOST_SECOND_KEYS, SHORTEST_LIFE_MS, App, AppKey, KeyStatus
 from waypost.domain.coercion import read_integer
-from waypost.domain.errors import Reason, Refused, broken_field
+from waypost.domain.errors import ApiError, ErrorCode, invalid_field
 from waypost.store.apps.keys import NameTaken, TooManyKeys, add_app_key, app_keys_of, revoke_app_key
 from waypost.wire.apps import key_object, token_object
 
@@ -49,7 +49,7 @@ async def delete_key(services: Services, request: Request) -> Answer:
     app = await admitted_app(services, request)
     key = await _revoke(services, app, request.path["key_id"], minted=False)
     if key is None or key.revoked_on_ms is not None:
-        raise Refused(Reason.FIELD_BROKEN, "The path must end with the id of one of the app's keys.")
+        raise ApiError(ErrorCode.FIELD_BROKEN, "The path must end with the id of one of the app's keys.")
     return Answer({"status": "success"})
 
 
@@ -67,7 +67,7 @@ async def mint_token(services: Services, request: Request) -> Answer:
     expiry = read_integer(form.required("expiry", "milliseconds since the epoch"), "expiry")
     life_ms = expiry - services.clock.now_ms()
     if not SHORTEST_LIFE_MS <= life_ms <= LONGEST_LIFE_MS:
-        raise broken_field("expiry", "milliseconds since the epoch, from 1 hour to 24 hours from now")
+        raise invalid_field("expiry", "milliseconds since the epoch, from 1 hour to 24 hours from now")
 
     def answer(key: AppKey, secret: str) -> Answer:
         return Answer({"status": "success", "token": secret, "id": key.id})
@@ -80,7 +80,7 @@ async def list_tokens(services: Services, request: Request) -> Answer:
     app = await admitted_app(services, request)
     wished = (request.query("status") or "").strip().upper()
     if wished and wished not in list(KeyStatus):
-        raise broken_field("status", f"one of {', '.join(KeyStatus)}")
+        raise invalid_field("status", f"one of {', '.join(KeyStatus)}")
     now_ms = services.clock.now_ms()
     tokens = [token_object(key, now_ms) for key in await _held(services, app, minted=True)]
     chosen = [token for token in tokens if not wished or token["status"] == wished]
@@ -96,9 +96,9 @@ async def revoke_token(services: Services, request: Request) -> Answer:
     token_id = request.form_or_json().required("id", "the id of one of the app's tokens")
     key = await _revoke(services, app, token_id, minted=True)
     if key is None:
-        raise broken_field("id", "the id of one of the app's tokens")
+        raise invalid_field("id", "the id of one of the app's tokens")
     if key.status(services.clock.now_ms()) is KeyStatus.EXPIRED:
-        raise Refused(Reason.TOKEN_HAS_EXPIRED, "The token has expired already.")
+        raise ApiError(ErrorCode.TOKEN_HAS_EXPIRED, "The token has expired already.")
     return Answer({"status": "success"})
 
 
@@ -123,9 +123,9 @@ async def _add(
             answer=lambda _: answer(key, secret),
         )
     except NameTaken as error:
-        raise Refused(Reason.TOKEN_NAME_TAKEN, f"name {name} is taken by an active one; choose another.") from error
+        raise ApiError(ErrorCode.TOKEN_NAME_TAKEN, f"name {name} is taken by an active one; choose another.") from error
     except TooManyKeys as error:
-        raise Refused(Reason.TOO_MANY_TOKENS, f"At most {most} may be active per app; revoke one first.") from error
+        raise ApiError(ErrorCode.TOO_MANY_TOKENS, f"At most {most} may be active per app; revoke one first.") from error
 
 
 async def _held(services: Services, app: App, *, minted: bool) -> list[AppKey]:
@@ -143,5 +143,5 @@ async def _revoke(services: Services, app: App, key_id: str, *, minted: bool) ->
 
 def _name(name: str) -> str:
     if len(name) > LONGEST_NAME:
-        raise broken_field("name", f"at most {LONGEST_NAME} characters")
+        raise invalid_field("name", f"at most {LONGEST_NAME} characters")
     return name

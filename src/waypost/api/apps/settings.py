@@ -8,7 +8,7 @@ from waypost.api.auth.authorisation import admitted_app
 from waypost.api.http.requests import Answer, Request
 from waypost.api.services import Services
 from waypost.domain.app import App
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.wire.apps import contact_object, read_callback_modes, read_cap, read_contact
 from waypost.wire.subscriptions import check_url
 
@@ -50,7 +50,7 @@ async def set_callback(services: Services, request: Request) -> Answer:
     form = request.form_or_json()
     url = form.text("url")
     if not url:
-        raise Refused(Reason.INVALID_CALLBACK, "url must be an http or https address.")
+        raise ApiError(ErrorCode.INVALID_CALLBACK, "url must be an http or https address.")
     check_url(url)
     modes = read_callback_modes(form)
     await _prefer(services, app, callback_url=url, callback_modes=modes)

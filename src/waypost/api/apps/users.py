@@ -10,9 +10,9 @@ from waypost.api.services import Services
 from waypost.base.ids import Ids
 from waypost.domain.app import App, AppUser
 from waypost.domain.coercion import read_integer
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.phone_number import read_phone_number
-from waypost.notifications.state_changes import Telling
+from waypost.notifications.state_changes import StateChangeRecorder
 from waypost.notifications.user_events import emit_opted
 from waypost.store.apps.users import app_user, opted_users, set_opted
 from waypost.wire.apps import user_item, user_status_object
@@ -54,7 +54,7 @@ async def user_status(services: Services, request: Request) -> Answer:
     app = await admitted_app(services, request)
     phone = request.query("phone")
     if not phone:
-        raise Refused(Reason.FIELD_MISSING, f"Required request parameter 'phone' is not present: {_PHONE}.")
+        raise ApiError(ErrorCode.FIELD_MISSING, f"Required request parameter 'phone' is not present: {_PHONE}.")
     user = await services.database.read(app_user, app, _read_phone(phone, "phone"))
     return Answer(user_status_object(app, user, services.clock.now_ms()))
 
@@ -83,7 +83,7 @@ async def _opt(services: Services, request: Request, app: App, field: str, *, op
 def _record(connection: Connection, ids: Ids, app: App, phone: str, opted_in: bool, now_ms: int) -> None:
     """Record it with the callbacks it causes; said again, it changes nothing and causes none."""
     if set_opted(connection, app, phone, opted_in=opted_in, source=_SOURCE, at_ms=now_ms):
-        telling = Telling(connection, ids, now_ms)
+        telling = StateChangeRecorder(connection, ids, now_ms)
         emit_opted(telling, connection, app, phone, opted_in=opted_in, at_ms=now_ms)
         telling.write()
 
@@ -95,7 +95,7 @@ def _page_of_users(connection: Connection, app: App, page: int, size: int) -> li
 def _read_phone(text: str, name: str) -> str:
     phone = read_phone_number(text)
     if phone is None:
-        raise Refused(Reason.FIELD_BROKEN, f"{name} must be {_PHONE}.")
+        raise ApiError(ErrorCode.FIELD_BROKEN, f"{name} must be {_PHONE}.")
     return phone
 
 
@@ -103,5 +103,5 @@ def _read_count(request: Request, name: str, most: int, *, default: int | None =
     text = request.query(name)
     number = read_integer(text, name) if text else default or most
     if not 1 <= number <= most:
-        raise Refused(Reason.FIELD_BROKEN, f"{name} must be a whole number from 1 to {most}.")
+        raise ApiError(ErrorCode.FIELD_BROKEN, f"{name} must be a whole number from 1 to {most}.")
     return number

@@ -7,7 +7,7 @@ from waypost.api.http.requests import Request
 from waypost.api.services import Services
 from waypost.base.encryption import TOKEN_PREFIX, hash_of
 from waypost.domain.app import App
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.store.apps.apps import app_by_name
 from waypost.wire.login import is_partner_token
 
@@ -43,7 +43,7 @@ async def holder_of_api_key(services: Services, request: Request) -> KeyHolder:
         partner_id = await services.directory.partner_of_app_token(key_hash)
         if partner_id is not None:
             return KeyHolder(partner_id, key_hash)
-    raise Refused(Reason.AUTHENTICATION_FAILED, "The header apikey must hold the API key of your account.")
+    raise ApiError(ErrorCode.AUTHENTICATION_FAILED, "The header apikey must hold the API key of your account.")
 
 
 async def opens(services: Services, holder: KeyHolder, app: App) -> bool:
@@ -69,8 +69,8 @@ async def partner_of_token(services: Services, request: Request) -> int:
         partner_id = await services.directory.partner_of_token(hash_of(token))
         if partner_id is not None:
             return partner_id
-    raise Refused(
-        Reason.AUTHENTICATION_FAILED,
+    raise ApiError(
+        ErrorCode.AUTHENTICATION_FAILED,
         "The header Authorization or token must hold a partner token from login, at most 24 hours old.",
     )
 
@@ -106,7 +106,7 @@ async def admitted_app_by_name(services: Services, request: Request) -> App:
     if app is None:
         app = await services.directory.app(name)
     if app is None or not await opens(services, holder, app):
-        raise Refused(Reason.INVALID_APP_DETAILS, "The path must end in the name of one of your apps.")
+        raise ApiError(ErrorCode.INVALID_APP_DETAILS, "The path must end in the name of one of your apps.")
     await request.spend(services.limiter, app.id)
     return app
 
@@ -120,12 +120,12 @@ async def app_of_api_key(services: Services, request: Request) -> App:
     holder = await holder_of_api_key(services, request)
     app = await services.directory.app(request.path["app_id"])
     if app is None or not await opens(services, holder, app):
-        raise Refused(Reason.NOT_FOR_THIS_APP, "The path must name one of your apps.")
+        raise ApiError(ErrorCode.NOT_FOR_THIS_APP, "The path must name one of your apps.")
     return app
 
 
 async def app_of_partner_token(
-    services: Services, request: Request, *, otherwise: Reason = Reason.NOT_FOR_THIS_APP
+    services: Services, request: Request, *, otherwise: ErrorCode = ErrorCode.NOT_FOR_THIS_APP
 ) -> App:
     """The app in the path, which must be one of the partner's who holds the partner token.
 
@@ -140,7 +140,7 @@ async def app_of_partner_token(
     partner_id = await partner_of_token(services, request)
     app = await services.directory.app(request.path["app_id"])
     if app is None or app.partner_id != partner_id:
-        raise Refused(otherwise, "The path must name one of your apps.")
+        raise ApiError(otherwise, "The path must name one of your apps.")
     return app
 
 
@@ -187,9 +187,9 @@ async def app_of_app_token(services: Services, request: Request, *, query: bool 
             return app
         known = known or await services.directory.partner_of_app_token(token_hash) is not None
     if known:
-        raise Refused(Reason.NOT_FOR_THIS_APP, "The token is valid, but not for the app in the path.")
-    raise Refused(
-        Reason.AUTHENTICATION_FAILED,
+        raise ApiError(ErrorCode.NOT_FOR_THIS_APP, "The token is valid, but not for the app in the path.")
+    raise ApiError(
+        ErrorCode.AUTHENTICATION_FAILED,
         "The header Authorization or token must hold the app token of the app in the path, as it is, "
         "or a partner token of the app's partner, at most 24 hours old.",
     )

@@ -7,7 +7,7 @@ from waypost.api.services import Services
 from waypost.base.encryption import hash_of
 from waypost.base.telemetry.logs import log
 from waypost.base.telemetry.throttled_logging import ThrottledLog
-from waypost.domain.errors import Reason, Refused, broken_field
+from waypost.domain.errors import ApiError, ErrorCode, invalid_field
 from waypost.domain.partner import PARTNER_TOKEN_LIFE_MS
 from waypost.store.accounts.partners import add_partner_token, login_facts
 from waypost.wire.login import account_object, app_token_answer, issue_partner_token
@@ -29,18 +29,18 @@ async def log_in(services: Services, request: Request) -> Answer:
     address = counted_as(services.proxies.client_address(request.scope))
     await services.limiter.spend("login_address", address)
     if len(request.body) > MOST_BYTES:
-        raise Refused(Reason.BODY_TOO_LARGE, f"The body must be at most {MOST_BYTES} bytes.")
+        raise ApiError(ErrorCode.BODY_TOO_LARGE, f"The body must be at most {MOST_BYTES} bytes.")
     form = request.form_or_json()
     email = form.required("email", "the e-mail address of your account").strip().lower()
     given = [text for text in (form.text("password"), form.text("secret")) if text]
     if not given or max(map(len, given)) > MOST_PASSWORD:
-        raise Refused(
-            Reason.FIELD_MISSING,
+        raise ApiError(
+            ErrorCode.FIELD_MISSING,
             "Required request parameter 'password' is not present: your password or client secret, "
             f"at most {MOST_PASSWORD} characters.",
         )
     if len(email) > MOST_EMAIL:
-        raise broken_field("email", f"at most {MOST_EMAIL} characters")
+        raise invalid_field("email", f"at most {MOST_EMAIL} characters")
     await services.limiter.spend("login", f"{email} {address}")
     attempt = await services.login_limits.spend(email, address)
     now_ms = services.clock.now_ms()
@@ -52,13 +52,13 @@ async def log_in(services: Services, request: Request) -> Answer:
     is_right = secret_hash is not None or await services.passwords.matches(stored, given[0])
     if facts is None or not is_right:
         _log.info("a login was refused", address=address)
-        raise Refused(Reason.AUTHENTICATION_FAILED, "E-mail address or password is wrong.")
+        raise ApiError(ErrorCode.AUTHENTICATION_FAILED, "E-mail address or password is wrong.")
     token = issue_partner_token(services.seals, facts.partner, jti=services.ids.new(), now_ms=now_ms)
     is_kept = await services.database.write(
         add_partner_token, hash_of(token), facts.partner.id, now_ms, now_ms + PARTNER_TOKEN_LIFE_MS, secret_hash
     )
     if not is_kept:
-        raise Refused(Reason.AUTHENTICATION_FAILED, "The client secret has just been revoked.")
+        raise ApiError(ErrorCode.AUTHENTICATION_FAILED, "The client secret has just been revoked.")
     await attempt.give_back()
     return Answer(account_object(facts.partner, token))
 

@@ -1,13 +1,13 @@
 """Multipart bodies of text fields, and what is answered to a broken one."""
 
 from waypost.base.http.multipart import MultipartReader
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.wire.forms import MOST_FIELDS, Form
 
 
-def broken_multipart(why: str) -> Refused:
+def broken_multipart(why: str) -> ApiError:
     """The error for a body that cannot be read."""
-    return Refused(Reason.UNREADABLE, f"The body must be whole and readable multipart/form-data: {why}.")
+    return ApiError(ErrorCode.UNREADABLE, f"The body must be whole and readable multipart/form-data: {why}.")
 
 
 def read_form_parts(content_type: str, body: bytes) -> Form:
@@ -23,13 +23,13 @@ def read_form_parts(content_type: str, body: bytes) -> Form:
             if isinstance(one, bytes):
                 pairs[-1][1].extend(one)
             elif one.file_name is not None:
-                raise Refused(Reason.UNREADABLE, f"{one.name} must be text, and no file.")
+                raise ApiError(ErrorCode.UNREADABLE, f"{one.name} must be text, and no file.")
             else:
                 pairs.append((one.name, bytearray()))
         reader.finish()
         form = [(name, value.decode("utf-8", "strict")) for name, value in pairs]
     except UnicodeDecodeError as error:
-        raise Refused(Reason.UNREADABLE, "The form must be UTF-8.") from error
+        raise ApiError(ErrorCode.UNREADABLE, "The form must be UTF-8.") from error
     if any("\0" in name or "\0" in value for name, value in form):
-        raise Refused(Reason.UNREADABLE, "The form must not contain the character U+0000.")
+        raise ApiError(ErrorCode.UNREADABLE, "The form must not contain the character U+0000.")
     return Form(form)

@@ -33,7 +33,7 @@ class Proxies:
         self._trusted = [ip_network(network) for network in trusted]
 
     def client_address(self, scope: MutableMapping[str, Any]) -> str:
-        """Whoever has asked, as far as can be known; `unknown` without an address."""
+        """Whoever has asked, as far as can be known; `not_found` without an address."""
         client = scope.get("client")
         peer = str(client[0]) if client else UNKNOWN
         if not self._trusted:

@@ -13,7 +13,7 @@ import msgspec
 from waypost.api.http.form_parts import read_form_parts
 from waypost.api.http.idempotent_request import Keyed
 from waypost.api.limits.rate_limits import Limiter
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.wire.forms import Form, read_form, read_json_body
 
 Scope = MutableMapping[str, Any]
@@ -140,7 +140,7 @@ class Request:
         if kind == "multipart/form-data":
             return read_form_parts(self.header(b"content-type") or "", self.body)
         if kind not in ("", FORM_TYPE):
-            raise Refused(Reason.UNREADABLE, "The body must be application/x-www-form-urlencoded.")
+            raise ApiError(ErrorCode.UNREADABLE, "The body must be application/x-www-form-urlencoded.")
         return read_form(self.body)
 
     def text(self) -> str:
@@ -207,7 +207,7 @@ async def read_body(scope: Scope, receive: Receive) -> bytes:
         size += len(part)
         parts.append(part)
     if size > MOST_BYTES:
-        raise Refused(Reason.BODY_TOO_LARGE, f"The body must be at most {MOST_BYTES} bytes.")
+        raise ApiError(ErrorCode.BODY_TOO_LARGE, f"The body must be at most {MOST_BYTES} bytes.")
     return b"".join(parts)
 
 

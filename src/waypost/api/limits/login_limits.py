@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from waypost.api.limits.rate_limits import Limiter
-from waypost.domain.errors import Refused
+from waypost.domain.errors import ApiError
 
 _WINDOWS: Final = ("login_failures", "login_failures_address", "login_failures_email")
 
@@ -65,7 +65,7 @@ class LoginLimits:
         """
         try:
             await self._limiter.spend("audited_refusals", "")
-        except Refused:
+        except ApiError:
             return False
         return True
 
@@ -82,7 +82,7 @@ class LoginLimits:
         for name, key in windows:
             try:
                 spent = (*spent, (name, key, await self._limiter.spend(name, key)))
-            except Refused:
+            except ApiError:
                 await LoginAttempt(self._limiter, spent).give_back()
                 raise
         return LoginAttempt(self._limiter, spent)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from waypost.base.clock import Clock
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.store.database import Database
 from waypost.store.requests.rates import (
     Return,
@@ -180,7 +180,7 @@ class SharedLimiter:
             wait_ms = await self._database.read(wait_of_rate, by_store)
             if wait_ms:
                 raise _none_left(rate, wait_ms)
-        spent = await self._database.join_at_door(spend_rates, spending)
+        spent = await self._database.join_from_request(spend_rates, spending)
         if spent.wait_ms:
             self._full[name, of] = _Full(now_ms + spent.wait_ms, spent.at_ms - now_ms)
             raise _none_left(rate, spent.wait_ms)
@@ -204,7 +204,7 @@ class SharedLimiter:
         if not self._on or rate.within_ms < SHARED_FROM_MS:
             await self._local.give_back(name, of, at_ms)
             return
-        await self._database.join_at_door(give_back_rates, Return(name, of, rate.within_ms, at_ms))
+        await self._database.join_from_request(give_back_rates, Return(name, of, rate.within_ms, at_ms))
 
     async def _sweep(self, now_ms: int) -> None:
         self._swept_ms = now_ms
@@ -225,10 +225,10 @@ class _Full:
     ahead_ms: int
 
 
-def _none_left(rate: Rate, wait_ms: int) -> Refused:
+def _none_left(rate: Rate, wait_ms: int) -> ApiError:
     wait_s = max(1, -(-wait_ms // 1000))
-    return Refused(
-        Reason.TOO_MANY_REQUESTS,
+    return ApiError(
+        ErrorCode.TOO_MANY_REQUESTS,
         f"At most {rate.at_most} {rate.counts} in {rate.within_ms // 1000} s per {rate.per}; try again in {wait_s} s.",
         retry_after_s=wait_s,
     )

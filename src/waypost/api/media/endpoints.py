@@ -13,7 +13,7 @@ from waypost.api.services import Services
 from waypost.api.uploads.file_types import types_of
 from waypost.base.telemetry.logs import log
 from waypost.domain.app import App, Hosting
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.media import MOST_UPLOAD_BYTES, Media
 from waypost.domain.outcome import Rejected, Unavailable
 from waypost.store.media.files import Incoming, NoRoom
@@ -49,7 +49,7 @@ async def upload_for_sending(services: Services, request: Request) -> Answer:
     """
     app = await admitted_app(services, request)
     if app.hosting is Hosting.ON_PREMISES:
-        raise Refused(Reason.NOT_A_CLOUD_APP, "The app must be hosted on the Cloud API, not on premises.")
+        raise ApiError(ErrorCode.NOT_A_CLOUD_APP, "The app must be hosted on the Cloud API, not on premises.")
     return await _taken(services, request, app, lambda media: media_id_answer(media.id), for_handle=False)
 
 
@@ -169,7 +169,7 @@ async def _from_operator(services: Services, app: App, media_id: str) -> tuple[s
 
 def _check_id(media_id: str) -> None:
     if not (media_id.isascii() and media_id.isdecimal() and len(media_id) <= MOST_ID_DIGITS):
-        raise Refused(Reason.FIELD_BROKEN, f"The path must end in a media id: at most {MOST_ID_DIGITS} digits.")
+        raise ApiError(ErrorCode.FIELD_BROKEN, f"The path must end in a media id: at most {MOST_ID_DIGITS} digits.")
 
 
 async def _take(incoming: Incoming, part: bytes | Rejected | Unavailable) -> None:
@@ -184,15 +184,15 @@ async def _take(incoming: Incoming, part: bytes | Rejected | Unavailable) -> Non
             raise _not_given(text)
 
 
-def _none_of_theirs() -> Refused:
-    return Refused(
-        Reason.UNAUTHORIZED_ACCESS,
+def _none_of_theirs() -> ApiError:
+    return ApiError(
+        ErrorCode.UNAUTHORIZED_ACCESS,
         "The path must name a media id that this app has uploaded or received, not older than its life.",
     )
 
 
-def _not_given(why: str) -> Refused:
-    return Refused(Reason.OPERATOR_UNAVAILABLE, f"The operator did not give the medium; try again later: {why}.")
+def _not_given(why: str) -> ApiError:
+    return ApiError(ErrorCode.OPERATOR_UNAVAILABLE, f"The operator did not give the medium; try again later: {why}.")
 
 
 def _file(services: Services, sha256: str, mime_type: str, name: str) -> Answer:

@@ -6,9 +6,9 @@ from waypost.api.idempotency import record_message
 from waypost.api.messages.send import message_from, tell_accepted
 from waypost.api.messages.status import mark_read
 from waypost.api.services import Services
-from waypost.base.telemetry.tracing import steps
+from waypost.base.telemetry.tracing import tracer
 from waypost.domain.app import App
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.store.callbacks.subscriptions import subscriptions_of
 from waypost.wire.messages.passthrough import ReadReceipt, read_passthrough, taken
 
@@ -30,12 +30,12 @@ async def send_passthrough(services: Services, request: Request) -> Answer:
         await mark_read(services, app, given)
         return Answer({"success": True})
     if not app.phone_number:
-        raise Refused(Reason.INVALID_APP_DETAILS, "The app has no phone number yet.")
+        raise ApiError(ErrorCode.INVALID_APP_DETAILS, "The app has no phone number yet.")
     if services.strict and not await _hears_of_billing(services, app):
-        raise Refused(Reason.CALLBACK_BILLING_OFF, "The app needs a subscription with the mode BILLING.")
+        raise ApiError(ErrorCode.CALLBACK_BILLING_OFF, "The app needs a subscription with the mode BILLING.")
     message = message_from(services, request, app, given.destination, given.content)
     answer = await record_message(services, request, message, Answer(taken(message.id, given)))
-    if steps.on:
+    if tracer.on:
         tell_accepted(request, message)
     return answer
 
@@ -46,7 +46,7 @@ async def send_mm_lite(services: Services, request: Request) -> Answer:
     Source: facts 9.3, "MM Lite".
     """
     await admitted_app(services, request)
-    raise Refused(Reason.MM_LITE_OFF, "No app has it here; send marketing templates as any other template.")
+    raise ApiError(ErrorCode.MM_LITE_OFF, "No app has it here; send marketing templates as any other template.")
 
 
 async def _hears_of_billing(services: Services, app: App) -> bool:

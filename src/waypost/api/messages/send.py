@@ -6,9 +6,9 @@ from waypost.api.auth.authorisation import KeyHolder, admitted_app, holder_of_ap
 from waypost.api.http.requests import Answer, Request
 from waypost.api.idempotency import record_message
 from waypost.api.services import Services
-from waypost.base.telemetry.tracing import Step, steps
+from waypost.base.telemetry.tracing import TraceStep, tracer
 from waypost.domain.app import App
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.message import Content, Message, TemplateSend
 from waypost.domain.send_rules import operators_complaint, postback_complaint, templates_complaint
 from waypost.domain.templates.template import Template, TemplateStatus
@@ -33,12 +33,12 @@ async def send_session_message(services: Services, request: Request) -> Answer:
     """
     try:
         holder = await holder_of_api_key(services, request)
-    except Refused as refused:
+    except ApiError as refused:
         raise _in_its_words(request, refused) from refused
     form = request.form_or_json()
     addresses = read_addresses(form)
     if not addresses.app_name:
-        raise Refused(Reason.INVALID_APP_DETAILS, "src.name must be the name of the app.")
+        raise ApiError(ErrorCode.INVALID_APP_DETAILS, "src.name must be the name of the app.")
     app = await _app_of(services, holder, addresses)
     await request.spend(services.limiter, app.phone_number)
     content = _session_content(services, form)
@@ -55,7 +55,7 @@ async def send_partner_session_message(services: Services, request: Request) -> 
     """
     try:
         app = await admitted_app(services, request)
-    except Refused as refused:
+    except ApiError as refused:
         raise _in_its_words(request, refused) from refused
     form = request.form_or_json()
     addresses = read_addresses(form, app.id)
@@ -78,7 +78,7 @@ async def send_template_message(services: Services, request: Request) -> Answer:
     addresses = read_addresses(form)
     app = await _app_of(services, holder, addresses)
     if services.strict and not addresses.app_name:
-        raise Refused(Reason.INVALID_APP_DETAILS, "src.name must be the name of the app.")
+        raise ApiError(ErrorCode.INVALID_APP_DETAILS, "src.name must be the name of the app.")
     await request.spend(services.limiter, app.id)
     content, template = await _template_content(services, form, app)
     _check_template(services, content, template)
@@ -101,8 +101,8 @@ async def send_partner_template_message(services: Services, request: Request) ->
     content, template = await _template_content(services, form, app)
     kind = template.draft.template_type
     if type_row(kind).is_header_sent and json_text(form, "message") is None:
-        raise Refused(
-            Reason.FIELD_MISSING,
+        raise ApiError(
+            ErrorCode.FIELD_MISSING,
             "Required request parameter 'message' is not present: what a template of type "
             f"{kind} shows above its text.",
         )
@@ -116,7 +116,7 @@ async def take(
     """Keep a checked message with the entry that carries it, on disk, and answer with its id."""
     message = message_from(services, request, app, destination, content, sandbox=sandbox)
     answer = await record_message(services, request, message, Answer(submitted(message.id)))
-    if steps.on:
+    if tracer.on:
         tell_accepted(request, message)
     return answer
 
@@ -125,8 +125,8 @@ def tell_accepted(request: Request, message: Message) -> None:
     """Say that a message has been accepted; for those who ask. A replay is not accepted again."""
     if request.keyed is not None and request.keyed.replayed:
         return
-    steps.tell(
-        Step.ACCEPTED,
+    tracer.record(
+        TraceStep.ACCEPTED,
         message.id,
         app_id=message.app_id,
         partner_id=message.partner_id,
@@ -152,15 +152,15 @@ def message_from(
     )
 
 
-def _in_its_words(request: Request, refused: Refused) -> Refused:
+def _in_its_words(request: Request, refused: ApiError) -> ApiError:
     """A refused credential as the message's own pages say it: nested for products. Source: facts 10."""
-    if refused.reason is not Reason.AUTHENTICATION_FAILED or len(request.body) > MOST_BYTES_OF_STRANGERS:
+    if refused.code is not ErrorCode.AUTHENTICATION_FAILED or len(request.body) > MOST_BYTES_OF_STRANGERS:
         return refused
     try:
         nested = is_about_products(request.form_or_json())
-    except Refused:
+    except ApiError:
         return refused
-    return Refused(Reason.NESTED_AUTHENTICATION_FAILED, refused.explanation) if nested else refused
+    return ApiError(ErrorCode.NESTED_AUTHENTICATION_FAILED, refused.explanation) if nested else refused
 
 
 async def _app_of(services: Services, holder: KeyHolder, addresses: Addresses) -> App:
@@ -170,8 +170,8 @@ async def _app_of(services: Services, holder: KeyHolder, addresses: Addresses) -
         or (addresses.app_name and app.name != addresses.app_name)
         or (holder.app_token_hash is not None and not await opens(services, holder, app))
     ):
-        raise Refused(
-            Reason.INVALID_APP_DETAILS,
+        raise ApiError(
+            ErrorCode.INVALID_APP_DETAILS,
             "source must be the phone number of one of your apps, and src.name the name of that app.",
         )
     return app
@@ -180,8 +180,8 @@ async def _app_of(services: Services, holder: KeyHolder, addresses: Addresses) -
 def _check_app(app: App, addresses: Addresses) -> None:
     is_its_number = addresses.source in (app.phone_number, app.id) and bool(app.phone_number)
     if not is_its_number or addresses.app_name not in ("", app.name, app.id):
-        raise Refused(
-            Reason.INVALID_APP_DETAILS,
+        raise ApiError(
+            ErrorCode.INVALID_APP_DETAILS,
             "source must be the phone number of the app in the path, and src.name its name; "
             "the app's id serves for either.",
         )
@@ -198,8 +198,8 @@ async def _template_content(services: Services, form: Form, app: App) -> tuple[T
     content = read_template_send(form)
     template = await services.directory.template(app, content.template_id)
     if template is None or template.status is TemplateStatus.DELETED:
-        raise Refused(
-            Reason.INVALID_TEMPLATE,
+        raise ApiError(
+            ErrorCode.INVALID_TEMPLATE,
             "template.id must be the id of one of this app's templates, as its creation answered it.",
         )
     refuse_for(postback_complaint(content, template.draft))
@@ -219,4 +219,4 @@ def refuse_for(complaint: str | None) -> None:
         Refused: the complaint.
     """
     if complaint is not None:
-        raise Refused(Reason.FIELD_BROKEN, f"{complaint}.")
+        raise ApiError(ErrorCode.FIELD_BROKEN, f"{complaint}.")

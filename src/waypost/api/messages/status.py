@@ -6,7 +6,7 @@ from waypost.api.http.requests import Answer, Request
 from waypost.api.services import Services
 from waypost.domain.app import App
 from waypost.domain.direct_calls import MarkRead
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.store.encoding import OF_TEMPLATES
 from waypost.store.messages.messages import messages_by_ids
 from waypost.store.messages.received import inbound_message, inbound_with_sender
@@ -44,7 +44,7 @@ async def message_state(services: Services, request: Request) -> Answer:
         return Answer({"status": "success", "message": shown})
     received = await services.database.read(inbound_with_sender, app.id, message_id)
     if received is None:
-        raise Refused(Reason.MESSAGE_DOES_NOT_EXIST, "The path must end in the id of a message of the app's.")
+        raise ApiError(ErrorCode.MESSAGE_DOES_NOT_EXIST, "The path must end in the id of a message of the app's.")
     return Answer({"status": "success", "message": received_record(received, app.phone_number)})
 
 
@@ -55,8 +55,8 @@ async def mark_read(services: Services, app: App, receipt: ReadReceipt) -> None:
         Refused: the app has received no such message, or the operator refused or did not answer.
     """
     if await services.database.read(inbound_message, app.id, receipt.message_id) is None:
-        raise Refused(
-            Reason.MESSAGE_DOES_NOT_EXIST,
+        raise ApiError(
+            ErrorCode.MESSAGE_DOES_NOT_EXIST,
             "The id must be that of a message that the app has received, as its callback names it.",
         )
     await ask(services, app, MarkRead(number_of(app), receipt.message_id, receipt.typing))

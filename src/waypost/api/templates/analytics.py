@@ -10,7 +10,7 @@ from waypost.api.http.requests import Answer, Request
 from waypost.api.services import Services
 from waypost.api.templates.lists import template_of
 from waypost.domain.app import App
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.event import InboundEvent
 from waypost.domain.message import MessageState
 from waypost.domain.templates.filter import TemplateWish
@@ -67,9 +67,9 @@ async def set_analytics(services: Services, request: Request) -> Answer:
     form = request.form()
     enable, on_ui = _switch(form.text("enable")), _switch(form.text("enableOnUi"))
     if enable is None and on_ui is None:
-        raise Refused(Reason.BAD_REQUEST, "enable or enableOnUi must be true or false.")
+        raise ApiError(ErrorCode.BAD_REQUEST, "enable or enableOnUi must be true or false.")
     if enable is False:
-        raise Refused(Reason.BAD_REQUEST, "enable must be true: analytics cannot be switched off.")
+        raise ApiError(ErrorCode.BAD_REQUEST, "enable must be true: analytics cannot be switched off.")
 
     def switched(held: App) -> App:
         kept = held.preferences
@@ -118,10 +118,10 @@ async def compare_templates(services: Services, request: Request) -> Answer:
     ids = (request.path["template_id"], wish.template_id or "")
     compared = [await _compared(services, app, template_id) for template_id in ids]
     if any(one.status is not TemplateStatus.APPROVED for one in compared):
-        raise Refused(Reason.TEMPLATE_NOT_APPROVED, "Only approved templates can be compared.")
+        raise ApiError(ErrorCode.TEMPLATE_NOT_APPROVED, "Only approved templates can be compared.")
     points = await _points(services, app, [one.id for one in compared], wish)
     if services.strict and any(point.sent < LEAST_SENDS for point in points):
-        raise Refused(Reason.TOO_FEW_SENDS, f"Each of the two templates needs at least {LEAST_SENDS} sends.")
+        raise ApiError(ErrorCode.TOO_FEW_SENDS, f"Each of the two templates needs at least {LEAST_SENDS} sends.")
     return Answer({"status": "success", "data": shown_comparison(points)})
 
 
@@ -135,7 +135,7 @@ async def _compared(services: Services, app: App, template_id: str) -> Template:
     if found is None or found.partner_id != app.partner_id:
         return await template_of(services, app, template_id)
     if found.business_account_id != app.business_account_id:
-        raise Refused(Reason.NOT_TEMPLATE_OWNER, "Both templates must be of the app's business account.")
+        raise ApiError(ErrorCode.NOT_TEMPLATE_OWNER, "Both templates must be of the app's business account.")
     return await template_of(services, app, template_id)
 
 
@@ -181,7 +181,7 @@ async def _add_taps(
 
 def _check_on(app: App) -> None:
     if not app.preferences.analytics:
-        raise Refused(Reason.ANALYTICS_NOT_SET, f"Template Analytics settings for app [{app.id}] does not exist")
+        raise ApiError(ErrorCode.ANALYTICS_NOT_SET, f"Template Analytics settings for app [{app.id}] does not exist")
 
 
 def _switch(text: str | None) -> bool | None:
@@ -193,5 +193,5 @@ def _switch(text: str | None) -> bool | None:
     if not text:
         return None
     if text.strip().lower() not in ("true", "false"):
-        raise Refused(Reason.BAD_REQUEST, "enable and enableOnUi must be true or false.")
+        raise ApiError(ErrorCode.BAD_REQUEST, "enable and enableOnUi must be true or false.")
     return text.strip().lower() == "true"

@@ -9,7 +9,7 @@ from waypost.api.templates.edit import check_editable
 from waypost.api.templates.lists import template_of
 from waypost.api.templates.samples import check_samples
 from waypost.domain.app import App
-from waypost.domain.errors import Refused
+from waypost.domain.errors import ApiError
 from waypost.domain.lifecycle import FILED
 from waypost.domain.templates.fields import Draft
 from waypost.domain.templates.template import Template
@@ -50,7 +50,7 @@ async def _of_the_store(services: Services, app: App, draft: Draft, edited: Temp
     if edited is not None:
         try:
             check_editable(edited)
-        except Refused as refused:
+        except ApiError as refused:
             says = refused.explanation
             remedy = "Wait until it has been reviewed, or make another template."
             source = "operator's facts 2.6"
@@ -66,7 +66,7 @@ async def _of_the_store(services: Services, app: App, draft: Draft, edited: Temp
         found.append(_finding("elementName", "name-free", says, "facts 3.3", remedy))
     try:
         await check_samples(services, app, draft)
-    except Refused as refused:
+    except ApiError as refused:
         remedy = "Upload a sample of the header's kind."
         found.append(_finding(refused.field, "sample-kind", refused.explanation, "facts 8", remedy))
     return found

@@ -5,7 +5,7 @@ from waypost.api.http.requests import Answer, Request
 from waypost.api.idempotency import commit
 from waypost.api.services import Services
 from waypost.api.templates.samples import with_samples
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.templates.rules import check_draft
 from waypost.domain.templates.template import Category, Template, TemplateStatus
 from waypost.store.templates.templates import record_template
@@ -27,7 +27,7 @@ async def create_template(services: Services, request: Request) -> Answer:
     check_draft(draft, strict=services.strict, hosting=app.hosting)
     account = await services.directory.business_account(app.business_account_id)
     if account is None:
-        raise Refused(Reason.APP_NOT_APPROVED, "The app has no business account yet.")
+        raise ApiError(ErrorCode.APP_NOT_APPROVED, "The app has no business account yet.")
     draft = await with_samples(services, app, draft)
     now_ms = services.clock.now_ms()
     template = Template(
@@ -45,8 +45,8 @@ async def create_template(services: Services, request: Request) -> Answer:
 
     def answer(is_new: bool) -> Answer:
         if not is_new:
-            raise Refused(
-                Reason.TEMPLATE_EXISTS,
+            raise ApiError(
+                ErrorCode.TEMPLATE_EXISTS,
                 f"elementName {draft.element_name} is taken in {draft.language_code}; "
                 "choose another name, or delete the template first.",
             )

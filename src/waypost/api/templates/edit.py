@@ -12,13 +12,13 @@ from waypost.api.templates.samples import with_samples
 from waypost.base.encryption import hash_of
 from waypost.base.ids import Ids, is_uuid
 from waypost.domain.app import App
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.event import ReviewEvent
 from waypost.domain.lifecycle import EDITABLE, FILED, KEPT_BY_THE_OPERATOR
 from waypost.domain.templates.rules import check_draft
 from waypost.domain.templates.template import Category, Template, TemplateStatus
-from waypost.notifications.state_changes import Telling
-from waypost.notifications.template_changes import template_moves
+from waypost.notifications.state_changes import StateChangeRecorder
+from waypost.notifications.template_changes import apply_status_change
 from waypost.store.accounts.partners import app_by_id
 from waypost.store.queue.job_subjects import SubjectKind
 from waypost.store.queue.jobs import enqueue_jobs
@@ -41,8 +41,8 @@ async def change_template(services: Services, request: Request) -> Answer:
     category = before.category.value
     draft = edited_draft(replace(before.draft, category=category), request.form())
     if before.status in FILED and draft.category != category:
-        raise Refused(
-            Reason.FIELD_BROKEN, f"category must stay {category}: that of an approved template cannot be edited."
+        raise ApiError(
+            ErrorCode.FIELD_BROKEN, f"category must stay {category}: that of an approved template cannot be edited."
         )
     check_draft(draft, strict=services.strict, hosting=app.hosting)
     draft = await with_samples(services, app, draft)
@@ -57,7 +57,7 @@ async def change_template(services: Services, request: Request) -> Answer:
     )
     if not await services.database.write(edit_template, before, after):
         check_editable(await template_of(services, app, before.id))  # it has changed meanwhile
-        raise Refused(Reason.TEMPLATE_NOT_EDITABLE, "The template has just changed; try again.")
+        raise ApiError(ErrorCode.TEMPLATE_NOT_EDITABLE, "The template has just changed; try again.")
     return Answer({"status": "success"})
 
 
@@ -71,8 +71,8 @@ def check_editable(template: Template) -> None:
     """
     if template.status not in EDITABLE:
         accepted = ", ".join(sorted(EDITABLE))
-        raise Refused(
-            Reason.TEMPLATE_NOT_EDITABLE,
+        raise ApiError(
+            ErrorCode.TEMPLATE_NOT_EDITABLE,
             f"A template that is {template.status} cannot be edited; one that is {accepted} can.",
         )
 
@@ -113,9 +113,9 @@ async def delete_one(services: Services, request: Request) -> Answer:
     if template is None or not is_there or template.partner_id != app.partner_id:
         return await _delete(services, [])
     if template.business_account_id != app.business_account_id:
-        raise Refused(Reason.NOT_APP_OWNER, "The template belongs to another of your business accounts.")
+        raise ApiError(ErrorCode.NOT_APP_OWNER, "The template belongs to another of your business accounts.")
     if template.draft.element_name != name:
-        raise Refused(Reason.TEMPLATE_MISMATCH, f"The template {template_id} has another name than {name}.")
+        raise ApiError(ErrorCode.TEMPLATE_MISMATCH, f"The template {template_id} has another name than {name}.")
     return await _delete(services, [template])
 
 
@@ -127,14 +127,14 @@ async def _deleting_app(services: Services, request: Request) -> App:
     """
     try:
         app = await admitted_app(services, request)
-    except Refused as refused:
-        if refused.reason is Reason.NOT_FOR_THIS_APP:
+    except ApiError as refused:
+        if refused.code is ErrorCode.NOT_FOR_THIS_APP:
             await _say_whose(services, request)
         raise
     if not app.live:
-        raise Refused(Reason.SANDBOX_DELETION, "The app must be live; this one is a sandbox app.")
+        raise ApiError(ErrorCode.SANDBOX_DELETION, "The app must be live; this one is a sandbox app.")
     if not app.business_account_id:
-        raise Refused(Reason.APP_NOT_APPROVED, "The app has no business account yet.")
+        raise ApiError(ErrorCode.APP_NOT_APPROVED, "The app has no business account yet.")
     return app
 
 
@@ -142,12 +142,12 @@ async def _say_whose(services: Services, request: Request) -> None:
     """Tell the holder of a good token for another app of the same partner; nobody else learns anything."""
     app_id = request.path["app_id"]
     if not is_uuid(app_id):
-        raise Refused(Reason.INVALID_APP_ID, "An app's id is a UUID.")
+        raise ApiError(ErrorCode.INVALID_APP_ID, "An app's id is a UUID.")
     app = await services.directory.app(app_id)
     for token in tokens_of(request):
         partner_id = await services.directory.partner_of_app_token(hash_of(token))
         if app is not None and partner_id == app.partner_id:
-            raise Refused(Reason.NOT_APP_OWNER, "The token is that of another of your apps.")
+            raise ApiError(ErrorCode.NOT_APP_OWNER, "The token is that of another of your apps.")
 
 
 async def _delete_name(services: Services, app: App, name: str) -> Answer:
@@ -157,9 +157,9 @@ async def _delete_name(services: Services, app: App, name: str) -> Answer:
 
 async def _delete(services: Services, doomed: list[Template]) -> Answer:
     if not doomed:
-        raise Refused(Reason.TEMPLATE_NAME_UNKNOWN, "The path must name a template of the app's business account.")
+        raise ApiError(ErrorCode.TEMPLATE_NAME_UNKNOWN, "The path must name a template of the app's business account.")
     if any(template.status in KEPT_BY_THE_OPERATOR for template in doomed):
-        raise Refused(Reason.TEMPLATE_NOT_DELETABLE, "The operator does not delete a disabled template.")
+        raise ApiError(ErrorCode.TEMPLATE_NOT_DELETABLE, "The operator does not delete a disabled template.")
     ids = [template.id for template in doomed]
     now_ms = services.clock.now_ms()
     await services.database.write(_delete_all, services.ids, ids, now_ms)
@@ -169,7 +169,7 @@ async def _delete(services: Services, doomed: list[Template]) -> Answer:
 
 def _delete_all(connection: Connection, ids: Ids, template_ids: list[str], now_ms: int) -> None:
     """Mark templates deleted, call back, and append what tells the operator, in one transaction."""
-    telling = Telling(connection, ids, now_ms)
+    telling = StateChangeRecorder(connection, ids, now_ms)
     for template_id in template_ids:
         template = template_by_id(connection, template_id)
         if template is None:
@@ -183,7 +183,7 @@ def _delete_all(connection: Connection, ids: Ids, template_ids: list[str], now_m
             status=TemplateStatus.DELETED.value,
         )
         deleted = TemplateStatus.DELETED
-        if template_moves(connection, telling, app, template, deleted, event, now_ms):
+        if apply_status_change(connection, telling, app, template, deleted, event, now_ms):
             entry = template_job(template, SubjectKind.TEMPLATE_DELETION, due_ms=now_ms)
             enqueue_jobs(connection, [entry])
     telling.write()

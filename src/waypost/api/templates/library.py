@@ -22,7 +22,7 @@ from waypost.domain.direct_calls import (
     ReadyButton,
     TemplateDetail,
 )
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.lifecycle import OPERATOR_STATUSES
 from waypost.domain.templates.buttons import Button, ButtonKind
 from waypost.domain.templates.fields import Draft
@@ -44,10 +44,10 @@ _FILTERS: Final = {  # Source: facts 3.6; the operator's page "Template library"
     "usecase":      "usecase",
 }
 _NEEDED: Final = {  # Source: facts 3.6, in this order
-    "elementName":         Reason.TEMPLATE_NAME_MISSING,
-    "category":            Reason.CATEGORY_MISSING,
-    "languageCode":        Reason.LANGUAGE_MISSING,
-    "libraryTemplateName": Reason.LIBRARY_NAME_MISSING,
+    "elementName":         ErrorCode.TEMPLATE_NAME_MISSING,
+    "category":            ErrorCode.CATEGORY_MISSING,
+    "languageCode":        ErrorCode.LANGUAGE_MISSING,
+    "libraryTemplateName": ErrorCode.LIBRARY_NAME_MISSING,
 }
 # fmt: on
 
@@ -75,11 +75,11 @@ async def create_from_library(services: Services, request: Request) -> Answer:
     form = request.form()
     for name, reason in _NEEDED.items():
         if not form.text(name):
-            raise Refused(reason, f"{name} is required.")
+            raise ApiError(reason, f"{name} is required.")
     if form.text("category") not in Category.__members__:
-        raise Refused(Reason.INVALID_CATEGORY)
+        raise ApiError(ErrorCode.INVALID_CATEGORY)
     if form.text("category") != Category.UTILITY:
-        raise Refused(Reason.FIELD_BROKEN, "category must be UTILITY: the library has no other.")
+        raise ApiError(ErrorCode.FIELD_BROKEN, "category must be UTILITY: the library has no other.")
     inputs = read_library_buttons(form.text("buttons"))
     name, language = form.text("elementName") or "", spelled(form.text("languageCode") or "")
     business = await services.directory.business_account(account_of(app))
@@ -87,7 +87,7 @@ async def create_from_library(services: Services, request: Request) -> Answer:
         raise LookupError(f"app {app.id} has no business account")
     namesakes = await services.database.read(templates_named, app.partner_id, business.id, name)
     if any(one.draft.language_code == language for one in namesakes):
-        raise Refused(Reason.TEMPLATE_EXISTS, f"elementName {name} is taken in {language}.")
+        raise ApiError(ErrorCode.TEMPLATE_EXISTS, f"elementName {name} is taken in {language}.")
     library_name = form.text("libraryTemplateName") or ""
     ready = await _ready_template(services, app, library_name, language)
     made = await _made_by_operator(
@@ -115,7 +115,7 @@ async def create_from_library(services: Services, request: Request) -> Answer:
 
     def answer(is_new: bool) -> Answer:
         if not is_new:
-            raise Refused(Reason.TEMPLATE_EXISTS, f"elementName {name} is taken in {language}.")
+            raise ApiError(ErrorCode.TEMPLATE_EXISTS, f"elementName {name} is taken in {language}.")
         return Answer({"status": "success", "templates": template_record(template)})
 
     return await commit(services, request, adopt_template, template, answer=answer)
@@ -135,8 +135,8 @@ async def _made_by_operator(
     account_id = request.business_account_id
     try:
         return await ask(services, app, request)
-    except Refused as refused:
-        if refused.reason is not Reason.OPERATOR_REFUSED:
+    except ApiError as refused:
+        if refused.code is not ErrorCode.OPERATOR_REFUSED:
             raise
         for there in await whole_list(services, app, ListTemplates(account_id, TemplateDetail.TEXTS, request.name)):
             if _is_made_of(there, request, ready) and not await _is_known(services, account_id, there):
@@ -168,8 +168,8 @@ async def _ready_template(services: Services, app: App, name: str, language: str
     """
     ready = await ask(services, app, GetLibraryTemplate(name, language))
     if ready is None:
-        raise Refused(
-            Reason.FIELD_BROKEN,
+        raise ApiError(
+            ErrorCode.FIELD_BROKEN,
             f"libraryTemplateName must be a template of the library in {language}; see GET on this path.",
         )
     return ready

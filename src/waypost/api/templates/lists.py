@@ -6,7 +6,7 @@ from waypost.api.auth.authorisation import admitted_app, admitted_app_by_name, a
 from waypost.api.http.requests import Answer, Request
 from waypost.api.services import Services
 from waypost.domain.app import App
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.templates.filter import TemplateWish
 from waypost.domain.templates.rendering import flattened
 from waypost.domain.templates.template import Template
@@ -68,7 +68,7 @@ async def template_of(services: Services, app: App, template_id: str) -> Templat
     """
     found = await _find(services, app, TemplateWish(template_id=template_id))
     if not found:
-        raise Refused(Reason.TEMPLATE_NOT_FOUND, "The path must name a template of the app's business account.")
+        raise ApiError(ErrorCode.TEMPLATE_NOT_FOUND, "The path must name a template of the app's business account.")
     return found[0]
 
 

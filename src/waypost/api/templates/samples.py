@@ -7,7 +7,7 @@ from typing import Final
 
 from waypost.api.services import Services
 from waypost.domain.app import App
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.media import ACCEPTED, Media, lines_of
 from waypost.domain.templates.cards import Card
 from waypost.domain.templates.fields import Draft
@@ -128,7 +128,7 @@ def _check_kind(header: _Header, field: str, media: Media) -> None:
     if fitting and media.mime_type not in fitting:
         name, accepted = f"{header.place}{field}", f"a medium of {' or '.join(fitting)}"
         text = f"{name} must name {accepted} for {header.kind}; it is {media.mime_type}."
-        raise Refused(Reason.FIELD_BROKEN, text, field=name, accepted=accepted)
+        raise ApiError(ErrorCode.FIELD_BROKEN, text, field=name, accepted=accepted)
 
 
 async def _fetched(services: Services, app: App, headers: list[_Header]) -> dict[str, Media]:

@@ -11,11 +11,11 @@ from waypost.api.services import Services
 from waypost.base.ids import Ids
 from waypost.domain.app import App
 from waypost.domain.direct_calls import ListTemplates, OperatorTemplate, TemplateDetail
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.templates.filter import TemplateWish
 from waypost.domain.templates.template import Template, TemplateStatus
-from waypost.notifications.state_changes import Telling
-from waypost.notifications.template_changes import template_moves
+from waypost.notifications.state_changes import StateChangeRecorder
+from waypost.notifications.template_changes import apply_status_change
 from waypost.notifications.template_sync import align_templates, review_of
 from waypost.store.accounts.partners import app_by_id
 from waypost.store.templates.templates import find_templates, templates_on_their_way
@@ -45,9 +45,9 @@ async def _admitted(services: Services, request: Request) -> App:
     """The app in the path; this call has a text of its own for a credential that does not open it."""
     try:
         return await admitted_app(services, request)
-    except Refused as refused:
-        if refused.reason in (Reason.AUTHENTICATION_FAILED, Reason.NOT_FOR_THIS_APP):
-            raise Refused(Reason.UNAUTHORIZED_ACCESS, refused.explanation) from refused
+    except ApiError as refused:
+        if refused.code in (ErrorCode.AUTHENTICATION_FAILED, ErrorCode.NOT_FOR_THIS_APP):
+            raise ApiError(ErrorCode.UNAUTHORIZED_ACCESS, refused.explanation) from refused
         raise
 
 
@@ -70,7 +70,7 @@ def _bring_into_line(
     now_ms: int,
 ) -> None:
     """Apply what the operator lists; templates of which it has yet to hear something are left alone."""
-    telling = Telling(connection, ids, now_ms)
+    telling = StateChangeRecorder(connection, ids, now_ms)
     waiting = templates_on_their_way(connection, business_account_id)
     there = align_templates(connection, telling, business_account_id, listed, waiting=waiting, now_ms=now_ms)
     for template in known:
@@ -78,5 +78,5 @@ def _bring_into_line(
         if gone and template.id not in waiting:
             event = review_of(template, "DELETED", None)
             app = app_by_id(connection, template.app_id)
-            template_moves(connection, telling, app, template, TemplateStatus.DELETED, event, now_ms)
+            apply_status_change(connection, telling, app, template, TemplateStatus.DELETED, event, now_ms)
     telling.write()

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from waypost.base.clock import Clock
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.store.database import Database
 from waypost.store.media.media import stored_bytes
 
@@ -81,8 +81,8 @@ class MediaQuota:
             Refused: it is more.
         """
         if self._most_bytes and size_bytes > self._most_bytes:
-            raise Refused(
-                Reason.MEDIA_QUOTA,
+            raise ApiError(
+                ErrorCode.MEDIA_QUOTA,
                 f"The quota of stored media is {self._most_bytes} bytes for each partner, and this file "
                 f"would make it {size_bytes} or more; delete media, or wait until some have expired.",
             )

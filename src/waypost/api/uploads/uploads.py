@@ -14,7 +14,7 @@ from waypost.base.clock import Clock
 from waypost.base.http.multipart import MOST_NAME_CHARS, PartHead
 from waypost.base.ids import Ids
 from waypost.domain.app import App
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.media import ACCEPTED, MEDIA_LIFE_MS, MOST_UPLOAD_BYTES, Media, handle_of
 from waypost.outbound.vetted import VettedClient
 from waypost.store.database import Database
@@ -101,7 +101,7 @@ class Uploads:
         if kind == "multipart/form-data":
             return await self._from_parts(app, request, record, names, for_handle=for_handle)
         if kind not in ("", "application/x-www-form-urlencoded") or request.receive is None:
-            raise Refused(Reason.UNREADABLE, "The body must be multipart/form-data.")
+            raise ApiError(ErrorCode.UNREADABLE, "The body must be multipart/form-data.")
         form = read_form(await read_body(request.scope, request.receive))
         name = next((name for name in names if form.text(name)), names[0])
         url = form.required(name, "a file, or the public address of one")
@@ -155,8 +155,8 @@ class Uploads:
             sent = await _read(request, names, guard)
             file = sent.file
             if file is None or not incoming.size_bytes:
-                raise Refused(
-                    Reason.FIELD_MISSING,
+                raise ApiError(
+                    ErrorCode.FIELD_MISSING,
                     "Required request parameter 'file' is not present: a file, or the public address of one.",
                 )
             url = _address_in(file, incoming)
@@ -177,7 +177,7 @@ class Uploads:
         record: Record | None,
     ) -> Media:
         if not incoming.size_bytes:
-            raise Refused(Reason.FIELD_BROKEN, "file must have at least one byte.")
+            raise ApiError(ErrorCode.FIELD_BROKEN, "file must have at least one byte.")
         found = types_of(incoming.head, await incoming.tail())
         mime_type = choose_type(found, declared, hint, for_handle=for_handle)
         most_bytes = ACCEPTED[mime_type].max_bytes
@@ -296,7 +296,7 @@ async def _read(request: Request, names: tuple[str, ...], guard: _Guard) -> _Sen
             field, field_bytes = one.name, bytearray()
             if one.name in names:
                 if sent.file is not None:
-                    raise Refused(Reason.FIELD_BROKEN, f"{names[0]} must be given once.")
+                    raise ApiError(ErrorCode.FIELD_BROKEN, f"{names[0]} must be given once.")
                 sent.file = one
         elif field in names:
             await guard.take(one)

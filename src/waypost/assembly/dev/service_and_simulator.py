@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
-from waypost.admin import context
+from waypost.admin import provisioning
 from waypost.assembly.console import ConsoleStand
 from waypost.assembly.dev import demo
 from waypost.assembly.service import WEBHOOK_PATH, Waypost
@@ -108,7 +108,7 @@ class Pair:
         """The demonstration's partner, app, keys, phones and template; the addresses anew each time."""
         office, database = self.waypost.office, self.waypost.database
         now_ms = self._clock.now_ms()
-        await context.put_operator_account(office, demo.operator_account(places.graph_url))
+        await provisioning.put_operator_account(office, demo.operator_account(places.graph_url))
         if not await database.read(is_demo):
             self.is_new = await database.write(
                 _demonstrate,

@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol, cast
 
 from waypost.base.clock import Clock
 from waypost.base.lazy_imports import without
-from waypost.base.telemetry.tracing import Told, steps
+from waypost.base.telemetry.tracing import TraceRecord, tracer
 
 with without("rich"):  # for coloured tracebacks, which no record of ours has
     import structlog
@@ -140,7 +140,7 @@ def set_up_logs(
         logger_factory=structlog.WriteLoggerFactory(stream),  # one write for each record
         cache_logger_on_first_use=True,
     )
-    steps.log_to(_write_step, all_of_it=level.lower() == "debug")
+    tracer.log_to(_write_step, all_of_it=level.lower() == "debug")
     who = "" if worker is None else f"worker {worker} "
     logging.basicConfig(stream=stream, level=logging.WARNING, format=f"%(levelname)s {who}%(name)s %(message)s")
 
@@ -150,7 +150,7 @@ def log(name: str) -> structlog.typing.FilteringBoundLogger:
     return structlog.get_logger(part=name)
 
 
-def _write_step(told: Told) -> None:
+def _write_step(told: TraceRecord) -> None:
     row = told.step.value
     facts = {name: value for name, value in told.facts.items() if value is not None}
     if told.took_ns:

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 
 @dataclass(frozen=True, slots=True)
-class StepRow:
+class TraceStepRow:
     """One step.
 
     Attributes:
@@ -35,25 +35,25 @@ class StepRow:
     facts: tuple[str, ...]
 
 
-class Step(Enum):
+class TraceStep(Enum):
     """The steps, in the order of the street."""
 
     # fmt: off
     #                     part          says                    facts
-    ACCEPTED  = StepRow("api",        "accepted",             ("app_id", "partner_id", "kind", "traceparent"))
-    IN_FLIGHT   = StepRow("queue",    "in flight",             ("position", "attempt"))
-    ANSWERED  = StepRow("operators",  "the operator answered", ("position", "app_id", "outcome", "code"))
-    COMPLETED   = StepRow("dispatch",   "completed",              ("position", "app_id", "outcome"))
-    RETRY_LATER  = StepRow("queue",    "retried later", ("position", "attempt", "due_ms"))
-    STATUS    = StepRow("events",     "status applied",       ("position", "state"))
-    TOLD      = StepRow("callbacks",  "callback tried",       (
+    ACCEPTED  = TraceStepRow("api",        "accepted",             ("app_id", "partner_id", "kind", "traceparent"))
+    IN_FLIGHT   = TraceStepRow("queue",    "in flight",             ("position", "attempt"))
+    OPERATOR_RESPONDED  = TraceStepRow("operators",  "the operator answered", ("position", "app_id", "outcome", "code"))
+    COMPLETED   = TraceStepRow("dispatch",   "completed",              ("position", "app_id", "outcome"))
+    RETRY_LATER  = TraceStepRow("queue",    "retried later", ("position", "attempt", "due_ms"))
+    STATUS    = TraceStepRow("events",     "status applied",       ("position", "state"))
+    CALLBACK_ATTEMPTED      = TraceStepRow("callbacks",  "callback tried",       (
         "callback_id", "subscription_id", "app_id", "partner_id", "position", "news", "sequence", "attempt", "status",
     ))
     # fmt: on
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class TraceRecord:
     """One step of one message.
 
     Attributes:
@@ -61,7 +61,7 @@ class Told:
         took_ns: 0 where it is a moment.
     """
 
-    step: Step
+    step: TraceStep
     message_id: str
     failed: bool
     ended_ns: int
@@ -69,10 +69,10 @@ class Told:
     facts: dict[str, Any]
 
 
-Hear = Callable[[Told], None]
+Hear = Callable[[TraceRecord], None]
 
 
-class Steps:
+class Tracer:
     """Whom the steps are told.
 
     Attributes:
@@ -101,7 +101,9 @@ class Steps:
 
         return no_more
 
-    def tell(self, step: Step, message_id: str, *, failed: bool = False, took_s: float = 0, **facts: Any) -> None:
+    def record(
+        self, step: TraceStep, message_id: str, *, failed: bool = False, took_s: float = 0, **facts: Any
+    ) -> None:
         """Say that a message has come so far. Nothing that goes wrong here concerns whoever says it.
 
         Args:
@@ -111,12 +113,12 @@ class Steps:
             took_s: how long the step took; it ends now.
             facts: those that the table names.
         """
-        told = Told(step, message_id, failed, time.time_ns(), int(took_s * 1_000_000_000), facts)
+        told = TraceRecord(step, message_id, failed, time.time_ns(), int(took_s * 1_000_000_000), facts)
         logs = [self._log] if self._log is not None and (failed or self._is_logged) else []
         for hear in (*logs, *self._tracers):
             with suppress(Exception):
                 hear(told)
 
 
-steps: Final = Steps()
+tracer: Final = Tracer()
 """The one of this process, as its log is one."""

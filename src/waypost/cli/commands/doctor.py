@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from waypost.cli.admin_client import with_door
-from waypost.client.api_client import Door
+from waypost.client.api_client import ApiClient
 
 # fmt: off
 MARKS = {
@@ -30,7 +30,7 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="Findings for pr
         raise typer.Exit(1)
 
 
-async def _examined(door: Door, running: bool) -> list[dict[str, Any]]:
+async def _examined(door: ApiClient, running: bool) -> list[dict[str, Any]]:
     told = await door.json("GET", "/admin/doctor")
     service = {
         "about": "service",

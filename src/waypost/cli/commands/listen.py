@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from waypost.assembly.http.servers import HttpServer, bind, port_of, signalled
-from waypost.client.api_client import Door, OverHttp
+from waypost.client.api_client import ApiClient, OverHttp
 from waypost.client.dev_variables import MissingVariable
 
 
@@ -39,7 +39,7 @@ async def listen(
     bound = bind("127.0.0.1", port, option="--port")
     server = HttpServer(_Receiver(say), bound)
     await server.start()
-    door = Door(OverHttp(base_url), {"Authorization": token})
+    door = ApiClient(OverHttp(base_url), {"Authorization": token})
     path = f"/partner/app/{app_id}/subscription"
     url = f"http://127.0.0.1:{port_of(bound)}/callbacks"
     fields = {"modes": modes, "tag": f"listen-{port_of(bound)}", "url": url, "version": "2"}

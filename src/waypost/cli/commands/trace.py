@@ -10,7 +10,7 @@ from urllib.parse import quote
 import typer
 
 from waypost.cli.admin_client import with_door
-from waypost.client.api_client import Door
+from waypost.client.api_client import ApiClient
 
 REVEAL: Final = "Show text too, except one-time codes; the audit log records it."
 MOST_CHARACTERS: Final = 100
@@ -24,7 +24,7 @@ def trace(
 ) -> None:
     """Show one message's whole way: request, journal, operator, news, callbacks with every attempt."""
 
-    async def call(door: Door, _running: bool) -> Any:
+    async def call(door: ApiClient, _running: bool) -> Any:
         path = f"/admin/trace/{quote(message_id, safe='')}"
         return await (door.json("POST", f"{path}/reveal", {}) if reveal else door.json("GET", path))
 

@@ -12,10 +12,10 @@ from starlette.responses import RedirectResponse, Response
 from waypost.console.callbacks.lookup import base_of
 from waypost.console.callbacks.subscriptions import is_taken
 from waypost.console.callbacks.times import typed_ms
-from waypost.console.page_tools import Desk
+from waypost.console.page_tools import PageTools
 from waypost.console.web.formatting import duration
 from waypost.console.web.not_found import NotMeant
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 from waypost.console.web.streams import Piece
 from waypost.domain.callbacks.callback import AttemptKind
 from waypost.store.callbacks.deliveries import (
@@ -44,7 +44,7 @@ _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNOR
 _FIELDS: Final = ("q", "subscription", "state", "news", "from", "to")
 
 
-async def show_deliveries(desk: Desk, visit: Visit) -> Response:
+async def show_deliveries(desk: PageTools, visit: PageRequest) -> Response:
     """One page of the list."""
     wanted = visit.query("q").lower()
     if _UUID.fullmatch(wanted):
@@ -67,7 +67,7 @@ async def show_deliveries(desk: Desk, visit: Visit) -> Response:
     )  # fmt: skip
 
 
-async def live_deliveries(desk: Desk, visit: Visit) -> Response:
+async def live_deliveries(desk: PageTools, visit: PageRequest) -> Response:
     """What is new on its first page, and what changes of it."""
     sought_from(visit)  # a filter that cannot be meant is refused before the stream begins
 
@@ -85,7 +85,7 @@ async def live_deliveries(desk: Desk, visit: Visit) -> Response:
     return desk.live(visit, look, rest_s=0.5)
 
 
-def sought_from(visit: Visit) -> Sought:
+def sought_from(visit: PageRequest) -> Sought:
     """The filter that the address names.
 
     Raises:
@@ -117,7 +117,7 @@ def recipient_in(text: str) -> str:
     return digits if digits.isascii() and digits.isdecimal() else text
 
 
-async def described(desk: Desk, visit: Visit, found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+async def described(desk: PageTools, visit: PageRequest, found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Callbacks with what people want to know beside: whom they are about, to whom, and how it went."""
     whose = visit.partner.id, visit.app.id
 
@@ -156,7 +156,7 @@ def came_of(one: Any) -> str:
 
 
 async def _read(
-    desk: Desk, visit: Visit, *, before: Place | None = None, **limits: int
+    desk: PageTools, visit: PageRequest, *, before: Place | None = None, **limits: int
 ) -> tuple[Deliveries, list[dict[str, Any]]]:
     sought = sought_from(visit)
 

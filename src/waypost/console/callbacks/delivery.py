@@ -10,9 +10,9 @@ from starlette.responses import Response
 from waypost.base.encryption import Seals, same
 from waypost.console.callbacks.deliveries import described
 from waypost.console.callbacks.lookup import answer, base_of
-from waypost.console.page_tools import Desk
+from waypost.console.page_tools import PageTools
 from waypost.console.web.not_found import NotThere
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 from waypost.console.web.streams import Piece, answer_with
 from waypost.domain.callbacks.callback import AttemptKind
 from waypost.domain.callbacks.subscription import Subscription
@@ -72,12 +72,12 @@ def _made_with(
 PARTS: Final = "callbacks/delivery_parts.html"
 
 
-async def show_delivery(desk: Desk, visit: Visit) -> Response:
+async def show_delivery(desk: PageTools, visit: PageRequest) -> Response:
     """The page."""
     return await desk.page(visit, "callbacks/delivery.html", **await _now(desk, visit))
 
 
-async def live_delivery(desk: Desk, visit: Visit) -> Response:
+async def live_delivery(desk: PageTools, visit: PageRequest) -> Response:
     """What changes of it."""
     await _named(desk, visit)
 
@@ -93,7 +93,7 @@ async def live_delivery(desk: Desk, visit: Visit) -> Response:
     return desk.live(visit, look, rest_s=0.5)
 
 
-async def give_body(desk: Desk, visit: Visit) -> Response:
+async def give_body(desk: PageTools, visit: PageRequest) -> Response:
     """The exact bytes, to be kept as a file; without one-time codes where it has any."""
     row = await _named(desk, visit)
     name = f"callback-{row['id']}.json"
@@ -102,7 +102,7 @@ async def give_body(desk: Desk, visit: Visit) -> Response:
     return Response(shown, headers=headers, media_type="application/octet-stream")
 
 
-async def reveal_body(desk: Desk, visit: Visit) -> Response:
+async def reveal_body(desk: PageTools, visit: PageRequest) -> Response:
     """The body with what people write; one-time codes stay hidden."""
     now = await _now(desk, visit, text=True)
     part = desk.parts.pages.part
@@ -110,10 +110,10 @@ async def reveal_body(desk: Desk, visit: Visit) -> Response:
     return answer_with([Piece("delivery-body", body)])
 
 
-async def replay(desk: Desk, visit: Visit) -> Response:
+async def replay(desk: PageTools, visit: PageRequest) -> Response:
     """Send it again, unless it still waits for its first delivery."""
     row = await _named(desk, visit)
-    told = await desk.parts.doors.admin.json(
+    told = await desk.parts.apis.admin.json(
         "POST",
         "/admin/callbacks/replay",
         {"callback_id": row["id"], "partner_id": visit.partner.id, "app_id": visit.app.id},
@@ -132,14 +132,14 @@ async def replay(desk: Desk, visit: Visit) -> Response:
     )  # fmt: skip
 
 
-async def _named(desk: Desk, visit: Visit) -> dict[str, Any]:
+async def _named(desk: PageTools, visit: PageRequest) -> dict[str, Any]:
     row = await desk.parts.database.read(delivery, visit.partner.id, visit.app.id, str(visit.path["callback_id"]))
     if row is None:
         raise NotThere("This app has no such callback.")
     return row
 
 
-async def _now(desk: Desk, visit: Visit, *, text: bool = False) -> dict[str, Any]:
+async def _now(desk: PageTools, visit: PageRequest, *, text: bool = False) -> dict[str, Any]:
     row = await _named(desk, visit)
     parts = desk.parts
 

@@ -5,19 +5,19 @@ from urllib.parse import urlencode
 
 from starlette.responses import JSONResponse, Response
 
-from waypost.console.page_tools import Desk
+from waypost.console.page_tools import PageTools
 from waypost.console.web.not_found import NotThere
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 from waypost.domain.callbacks.subscription import Subscription
 from waypost.store.callbacks.subscriptions import subscription_of_partner
 
 
-def base_of(visit: Visit) -> str:
+def base_of(visit: PageRequest) -> str:
     """The path of the callbacks pages of the app in the path."""
     return f"/apps/{visit.app.id}/callbacks"
 
 
-async def named_subscription(desk: Desk, visit: Visit) -> Subscription:
+async def named_subscription(desk: PageTools, visit: PageRequest) -> Subscription:
     """The subscription in the path.
 
     Raises:
@@ -35,10 +35,10 @@ async def named_subscription(desk: Desk, visit: Visit) -> Subscription:
     return found
 
 
-async def standing_of_all(desk: Desk, visit: Visit) -> list[dict[str, Any]]:
+async def standing_of_all(desk: PageTools, visit: PageRequest) -> list[dict[str, Any]]:
     """The app's subscriptions as the administration shows them: state, circuit, and how much waits."""
     query = urlencode({"app_id": visit.app.id, "partner_id": visit.partner.id})
-    told = await desk.parts.doors.admin.json("GET", f"/admin/subscriptions?{query}")
+    told = await desk.parts.apis.admin.json("GET", f"/admin/subscriptions?{query}")
     return told["subscriptions"]
 
 
@@ -47,7 +47,9 @@ def api_path(subscription: Subscription) -> str:
     return f"/partner/app/{subscription.app_id}/subscription/{subscription.id}"
 
 
-def answer(desk: Desk, visit: Visit, path: str, said: str, *, remedy: str = "", kind: str = "good") -> Response:
+def answer(
+    desk: PageTools, visit: PageRequest, path: str, said: str, *, remedy: str = "", kind: str = "good"
+) -> Response:
     """What came of an act: a notice on the page that is open, or on the one that it leads to."""
     if visit.is_quiet:
         return JSONResponse({"said": said, "remedy": remedy, "kind": kind})

@@ -5,14 +5,14 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from waypost.client.api_client import DoorRefused
+from waypost.client.api_client import ApiResponseError
 from waypost.console.callbacks.deliveries import NEWS, recipient_in
 from waypost.console.callbacks.lookup import base_of, standing_of_all
 from waypost.console.callbacks.times import LAST_MS, typed, typed_ms
-from waypost.console.page_tools import Desk
+from waypost.console.page_tools import PageTools
 from waypost.console.web.formatting import plain
 from waypost.console.web.not_found import NotMeant
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 
 MOST: Final = 100_000
 """In one go; the door says so too."""
@@ -36,7 +36,7 @@ class _Chosen:
     to_ms: int | None
 
 
-async def show_replay(desk: Desk, visit: Visit) -> Response:
+async def show_replay(desk: PageTools, visit: PageRequest) -> Response:
     """The form; and where something is chosen, how many they are."""
     standing = await standing_of_all(desk, visit)
     query = visit.request.query_params
@@ -45,7 +45,7 @@ async def show_replay(desk: Desk, visit: Visit) -> Response:
     counted: dict[str, Any] | None = None
     if is_asked:
         body = _wanted(visit, chosen, standing, desk.parts.clock.now_ms())
-        told = await desk.parts.doors.admin.json("POST", "/admin/callbacks/replay", {**body, "dry_run": True})
+        told = await desk.parts.apis.admin.json("POST", "/admin/callbacks/replay", {**body, "dry_run": True})
         counted = {**told, "to_ms": body["to_ms"]}
     return await desk.page(
         visit, "callbacks/replay.html",
@@ -54,15 +54,15 @@ async def show_replay(desk: Desk, visit: Visit) -> Response:
     )  # fmt: skip
 
 
-async def replay(desk: Desk, visit: Visit) -> Response:
+async def replay(desk: PageTools, visit: PageRequest) -> Response:
     """Send them again."""
     form = await visit.form()
     chosen = _chosen({name: await visit.field(name) for name in form})
     standing = await standing_of_all(desk, visit)
     body = _wanted(visit, chosen, standing, desk.parts.clock.now_ms())
     try:
-        told = await desk.parts.doors.admin.json("POST", "/admin/callbacks/replay", body)
-    except DoorRefused as refused:
+        told = await desk.parts.apis.admin.json("POST", "/admin/callbacks/replay", body)
+    except ApiResponseError as refused:
         return desk.go(f"{base_of(visit)}/replay", refused.message, kind="bad")
     count = told["replayed"]
     if not count:
@@ -92,7 +92,7 @@ def _chosen(given: dict[str, str]) -> _Chosen:
     )
 
 
-def _wanted(visit: Visit, chosen: _Chosen, standing: list[dict[str, Any]], now_ms: int) -> dict[str, Any]:
+def _wanted(visit: PageRequest, chosen: _Chosen, standing: list[dict[str, Any]], now_ms: int) -> dict[str, Any]:
     """What the door is asked for: always the partner's own and this app's only.
 
     The end of the time is written down, so that what is sent is what was counted.

@@ -17,9 +17,9 @@ from waypost.console.charts.axes import Frame, Mark
 from waypost.console.charts.distribution import Bin, distribution
 from waypost.console.charts.over_time import lines as lines_over_time
 from waypost.console.charts.series import Series, key, table
-from waypost.console.page_tools import Desk
+from waypost.console.page_tools import PageTools
 from waypost.console.web.formatting import duration, plain
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 from waypost.domain.callbacks.receiver_statistics import LATE_MS, QUICK_MS, report_of
 from waypost.store.callbacks.receiver_statistics import MOST_TRIES, Answered, answered, taken_of
 
@@ -50,7 +50,7 @@ class _Read:
     day: tuple[int, int]
 
 
-async def show_answer_times(desk: Desk, visit: Visit) -> Response:
+async def show_answer_times(desk: PageTools, visit: PageRequest) -> Response:
     """The page."""
     chosen = next((one for one in RANGES if one[0] == visit.query("range", "day")), RANGES[1])
     name, _, length_ms, written = chosen

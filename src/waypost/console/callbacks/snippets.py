@@ -8,8 +8,8 @@ from typing import Final
 from starlette.responses import Response
 
 from waypost.console.callbacks.lookup import base_of, standing_of_all
-from waypost.console.page_tools import Desk
-from waypost.console.web.page_request import Visit
+from waypost.console.page_tools import PageTools
+from waypost.console.web.page_request import PageRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ LANGUAGES: Final = (  # Source: Standard Webhooks 1.0; decision 0043
 # fmt: on
 
 
-async def show_snippets(desk: Desk, visit: Visit) -> Response:
+async def show_snippets(desk: PageTools, visit: PageRequest) -> Response:
     """The page, at one language."""
     wanted = visit.query("language", "python")
     chosen = next((one for one in LANGUAGES if one.name == wanted), LANGUAGES[0])

@@ -4,10 +4,10 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from waypost.client.api_client import DoorRefused
+from waypost.client.api_client import ApiResponseError
 from waypost.console.callbacks.modes import DEFAULTS
 from waypost.console.web.not_found import NotMeant
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 from waypost.domain.callbacks.subscription import MODES, Subscription
 
 _FIELDS: Final = ("tag", "url", "modes", "meta")
@@ -34,10 +34,10 @@ class SubscriptionFields:
     do_check: bool = True
     wrong: dict[str, str] = field(default_factory=dict[str, str])
 
-    def refuse(self, refused: DoorRefused) -> None:
+    def refuse(self, refused: ApiResponseError) -> None:
         """Have the form say why, beside the field that it is about."""
         self.wrong[refused.top_field if refused.top_field in _FIELDS else "form"] = _sentence(
-            refused.why or refused.message
+            refused.explanation or refused.message
         )
 
 
@@ -48,7 +48,7 @@ def fields_of(held: Subscription) -> SubscriptionFields:
     )
 
 
-async def read_fields(visit: Visit, held: Subscription | None = None) -> SubscriptionFields:
+async def read_fields(visit: PageRequest, held: Subscription | None = None) -> SubscriptionFields:
     """The form as it was sent."""
     form = await visit.form()
     names = tuple(held.headers) if held else ()

@@ -10,10 +10,10 @@ from waypost.console.callbacks.lookup import base_of, named_subscription, standi
 from waypost.console.callbacks.modes import MODE_GROUPS, OFFERED
 from waypost.console.callbacks.subscription_form import SubscriptionFields, fields_of
 from waypost.console.charts.sparkline import sparkline
-from waypost.console.page_tools import Desk
+from waypost.console.page_tools import PageTools
 from waypost.console.web.formatting import duration
 from waypost.console.web.not_found import NotThere
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 from waypost.console.web.streams import Piece
 from waypost.domain.callbacks.subscription import MOST_PER_APP, Subscription
 from waypost.store.callbacks.receiver_statistics import last_taken_ms, newest_tries
@@ -26,7 +26,7 @@ _LATE_MS: Final = 10_000
 _SLOW_MS: Final = 5_000
 
 
-async def show_subscriptions(desk: Desk, visit: Visit) -> Response:
+async def show_subscriptions(desk: PageTools, visit: PageRequest) -> Response:
     """The page: cards, or the form where nobody is told yet."""
     cards = await cards_of(desk, visit)
     return await desk.page(
@@ -36,7 +36,7 @@ async def show_subscriptions(desk: Desk, visit: Visit) -> Response:
     )  # fmt: skip
 
 
-async def live_subscriptions(desk: Desk, visit: Visit) -> Response:
+async def live_subscriptions(desk: PageTools, visit: PageRequest) -> Response:
     """What changes of the cards."""
 
     async def look() -> Sequence[Piece]:
@@ -45,18 +45,18 @@ async def live_subscriptions(desk: Desk, visit: Visit) -> Response:
     return desk.live(visit, look, rest_s=REST_S, at_least_s=2.0)
 
 
-async def show_new(desk: Desk, visit: Visit) -> Response:
+async def show_new(desk: PageTools, visit: PageRequest) -> Response:
     """The form of a new one."""
     return await new_page(desk, visit, SubscriptionFields())
 
 
-async def show_subscription(desk: Desk, visit: Visit) -> Response:
+async def show_subscription(desk: PageTools, visit: PageRequest) -> Response:
     """One, with its form."""
     held = await named_subscription(desk, visit)
     return await subscription_page(desk, visit, held, fields_of(held))
 
 
-async def live_subscription(desk: Desk, visit: Visit) -> Response:
+async def live_subscription(desk: PageTools, visit: PageRequest) -> Response:
     """What changes of its card."""
     held = await named_subscription(desk, visit)
 
@@ -67,13 +67,13 @@ async def live_subscription(desk: Desk, visit: Visit) -> Response:
     return desk.live(visit, look, rest_s=REST_S, at_least_s=2.0)
 
 
-async def new_page(desk: Desk, visit: Visit, fields: SubscriptionFields, status: int = 200) -> Response:
+async def new_page(desk: PageTools, visit: PageRequest, fields: SubscriptionFields, status: int = 200) -> Response:
     """The form of a new one, with what was typed and what is wrong with it."""
     return await desk.page(visit, "callbacks/new.html", status, **_form_values(fields))
 
 
 async def subscription_page(
-    desk: Desk, visit: Visit, held: Subscription, fields: SubscriptionFields,
+    desk: PageTools, visit: PageRequest, held: Subscription, fields: SubscriptionFields,
     *, keys: dict[str, Any] | None = None, status: int = 200,
 ) -> Response:  # fmt: skip
     """One subscription: how it is doing, its form, its key.
@@ -95,7 +95,7 @@ async def subscription_page(
     )  # fmt: skip
 
 
-async def cards_of(desk: Desk, visit: Visit) -> list[dict[str, Any]]:
+async def cards_of(desk: PageTools, visit: PageRequest) -> list[dict[str, Any]]:
     """What the cards show."""
     standing = await standing_of_all(desk, visit)
     lately = await desk.parts.database.read(_lately, standing)
@@ -142,7 +142,7 @@ def tone_of(one: Any) -> str:
     return "warn" if one.duration_ms >= _SLOW_MS else "accent"
 
 
-def _piece(desk: Desk, visit: Visit, card: dict[str, Any], *, is_alone: bool = False) -> Piece:
+def _piece(desk: PageTools, visit: PageRequest, card: dict[str, Any], *, is_alone: bool = False) -> Piece:
     html = desk.parts.pages.part(PARTS, "card", visit, visit, card, is_alone=is_alone)
     return Piece(f"subscription-{card['id']}", html, into="subscriptions")
 

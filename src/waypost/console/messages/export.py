@@ -9,10 +9,10 @@ from typing import Any, Final
 from starlette.responses import Response, StreamingResponse
 
 from waypost.console.messages.filters import Filter, read_filter
-from waypost.console.page_tools import Desk
+from waypost.console.page_tools import PageTools
 from waypost.console.web.formatting import iso
 from waypost.console.web.not_found import NotMeant
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 from waypost.store.messages.lists import MOST, Place, template_names
 from waypost.store.messages.search import search_messages
 from waypost.store.messages.search_pages import Found, Page
@@ -28,7 +28,7 @@ _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 """What a spreadsheet takes for the beginning of a formula."""
 
 
-async def export_list(desk: Desk, visit: Visit) -> Response:
+async def export_list(desk: PageTools, visit: PageRequest) -> Response:
     """The first `MOST_ROWS` of what is filtered, as they are found.
 
     Raises:
@@ -47,8 +47,8 @@ async def export_list(desk: Desk, visit: Visit) -> Response:
 
 @dataclass(frozen=True, slots=True)
 class _Export:
-    desk: Desk
-    visit: Visit
+    desk: PageTools
+    visit: PageRequest
     asked: Filter
 
     async def page(self, before: Place | None) -> Found:

@@ -8,8 +8,8 @@ from starlette.responses import RedirectResponse, Response
 
 from waypost.console.messages.filters import KINDS, STATES, TIMES, Filter, read_filter, written_place
 from waypost.console.messages.list_rows import Line, lines_of
-from waypost.console.page_tools import Desk
-from waypost.console.web.page_request import Visit
+from waypost.console.page_tools import PageTools
+from waypost.console.web.page_request import PageRequest
 from waypost.console.web.streams import Piece, answer_with
 from waypost.store.messages.lists import MOST, template_names
 from waypost.store.messages.search import messages_again, search_messages
@@ -26,7 +26,7 @@ REST_S: Final = 0.5
 """Between two looks: people cannot read a list that changes more often."""
 
 
-async def show_list(desk: Desk, visit: Visit) -> Response:
+async def show_list(desk: PageTools, visit: PageRequest) -> Response:
     """The page; straight to the message where one was asked for by its id."""
     asked = _filter(desk, visit)
     names = await _names(desk, visit)
@@ -40,7 +40,7 @@ async def show_list(desk: Desk, visit: Visit) -> Response:
     )  # fmt: skip
 
 
-async def show_more(desk: Desk, visit: Visit) -> Response:
+async def show_more(desk: PageTools, visit: PageRequest) -> Response:
     """Older messages as pieces of the page, and the foot that leads on from them."""
     asked = _filter(desk, visit)
     found = Found([]) if asked.wrong else await _search(desk, visit, asked)
@@ -51,7 +51,7 @@ async def show_more(desk: Desk, visit: Visit) -> Response:
     return answer_with([*pieces, foot])
 
 
-async def live_list(desk: Desk, visit: Visit) -> Response:
+async def live_list(desk: PageTools, visit: PageRequest) -> Response:
     """What comes in at the top, and what changes of what is shown."""
     asked = _filter(desk, visit)
     watched: dict[str, Line] = {}
@@ -102,25 +102,27 @@ class ListPage:
     back_to_ms: int | None
 
 
-def _page(desk: Desk, found: Found, names: Mapping[str, str]) -> ListPage:
+def _page(desk: PageTools, found: Found, names: Mapping[str, str]) -> ListPage:
     older = "" if found.next is None else written_place(found.next)
     return ListPage(lines_of(found.rows, names, show_text=desk.parts.show_text), older, found.back_to_ms)
 
 
-def _filter(desk: Desk, visit: Visit) -> Filter:
+def _filter(desk: PageTools, visit: PageRequest) -> Filter:
     return read_filter(visit.request.query_params, desk.parts.clock.now_ms())
 
 
-async def _search(desk: Desk, visit: Visit, asked: Filter) -> Found:
+async def _search(desk: PageTools, visit: PageRequest, asked: Filter) -> Found:
     page = Page(asked.before, ON_A_PAGE)
     return await desk.parts.database.read(search_messages, visit.partner.id, visit.app.id, asked.wanted, page)
 
 
-async def _names(desk: Desk, visit: Visit) -> dict[str, str]:
+async def _names(desk: PageTools, visit: PageRequest) -> dict[str, str]:
     return await desk.parts.database.read(template_names, visit.partner.id, visit.app.id)
 
 
-async def _news(desk: Desk, visit: Visit, asked: Filter, newest_ms: int, watched: list[str]) -> list[dict[str, Any]]:
+async def _news(
+    desk: PageTools, visit: PageRequest, asked: Filter, newest_ms: int, watched: list[str]
+) -> list[dict[str, Any]]:
     """The newest that are wanted, and those that were shown and may have changed since."""
     wanted = asked.wanted
     moves = wanted.state is not None or wanted.code is not None  # then an old one may come among them

@@ -8,9 +8,9 @@ from starlette.responses import Response
 from waypost.base.encryption import hash_of
 from waypost.console.messages.filters import TIMES, Filter, read_filter, written_place
 from waypost.console.messages.listing import ON_A_PAGE, REST_S
-from waypost.console.page_tools import Desk
+from waypost.console.page_tools import PageTools
 from waypost.console.web.not_found import NotThere
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 from waypost.console.web.streams import Piece, answer_with
 from waypost.store.messages.received import inbound_by_id, search_inbound
 from waypost.store.messages.search_pages import LOOKED_AT, Found, Page
@@ -20,7 +20,7 @@ PARTS: Final = "messages/received_parts.html"
 LIVE_LOOK: Final = 2_000
 
 
-async def show_received(desk: Desk, visit: Visit) -> Response:
+async def show_received(desk: PageTools, visit: PageRequest) -> Response:
     """The page."""
     asked = _filter(desk, visit)
     found = Found([]) if asked.wrong else await _search(desk, visit, asked)
@@ -30,7 +30,7 @@ async def show_received(desk: Desk, visit: Visit) -> Response:
     )  # fmt: skip
 
 
-async def show_more_received(desk: Desk, visit: Visit) -> Response:
+async def show_more_received(desk: PageTools, visit: PageRequest) -> Response:
     """Older ones as pieces of the page, and the foot that leads on from them."""
     asked = _filter(desk, visit)
     found = Found([]) if asked.wrong else await _search(desk, visit, asked)
@@ -40,7 +40,7 @@ async def show_more_received(desk: Desk, visit: Visit) -> Response:
     return answer_with(pieces)
 
 
-async def live_received(desk: Desk, visit: Visit) -> Response:
+async def live_received(desk: PageTools, visit: PageRequest) -> Response:
     """What comes in at the top."""
     asked = _filter(desk, visit)
 
@@ -53,18 +53,18 @@ async def live_received(desk: Desk, visit: Visit) -> Response:
     return desk.live(visit, look, rest_s=REST_S, at_least_s=2.0)
 
 
-def _filter(desk: Desk, visit: Visit) -> Filter:
+def _filter(desk: PageTools, visit: PageRequest) -> Filter:
     fields = visit.request.query_params
     kept = {name: fields.get(name, "") for name in ("q", "time", "from", "until", "before")}
     return read_filter(kept, desk.parts.clock.now_ms())
 
 
-async def _search(desk: Desk, visit: Visit, asked: Filter, *, look_at: int = LOOKED_AT) -> Found:
+async def _search(desk: PageTools, visit: PageRequest, asked: Filter, *, look_at: int = LOOKED_AT) -> Found:
     page = Page(asked.before, ON_A_PAGE, look_at)
     return await desk.parts.database.read(search_inbound, visit.partner.id, visit.app.id, asked.wanted, page)
 
 
-async def reveal_received(desk: Desk, visit: Visit) -> Response:
+async def reveal_received(desk: PageTools, visit: PageRequest) -> Response:
     """One of them with its text; one that answers a one-time code stays hidden.
 
     Raises:
@@ -78,7 +78,7 @@ async def reveal_received(desk: Desk, visit: Visit) -> Response:
     return answer_with([Piece(f"r-{row['key']}", _html(desk, visit, row))])
 
 
-def _rows(desk: Desk, rows: Iterable[dict[str, Any]], *, text: bool = False) -> list[dict[str, Any]]:
+def _rows(desk: PageTools, rows: Iterable[dict[str, Any]], *, text: bool = False) -> list[dict[str, Any]]:
     """Rows with the id of their element: the operator's has characters that no id should."""
     return [_row(row, Sight(text or desk.parts.show_text, row["holds_code"])) for row in rows]
 
@@ -92,11 +92,11 @@ def _row(row: dict[str, Any], sight: Sight) -> dict[str, Any]:
     }
 
 
-def _pieces(desk: Desk, visit: Visit, found: Found, into: str, at: str) -> list[Piece]:
+def _pieces(desk: PageTools, visit: PageRequest, found: Found, into: str, at: str) -> list[Piece]:
     return [Piece(f"r-{row['key']}", _html(desk, visit, row), into, at) for row in _rows(desk, found.rows)]
 
 
-def _html(desk: Desk, visit: Visit, row: dict[str, Any]) -> str:
+def _html(desk: PageTools, visit: PageRequest, row: dict[str, Any]) -> str:
     return desk.parts.pages.part(PARTS, "row", visit, visit, row)
 
 

@@ -2,15 +2,15 @@
 
 from starlette.responses import Response
 
-from waypost.client.api_client import Door
+from waypost.client.api_client import ApiClient
 from waypost.console.messages.requests import Again, request_of
-from waypost.console.page_tools import Desk
+from waypost.console.page_tools import PageTools
 from waypost.console.web.not_found import NotThere
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 from waypost.store.console.trace import words_of_app
 
 
-async def send_again(desk: Desk, visit: Visit) -> Response:
+async def send_again(desk: PageTools, visit: PageRequest) -> Response:
     """Send it, and lead on to the new message.
 
     Raises:
@@ -22,7 +22,7 @@ async def send_again(desk: Desk, visit: Visit) -> Response:
     if found is None:
         raise NotThere("You have no such message.")
     row, _ = found
-    answer = await _sent(desk.parts.doors.app(visit.app), request_of(visit.app.id, row.kind, row.request))
+    answer = await _sent(desk.parts.apis.app(visit.app), request_of(visit.app.id, row.kind, row.request))
     return desk.go(
         f"/apps/{visit.app.id}/messages/{answer}",
         "Sent again, as a new message with an id of its own.",
@@ -30,7 +30,7 @@ async def send_again(desk: Desk, visit: Visit) -> Response:
     )
 
 
-async def _sent(door: Door, again: Again) -> str:
+async def _sent(door: ApiClient, again: Again) -> str:
     """The id of the new message: where it stands depends on the call."""
     if again.fields is None:
         answer = await door.json("POST", again.path, again.body)

@@ -10,9 +10,9 @@ from waypost.console.messages.failure_explanations import failure_of
 from waypost.console.messages.list_rows import kind_label
 from waypost.console.messages.requests import as_curl, as_python, request_of
 from waypost.console.messages.trace_steps import steps_of
-from waypost.console.page_tools import Desk
+from waypost.console.page_tools import PageTools
 from waypost.console.web.not_found import NotMeant, NotThere
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 from waypost.console.web.streams import Piece, answer_with
 from waypost.domain.message import TemplateSend
 from waypost.domain.templates.fields import Draft
@@ -122,7 +122,7 @@ def _filled(text: str, values: Sequence[str]) -> str:
 PARTS: Final = "messages/way_parts.html"
 
 
-async def show_way(desk: Desk, visit: Visit) -> Response:
+async def show_way(desk: PageTools, visit: PageRequest) -> Response:
     """The page; by the operator's id it leads on to ours."""
     trace = await _trace(desk, visit, visit.path["message_id"])
     if trace["id"] != visit.path["message_id"]:
@@ -130,7 +130,7 @@ async def show_way(desk: Desk, visit: Visit) -> Response:
     return await desk.page(visit, "messages/way.html", **_shown(trace))
 
 
-async def live_way(desk: Desk, visit: Visit) -> Response:
+async def live_way(desk: PageTools, visit: PageRequest) -> Response:
     """What comes of it while it is looked at.
 
     Raises:
@@ -150,7 +150,7 @@ async def live_way(desk: Desk, visit: Visit) -> Response:
     return desk.live(visit, look)
 
 
-async def show_words(desk: Desk, visit: Visit) -> Response:
+async def show_words(desk: PageTools, visit: PageRequest) -> Response:
     """What the message says, and its request as code: asked for, because it is somebody's letter.
 
     A one-time code is not in either of them.
@@ -171,7 +171,7 @@ async def show_words(desk: Desk, visit: Visit) -> Response:
     return answer_with([Piece("words", html)])
 
 
-async def _template(desk: Desk, visit: Visit, template_id: str | None) -> Template | None:
+async def _template(desk: PageTools, visit: PageRequest, template_id: str | None) -> Template | None:
     """The template that was sent; None where there was none, or it is another partner's."""
     if template_id is None:
         return None
@@ -179,7 +179,7 @@ async def _template(desk: Desk, visit: Visit, template_id: str | None) -> Templa
     return template if template is not None and template.partner_id == visit.partner.id else None
 
 
-async def _trace(desk: Desk, visit: Visit, message_id: str) -> dict[str, Any]:
+async def _trace(desk: PageTools, visit: PageRequest, message_id: str) -> dict[str, Any]:
     read = desk.parts.database.read
     trace = await read(way_of_app, visit.partner.id, visit.app.id, message_id)
     if trace is None:
@@ -192,7 +192,7 @@ async def _trace(desk: Desk, visit: Visit, message_id: str) -> dict[str, Any]:
     trace["request"] = shown_request(trace["request"], sight) if trace["words_kept"] else None
     trace["is_open"] = sight.is_open
     trace["callbacks"] = [shown_callback(one, text=show_text) for one in trace["callbacks"]]
-    trace["has_phones"] = desk.parts.doors.control is not None
+    trace["has_phones"] = desk.parts.apis.control is not None
     return trace
 
 

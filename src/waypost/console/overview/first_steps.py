@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from waypost.client.api_client import DoorRefused, NotReached
-from waypost.console.page_tools import Desk
+from waypost.client.api_client import ApiResponseError, NotReached
+from waypost.console.page_tools import PageTools
 from waypost.console.web.not_found import NotMeant
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 from waypost.domain.lifecycle import SENDABLE
 from waypost.domain.templates.filter import TemplateWish
 from waypost.domain.templates.template import Category, Template
@@ -42,14 +42,14 @@ class FirstSend:
     phone: Phone
 
 
-async def first_send(desk: Desk, visit: Visit) -> FirstSend | None:
+async def first_send(desk: PageTools, visit: PageRequest) -> FirstSend | None:
     """The newest template that goes out with nothing but its example, and a phone; None without either."""
-    control, app = desk.parts.doors.control, visit.app
+    control, app = desk.parts.apis.control, visit.app
     if control is None or not app.phone_number:
         return None
     try:
         shown = (await control.get("/control/phones?limit=1"))["phones"]
-    except (DoorRefused, NotReached):
+    except (ApiResponseError, NotReached):
         return None
     if not shown:
         return None
@@ -68,7 +68,7 @@ async def first_send(desk: Desk, visit: Visit) -> FirstSend | None:
     return None
 
 
-async def send_first(desk: Desk, visit: Visit) -> Response:
+async def send_first(desk: PageTools, visit: PageRequest) -> Response:
     """Send it, through the partner API with the app's token, as any script would."""
     first = await first_send(desk, visit)
     if first is None:
@@ -84,7 +84,7 @@ async def send_first(desk: Desk, visit: Visit) -> Response:
         "src.name": app.name,
         "template": json.dumps({"id": first.template.id, "params": first.parameters}),
     }
-    told: dict[str, Any] = await desk.parts.doors.app(app).form("POST", f"/partner/app/{app.id}/template/msg", fields)
+    told: dict[str, Any] = await desk.parts.apis.app(app).form("POST", f"/partner/app/{app.id}/template/msg", fields)
     return desk.go(
         f"/phones?show={first.phone.digits}",
         "It is on its way.",

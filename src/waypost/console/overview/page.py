@@ -11,9 +11,9 @@ from waypost.console.overview.attention import needs_of
 from waypost.console.overview.first_steps import first_send
 from waypost.console.overview.queries import NEWEST, Scene, scene_of
 from waypost.console.overview.view_models import counted_since, hour_of, queues, span, tiles
-from waypost.console.page_tools import Desk
+from waypost.console.page_tools import PageTools
 from waypost.console.web.not_found import NotThere
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 from waypost.console.web.streams import Piece
 from waypost.domain.app import App
 from waypost.store.console.overview import dead_letters_of_app, receivers_of_app
@@ -24,14 +24,14 @@ REST_S: Final = 2.0
 AT_LEAST_S: Final = 5.0
 
 
-async def show_overview(desk: Desk, visit: Visit) -> Response:
+async def show_overview(desk: PageTools, visit: PageRequest) -> Response:
     """The page, as things stand."""
     scene = await scene_of(desk, visit)
     values = await _values(desk, visit, scene)
     return await desk.page(visit, "overview/page.html", app=visit.app, **values)
 
 
-async def live_overview(desk: Desk, visit: Visit) -> Response:
+async def live_overview(desk: PageTools, visit: PageRequest) -> Response:
     """What changes of it. While somebody takes the first steps it looks more often."""
     first = not _is_past_beginning(await scene_of(desk, visit))
 
@@ -47,13 +47,13 @@ async def live_overview(desk: Desk, visit: Visit) -> Response:
     return desk.live(visit, look, **{"rest_s": REST_S, "at_least_s": AT_LEAST_S, **pace})
 
 
-async def try_again(desk: Desk, visit: Visit) -> Response:
+async def try_again(desk: PageTools, visit: PageRequest) -> Response:
     """Put an entry of the app's that was set aside back into its queue."""
     position = str(visit.path["position"])
     held = await desk.parts.database.read(_set_aside, visit.partner.id, visit.app)
     if position not in held:
         raise NotThere("There is no such entry set aside.")
-    await desk.parts.doors.admin.json("POST", f"/admin/dead-letters/{position}/retry", {})
+    await desk.parts.apis.admin.json("POST", f"/admin/dead-letters/{position}/retry", {})
     return desk.go(f"/apps/{visit.app.id}", "It is tried again.")
 
 
@@ -80,14 +80,14 @@ def _only(macro: str, values: dict[str, Any]) -> dict[str, Any]:
     return {name: values[name] for name in _MACROS[macro]}
 
 
-async def _values(desk: Desk, visit: Visit, scene: Scene) -> dict[str, Any]:
+async def _values(desk: PageTools, visit: PageRequest, scene: Scene) -> dict[str, Any]:
     standing = scene.standing
     is_past = _is_past_beginning(scene)
     needs_send = not is_past and not standing.begun.has_message
     return {
         "steps": None if is_past else standing.begun,
         "first": await first_send(desk, visit) if needs_send else None,
-        "has_phones": desk.parts.doors.control is not None,
+        "has_phones": desk.parts.apis.control is not None,
         "tiles": tiles(scene),
         "since": counted_since(scene.tally, scene.now_ms),
         "hour": hour_of(scene),

@@ -9,8 +9,8 @@ from weakref import WeakKeyDictionary
 from sqlalchemy import Connection
 
 from waypost.console.overview.minute_counts import Tallies, Tally
-from waypost.console.page_tools import Desk
-from waypost.console.web.page_request import Visit
+from waypost.console.page_tools import PageTools
+from waypost.console.web.page_request import PageRequest
 from waypost.domain.app import App
 from waypost.store.accounts.credentials import CredentialKind, PartnerCredential, credentials_of
 from waypost.store.console.overview import (
@@ -72,7 +72,7 @@ class Scene:
     not_ready: Mapping[str, str]
 
 
-async def scene_of(desk: Desk, visit: Visit) -> Scene:
+async def scene_of(desk: PageTools, visit: PageRequest) -> Scene:
     """Look at everything."""
     parts, app, partner_id = desk.parts, visit.app, visit.partner.id
     now_ms = parts.clock.now_ms()

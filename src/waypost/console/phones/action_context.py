@@ -5,11 +5,11 @@ from typing import Any
 
 from starlette.responses import JSONResponse, Response
 
-from waypost.console.page_tools import Desk
+from waypost.console.page_tools import PageTools
 from waypost.console.phones.error_texts import told
 from waypost.console.phones.selection import Place, Places, needed
 from waypost.console.phones.view_models import app_of, control_of
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 from waypost.domain.app import App
 
 
@@ -17,8 +17,8 @@ from waypost.domain.app import App
 class Hand:
     """A phone in somebody's hand, and the control door through which it acts."""
 
-    desk: Desk
-    visit: Visit
+    desk: PageTools
+    visit: PageRequest
     phone: str
 
     async def do(self, call: str, body: dict[str, Any], method: str = "POST") -> Any:
@@ -49,7 +49,7 @@ class Hand:
         return self.desk.go(Places((Place(self.phone, chat),)).address, said)
 
 
-def hand_of(desk: Desk, visit: Visit) -> Hand:
+def hand_of(desk: PageTools, visit: PageRequest) -> Hand:
     """The phone that the path names.
 
     Raises:
@@ -59,7 +59,7 @@ def hand_of(desk: Desk, visit: Visit) -> Hand:
     return Hand(desk, visit, needed(str(visit.path["phone"])))
 
 
-def chat_of(visit: Visit) -> App:
+def chat_of(visit: PageRequest) -> App:
     """The partner's app whose number the path names.
 
     Raises:

@@ -8,14 +8,14 @@ import msgspec
 from starlette.responses import JSONResponse, Response
 
 from waypost.console.actions import Body, Fields, fields_of
-from waypost.console.page_tools import Desk
+from waypost.console.page_tools import PageTools
 from waypost.console.phones.action_context import chat_of, hand_of
 from waypost.console.phones.selection import Place, Places, needed
 from waypost.console.phones.sending import card_of, place_of, send
 from waypost.console.phones.view_models import item_at
 from waypost.console.route import Kind, PageRow
 from waypost.console.web.not_found import NotMeant
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 
 CHAT: Final = "/phones/{phone}/chats/{number}"
 ITEM: Final = "/phones/{phone}/items/{position}"
@@ -50,7 +50,7 @@ class PhoneAction:
         """The row of the route table."""
         return PageRow(Kind.ACT, self.path, self.act, self.does)
 
-    async def act(self, desk: Desk, visit: Visit) -> Response:
+    async def act(self, desk: PageTools, visit: PageRequest) -> Response:
         """Do it with what the form says.
 
         Raises:
@@ -167,7 +167,7 @@ def _by(name: str, yes: str, no: str) -> Callable[[Mapping[str, Any]], str]:
     return lambda body: yes if body[name] else no
 
 
-async def react(desk: Desk, visit: Visit) -> Response:
+async def react(desk: PageTools, visit: PageRequest) -> Response:
     """React to a message; without an emoji the reaction is taken away."""
     hand = hand_of(desk, visit)
     app, item = await item_at(desk, visit, hand.phone, str(visit.path["position"]))
@@ -179,7 +179,7 @@ async def react(desk: Desk, visit: Visit) -> Response:
     return hand.done("Reacted.", app.phone_number)
 
 
-async def share_contact(desk: Desk, visit: Visit) -> Response:
+async def share_contact(desk: PageTools, visit: PageRequest) -> Response:
     """Answer a request for contact data: the owner's own card."""
     hand = hand_of(desk, visit)
     app, item = await item_at(desk, visit, hand.phone, str(visit.path["position"]))
@@ -189,7 +189,7 @@ async def share_contact(desk: Desk, visit: Visit) -> Response:
     return hand.done("Sent.", app.phone_number)
 
 
-async def move(desk: Desk, visit: Visit) -> Response:
+async def move(desk: PageTools, visit: PageRequest) -> Response:
     """The owner takes another number; the businesses of his chats are told."""
     hand = hand_of(desk, visit)
     after = needed(await visit.field("to"))

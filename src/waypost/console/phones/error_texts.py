@@ -3,7 +3,7 @@
 from collections.abc import Awaitable
 from typing import Any, Final
 
-from waypost.client.api_client import DoorRefused
+from waypost.client.api_client import ApiResponseError
 from waypost.console.web.not_found import NotMeant, NotThere
 
 # fmt: off
@@ -54,11 +54,11 @@ async def told(call: Awaitable[Any]) -> Any:
     """
     try:
         return await call
-    except DoorRefused as refused:
+    except ApiResponseError as refused:
         raise _in_words(refused) from refused
 
 
-def _in_words(refused: DoorRefused) -> Exception:
+def _in_words(refused: ApiResponseError) -> Exception:
     known = WORDS.get((refused.field, refused.rule)) or WORDS.get((refused.field, refused.status))
     if known is not None:
         return NotMeant(*known)

@@ -5,29 +5,29 @@ from typing import Final
 from starlette.responses import Response
 
 from waypost.base.json_values import object_of
-from waypost.client.api_client import DoorRefused
+from waypost.client.api_client import ApiResponseError
 from waypost.console.bubbles.flow_forms import screens_of
 from waypost.console.bubbles.json_fields import text_of
-from waypost.console.page_tools import Desk
+from waypost.console.page_tools import PageTools
 from waypost.console.web.not_found import NotThere
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 
 _FILE: Final = "bubbles/flow.html"
 
 
-async def show_flow(desk: Desk, visit: Visit) -> Response:
+async def show_flow(desk: PageTools, visit: PageRequest) -> Response:
     """The fields of a flow's form, of one of the partner's business accounts; 204 where it has none.
 
     Raises:
         NotThere: there is no such flow, or it is another's.
     """
-    control, flow_id = desk.parts.doors.control, str(visit.path["flow_id"])
+    control, flow_id = desk.parts.apis.control, str(visit.path["flow_id"])
     missing = NotThere("You have no such flow.")
     if control is None or not (flow_id.isascii() and flow_id.isdigit()):
         raise missing
     try:
         flow = object_of(await control.get(f"/control/flows/{flow_id}"))
-    except DoorRefused as refused:
+    except ApiResponseError as refused:
         raise missing from refused
     own = {app.business_account_id for app in visit.apps if app.business_account_id}
     if text_of(flow.get("waba_id")) not in own:

@@ -4,23 +4,23 @@ from urllib.parse import quote
 
 from starlette.responses import Response
 
-from waypost.client.api_client import DoorRefused
-from waypost.console.page_tools import Desk
+from waypost.client.api_client import ApiResponseError
+from waypost.console.page_tools import PageTools
 from waypost.console.phones.view_models import control_of, numbers_of
 from waypost.console.proxying import open_file, pass_on
 from waypost.console.web.headers import SAFE, SHUT
 from waypost.console.web.not_found import NotThere
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 
 
-async def show_media(desk: Desk, visit: Visit) -> Response:
+async def show_media(desk: PageTools, visit: PageRequest) -> Response:
     """One file of the partner's own numbers: shown where that is safe, and to be kept otherwise."""
     control, media_id = control_of(desk), str(visit.path["media_id"])
     if not (media_id.isascii() and media_id.isdigit() and len(media_id) <= 32):
         raise NotThere("There is no such file.")
     try:
         known = await control.get(f"/control/media/{media_id}")
-    except DoorRefused as refused:
+    except ApiResponseError as refused:
         raise NotThere("There is no such file.") from refused
     if known["phone_number_id"] not in numbers_of(visit):
         raise NotThere("There is no such file.")

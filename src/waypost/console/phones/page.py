@@ -6,14 +6,14 @@ from typing import Any, Final
 
 from starlette.responses import JSONResponse, Response
 
-from waypost.client.api_client import DoorRefused, NotReached
-from waypost.console.page_tools import Desk
+from waypost.client.api_client import ApiResponseError, NotReached
+from waypost.console.page_tools import PageTools
 from waypost.console.phones.error_texts import told
 from waypost.console.phones.items import Entry, summary_of
 from waypost.console.phones.selection import LIST, Place, Places, asked, digits_of, needed
 from waypost.console.phones.view_models import Handset, app_of, control_of, look_at, numbers_of, older_than
 from waypost.console.web.not_found import NotThere
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 from waypost.console.web.streams import Piece, answer_with
 
 PARTS: Final = "phones/handset.html"
@@ -25,9 +25,9 @@ AT_LEAST_S: Final = 0.8
 _LISTED: Final = 60
 
 
-async def show_phones(desk: Desk, visit: Visit) -> Response:
+async def show_phones(desk: PageTools, visit: PageRequest) -> Response:
     """The phones side by side; without any, which there are."""
-    if desk.parts.doors.control is None:
+    if desk.parts.apis.control is None:
         return await desk.page(visit, "phones/none.html")
     if visit.query("add"):
         places = Places.of(visit).showing(needed(visit.query("add")), "")
@@ -41,7 +41,7 @@ async def show_phones(desk: Desk, visit: Visit) -> Response:
     return await desk.page(visit, "phones/page.html", places=places, hands=hands, **known)
 
 
-async def live_phones(desk: Desk, visit: Visit) -> Response:
+async def live_phones(desk: PageTools, visit: PageRequest) -> Response:
     """What changes of the handsets."""
     control_of(desk)
     places = Places.of(visit)
@@ -56,7 +56,7 @@ async def live_phones(desk: Desk, visit: Visit) -> Response:
     return desk.live(visit, look, rest_s=REST_S, at_least_s=AT_LEAST_S)
 
 
-async def show_handset(desk: Desk, visit: Visit) -> Response:
+async def show_handset(desk: PageTools, visit: PageRequest) -> Response:
     """One handset whole, for a page that opens another chat on it: `{pieces, live, address}`."""
     places = Places.of(visit)
     phone = digits_of(str(visit.path["phone"]))
@@ -69,7 +69,7 @@ async def show_handset(desk: Desk, visit: Visit) -> Response:
     return answer_with([shown], live=f"/phones/live?{places.query}", address=places.address)
 
 
-async def show_older(desk: Desk, visit: Visit) -> Response:
+async def show_older(desk: PageTools, visit: PageRequest) -> Response:
     """Messages before those that are shown, as HTML; and below which position there are still more."""
     phone, number = needed(str(visit.path["phone"])), str(visit.path["number"])
     before = visit.query("before")
@@ -89,7 +89,7 @@ class Drawn:
         places: what the page shows.
     """
 
-    def __init__(self, desk: Desk, visit: Visit, places: Places) -> None:
+    def __init__(self, desk: PageTools, visit: PageRequest, places: Places) -> None:
         self._part = desk.parts.pages.part
         self._visit = visit
         self._places = places
@@ -132,7 +132,7 @@ def _as_opened(places: Places, hands: Sequence[Handset]) -> Places:
     return places
 
 
-async def _phones(desk: Desk, visit: Visit) -> dict[str, Any]:
+async def _phones(desk: PageTools, visit: PageRequest) -> dict[str, Any]:
     """The phones that have something with the partner's numbers, and those that nobody has used yet."""
     control, mine = control_of(desk), list(numbers_of(visit))
     try:
@@ -141,7 +141,7 @@ async def _phones(desk: Desk, visit: Visit) -> dict[str, Any]:
             found = await control.get(f"/control/chats?{asked(mine)}&limit={_LISTED}")
             active = found["phones"]
         fresh = await control.get(f"/control/phones?has_chats=false&limit={_LISTED}")
-    except (DoorRefused, NotReached) as away:
+    except (ApiResponseError, NotReached) as away:
         raise NotReached(str(away)) from away
     for one in active:
         one["summary"] = summary_of(one["last"]) if one["last"] else ""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 from waypost.console.web.not_found import NotMeant
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 
 MOST: Final = 6
 """Handsets side by side; three fit on most screens."""
@@ -34,7 +34,7 @@ class Places:
     all: tuple[Place, ...] = ()
 
     @classmethod
-    def of(cls, visit: Visit) -> Self:
+    def of(cls, visit: PageRequest) -> Self:
         """What the query says; what it cannot mean is left out."""
         shown = visit.request.query_params.getlist("show")
         phones = [digits_of(one) for one in ",".join(shown).split(",") if one.strip()]

@@ -8,14 +8,14 @@ from urllib.parse import urlencode
 from starlette.datastructures import UploadFile
 from starlette.responses import Response
 
-from waypost.client.api_client import DoorRefused, NotReached
+from waypost.client.api_client import ApiResponseError, NotReached
 from waypost.console.actions import Fields, fields_of
-from waypost.console.page_tools import Desk
+from waypost.console.page_tools import PageTools
 from waypost.console.phones.action_context import Hand, chat_of, hand_of
 from waypost.console.phones.error_texts import told
 from waypost.console.phones.view_models import control_of
 from waypost.console.web.not_found import NotMeant, NotThere
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 
 MOST_BYTES: Final = 100 * 1024 * 1024
 SENDS: Final = ("auto", "image", "video", "audio", "document", "sticker")
@@ -38,7 +38,7 @@ KINDS: Final = (  # how a file's type begins, and what it is sent as if nobody s
 # fmt: on
 
 
-async def send_text(desk: Desk, visit: Visit) -> Response:
+async def send_text(desk: PageTools, visit: PageRequest) -> Response:
     """A text, perhaps in reply to a message."""
     text = (await visit.field("text")).replace("\r\n", "\n").strip()
     if not text:
@@ -46,7 +46,7 @@ async def send_text(desk: Desk, visit: Visit) -> Response:
     return await _send(desk, visit, {"text": text})
 
 
-async def send_file(desk: Desk, visit: Visit) -> Response:
+async def send_file(desk: PageTools, visit: PageRequest) -> Response:
     """A picture, a film, a sound, a document or a sticker."""
     file = await visit.file("file")
     if file is None:
@@ -68,24 +68,24 @@ async def send_file(desk: Desk, visit: Visit) -> Response:
     try:
         return await _send(desk, visit, {"type": kind, "media": media})
     except (NotMeant, NotThere):  # nobody will ask for it
-        with contextlib.suppress(DoorRefused, NotReached):  # what is told is why nothing was sent
+        with contextlib.suppress(ApiResponseError, NotReached):  # what is told is why nothing was sent
             await control_of(desk).json("DELETE", f"/control/media/{media_id}")
         raise
 
 
-async def _keep(desk: Desk, visit: Visit, file: UploadFile, mime_type: str) -> str:
+async def _keep(desk: PageTools, visit: PageRequest, file: UploadFile, mime_type: str) -> str:
     """Hand a file to the operator as it is read; gives the id under which a message names it."""
     about = {"to": chat_of(visit).phone_number, "mime_type": mime_type, "file_name": (file.filename or "")[-240:]}
     kept = await told(control_of(desk).plain_file(f"/control/media?{urlencode(about)}", file))
     return str(kept["media_id"])
 
 
-async def send_place(desk: Desk, visit: Visit) -> Response:
+async def send_place(desk: PageTools, visit: PageRequest) -> Response:
     """A place, with a name and an address or without."""
     return await _send(desk, visit, {"type": "location", "location": place_of(await fields_of(visit))})
 
 
-async def send_contact(desk: Desk, visit: Visit) -> Response:
+async def send_contact(desk: PageTools, visit: PageRequest) -> Response:
     """A contact card."""
     name = (await visit.field("name")).strip()
     if not name:
@@ -95,12 +95,12 @@ async def send_contact(desk: Desk, visit: Visit) -> Response:
     return await _send(desk, visit, {"type": "contacts", "contacts": [card]})
 
 
-async def send_unsupported(desk: Desk, visit: Visit) -> Response:
+async def send_unsupported(desk: PageTools, visit: PageRequest) -> Response:
     """A poll, which the operator does not pass on: businesses hear only that there was something."""
     return await _send(desk, visit, {"type": "unsupported", "unsupported": {"type": "poll"}})
 
 
-async def _send(desk: Desk, visit: Visit, wish: dict[str, Any]) -> Response:
+async def _send(desk: PageTools, visit: PageRequest, wish: dict[str, Any]) -> Response:
     hand, app = hand_of(desk, visit), chat_of(visit)
     manner = MANNERS.get(await visit.field("manner"), {})
     context_id = (await visit.field("context_id")).strip()

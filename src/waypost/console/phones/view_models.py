@@ -7,11 +7,11 @@ from typing import Any, Final
 
 from waypost.console.api_clients import Control
 from waypost.console.messages.list_rows import kind_label
-from waypost.console.page_tools import Desk
+from waypost.console.page_tools import PageTools
 from waypost.console.phones.items import Entry, entries_of, summary_of
 from waypost.console.phones.selection import LIST, Place, asked
 from waypost.console.web.not_found import NotThere
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 from waypost.domain.app import App
 from waypost.store.messages.lists import messages_of_app
 
@@ -116,24 +116,24 @@ class Handset:
         return str(unread[-1]) if unread else ""
 
 
-def control_of(desk: Desk) -> Control:
+def control_of(desk: PageTools) -> Control:
     """The simulator's control door.
 
     Raises:
         NotThere: there is no simulator behind this service.
     """
-    control = desk.parts.doors.control
+    control = desk.parts.apis.control
     if control is None:
         raise NotThere("There is no simulator behind this service, so there are no phones.")
     return control
 
 
-def numbers_of(visit: Visit) -> dict[str, App]:
+def numbers_of(visit: PageRequest) -> dict[str, App]:
     """The partner's apps that have a number, by the operator's id of it."""
     return {app.phone_number_id: app for app in visit.apps if app.phone_number_id}
 
 
-def app_of(visit: Visit, number: str) -> App:
+def app_of(visit: PageRequest, number: str) -> App:
     """The partner's app with a business number.
 
     Raises:
@@ -145,7 +145,7 @@ def app_of(visit: Visit, number: str) -> App:
     raise NotThere("You have no such business number.")
 
 
-async def look_at(desk: Desk, visit: Visit, place: Place) -> Handset:
+async def look_at(desk: PageTools, visit: PageRequest, place: Place) -> Handset:
     """One phone as it is now."""
     control, mine = control_of(desk), numbers_of(visit)
     path = f"/control/phones/{place.phone}"
@@ -176,7 +176,9 @@ async def look_at(desk: Desk, visit: Visit, place: Place) -> Handset:
     )
 
 
-async def older_than(desk: Desk, visit: Visit, phone: str, number: str, before: int) -> tuple[list[Entry], int | None]:
+async def older_than(
+    desk: PageTools, visit: PageRequest, phone: str, number: str, before: int
+) -> tuple[list[Entry], int | None]:
     """Older messages of a chat, and the position below which there is still more."""
     app = app_of(visit, number)
     path = f"/control/phones/{phone}?{asked([app.phone_number_id])}"
@@ -186,7 +188,7 @@ async def older_than(desk: Desk, visit: Visit, phone: str, number: str, before: 
     return entries_of(items[-NEWEST:], state["quoted"], phone), more
 
 
-async def item_at(desk: Desk, visit: Visit, phone: str, position: str) -> tuple[App, dict[str, Any]]:
+async def item_at(desk: PageTools, visit: PageRequest, phone: str, position: str) -> tuple[App, dict[str, Any]]:
     """One message on a phone, and the app it is with.
 
     Raises:

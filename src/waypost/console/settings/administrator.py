@@ -8,20 +8,20 @@ from typing import Final
 
 from starlette.responses import Response
 
-from waypost.console.page_tools import Desk
-from waypost.console.web.page_request import Visit
-from waypost.domain.errors import Refused
+from waypost.console.page_tools import PageTools
+from waypost.console.web.page_request import PageRequest
+from waypost.domain.errors import ApiError
 
 PATH: Final = "/settings/administrator"
 MAX_TOKEN: Final = 1024
 
 
-async def show_administrator(desk: Desk, visit: Visit) -> Response:
+async def show_administrator(desk: PageTools, visit: PageRequest) -> Response:
     """Until when this session administrates, or the form that asks for the token."""
     return await _page(desk, visit)
 
 
-async def begin(desk: Desk, visit: Visit) -> Response:
+async def begin(desk: PageTools, visit: PageRequest) -> Response:
     """Check the admin token; wrong ones count as they do at the admin API."""
     parts = desk.parts
     given = await visit.field("token")
@@ -35,7 +35,7 @@ async def begin(desk: Desk, visit: Visit) -> Response:
         if not parts.is_admin_token(given):
             await parts.attempts.spend_admin(address)
             return await _page(desk, visit, "This is not the admin token.", 400)
-    except Refused as refused:
+    except ApiError as refused:
         wait = refused.retry_after_s or 60
         wrong = f"There were too many wrong tokens. Wait {wait} s and try again."
         return await _page(desk, visit, wrong, 429)
@@ -43,13 +43,13 @@ async def begin(desk: Desk, visit: Visit) -> Response:
     return desk.go(PATH, "You are the administrator for an hour.")
 
 
-async def end(desk: Desk, visit: Visit) -> Response:
+async def end(desk: PageTools, visit: PageRequest) -> Response:
     """Give it up."""
     await desk.parts.sessions.stop_administrating(visit.session)
     return desk.go(PATH, "You are not the administrator any more.")
 
 
-async def _page(desk: Desk, visit: Visit, wrong: str = "", status: int = 200) -> Response:
+async def _page(desk: PageTools, visit: PageRequest, wrong: str = "", status: int = 200) -> Response:
     session = visit.session
     return await desk.page(
         visit, "settings/administrator.html", status, wrong=wrong,

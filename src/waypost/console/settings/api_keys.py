@@ -5,8 +5,8 @@ from typing import Final
 from starlette.responses import Response
 
 from waypost.console.actions import ActionRow
-from waypost.console.page_tools import Desk
-from waypost.console.web.page_request import Visit
+from waypost.console.page_tools import PageTools
+from waypost.console.web.page_request import PageRequest
 from waypost.store.accounts.credentials import CredentialKind, credentials_of
 
 PATH: Final = "/settings/keys"
@@ -17,22 +17,22 @@ REVOKE: Final = ActionRow(
 )  # fmt: skip
 
 
-async def show_keys(desk: Desk, visit: Visit) -> Response:
+async def show_keys(desk: PageTools, visit: PageRequest) -> Response:
     """By their ids; none is shown twice."""
     return await _page(desk, visit)
 
 
-async def make_key(desk: Desk, visit: Visit) -> Response:
+async def make_key(desk: PageTools, visit: PageRequest) -> Response:
     """Make one, and show it on the answer."""
     name = (await visit.field("name")).strip()
     if not 1 <= len(name) <= LONGEST_NAME:
         said = f"Give a name of 1 to {LONGEST_NAME} characters, such as where the key is used."
         return await _page(desk, visit, name=name, wrong=said)
-    told = await desk.parts.doors.admin.json("POST", f"/admin/partners/{visit.partner.id}/api-keys", {"name": name})
+    told = await desk.parts.apis.admin.json("POST", f"/admin/partners/{visit.partner.id}/api-keys", {"name": name})
     return await _page(desk, visit, made=told["api_key"])
 
 
-async def _page(desk: Desk, visit: Visit, *, made: str = "", name: str = "", wrong: str = "") -> Response:
+async def _page(desk: PageTools, visit: PageRequest, *, made: str = "", name: str = "", wrong: str = "") -> Response:
     keys = await desk.parts.database.read(credentials_of, CredentialKind.API_KEY, visit.partner.id)
     return await desk.page(
         visit, "settings/keys.html", 400 if wrong else 200,

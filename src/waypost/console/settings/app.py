@@ -7,8 +7,8 @@ from typing import Final
 from sqlalchemy import Connection
 from starlette.responses import Response
 
-from waypost.console.page_tools import Desk
-from waypost.console.web.page_request import Visit
+from waypost.console.page_tools import PageTools
+from waypost.console.web.page_request import PageRequest
 from waypost.domain.app import MOST_MINTED, MOST_SECOND_KEYS, AppKey, KeyStatus
 from waypost.store.apps.keys import app_keys_of
 
@@ -44,12 +44,14 @@ class Typed:
 NOTHING: Final = Typed()
 
 
-async def show_app(desk: Desk, visit: Visit) -> Response:
+async def show_app(desk: PageTools, visit: PageRequest) -> Response:
     """The page, without any secret."""
     return await app_page(desk, visit)
 
 
-async def app_page(desk: Desk, visit: Visit, *, shown: Shown | None = None, typed: Typed = NOTHING) -> Response:
+async def app_page(
+    desk: PageTools, visit: PageRequest, *, shown: Shown | None = None, typed: Typed = NOTHING
+) -> Response:
     """The page, perhaps with a secret that is shown this once, or a form that was refused."""
     now_ms = desk.parts.clock.now_ms()
     keys, minted = await desk.parts.database.read(partial(_keys, app_id=visit.app.id))

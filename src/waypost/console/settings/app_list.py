@@ -4,27 +4,27 @@ from typing import Final
 
 from starlette.responses import Response
 
-from waypost.client.api_client import DoorRefused
-from waypost.console.page_tools import Desk
+from waypost.client.api_client import ApiResponseError
+from waypost.console.page_tools import PageTools
 from waypost.console.settings.field_errors import words_of
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 
 SHORTEST_NAME: Final = 6
 LONGEST_NAME: Final = 150
 
 
-async def show_apps(desk: Desk, visit: Visit) -> Response:
+async def show_apps(desk: PageTools, visit: PageRequest) -> Response:
     """Each with its number and whether it is live."""
     return await _page(desk, visit)
 
 
-async def create_app(desk: Desk, visit: Visit) -> Response:
+async def create_app(desk: PageTools, visit: PageRequest) -> Response:
     """Make a sandbox app; the administrator gives it a number and makes it live. Source: facts 2."""
     name = (await visit.field("name")).strip()
-    door = await desk.parts.doors.partner(visit.partner.id)
+    door = await desk.parts.apis.partner(visit.partner.id)
     try:
         told = await door.form("POST", "/partner/app", {"name": name})
-    except DoorRefused as refused:
+    except ApiResponseError as refused:
         return await _page(desk, visit, name=name, wrong=words_of(refused))
     return desk.go(
         f"/apps/{told['appId']}/settings",
@@ -33,7 +33,7 @@ async def create_app(desk: Desk, visit: Visit) -> Response:
     )
 
 
-async def _page(desk: Desk, visit: Visit, *, name: str = "", wrong: str = "") -> Response:
+async def _page(desk: PageTools, visit: PageRequest, *, name: str = "", wrong: str = "") -> Response:
     return await desk.page(
         visit, "settings/apps.html", 400 if wrong else 200,
         typed=name, wrong=wrong, shortest=SHORTEST_NAME, longest=LONGEST_NAME,

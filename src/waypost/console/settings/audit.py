@@ -4,15 +4,15 @@ from typing import Final
 
 from starlette.responses import Response
 
-from waypost.console.page_tools import Desk
-from waypost.console.web.page_request import Visit
+from waypost.console.page_tools import PageTools
+from waypost.console.web.page_request import PageRequest
 from waypost.store.accounts.audit_log import AuditFilter
 
 ENTRIES: Final = 50
 _OUTCOMES: Final = {"done": False, "rejected": True}
 
 
-async def show_audit(desk: Desk, visit: Visit) -> Response:
+async def show_audit(desk: PageTools, visit: PageRequest) -> Response:
     """The newest entries, and a way to older ones."""
     outcome, before = visit.query("outcome"), visit.query("before")
     demo_partner_id = desk.parts.demo_partner_id

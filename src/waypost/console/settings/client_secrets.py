@@ -6,11 +6,11 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from waypost.client.api_client import DoorRefused
+from waypost.client.api_client import ApiResponseError
 from waypost.console.actions import ActionRow
-from waypost.console.page_tools import Desk
+from waypost.console.page_tools import PageTools
 from waypost.console.settings.field_errors import words_of
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 from waypost.store.accounts.credentials import CredentialKind, credentials_of
 
 PATH: Final = "/settings/secrets"
@@ -25,12 +25,12 @@ LIVES: Final = (  # Source: facts 1.3; the vendor advises three months at most
 )
 
 
-async def show_secrets(desk: Desk, visit: Visit) -> Response:
+async def show_secrets(desk: PageTools, visit: PageRequest) -> Response:
     """By their ids; none is shown twice."""
     return await _page(desk, visit)
 
 
-async def make_secret(desk: Desk, visit: Visit) -> Response:
+async def make_secret(desk: PageTools, visit: PageRequest) -> Response:
     """Make one, and show it on the answer."""
     life = await visit.field("life", "90")
     day = (await visit.field("day")).strip()
@@ -48,10 +48,10 @@ async def make_secret(desk: Desk, visit: Visit) -> Response:
     else:
         return await _page(desk, visit, chosen=chosen, wrong={"life": "Choose one of these."})
     try:
-        told = await desk.parts.doors.admin.json(
+        told = await desk.parts.apis.admin.json(
             "POST", f"/admin/partners/{visit.partner.id}/client-secrets", {"expires_on_ms": expires_on_ms}
         )
-    except DoorRefused as refused:
+    except ApiResponseError as refused:
         return await _page(desk, visit, chosen=chosen, wrong={"life": words_of(refused)})
     return await _page(desk, visit, made=told["client_secret"])
 
@@ -79,8 +79,8 @@ def _end_of(day: str) -> int | None:
 
 
 async def _page(
-    desk: Desk,
-    visit: Visit,
+    desk: PageTools,
+    visit: PageRequest,
     *,
     made: str = "",
     chosen: dict[str, str] | None = None,

@@ -1,11 +1,11 @@
 """What an API refuses of a form, put beside the field that it is about."""
 
-from waypost.client.api_client import DoorRefused
+from waypost.client.api_client import ApiResponseError
 
 _ABOUT_THE_FORM = range(400, 500)
 
 
-def words_of(refused: DoorRefused) -> str:
+def words_of(refused: ApiResponseError) -> str:
     """The refusal in the door's words.
 
     Raises:
@@ -13,4 +13,4 @@ def words_of(refused: DoorRefused) -> str:
     """
     if refused.status not in _ABOUT_THE_FORM or refused.status in (401, 403, 404):
         raise refused
-    return f"{refused.message} {refused.why}".strip()
+    return f"{refused.message} {refused.explanation}".strip()

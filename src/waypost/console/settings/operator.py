@@ -7,10 +7,10 @@ from urllib.parse import urlsplit
 
 from starlette.responses import Response
 
-from waypost.client.api_client import DoorRefused, NotReached
-from waypost.console.page_tools import Desk
+from waypost.client.api_client import ApiResponseError, NotReached
+from waypost.console.page_tools import PageTools
 from waypost.console.web.not_found import NotThere
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 from waypost.store.console.overview import last_call_of
 
 
@@ -38,7 +38,7 @@ class Carrier:
     last_call_ms: int | None
 
 
-async def show_operator(desk: Desk, visit: Visit) -> Response:
+async def show_operator(desk: PageTools, visit: PageRequest) -> Response:
     """Each operator account of the partner's; with `look` what a health check has found."""
     accounts = await _accounts(desk)
     is_dev = desk.parts.demo_partner_id is not None
@@ -53,7 +53,7 @@ async def show_operator(desk: Desk, visit: Visit) -> Response:
     )  # fmt: skip
 
 
-async def switch_app(desk: Desk, visit: Visit) -> Response:
+async def switch_app(desk: PageTools, visit: PageRequest) -> Response:
     """Have another operator account carry the app's business account; at a demonstration only.
 
     Anywhere else it is the administrator's: operator accounts are not a partner's.
@@ -64,7 +64,7 @@ async def switch_app(desk: Desk, visit: Visit) -> Response:
         "operator_account_id": await visit.field("operator_account_id"),
         "submit_templates": await visit.flag("submit_templates"),
     }
-    told = await desk.parts.doors.admin.json("PUT", f"/admin/apps/{visit.app.id}/operator", wish)
+    told = await desk.parts.apis.admin.json("PUT", f"/admin/apps/{visit.app.id}/operator", wish)
     missing = len(told["templates_missing"])
     return desk.go(
         "/settings/operator",
@@ -74,12 +74,12 @@ async def switch_app(desk: Desk, visit: Visit) -> Response:
     )
 
 
-async def _accounts(desk: Desk) -> list[dict[str, Any]]:
-    told = await desk.parts.doors.admin.json("GET", "/admin/operator-accounts")
+async def _accounts(desk: PageTools) -> list[dict[str, Any]]:
+    told = await desk.parts.apis.admin.json("GET", "/admin/operator-accounts")
     return told["operator_accounts"]
 
 
-async def _carrier(desk: Desk, visit: Visit, account: dict[str, Any]) -> Carrier | None:
+async def _carrier(desk: PageTools, visit: PageRequest, account: dict[str, Any]) -> Carrier | None:
     everybodys = account["business_accounts"]
     own = [one for one in everybodys if one["partner_id"] == visit.partner.id]
     if not own:
@@ -99,11 +99,11 @@ async def _carrier(desk: Desk, visit: Visit, account: dict[str, Any]) -> Carrier
     )
 
 
-async def _findings(desk: Desk, visit: Visit) -> list[dict[str, Any]]:
+async def _findings(desk: PageTools, visit: PageRequest) -> list[dict[str, Any]]:
     path = f"/admin/doctor?partner_id={visit.partner.id}"
     try:
-        return (await desk.parts.doors.admin.json("GET", path))["findings"]
-    except (DoorRefused, NotReached) as error:
+        return (await desk.parts.apis.admin.json("GET", path))["findings"]
+    except (ApiResponseError, NotReached) as error:
         return [{"about": "the check", "state": "wrong", "text": str(error), "remedy": "Try again in a moment."}]
 
 

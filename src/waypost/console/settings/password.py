@@ -6,24 +6,24 @@ from starlette.responses import Response
 
 from waypost.base.encryption import hash_of
 from waypost.base.telemetry.logs import log
-from waypost.client.api_client import DoorRefused
-from waypost.console.page_tools import Desk
+from waypost.client.api_client import ApiResponseError
+from waypost.console.page_tools import PageTools
 from waypost.console.settings.field_errors import words_of
 from waypost.console.settings.profile import said_of_sessions
-from waypost.console.web.page_request import Visit
-from waypost.domain.errors import Refused
+from waypost.console.web.page_request import PageRequest
+from waypost.domain.errors import ApiError
 from waypost.store.accounts.partners import LoginFacts, login_facts
 
 MOST: Final = 1024
 _log = log("console")
 
 
-async def show_password(desk: Desk, visit: Visit) -> Response:
+async def show_password(desk: PageTools, visit: PageRequest) -> Response:
     """The form, and what it does."""
     return await _page(desk, visit, {})
 
 
-async def change_password(desk: Desk, visit: Visit) -> Response:
+async def change_password(desk: PageTools, visit: PageRequest) -> Response:
     """Change it, and end every other session of the console.
 
     The old password is checked by argon2id, or it is a client secret: whoever has no password signs in
@@ -40,7 +40,7 @@ async def change_password(desk: Desk, visit: Visit) -> Response:
     try:
         address = parts.address_of(visit.request.scope)
         attempt = await parts.attempts.spend(partner.email.lower(), address)
-    except Refused as refused:
+    except ApiError as refused:
         wait = refused.retry_after_s or 60
         wrong = {"old": f"There were too many attempts. Wait {wait} s and try again."}
         return await _page(desk, visit, wrong, 429, ends_tokens=ends_tokens)
@@ -51,15 +51,15 @@ async def change_password(desk: Desk, visit: Visit) -> Response:
     await attempt.give_back()
     own = hash_of(visit.session.token) if visit.session else ""
     try:
-        told = await parts.doors.admin.json(
+        told = await parts.apis.admin.json(
             "POST",
             f"/admin/partners/{partner.id}/password",
             {"password": new, "end_tokens": ends_tokens, "keep_session": own},
         )
-    except DoorRefused as refused:
+    except ApiResponseError as refused:
         return await _page(desk, visit, {"new": words_of(refused)}, ends_tokens=ends_tokens)
     if ends_tokens:
-        parts.doors.forget()
+        parts.apis.forget()
     tokens = told.get("tokens_ended", 0)
     more = f" {tokens} partner {'token has' if tokens == 1 else 'tokens have'} ended." if tokens else ""
     return desk.go(
@@ -82,19 +82,19 @@ def _wrong(old: str, new: str, again: str) -> dict[str, str]:
     return {}
 
 
-async def _is_right(desk: Desk, facts: LoginFacts | None, given: str) -> bool:
+async def _is_right(desk: PageTools, facts: LoginFacts | None, given: str) -> bool:
     stored = None if facts is None else facts.password_hash
     is_secret = facts is not None and hash_of(given) in facts.secret_hashes
     return await desk.parts.passwords.matches(stored, given) or is_secret
 
 
-async def _facts(desk: Desk, visit: Visit) -> LoginFacts | None:
+async def _facts(desk: PageTools, visit: PageRequest) -> LoginFacts | None:
     now_ms = desk.parts.clock.now_ms()
     return await desk.parts.database.read(login_facts, visit.partner.email, now_ms)
 
 
 async def _page(
-    desk: Desk, visit: Visit, wrong: dict[str, str], status: int | None = None, *, ends_tokens: bool = False
+    desk: PageTools, visit: PageRequest, wrong: dict[str, str], status: int | None = None, *, ends_tokens: bool = False
 ) -> Response:
     facts = await _facts(desk, visit)
     return await desk.page(

@@ -5,8 +5,8 @@ from typing import Final
 from starlette.responses import Response
 
 from waypost.base.encryption import hash_of
-from waypost.console.page_tools import Desk
-from waypost.console.web.page_request import Visit
+from waypost.console.page_tools import PageTools
+from waypost.console.web.page_request import PageRequest
 from waypost.domain.partner import Partner
 
 # fmt: off
@@ -25,7 +25,7 @@ FLAGS: Final = (  # Source: spec, "Partner account (login response)"; none chang
 # fmt: on
 
 
-async def show_profile(desk: Desk, visit: Visit) -> Response:
+async def show_profile(desk: PageTools, visit: PageRequest) -> Response:
     """What the account shows; the administrator keeps it."""
     partner, session = visit.partner, visit.session
     own = hash_of(session.token) if session else ""
@@ -37,7 +37,7 @@ async def show_profile(desk: Desk, visit: Visit) -> Response:
     )  # fmt: skip
 
 
-async def end_others(desk: Desk, visit: Visit) -> Response:
+async def end_others(desk: PageTools, visit: PageRequest) -> Response:
     """Sign the partner out everywhere but here."""
     token = visit.session.token if visit.session else ""
     ended = await desk.parts.sessions.end_all_of(visit.partner.id, but=token)

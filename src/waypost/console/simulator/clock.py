@@ -8,14 +8,14 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from waypost.base.clock import machine_ms
-from waypost.client.api_client import DoorRefused
+from waypost.client.api_client import ApiResponseError
 from waypost.console.actions import ActionRow, Body, Fields, done, reason_of
-from waypost.console.page_tools import Desk
+from waypost.console.page_tools import PageTools
 from waypost.console.simulator.context import control_of, tab
 from waypost.console.simulator.numbers import fraction
 from waypost.console.web.formatting import exact
 from waypost.console.web.not_found import NotMeant
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 from waypost.console.web.streams import Piece
 
 PATH: Final = "/simulator/clock"
@@ -65,7 +65,7 @@ class ClockNow:
         return min((due_ms for _, due_ms, _ in self.sides if due_ms is not None), default=None)
 
 
-async def show_clock(desk: Desk, visit: Visit) -> Response:
+async def show_clock(desk: PageTools, visit: PageRequest) -> Response:
     """The page, as things stand."""
     return await tab(
         desk, visit, "clock",
@@ -73,7 +73,7 @@ async def show_clock(desk: Desk, visit: Visit) -> Response:
     )  # fmt: skip
 
 
-async def live_clock(desk: Desk, visit: Visit) -> Response:
+async def live_clock(desk: PageTools, visit: PageRequest) -> Response:
     """What changes of it."""
 
     async def look() -> Sequence[Piece]:
@@ -82,7 +82,7 @@ async def live_clock(desk: Desk, visit: Visit) -> Response:
     return desk.live(visit, look, rest_s=0.5)
 
 
-async def advance_to_next(desk: Desk, visit: Visit) -> Response:
+async def advance_to_next(desk: PageTools, visit: PageRequest) -> Response:
     """Move it to when the next thing is due."""
     due_ms = (await _now(desk)).next_due_ms
     if due_ms is None:
@@ -91,12 +91,12 @@ async def advance_to_next(desk: Desk, visit: Visit) -> Response:
     return await ADVANCE.carry_out(desk, visit, {"to_ms": max(due_ms, now_ms)})
 
 
-async def _now(desk: Desk) -> ClockNow:
+async def _now(desk: PageTools) -> ClockNow:
     control = control_of(desk)
     try:
         clock = await control.get("/control/clock")
         due = await control.get("/control/clock/due")
-    except DoorRefused as refused:
+    except ApiResponseError as refused:
         if refused.status != 404:
             raise
         now_ms = desk.parts.clock.now_ms()
@@ -110,7 +110,7 @@ async def _now(desk: Desk) -> ClockNow:
     )  # fmt: skip
 
 
-def _pieces(desk: Desk, visit: Visit, now: ClockNow) -> list[Piece]:
+def _pieces(desk: PageTools, visit: PageRequest, now: ClockNow) -> list[Piece]:
     part: Callable[..., str] = desk.parts.pages.part
     return [
         Piece("clock-face", part(PARTS, "face", visit, now)),
@@ -119,7 +119,7 @@ def _pieces(desk: Desk, visit: Visit, now: ClockNow) -> list[Piece]:
     ]
 
 
-async def _pieces_now(desk: Desk, visit: Visit) -> list[Piece]:
+async def _pieces_now(desk: PageTools, visit: PageRequest) -> list[Piece]:
     return _pieces(desk, visit, await _now(desk))
 
 

@@ -5,13 +5,13 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from waypost.client.api_client import DoorRefused
+from waypost.client.api_client import ApiResponseError
 from waypost.console.actions import refusal
 from waypost.console.api_clients import Control
-from waypost.console.page_tools import Desk
+from waypost.console.page_tools import PageTools
 from waypost.console.route import Endpoint, Kind
 from waypost.console.web.not_found import NotThere
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 
 # fmt: off
 TABS: Final = (
@@ -29,8 +29,8 @@ TABS: Final = (
 def with_simulator(kind: Kind, endpoint: Endpoint) -> Endpoint:
     """An endpoint that is asked only where there is a simulator; a page says what that means."""
 
-    async def ask(desk: Desk, visit: Visit) -> Response:
-        if desk.parts.doors.control is not None:
+    async def ask(desk: PageTools, visit: PageRequest) -> Response:
+        if desk.parts.apis.control is not None:
             return await endpoint(desk, visit)
         if kind is Kind.PAGE:
             return await desk.page(visit, "simulator/none.html", 404)
@@ -39,29 +39,29 @@ def with_simulator(kind: Kind, endpoint: Endpoint) -> Endpoint:
     return ask
 
 
-def control_of(desk: Desk) -> Control:
+def control_of(desk: PageTools) -> Control:
     """The control door.
 
     Raises:
         NotThere: there is no simulator.
     """
-    control = desk.parts.doors.control
+    control = desk.parts.apis.control
     if control is None:
         raise NotThere("There is no simulator behind this service.")
     return control
 
 
-async def now_of(desk: Desk) -> int:
+async def now_of(desk: PageTools) -> int:
     """The simulator's time; the service's where the simulator has no clock that moves."""
     try:
         return (await control_of(desk).get("/control/clock"))["now_ms"]
-    except DoorRefused as refused:
+    except ApiResponseError as refused:
         if refused.status != 404:
             raise
         return desk.parts.clock.now_ms()
 
 
-async def tab(desk: Desk, visit: Visit, name: str, status: int = 200, **values: Any) -> Response:
+async def tab(desk: PageTools, visit: PageRequest, name: str, status: int = 200, **values: Any) -> Response:
     """One of the simulator's pages."""
     return await desk.page(
         visit, f"simulator/{name}.html", status,
@@ -69,7 +69,9 @@ async def tab(desk: Desk, visit: Visit, name: str, status: int = 200, **values: 
     )  # fmt: skip
 
 
-async def attempt(desk: Desk, visit: Visit, path: str, work: Callable[[], Awaitable[Any]]) -> Response | None:
+async def attempt(
+    desk: PageTools, visit: PageRequest, path: str, work: Callable[[], Awaitable[Any]]
+) -> Response | None:
     """Do something at the control door; what it refuses is told on the page it was tried on.
 
     Returns:
@@ -77,6 +79,6 @@ async def attempt(desk: Desk, visit: Visit, path: str, work: Callable[[], Awaita
     """
     try:
         await work()
-    except DoorRefused as refused:
+    except ApiResponseError as refused:
         return refusal(desk, visit, path, refused)
     return None

@@ -4,27 +4,27 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from waypost.client.api_client import DoorRefused
+from waypost.client.api_client import ApiResponseError
 from waypost.console.actions import reason_of
-from waypost.console.page_tools import Desk
+from waypost.console.page_tools import PageTools
 from waypost.console.simulator.context import control_of, now_of, tab
 from waypost.console.simulator.fault_texts import BESIDE, FILTERS, WORDS, words_of
 from waypost.console.simulator.faults import PATH
 from waypost.console.simulator.numbers import fraction, seconds_as_ms, whole
 from waypost.console.web.not_found import NotThere
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 
 _TRUE: Final = {"true": True, "false": False}
 
 
-async def show_form(desk: Desk, visit: Visit) -> Response:
+async def show_form(desk: PageTools, visit: PageRequest) -> Response:
     """The form, empty, or as an address fills it in: `?phone=…`, say."""
     kind, catalogue = await _kind(desk, visit)
     typed = {name: value[:600] for name, value in visit.request.query_params.items()}
     return await _form(desk, visit, kind, catalogue, typed)
 
 
-async def arm(desk: Desk, visit: Visit) -> Response:
+async def arm(desk: PageTools, visit: PageRequest) -> Response:
     """Arm what was filled in; where the control door refuses it, the form says which field is wrong."""
     kind, catalogue = await _kind(desk, visit)
     form = await visit.form()
@@ -33,7 +33,7 @@ async def arm(desk: Desk, visit: Visit) -> Response:
     now_ms = await now_of(desk)
     try:
         armed = await control.post("/control/faults", fault_of(kind, typed, now_ms=now_ms))
-    except DoorRefused as refused:
+    except ApiResponseError as refused:
         return await _form(desk, visit, kind, catalogue, typed, refused)
     return desk.go(PATH, f"Armed: {words_of(armed['faults'][0])}")
 
@@ -84,12 +84,12 @@ def _value(type_: str, text: str) -> Any:
 
 
 async def _form(
-    desk: Desk,
-    visit: Visit,
+    desk: PageTools,
+    visit: PageRequest,
     kind: dict[str, Any],
     catalogue: dict[str, Any],
     typed: dict[str, str],
-    refused: DoorRefused | None = None,
+    refused: ApiResponseError | None = None,
 ) -> Response:
     field = "" if refused is None else refused.field
     said, remedy = ("", "") if refused is None else reason_of(refused)
@@ -118,7 +118,7 @@ def _choices(parameter: dict[str, Any]) -> list[tuple[str, str]]:
     return [(one, one.replace("_", " ")) for one in parameter["choices"]]
 
 
-async def _kind(desk: Desk, visit: Visit) -> tuple[dict[str, Any], dict[str, Any]]:
+async def _kind(desk: PageTools, visit: PageRequest) -> tuple[dict[str, Any], dict[str, Any]]:
     catalogue: dict[str, Any] = await control_of(desk).get("/control/faults/kinds")
     for kind in catalogue["kinds"]:
         if kind["on"] == visit.path["on"] and kind["name"] == visit.path["kind"]:

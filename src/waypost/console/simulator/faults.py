@@ -8,12 +8,12 @@ import msgspec
 from starlette.responses import Response
 
 from waypost.console.actions import ActionRow, done
-from waypost.console.page_tools import Desk
+from waypost.console.page_tools import PageTools
 from waypost.console.simulator.context import attempt, control_of, now_of, tab
 from waypost.console.simulator.fault_presets import RECIPES, as_armed
 from waypost.console.simulator.fault_texts import WORDS, words_of
 from waypost.console.web.not_found import NotMeant, NotThere
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 from waypost.console.web.streams import Piece
 
 PATH: Final = "/simulator/faults"
@@ -22,7 +22,7 @@ DISARM_ALL: Final = "Take away all faults, also those that somebody else has arm
 """What is asked before."""
 
 
-async def show_faults(desk: Desk, visit: Visit) -> Response:
+async def show_faults(desk: PageTools, visit: PageRequest) -> Response:
     """What is armed, ready recipes, and every kind there is."""
     control = control_of(desk)
     return await tab(
@@ -32,7 +32,7 @@ async def show_faults(desk: Desk, visit: Visit) -> Response:
     )  # fmt: skip
 
 
-async def live_faults(desk: Desk, visit: Visit) -> Response:
+async def live_faults(desk: PageTools, visit: PageRequest) -> Response:
     """What is armed, as it counts."""
 
     async def look() -> Sequence[Piece]:
@@ -41,12 +41,12 @@ async def live_faults(desk: Desk, visit: Visit) -> Response:
     return desk.live(visit, look)
 
 
-async def show_fault(desk: Desk, visit: Visit) -> Response:
+async def show_fault(desk: PageTools, visit: PageRequest) -> Response:
     """One fault, with its last firings."""
     return await tab(desk, visit, "fault", fault=await _fault(desk, visit))
 
 
-async def live_fault(desk: Desk, visit: Visit) -> Response:
+async def live_fault(desk: PageTools, visit: PageRequest) -> Response:
     """And what changes of it."""
 
     async def look() -> Sequence[Piece]:
@@ -59,7 +59,7 @@ async def live_fault(desk: Desk, visit: Visit) -> Response:
     return desk.live(visit, look)
 
 
-async def arm_recipe(desk: Desk, visit: Visit) -> Response:
+async def arm_recipe(desk: PageTools, visit: PageRequest) -> Response:
     """Arm a ready one."""
     recipe = next((one for one in RECIPES if one.key == visit.path["key"]), None)
     if recipe is None:
@@ -68,7 +68,7 @@ async def arm_recipe(desk: Desk, visit: Visit) -> Response:
     return await _arm(desk, visit, wish, f"Armed: {recipe.name}.")
 
 
-async def arm_json(desk: Desk, visit: Visit) -> Response:
+async def arm_json(desk: PageTools, visit: PageRequest) -> Response:
     """Arm a fault or a scenario that was pasted."""
     text = await visit.field("json")
     try:
@@ -78,7 +78,7 @@ async def arm_json(desk: Desk, visit: Visit) -> Response:
     return await _arm(desk, visit, wish, "Armed.")
 
 
-def pieces_of(desk: Desk, visit: Visit, faults: list[dict[str, Any]]) -> list[Piece]:
+def pieces_of(desk: PageTools, visit: PageRequest, faults: list[dict[str, Any]]) -> list[Piece]:
     """The list of armed faults, and how many there are."""
     part = partial(desk.parts.pages.part, PARTS)
     return [
@@ -88,7 +88,7 @@ def pieces_of(desk: Desk, visit: Visit, faults: list[dict[str, Any]]) -> list[Pi
     ]
 
 
-async def _armed_now(desk: Desk, visit: Visit) -> list[Piece]:
+async def _armed_now(desk: PageTools, visit: PageRequest) -> list[Piece]:
     return pieces_of(desk, visit, await _faults(desk))
 
 
@@ -101,7 +101,7 @@ ACTIONS: Final = (
 # fmt: on
 
 
-async def _arm(desk: Desk, visit: Visit, wish: object, said: str) -> Response:
+async def _arm(desk: PageTools, visit: PageRequest, wish: object, said: str) -> Response:
     work = partial(control_of(desk).post, "/control/faults", wish)
     refused = await attempt(desk, visit, PATH, work)
     if refused is not None:
@@ -109,12 +109,12 @@ async def _arm(desk: Desk, visit: Visit, wish: object, said: str) -> Response:
     return done(desk, visit, PATH, said, await _armed_now(desk, visit) if visit.is_quiet else ())
 
 
-async def _faults(desk: Desk) -> list[dict[str, Any]]:
+async def _faults(desk: PageTools) -> list[dict[str, Any]]:
     found = (await control_of(desk).get("/control/faults"))["faults"]
     return [{**one, "words": words_of(one)} for one in found]
 
 
-async def _fault(desk: Desk, visit: Visit) -> dict[str, Any]:
+async def _fault(desk: PageTools, visit: PageRequest) -> dict[str, Any]:
     fault_id = _fault_id(visit)
     if not any(one["id"] == fault_id for one in await _faults(desk)):
         raise NotThere("This fault is not armed any more.")
@@ -122,7 +122,7 @@ async def _fault(desk: Desk, visit: Visit) -> dict[str, Any]:
     return {**fault, "words": words_of(fault)}
 
 
-def _fault_id(visit: Visit) -> int:
+def _fault_id(visit: PageRequest) -> int:
     text: str = visit.path["fault_id"]
     if not (text.isascii() and text.isdigit() and len(text) < 16):
         raise NotThere("There is no such fault.")

@@ -8,15 +8,15 @@ from typing import Any, Final
 import msgspec
 from starlette.responses import Response
 
-from waypost.client.api_client import DoorRefused
+from waypost.client.api_client import ApiResponseError
 from waypost.console.actions import ActionRow, reason_of
-from waypost.console.page_tools import Desk
+from waypost.console.page_tools import PageTools
 from waypost.console.simulator.context import control_of, tab
 from waypost.console.simulator.fleet_scripts import SCRIPTS, as_json
 from waypost.console.simulator.numbers import whole
 from waypost.console.web.formatting import phone
 from waypost.console.web.not_found import NotThere
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 from waypost.console.web.streams import Piece
 
 PATH: Final = "/simulator/fleets"
@@ -30,12 +30,12 @@ DROP: Final = ActionRow(
 """Its numbers are ordinary phones again."""
 
 
-async def show_fleets(desk: Desk, visit: Visit) -> Response:
+async def show_fleets(desk: PageTools, visit: PageRequest) -> Response:
     """All of them, and the form that makes one."""
     return await _page(desk, visit, {})
 
 
-async def make_fleet(desk: Desk, visit: Visit) -> Response:
+async def make_fleet(desk: PageTools, visit: PageRequest) -> Response:
     """Make one; where the control door refuses it, the form says which field is wrong."""
     form = await visit.form()
     typed = {name: value for name, value in form.items() if isinstance(value, str)}
@@ -58,18 +58,18 @@ async def make_fleet(desk: Desk, visit: Visit) -> Response:
         return await _page(desk, visit, typed, "script", f"The script is no JSON: {error}.")
     try:
         await control_of(desk).post("/control/fleets", wish)
-    except DoorRefused as refused:
+    except ApiResponseError as refused:
         return await _page(desk, visit, typed, refused.top_field, " ".join(reason_of(refused)))
     said = f"The fleet {wish['name']} of {wish['count']} phones is ready."
     return desk.go(f"{PATH}/{wish['name']}", said)
 
 
-async def show_fleet(desk: Desk, visit: Visit) -> Response:
+async def show_fleet(desk: PageTools, visit: PageRequest) -> Response:
     """One, with what its phones have received and done."""
     return await tab(desk, visit, "fleet", fleet=await _fleet(desk, visit))
 
 
-async def live_fleet(desk: Desk, visit: Visit) -> Response:
+async def live_fleet(desk: PageTools, visit: PageRequest) -> Response:
     """And what changes of it."""
 
     async def look() -> Sequence[Piece]:
@@ -82,7 +82,9 @@ async def live_fleet(desk: Desk, visit: Visit) -> Response:
     return desk.live(visit, look, rest_s=1.0, at_least_s=2.0)  # counts are of all its messages
 
 
-async def _page(desk: Desk, visit: Visit, typed: dict[str, str], wrong_field: str = "", wrong: str = "") -> Response:
+async def _page(
+    desk: PageTools, visit: PageRequest, typed: dict[str, str], wrong_field: str = "", wrong: str = ""
+) -> Response:
     fleets = (await control_of(desk).get("/control/fleets"))["fleets"]
     return await tab(
         desk, visit, "fleets", 400 if wrong else 200,
@@ -100,18 +102,18 @@ def _script(typed: dict[str, str]) -> Any:
     return [step for one in SCRIPTS if one.key == chosen for step in one.steps]
 
 
-async def _fleet(desk: Desk, visit: Visit) -> dict[str, Any]:
+async def _fleet(desk: PageTools, visit: PageRequest) -> dict[str, Any]:
     name = _name(visit)
     try:
         fleet: dict[str, Any] = await control_of(desk).get(f"/control/fleets/{name}")
-    except DoorRefused as refused:
+    except ApiResponseError as refused:
         if refused.status == 404:
             raise NotThere(f"There is no fleet called {name}.") from refused
         raise
     return {**fleet, "script": [json.dumps(step, ensure_ascii=False) for step in fleet["script"]]}
 
 
-def _name(visit: Visit) -> str:
+def _name(visit: PageRequest) -> str:
     name: str = visit.path["name"]
     if not _NAME.fullmatch(name):
         raise NotThere("There is no such fleet.")

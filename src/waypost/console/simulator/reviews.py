@@ -8,10 +8,10 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response
 
-from waypost.console.page_tools import Desk
+from waypost.console.page_tools import PageTools
 from waypost.console.simulator.context import control_of, tab
 from waypost.console.web.not_found import NotThere
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 from waypost.console.web.streams import Piece
 from waypost.store.templates.templates import template_links
 
@@ -42,7 +42,7 @@ class Reviews:
     delay_ms: int | None
 
 
-async def show_reviews(desk: Desk, visit: Visit) -> Response:
+async def show_reviews(desk: PageTools, visit: PageRequest) -> Response:
     """The page, as things stand."""
     return await tab(
         desk, visit, "reviews",
@@ -50,7 +50,7 @@ async def show_reviews(desk: Desk, visit: Visit) -> Response:
     )  # fmt: skip
 
 
-async def live_reviews(desk: Desk, visit: Visit) -> Response:
+async def live_reviews(desk: PageTools, visit: PageRequest) -> Response:
     """What changes of it."""
 
     async def look() -> Sequence[Piece]:
@@ -59,7 +59,7 @@ async def live_reviews(desk: Desk, visit: Visit) -> Response:
     return desk.live(visit, look, rest_s=0.5)  # it shows up to a hundred templates
 
 
-def pieces_of(desk: Desk, visit: Visit, now: Reviews) -> list[Piece]:
+def pieces_of(desk: PageTools, visit: PageRequest, now: Reviews) -> list[Piece]:
     """All that the page shows of templates."""
     part = partial(desk.parts.pages.part, PARTS)
     pieces = [
@@ -77,7 +77,7 @@ def pieces_of(desk: Desk, visit: Visit, now: Reviews) -> list[Piece]:
     return pieces
 
 
-async def reviews_now(desk: Desk, visit: Visit) -> Reviews:
+async def reviews_now(desk: PageTools, visit: PageRequest) -> Reviews:
     """Read both lists from the simulator, and the links from the store."""
     control = control_of(desk)
     settings = await control.get("/control/settings")
@@ -108,12 +108,12 @@ async def reviews_now(desk: Desk, visit: Visit) -> Reviews:
     )  # fmt: skip
 
 
-def accounts_of(visit: Visit) -> list[str]:
+def accounts_of(visit: PageRequest) -> list[str]:
     """The partner's own business accounts."""
     return sorted({app.business_account_id for app in visit.apps if app.business_account_id})
 
 
-async def own_template(desk: Desk, visit: Visit) -> dict[str, Any]:
+async def own_template(desk: PageTools, visit: PageRequest) -> dict[str, Any]:
     """The template in the path, as the control door shows it.
 
     Raises:
@@ -130,6 +130,6 @@ async def own_template(desk: Desk, visit: Visit) -> dict[str, Any]:
     return found[0]
 
 
-def _query(visit: Visit) -> str:
+def _query(visit: PageRequest) -> str:
     q = visit.query("q")
     return f"?{urlencode({'q': q})}" if q else ""

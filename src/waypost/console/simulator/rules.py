@@ -5,12 +5,12 @@ from typing import Any, Final, Literal
 
 from starlette.responses import Response
 
-from waypost.client.api_client import DoorRefused
+from waypost.client.api_client import ApiResponseError
 from waypost.console.actions import reason_of
-from waypost.console.page_tools import Desk
+from waypost.console.page_tools import PageTools
 from waypost.console.simulator.context import control_of, tab
 from waypost.console.simulator.numbers import seconds_as_ms, whole
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 
 PATH: Final = "/simulator/rules"
 Kind = Literal["seconds", "whole", "flag", "choice", "words"]
@@ -69,13 +69,13 @@ RULES: Final[tuple[tuple[str, tuple[Rule, ...]], ...]] = (  # Source: simulator/
 # fmt: on
 
 
-async def show_rules(desk: Desk, visit: Visit) -> Response:
+async def show_rules(desk: PageTools, visit: PageRequest) -> Response:
     """All of them as they are."""
     settings = await control_of(desk).get("/control/settings")
     return await tab(desk, visit, "rules", groups=RULES, typed=typed_of(settings), wrong_field="", wrong="")
 
 
-async def change_rules(desk: Desk, visit: Visit) -> Response:
+async def change_rules(desk: PageTools, visit: PageRequest) -> Response:
     """Change those that the form gives another value; they stay changed over a restart."""
     form = await visit.form()
     typed = {name: value for name, value in form.items() if isinstance(value, str)}
@@ -86,7 +86,7 @@ async def change_rules(desk: Desk, visit: Visit) -> Response:
         return desk.go(PATH, "Nothing has changed.", kind="info")
     try:
         await control.json("PUT", "/control/settings", wish)
-    except DoorRefused as refused:
+    except ApiResponseError as refused:
         named, (said, _) = refused.top_field, reason_of(refused)
         return await tab(desk, visit, "rules", 400, groups=RULES, typed=typed, wrong_field=named, wrong=said)
     labels = [rule.label for _, rules in RULES for rule in rules if rule.name in wish]

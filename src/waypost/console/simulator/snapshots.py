@@ -11,13 +11,13 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response
 
-from waypost.client.api_client import DoorRefused
+from waypost.client.api_client import ApiResponseError
 from waypost.console.actions import ActionRow, reason_of
-from waypost.console.page_tools import Desk
+from waypost.console.page_tools import PageTools
 from waypost.console.proxying import open_file, pass_on
 from waypost.console.simulator.context import attempt, control_of, tab
 from waypost.console.web.not_found import NotThere
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 
 PATH: Final = "/simulator/snapshots"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -33,7 +33,7 @@ ACTIONS: Final = (
 # fmt: on
 
 
-async def show_snapshots(desk: Desk, visit: Visit) -> Response:
+async def show_snapshots(desk: PageTools, visit: PageRequest) -> Response:
     """What is kept."""
     kept, why_not = await _kept(desk)
     kept.sort(key=lambda one: (-one["at_ms"], one["name"]))
@@ -41,7 +41,7 @@ async def show_snapshots(desk: Desk, visit: Visit) -> Response:
     return await tab(desk, visit, "snapshots", kept=kept, why_not=why_not, typed=typed)
 
 
-async def save(desk: Desk, visit: Visit) -> Response:
+async def save(desk: PageTools, visit: PageRequest) -> Response:
     """Keep the state as it is now; an older one of that name goes only if that was wished."""
     name = (await visit.field("name")).strip()
     if not await visit.flag("replace") and any(one["name"] == name for one in (await _kept(desk))[0]):
@@ -54,7 +54,7 @@ async def save(desk: Desk, visit: Visit) -> Response:
     return refused or desk.go(PATH, f"Saved as {name}.")
 
 
-async def download(desk: Desk, visit: Visit) -> Response:
+async def download(desk: PageTools, visit: PageRequest) -> Response:
     """The file of one, as `waypost dev --from` takes it."""
     name = _name(visit)
     source = await open_file(control_of(desk), visit, f"/control/snapshots/{name}/content")
@@ -65,17 +65,17 @@ async def download(desk: Desk, visit: Visit) -> Response:
     return pass_on(source, headers, media_type="application/zip")
 
 
-async def _kept(desk: Desk) -> tuple[list[dict[str, Any]], str]:
+async def _kept(desk: PageTools) -> tuple[list[dict[str, Any]], str]:
     """What is kept, and why nothing can be; empty: it can."""
     try:
         return (await control_of(desk).get("/control/snapshots"))["snapshots"], ""
-    except DoorRefused as refused:
+    except ApiResponseError as refused:
         if refused.status != 404:
             raise
         return [], " ".join(reason_of(refused))
 
 
-def _name(visit: Visit) -> str:
+def _name(visit: PageRequest) -> str:
     name: str = visit.path["name"]
     if not _NAME.fullmatch(name):
         raise NotThere("There is no such snapshot.")

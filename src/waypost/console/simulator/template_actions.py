@@ -7,12 +7,12 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from waypost.console.actions import ActionRow, Body, Fields, done, fields_of
-from waypost.console.page_tools import Desk
+from waypost.console.page_tools import PageTools
 from waypost.console.simulator.context import attempt, control_of
 from waypost.console.simulator.numbers import seconds_as_ms
 from waypost.console.simulator.reviews import own_template, pieces_of, reviews_now
 from waypost.console.web.not_found import NotThere
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 
 PATH: Final = "/simulator"
 
@@ -98,7 +98,7 @@ REVIEW_DELAY: Final = ActionRow(
 )  # fmt: skip
 
 
-async def act_on_template(desk: Desk, visit: Visit) -> Response:
+async def act_on_template(desk: PageTools, visit: PageRequest) -> Response:
     """Carry out one row for one of the partner's templates."""
     act = ACTS.get(visit.path["act"] or "")
     if act is None:

@@ -6,8 +6,8 @@ from typing import Final
 from starlette.datastructures import UploadFile
 from starlette.responses import JSONResponse, Response
 
-from waypost.client.api_client import DoorRefused
-from waypost.console.page_tools import Desk
+from waypost.client.api_client import ApiResponseError
+from waypost.console.page_tools import PageTools
 from waypost.console.templates import lookup
 from waypost.console.templates.character_limits import MOST
 from waypost.console.templates.draft_text import Writing, new_writing, read_writing, writing_of
@@ -16,7 +16,7 @@ from waypost.console.templates.editor_view import Editing, look
 from waypost.console.templates.samples import take_sample
 from waypost.console.templates.submission import fields_of
 from waypost.console.web.not_found import NotThere
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 from waypost.console.web.streams import Piece, answer_with
 from waypost.domain.lifecycle import EDITABLE
 from waypost.domain.templates.languages import LANGUAGES
@@ -29,7 +29,7 @@ CHECK: Final = "check"
 PREVIEW: Final = "preview"
 
 
-async def show_new(desk: Desk, visit: Visit) -> Response:
+async def show_new(desk: PageTools, visit: PageRequest) -> Response:
     """An empty editor, or one filled from a template to be duplicated (`?from=`).
 
     Raises:
@@ -48,12 +48,12 @@ async def show_new(desk: Desk, visit: Visit) -> Response:
     return await _page(desk, visit, editing)
 
 
-async def write_new(desk: Desk, visit: Visit) -> Response:
+async def write_new(desk: PageTools, visit: PageRequest) -> Response:
     """What the editor's buttons do; the last of them submits."""
     return await _written(desk, visit, None, f"/apps/{visit.app.id}/templates/new")
 
 
-async def show_edit(desk: Desk, visit: Visit) -> Response:
+async def show_edit(desk: PageTools, visit: PageRequest) -> Response:
     """The editor, filled from a template.
 
     Raises:
@@ -66,7 +66,7 @@ async def show_edit(desk: Desk, visit: Visit) -> Response:
     return await _page(desk, visit, editing)
 
 
-async def write_edit(desk: Desk, visit: Visit) -> Response:
+async def write_edit(desk: PageTools, visit: PageRequest) -> Response:
     """What the editor's buttons do; the last of them sends the edit.
 
     Raises:
@@ -76,18 +76,18 @@ async def write_edit(desk: Desk, visit: Visit) -> Response:
     return await _written(desk, visit, template, _edit_path(visit, template))
 
 
-async def _editable(desk: Desk, visit: Visit) -> Template:
+async def _editable(desk: PageTools, visit: PageRequest) -> Template:
     template = await lookup.template_of(desk, visit, visit.path["template_id"])
     if template.status not in EDITABLE:
         raise NotThere(f"A template that is {template.status.lower()} cannot be edited.")
     return template
 
 
-def _edit_path(visit: Visit, template: Template) -> str:
+def _edit_path(visit: PageRequest, template: Template) -> str:
     return f"/apps/{visit.app.id}/templates/{template.id}/edit"
 
 
-async def _written(desk: Desk, visit: Visit, template: Template | None, path: str) -> Response:
+async def _written(desk: PageTools, visit: PageRequest, template: Template | None, path: str) -> Response:
     form = await visit.form()
     pairs = [(name, value) for name, value in form.multi_items() if isinstance(value, str)]
     writing = read_writing(pairs, "" if template is None else template.id)
@@ -97,8 +97,8 @@ async def _written(desk: Desk, visit: Visit, template: Template | None, path: st
         for name, file in form.multi_items():
             if isinstance(file, UploadFile) and (file.filename or file.size):
                 _put_sample(writing, name, await take_sample(desk, visit, file))
-    except DoorRefused as refused:
-        editing.said = refused.why or refused.message
+    except ApiResponseError as refused:
+        editing.said = refused.explanation or refused.message
     status = 400 if editing.said else 200
     if deed == SUBMIT and not editing.said:
         settle(writing)
@@ -132,9 +132,9 @@ async def _written(desk: Desk, visit: Visit, template: Template | None, path: st
     return answer_with(pieces, notes=notes)
 
 
-async def _submit(desk: Desk, visit: Visit, editing: Editing) -> Response | None:
+async def _submit(desk: PageTools, visit: PageRequest, editing: Editing) -> Response | None:
     """Submit it through the partner API; None: it was refused, and the editor says why."""
-    door = desk.parts.doors.app(visit.app)
+    door = desk.parts.apis.app(visit.app)
     base = f"/partner/app/{visit.app.id}/templates"
     fields = fields_of(editing.writing)
     try:
@@ -144,8 +144,8 @@ async def _submit(desk: Desk, visit: Visit, editing: Editing) -> Response | None
         else:
             template_id, said = editing.template.id, "Changed. The operator reviews it anew."
             await door.form("PUT", f"{base}/{template_id}", fields)
-    except DoorRefused as refused:
-        editing.said = refused.why or refused.message
+    except ApiResponseError as refused:
+        editing.said = refused.explanation or refused.message
         return None
     gone = desk.go(f"/apps/{visit.app.id}/templates/{template_id}", said)
     if not visit.is_quiet:
@@ -165,7 +165,7 @@ def _put_sample(writing: Writing, name: str, handle: str) -> None:
             writing.cards[int(at)].texts["exampleMedia"] = handle
 
 
-async def _page(desk: Desk, visit: Visit, editing: Editing, status: int = 200) -> Response:
+async def _page(desk: PageTools, visit: PageRequest, editing: Editing, status: int = 200) -> Response:
     return await desk.page(
         visit, PAGE, status, editing=editing, most=MOST, languages=LANGUAGES,
     )  # fmt: skip

@@ -3,15 +3,15 @@
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from waypost.client.api_client import DoorRefused
+from waypost.client.api_client import ApiResponseError
 from waypost.console.bubbles.drafts import shown_of_draft
-from waypost.console.page_tools import Desk
+from waypost.console.page_tools import PageTools
 from waypost.console.templates.draft_text import Writing
 from waypost.console.templates.samples import finder, samples_of
 from waypost.console.templates.submission import fields_of, has
 from waypost.console.templates.violation_fields import noted
-from waypost.console.web.page_request import Visit
-from waypost.domain.errors import Refused
+from waypost.console.web.page_request import PageRequest
+from waypost.domain.errors import ApiError
 from waypost.domain.lifecycle import FILED
 from waypost.domain.templates.fields import TEMPLATE_FIELDS, Draft, TemplateField
 from waypost.domain.templates.template import Template
@@ -94,7 +94,7 @@ class Editing:
         return sum(one["refused_by"] == "api" for one in self.findings)
 
 
-async def look(desk: Desk, visit: Visit, editing: Editing, *, lint: bool, asked: bool = True) -> None:
+async def look(desk: PageTools, visit: PageRequest, editing: Editing, *, lint: bool, asked: bool = True) -> None:
     """Have it drawn and, once something has been written, held against the rules."""
     writing = editing.writing
     if lint:
@@ -115,7 +115,7 @@ async def look(desk: Desk, visit: Visit, editing: Editing, *, lint: bool, asked:
             editing.notes[element] = said
 
 
-async def _lint(desk: Desk, visit: Visit, editing: Editing) -> None:
+async def _lint(desk: PageTools, visit: PageRequest, editing: Editing) -> None:
     """Ask the API's own check."""
     editing.is_checked = True
     fields = fields_of(editing.writing)
@@ -123,9 +123,9 @@ async def _lint(desk: Desk, visit: Visit, editing: Editing) -> None:
         fields["templateId"] = editing.template.id
     path = f"/partner/app/{visit.app.id}/templates/check"
     try:
-        answer = await desk.parts.doors.app(visit.app).form("POST", path, fields)
-    except DoorRefused as refused:
-        says = refused.why or refused.message
+        answer = await desk.parts.apis.app(visit.app).form("POST", path, fields)
+    except ApiResponseError as refused:
+        says = refused.explanation or refused.message
         editing.findings = [
             {
                 "field": refused.field, "rule": "readable", "says": says, "source": "decision 0077",
@@ -146,5 +146,5 @@ def _draft_of(editing: Editing) -> Draft | None:
         if editing.template is None:
             return read_draft(form)
         return edited_draft(editing.template.draft, form)
-    except Refused:
+    except ApiError:
         return None

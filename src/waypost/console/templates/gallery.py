@@ -8,9 +8,9 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 
 from waypost.console.bubbles.drafts import shown_of_draft
-from waypost.console.page_tools import Desk
+from waypost.console.page_tools import PageTools
 from waypost.console.templates.samples import finder, samples_of
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 from waypost.console.web.streams import Piece
 from waypost.domain.templates.template import Category, TemplateStatus
 from waypost.domain.templates.types import TemplateType
@@ -23,7 +23,7 @@ LONGEST_WORDS: Final = 200
 FILTERS: Final = ("status", "category", "type", "language", "q")
 
 
-async def show_gallery(desk: Desk, visit: Visit) -> Response:
+async def show_gallery(desk: PageTools, visit: PageRequest) -> Response:
     """One page of it, newest first, as the query asks."""
     given = {name: visit.query(name)[:LONGEST_WORDS] for name in FILTERS}
     page = _page_of(visit)
@@ -52,7 +52,7 @@ async def show_gallery(desk: Desk, visit: Visit) -> Response:
     )
 
 
-async def live_gallery(desk: Desk, visit: Visit) -> Response:
+async def live_gallery(desk: PageTools, visit: PageRequest) -> Response:
     """Where the templates of the page stand from now on, and whether there are newer ones."""
     given = {name: visit.query(name)[:LONGEST_WORDS] for name in FILTERS}
     read = desk.parts.database.read
@@ -70,7 +70,7 @@ async def live_gallery(desk: Desk, visit: Visit) -> Response:
     return desk.live(visit, look)
 
 
-async def _found(desk: Desk, visit: Visit, given: dict[str, str], page: int) -> Shelf:
+async def _found(desk: PageTools, visit: PageRequest, given: dict[str, str], page: int) -> Shelf:
     account_id = visit.app.business_account_id
     if not account_id:
         return Shelf([], 0, [])
@@ -89,7 +89,7 @@ async def _found(desk: Desk, visit: Visit, given: dict[str, str], page: int) -> 
     return await desk.parts.database.read(read)
 
 
-def _page_of(visit: Visit) -> int:
+def _page_of(visit: PageRequest) -> int:
     asked = visit.query("page", "1")
     is_number = asked.isascii() and asked.isdecimal() and len(asked) < 5
     return min(max(1, int(asked)), MOST_PAGES) if is_number else 1

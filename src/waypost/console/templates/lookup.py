@@ -1,14 +1,14 @@
 """One template of the app's business account, or nothing."""
 
 from waypost.base.ids import is_uuid
-from waypost.console.page_tools import Desk
+from waypost.console.page_tools import PageTools
 from waypost.console.web.not_found import NotThere
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 from waypost.domain.templates.template import Template
 from waypost.store.templates.gallery import template_of_account
 
 
-async def template_of(desk: Desk, visit: Visit, template_id: str) -> Template:
+async def template_of(desk: PageTools, visit: PageRequest, template_id: str) -> Template:
     """One template, a deleted one too.
 
     Raises:

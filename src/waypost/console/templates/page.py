@@ -9,15 +9,15 @@ from urllib.parse import quote
 
 from starlette.responses import Response
 
-from waypost.client.api_client import DoorRefused, NotReached
+from waypost.client.api_client import ApiResponseError, NotReached
 from waypost.console.bubbles.drafts import shown_of_draft
-from waypost.console.page_tools import Desk
+from waypost.console.page_tools import PageTools
 from waypost.console.templates.history import Step, told
 from waypost.console.templates.lookup import template_of
 from waypost.console.templates.samples import finder, samples_of
 from waypost.console.templates.sending import asks_of, fields_of_send
 from waypost.console.templates.submission import fields_of_draft
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 from waypost.console.web.streams import Piece
 from waypost.domain.lifecycle import EDITABLE, KEPT_BY_THE_OPERATOR, SENDABLE
 from waypost.domain.media import Media
@@ -93,7 +93,7 @@ PAGE: Final = "templates/show.html"
 PARTS: Final = "templates/show_parts.html"
 
 
-async def show_template(desk: Desk, visit: Visit) -> Response:
+async def show_template(desk: PageTools, visit: PageRequest) -> Response:
     """The page.
 
     Raises:
@@ -104,8 +104,8 @@ async def show_template(desk: Desk, visit: Visit) -> Response:
 
 
 async def page_of(
-    desk: Desk,
-    visit: Visit,
+    desk: PageTools,
+    visit: PageRequest,
     template: Template,
     *,
     status: int = 200,
@@ -139,7 +139,7 @@ async def page_of(
     )
 
 
-async def live_template(desk: Desk, visit: Visit) -> Response:
+async def live_template(desk: PageTools, visit: PageRequest) -> Response:
     """Where it stands from now on.
 
     Raises:
@@ -176,30 +176,30 @@ def can(template: Template) -> dict[str, bool]:
     }
 
 
-def send_path(visit: Visit) -> str:
+def send_path(visit: PageRequest) -> str:
     """Where the partner API takes a template's message."""
     return f"/partner/app/{visit.app.id}/template/msg"
 
 
-def delete_path(visit: Visit, template: Template) -> str:
+def delete_path(visit: PageRequest, template: Template) -> str:
     """Where the partner API deletes one template."""
     name = quote(template.draft.element_name or "", safe="")
     return f"/partner/app/{visit.app.id}/template/{name}/{template.id}"
 
 
-async def _steps(desk: Desk, visit: Visit, template: Template) -> list[Step]:
+async def _steps(desk: PageTools, visit: PageRequest, template: Template) -> list[Step]:
     read: Any = partial(template_history, partner_id=visit.partner.id, template_id=template.id)
     return [told(one) for one in await desk.parts.database.read(read)]
 
 
-async def _phones(desk: Desk) -> list[dict[str, Any]]:
+async def _phones(desk: PageTools) -> list[dict[str, Any]]:
     """The simulator's phones; none where there is no simulator, or it does not answer."""
-    control = desk.parts.doors.control
+    control = desk.parts.apis.control
     if control is None:
         return []
     try:
         phones: list[dict[str, Any]] = (await control.get("/control/phones?limit=50"))["phones"]
-    except (DoorRefused, NotReached):
+    except (ApiResponseError, NotReached):
         return []
     return phones
 
@@ -209,7 +209,7 @@ def _media_ids(uploads: Mapping[str, Media]) -> dict[str, str]:
 
 
 def _snippets(
-    desk: Desk, visit: Visit, template: Template, values: Mapping[str, str], destination: str
+    desk: PageTools, visit: PageRequest, template: Template, values: Mapping[str, str], destination: str
 ) -> list[dict[str, str]]:
     base = desk.parts.public_url
     app, draft = visit.app, template.draft

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable
 from starlette.datastructures import UploadFile
 from starlette.responses import FileResponse, Response
 
-from waypost.console.page_tools import Desk
+from waypost.console.page_tools import PageTools
 from waypost.console.web.headers import SAFE, SHUT
 from waypost.console.web.not_found import NotThere
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 from waypost.domain.media import Media, lines_of
 from waypost.domain.templates.fields import Draft
 from waypost.domain.templates.template import sample_references
@@ -19,7 +19,7 @@ FindSample = Callable[[str], str]
 """Gives the path that shows a sample by what names it; empty where there is none."""
 
 
-async def samples_of(desk: Desk, visit: Visit, drafts: Iterable[Draft], *more: str) -> dict[str, Media]:
+async def samples_of(desk: PageTools, visit: PageRequest, drafts: Iterable[Draft], *more: str) -> dict[str, Media]:
     """The partner's own live uploads that drafts name, by what names them."""
     named = [one for draft in drafts for one in sample_references(draft)] + list(more)
     names = {line for one in named if one for line in (one, *lines_of(one))}
@@ -29,7 +29,7 @@ async def samples_of(desk: Desk, visit: Visit, drafts: Iterable[Draft], *more: s
     return await desk.parts.database.read(uploads_named, visit.partner.id, sorted(names), now_ms)
 
 
-def finder(visit: Visit, uploads: dict[str, Media]) -> FindSample:
+def finder(visit: PageRequest, uploads: dict[str, Media]) -> FindSample:
     """Gives the paths of these uploads' bytes."""
 
     def find(reference: str) -> str:
@@ -40,7 +40,7 @@ def finder(visit: Visit, uploads: dict[str, Media]) -> FindSample:
     return find
 
 
-async def show_sample(desk: Desk, visit: Visit) -> Response:
+async def show_sample(desk: PageTools, visit: PageRequest) -> Response:
     """The bytes of one upload of the partner's: templates of an account may be shown by several apps.
 
     Raises:
@@ -65,13 +65,13 @@ async def show_sample(desk: Desk, visit: Visit) -> Response:
     )
 
 
-async def take_sample(desk: Desk, visit: Visit, file: UploadFile) -> str:
+async def take_sample(desk: PageTools, visit: PageRequest, file: UploadFile) -> str:
     """Upload a file through the partner API; gives its handle.
 
     Raises:
         DoorRefused: it is of another kind, or too large.
     """
-    answer = await desk.parts.doors.app(visit.app).file(
+    answer = await desk.parts.apis.app(visit.app).file(
         f"/partner/app/{visit.app.id}/upload/media",
         file,
         name=file.filename or "sample",

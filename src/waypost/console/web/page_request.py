@@ -26,7 +26,7 @@ QUIET: Final = "x-waypost-quiet"
 
 
 @dataclass(slots=True)
-class Visit:
+class PageRequest:
     """A request with all that the guard has found out about it.
 
     Attributes:

@@ -15,10 +15,10 @@ from typing import Final
 import msgspec
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from waypost.client.api_client import DoorRefused, NotReached
+from waypost.client.api_client import ApiResponseError, NotReached
 from waypost.console.web.change_signal import REST_S
 from waypost.console.web.not_found import NotThere
-from waypost.console.web.page_request import Visit
+from waypost.console.web.page_request import PageRequest
 from waypost.store.contract import StoreAway
 
 MOST_STREAMS: Final = 500
@@ -61,7 +61,9 @@ Look = Callable[[], Awaitable[Sequence[Piece]]]
 """Gives everything the stream shows, as it is now."""
 
 
-def stream(visit: Visit, look: Look, *, watch: "Watch", rest_s: float = REST_S, at_least_s: float = 1.0) -> Response:
+def stream(
+    visit: PageRequest, look: Look, *, watch: "Watch", rest_s: float = REST_S, at_least_s: float = 1.0
+) -> Response:
     """A stream of what `look` shows.
 
     Args:
@@ -100,7 +102,7 @@ class Watch:
         mark: Callable[[], asyncio.Event],
         wait: Callable[[asyncio.Event, float, float], Awaitable[None]],
         is_closing: Callable[[], bool],
-        is_signed_in: Callable[[Visit], Awaitable[bool]],
+        is_signed_in: Callable[[PageRequest], Awaitable[bool]],
     ) -> None:
         self._watching = watching
         self._mark = mark
@@ -118,7 +120,9 @@ class Watch:
         """Whether a partner may open no more."""
         return self.open >= MOST_STREAMS or self._open[partner_id] >= MOST_OF_ONE
 
-    async def events(self, visit: Visit, look: Look, *, rest_s: float, at_least_s: float) -> AsyncGenerator[bytes]:
+    async def events(
+        self, visit: PageRequest, look: Look, *, rest_s: float, at_least_s: float
+    ) -> AsyncGenerator[bytes]:
         """The stream's bytes. The first look is sent whole: much may have happened since the page was made."""
         sent: dict[str, int] = {}
         partner_id, time_s = visit.partner.id, asyncio.get_running_loop().time
@@ -136,7 +140,7 @@ class Watch:
                                 yield _event("go", {"to": "/sign-in"})
                                 return
                         pieces = await look()
-                    except (StoreAway, DoorRefused, NotReached, NotThere) as away:
+                    except (StoreAway, ApiResponseError, NotReached, NotThere) as away:
                         yield _event("away", {"why": str(away)})
                     except Exception:
                         if self._is_closing():  # the store was closed under the look

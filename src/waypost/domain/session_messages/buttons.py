@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from waypost.domain.coercion import Text, as_text
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.session_messages.content import (
     NO_MEDIUM,
     Body,
@@ -136,7 +136,7 @@ class SessionLocationRequest(SessionContent):
             raise missing("body.text", "the text of the message")
         name = as_text(given.action.name) if given.action else _SEND_LOCATION
         if name != _SEND_LOCATION:
-            raise Refused(Reason.FIELD_BROKEN, f"message.action.name must be {_SEND_LOCATION}.")
+            raise ApiError(ErrorCode.FIELD_BROKEN, f"message.action.name must be {_SEND_LOCATION}.")
         return cls(body, reply_to)
 
     def operator_body(self, context: SendContext) -> tuple[str, Any]:
@@ -154,7 +154,7 @@ def _header_medium(given: Text | HeaderObject | None) -> tuple[MediaKind | None,
     header = given if isinstance(given, HeaderObject) else HeaderObject()
     kind = as_text(header.type).strip().lower()
     if kind not in ("image", "video"):
-        raise Refused(Reason.FIELD_BROKEN, f'message.header.type must be image or video; it is "{kind[:20]}".')
+        raise ApiError(ErrorCode.FIELD_BROKEN, f'message.header.type must be image or video; it is "{kind[:20]}".')
     medium = header.image if kind == "image" else header.video
     if medium is None:
         medium = HeaderMediumObject(header.id, header.url or header.originalUrl)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from waypost.domain.coercion import Text, as_text
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.session_messages.content import (
     NO_MEDIUM,
     Body,
@@ -236,7 +236,7 @@ class SessionQuickReply(SessionContent):
         content = given.content or QuickReplyObject()
         kind = content.type.strip().lower()
         if kind not in _CONTENT_TYPES:
-            raise Refused(Reason.FIELD_BROKEN, "message.content.type must be one of text, image, video, file.")
+            raise ApiError(ErrorCode.FIELD_BROKEN, "message.content.type must be one of text, image, video, file.")
         text = as_text(content.text)
         if not text.strip():
             raise missing("content.text", "the text above the buttons")

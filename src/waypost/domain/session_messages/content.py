@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any, ClassVar, Final, NamedTuple
 
 from waypost.domain.coercion import Text, as_text, read_number
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 
 Body = dict[str, Any]
 
@@ -220,9 +220,9 @@ def is_http_address(text: str) -> bool:
     return any(text.startswith(scheme) and len(text) > len(scheme) for scheme in _HTTP)
 
 
-def missing(name: str, accepted: str) -> Refused:
+def missing(name: str, accepted: str) -> ApiError:
     """Return the error of a required member that is not there."""
-    return Refused(Reason.FIELD_BROKEN, f"message.{name} is required: {accepted}.")
+    return ApiError(ErrorCode.FIELD_BROKEN, f"message.{name} is required: {accepted}.")
 
 
 def text_of(given: Text | TextObject | None) -> str:
@@ -254,7 +254,7 @@ def read_place(
     degrees: list[float] = []
     for field, value in (("latitude", latitude), ("longitude", longitude)):
         if value is None or value == "":
-            raise Refused(Reason.FIELD_BROKEN, f"{at}.{field} is required: degrees.")
+            raise ApiError(ErrorCode.FIELD_BROKEN, f"{at}.{field} is required: degrees.")
         degrees.append(read_number(value, f"{at}.{field}"))
     return Place(degrees[0], degrees[1], as_text(name), as_text(address))
 

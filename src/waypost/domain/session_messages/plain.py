@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, cast
 
 from waypost.domain.coercion import Text, as_text
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.session_messages.content import (
     MEDIA_ROWS,
     Limit,
@@ -48,10 +48,10 @@ class SessionText(SessionContent):
     def read(cls, given: TextShape, wire_type: str, reply_to: str | None) -> "SessionText":
         text = as_text(given.text)
         if not text or not text.strip():
-            raise Refused(Reason.FIELD_BROKEN, "message.text is required: at least one character.")
+            raise ApiError(ErrorCode.FIELD_BROKEN, "message.text is required: at least one character.")
         if len(text) > MOST_TEXT:
             rule = f"message.text must be at most {MOST_TEXT} characters; it has {len(text)}."
-            raise Refused(Reason.FIELD_BROKEN, rule)
+            raise ApiError(ErrorCode.FIELD_BROKEN, rule)
         return cls(text, given.preview_url, reply_to)
 
     def operator_body(self, context: SendContext) -> tuple[str, Any]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from waypost.domain.coercion import Text, as_text
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.session_messages.content import (
     Body,
     HeaderObject,
@@ -102,7 +102,7 @@ class SessionProducts(SessionContent):
         sub_type = (given.subType or given.sub_type or "").strip().lower()
         needed = _NEEDED.get(sub_type)
         if needed is None:
-            raise Refused(Reason.FIELD_BROKEN, f"message.subType must be one of {', '.join(_NEEDED)}.")
+            raise ApiError(ErrorCode.FIELD_BROKEN, f"message.subType must be one of {', '.join(_NEEDED)}.")
         products = cls(
             sub_type,
             catalog_id=as_text(given.catalogId),

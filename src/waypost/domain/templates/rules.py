@@ -4,7 +4,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Final
 
 from waypost.domain.app import Hosting
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.templates.button_rules import (
     be_a_package,
     be_a_signature,
@@ -82,7 +82,7 @@ class Rule:
     must: Must
     says: str
     source: str
-    reason: Reason = Reason.FIELD_BROKEN
+    reason: ErrorCode = ErrorCode.FIELD_BROKEN
     operators: bool = False
     hosting: Hosting | None = None
     _: KW_ONLY
@@ -139,23 +139,23 @@ _HINT_BUTTON = "Give the button all the fields of its kind, or remove it."
 # fmt: off
 SPEC_RULES: Final = (  # Source: spec, "Create template", "Errors" and "Limits"; facts 3.1 to 3.3
     #    id                       field                         must                                                                      says                                                                       source                                  reason or whose
-    Rule("name-given",            "elementName",                be_given("element_name"),                                                 f"{_IS_REQUIRED}at most 180 characters",                                   "spec, Create template; facts 3.3",     Reason.FIELD_MISSING,
+    Rule("name-given",            "elementName",                be_given("element_name"),                                                 f"{_IS_REQUIRED}at most 180 characters",                                   "spec, Create template; facts 3.3",     ErrorCode.FIELD_MISSING,
          hint="Give it a name such as order_update."),
-    Rule("category-given",        "category",                   be_given("category"),                                                     f"{_IS_REQUIRED}{_ANY_CATEGORY}",                                          "spec, Create template; facts 3.3",     Reason.FIELD_MISSING,
+    Rule("category-given",        "category",                   be_given("category"),                                                     f"{_IS_REQUIRED}{_ANY_CATEGORY}",                                          "spec, Create template; facts 3.3",     ErrorCode.FIELD_MISSING,
          hint="Choose UTILITY for what somebody waits for, MARKETING for what you offer, AUTHENTICATION for one-time codes."),
-    Rule("type-given",            "templateType",               be_given("template_type"),                                                f"{_IS_REQUIRED}one of {_ANY_TYPE}",                                       "spec, Create template; facts 3.3",     Reason.FIELD_MISSING,
+    Rule("type-given",            "templateType",               be_given("template_type"),                                                f"{_IS_REQUIRED}one of {_ANY_TYPE}",                                       "spec, Create template; facts 3.3",     ErrorCode.FIELD_MISSING,
          hint="Choose a type; TEXT is the simplest."),
-    Rule("vertical-given",        "vertical",                   be_given("vertical"),                                                     f"{_IS_REQUIRED}at most 180 characters",                                   "spec, Create template; facts 3.3",     Reason.FIELD_MISSING,
+    Rule("vertical-given",        "vertical",                   be_given("vertical"),                                                     f"{_IS_REQUIRED}at most 180 characters",                                   "spec, Create template; facts 3.3",     ErrorCode.FIELD_MISSING,
          hint="Say in a word or two what it is about, such as Orders."),
-    Rule("content-given",         "content",                    be_given("content"),                                                      f"{_IS_REQUIRED}at most 1024 characters",                                  "spec, Create template; facts 3.3",     Reason.FIELD_MISSING,
+    Rule("content-given",         "content",                    be_given("content"),                                                      f"{_IS_REQUIRED}at most 1024 characters",                                  "spec, Create template; facts 3.3",     ErrorCode.FIELD_MISSING,
          hint="Write the body."),
-    Rule("example-given",         "example",                    be_given("example"),                                                      f"{_IS_REQUIRED}the body with each variable replaced by a value",          "spec, Create template; facts 3.3",     Reason.FIELD_MISSING,
+    Rule("example-given",         "example",                    be_given("example"),                                                      f"{_IS_REQUIRED}the body with each variable replaced by a value",          "spec, Create template; facts 3.3",     ErrorCode.FIELD_MISSING,
          hint=_HINT_VALUES),
     Rule("name-length",           "elementName",                be_at_most("element_name", 180),                                          "must be at most 180 characters",                                          "spec, Limits",
          hint=_HINT_SHORTER),
-    Rule("name-characters",       "elementName",                be_a_name,                                                                "must consist of lower-case letters, digits and underscores, such as order_update_2", "facts 3.3; operator 2.3", Reason.INVALID_ELEMENT_NAME,
+    Rule("name-characters",       "elementName",                be_a_name,                                                                "must consist of lower-case letters, digits and underscores, such as order_update_2", "facts 3.3; operator 2.3", ErrorCode.INVALID_ELEMENT_NAME,
          hint="Use a to z, 0 to 9 and underscores only, such as order_update_2."),
-    Rule("category-known",        "category",                   be_one_of("category", tuple(Category)),                                   f"must be {_ANY_CATEGORY}",                                                "spec, Errors, rule 1",                 Reason.INVALID_CATEGORY,
+    Rule("category-known",        "category",                   be_one_of("category", tuple(Category)),                                   f"must be {_ANY_CATEGORY}",                                                "spec, Errors, rule 1",                 ErrorCode.INVALID_CATEGORY,
          hint="Choose one of the three, in capitals."),
     Rule("type-known",            "templateType",               be_one_of("template_type", tuple(TemplateType)),                          f"must be one of {_ANY_TYPE}",                                             "spec, Create template",
          hint="Choose one of the types, in capitals."),
@@ -405,12 +405,12 @@ def check_draft(draft: Draft, *, strict: bool = False, hosting: Hosting = Hostin
     broken = first_broken(draft, strict=strict, hosting=hosting)
     if broken is not None:
         rule, wrong = broken
-        raise Refused(rule.reason, told(rule, wrong))
+        raise ApiError(rule.reason, told(rule, wrong))
 
 
 def told(rule: Rule, wrong: Wrong) -> str:
     """What is wrong, in the documented words where a field is missing."""
-    if rule.reason is Reason.FIELD_MISSING:
+    if rule.reason is ErrorCode.FIELD_MISSING:
         accepted = rule.says.removeprefix(_IS_REQUIRED)
         return f"Required request parameter '{rule.field}' is not present: {accepted}."
     detail = f"; {wrong.detail}" if wrong.detail else ""

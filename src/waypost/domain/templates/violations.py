@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from waypost.domain.app import Hosting
-from waypost.domain.errors import Reason
+from waypost.domain.errors import ErrorCode
 from waypost.domain.templates.fields import Draft
 from waypost.domain.templates.rules import RULES, Rule, told
 
@@ -54,7 +54,7 @@ def findings_of(draft: Draft, *, strict: bool = False, hosting: Hosting = Hostin
         if wrong is None:
             continue
         broken.add(rule.id)
-        if rule.reason is Reason.FIELD_MISSING:
+        if rule.reason is ErrorCode.FIELD_MISSING:
             missing.add(rule.field)
         if broken.isdisjoint(rule.suppressed_by):
             said = told(rule, wrong)

@@ -230,7 +230,7 @@ class PostgresEngine:
             self._threads.append(thread)
             thread.start()
 
-    def tell(self, words: Sequence[str]) -> None:
+    def notify(self, words: Sequence[str]) -> None:
         """Tell the others, after what was told before; see `_tell_on`."""
         for one in words:
             self._told.put(one)

@@ -126,7 +126,7 @@ class SqliteEngine:
     def listen(self, hear: Hear) -> None:
         """Nobody else tells anything."""
 
-    def tell(self, words: Sequence[str]) -> None:
+    def notify(self, words: Sequence[str]) -> None:
         """Nobody else is there."""
 
     def close(self) -> None:

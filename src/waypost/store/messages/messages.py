@@ -13,7 +13,7 @@ from waypost.store.queue.job_subjects import JobSubject, SubjectKind
 from waypost.store.queue.jobs import NewJob, QueueName, enqueue_jobs
 from waypost.store.sql import one_of, to_change
 from waypost.store.tables import messages
-from waypost.store.trace_events import MessageNews, add_news
+from waypost.store.trace_events import MessageTraceEvent, add_trace_events
 from waypost.store.typed_rows import columns_getter, select_row
 from waypost.store.write_through_cache import FreshTable, are_fresh
 
@@ -119,7 +119,9 @@ class MessageChange:
     is_named: bool = True
 
 
-def change_messages(connection: Connection, changes: Sequence[MessageChange], news: Sequence[MessageNews]) -> None:
+def change_messages(
+    connection: Connection, changes: Sequence[MessageChange], news: Sequence[MessageTraceEvent]
+) -> None:
     """Write where messages stand now, and the trace of how they came there."""
     rows = [
         {
@@ -137,7 +139,7 @@ def change_messages(connection: Connection, changes: Sequence[MessageChange], ne
     named = [change.is_named for change in changes]
     _NAME.run(connection, [row for row, is_named in zip(rows, named, strict=True) if is_named])
     _MOVE.run(connection, [row for row, is_named in zip(rows, named, strict=True) if not is_named])
-    add_news(connection, news)
+    add_trace_events(connection, news)
 
 
 _ROW: Final = select_row(messages, MessageRow).order_by(messages.c.id)

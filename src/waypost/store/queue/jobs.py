@@ -26,7 +26,7 @@ from waypost.store.queue.job_subjects import JobSubject, SubjectKind, only, read
 from waypost.store.schema import POSTGRESQL
 from waypost.store.sql import one_of
 from waypost.store.tables import leases, queue_jobs
-from waypost.store.trace_events import MessageNews, add_news
+from waypost.store.trace_events import MessageTraceEvent, add_trace_events
 from waypost.store.typed_rows import select_row
 from waypost.store.write_through_cache import APPENDED
 
@@ -183,7 +183,7 @@ class JobRetry:
     detached: bool
     note: str
     fence: ShardFence
-    news: MessageNews | None = None
+    news: MessageTraceEvent | None = None
 
 
 def retry_jobs_later(connection: Connection, retries: Sequence[JobRetry]) -> list[bool]:
@@ -210,11 +210,11 @@ def retry_jobs_later(connection: Connection, retries: Sequence[JobRetry]) -> lis
             if release.fence in held
         ],
     )
-    add_news(connection, news)
+    add_trace_events(connection, news)
     return [release.fence in held for release in retries]
 
 
-def _new_trace_events(connection: Connection, retries: Sequence[JobRetry]) -> list[MessageNews]:
+def _new_trace_events(connection: Connection, retries: Sequence[JobRetry]) -> list[MessageTraceEvent]:
     """The news of releases, without those that a commit whose answer was lost has brought already."""
     told = {one.position: (one.attempt, one.news) for one in retries if one.news is not None}
     if not told:

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from waypost.client.blocking_client import BlockingDoor
+from waypost.client.blocking_client import BlockingApiClient
 from waypost.client.dev_variables import MissingVariable, read_variables
-from waypost.client.responses import DoorRefused, NotReached, is_told
+from waypost.client.responses import ApiResponseError, NotReached, is_told
 from waypost.testing.runtime.engine import Elsewhere, Engine, NotStarted
 from waypost.testing.runtime.receiver import Receiver
 
@@ -35,10 +35,10 @@ class Service:
         self._engine = engine
         self.variables = dict(engine.variables)
         self.within_s = within_s
-        self.admin = BlockingDoor(
+        self.admin = BlockingApiClient(
             self.variables["ADMIN_URL"], {"Authorization": f"Bearer {self.variables['ADMIN_TOKEN']}"}
         )
-        self.control = BlockingDoor(self.variables["CONTROL_URL"])
+        self.control = BlockingApiClient(self.variables["CONTROL_URL"])
         self.receiver = Receiver()
 
     @property
@@ -132,7 +132,7 @@ def _found(path: Path, *, within_s: float) -> Service:
     try:
         service.simulator_settings()
         service.admin.json("GET", "/queues")
-    except (NotReached, DoorRefused) as error:
+    except (NotReached, ApiResponseError) as error:
         service.close()
         raise NotStarted(f"the service that {path} names does not run any more: {error}") from error
     return service

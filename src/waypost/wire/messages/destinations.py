@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from waypost.domain.errors import Reason, Refused, broken_field
+from waypost.domain.errors import ApiError, ErrorCode, invalid_field
 from waypost.domain.phone_number import read_phone_number
 from waypost.wire.forms import Form
 
@@ -41,16 +41,16 @@ def read_addresses(form: Form, app_id: str = "") -> Addresses:
     """
     channel = form.text("channel")
     if channel and channel.strip().lower() != CHANNEL:
-        raise broken_field("channel", "whatsapp")
+        raise invalid_field("channel", "whatsapp")
     destination = read_phone_number(form.text("destination") or "")
     if destination is None:
-        raise Refused(
-            Reason.INVALID_DESTINATION, "destination must be a phone number of 8 to 15 digits with its country code."
+        raise ApiError(
+            ErrorCode.INVALID_DESTINATION, "destination must be a phone number of 8 to 15 digits with its country code."
         )
     written = form.text("source") or form.text("src") or ""
     source = app_id if app_id and written.strip() == app_id else read_phone_number(written)
     if source is None:
-        raise Refused(
-            Reason.INVALID_APP_DETAILS, "source must be the phone number of one of your apps: 8 to 15 digits."
+        raise ApiError(
+            ErrorCode.INVALID_APP_DETAILS, "source must be the phone number of one of your apps: 8 to 15 digits."
         )
     return Addresses(source, destination, form.text("src.name") or "")

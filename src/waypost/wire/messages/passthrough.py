@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from waypost.domain.coercion import Text, as_text
-from waypost.domain.errors import Reason, Refused, broken_field
+from waypost.domain.errors import ApiError, ErrorCode, invalid_field
 from waypost.domain.message import Passthrough
 from waypost.domain.phone_number import group_destination, group_of, read_phone_number
 from waypost.wire.forms import Form, read_json, read_json_body
@@ -120,18 +120,18 @@ def read_passthrough(given: Members | Form) -> PassthroughSend | ReadReceipt:
     members = _members_of(given) if isinstance(given, Form) else dict(given)
     product = _word(members, "messaging_product")
     if product not in ("", PRODUCT):
-        raise broken_field("messaging_product", "whatsapp")
+        raise invalid_field("messaging_product", "whatsapp")
     if _word(members, "status") == "read":
         return _receipt(members)
     to_whom = _word(members, "recipient_type")
     if to_whom not in ("", *RECIPIENT_TYPES):
-        raise broken_field("recipient_type", " or ".join(RECIPIENT_TYPES))
+        raise invalid_field("recipient_type", " or ".join(RECIPIENT_TYPES))
     shown, destination = _recipient(members, is_group=to_whom == "group")
     kind = _word(members, "type")
     if not kind:
         raise _missing("type", ", ".join(TYPES))
     if kind not in TYPES:
-        raise broken_field("type", f"one of {', '.join(TYPES)}")
+        raise invalid_field("type", f"one of {', '.join(TYPES)}")
     body = _object_of(members, kind)
     _check_callback_data(members)
     for name, word in (("messaging_product", product), ("recipient_type", to_whom)):
@@ -156,7 +156,7 @@ def _members_of(form: Form) -> Members:
         elif text[0] in "{[" and name not in (*TYPES, "context"):
             try:
                 members[name] = read_json(text, _any, name=name, accepted="JSON")
-            except Refused as refused:
+            except ApiError as refused:
                 if not isinstance(refused.__cause__, msgspec.DecodeError):
                     raise
     return members
@@ -172,7 +172,7 @@ def _word(members: Members, name: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise broken_field(name, "a text")
+        raise invalid_field(name, "a text")
     return value.strip().lower()
 
 
@@ -180,8 +180,8 @@ def _receipt(members: Members) -> ReadReceipt:
     strangers = [name for name, value in members.items() if value is not None]
     strangers = [name for name in strangers if name not in RECEIPT_MEMBERS]
     if strangers:
-        raise Refused(
-            Reason.FIELD_BROKEN,
+        raise ApiError(
+            ErrorCode.FIELD_BROKEN,
             f"{strangers[0][:100]} cannot stand in a read receipt: it has {', '.join(RECEIPT_MEMBERS)}.",
         )
     message_id = members.get("message_id")
@@ -198,12 +198,12 @@ def _recipient(members: Members, *, is_group: bool) -> tuple[str, str]:
     if given is None:
         given = ""
     if not isinstance(given, str | int) or isinstance(given, bool):
-        raise broken_field(name, "a text")
+        raise invalid_field(name, "a text")
     shown = str(given)
     if is_group:
         if not shown.strip() or len(shown) > MOST_GROUP_ID_CHARS:
-            raise Refused(
-                Reason.INVALID_DESTINATION,
+            raise ApiError(
+                ErrorCode.INVALID_DESTINATION,
                 f"to must be the id of a group, of at most {MOST_GROUP_ID_CHARS} characters.",
             )
         return shown, group_destination(shown.strip())
@@ -216,8 +216,8 @@ def _destination(recipient: str, name: str) -> str:
         return number
     if name == "recipient" and _USER_ID.fullmatch(recipient):
         return recipient
-    raise Refused(
-        Reason.INVALID_DESTINATION,
+    raise ApiError(
+        ErrorCode.INVALID_DESTINATION,
         "to must be a phone number of 8 to 15 digits with its country code, or recipient a "
         "business-scoped user id such as US.1349.",
     )
@@ -235,7 +235,7 @@ def _object_of(members: Members, kind: str) -> Any:
     if kind == "template":
         name = body.get("name")
         if not isinstance(name, str) or not name.strip():
-            raise broken_field("template.name", "the name of a template")
+            raise invalid_field("template.name", "the name of a template")
     return body
 
 
@@ -256,18 +256,18 @@ def _shaped(value: Any, shape: "msgspec.json.Decoder[Shape]", *, name: str, acce
     try:
         return msgspec.convert(value, shape.type)
     except msgspec.ValidationError as error:
-        raise Refused(Reason.UNREADABLE, f"{name} must be {accepted}: {error}.") from error
+        raise ApiError(ErrorCode.UNREADABLE, f"{name} must be {accepted}: {error}.") from error
 
 
 def _check_callback_data(members: Members) -> None:
     """The partner's own callback data goes behind our id, within the operator's limit."""
     data = members.get(CALLBACK_DATA)
     if data is not None and not (isinstance(data, str) and len(data) <= MOST_CALLBACK_DATA_CHARS):
-        raise broken_field(CALLBACK_DATA, f"a text of at most {MOST_CALLBACK_DATA_CHARS} characters")
+        raise invalid_field(CALLBACK_DATA, f"a text of at most {MOST_CALLBACK_DATA_CHARS} characters")
 
 
-def _missing(name: str, accepted: str) -> Refused:
-    return Refused(Reason.FIELD_MISSING, f"Required request parameter '{name}' is not present: {accepted}.")
+def _missing(name: str, accepted: str) -> ApiError:
+    return ApiError(ErrorCode.FIELD_MISSING, f"Required request parameter '{name}' is not present: {accepted}.")
 
 
 def read_event(body: bytes) -> ReadReceipt:
@@ -278,30 +278,30 @@ def read_event(body: bytes) -> ReadReceipt:
     """
     try:
         given = read_json_body(body)
-    except Refused as refused:
-        raise Refused(Reason.INVALID_JSON_PAYLOAD, refused.explanation) from refused
+    except ApiError as refused:
+        raise ApiError(ErrorCode.INVALID_JSON_PAYLOAD, refused.explanation) from refused
     if isinstance(given.get("type"), str) and given["type"] != MESSAGE_EVENT:
         raise _not_supported()  # whatever else the body holds: it may be of another shape
     try:
         event = msgspec.convert(given, Event, strict=False)
     except msgspec.ValidationError as error:
-        raise Refused(Reason.INVALID_JSON_PAYLOAD, f"The body is not as documented: {error}.") from error
+        raise ApiError(ErrorCode.INVALID_JSON_PAYLOAD, f"The body is not as documented: {error}.") from error
     message = event.message
     if event.type is None or message is None:
-        raise Refused(
-            Reason.INVALID_JSON_PAYLOAD,
+        raise ApiError(
+            ErrorCode.INVALID_JSON_PAYLOAD,
             'The body must be {"type":"message-event","message":{"status":"read","message_id":"..."}}.',
         )
     if (message.status or "").lower() != "read":
         raise _not_supported()
     message_id = as_text(message.message_id)
     if not message_id:
-        raise Refused(Reason.INVALID_JSON_PAYLOAD, "message.message_id must be the id of an inbound message.")
+        raise ApiError(ErrorCode.INVALID_JSON_PAYLOAD, "message.message_id must be the id of an inbound message.")
     return ReadReceipt(message_id, message.typing_indicator is not None)
 
 
-def _not_supported() -> Refused:
-    return Refused(Reason.EVENT_NOT_SUPPORTED, f"type must be {MESSAGE_EVENT}, and message.status read.")
+def _not_supported() -> ApiError:
+    return ApiError(ErrorCode.EVENT_NOT_SUPPORTED, f"type must be {MESSAGE_EVENT}, and message.status read.")
 
 
 def taken(message_id: str, send: PassthroughSend) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any, Final, Union, get_type_hints
 import msgspec
 
 from waypost.domain.coercion import Flag, Text, as_text, read_flag
-from waypost.domain.errors import Reason, Refused, broken_field
+from waypost.domain.errors import ApiError, ErrorCode, invalid_field
 from waypost.domain.message import Content
 from waypost.domain.session_messages import SESSION_KINDS
 from waypost.domain.session_messages.content import SessionContent
@@ -67,7 +67,7 @@ def read_session_message(form: Form) -> Content:
     wire_type = message.type if message.type == "text" else message.type.strip().lower()
     kind = _TYPES.get(wire_type)
     if kind is None:
-        raise Refused(Reason.FIELD_BROKEN, _unknown_type(wire_type))
+        raise ApiError(ErrorCode.FIELD_BROKEN, _unknown_type(wire_type))
     if kind is not SessionText:
         given = read_json(text, _of_any_kind, name="message", accepted=f"as {wire_type} wants it")
         return kind.read(given, wire_type, reply_to)
@@ -83,7 +83,7 @@ def _refuse_json(text: str) -> None:
         return
     if value is None or isinstance(value, bool | str):
         kind = "a string" if isinstance(value, str) else msgspec.json.encode(value).decode()
-        raise broken_field(
+        raise invalid_field(
             "message", f"a JSON object such as {_ACCEPTED}, or plain text without quotes; it is JSON's {kind}"
         )
 
@@ -92,7 +92,7 @@ def is_about_products(form: Form) -> bool:
     """Return whether a form's message is of products, whose errors of a credential are nested (facts 10)."""
     try:
         message = read_json(form.text("message") or "", _plain, name="message", accepted="JSON")
-    except Refused:
+    except ApiError:
         return False
     return message.type.strip().lower() in SessionProducts.wire_types
 

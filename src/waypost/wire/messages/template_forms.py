@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from waypost.domain.coercion import Text, as_text, read_integer
-from waypost.domain.errors import Reason, Refused, broken_field
+from waypost.domain.errors import ApiError, ErrorCode, invalid_field
 from waypost.domain.message import CardSend, TemplateSend
 from waypost.domain.session_messages.content import MediaKind, Place, ProductSection, media_ref, read_place
 from waypost.wire.forms import Form, read_json
@@ -131,7 +131,7 @@ def read_template_send(form: Form) -> TemplateSend:
     template = read_json(text, _template, name="template", accepted=accepted)
     given = template.params or []
     if len(given) > MOST_PARAMS:
-        raise Refused(Reason.FIELD_BROKEN, f"template.params must hold at most {MOST_PARAMS} values.")
+        raise ApiError(ErrorCode.FIELD_BROKEN, f"template.params must hold at most {MOST_PARAMS} values.")
     params = tuple(one if isinstance(one, str) else _param(one) for one in given)
     message = json_text(form, "message")
     own = _own_postback_texts(form)
@@ -167,13 +167,13 @@ def _by_index(given: PostbackTexts, field: str) -> dict[int, str] | None:
     for at, item in enumerate(items or []):
         text = as_text(item.text)
         if not text.strip():
-            raise Refused(
-                Reason.FIELD_BROKEN,
+            raise ApiError(
+                ErrorCode.FIELD_BROKEN,
                 f"{field}[{at}].text must have at least one visible character; leave out the "
                 f"item of index {item.index} for a button without a postback text.",
             )
         if item.index in found:
-            raise broken_field(f"{field}[{at}].index", f"given once; {item.index} stands before it")
+            raise invalid_field(f"{field}[{at}].index", f"given once; {item.index} stands before it")
         found[item.index] = text
     return found or None
 
@@ -188,7 +188,7 @@ def _with_message(
     given = message.type if message.type is not None else _type_by_member(message)
     kind = given.strip().lower()
     if kind not in _TYPES:
-        raise broken_field("message.type", f"one of {', '.join(_TYPES)}")
+        raise invalid_field("message.type", f"one of {', '.join(_TYPES)}")
     more: dict[str, Any] = {}
     if kind in _MEDIA:
         more = _media(kind, message)
@@ -242,11 +242,11 @@ def _carousel(message: TemplateMessage) -> dict[str, Any]:
     if message.cardHeaderType:
         spelled = message.cardHeaderType.strip().lower()
         if spelled not in ("image", "video"):
-            raise broken_field("message.cardHeaderType", "one of IMAGE, VIDEO")
+            raise invalid_field("message.cardHeaderType", "one of IMAGE, VIDEO")
         kind = MediaKind(spelled)
     cards = message.cards or []
     if not cards or len(cards) > MOST_CARDS:
-        raise Refused(Reason.FIELD_BROKEN, f"message.cards must hold 1 to {MOST_CARDS} cards.")
+        raise ApiError(ErrorCode.FIELD_BROKEN, f"message.cards must hold 1 to {MOST_CARDS} cards.")
     return {"cards": tuple(_card(at, card) for at, card in enumerate(cards)), "card_media_kind": kind}
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from waypost.domain.errors import Reason, Refused, broken_field
+from waypost.domain.errors import ApiError, ErrorCode, invalid_field
 
 Query = Callable[[str], str | None]
 
@@ -61,18 +61,18 @@ def read_wish(query: Query, now_s: int) -> AnalyticsWish:
     start_s = _number(query, "start", most=2**40)
     start_s = end_s - USUAL_DAYS * DAY_S if start_s is None else start_s
     if start_s < now_s - MOST_DAYS * DAY_S:
-        raise Refused(Reason.ANALYTICS_TOO_OLD)
+        raise ApiError(ErrorCode.ANALYTICS_TOO_OLD)
     if end_s <= start_s or end_s > now_s + DAY_S:
-        raise broken_field("end", "after start and not in the future: seconds since 1970")
+        raise invalid_field("end", "after start and not in the future: seconds since 1970")
     granularity = (query("granularity") or "AGGREGATED").strip().upper()
     if granularity not in GRANULARITIES:
-        raise broken_field("granularity", f"one of {', '.join(GRANULARITIES)}")
+        raise invalid_field("granularity", f"one of {', '.join(GRANULARITIES)}")
     ids = _words(query("template_ids"))
     if len(ids) > 1:
-        raise Refused(Reason.FIELD_BROKEN, "template_ids must hold one id.")
+        raise ApiError(ErrorCode.FIELD_BROKEN, "template_ids must hold one id.")
     metrics = frozenset(word.upper() for word in _words(query("metric_types"))) or set(METRICS)
     if metrics - set(METRICS):
-        raise broken_field("metric_types", f"of {', '.join(METRICS)}")
+        raise invalid_field("metric_types", f"of {', '.join(METRICS)}")
     limit = _number(query, "limit", least=1, most=MOST_POINTS)
     return AnalyticsWish(
         start_s=start_s,
@@ -95,24 +95,24 @@ def read_comparison(query: Query, now_s: int) -> AnalyticsWish:
     days = _number(query, "days", most=MOST_DAYS)
     days = WINDOWS_D[0] if days is None else days
     if days not in WINDOWS_D:
-        raise broken_field("days", "one of 7, 30, 60, 90")
+        raise invalid_field("days", "one of 7, 30, 60, 90")
     end_s = _number(query, "end", most=2**40)
     end_s = now_s if end_s is None else end_s
     start_s = _number(query, "start", most=2**40)
     start_s = end_s - days * DAY_S if start_s is None else start_s
     if start_s >= end_s:
-        raise Refused(Reason.COMPARISON_ENDS_FIRST, "start and end are seconds since 1970.")
+        raise ApiError(ErrorCode.COMPARISON_ENDS_FIRST, "start and end are seconds since 1970.")
     if end_s - start_s not in (days * DAY_S for days in WINDOWS_D):
-        raise Refused(Reason.COMPARISON_WINDOW, "start and end are seconds since 1970.")
+        raise ApiError(ErrorCode.COMPARISON_WINDOW, "start and end are seconds since 1970.")
     ids = _words(query("templateList")) or _words(query("template_ids"))
     if not ids:
-        raise Refused(
-            Reason.FIELD_MISSING,
+        raise ApiError(
+            ErrorCode.FIELD_MISSING,
             "Required request parameter 'templateList' is not present: the id of the template to compare with.",
         )
     if len(ids) > 1:
-        raise Refused(
-            Reason.FIELD_BROKEN,
+        raise ApiError(
+            ErrorCode.FIELD_BROKEN,
             "templateList must hold one id: two templates are compared, and the path names the other.",
         )
     return AnalyticsWish(start_s, end_s, False, frozenset({"SENT"}), ids[0], MOST_POINTS)
@@ -161,4 +161,4 @@ def _number(query: Query, name: str, *, least: int = 0, most: int) -> int | None
         return None
     if text.isascii() and text.isdecimal() and len(text) < 20 and least <= int(text) <= most:
         return int(text)
-    raise broken_field(name, f"a whole number from {least} to {most}")
+    raise invalid_field(name, f"a whole number from {least} to {most}")

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any, Final
 
-from waypost.domain.errors import Reason, Refused
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.templates.cards import Card
 from waypost.domain.templates.fields import ATTRIBUTES, CHANGEABLE, Draft
 from waypost.domain.templates.template import completed
@@ -72,6 +72,6 @@ def _cards(before: Draft, after: Draft, form: Form) -> tuple[Card, ...]:
     return tuple(cards)
 
 
-def _not_these_media(field: str, must: str) -> Refused:
+def _not_these_media(field: str, must: str) -> ApiError:
     explanation = f"{field} must {must}: the media of a carousel cannot be changed."
-    return Refused(Reason.FIELD_BROKEN, explanation, field=field)
+    return ApiError(ErrorCode.FIELD_BROKEN, explanation, field=field)

@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from waypost.domain.coercion import Flag, Text, as_text, read_flag, read_integer
-from waypost.domain.errors import Reason, Refused, broken_field
+from waypost.domain.errors import ApiError, ErrorCode, invalid_field
 from waypost.domain.templates.buttons import Button, ButtonKind, OtpType, SupportedApp
 from waypost.domain.templates.cards import Card
 from waypost.domain.templates.fields import TEMPLATE_FIELDS, Draft, FieldFormat
@@ -106,7 +106,7 @@ def read_cards(text: str | None) -> tuple[Card, ...] | None:
     accepted = '[{"headerType":"IMAGE","exampleMedia":"...","body":"...","buttons":[...]}]'
     given = read_json(written, _cards, name="cards", accepted=accepted)
     if len(given) > MOST_CARDS:
-        raise Refused(Reason.FIELD_BROKEN, "cards must hold 1 to 10 cards.", field="cards")
+        raise ApiError(ErrorCode.FIELD_BROKEN, "cards must hold 1 to 10 cards.", field="cards")
     return tuple(_read_card(at, card) for at, card in enumerate(given))
 
 
@@ -149,7 +149,7 @@ def _read_card(at: int, given: SentCard) -> Card:
 
 def _read_buttons(given: list[SentButton], name: str) -> tuple[Button, ...]:
     if len(given) > MOST_BUTTONS:
-        raise Refused(Reason.FIELD_BROKEN, f"{name} must hold at most {MOST_BUTTONS} buttons.", field=name)
+        raise ApiError(ErrorCode.FIELD_BROKEN, f"{name} must hold at most {MOST_BUTTONS} buttons.", field=name)
     return tuple(_read_button(f"{name}[{at}]", button) for at, button in enumerate(given))
 
 
@@ -157,7 +157,7 @@ def _read_button(name: str, given: SentButton) -> Button:
     try:
         kind = ButtonKind(given.type.strip().upper())
     except ValueError as error:
-        raise broken_field(f"{name}.type", f"one of {_KINDS}") from error
+        raise invalid_field(f"{name}.type", f"one of {_KINDS}") from error
     suffix, value = as_text(given.suffix), as_text(given.button_value)
     url = as_text(given.url)
     if kind is ButtonKind.URL and not url and value:

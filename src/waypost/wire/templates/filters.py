@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from waypost.domain.errors import broken_field
+from waypost.domain.errors import invalid_field
 from waypost.domain.lifecycle import SENDABLE
 from waypost.domain.templates.filter import TemplateWish
 from waypost.domain.templates.languages import spelled
@@ -103,7 +103,7 @@ def _number(query: Query, name: str, *, least: int, most: int) -> int | None:
         return None
     if text.isascii() and text.isdecimal() and len(text) < 20 and least <= int(text) <= most:
         return int(text)
-    raise broken_field(name, f"a whole number from {least} to {most}")
+    raise invalid_field(name, f"a whole number from {least} to {most}")
 
 
 def _flag(query: Query, name: str) -> bool | None:
@@ -111,5 +111,5 @@ def _flag(query: Query, name: str) -> bool | None:
     if not text:
         return None
     if text not in ("true", "false"):
-        raise broken_field(name, "true or false")
+        raise invalid_field(name, "true or false")
     return text == "true"

@@ -10,7 +10,7 @@ from waypost.base.clock import Clock
 from waypost.base.encryption import Seals
 from waypost.base.ids import Ids
 from waypost.domain.app import BusinessAccount, OperatorAccount
-from waypost.domain.errors import Reason, Refused, broken_field, unknown
+from waypost.domain.errors import ApiError, ErrorCode, invalid_field, not_found
 from waypost.domain.partner import Partner
 from waypost.operators.contract import Operators
 from waypost.outbound.vetted import VettedClient
@@ -30,7 +30,7 @@ class PasswordHasher(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Office:
+class AdminContext:
     """What an administrator works with.
 
     Attributes:
@@ -57,55 +57,55 @@ class Office:
     show_text: bool = False
 
 
-async def put_operator_account(office: Office, account: OperatorAccount) -> None:
+async def put_operator_account(context: AdminContext, account: OperatorAccount) -> None:
     """Keep an operator account, or change the one with this id.
 
     Raises:
         Refused: a field is broken.
     """
-    _check_operator_account(office, account)
-    await office.database.write(stored.put_operator_account, account, office.directory.seal)
-    office.directory.forget()
+    _check_operator_account(context, account)
+    await context.database.write(stored.put_operator_account, account, context.directory.seal)
+    context.directory.forget()
 
 
-async def add_business_account(office: Office, account: BusinessAccount) -> None:
+async def add_business_account(context: AdminContext, account: BusinessAccount) -> None:
     """Keep a business account.
 
     Raises:
         Refused: its id is taken, or its partner or operator account does not exist.
     """
-    await partner_of(office, account.partner_id)
+    await partner_of(context, account.partner_id)
     if not account.id:
-        raise broken_field("id", "the operator's id of the business account")
-    known = await office.directory.operator_account(account.operator_account_id)
+        raise invalid_field("id", "the operator's id of the business account")
+    known = await context.directory.operator_account(account.operator_account_id)
     if known is None:
-        raise Refused(Reason.NOT_FOUND, "operator_account_id must name an operator account.")
-    if not await office.database.write(stored.add_business_account, account):
-        raise Refused(Reason.ALREADY_EXISTS, "id is taken by another business account.")
+        raise ApiError(ErrorCode.NOT_FOUND, "operator_account_id must name an operator account.")
+    if not await context.database.write(stored.add_business_account, account):
+        raise ApiError(ErrorCode.ALREADY_EXISTS, "id is taken by another business account.")
 
 
-def _check_operator_account(office: Office, account: OperatorAccount) -> None:
+def _check_operator_account(context: AdminContext, account: OperatorAccount) -> None:
     if not _ACCOUNT_ID.fullmatch(account.id):
-        raise Refused(
-            Reason.FIELD_BROKEN, "The account's id must be 1 to 64 letters, digits, dots, hyphens or underscores."
+        raise ApiError(
+            ErrorCode.FIELD_BROKEN, "The account's id must be 1 to 64 letters, digits, dots, hyphens or underscores."
         )
-    if account.kind not in office.operators.kinds:
-        raise broken_field("kind", f"one of {', '.join(office.operators.kinds)}")
+    if account.kind not in context.operators.kinds:
+        raise invalid_field("kind", f"one of {', '.join(context.operators.kinds)}")
     base_url = account.base_url
     if not base_url.startswith(("http://", "https://")) or base_url.endswith("/"):
-        raise broken_field("base_url", "an http or https address without a slash at its end")
-    for field in office.operators.of(account).fields:
+        raise invalid_field("base_url", "an http or https address without a slash at its end")
+    for field in context.operators.of(account).fields:
         if not field.accepts(account[field.name]):
-            raise broken_field(field.name, field.accepted)
+            raise invalid_field(field.name, field.accepted)
 
 
-async def partner_of(office: Office, partner_id: int) -> Partner:
+async def partner_of(context: AdminContext, partner_id: int) -> Partner:
     """One partner.
 
     Raises:
         Refused: there is no such partner.
     """
-    partner = await office.database.read(stored.partner_by_id, partner_id)
+    partner = await context.database.read(stored.partner_by_id, partner_id)
     if partner is None:
-        raise unknown("partner", "partner_id")
+        raise not_found("partner", "partner_id")
     return partner
