@@ -10,7 +10,8 @@ from sqlalchemy import Connection, insert, update
 
 from tests.console.conftest import LOOP, Desk, Tabs
 from waypost.assembly.dev import demo
-from waypost.console.overview.minute_counts import MINUTE_MS, MOST_NEW, Tally, of_states
+from waypost.base.clock import MINUTE_MS
+from waypost.console.overview.minute_counts import MOST_NEW, Tally, of_states
 from waypost.console.services import Parts
 from waypost.domain.app import BusinessAccount
 from waypost.store.accounts.credentials import CredentialKind, add_credential

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import Connection
 
 from tests.support.builders import ACCOUNT, APP, AT_MS, PARTNER, draft, message, template
-from waypost.base.clock import ManualClock
+from waypost.base.clock import DAY_MS, ManualClock
 from waypost.base.ids import RandomIds
 from waypost.domain.app import App
 from waypost.domain.message import TemplateSend
@@ -15,7 +15,7 @@ from waypost.domain.session_messages.plain import SessionText
 from waypost.domain.templates.template import Category
 from waypost.store.accounts.partners import add_app, add_business_account, add_partner, app_by_id
 from waypost.store.apps.apps import Taken, apps_of, change_app, delete_app
-from waypost.store.apps.usage import DAY_MS, usage_of
+from waypost.store.apps.usage import usage_of
 from waypost.store.database import Database
 from waypost.store.messages.messages import record_messages
 from waypost.store.queue.jobs import QueueName, count_jobs_by_state

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.support.builders import AT_MS
-from waypost.base.clock import ManualClock
+from waypost.base.clock import DAY_MS, ManualClock
 from waypost.operations.retention_loop import Retention
 from waypost.store.accounts.audit_log import (
     ADMIN,
@@ -17,7 +17,7 @@ from waypost.store.accounts.audit_log import (
     audit_page,
 )
 from waypost.store.database import Database
-from waypost.store.retention.rules import DAY_MS, Keep
+from waypost.store.retention.rules import Keep
 
 FIRST = AuditEntry(AT_MS, 7, ADMIN, "192.0.2.1", "POST /admin/partners", "partner_id=7", 200)
 SECOND = AuditEntry(AT_MS + 10, 7, "ann@acme.test", "192.0.2.2", "POST /settings/keys", "", 400, "rejected")

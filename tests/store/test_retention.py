@@ -12,7 +12,7 @@ from sqlalchemy import Connection, func, select, update
 from tests.support.asking import column_of, do, row_of
 from tests.support.builders import ACCOUNT, APP, OPERATOR, PARTNER, message
 from tests.support.stores import Databases
-from waypost.base.clock import ManualClock, SystemClock
+from waypost.base.clock import DAY_MS, ManualClock, SystemClock
 from waypost.base.ids import uuid7_text
 from waypost.domain.callbacks.callback import Attempt
 from waypost.domain.inbound_webhook import InboundWebhook, WebhookItem
@@ -27,7 +27,7 @@ from waypost.store.engines.postgresql import PostgresEngine
 from waypost.store.messages.messages import MessageChange, change_messages, record_messages
 from waypost.store.queue.inbound_webhooks import record_webhooks
 from waypost.store.retention.partitions import floor_id, parts_there, wanted_parts
-from waypost.store.retention.rules import DAY_MS, MOST_ROWS, Keep, begin_turn
+from waypost.store.retention.rules import MOST_ROWS, Keep, begin_turn
 from waypost.store.tables import (
     app_keys,
     attempts,

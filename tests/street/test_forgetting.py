@@ -10,11 +10,10 @@ from tests.support.asking import column_of
 from tests.support.builders import ANN, message
 from tests.support.patience import patiently
 from tests.support.street import Street
-from waypost.base.clock import VirtualClock
+from waypost.base.clock import DAY_MS, VirtualClock
 from waypost.domain.message import Message, MessageState
 from waypost.domain.session_messages.plain import SessionText
 from waypost.store.encoding import message_columns
-from waypost.store.retention.rules import DAY_MS
 from waypost.store.tables import callbacks, messages
 
 

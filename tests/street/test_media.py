@@ -22,8 +22,8 @@ from tests.support.patience import HANGS_AFTER_S, patiently
 from tests.support.street import API_KEY, Answer, Street
 from waypost.admin import provisioning
 from waypost.api.media import public_files
-from waypost.base.clock import ManualClock
-from waypost.domain.media import DAY_MS, InboundMedia, Media
+from waypost.base.clock import DAY_MS, ManualClock
+from waypost.domain.media import InboundMedia, Media
 from waypost.operators.cloud.adapter import CloudOperator
 from waypost.operators.contract import Uploaded
 from waypost.store import tables

@@ -6,7 +6,7 @@ import msgspec
 from sqlalchemy import Connection
 
 from waypost.admin.provisioning import AdminContext
-from waypost.base.clock import machine_ms
+from waypost.base.clock import DAY_MS, machine_ms
 from waypost.domain.callbacks.receiver_statistics import report_of
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field, not_found
 from waypost.store.accounts.partners import app_by_id
@@ -19,7 +19,6 @@ from waypost.wire.callbacks import callback_v2, callback_v3
 from waypost.wire.callbacks.signatures import key_text, laid_over, signature_headers
 from waypost.wire.redaction import shown_callback
 
-DAY_MS: Final = 86_400_000
 MOST_KEEP_OLD_S: Final = 30 * 86_400
 MOST_REPLAYED: Final = 100_000
 """In one call. Who wants more names a shorter time, several times."""

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from starlette.responses import JSONResponse, Response
 
+from waypost.base.clock import HOUR_MS
 from waypost.client.api_client import ApiResponseError, NotReached
 from waypost.console.page_tools import PageTools
 from waypost.console.phones.selection import asked
@@ -49,7 +50,6 @@ def act(name: str, place: str, path: str, *, stays: bool = True, asks: str = "",
 
 
 _APP: Final = "/apps/{app_id}"
-_HOUR_MS: Final = 3_600_000
 
 # fmt: off
 COMMANDS: Final = (
@@ -76,8 +76,8 @@ COMMANDS: Final = (
     Command("Operator and health check",    "Settings",   "/settings/operator"),
     Command("Audit log",                    "Settings",   "/settings/audit"),
     Command("Act as administrator",         "Settings",   "/settings/administrator"),
-    act("Clock: one hour on",               "Simulator",  "/simulator/clock/advance", by=str(_HOUR_MS)),
-    act("Clock: one day on",                "Simulator",  "/simulator/clock/advance", by=str(24 * _HOUR_MS)),
+    act("Clock: one hour on",               "Simulator",  "/simulator/clock/advance", by=str(HOUR_MS)),
+    act("Clock: one day on",                "Simulator",  "/simulator/clock/advance", by=str(24 * HOUR_MS)),
     act("Clock: to what is due next",       "Simulator",  "/simulator/clock/next"),
     act("Clock: freeze",                    "Simulator",  "/simulator/clock/freeze"),
     act("Clock: let it run",                "Simulator",  "/simulator/clock/run"),

@@ -4,9 +4,9 @@ from base64 import b64encode, urlsafe_b64encode
 from dataclasses import dataclass
 from typing import Final
 
+from waypost.base.clock import DAY_MS
 from waypost.domain.session_messages.content import MediaKind
 
-DAY_MS: Final = 24 * 60 * 60 * 1000
 MEDIA_LIFE_MS: Final = 30 * DAY_MS  # Source: facts 8, "Life of media id"
 INBOUND_LIFE_MS: Final = 7 * DAY_MS  # Source: facts 6.4, `urlExpiry`
 MOST_UPLOAD_BYTES: Final = 100 * 1024 * 1024  # Source: facts 8, "Size"

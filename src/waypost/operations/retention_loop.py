@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
-from waypost.base.clock import Clock
+from waypost.base.clock import DAY_MS, Clock
 from waypost.base.telemetry.logs import log
 from waypost.store.database import Database
 from waypost.store.retention.partitions import (
@@ -22,7 +22,7 @@ from waypost.store.retention.partitions import (
     missing_parts,
     past_parts,
 )
-from waypost.store.retention.rules import DAY_MS, RULES, Keep, Rule, begin_turn
+from waypost.store.retention.rules import RULES, Keep, Rule, begin_turn
 
 Result = TypeVar("Result")
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
+from waypost.base.clock import DAY_MS
 from waypost.client.responses import ApiResponseError, NotReached
 from waypost.testing.callback import Callback
 from waypost.testing.formatting import shortened, times
@@ -15,7 +16,6 @@ Part = TypeVar("Part")
 _NEWEST: Final = 12
 _TRACES: Final = 5
 _ARRIVED: Final = ("delivered", "read")
-_DAY_MS: Final = 24 * 3600 * 1000
 
 
 class NotSeen(AssertionError):
@@ -174,7 +174,7 @@ def _clock(tenancy: Tenancy) -> list[str]:
         parts.append("is frozen: nothing becomes due by itself")
     elif clock["factor"] != 1:
         parts.append(f"runs at {clock['factor']:g} times the speed")
-    days_ahead = round(clock["ahead_ms"] / _DAY_MS, 2)
+    days_ahead = round(clock["ahead_ms"] / DAY_MS, 2)
     if days_ahead:
         parts.append(f"is {days_ahead:.2f} days ahead")
     return [f"the clock {', and '.join(parts)}"] if parts else []

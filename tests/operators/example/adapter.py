@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Final
 import aiohttp
 import msgspec
 
+from waypost.base.clock import DAY_MS
 from waypost.domain.app import App, OperatorAccount
 from waypost.domain.direct_calls import (
     BusinessStatus,
@@ -41,7 +42,7 @@ from waypost.domain.direct_calls import (
 )
 from waypost.domain.event import Event, InboundEvent, ReviewEvent, StatusEvent, UnknownEvent
 from waypost.domain.inbound_webhook import WebhookItem
-from waypost.domain.media import DAY_MS, Media
+from waypost.domain.media import Media
 from waypost.domain.message import Message, MessageState, Passthrough, TemplateSend
 from waypost.domain.outcome import Again, Outcome, Rejected, Sent, Unavailable, Uncertain, Waits
 from waypost.domain.session_messages.content import SendContext

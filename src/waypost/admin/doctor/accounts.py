@@ -6,10 +6,10 @@ from waypost.admin.doctor.check_result import Finding, ok, warning, wrong
 from waypost.admin.doctor.error_explanations import refused
 from waypost.admin.operator_requests import NotTold, ask
 from waypost.admin.provisioning import AdminContext
+from waypost.base.clock import DAY_MS
 from waypost.domain.app import BusinessAccount, OperatorAccount
 from waypost.domain.direct_calls import CheckToken, GetBusinessAccount
 
-DAY_MS: Final = 86_400_000
 SOON_DAYS: Final = 7
 NEAR_PERCENT: Final = 80
 

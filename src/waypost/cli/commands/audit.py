@@ -6,10 +6,8 @@ from urllib.parse import urlencode
 
 import typer
 
-from waypost.base.clock import SystemClock
+from waypost.base.clock import DAY_MS, SystemClock
 from waypost.cli.admin_client import show
-
-DAY_MS = 86_400_000
 
 
 class Outcome(StrEnum):

@@ -10,6 +10,7 @@ from markupsafe import Markup
 from sqlalchemy import Connection
 from starlette.responses import Response
 
+from waypost.base.clock import DAY_MS, HOUR_MS
 from waypost.console.callbacks.lookup import base_of, standing_of_all
 from waypost.console.callbacks.subscriptions import is_taken
 from waypost.console.callbacks.times import at_of
@@ -23,8 +24,6 @@ from waypost.console.web.page_request import PageRequest
 from waypost.domain.callbacks.receiver_statistics import LATE_MS, QUICK_MS, report_of
 from waypost.store.callbacks.receiver_statistics import MOST_TRIES, Answered, answered, taken_of
 
-HOUR_MS: Final = 3_600_000
-DAY_MS: Final = 24 * HOUR_MS
 SLOTS: Final = 48
 STEPS: Final = 6
 """Bars of the distribution for each power of ten."""

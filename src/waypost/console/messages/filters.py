@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Final
 from urllib.parse import urlencode
 
+from waypost.base.clock import DAY_MS
 from waypost.domain.message import MessageState
 from waypost.domain.session_messages import SESSION_KINDS
 from waypost.store.messages.lists import Place
@@ -31,7 +32,6 @@ TIMES: Final = (
 STATES: Final = tuple(one.value for one in MessageState)
 FIELDS: Final = ("q", "state", "template", "code", "kind", "time", "from", "until", "text")
 MOST_TEXT: Final = 200
-_DAY_MS: Final = 86_400_000
 _PLACE: Final = re.compile(r"([0-9]{1,15})\.([!-~]{0,500})")
 
 
@@ -137,7 +137,7 @@ def _sought(text: str, wrong: dict[str, str]) -> tuple[str | None, str | None]:
 def _times(given: Mapping[str, str], now_ms: int, wrong: dict[str, str]) -> tuple[int | None, int | None]:
     time = given["time"]
     if time == "today":
-        return now_ms - now_ms % _DAY_MS, None
+        return now_ms - now_ms % DAY_MS, None
     if time == "custom" or (not time and (given["from"] or given["until"])):
         from_ms, until_ms = (_moment(given, name, wrong) for name in ("from", "until"))
         if from_ms is not None and until_ms is not None and from_ms >= until_ms:

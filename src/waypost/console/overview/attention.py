@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlencode
 
+from waypost.base.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from waypost.console.messages.failure_explanations import FAILURES, failure_of
-from waypost.console.overview.minute_counts import HOUR_MS, MINUTE_MS
-from waypost.console.overview.queries import DAY_MS, Scene
+from waypost.console.overview.queries import Scene
 from waypost.store.queue.jobs import QueueName
 
 SOON_MS: Final = 14 * DAY_MS

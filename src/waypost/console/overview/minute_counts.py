@@ -11,10 +11,9 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from waypost.store.console.overview import MINUTE_MS, Counts
+from waypost.base.clock import DAY_MS, MINUTE_MS
+from waypost.store.console.overview import Counts
 
-DAY_MS: Final = 24 * 60 * 60 * 1000
-HOUR_MS: Final = 60 * MINUTE_MS
 MOST_NEW: Final = 12_000
 """Messages read of the newest minutes, in one look."""
 MOST_BACK: Final = 12_000

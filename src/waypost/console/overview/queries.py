@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 
 from sqlalchemy import Connection
 
+from waypost.base.clock import DAY_MS
 from waypost.console.overview.minute_counts import Tallies, Tally
 from waypost.console.page_tools import PageTools
 from waypost.console.web.page_request import PageRequest
@@ -30,7 +31,6 @@ from waypost.store.database import Database
 from waypost.store.messages.lists import messages_of_app, names_of_templates
 from waypost.store.queue.jobs import DeadLetter
 
-DAY_MS: Final = 24 * 60 * 60 * 1000
 REFUSED_FOR_MS: Final = 7 * DAY_MS
 """So long a refused template needs attention; after that it is known."""
 NEWEST: Final = 8

@@ -7,11 +7,12 @@ from typing import Final
 
 from markupsafe import Markup
 
+from waypost.base.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from waypost.console.charts.axes import Frame
 from waypost.console.charts.over_time import bars
 from waypost.console.charts.series import Series, key, table
-from waypost.console.overview.minute_counts import HOUR_MS, MINUTE_MS, Tally, of_states
-from waypost.console.overview.queries import DAY_MS, Scene
+from waypost.console.overview.minute_counts import Tally, of_states
+from waypost.console.overview.queries import Scene
 from waypost.store.console.overview import Waiting
 from waypost.store.queue.jobs import QueueName
 

@@ -4,6 +4,7 @@ from typing import Final
 
 from starlette.responses import Response
 
+from waypost.base.clock import HOUR_MS
 from waypost.client.api_client import ApiResponseError
 from waypost.console.actions import ActionRow
 from waypost.console.page_tools import PageTools
@@ -11,7 +12,6 @@ from waypost.console.settings.app import Shown, Typed, app_page
 from waypost.console.settings.field_errors import words_of
 from waypost.console.web.page_request import PageRequest
 
-HOUR_MS: Final = 60 * 60 * 1000
 _MARGIN_MS: Final = 30_000
 """An hour must not have become less than one by the time the door looks."""
 _PAGE: Final = "/apps/{app_id}/settings"

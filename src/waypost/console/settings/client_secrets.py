@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
+from waypost.base.clock import DAY_MS
 from waypost.client.api_client import ApiResponseError
 from waypost.console.actions import ActionRow
 from waypost.console.page_tools import PageTools
@@ -14,7 +15,6 @@ from waypost.console.web.page_request import PageRequest
 from waypost.store.accounts.credentials import CredentialKind, credentials_of
 
 PATH: Final = "/settings/secrets"
-DAY_MS: Final = 24 * 60 * 60 * 1000
 SOON_MS: Final = 14 * DAY_MS
 LIVES: Final = (  # Source: facts 1.3; the vendor advises three months at most
     ("90", "in 90 days"),

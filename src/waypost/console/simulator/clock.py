@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from waypost.base.clock import machine_ms
+from waypost.base.clock import HOUR_MS, machine_ms
 from waypost.client.api_client import ApiResponseError
 from waypost.console.actions import ActionRow, Body, Fields, done, reason_of
 from waypost.console.page_tools import PageTools
@@ -20,24 +20,23 @@ from waypost.console.web.streams import Piece
 
 PATH: Final = "/simulator/clock"
 PARTS: Final = "simulator/clock_parts.html"
-_HOUR_MS: Final = 3_600_000
 _MOST_TYPED: Final = 40
 
 # fmt: off
 JUMPS: Final = (
     # label           ms              what ends in it
     ("+1 minute",     60_000,         "retries, delays of webhooks"),
-    ("+1 hour",       _HOUR_MS,       "most of what is paused for a moment"),
-    ("+3 hours",      3 * _HOUR_MS,   "a first pause for quality"),
-    ("+1 day",        24 * _HOUR_MS,  "windows for session messages, partner tokens"),
-    ("+30 days",      720 * _HOUR_MS, "uploads, names of deleted templates"),
+    ("+1 hour",       HOUR_MS,       "most of what is paused for a moment"),
+    ("+3 hours",      3 * HOUR_MS,   "a first pause for quality"),
+    ("+1 day",        24 * HOUR_MS,  "windows for session messages, partner tokens"),
+    ("+30 days",      720 * HOUR_MS, "uploads, names of deleted templates"),
 )
 UNITS: Final = (
     # name        label        ms
     ("seconds",   "seconds",   1000),
     ("minutes",   "minutes",   60_000),
-    ("hours",     "hours",     _HOUR_MS),
-    ("days",      "days",      24 * _HOUR_MS),
+    ("hours",     "hours",     HOUR_MS),
+    ("days",      "days",      24 * HOUR_MS),
 )
 FACTORS: Final = (1, 10, 60, 600, 3600)
 # fmt: on

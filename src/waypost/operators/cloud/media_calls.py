@@ -11,10 +11,11 @@ from urllib.parse import quote, urlsplit
 import aiohttp
 from yarl import URL
 
+from waypost.base.clock import DAY_MS
 from waypost.base.error_texts import error_text
 from waypost.base.files import opened
 from waypost.domain.app import OperatorAccount
-from waypost.domain.media import DAY_MS, MEDIA_LIFE_MS, Media
+from waypost.domain.media import MEDIA_LIFE_MS, Media
 from waypost.domain.outcome import INVALID_ANSWER, MOST_ID_CHARS, Rejected, Sent, Unavailable, Uncertain
 from waypost.operators.cloud.http_calls import CONNECT_S, Calls
 from waypost.operators.cloud.rate_usage import Kind

@@ -6,12 +6,11 @@ Kept in memory: what is counted is over after an hour, and a restart only forgiv
 from collections import deque
 from typing import Final
 
-from waypost.base.clock import Clock
+from waypost.base.clock import HOUR_MS, Clock
 from waypost.simulator.accounts.accounts import Account, Accounts
 from waypost.simulator.errors import TITLES, GraphRefused
 from waypost.simulator.settings import LiveSettings
 
-_HOUR_MS: Final = 3_600_000
 _TOO_MANY: Final = 80008
 _CALLS_OF_IDLE: Final = 200  # Source: facts 8, "Management calls"
 _CALLS_OF_ACTIVE: Final = 5000  # Source: facts 8: an account with a registered number
@@ -44,7 +43,7 @@ class Usage:
         if self._settings.value.limits and len(calls) >= self._limit(account.waba_id):
             status, title = TITLES[_TOO_MANY]
             error = {"message": f"(#{_TOO_MANY}) {title}", "type": "OAuthException"}
-            wait_s = -((now_ms - _HOUR_MS - calls[0]) // 1000)
+            wait_s = -((now_ms - HOUR_MS - calls[0]) // 1000)
             raise GraphRefused(status, {**error, "code": _TOO_MANY}, retry_after_s=wait_s)
         calls.append(now_ms)
 
@@ -56,7 +55,7 @@ class Usage:
         now_ms = self._clock.now_ms()
         calls, limit = self._recent(waba_id, now_ms), self._limit(waba_id)
         percent = min(100, 100 * len(calls) // limit)
-        minutes = -((now_ms - _HOUR_MS - calls[0]) // 60_000) if len(calls) >= limit else 0
+        minutes = -((now_ms - HOUR_MS - calls[0]) // 60_000) if len(calls) >= limit else 0
         of_app = f'{{"call_count":{percent},"total_cputime":0,"total_time":0}}'
         of_account = (
             f'{{"{waba_id}":[{{"type":"whatsapp_business_management","call_count":{percent},'
@@ -76,7 +75,7 @@ class Usage:
         calls = self._calls.get(waba_id)
         if calls is None:
             calls = self._calls[waba_id] = deque()
-        while calls and calls[0] <= now_ms - _HOUR_MS:
+        while calls and calls[0] <= now_ms - HOUR_MS:
             calls.popleft()
         return calls
 

@@ -3,12 +3,12 @@
 import hmac
 from typing import Any, Final
 
-from waypost.base.clock import Clock
+from waypost.base.clock import DAY_MS, Clock
 from waypost.base.ids import Ids
 from waypost.base.json_values import integer_or_none
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.accounts.records import HINDRANCE, REGISTRATION, Records
-from waypost.simulator.accounts.usage_counts import DAY_MS, REGISTRATIONS, Ledger
+from waypost.simulator.accounts.usage_counts import REGISTRATIONS, Ledger
 from waypost.simulator.errors import bad_parameter, message_refused
 from waypost.simulator.settings import LiveSettings
 from waypost.simulator.store import Store

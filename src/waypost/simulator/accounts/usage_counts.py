@@ -8,12 +8,9 @@ from collections.abc import Mapping
 from operator import itemgetter
 from typing import Final
 
-from waypost.base.clock import Clock
+from waypost.base.clock import DAY_MS, Clock
 from waypost.simulator.keyed_store import LoadedKind
 from waypost.simulator.store import Statement, Store
-
-HOUR_MS: Final = 3_600_000
-DAY_MS: Final = 24 * HOUR_MS
 
 CREATIONS: Final = "creation"
 FLOW_SENDS: Final = "flow"

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta
 
+from waypost.base.clock import DAY_MS
 from waypost.simulator.control.request_structs import Body, Query
 from waypost.simulator.errors import GraphRefused
 from waypost.simulator.field_types import HoldMs, accepts
@@ -16,7 +17,6 @@ from waypost.simulator.templates.changes import announced, paced, pacing_ended, 
 from waypost.simulator.templates.template import Decision, Template
 from waypost.simulator.violation import BrokenRule
 
-_DAY_MS: Final = 24 * 3600 * 1000
 _CALLS: Final = ("approve", "reject", "quality", "category", "delete", "pace", "release", "drop")
 """What has a call of its own."""
 
@@ -112,7 +112,7 @@ async def recategorise_template(parts: Parts, template: Template, body: Category
     """Give a template another category now, or announce it, for a day later unless told when."""
     if not body.announced:
         return _template_view(await parts.templates.alter(template, recategorised(body.category)))
-    due_ms = parts.clock.now_ms() + _DAY_MS if body.due_ms is None else body.due_ms
+    due_ms = parts.clock.now_ms() + DAY_MS if body.due_ms is None else body.due_ms
     return _template_view(await parts.templates.alter(template, announced(body.category, due_ms)))
 
 

@@ -7,16 +7,15 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from waypost.base.clock import Clock
+from waypost.base.clock import DAY_MS, Clock
 from waypost.base.ids import Ids
 from waypost.simulator.files import Files
 from waypost.simulator.keyed_store import LoadedKind
 from waypost.simulator.media.media_kinds import MediaKind, check_size, media_kind, too_large
 from waypost.simulator.store import Store
 
-_DAY_MS: Final = 24 * 3600 * 1000
-UPLOADED_LIVE_MS: Final = 30 * _DAY_MS  # Source: facts 6.1, "life"
-INBOUND_LIVE_MS: Final = 7 * _DAY_MS
+UPLOADED_LIVE_MS: Final = 30 * DAY_MS  # Source: facts 6.1, "life"
+INBOUND_LIVE_MS: Final = 7 * DAY_MS
 _PREFIX: Final = "media-"
 _BEGINNING_BYTES: Final = 32
 

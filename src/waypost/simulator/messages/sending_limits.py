@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from typing import Final
 
-from waypost.base.clock import Clock
+from waypost.base.clock import DAY_MS, HOUR_MS, Clock
 from waypost.base.json_values import integer_or_none, list_or_none, text_or_none
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.accounts.flow import BLOCKED, THROTTLED
 from waypost.simulator.accounts.flows import Flows
 from waypost.simulator.accounts.records import ALLOWED, HINDRANCE, IDENTITY, STANDING, Records
-from waypost.simulator.accounts.usage_counts import DAY_MS, FLOW_SENDS, HOUR_MS, REACHED, Ledger
+from waypost.simulator.accounts.usage_counts import FLOW_SENDS, REACHED, Ledger
 from waypost.simulator.errors import message_refused
 from waypost.simulator.messages.template_sends.sends import Shown
 from waypost.simulator.settings import LiveSettings

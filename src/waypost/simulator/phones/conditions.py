@@ -4,17 +4,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from waypost.base.clock import DAY_MS, MINUTE_MS
 from waypost.simulator.templates.template import Template
-
-_MINUTE_MS: Final = 60_000
-_DAY_MS: Final = 24 * 60 * _MINUTE_MS
 
 # fmt: off
 LIFETIMES_MS: Final = {  # Source: facts 2.3, `message_send_ttl_seconds`; what a template says itself wins
-    "":               30 * _DAY_MS,    # a session message
-    "AUTHENTICATION": 10 * _MINUTE_MS,
-    "UTILITY":        30 * _DAY_MS,
-    "MARKETING":      30 * _DAY_MS,
+    "":               30 * DAY_MS,    # a session message
+    "AUTHENTICATION": 10 * MINUTE_MS,
+    "UTILITY":        30 * DAY_MS,
+    "MARKETING":      30 * DAY_MS,
 }
 # fmt: on
 

@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from typing import Final
 
+from waypost.base.clock import HOUR_MS
 from waypost.simulator.templates.template import Decision, Template
-
-_HOUR_MS: Final = 3_600_000
 
 
 @dataclass(frozen=True)
@@ -52,8 +51,8 @@ ACTS: Final = {  # Source: facts 3.1 to 3.3
 }
 LADDER: Final = (  # Source: facts 3.2: 3 hours, 6 hours, then disabled
     #    status      title           description                                     resume after
-    Rung("PAUSED",   "FIRST_PAUSE",  "Your template is paused for 3 hours because of its quality.", 3 * _HOUR_MS),
-    Rung("PAUSED",   "SECOND_PAUSE", "Your template is paused for 6 hours because of its quality.", 6 * _HOUR_MS),
+    Rung("PAUSED",   "FIRST_PAUSE",  "Your template is paused for 3 hours because of its quality.", 3 * HOUR_MS),
+    Rung("PAUSED",   "SECOND_PAUSE", "Your template is paused for 6 hours because of its quality.", 6 * HOUR_MS),
     Rung("DISABLED", "DISABLED",     "Your template is disabled because of its quality.",           None),
 )
 PACING: Final = Rung("PAUSED", "RATE_LIMITING_PAUSE", "Your template is paused by pacing.", None)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from waypost.simulator.accounts.usage_counts import DAY_MS
+from waypost.base.clock import DAY_MS
 from waypost.simulator.errors import bad_parameter, template_refused
 from waypost.simulator.templates.template import Template
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Final
 
-from waypost.base.clock import Clock
-from waypost.simulator.accounts.usage_counts import CREATIONS, DAY_MS, HOUR_MS, Ledger
+from waypost.base.clock import DAY_MS, HOUR_MS, Clock
+from waypost.simulator.accounts.usage_counts import CREATIONS, Ledger
 from waypost.simulator.errors import TITLES, GraphRefused, template_refused
 from waypost.simulator.keyed_store import LoadedKind
 from waypost.simulator.languages import language_name

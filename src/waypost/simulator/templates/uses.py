@@ -2,8 +2,7 @@
 
 from typing import Final
 
-from waypost.base.clock import Clock
-from waypost.simulator.accounts.usage_counts import DAY_MS
+from waypost.base.clock import DAY_MS, Clock
 from waypost.simulator.keyed_store import LoadedKind
 from waypost.simulator.store import Statement, Store
 from waypost.simulator.templates.template import Template

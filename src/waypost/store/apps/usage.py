@@ -6,6 +6,7 @@ from typing import Final
 
 from sqlalchemy import Connection, func, select
 
+from waypost.base.clock import DAY_MS
 from waypost.domain.session_messages.plain import SessionMedia
 from waypost.domain.templates.template import Category
 from waypost.domain.templates.types import type_row
@@ -13,7 +14,6 @@ from waypost.store.encoding import OF_TEMPLATES
 from waypost.store.tables import inbound_messages, messages
 from waypost.store.templates.templates import templates_by_ids
 
-DAY_MS: Final = 24 * 60 * 60 * 1000
 _OUTGOING_MEDIA: Final = SessionMedia.stored_as
 
 

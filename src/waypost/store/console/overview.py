@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, case, func, select
 
+from waypost.base.clock import MINUTE_MS
 from waypost.domain.app import App
 from waypost.store.callbacks.subscriptions import live_group, replay_group
 from waypost.store.queue.jobs import DeadLetter, JobState, QueueName, read_dead_letters
@@ -23,7 +24,6 @@ from waypost.store.tables import (
     templates,
 )
 
-MINUTE_MS: Final = 60_000
 MOST_WAITING: Final = 2_000
 """How many entries of a group are counted; of a longer one it is known that it is longer."""
 MAX_DEAD_LETTERS: Final = 500

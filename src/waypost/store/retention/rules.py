@@ -34,7 +34,6 @@ from waypost.store.tables import (
     webhook_items,
 )
 
-DAY_MS: Final = 24 * 60 * 60 * 1000
 MOST_ROWS: Final = 200
 """Of one transaction: a few milliseconds on either engine."""
 MOST_LEFT: Final = 1_000

@@ -6,9 +6,9 @@ from typing import Final
 
 from sqlalchemy import Connection, func, select
 
+from waypost.base.clock import DAY_MS
 from waypost.store.tables import apps, inbound_messages, messages, operator_accounts, webhook_items
 
-DAY_MS: Final = 24 * 60 * 60 * 1000
 _AT_ONCE: Final = 500
 
 
