@@ -198,7 +198,7 @@ def routes_page() -> str:
         "Routes",
         "The partner API and the messaging API. Beside the answers named, any route may answer 413 to a body "
         "over 1 MiB and 500 with the documented text. Every response of `/sm/api/…`, the older address of the messaging "
-        "API, has the header `Deprecation` ([0065](../decisions/0065-older-and-withdrawn-calls-are-served.md)).",
+        "API, has the header `Deprecation` ([0065](../decisions/0065-older-and-withdrawn-calls-are-served-with-the-effect-that-they.md)).",
         table(("Method", "Path", "Credential", "Rate", "Form", "Answers", "Source"), rows),
     )
 
