@@ -168,9 +168,9 @@ async def test_simulator_that_never_answers_holds_no_page_up(desk: Desk, monkeyp
     parts = vars(desk.dev)["_pair"].waypost.console.parts
     monkeypatch.setattr("waypost.console.page_context.WITHIN_S", 0.05)
     monkeypatch.setattr("waypost.console.command_palette.PHONES_WITHIN_S", 0.05)
-    monkeypatch.setattr(parts.doors, "control", Control(Stuck()))
+    monkeypatch.setattr(parts.apis, "control", Control(Stuck()))
 
-    shell = await Around(parts.doors.control, parts.clock).shell()
+    shell = await Around(parts.apis.control, parts.clock).shell()
     told = await desk.get("/commands")
 
     assert shell.has_simulator

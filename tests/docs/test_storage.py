@@ -23,7 +23,7 @@ def test_page_gives_the_figures_by_which_lanes_are_worked() -> None:
     text = " ".join(STORAGE.split())
 
     assert f"each queue has {SHARDS}," in text
-    assert f"at most {GROUP_WINDOW:,} of its entries" in text
+    assert f"at most {GROUP_WINDOW:,} of its jobs" in text
     assert f"deletes {MOST_ROWS} rows in a transaction" in text
     assert POLL_MS == 5_000
     assert "every five seconds" in text

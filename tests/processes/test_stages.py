@@ -129,10 +129,10 @@ def test_sqlite_is_refused_to_more_than_one_process(wish: dict[str, Any]) -> Non
 
 @pytest.mark.parametrize(
     ("given", "why"),
-    [("", "no stage is named"), ("accept,dance", "there is no stage 'dance'"), (",", "no stage is named")],
+    [("", "no stage is named"), ("api,dance", "there is no stage 'dance'"), (",", "no stage is named")],
 )
 def test_unknown_or_empty_list_of_stages_is_refused(given: str, why: str) -> None:
-    with pytest.raises(ValueError, match=f"{why}; name one or more of accept, dispatch, events, callbacks"):
+    with pytest.raises(ValueError, match=f"{why}; name one or more of api, dispatch, events, callbacks"):
         Settings(stages=given)  # pyright: ignore[reportArgumentType]
 
 

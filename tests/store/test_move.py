@@ -182,7 +182,7 @@ def test_folder_without_a_store_is_named(tmp_path: Path, url: str) -> None:
 
 async def test_row_that_arrives_changed_is_noticed_and_the_database_stays_marked(path: Path, url: str) -> None:
     def spoil(one: Moved) -> None:
-        if one.table == "leases":  # the tables go by their names, as none refers to another
+        if one.table == "inbound_webhooks":  # the tables go by their names, as none refers to another
             with psycopg.connect(url) as connection:
                 connection.execute(_SPOIL)
 

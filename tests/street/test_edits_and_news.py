@@ -133,4 +133,4 @@ async def is_idle(street: Street) -> bool:
 async def has_heard_all(street: Street, count: int) -> bool:
     """Whether the operator has said so much, and all of it is applied."""
     is_told = between_of(street).told >= count
-    return is_told and not (await street.queue_depths()).get("inbound_webhooks")
+    return is_told and not (await street.queue_depths()).get("webhooks")

@@ -127,4 +127,4 @@ async def test_errors_beside_messages_lose_nothing(street: Street) -> None:
     await tell_of_messages(street, messages=[message], errors=[{"code": 131031}])
 
     await street.wait_for_callback(is_event("message", id="wamid.beside"))
-    assert not (await street.queue_depths()).get("inbound_webhooks")
+    assert not (await street.queue_depths()).get("webhooks")

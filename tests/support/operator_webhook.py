@@ -38,7 +38,7 @@ async def tell_all(street: Street, news: Sequence[tuple[str, Any]], **job: Any) 
         headers={"X-Hub-Signature-256": f"sha256={digest}"},
     ) as answer:
         assert answer.status == 200
-    await patiently(street.queue_depths, lambda queues: not queues.get("inbound_webhooks"))
+    await patiently(street.queue_depths, lambda queues: not queues.get("webhooks"))
 
 
 async def tell_of_messages(street: Street, **value: Any) -> None:

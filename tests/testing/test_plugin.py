@@ -27,7 +27,7 @@ def test_that_has_no_use_for_it():
 BUSY: Final = """
 import asyncio
 import pytest
-from waypost.testing import AsyncPartner, DoorRefused, Partner
+from waypost.testing import AsyncPartner, ApiResponseError, Partner
 
 @pytest.fixture
 def ann(waypost: Partner):
@@ -75,7 +75,7 @@ def test_has_settings_of_its_own(waypost_service, waypost):
     assert waypost_service.within_s == 2.5
     first = waypost.create_template("template", "The first")
     assert [waypost.template(first).status for _ in range(30)] == ["APPROVED"] * 30
-    with pytest.raises(DoorRefused, match="429"):
+    with pytest.raises(ApiResponseError, match="429"):
         for at in range(11):
             waypost.create_template(f"template_{at}", "Much too many", approved=False)
 """
@@ -122,7 +122,7 @@ def test_plugin_gives_each_test_its_own_and_puts_back_what_it_left(tmp_path: Pat
     assert run.output.count("Waypost: what happened") == 2
     # How a door's word came to the test, and by which thread, is nobody's concern.
     refused, awaited = run.told["test_is_refused"], run.told["test_waits_in_vain_as_a_coroutine"]
-    assert "DoorRefused: call: 'messages.sendd' is unknown; did you mean messages.send? (400)" in refused
+    assert "ApiResponseError: call: 'messages.sendd' is unknown; did you mean messages.send? (400)" in refused
     assert "src/waypost" not in refused
     assert "NotSeen: no callback `text` came within 0.05 s" in awaited
     assert not [name for name in ("src/waypost", "concurrent", "threads.py") if name in awaited]
