@@ -1,1 +1,1 @@
-"""Phones as they are used: what their people do, by hand or by script."""
+"""Actions of phone owners, by hand or by script."""

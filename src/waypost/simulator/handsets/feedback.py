@@ -1,4 +1,4 @@
-"""What a phone's owner thinks of a business: marketing that is stopped or taken again, reports for spam."""
+"""Feedback of a phone's owner about a business: marketing stopped or resumed, reports for spam."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -20,7 +20,7 @@ _DETAILS: Final = {
 
 
 class _Report(msgspec.Struct, frozen=True):
-    """A business that a phone's owner has reported for spam; without a message: the chat."""
+    """A report for spam; without a message it is about the whole chat."""
 
     phone_number_id: str
     message_id: str
@@ -28,7 +28,7 @@ class _Report(msgspec.Struct, frozen=True):
 
 
 class PhoneFeedback:
-    """Keeps it, and has the business hear of what it hears of."""
+    """Stores feedback, and sends the business the webhooks about it."""
 
     def __init__(self, store: Store, clock: Clock, phones: Phones, outbox: Outbox) -> None:
         self._store = store
@@ -38,12 +38,12 @@ class PhoneFeedback:
         self._reports = StoredKind(store, "spam_report", _Report)  # of a phone
 
     async def want_marketing(self, phone: str, number: Number, *, wants: bool, also: Sequence[Statement] = ()) -> None:
-        """The phone's owner stops a business's marketing, or takes it again; the business hears.
+        """Stop or resume a business's marketing, and send the business a webhook.
 
         Args:
             phone: its digits.
             number: the business number.
-            wants: or stops it.
+            wants: True to resume, False to stop.
             also: written in the same transaction.
 
         Source: facts 7.2 (`user_preferences`), 5.2 (131050).
@@ -57,23 +57,23 @@ class PhoneFeedback:
         self._outbox.wake_of(number.waba_id).set()
 
     async def report(self, phone: str, number: Number, wamid: str = "", *, also: Sequence[Statement] = ()) -> None:
-        """The phone's owner reports a business for spam. The business is not told.
+        """Report a business for spam. The business is not notified.
 
         Args:
             phone: its digits.
             number: the business number.
-            wamid: the message that is reported; empty: the chat.
+            wamid: the reported message; empty: the chat.
             also: written in the same transaction.
         """
         report = _Report(number.phone_number_id, wamid, self._clock.now_ms())
         await self._store.run([self._reports.append_statement(report, phone), *also])
 
     async def reports(self, phone: str) -> list[dict[str, Any]]:
-        """What the phone's owner has reported, oldest first."""
+        """Return the reports of the phone's owner, oldest first."""
         return [msgspec.structs.asdict(report) for report in (await self._reports.read(phone)).values()]
 
     def _preference(self, phone: str, number: Number, *, wants: bool) -> Update:
-        """The update that tells of it. Source: facts 7.2."""
+        """Return the update with the new preference. Source: facts 7.2."""
         handset, _ = self._phones.meet(phone)
         at_ms = self._clock.now_ms()
         preference = {

@@ -1,4 +1,4 @@
-"""What a person does with a phone: read, write, send, tap, answer, change the number."""
+"""Actions of a person on a phone: read, write, send, tap, respond, change the number."""
 
 import asyncio
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ _PLAIN: Final = Manner()
 
 
 class Handsets:
-    """The phones' side of the simulator."""
+    """The phones' side of the simulator: every action of their owners that sends a message or reads one."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Handsets:
         self._acts = acts
 
     async def read(self, phone: str, numbers: Sequence[Number]) -> int:
-        """Read everything that has arrived from these numbers, and say how many that were."""
+        """Read everything that has arrived from these numbers, and return how many messages that was."""
         handset, is_new = self._phones.meet(phone)
         at_ms = self._clock.now_ms()
         acts = [Act(handset, is_new, number, at_ms, self._outbox.listens(number.waba_id)) for number in numbers]
@@ -67,58 +67,58 @@ class Handsets:
         return sum(counts)
 
     async def write(self, phone: str, number: Number, text: str, *, context_id: str | None = None) -> str:
-        """The phone writes a text, perhaps in reply to a message; gives the new message's id.
+        """Send a text, optionally in reply to a message; return the new message's id.
 
         Source: facts 7.4, `text`.
         """
         return await self.say(phone, number, text_said(text), Manner(context_id=context_id))
 
     async def tap(self, phone: str, number: Number, item: Message, button: dict[str, Any]) -> str:
-        """Tap a button of a message; gives the id of the message that this sends.
+        """Tap a button of a message; return the id of the message that this sends.
 
         Raises:
-            BrokenRule: the business hears nothing of such a button.
+            ControlApiError: a tap on such a button sends no message to the business.
 
         Source: facts 7.4, `button` and `interactive`.
         """
-        words = tapped(button)
-        if words is None:
+        reply = tapped(button)
+        if reply is None:
             rule = (
-                f"button {button['index']} is a {button['type']} button; a tap that the business "
-                "hears of takes QUICK_REPLY, REPLY or LIST_ROW"
+                f"button {button['index']} is a {button['type']} button; only a tap on "
+                "QUICK_REPLY, REPLY or LIST_ROW sends a message to the business"
             )
             raise BrokenRule("index", rule, "the index or text of a reply button", status=409)
-        return await self.say(phone, number, words, Manner(context_id=item.wamid))
+        return await self.say(phone, number, reply, Manner(context_id=item.wamid))
 
     async def answer(
         self, phone: str, number: Number, item: Message, button: dict[str, Any], response: dict[str, Any]
     ) -> str:
-        """Send a form, an address or a choice back; gives the id of the message that this sends.
+        """Send back a form, an address or a choice; return the id of the message that this sends.
 
         Raises:
-            BrokenRule: the button opens nothing of the kind.
+            ControlApiError: the button opens no form or choice.
 
         Source: facts 7.4, `nfm_reply` and `call_permission_reply`.
         """
-        words = answered(button, response)
-        if words is None:
+        reply = answered(button, response)
+        if reply is None:
             rule = f"button {button['index']} is a {button['type']} button"
             raise BrokenRule("message_id", rule, "a message with FLOW, ADDRESS or CALL_PERMISSION", status=409)
-        return await self.say(phone, number, words, Manner(context_id=item.wamid))
+        return await self.say(phone, number, reply, Manner(context_id=item.wamid))
 
     async def send_medium(self, phone: str, number: Number, kind: str, medium: Medium, manner: Manner = _PLAIN) -> str:
-        """Send a picture, a video, a sound, a document or a sticker; gives the message's id.
+        """Send an image, a video, an audio file, a document or a sticker; return the message's id.
 
         Raises:
-            NotSaid: there is no such content, or it does not fit the kind.
+            InvalidPhoneMessage: the media does not exist, or does not fit the kind.
 
         Source: facts 7.4.
         """
-        media = await self._kept(number, kind, medium)
-        content: dict[str, Any] = {"id": media.media_id, "mime_type": media.mime_type, "sha256": media.sha256_base64}
+        stored = await self._kept(number, kind, medium)
+        content: dict[str, Any] = {"id": stored.media_id, "mime_type": stored.mime_type, "sha256": stored.sha256_base64}
         match kind:
-            case "document" if medium.file_name or media.file_name:
-                content["filename"] = medium.file_name or media.file_name
+            case "document" if medium.file_name or stored.file_name:
+                content["filename"] = medium.file_name or stored.file_name
             case "audio":
                 content["voice"] = medium.voice
             case "sticker":
@@ -128,39 +128,39 @@ class Handsets:
         return await self.say(phone, number, medium_said(kind, content, medium.caption), manner)
 
     async def change_number(self, phone: str, after: str, numbers: Sequence[Number]) -> list[str]:
-        """The phone's owner moves to another number; every business with a chat is told.
+        """Move the phone's owner to another number, and notify every business that has a chat with the phone.
 
         Args:
-            phone: the digits so far.
+            phone: the current digits.
             after: the new digits.
             numbers: every business number.
 
         Returns:
-            The ids of the messages that tell them.
+            The ids of the messages that notify them.
 
         Source: facts 7.4, `system`.
         """
-        handset = self._phones.known(phone)  # a user id that comes from the number stays with it
+        handset = self._phones.known(phone)  # a user id derived from the number stays with the number
         identity = {"name": handset.name, "user_id": handset.user_id, "username": handset.username}
         chats = await self._acts.numbers_of(phone)
-        words = number_changed(handset.name, phone, after)
-        told = [await self.say(phone, number, words) for number in numbers if number.phone_number_id in chats]
+        notice = number_changed(handset.name, phone, after)
+        wamids = [await self.say(phone, number, notice) for number in numbers if number.phone_number_id in chats]
         await self._phones.change(phone, {"user_id": "", "username": "", "shows_number": True})
         await self._phones.change(after, {**identity, "shows_number": handset.shows_number})
-        return told
+        return wamids
 
     async def say(
         self, phone: str, number: Number, said: Said, manner: Manner = _PLAIN, *, also: Sequence[Statement] = ()
     ) -> str:
-        """The phone sends a message; gives its id.
+        """Send a message from a phone; return the message's id.
 
-        A number that has blocked the phone hears nothing of it, and its window stays as it is.
+        A number that has blocked the phone gets no webhook, and its window stays unchanged.
 
         Args:
             phone: its digits.
             number: the business number.
-            said: what.
-            manner: what goes along.
+            said: the message.
+            manner: its context and other options.
             also: written in the same transaction.
 
         Source: facts 7.4, 7.5.
@@ -169,7 +169,7 @@ class Handsets:
         at_ms = self._clock.now_ms()
         wamid = received_wamid(self._ids, phone)
         members = manner.members(number)
-        message: dict[str, Any] = {
+        webhook_message: dict[str, Any] = {
             **({"context": members.pop("context")} if "context" in members else {}),
             **handset.named("from", "from_user_id"),
             "id": wamid,
@@ -178,7 +178,7 @@ class Handsets:
             **said.content,
             "type": said.type,
         }
-        value: dict[str, Any] = {"messages": [message]}
+        value: dict[str, Any] = {"messages": [webhook_message]}
         if said.has_contact:
             value = {"contacts": [handset.contact()], **value}
         is_blocked = self._blocks.is_blocked(number.phone_number_id, phone)
@@ -207,21 +207,21 @@ class Handsets:
 
     async def _kept(self, number: Number, kind: str, medium: Medium) -> Media:
         if medium.media_id:
-            media = self._media.find(medium.media_id, number.phone_number_id)
-            if media is None:
-                raise NotSaid("media.id", "is no media of that number", "an id that is there")
+            stored = self._media.find(medium.media_id, number.phone_number_id)
+            if stored is None:
+                raise NotSaid("media.id", "is not a media id of that number", "an existing media id")
         else:
             try:
-                media = await self._media.keep_inbound(
+                stored = await self._media.keep_inbound(
                     number.phone_number_id, medium.mime_type.lower(), medium.file_name, medium.content
                 )
-            except GraphRefused as refused:
-                rule = str(refused.error.get("message", refused))
-                raise NotSaid("media", rule, "a content and mime_type the operator takes") from None
-        if not media.mime_type.startswith(MEDIA_KINDS[kind]):
+            except GraphRefused as error:
+                rule = str(error.error.get("message", error))
+                raise NotSaid("media", rule, "a content and mime_type that the operator accepts") from None
+        if not stored.mime_type.startswith(MEDIA_KINDS[kind]):
             raise NotSaid(
                 "media.mime_type",
-                f"{media.mime_type} is no {kind}",
-                " or ".join(f"{one}…" for one in MEDIA_KINDS[kind]),
+                f"{stored.mime_type} is not a type of {kind}",
+                " or ".join(f"{prefix}…" for prefix in MEDIA_KINDS[kind]),
             )
-        return media
+        return stored

@@ -1,7 +1,6 @@
-"""What a phone can send: a table of kinds, what each must say, what the business hears of it.
+"""The messages a phone can send: a table of kinds, the content each requires, and the webhook it becomes.
 
-A wish is what the control door or a test asks for; `media` is looked after by the handset, which
-has the shelf that the content is put on.
+The content comes from the control API or a test. `Handsets` handles media, because it has the media storage.
 """
 
 from collections.abc import Callable
@@ -16,7 +15,7 @@ MEDIA_KINDS: Final = ("image", "video", "audio", "document", "sticker")
 
 
 class NotSaid(BrokenRule):
-    """What a phone is to send lacks something, or has something that cannot be."""
+    """Raised for a phone's message that lacks a member or has an invalid one."""
 
 
 @dataclass(frozen=True)
@@ -24,11 +23,11 @@ class Said:
     """One message from a phone, before it has an id.
 
     Args:
-        type: as the webhook calls it.
-        content: the members of the webhook's message that are its own.
-        shown: what the phone itself shows of it.
-        opens_window: whether it counts as the person having written.
-        has_contact: whether the webhook names the sender beside it.
+        type: as in the webhook.
+        content: the members of the webhook's message that are specific to the type.
+        shown: what the phone itself shows.
+        opens_window: whether it opens the 24-hour window.
+        has_contact: whether the webhook also names the sender in `contacts`.
     """
 
     type: str
@@ -39,15 +38,14 @@ class Said:
 
 
 def said(kind: str, wish: dict[str, Any]) -> Said:
-    """Check what a phone is to send, and spell it as webhooks do.
+    """Check the content of a phone's message, and return the message as webhooks carry it.
 
     Args:
-        kind: a row of `KINDS`.
-        wish: the member of the wish that the row names; for the media kinds the medium's own
-            members, as `medium_said` gives them.
+        kind: a row of `PHONE_MESSAGE_KINDS`.
+        wish: the content; the member of the request that has the kind's name.
 
     Raises:
-        NotSaid: something is missing or wrong.
+        InvalidPhoneMessage: something is missing or wrong.
 
     Source: facts 7.4.
     """
@@ -55,11 +53,11 @@ def said(kind: str, wish: dict[str, Any]) -> Said:
 
 
 def medium_said(kind: str, medium: dict[str, Any], caption: str | None) -> Said:
-    """A medium that a phone sends.
+    """Return a phone's message with media.
 
     Args:
         kind: `image`, `video`, `audio`, `document` or `sticker`.
-        medium: `id`, `mime_type`, `sha256` in base64, and what the kind has besides.
+        medium: `id`, `mime_type`, `sha256` in base64, and the members specific to the kind.
         caption: of an image, a video or a document.
     """
     content = {"caption": caption, **medium} if caption else medium
@@ -67,7 +65,7 @@ def medium_said(kind: str, medium: dict[str, Any], caption: str | None) -> Said:
 
 
 def text_said(body: str) -> Said:
-    """A text. Source: facts 7.4, `text`."""
+    """Return a text message. Source: facts 7.4, `text`."""
     return Said("text", {"text": {"body": body}}, {"text": body})
 
 
@@ -76,36 +74,36 @@ def _location(wish: dict[str, Any]) -> Said:
         degrees = wish.get(name)
         if not isinstance(degrees, int | float) or not -at_most <= degrees <= at_most:
             accepted = f"a number from -{at_most} to {at_most}"
-            raise NotSaid(f"location.{name}", "is no such place", accepted)
-    place = ", ".join(str(wish[name]) for name in ("name", "address") if wish.get(name))
-    return Said("location", {"location": wish}, {"text": place, "location": wish})
+            raise NotSaid(f"location.{name}", "is not valid", accepted)
+    text = ", ".join(str(wish[name]) for name in ("name", "address") if wish.get(name))
+    return Said("location", {"location": wish}, {"text": text, "location": wish})
 
 
 def contacts_said(cards: list[dict[str, Any]]) -> Said:
-    """Contact cards. Source: facts 7.4, `contacts`."""
+    """Return a message with contact cards. Source: facts 7.4, `contacts`."""
     names = [(object_or_none(card.get("name")) or {}).get("formatted_name") for card in cards]
     if not cards or not all(isinstance(name, str) and name for name in names):
         raise NotSaid("contacts", "every card needs a name", '[{"name": {"formatted_name": "Bo"}, ...}]')
-    shown = {"text": ", ".join(map(str, names)), "contacts": cards}
-    return Said("contacts", {"contacts": cards}, shown)
+    rendered = {"text": ", ".join(map(str, names)), "contacts": cards}
+    return Said("contacts", {"contacts": cards}, rendered)
 
 
 def _reaction(wish: dict[str, Any]) -> Said:
-    """A reaction; without an emoji it is taken away. Source: facts 7.4, `reaction`."""
+    """Return a reaction; without an emoji it removes the earlier one. Source: facts 7.4, `reaction`."""
     message_id = text_or_none(wish.get("message_id"))
     if not message_id:
         raise NotSaid("reaction.message_id", "is missing", "a wamid of the phone's inbox")
     emoji = text_or_none(wish.get("emoji")) or ""
-    content = {"message_id": message_id} | ({"emoji": emoji} if emoji else {})
-    return Said("reaction", {"reaction": content}, {"text": emoji, "reaction": content})
+    reaction = {"message_id": message_id} | ({"emoji": emoji} if emoji else {})
+    return Said("reaction", {"reaction": reaction}, {"text": emoji, "reaction": reaction})
 
 
 def _order(wish: dict[str, Any]) -> Said:
-    """A basket of a catalog's products. Source: facts 7.4, `order`."""
+    """Return an order of a catalog's products. Source: facts 7.4, `order`."""
     items = objects_in(wish.get("product_items"))
     if not text_or_none(wish.get("catalog_id")) or not items:
         raise NotSaid("order", "needs a catalog_id and product_items", _ORDER)
-    for place, item in enumerate(items):
+    for index, item in enumerate(items):
         has_price = isinstance(item.get("item_price"), int | float)
         if (
             not text_or_none(item.get("product_retailer_id"))
@@ -113,14 +111,14 @@ def _order(wish: dict[str, Any]) -> Said:
             or not has_price
             or not text_or_none(item.get("currency"))
         ):
-            raise NotSaid(f"order.product_items[{place}]", "is incomplete", _ORDER)
+            raise NotSaid(f"order.product_items[{index}]", "is incomplete", _ORDER)
     text = text_or_none(wish.get("text")) or ""
     order = {"catalog_id": wish["catalog_id"], "text": text, "product_items": items}
     return Said("order", {"order": order}, {"text": text, "order": order})
 
 
 def _unsupported(wish: dict[str, Any]) -> Said:
-    """Something that the operator does not pass on. Source: facts 7.4, `unsupported`."""
+    """Return a message of a type that the operator does not pass on. Source: facts 7.4, `unsupported`."""
     title = "Message type unknown"
     error = {
         "code": 131051,
@@ -129,14 +127,14 @@ def _unsupported(wish: dict[str, Any]) -> Said:
         "error_data": {"details": "Message type is currently not supported."},
     }
     kind = text_or_none(wish.get("type"))
-    content: dict[str, Any] = {"errors": [error]}
+    members: dict[str, Any] = {"errors": [error]}
     if kind:
-        content["unsupported"] = {"type": kind}
-    return Said("unsupported", content, {"text": "", "unsupported": {"type": kind or "unknown"}})
+        members["unsupported"] = {"type": kind}
+    return Said("unsupported", members, {"text": "", "unsupported": {"type": kind or "unknown"}})
 
 
 def number_changed(name: str, before: str, after: str) -> Said:
-    """What a business hears when a phone has another number. Source: facts 7.4, `system`."""
+    """Return the message about a changed phone number. Source: facts 7.4, `system`."""
     body = f"User {name} changed from {before} to {after}"
     system = {"body": body, "wa_id": after, "type": "user_changed_number"}
     return Said(
@@ -150,7 +148,7 @@ _ORDER: Final = (
 )
 
 # fmt: off
-KINDS: Final[dict[str, Callable[[Any], Said]]] = {  # Source: facts 7.4; the member of the wish has the kind's name
+KINDS: Final[dict[str, Callable[[Any], Said]]] = {  # Source: facts 7.4; the member of the request has the kind's name
     "text":        text_said,
     "location":    _location,
     "contacts":    contacts_said,
@@ -162,7 +160,7 @@ KINDS: Final[dict[str, Callable[[Any], Said]]] = {  # Source: facts 7.4; the mem
 
 
 def answered(button: dict[str, Any], response: dict[str, Any]) -> Said | None:
-    """What sending a form, or a choice, back makes; None when the button asks for none.
+    """Return the message that sends back a form or a choice; None if the button opens neither.
 
     Args:
         button: as the phone shows it.
@@ -189,7 +187,7 @@ def answered(button: dict[str, Any], response: dict[str, Any]) -> Said | None:
 
 
 def tapped(button: dict[str, Any]) -> Said | None:
-    """What tapping a button sends; None when the business hears nothing of it.
+    """Return the message that a tap on a button sends; None if it sends none.
 
     Source: facts 7.4, `button` and `interactive`.
     """
@@ -220,4 +218,4 @@ NOT_REQUESTED: Final = {
     "text": "I didn't request a code",
     "payload": "DID_NOT_REQUEST_CODE",
 }
-"""The button that WhatsApp itself puts under one-time codes. Source: facts 7.4."""
+"""The button that WhatsApp itself adds to one-time codes. Source: facts 7.4."""

@@ -1,4 +1,4 @@
-"""What may go along with a message from a phone: a context, an advertisement, a medium."""
+"""Optional members of a message from a phone: a context, an advertisement, media."""
 
 from typing import Annotated, Any
 
@@ -9,13 +9,13 @@ from waypost.simulator.field_types import FileName, Id, Name
 
 
 class Manner(Struct, frozen=True, kw_only=True):
-    """What may go along with any message from a phone.
+    """Options that any message from a phone may have.
 
     Args:
         context_id: the message it replies to.
         forwarded: whether it was forwarded.
         frequently_forwarded: whether it was forwarded many times.
-        referred_product: `catalog_id` and `product_retailer_id` of the product it asks about.
+        referred_product: `catalog_id` and `product_retailer_id` of the product that it is about.
         referral: the advertisement that the person came from.
 
     Source: facts 7.4.
@@ -28,12 +28,12 @@ class Manner(Struct, frozen=True, kw_only=True):
     referral: dict[str, Any] | None = None
 
     def shown(self) -> dict[str, Any]:
-        """What the phone itself shows of it."""
+        """Return the marks that the phone itself shows."""
         marks = {"forwarded": self.forwarded, "frequently_forwarded": self.frequently_forwarded}
-        return {name: True for name, is_so in marks.items() if is_so}
+        return {name: True for name, is_set in marks.items() if is_set}
 
     def members(self, number: Number) -> dict[str, Any]:
-        """The message's members that say so."""
+        """Return the members that the webhook's message has for these options."""
         context: dict[str, Any] = {}
         if self.context_id is not None:
             context |= {"from": number.phone_number, "id": self.context_id}
@@ -48,13 +48,13 @@ class Manner(Struct, frozen=True, kw_only=True):
 
 
 class Medium(Struct, frozen=True, forbid_unknown_fields=True, rename={"media_id": "id"}):
-    """What a phone sends along: a content of its own, or media that are there already.
+    """Media that a phone sends: new content, or the id of existing media.
 
     Args:
         media_id: of media that the business number has; then nothing else is needed.
         content: the bytes.
-        voice: of audio: whether it was spoken into the phone.
-        animated: of a sticker: whether it moves.
+        voice: of audio: whether it is a voice recording.
+        animated: of a sticker: whether it is animated.
     """
 
     media_id: Id | None = None

@@ -1,4 +1,4 @@
-"""Looking at a phone: what it shows, and waiting for what is on its way."""
+"""The inbox of a phone: its messages, and waiting for messages that are on their way."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ _NEXT_ARRIVAL: Final = (
 
 
 class Inboxes:
-    """Reads what is on the phones."""
+    """Reads the messages on phones."""
 
     def __init__(self, store: Store, clock: Clock, arrivals: Arrivals) -> None:
         self._store = store
@@ -29,61 +29,61 @@ class Inboxes:
     async def inbox(
         self, phone: str, *, after: int, at_most: int, before: int | None = None, number_ids: Sequence[str] = ()
     ) -> list[Message]:
-        """What the phone shows: what has arrived and what it wrote itself, newest last.
+        """Return the messages that the phone shows, received and sent, newest last.
 
         Args:
             phone: its digits.
-            after: only messages beyond this position.
-            at_most: the newest so many.
-            before: only messages below this position.
+            after: only messages after this position.
+            at_most: how many of the newest.
+            before: only messages before this position.
             number_ids: only the chats with these business numbers; none: all.
         """
-        only = "AND phone_number_id IN (SELECT value FROM json_each(:number_ids)) " if number_ids else ""
+        number_filter = "AND phone_number_id IN (SELECT value FROM json_each(:number_ids)) " if number_ids else ""
         rows = await MESSAGES.rows(
             self._store,
             "phone=:phone AND position>:after AND position<:before AND failed_ms IS NULL "
-            f"AND (is_inbound=1 OR delivered_ms<=:now_ms) {only}ORDER BY position DESC LIMIT :at_most",
+            f"AND (is_inbound=1 OR delivered_ms<=:now_ms) {number_filter}ORDER BY position DESC LIMIT :limit",
             without=("body",),
             phone=phone,
             now_ms=self._clock.now_ms(),
             after=after,
             before=_BEYOND if before is None else before,
             number_ids=msgspec.json.encode(number_ids).decode(),
-            at_most=at_most,
+            limit=at_most,
         )
         return rows[::-1]
 
     async def quoted(self, phone: str, items: Sequence[Message]) -> list[Message]:
-        """What these messages refer to and are not beside: replies quote it."""
-        shown = {item.wamid for item in items}
-        wanted = sorted({item.context_id for item in items if item.context_id} - shown)
-        found = await of_wamids(self._store, wanted) if wanted else []
-        return [message for message in found if message.phone == phone]
+        """Return the messages that these reply to and that are not among them."""
+        listed_wamids = {item.wamid for item in items}
+        wamids = sorted({item.context_id for item in items if item.context_id} - listed_wamids)
+        originals = await of_wamids(self._store, wamids) if wamids else []
+        return [message for message in originals if message.phone == phone]
 
     async def wait_for(
         self, phone: str, *, wait_ms: int, found: Callable[[list[Message]], bool], after: int = 0
     ) -> list[Message]:
-        """The inbox as soon as it holds what is looked for, or as it is when the time is over.
+        """Return the inbox once it satisfies a condition, or its content when the time is over.
 
         Args:
             phone: its digits.
             wait_ms: real time.
-            found: is shown the newest 100 messages after `after`.
-            after: only messages beyond this position.
+            found: the condition; gets the newest 100 messages after `after`.
+            after: only messages after this position.
         """
         try:
             async with asyncio.timeout(wait_ms / 1000):
                 while True:
-                    arrival = self._arrivals.arrival(phone)
-                    items = await self.inbox(phone, after=after, at_most=100)
-                    if found(items):
-                        return items
-                    await self._clock.wait(arrival, until_ms=await self._next_arrival_ms(phone))
+                    wakeup = self._arrivals.arrival(phone)
+                    messages = await self.inbox(phone, after=after, at_most=100)
+                    if found(messages):
+                        return messages
+                    await self._clock.wait(wakeup, until_ms=await self._next_arrival_ms(phone))
         except TimeoutError:
             return await self.inbox(phone, after=after, at_most=100)
 
     async def item(self, phone: str, wamid: str) -> Message | None:
-        """One message on the phone, whether it has arrived or not."""
+        """Return one message of the phone, delivered or not; None if there is none."""
         return next(iter(await MESSAGES.find(self._store, wamid=wamid, phone=phone)), None)
 
     async def _next_arrival_ms(self, phone: str) -> int:
@@ -93,7 +93,7 @@ class Inboxes:
 
 
 def item_view(item: Message, now_ms: int) -> dict[str, Any]:
-    """A message as the control door shows it."""
+    """Return a message as the control API shows it."""
     view: dict[str, Any] = {
         "position": item.position,
         "wamid": item.wamid,

@@ -1,4 +1,4 @@
-"""Payments: what a phone's owner does about an order, and what the business hears of it."""
+"""Payments of orders by a phone's owner, and the statuses that the business receives."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from waypost.simulator.violation import BrokenRule
 from waypost.simulator.webhooks.outbox import Outbox, ascii_json, status_rest
 
 # fmt: off
-TRANSACTIONS: Final = {  # status of a payment -> of its transaction; Source: the operator's page "Payment status webhooks"
+TRANSACTIONS: Final = {  # status of a payment: status of its transaction; Source: the operator's page "Payment status webhooks"
     "pending":  "pending",
     "captured": "success",
     "failed":   "failed",
@@ -39,10 +39,11 @@ class Attempt:
     Args:
         wamid: of the order.
         button: of the order, as the phone shows it.
-        status: a row of `TRANSACTIONS`.
-        error: of a failed one: `code` and `reason`.
-        transaction_id: of a transaction that begins with this attempt.
-        has_contacts: whether the status names the recipient beside it, too.
+        status: a row of `TRANSACTION_STATUSES`.
+        error: of a failed attempt: `code` and `reason`.
+        transaction_id: for a transaction that begins with this attempt.
+        is_heard: whether the business receives a status.
+        has_contacts: whether the webhook also names the recipient in `contacts`.
     """
 
     phone: Phone
@@ -58,7 +59,7 @@ class Attempt:
 
 
 class Payments:
-    """Pays orders: what the phone then shows and what the business hears are written together."""
+    """Pays orders: the message on the phone and the status for the business are written together."""
 
     def __init__(
         self,
@@ -81,18 +82,18 @@ class Payments:
     async def pay(
         self, phone: str, number: Number, wamid: str, button: dict[str, Any], status: str, error: dict[str, str]
     ) -> dict[str, Any]:
-        """Pay an order, or fail to; gives what the phone now shows of it.
+        """Pay an order, or fail to; return the payment as the phone shows it.
 
         Args:
             phone: its digits.
             number: the business number.
             wamid: of the order.
-            button: of it, under which it is paid.
-            status: a row of `TRANSACTIONS`.
+            button: the order's pay button.
+            status: a row of `TRANSACTION_STATUSES`.
             error: of a failed payment: `code` and `reason`.
 
         Raises:
-            BrokenRule: it has been paid.
+            ControlApiError: the order has been paid.
         """
         handset, _ = self._phones.meet(phone)
         attempt = Attempt(
@@ -107,40 +108,40 @@ class Payments:
             is_heard=self._outbox.listens(number.waba_id),
             has_contacts=self._settings.value.statuses_contacts,
         )
-        shown: dict[str, Any] | None = await self._store.write(self._written, attempt)
+        payment: dict[str, Any] | None = await self._store.write(self._written, attempt)
         self._outbox.wake_of(number.waba_id).set()
         self._arrivals.tell(phone)
-        if shown is None:
+        if payment is None:
             raise BrokenRule("message_id", "the order is paid already", "an order that is not paid", status=409)
-        return shown
+        return payment
 
     def _written(self, connection: sqlite3.Connection, attempts: Sequence[Attempt]) -> Sequence[dict[str, Any] | None]:
         return [self._write(connection, attempt) for attempt in attempts]
 
     def _write(self, connection: sqlite3.Connection, attempt: Attempt) -> dict[str, Any] | None:
         [order] = MESSAGES.find_on(connection, wamid=attempt.wamid)
-        shown = order.content
-        before = object_or_none(shown.get("payment")) or {}
-        if before.get("status") == "captured":
+        rendered = order.content
+        earlier = object_or_none(rendered.get("payment")) or {}
+        if earlier.get("status") == "captured":
             return None
         now_s = attempt.at_ms // 1000
-        goes_on = before.get("status") == "pending"
+        is_continued = earlier.get("status") == "pending"
         payment = {
             "status": attempt.status,
-            "transaction_id": before["transaction_id"] if goes_on else attempt.transaction_id,
-            "created_s": before["created_s"] if goes_on else now_s,
+            "transaction_id": earlier["transaction_id"] if is_continued else attempt.transaction_id,
+            "created_s": earlier["created_s"] if is_continued else now_s,
             "updated_s": now_s,
             **({"error": attempt.error} if attempt.error else {}),
         }
-        kept = _encode({**shown, "payment": payment}).decode()
-        statements: list[Statement] = [MESSAGES.update({"shown": kept}, wamid=attempt.wamid)]
+        content = _encode({**rendered, "payment": payment}).decode()
+        statements: list[Statement] = [MESSAGES.update({"shown": content}, wamid=attempt.wamid)]
         if attempt.is_heard:
             statements.append(add_update(self._update(attempt, payment, order.callback_data)))
         run_statements(connection, statements)
         return payment
 
     def _update(self, attempt: Attempt, payment: dict[str, Any], callback_data: str | None) -> Update:
-        """The status that tells of it. Source: the operator's page "Payment status webhooks"."""
+        """Return the status about a payment. Source: the operator's page "Payment status webhooks"."""
         button = attempt.button
         money = {"amount": button["amount"], "currency": button["currency"]}
         transaction = {
@@ -152,10 +153,10 @@ class Payments:
             **money,
             **({"error": attempt.error} if attempt.error else {}),
         }
-        told = {"reference_id": button["reference_id"], **money, "transaction": transaction}
-        more = ',"type":"payment","payment":' + ascii_json(told)
+        details = {"reference_id": button["reference_id"], **money, "transaction": transaction}
+        payment_members = ',"type":"payment","payment":' + ascii_json(details)
         contact = contact_text(attempt.phone) if attempt.has_contacts else ""
-        rest = status_rest(recipient_of(attempt.phone), callback_data, more, contact=contact)
+        rest = status_rest(recipient_of(attempt.phone), callback_data, payment_members, contact=contact)
         number = attempt.number
         return Update(
             number.waba_id, attempt.at_ms, self._outbox.next_id(), attempt.status,

@@ -1,4 +1,4 @@
-"""What happens on a phone at one moment, and how it is written: all of it together, or nothing."""
+"""Actions on a phone, each written in one transaction: reading what has arrived, and sending a message."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -17,15 +17,16 @@ from waypost.simulator.webhooks.outbox import Outbox
 
 @dataclass(frozen=True)
 class Act:
-    """What happens on a phone at one moment, written together.
+    """One action on a phone, written in one transaction.
 
-    First everything that has arrived from the number is read, then the phone writes.
+    First everything that has arrived from the number is read, then the phone sends its message.
 
     Args:
-        is_heard: whether the business hears of it.
-        reads: whether what has arrived is read.
-        opens_window: whether it counts as the person having written.
-        has_contacts: whether statuses name the recipient beside them, too.
+        is_heard: whether the business gets webhooks about it.
+        wamid: the id of the message that the phone sends; empty: it sends none.
+        reads: whether the messages that have arrived are read.
+        opens_window: whether it opens the 24-hour window.
+        has_contacts: whether the webhook of a status also names the recipient in `contacts`.
         also: written in the same transaction.
     """
 
@@ -46,7 +47,7 @@ class Act:
 
 
 class PhoneActs:
-    """Writes what happens on phones."""
+    """Writes actions on phones."""
 
     def __init__(self, store: Store, phones: Phones, arrivals: Arrivals, outbox: Outbox) -> None:
         self._store = store
@@ -55,14 +56,14 @@ class PhoneActs:
         self._outbox = outbox
 
     async def carry_out(self, act: Act) -> int:
-        """Write an act, wake who waits for it, and say how many messages were read."""
+        """Write an action, wake its waiters, and return how many messages were read."""
         count: int = await self._store.write(self._written, act)
         self._outbox.wake_of(act.number.waba_id).set()
         self._arrivals.tell(act.phone.phone)
         return count
 
     async def numbers_of(self, phone: str) -> set[str]:
-        """The ids of the business numbers that the phone has a chat with."""
+        """Return the ids of the business numbers that the phone has a chat with."""
         return await numbers_of(self._store, phone)
 
     def _written(self, connection: sqlite3.Connection, acts: Sequence[Act]) -> Sequence[int]:
@@ -73,14 +74,14 @@ class PhoneActs:
         number_id = number.phone_number_id
         unread = unread_on(connection, phone, number_id, act.at_ms) if act.reads else []
         statements: list[Statement] = [self._phones.add_statement(phone)] if act.is_new else []
-        for row in unread:
-            statements.append(MESSAGES.update({"read_ms": act.at_ms}, position=row.position))
-            if row.read_ms is not None:
-                due = {"waba_id": number.waba_id, "due_ms": row.read_ms, "subject": row.wamid, "kind": "read"}
+        for item in unread:
+            statements.append(MESSAGES.update({"read_ms": act.at_ms}, position=item.position))
+            if item.read_ms is not None:
+                due = {"waba_id": number.waba_id, "due_ms": item.read_ms, "subject": item.wamid, "kind": "read"}
                 statements.append(OUTBOX.update({"due_ms": act.at_ms}, **due))
             elif act.is_heard and act.phone.sends_read_receipts:
-                rest = read_rest(act.phone, row.callback_data, has_contacts=act.has_contacts)
-                statements.append(add_update(self._update(act, "read", row.wamid, rest)))
+                rest = read_rest(act.phone, item.callback_data, has_contacts=act.has_contacts)
+                statements.append(add_update(self._update(act, "read", item.wamid, rest)))
         if act.wamid:
             message = Message(
                 position=self._arrivals.next_position(),

@@ -1,6 +1,6 @@
-"""What scripts have planned, done when it is due: rows with due times, worked by one loop in batches.
+"""Actions that scripts have planned: rows with due times, run in batches by one loop.
 
-What is done and the row that planned it are one transaction: after a crash nothing is done twice.
+An action and the deletion of its row are one transaction: after a crash nothing is done twice.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ _AT_ONCE: Final = 500
 
 
 class PlannedActs:
-    """Does what is due."""
+    """Runs the planned actions that are due."""
 
     def __init__(
         self,
@@ -51,27 +51,27 @@ class PlannedActs:
         self._handsets = handsets
         self._absences = absences
         self._feedback = feedback
-        self.loop = Loop("planned acts", self._do, self._wait, log=_LOG)
+        self.loop = Loop("planned actions", self._do, self._wait, log=_LOG)
 
     async def next_due_ms(self) -> int | None:
-        """When the next act is due; None when none is planned."""
+        """Return when the next action is due; None if none is planned."""
         return await next_act_ms(self._store)
 
     async def do_due(self) -> int | None:
-        """Do one batch; say until when there is nothing to do, None when there may be more."""
+        """Run one batch; return until when nothing is due, or None if there may be more."""
         now_ms = self._clock.now_ms()
-        acts = await due_acts(self._store, now_ms, _AT_ONCE)
-        if not acts:
+        actions = await due_acts(self._store, now_ms, _AT_ONCE)
+        if not actions:
             due_ms = await self.next_due_ms()
             return now_ms + _FAR_MS if due_ms is None else due_ms
-        ends = await asyncio.gather(*map(self._carry_out, acts), return_exceptions=True)
-        away = next((end for end in ends if isinstance(end, STORE_FAILURES)), None)
-        if away is not None:  # no defect of an act: those that were not done stay due
-            raise away
-        for act, end in zip(acts, ends, strict=True):
-            if isinstance(end, BaseException):
-                _LOG.error("planned act failed", act=act.id, step=act.step, error=repr(end))
-                await self._store.run([ACTS.delete(id=act.id)])
+        results = await asyncio.gather(*map(self._carry_out, actions), return_exceptions=True)
+        failure = next((result for result in results if isinstance(result, STORE_FAILURES)), None)
+        if failure is not None:  # not a defect of an action: those that were not done stay due
+            raise failure
+        for action, result in zip(actions, results, strict=True):
+            if isinstance(result, BaseException):
+                _LOG.error("planned action failed", action_id=action.id, step=action.step, error=repr(result))
+                await self._store.run([ACTS.delete(id=action.id)])
         return None
 
     async def _do(self) -> int | None:
@@ -85,20 +85,20 @@ class PlannedActs:
     async def _carry_out(self, planned: PlannedAct) -> None:
         number = self._accounts.numbers.get(planned.phone_number_id)
         drop = ACTS.delete(id=planned.id)
-        act: dict[str, Any] = msgspec.json.decode(planned.act)
-        does, phone = act["do"], self._phones.known(planned.phone)
-        if number is None or (does != "return" and planned.phone_number_id in phone.has_blocked):
+        action: dict[str, Any] = msgspec.json.decode(planned.act)
+        name, phone = action["do"], self._phones.known(planned.phone)
+        if number is None or (name != "return" and planned.phone_number_id in phone.has_blocked):
             await self._store.run([drop])
             return
-        if does != "return" and phone.is_offline:
+        if name != "return" and phone.is_offline:
             return  # it went offline a moment ago, and that postpones this row
-        also = [drop, count_done(planned.owner, planned.step)]
-        words = _words(planned, act)
-        if words is not None:
-            manner = Manner(context_id=None if does == "react" else planned.wamid)
-            await self._handsets.say(planned.phone, number, words, manner, also=also)
+        extra_statements = [drop, count_done(planned.owner, planned.step)]
+        message = _words(planned, action)
+        if message is not None:
+            options = Manner(context_id=None if name == "react" else planned.wamid)
+            await self._handsets.say(planned.phone, number, message, options, also=extra_statements)
             return
-        await self._otherwise(planned, number, act, also)
+        await self._otherwise(planned, number, action, extra_statements)
 
     async def _otherwise(
         self, planned: PlannedAct, number: Number, act: dict[str, Any], also: Sequence[Statement]
@@ -115,11 +115,11 @@ class PlannedActs:
                 await self._absences.leave(phone, [*also, *self._return_of(planned, act["for_ms"])])
             case "return":
                 await self._absences.come_back(phone, also[:1])
-            case does:
-                raise ValueError(f"unknown act {does!r}")
+            case name:
+                raise ValueError(f"unknown action {name!r}")
 
     def _return_of(self, planned: PlannedAct, for_ms: int | None) -> list[Statement]:
-        """The act that brings an offline phone back; none when it waits to be told."""
+        """Return the action that brings an offline phone back; none if only a request does."""
         if for_ms is None:
             return []
         due_ms = self._clock.now_ms() + for_ms
@@ -127,7 +127,7 @@ class PlannedActs:
 
 
 def _words(planned: PlannedAct, act: dict[str, Any]) -> Said | None:
-    """The message that the act sends; None when it sends none."""
+    """Return the message that an action sends; None if it sends none."""
     match act["do"]:
         case "tap":
             return tapped(act["button"])

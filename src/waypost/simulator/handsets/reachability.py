@@ -1,7 +1,7 @@
-"""Phones out of reach: offline and back, and those whose owner has blocked a business.
+"""Phones that cannot be reached: offline phones, and phones whose owner has blocked a business.
 
-Everything begins in memory, so that what is taken from then on knows of it; then what had been taken
-before is waited for, and only then the file is changed. So no message falls between the two.
+A change is first made in memory, so that messages accepted from then on respect it. Then the pending writes of
+earlier messages are awaited, and only then the file is changed. So no message escapes the change.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from waypost.simulator.webhooks.outbox import Outbox
 
 
 class Absences:
-    """Takes phones out of reach, and brings them back."""
+    """Takes phones offline and online, and blocks businesses."""
 
     def __init__(
         self,
@@ -52,13 +52,13 @@ class Absences:
         self._turn = asyncio.Lock()
 
     async def change(self, phone: str, changes: Mapping[str, Any], also: Sequence[Statement] = ()) -> None:
-        """Set members of a phone; makes the phone if it is new.
+        """Set members of a phone; create the phone if it is new.
 
-        One that sends no read receipts any more takes back those that are planned.
+        When a phone stops sending read receipts, the planned ones are deleted.
 
         Args:
             phone: its digits.
-            changes: by the names of its members.
+            changes: new values by member.
             also: written in the same transaction.
         """
         async with self._turn:
@@ -76,7 +76,7 @@ class Absences:
             await self._store.run([*statements, *also])
 
     async def leave(self, phone: str, also: Sequence[Statement] = ()) -> None:
-        """The phone goes offline: what is on its way waits, and so does what its script has planned.
+        """Take the phone offline: messages on their way and planned actions wait.
 
         Args:
             phone: its digits.
@@ -84,9 +84,9 @@ class Absences:
         """
         async with self._turn:
             known = self._phones.known(phone)
-            gone = replace(known, is_offline=True)
-            self._phones.learn(gone)
-            statements = [self._phones.save_statement(gone)]
+            changed = replace(known, is_offline=True)
+            self._phones.learn(changed)
+            statements = [self._phones.save_statement(changed)]
             if not known.is_offline:
                 await self._settled()
                 now_ms = self._clock.now_ms()
@@ -96,7 +96,7 @@ class Absences:
             await self._store.run([*statements, *also])
 
     async def come_back(self, phone: str, also: Sequence[Statement] = ()) -> None:
-        """The phone is online again: what has waited arrives in order, unless its lifetime is over.
+        """Bring the phone online: waiting messages arrive in order, unless their lifetime is over.
 
         Args:
             phone: its digits.
@@ -104,16 +104,16 @@ class Absences:
         """
         async with self._turn:
             known = self._phones.known(phone)
-            back = replace(known, is_offline=False)
-            self._phones.learn(back)
+            changed = replace(known, is_offline=False)
+            self._phones.learn(changed)
             at_ms = self._clock.now_ms()
-            statements = [self._phones.save_statement(back)]
+            statements = [self._phones.save_statement(changed)]
             accounts: set[str] = set()
             if known.is_offline:
                 await self._settled()
                 for row in await WAITING.find(self._store, phone=phone):
                     accounts.add(row.waba_id)
-                    statements += self._arrival(self._phones.seen(back), row, at_ms)
+                    statements += self._arrival(self._phones.seen(changed), row, at_ms)
                 statements += [WAITING.delete(phone=phone), resume_acts(phone, at_ms)]
             await self._store.run([*statements, *also])
         for waba_id in accounts:
@@ -121,14 +121,14 @@ class Absences:
         self._arrivals.tell(phone)
 
     async def block(self, phone: str, number: Number, *, blocks: bool, also: Sequence[Statement] = ()) -> None:
-        """The phone's owner blocks a business number, or takes that back.
+        """Block a business number for the phone's owner, or unblock it.
 
-        What is on its way never arrives, then or later, and the business hears nothing of it.
+        Messages on their way never arrive, even after an unblock, and the business is not notified.
 
         Args:
             phone: its digits.
             number: the business number.
-            blocks: or takes it back.
+            blocks: True to block, False to unblock.
             also: written in the same transaction.
         """
         async with self._turn:
@@ -141,33 +141,33 @@ class Absences:
                 for row in await planned(self._store, phone, now_ms):
                     if row.phone_number_id == number.phone_number_id and (row.delivered_ms or 0) > now_ms:
                         statements += [*_undone(row, number.waba_id), ACTS.delete(phone=phone, wamid=row.wamid)]
-                for waits in await WAITING.find(self._store, phone=phone):
-                    if waits.phone_number_id == number.phone_number_id:
-                        statements.append(WAITING.delete(phone=phone, position=waits.position))
-                        statements.append(ACTS.delete(phone=phone, wamid=waits.wamid))
+                for waiting_message in await WAITING.find(self._store, phone=phone):
+                    if waiting_message.phone_number_id == number.phone_number_id:
+                        statements.append(WAITING.delete(phone=phone, position=waiting_message.position))
+                        statements.append(ACTS.delete(phone=phone, wamid=waiting_message.wamid))
             await self._store.run([*statements, *also])
 
     async def _settled(self) -> None:
-        """Everything handed in before is on disk."""
+        """Wait until all earlier writes are on disk."""
         await self._store.run([])
 
     async def _called_off(self, phone: str, row: Message, now_ms: int) -> list[Statement]:
-        """The statements that let one planned message wait."""
+        """Return the statements that make one planned message wait."""
         waba_id = self._accounts.numbers[row.phone_number_id].waba_id
-        named = object_or_none(row.content.get("template")) or {}
-        template = self._templates.by_key.get((waba_id, named.get("name", ""), named.get("language", "")))
+        reference = object_or_none(row.content.get("template")) or {}
+        template = self._templates.by_key.get((waba_id, reference.get("name", ""), reference.get("language", "")))
         delivered_ms = row.delivered_ms or 0
         is_delivered = delivered_ms <= now_ms
         due_ms = row.read_ms if is_delivered else delivered_ms
-        told = await OUTBOX.find(self._store, waba_id=waba_id, due_ms=due_ms, subject=row.wamid)
-        rest = next((one.rest for one in told if one.kind in ("delivered", "read")), "")
+        updates = await OUTBOX.find(self._store, waba_id=waba_id, due_ms=due_ms, subject=row.wamid)
+        rest = next((update.rest for update in updates if update.kind in ("delivered", "read")), "")
         until_ms = row.at_ms + lifetime_ms(template)
         read_after_ms = None if row.read_ms is None else row.read_ms - delivered_ms
-        waits = waiting(row, waba_id, until_ms, read_after_ms, rest, is_delivered=is_delivered)
-        return [*_undone(row, waba_id, keeps_delivery=is_delivered), WAITING.insert(waits)]
+        waiting_message = waiting(row, waba_id, until_ms, read_after_ms, rest, is_delivered=is_delivered)
+        return [*_undone(row, waba_id, keeps_delivery=is_delivered), WAITING.insert(waiting_message)]
 
     def _arrival(self, phone: Phone, row: Waiting, at_ms: int) -> list[Statement]:
-        """The statements that let one waiting message arrive, or be read."""
+        """Return the statements that deliver one waiting message, or mark it read."""
         if row.until_ms <= at_ms and not row.is_delivered:
             return [ACTS.delete(phone=phone.phone, wamid=row.wamid)]
         read_after_ms = 0 if phone.has_chat_open else row.read_after_ms
@@ -177,27 +177,27 @@ class Absences:
             if row.is_delivered
             else MESSAGES.update({"delivered_ms": at_ms, "read_ms": read_ms}, position=row.position)
         ]
-        if not row.rest:  # nobody hears of it
+        if not row.rest:  # no app is subscribed
             return statements
         is_read = read_ms is not None and phone.sends_read_receipts
         skips_delivered = bool(row.is_delivered) or (is_read and phone.has_chat_open)
 
-        def told(kind: str, due_ms: int, text: str) -> Statement:
+        def status_update(kind: str, due_ms: int, text: str) -> Statement:
             return add_update(
                 Update(row.waba_id, due_ms, self._outbox.next_id(), kind, row.phone_number_id, row.wamid, text)
             )
 
         if not skips_delivered:
-            statements.append(told("delivered", at_ms, row.rest))
+            statements.append(status_update("delivered", at_ms, row.rest))
         if read_ms is not None and is_read:
             priced = row.rest if skips_delivered and not row.is_delivered else None
-            bare = read_rest(phone, row.callback_data, has_contacts=self._settings.value.statuses_contacts)
-            statements.append(told("read", read_ms, priced or bare))
+            unpriced = read_rest(phone, row.callback_data, has_contacts=self._settings.value.statuses_contacts)
+            statements.append(status_update("read", read_ms, priced or unpriced))
         return statements
 
 
 def _undone(row: Message, waba_id: str, *, keeps_delivery: bool = False) -> list[Statement]:
-    """The statements that take back a message's planned statuses."""
+    """Return the statements that delete a message's planned statuses."""
     dues_ms = [row.read_ms] if keeps_delivery else [row.delivered_ms, row.read_ms]
-    undone = {"read_ms": None} if keeps_delivery else {"delivered_ms": None, "read_ms": None}
-    return [MESSAGES.update(undone, position=row.position), *drop_arrivals(row.wamid, waba_id, dues_ms)]
+    changes = {"read_ms": None} if keeps_delivery else {"delivered_ms": None, "read_ms": None}
+    return [MESSAGES.update(changes, position=row.position), *drop_arrivals(row.wamid, waba_id, dues_ms)]

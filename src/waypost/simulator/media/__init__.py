@@ -1,1 +1,1 @@
-"""Files with an id or a handle, and what may be referred to."""
+"""Media with an id, uploads with a handle, and the check of references to them."""

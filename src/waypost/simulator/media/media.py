@@ -1,4 +1,4 @@
-"""Media that messages refer to by id: uploaded by a business, or sent in by a phone."""
+"""Media that messages refer to by id: uploaded by a business, or sent by a phone."""
 
 import base64
 from collections.abc import AsyncIterator
@@ -25,13 +25,13 @@ class Media(msgspec.Struct, frozen=True):
 
     Args:
         media_id: 16 digits.
-        phone_number_id: the business number it was uploaded on, or sent to.
+        phone_number_id: the business number it was uploaded for, or sent to.
         mime_type: in lower case, without parameters.
         file_name: as it was uploaded; empty when it had none.
-        size_bytes: of the whole.
+        size_bytes: of the whole file.
         sha256: of the content, 64 hex digits.
         is_inbound: whether a phone sent it.
-        expires_ms: from then on the id is not there any more.
+        expires_ms: when the id stops being valid.
     """
 
     media_id: str
@@ -46,17 +46,17 @@ class Media(msgspec.Struct, frozen=True):
 
     @property
     def sha256_base64(self) -> str:
-        """The digest as webhooks write it. Source: facts 6.1."""
+        """The digest in base64, as in webhooks. Source: facts 6.1."""
         return base64.b64encode(bytes.fromhex(self.sha256)).decode()
 
     @property
     def content_name(self) -> str:
-        """The file that holds its bytes."""
+        """The name of the file that holds its bytes."""
         return _PREFIX + self.media_id
 
 
 class MediaShelf:
-    """Every media file: kept in memory without its bytes, which are on disk."""
+    """Every media file: the records are in memory, the bytes on disk."""
 
     def __init__(self, store: Store, files: Files, clock: Clock, ids: Ids) -> None:
         self._store = store
@@ -67,20 +67,20 @@ class MediaShelf:
         self.all = self._media.all
 
     async def open(self) -> None:
-        """Remove what is past its time or was never answered for."""
+        """Delete expired media, and files whose upload was never completed."""
         now_ms = self._clock.now_ms()
-        over = [media.media_id for media in self.all.values() if media.expires_ms <= now_ms]
-        for media_id in over:
+        expired = [media.media_id for media in self.all.values() if media.expires_ms <= now_ms]
+        for media_id in expired:
             self._media.pop(media_id)
-        await self._store.run([self._media.delete_statement(media_id) for media_id in over])
+        await self._store.run([self._media.delete_statement(media_id) for media_id in expired])
         await self._files.sweep(_PREFIX, {media.content_name for media in self.all.values()})
 
     def find(self, media_id: str, phone_number_id: str | None = None) -> Media | None:
-        """The media of an id, while it lives.
+        """Return the media with an id; None if there is none or it has expired.
 
         Args:
             media_id: its id.
-            phone_number_id: the number that wants to use it; another number's media is not there.
+            phone_number_id: the number that uses it; media of other numbers are not found.
         """
         media = self.all.get(media_id)
         if media is None or media.expires_ms <= self._clock.now_ms():
@@ -96,10 +96,10 @@ class MediaShelf:
         *,
         is_inbound: bool = False,
     ) -> Media:
-        """Keep a file as it comes.
+        """Store a file while it is received.
 
         Raises:
-            GraphRefused: a type that is not taken, an empty file, or one that is too large.
+            GraphApiError: an unsupported type, an empty file, or a file that is too large.
 
         Source: facts 6.1.
         """
@@ -125,37 +125,37 @@ class MediaShelf:
         return media
 
     async def keep_inbound(self, phone_number_id: str, mime_type: str, file_name: str, content: bytes) -> Media:
-        """Keep what a phone sends to a business number; its id lives 7 days.
+        """Store media that a phone sends to a business number; the id is valid for 7 days.
 
         Raises:
-            GraphRefused: as `take` says.
+            GraphApiError: as for `add`.
         """
 
-        async def whole() -> AsyncIterator[bytes]:
+        async def single_chunk() -> AsyncIterator[bytes]:
             yield content
 
-        return await self.take(phone_number_id, mime_type, file_name, whole(), is_inbound=True)
+        return await self.take(phone_number_id, mime_type, file_name, single_chunk(), is_inbound=True)
 
     async def delete(self, media: Media) -> None:
-        """Remove a file and its id."""
+        """Delete a file and its id."""
         await self._media.delete(media.media_id)
         await self._files.remove(media.content_name)
 
     async def expire(self, media: Media) -> None:
-        """Let an id's time be over now."""
+        """Make an id expire now."""
         await self._media.save(replace(media, expires_ms=self._clock.now_ms()), media.media_id)
 
     async def _written(self, media: Media, kind: MediaKind, chunks: AsyncIterator[bytes]) -> Media:
-        writing = await self._files.append(media.content_name, 0)
+        writer = await self._files.append(media.content_name, 0)
         beginning = b""
         try:
             async for chunk in chunks:
                 if len(beginning) < _BEGINNING_BYTES:
                     beginning += chunk[:_BEGINNING_BYTES]
-                if writing.size_bytes + len(chunk) > kind.at_most_bytes:
+                if writer.size_bytes + len(chunk) > kind.at_most_bytes:
                     raise too_large(kind, kind.at_most_bytes)
-                await writing.add(chunk)
+                await writer.add(chunk)
         finally:
-            await writing.close()
-        check_size(kind, writing.size_bytes, beginning)
-        return replace(media, size_bytes=writing.size_bytes, sha256=writing.digest.hexdigest())
+            await writer.close()
+        check_size(kind, writer.size_bytes, beginning)
+        return replace(media, size_bytes=writer.size_bytes, sha256=writer.digest.hexdigest())

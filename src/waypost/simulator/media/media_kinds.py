@@ -1,4 +1,4 @@
-"""Which media the operator takes, and how large: the table, and its refusals."""
+"""The media types that the operator accepts and their maximum sizes: the table and its checks."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -14,7 +14,7 @@ _OOXML: Final = "application/vnd.openxmlformats-officedocument."
 
 @dataclass(frozen=True)
 class MediaKind:
-    """One kind of media: its name in messages, its types, and the most bytes it may have."""
+    """One kind of media: its name in messages, its MIME types, and its maximum size."""
 
     name: str
     mime_types: tuple[str, ...]
@@ -40,13 +40,13 @@ BY_MIME_TYPE: Final = {mime: kind for kind in KINDS for mime in kind.mime_types}
 
 
 def media_kind(mime_type: str) -> MediaKind:
-    """The kind that a type belongs to.
+    """Return the kind of a MIME type.
 
     Args:
         mime_type: in lower case, without parameters.
 
     Raises:
-        GraphRefused: it belongs to none.
+        GraphApiError: the type is unsupported.
 
     Source: facts 6.1, "wrong type".
     """
@@ -60,13 +60,16 @@ def media_kind(mime_type: str) -> MediaKind:
 
 
 def check_size(kind: MediaKind, size_bytes: int, beginning: bytes) -> None:
-    """Refuse what is empty or too large for its kind.
+    """Check that a file is neither empty nor too large for its kind.
 
     Args:
-        kind: what it is.
-        size_bytes: of the whole.
-        beginning: its first bytes, 21 or more where there are as many: they tell whether a
-            sticker moves.
+        kind: the file's kind.
+        size_bytes: of the whole file.
+        beginning: its first bytes, at least 21 if there are as many: they show whether a sticker
+            is animated.
+
+    Raises:
+        GraphApiError: the file is empty or too large.
     """
     if size_bytes == 0:
         raise bad_parameter("Param file must not be empty.")
@@ -78,7 +81,7 @@ def check_size(kind: MediaKind, size_bytes: int, beginning: bytes) -> None:
 
 
 def too_large(kind: MediaKind, limit_bytes: int) -> GraphRefused:
-    """More bytes than the kind may have. Source: facts 5.2, code 131053; the sentence is ours."""
+    """Return the error of a file with too many bytes. Source: facts 5.2, code 131053; the sentence is ours."""
     return GraphRefused(
         400,
         {
@@ -94,5 +97,5 @@ def too_large(kind: MediaKind, limit_bytes: int) -> GraphRefused:
 
 
 def _is_animated(beginning: bytes) -> bool:
-    """Whether a WebP file says that it moves. Source: WebP container specification, "VP8X"."""
+    """True if a WebP file has the animation flag. Source: WebP container specification, "VP8X"."""
     return beginning[12:16] == b"VP8X" and len(beginning) > 20 and bool(beginning[20] & 2)

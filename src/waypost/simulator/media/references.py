@@ -1,4 +1,4 @@
-"""What templates and messages refer to: uploads, media and flows, each of which must be known here."""
+"""References from templates and messages to uploads, media and flows, each of which must exist here."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -14,7 +14,7 @@ from waypost.simulator.settings import LiveSettings
 _ANY: Final = ("",)
 
 # fmt: off
-MEDIA_KINDS: Final[dict[str, tuple[str, ...]]] = {  # Source: facts 6.1; how a MIME type of the kind begins
+MEDIA_KINDS: Final[dict[str, tuple[str, ...]]] = {  # Source: facts 6.1; prefixes of the kind's MIME types
     "image":    ("image/jpeg", "image/png"),
     "video":    ("video/",),
     "audio":    ("audio/",),
@@ -33,7 +33,7 @@ HEADER_KINDS: Final[dict[str, tuple[str, ...]]] = {  # Source: facts 2.2, 4.2 ("
 
 @dataclass(frozen=True)
 class Known:
-    """What one account, and one of its numbers, may refer to."""
+    """The uploads, media and flows that one account and one of its numbers may refer to."""
 
     uploads: Uploads
     shelf: MediaShelf
@@ -42,27 +42,27 @@ class Known:
     phone_number_id: str
 
     def upload_kind(self, handle: str) -> str | None:
-        """The MIME type behind a handle, which may be several joined by line breaks.
+        """Return the MIME type of a handle, which may be several handles joined by line breaks; None if one is unknown.
 
-        Source: facts 6.2: the handle of one file may hold line breaks.
+        Source: facts 6.2: the handle of one file may contain line breaks.
         """
-        whole = self.uploads.kind_of(handle)
-        if whole is not None:
-            return whole
-        kinds = [self.uploads.kind_of(line.strip()) for line in handle.split("\n") if line.strip()]
-        return kinds[0] if kinds and None not in kinds else None
+        mime_type = self.uploads.kind_of(handle)
+        if mime_type is not None:
+            return mime_type
+        mime_types = [self.uploads.kind_of(line.strip()) for line in handle.split("\n") if line.strip()]
+        return mime_types[0] if mime_types and None not in mime_types else None
 
     def medium(self, media_id: str) -> Media | None:
-        """A medium of the number."""
+        """Return media of the number; None if it has none with this id."""
         return self.shelf.find(media_id, self.phone_number_id)
 
     def flow(self, flow_id: str) -> Flow | None:
-        """A flow of the account."""
+        """Return a flow of the account; None if it has none with this id."""
         return self.flows.find(flow_id, self.waba_id)
 
 
 class References:
-    """Gives each account what it may refer to, as long as the settings want that looked at."""
+    """Access to the references of each account, if the settings want references checked."""
 
     def __init__(self, settings: LiveSettings, uploads: Uploads, media: MediaShelf, flows: Flows) -> None:
         self._settings = settings
@@ -71,7 +71,7 @@ class References:
         self._flows = flows
 
     def of(self, waba_id: str, phone_number_id: str = "") -> Known | None:
-        """What the account and the number know; None: everything is taken as it is."""
+        """Return the references of an account and a number; None: references are not checked."""
         if not self._settings.value.check_references:
             return None
         return Known(self._uploads, self._media, self._flows, waba_id, phone_number_id)
@@ -80,17 +80,17 @@ class References:
 def shown_media(
     kind: str, content: dict[str, Any], known: Known | None, mime_types: tuple[str, ...] = ()
 ) -> dict[str, Any]:
-    """A media object of a send, checked, with the MIME type and name of a medium that is known.
+    """Check a media object of a message, and return it with the MIME type and file name of known media.
 
     Args:
         kind: `image`, `video`, … .
-        content: the object: exactly one of `id` and `link`, and what belongs to them.
-        known: what the sender may refer to; None: nothing is looked up.
-        mime_types: how the MIME type must begin; empty: as the kind says.
+        content: the object: exactly one of `id` and `link`, and their further members.
+        known: what the sender may refer to; None: references are not checked.
+        mime_types: accepted prefixes of the MIME type; empty: those of the kind.
 
     Raises:
-        GraphRefused: 100 for the shape, 131053 for an id that the number does not have, or of
-            another kind. A link is fetched after the message is taken, so nothing is said of it.
+        GraphApiError: 100 for a missing or double source, 131053 for an id that the number does not have,
+            or of another kind. A link is not checked: it is fetched after the message is accepted.
 
     Source: facts 4.1, 5.2 (131053: at once for bad ids), 6.1.
     """
@@ -99,13 +99,13 @@ def shown_media(
         raise bad_parameter(f"Param {kind} must have exactly one of ['id'] and ['link'].")
     if sources == ["link"] or known is None:
         return dict(content)
-    medium = known.medium(content["id"])
-    if medium is None:
+    media = known.medium(content["id"])
+    if media is None:
         raise message_refused(131053, f"{kind}: this number has no media with the id {content['id']}")
     allowed = mime_types or MEDIA_KINDS[kind]
-    if not medium.mime_type.startswith(allowed):
-        raise message_refused(131053, f"{kind}: the media {content['id']} is of the type {medium.mime_type}")
-    more = {"mime_type": medium.mime_type}
-    if medium.file_name and "filename" not in content:
-        more["filename"] = medium.file_name
-    return {**content, **more}
+    if not media.mime_type.startswith(allowed):
+        raise message_refused(131053, f"{kind}: the media {content['id']} is of the type {media.mime_type}")
+    details = {"mime_type": media.mime_type}
+    if media.file_name and "filename" not in content:
+        details["filename"] = media.file_name
+    return {**content, **details}

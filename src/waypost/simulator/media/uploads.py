@@ -1,4 +1,4 @@
-"""Resumable uploads, and the handles that they end in: what template examples refer to."""
+"""Resumable uploads, and the handles that they produce: template examples refer to them."""
 
 import base64
 from collections.abc import AsyncIterator
@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from waypost.base.clock import Clock
+from waypost.base.clock import DAY_MS, Clock
 from waypost.base.ids import Ids
 from waypost.base.json_values import integer_or_none, text_or_none
 from waypost.simulator.errors import GraphRefused, bad_parameter
@@ -18,16 +18,16 @@ from waypost.simulator.store import Store
 
 # Source: facts 6.2, "Types".
 UPLOAD_TYPES: Final = ("application/pdf", "image/jpeg", "image/jpg", "image/png", "video/mp4")
-LIVE_MS: Final = 30 * 24 * 3600 * 1000  # not documented; the time in a handle is taken for its end
+LIVE_MS: Final = 30 * DAY_MS  # not documented; we assume that the time in a handle is its expiry
 _LONG_VIDEO_BYTES: Final = 8 * 1024 * 1024
 _LINES_OF_LONG_VIDEO: Final = 3  # Source: facts 6.2: one value, three handles joined by newlines
 _PREFIX: Final = "upload-"
 
 
 class Upload(msgspec.Struct, frozen=True):
-    """One upload session; `handle` is empty until all its bytes are there.
+    """One upload session; `handle` is empty until all its bytes are uploaded.
 
-    `upload_id` is what stands between `upload:` and `?sig=`.
+    `upload_id` is the part between `upload:` and `?sig=`.
     """
 
     upload_id: str
@@ -42,12 +42,12 @@ class Upload(msgspec.Struct, frozen=True):
 
     @property
     def content_name(self) -> str:
-        """The file that holds its bytes."""
+        """The name of the file that holds its bytes."""
         return _PREFIX + self.upload_id
 
     @property
     def session_id(self) -> str:
-        """The id as a client gets it."""
+        """The id as the client sees it."""
         return f"upload:{self.upload_id}?sig={self.signature}"
 
 
@@ -64,31 +64,31 @@ class Uploads:
         self.by_id = self._uploads.all
 
     async def open(self) -> None:
-        """Remove what is past its time."""
+        """Delete expired uploads."""
         now_ms = self._clock.now_ms()
         for upload in [upload for upload in self.by_id.values() if upload.expires_ms <= now_ms]:
             await self._uploads.delete(upload.upload_id)
-        await self._files.sweep(_PREFIX, {one.content_name for one in self.by_id.values()})
+        await self._files.sweep(_PREFIX, {upload.content_name for upload in self.by_id.values()})
 
     def knows(self, handle: str) -> bool:
-        """Whether a template may refer to this handle: each of its lines was given out and lives."""
+        """True if a template may refer to this handle: each of its lines was issued and has not expired."""
         return self.of_handle(handle) is not None
 
     def kind_of(self, handle: str) -> str | None:
-        """The MIME type behind a handle; None for an unknown one."""
+        """Return the MIME type of a handle's file; None for an unknown handle."""
         upload = self.of_handle(handle)
         return upload.file_type if upload is not None else None
 
     def of_handle(self, handle: str) -> Upload | None:
-        """The upload that a handle, or one line of it, came from, while it lives."""
-        found = {self._by_line.get(line) for line in handle.split("\n")}
-        upload = found.pop()
-        if found or upload is None or upload.expires_ms <= self._clock.now_ms():
+        """Return the upload of a handle, or of one line of it; None if it is unknown or expired."""
+        uploads = {self._by_line.get(line) for line in handle.split("\n")}
+        upload = uploads.pop()
+        if uploads or upload is None or upload.expires_ms <= self._clock.now_ms():
             return None
         return upload
 
     def find(self, upload_id: str | None) -> Upload | None:
-        """The session of an id, while it lives."""
+        """Return the session with an id; None if there is none or it has expired."""
         upload = self.by_id.get(upload_id or "")
         if upload is None or upload.expires_ms <= self._clock.now_ms():
             return None
@@ -99,11 +99,11 @@ class Uploads:
 
         Args:
             app_id: the app that uploads.
-            user_id: whose token it is; both are written into the handle.
-            fields: `file_length` and `file_type`, perhaps `file_name`.
+            user_id: the token's user; both ids are part of the handle.
+            fields: `file_length` and `file_type`, optionally `file_name`.
 
         Raises:
-            GraphRefused: code 100, one of them is missing or wrong.
+            GraphApiError: code 100, a field is missing or wrong.
 
         Source: facts 6.2, step 1.
         """
@@ -127,19 +127,19 @@ class Uploads:
         return upload
 
     async def offset(self, upload: Upload) -> int:
-        """How many bytes have come."""
+        """Return how many bytes have been uploaded."""
         return await self._files.size(upload.content_name)
 
     async def add(self, upload: Upload, offset: int, chunks: AsyncIterator[bytes]) -> Upload:
-        """Add bytes; what came before a broken connection stays, and can be built on.
+        """Add bytes; those received before a broken connection are kept, and the upload can be resumed.
 
         Returns:
             The upload, with its handle once it is complete.
 
         Raises:
-            GraphRefused: another offset than the bytes that are there, more bytes than were
-                announced, or another request is adding to the same session.
-            ClientGone: the connection broke.
+            GraphApiError: the offset differs from the uploaded bytes, there are more bytes than
+                announced, or another request is uploading to the same session.
+            ClientDisconnected: the connection broke.
 
         Source: facts 6.2, step 2 and "resume".
         """
@@ -152,35 +152,35 @@ class Uploads:
             self._busy.discard(upload.upload_id)
 
     async def content(self, upload: Upload) -> bytes:
-        """The bytes that have come."""
+        """Return the uploaded bytes."""
         return await self._files.read(upload.content_name)
 
     async def expire(self, upload: Upload) -> None:
-        """Let a handle's time be over now."""
+        """Make a handle expire now."""
         await self._uploads.save(replace(upload, expires_ms=self._clock.now_ms()), upload.upload_id)
 
     async def _added(self, upload: Upload, offset: int, chunks: AsyncIterator[bytes]) -> Upload:
-        there = await self.offset(upload)
-        if offset != there:
-            raise _wrong_offset(offset, there)
-        writing = await self._files.append(upload.content_name, offset)
+        uploaded = await self.offset(upload)
+        if offset != uploaded:
+            raise _wrong_offset(offset, uploaded)
+        writer = await self._files.append(upload.content_name, offset)
         is_too_much = False
         try:
             async for chunk in chunks:
-                is_too_much = writing.size_bytes + len(chunk) > upload.file_length
+                is_too_much = writer.size_bytes + len(chunk) > upload.file_length
                 if is_too_much:
                     raise bad_parameter("There are more bytes than the parameter file_length says.")
-                await writing.add(chunk)
+                await writer.add(chunk)
         finally:
-            await (writing.cut(offset) if is_too_much else writing.close())
-        if writing.size_bytes < upload.file_length or upload.handle:
+            await (writer.cut(offset) if is_too_much else writer.close())
+        if writer.size_bytes < upload.file_length or upload.handle:
             return upload
-        done = replace(upload, handle=self._handle(upload))
-        await self._uploads.save(done, done.upload_id)
-        return done
+        completed = replace(upload, handle=self._handle(upload))
+        await self._uploads.save(completed, completed.upload_id)
+        return completed
 
     def _handle(self, upload: Upload) -> str:
-        """Source: facts 6.2, "Handle shape"."""
+        """Return a new handle for a complete upload. Source: facts 6.2, "Handle shape"."""
         is_long = upload.file_type == "video/mp4" and upload.file_length > _LONG_VIDEO_BYTES
         lines = _LINES_OF_LONG_VIDEO if is_long else 1
         mime = base64.b64encode(upload.file_type.encode()).decode()

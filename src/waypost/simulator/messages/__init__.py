@@ -1,1 +1,1 @@
-"""Messages of a business: checked, taken, shown, and what becomes of them; and reviews, which wait like them."""
+"""Messages of a business: checks, rendering, storage, delivery plans and statuses."""

@@ -1,4 +1,4 @@
-"""Template analytics: counted from the simulator's own messages, day by day."""
+"""Template analytics, counted per day from the simulator's own messages."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ class _Body(msgspec.Struct, frozen=True):
 
 @dataclass
 class Count:
-    """What became of one template's messages of one day."""
+    """Counts of one template's messages of one day."""
 
     sent: int = 0
     delivered: int = 0
@@ -43,7 +43,7 @@ class Count:
 
 
 class Analytics:
-    """Counts what became of templates."""
+    """Counts the messages of templates by outcome."""
 
     def __init__(self, store: Store, clock: Clock, accounts: Accounts, templates: Templates) -> None:
         self._store = store
@@ -54,10 +54,10 @@ class Analytics:
     async def data_points(
         self, templates: Sequence[Template], *, start_s: int, end_s: int
     ) -> list[tuple[Template, int, Count]]:
-        """A count for each template and each day of UTC that the time touches.
+        """Return the counts for each template and each UTC day that overlaps a period.
 
-        A day counts the messages that were sent on it, with what has become of them by now. A
-        message whose request was a form, not JSON, is not counted.
+        A day counts the messages that were sent on it, by their current state. A message whose request was a form,
+        not JSON, is not counted.
 
         Args:
             templates: of one account.
@@ -75,36 +75,36 @@ class Analytics:
     def _counted(self, rows: Sequence[Message], tapped: Sequence[Message]) -> dict[tuple[str, int], Count]:
         now_ms = self._clock.now_ms()
         counts: dict[tuple[str, int], Count] = defaultdict(Count)
-        of_message: dict[str, Count] = {}
+        count_by_message: dict[str, Count] = {}
         for row in rows:
             template_id = self._template_id(row.phone_number_id, row.body)
             state = state_at(row, now_ms)
             if template_id is None or state == "failed":
                 continue
             day_s = row.at_ms // 1000 - row.at_ms // 1000 % DAY_S
-            count = of_message[row.wamid] = counts[template_id, day_s]
+            count = count_by_message[row.wamid] = counts[template_id, day_s]
             count.sent += 1
             count.delivered += state in ("delivered", "read")
             count.read += state == "read"
         for tap in tapped:
-            if tap.context_id in of_message:
+            if tap.context_id in count_by_message:
                 label = msgspec.json.decode(tap.shown, type=dict[str, Any]).get("text", "")
-                of_message[tap.context_id].clicked[str(label)] += 1
+                count_by_message[tap.context_id].clicked[str(label)] += 1
         return counts
 
     def _template_id(self, number_id: str, body: str) -> str | None:
         number = self._accounts.numbers.get(number_id)
         try:
-            named = msgspec.json.decode(body, type=_Body).template
+            reference = msgspec.json.decode(body, type=_Body).template
         except msgspec.MsgspecError:
             return None
-        key = (number.waba_id if number else "", named.name, named.language.code)
+        key = (number.waba_id if number else "", reference.name, reference.language.code)
         template = self._templates.by_key.get(key)
         return template.template_id if template is not None else None
 
 
 def point_view(template: Template, day_s: int, count: Count, metrics: frozenset[str]) -> dict[str, Any]:
-    """A data point as the operator shows it; costs are left out, because nothing costs here.
+    """Return a data point as the operator shows it; without costs, because nothing costs here.
 
     Source: the operator's page "Analytics", template analytics.
     """

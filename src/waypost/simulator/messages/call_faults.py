@@ -1,4 +1,4 @@
-"""Calls under faults: whether a call is carried out, and what becomes of its answer."""
+"""Faults of calls: whether a call is carried out, and how its response is changed."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -18,11 +18,11 @@ Work = Callable[[Call], Awaitable[dict[str, Any] | Download]]
 
 
 class Provoked(GraphRefused):
-    """A refusal that a fault has caused; goes out as the fault says, whatever the settings are."""
+    """An error caused by a fault; sent as the fault defines it, whatever the settings are."""
 
 
 class CallFaults:
-    """Asks the armed faults about each call, once the simulator knows what it is about."""
+    """Applies the armed faults to each call, once the simulator knows its subject."""
 
     def __init__(self, faults: Faults, accounts: Accounts) -> None:
         self._faults = faults
@@ -31,17 +31,17 @@ class CallFaults:
     async def carry_out(
         self, call: Call, name: str, waba_id: str, thing: object, work: Work
     ) -> dict[str, Any] | Download | Spoiled:
-        """Carry a call out, unless a fault forbids it, and give what it comes to.
+        """Carry out a call, unless a fault prevents it, and return its result.
 
         Args:
-            call: with its fields read, where it has any.
+            call: with its fields read, if it has any.
             name: see `call_names`.
-            waba_id: of the account that it is about; empty where it is about none.
-            thing: the object that it is about.
-            work: carries it out.
+            waba_id: of the call's account; empty if it has none.
+            thing: the object that the call is about.
+            work: carries out the call.
 
         Raises:
-            GraphRefused: the call's own refusal, or one that a fault has caused.
+            GraphApiError: the call's own error, or one caused by a fault.
         """
         if not self._faults.armed("call"):
             return await work(call)
@@ -72,25 +72,25 @@ class CallFaults:
 
 
 def provoked(fault: Fault) -> Provoked:
-    """The refusal of a fault of kind `error`. Source: facts 5.1, 5.2."""
-    what, code = fault.what, int(fault.value)
+    """Return the error of a fault of kind `error`. Source: facts 5.1, 5.2."""
+    details, code = fault.what, int(fault.value)
     status, title = TITLES.get(code, (400, "An error occurred"))
     error: dict[str, Any] = {"message": f"(#{code}) {title}", "type": "OAuthException", "code": code}
-    if "subcode" in what:
-        error["error_subcode"] = what["subcode"]
-    if "details" in what:
-        error["error_data"] = {"messaging_product": "whatsapp", "details": what["details"]}
-    return Provoked(what.get("status", status), error, retry_after_s=what.get("retry_after_s"))
+    if "subcode" in details:
+        error["error_subcode"] = details["subcode"]
+    if "details" in details:
+        error["error_data"] = {"messaging_product": "whatsapp", "details": details["details"]}
+    return Provoked(details.get("status", status), error, retry_after_s=details.get("retry_after_s"))
 
 
 async def _outcome(fault: Fault, call: Call, work: Work) -> Outcome | None:
-    """What the call comes to where it is carried out; its refusal, too, may be late or lost."""
+    """Return the call's result or error, if it is carried out: an error too may be sent late or lost."""
     if not _is_carried_out(fault):
         return None
     try:
         return await work(call)
-    except GraphRefused as refused:
-        return refused
+    except GraphRefused as error:
+        return error
 
 
 def _is_carried_out(fault: Fault) -> bool:

@@ -1,4 +1,4 @@
-"""How a message is received: what becomes of it on its phone, and what the phone will do about it."""
+"""Planning of a message's delivery: its times on the phone, and the actions of the phone's script."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -18,13 +18,13 @@ _DROPPED: Final = Fate()
 
 @dataclass(frozen=True)
 class Reception:
-    """What is planned for one message.
+    """The decision about the delivery of one message.
 
     Args:
-        fate: as things stand; without any time it stays `sent`.
-        until_ms: it waits for its phone until then; None: it waits for nothing.
-        read_after_ms: of what waits: after how long it is read once it is there.
-        plan: what the phone's script says.
+        fate: the planned times; without any time the message stays `sent`.
+        until_ms: until when it waits for its phone; None: it does not wait.
+        read_after_ms: for a waiting message: delay from delivery to reading.
+        plan: the plan of the phone's script.
     """
 
     fate: Fate
@@ -34,7 +34,7 @@ class Reception:
 
 
 class Receptions:
-    """Decides how messages are received."""
+    """Decides how messages are delivered."""
 
     def __init__(self, accounts: Accounts, phones: Phones, scripts: Scripts) -> None:
         self._accounts = accounts
@@ -54,21 +54,21 @@ class Receptions:
         direct: DirectSend = DirectSend(),  # noqa: B008  a frozen value
         sender_fails: int | None = None,
     ) -> Reception:
-        """What becomes of a message that is being taken.
+        """Decide about the delivery of a message that is being accepted.
 
-        A phone whose owner has blocked the number gets nothing, and the business hears nothing: the
-        message stays `sent`. The same is true of one whose lifetime ends before it arrives.
+        A phone whose owner has blocked the number gets nothing, and the business gets no further status: the
+        message stays `sent`. The same applies to a message whose lifetime ends before it arrives.
 
         Args:
             number: the sender.
-            phone: as it is now.
+            phone: in its current state.
             template: None for a session message.
-            shown: what the phone will show.
+            shown: the message as the phone will show it.
             wamid: the message's id.
-            now_ms: when it is taken.
+            now_ms: when it is accepted.
             is_in_window: whether the phone wrote in the last 24 hours.
-            direct: the category that stands for a template, if there is one.
-            sender_fails: the code that every message of the number fails with; None: with none.
+            direct: the category and lifetime that replace a template's, if any.
+            sender_fails: the code with which the message fails whatever the phone; None: no such failure.
 
         Source: facts 5.2, 7.3.
         """

@@ -1,4 +1,4 @@
-"""What is on its way to phones, and who waits for it: positions, business numbers that are typing, events."""
+"""Signals about messages on their way to phones: positions, typing indicators, and wake-ups of waiters."""
 
 import asyncio
 import itertools
@@ -15,7 +15,7 @@ _TYPING_MS: Final = 25_000  # Source: facts 4.1
 
 
 class Arrivals:
-    """Numbers messages in the order in which they are taken, and wakes who waits for one on a phone."""
+    """Numbers messages in the order in which they are accepted, and wakes those who wait for one on a phone."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
@@ -25,48 +25,48 @@ class Arrivals:
         self._typing_until_ms: dict[tuple[str, str], int] = {}
         store.at_reset(self._typing_until_ms.clear)
         self.planned = asyncio.Event()
-        """Set when a message has made its phone plan something."""
+        """Set when a message has made its phone plan actions."""
 
     async def open(self) -> None:
-        """Go on after the last position in the file."""
+        """Continue after the last position in the file."""
         self._positions = itertools.count(await MESSAGES.highest(self._store, "position") + 1)
 
     def next_position(self) -> int:
-        """A higher position than any before; may be called on the writer's thread."""
+        """Return a higher position than any before; may be called on the writer's thread."""
         return next(self._positions)
 
     async def mark_read(self, number: Number, message_id: object, typing_indicator: object = None) -> None:
-        """The business has read a phone's message, and perhaps says that it is typing.
+        """Mark a phone's message as read by the business, and optionally show the typing indicator.
 
         Args:
-            number: whose message it was.
+            number: the business number that received the message.
             message_id: its id.
-            typing_indicator: `{"type": "text"}`, or nothing. The phone shows it for 25 seconds.
+            typing_indicator: `{"type": "text"}`, or None. The phone shows it for 25 seconds.
 
         Raises:
-            GraphRefused: 131009, no such message came to this number; 100, another indicator.
+            GraphApiError: 131009, this number received no such message; 100, another indicator.
 
         Source: facts 4.1, "Mark as read / typing".
         """
         wamid = message_id if isinstance(message_id, str) else ""
         received = {"phone_number_id": number.phone_number_id, "is_inbound": 1}
-        found = next(iter(await MESSAGES.find(self._store, wamid=wamid, **received)), None)
-        if found is None:
+        message = next(iter(await MESSAGES.find(self._store, wamid=wamid, **received)), None)
+        if message is None:
             raise message_refused(131009, "message_id: no message with this id was received")
         now_ms = self._clock.now_ms()
         if typing_indicator is not None:
             if object_of(typing_indicator).get("type") != "text":
                 raise bad_parameter("Param typing_indicator['type'] must be one of {text}.")
-            self._typing_until_ms[found.phone, number.phone_number_id] = now_ms + _TYPING_MS
-            self.tell(found.phone)
-        await self._store.run([MESSAGES.update({"read_ms": now_ms}, position=found.position, read_ms=None)])
+            self._typing_until_ms[message.phone, number.phone_number_id] = now_ms + _TYPING_MS
+            self.tell(message.phone)
+        await self._store.run([MESSAGES.update({"read_ms": now_ms}, position=message.position, read_ms=None)])
 
     def has_sent(self, number: Number, phone: str) -> None:
-        """A message of the number ends its typing."""
+        """End the typing indicator, because the number has sent a message."""
         self._typing_until_ms.pop((phone, number.phone_number_id), None)
 
     def typing_to(self, phone: str) -> list[str]:
-        """The ids of the business numbers that the phone sees typing."""
+        """Return the ids of the business numbers that the phone shows as typing."""
         now_ms = self._clock.now_ms()
         return [
             number_id
@@ -75,10 +75,10 @@ class Arrivals:
         ]
 
     def tell(self, phone: str) -> None:
-        """Something new is on its way to a phone, or has happened on it: wake who waits for it."""
+        """Wake those who wait for a phone: a message is on its way to it, or something has happened on it."""
         if phone in self._arrivals:
             self._arrivals.pop(phone).set()
 
     def arrival(self, phone: str) -> asyncio.Event:
-        """Set when something happens on a phone after this call."""
+        """Return an event that is set when something happens on a phone after this call."""
         return self._arrivals.setdefault(phone, asyncio.Event())

@@ -1,6 +1,6 @@
-"""What stands around a message in a request: the product, the kind of recipient, the callback data.
+"""The members of a request around its message: the product, the recipient type, the callback data.
 
-Direct Send: messages that name their category instead of a template.
+Also Direct Send: messages that name their category instead of a template.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ _CALLBACK_DATA_AT_MOST: Final = 512  # Source: facts 4.1
 
 
 def check_envelope(request: dict[str, Any]) -> None:
-    """Refuse another product or another kind of recipient. Source: facts 4.1; groups: ledger C31."""
+    """Check the product and the recipient type. Source: facts 4.1; groups: ledger C31."""
     if request.get("messaging_product") != "whatsapp":
         raise bad_parameter("The parameter messaging_product is required.")
     if request.get("recipient_type", "individual") not in ("individual", "group"):
@@ -20,19 +20,19 @@ def check_envelope(request: dict[str, Any]) -> None:
 
 
 def callback_data_of(request: dict[str, Any]) -> str | None:
-    """The sender's own text, which every status gives back.
+    """Return the sender's own text, which every status echoes.
 
     Raises:
-        GraphRefused: 100, it is no text, or too long.
+        GraphApiError: 100, it is not a string, or too long.
     """
-    given = request.get("biz_opaque_callback_data")
-    if given is None:
+    callback_data = request.get("biz_opaque_callback_data")
+    if callback_data is None:
         return None
-    if not isinstance(given, str) or len(given) > _CALLBACK_DATA_AT_MOST:
+    if not isinstance(callback_data, str) or len(callback_data) > _CALLBACK_DATA_AT_MOST:
         raise bad_parameter(
             f"Param biz_opaque_callback_data must be a string of at most {_CALLBACK_DATA_AT_MOST} characters."
         )
-    return given
+    return callback_data
 
 
 KINDS: Final = ("text", "interactive")  # Source: the operator's pages "Direct Send"
@@ -45,11 +45,11 @@ TTL_AT_MOST_S: Final = {  # Source: the operator's page "Configure message time-
 
 @dataclass(frozen=True)
 class DirectSend:
-    """What a message says of itself beside its content.
+    """The category and lifetime that a message gives itself instead of a template's.
 
     Args:
-        category: `utility` or `authentication`; empty for a message of the ordinary kind.
-        lives_ms: how long it may wait for its phone; None: as long as any of its kind.
+        category: `utility` or `authentication`; empty for an ordinary message.
+        lives_ms: how long it may wait for its phone; None: the default of its kind.
     """
 
     category: str = ""
@@ -57,11 +57,11 @@ class DirectSend:
 
 
 def direct_send_of(request: dict[str, Any], kind: object) -> DirectSend:
-    """Read `category` and `ttl_seconds`.
+    """Return the `category` and `ttl_seconds` of a request.
 
     Raises:
-        GraphRefused: 100 for another category, a lifetime without one or out of its range, or a type
-            that cannot be sent so.
+        GraphApiError: 100 for an unknown category, a lifetime without a category or out of its range, or a
+            type that Direct Send does not support.
 
     Source: the operator's pages "Direct Send API reference" and "Configure message time-to-live".
     """

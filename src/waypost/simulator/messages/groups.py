@@ -1,7 +1,7 @@
-"""Messages to groups: told apart from every phone, and without a phone that shows them.
+"""Messages to groups: stored under a recipient that no phone can have, and shown on no phone.
 
-The simulator keeps no list of groups: any id is one. What their members do is said through the control
-API, as webhooks of the account.
+The simulator stores no list of groups: any id is one. Actions of their members are sent through the control API,
+as webhooks of the account.
 """
 
 from typing import Any, Final
@@ -12,15 +12,15 @@ from waypost.simulator.tables.updates import Update
 from waypost.simulator.webhooks.outbox import ascii_json, status_rest
 
 GROUP: Final = "group:"
-"""Before a group's id where a message's phone stands."""
+"""The prefix of a group's id in the column of a message's phone."""
 _ID_AT_MOST: Final = 200
 
 
 def group_place(request: dict[str, Any]) -> str | None:
-    """Where a message to a group is kept: in the place of a phone. None for one to a person.
+    """Return the recipient under which a message to a group is stored, or None for a message to a person.
 
     Raises:
-        GraphRefused: 100, the group is not named.
+        GraphApiError: 100, the group's id is missing.
     """
     if request.get("recipient_type", "individual") != "group":
         return None
@@ -31,13 +31,13 @@ def group_place(request: dict[str, Any]) -> str | None:
 
 
 def group_contact(place: str) -> dict[str, Any]:
-    """Who the answer says it went to."""
+    """Return the contact of a group for the response."""
     group_id = place.removeprefix(GROUP)
     return {"input": group_id, "wa_id": group_id}
 
 
 def group_sent(message: Message, waba_id: str, update_id: int, errors: str = "") -> Update:
-    """The first status of a message to a group: `sent`, or `failed` with errors."""
+    """Return the first status of a message to a group: `sent`, or `failed` with errors."""
     group_id = message.phone.removeprefix(GROUP)
     recipient = f'"recipient_id":{ascii_json(group_id)},"recipient_type":"group"'
     rest = status_rest(recipient, message.callback_data, errors)

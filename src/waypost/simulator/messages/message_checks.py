@@ -1,4 +1,4 @@
-"""Checking a message of a business, in the operator's order: content, sender, recipient, window, limits."""
+"""Checks of a business's message, in the operator's order: content, sender, recipient, window, limits."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -27,16 +27,16 @@ _NOT_SENDABLE: Final = {"PAUSED": 132015, "DISABLED": 132016}  # Source: facts 5
 
 @dataclass(frozen=True)
 class CheckedMessage:
-    """A message that the operator can read.
+    """A message whose content has been checked.
 
     Args:
-        phone: the digits of the phone that is meant; of a group, its place.
-        group: the place of a group; None for a message to a person.
-        type: a row of the kinds, or `template`.
+        phone: the digits of the recipient's phone; for a group the same as `group`.
+        group: the recipient under which a group's message is stored; None for a message to a person.
+        type: a row of `FREE_FORM_KINDS`, or `template`.
         template: None for a session message.
-        shown: what the phone will show.
-        direct: the category that stands for a template, if there is one.
-        callback_data: the sender's own text, which every status gives back.
+        shown: the message as the phone will show it.
+        direct: the category and lifetime that replace a template's, if any.
+        callback_data: the sender's own text, which every status echoes.
     """
 
     phone: str
@@ -49,7 +49,7 @@ class CheckedMessage:
 
 
 class MessageChecks:
-    """Refuses what is wrong with a message at once."""
+    """Raises the errors that the operator returns at once."""
 
     def __init__(
         self,
@@ -73,10 +73,10 @@ class MessageChecks:
         self._plans = TemplatePlans()
 
     def check_content(self, number: Number, request: dict[str, Any]) -> CheckedMessage:
-        """Check the envelope, the number's standing, and the content.
+        """Check the envelope, the number's restrictions, and the content.
 
         Raises:
-            GraphRefused: one of them is wrong.
+            GraphApiError: for the first violation.
 
         Source: facts 4, 5.2.
         """
@@ -89,22 +89,22 @@ class MessageChecks:
         direct = direct_send_of(request, kind)
         template: Template | None = None
         if kind == "template":
-            template, shown = self._template_message(number, request)
+            template, rendered = self._template_message(number, request)
         elif isinstance(kind, str) and kind in KINDS:
             known = self._references.of(number.waba_id, number.phone_number_id)
-            shown = shown_message(kind, request.get(kind), known)
+            rendered = shown_message(kind, request.get(kind), known)
         else:
             raise message_refused(131051, f"Message type {kind!r} is not supported")
-        return CheckedMessage(phone, group, kind, template, shown, direct, callback_data)
+        return CheckedMessage(phone, group, kind, template, rendered, direct, callback_data)
 
     def check_recipient(self, number: Number, checked: CheckedMessage) -> bool:
-        """Check what is between the number and one phone: itself, a block, the window, the limits; spends of these.
+        """Check the recipient: the number itself, a block, the window, the limits; count the message toward the limits.
 
         Returns:
-            Whether the window is open.
+            True if the window is open.
 
         Raises:
-            GraphRefused: one of them forbids it.
+            GraphApiError: for the first violation.
 
         Source: facts 5.2 (131047), 8, 13.
         """
@@ -149,7 +149,7 @@ class MessageChecks:
         )
 
     def _recipient(self, request: dict[str, Any]) -> str:
-        """The digits of the phone that is meant. Source: facts 4.1, 7.5."""
+        """Return the digits of the recipient's phone. Source: facts 4.1, 7.5."""
         user_id = request.get("recipient")
         to = request.get("to")
         if not to and user_id:

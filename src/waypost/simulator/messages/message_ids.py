@@ -1,4 +1,4 @@
-"""Message ids in the operator's spelling."""
+"""Message ids in the operator's format."""
 
 import base64
 
@@ -9,10 +9,10 @@ _MIDDLE = b"\x15\x02\x00"
 
 
 def sent_wamid(ids: Ids, phone: str) -> str:
-    """The id of a message from a business to a phone.
+    """Return a new id for a message from a business to a phone.
 
     Args:
-        ids: where chance comes from.
+        ids: source of randomness.
         phone: the phone's digits; they are part of the id.
 
     Source: facts 1, "Message id", decoded samples.
@@ -21,7 +21,7 @@ def sent_wamid(ids: Ids, phone: str) -> str:
 
 
 def received_wamid(ids: Ids, phone: str) -> str:
-    """The id of a message from a phone to a business. Source: facts 1, "Message id"."""
+    """Return a new id for a message from a phone to a business. Source: facts 1, "Message id"."""
     return _wamid(phone, b"\x12\x18\x14", _hex(ids)[-20:])
 
 

@@ -1,4 +1,4 @@
-"""Free-form messages: a table of kinds, what each must carry, and what the phone shows of it."""
+"""Free-form messages: a table of kinds, the content each requires, and its rendering on the phone."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -32,7 +32,7 @@ def _text(content: dict[str, Any], _known: Known | None) -> Shown:
 
 
 def _media(kind: str) -> Callable[[dict[str, Any], Known | None], Shown]:
-    def shown(content: dict[str, Any], known: Known | None) -> Shown:
+    def render(content: dict[str, Any], known: Known | None) -> Shown:
         media = shown_media(kind, content, known)
         caption = text_or_none(content.get("caption")) or ""
         if caption and kind not in _CAPTIONED:
@@ -41,7 +41,7 @@ def _media(kind: str) -> Callable[[dict[str, Any], Known | None], Shown]:
             raise _too_long(f"{kind}['caption']", _CAPTION_AT_MOST)
         return {"text": caption, "media": {"kind": kind, **media}}
 
-    return shown
+    return render
 
 
 def _location(content: dict[str, Any], _known: Known | None) -> Shown:
@@ -52,8 +52,8 @@ def _location(content: dict[str, Any], _known: Known | None) -> Shown:
             raise _missing(f"location['{name}']") from error
         if not -at_most <= degrees <= at_most:
             raise bad_parameter(f"Param location['{name}'] is beyond {at_most} degrees.")
-    place = ", ".join(str(content[name]) for name in ("name", "address") if content.get(name))
-    return {"text": place, "location": content}
+    text = ", ".join(str(content[name]) for name in ("name", "address") if content.get(name))
+    return {"text": text, "location": content}
 
 
 def _contacts(content: list[Any], _known: Known | None) -> Shown:
@@ -89,21 +89,21 @@ KINDS: Final[dict[str, Callable[[Any, Known | None], Shown]]] = {  # Source: fac
 
 
 def shown_message(kind: str, content: Any, known: Known | None) -> Shown:
-    """Check a free-form message and say what the phone will show.
+    """Check a free-form message, and return it as the phone will show it.
 
     Args:
-        kind: a row of `KINDS`.
-        content: the member of the request that bears the kind's name.
-        known: what the sender may refer to; None: nothing is looked up.
+        kind: a row of `FREE_FORM_KINDS`.
+        content: the member of the request that has the kind's name.
+        known: what the sender may refer to; None: references are not checked.
 
     Returns:
-        `text` (body or caption), and the kind's own: `media` (`kind`, `id` or `link`, …),
-        `location`, `contacts`, `reaction`, or what `shown_interactive` gives.
+        `text` (body or caption), and the member of the kind: `media` (`kind`, `id` or `link`, …),
+        `location`, `contacts`, `reaction`, or the result of `render_interactive`.
 
     Raises:
-        GraphRefused: 100 for what is missing or too long, 131053 for media that are not there.
+        GraphApiError: 100 for a missing or too long member, 131053 for unknown media.
     """
-    readable = list_or_none(content) if kind == "contacts" else object_or_none(content)
-    if readable is None:
+    checked_content = list_or_none(content) if kind == "contacts" else object_or_none(content)
+    if checked_content is None:
         raise _missing(kind)
-    return KINDS[kind](readable, known)
+    return KINDS[kind](checked_content, known)

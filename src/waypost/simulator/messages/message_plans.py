@@ -1,4 +1,4 @@
-"""What is planned of a message that is taken, and written with it: its statuses, and what its phone will do."""
+"""Storing an accepted message together with its planned statuses and its phone's planned actions."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ from waypost.simulator.webhooks.outbox import Outbox
 
 
 class MessagePlans:
-    """Keeps messages with what is planned of them, in one transaction each."""
+    """Stores messages with everything planned for them, each in one transaction."""
 
     def __init__(
         self,
@@ -52,24 +52,24 @@ class MessagePlans:
         fail_code: int | None,
         notes: Sequence[Statement],
     ) -> None:
-        """Keep a message to a phone, with what is planned of it.
+        """Store a message to a phone, with its planned statuses and actions.
 
         Args:
-            number: who sends.
-            message: itself.
-            checked: what it says.
+            number: the sender.
+            message: the message.
+            checked: its checked content.
             is_in_window: whether the phone wrote in the last 24 hours.
-            fail_code: the code of a failure that it comes to; None: of none beforehand.
-            notes: what it counts for; written in the same transaction.
+            fail_code: the code with which it fails whatever the phone; None: no such failure.
+            notes: statements of the counts; written in the same transaction.
         """
-        template, shown, direct = checked.template, checked.shown, checked.direct
+        template, rendered, direct = checked.template, checked.shown, checked.direct
         phone, now_ms = message.phone, message.at_ms
         handset, is_new = self._phones.meet(phone)
         reception = self._receptions.of(
             number,
             handset,
             template,
-            shown,
+            rendered,
             wamid=message.wamid,
             now_ms=now_ms,
             is_in_window=is_in_window,
@@ -90,23 +90,25 @@ class MessagePlans:
             notes = [*notes, self._phones.add_statement(phone)]
         if template is not None and template.is_paced:
             dropped = self._planned(sent, Fate(failed_ms=now_ms, failed_code=DROPPED_WITH))
-            held = self._held.hold(template, message, number.waba_id, reception, updates, dropped)
-            await self._store.write(take_all, Taken(message, [], [*notes, held], plan=reception.plan.put_off()))
-            self._held.wake(template)  # settled meanwhile: again
+            held_statement = self._held.hold(template, message, number.waba_id, reception, updates, dropped)
+            await self._store.write(
+                take_all, Taken(message, [], [*notes, held_statement], plan=reception.plan.put_off())
+            )
+            self._held.wake(template)  # it may have been released meanwhile: check again
             return
         message = msgspec.structs.replace(message, **msgspec.structs.asdict(reception.fate))
-        waits: Waiting | None = None
-        if reception.until_ms is not None:  # what is told then costs what `sent` said
+        waiting_message: Waiting | None = None
+        if reception.until_ms is not None:  # the later status has the same price as `sent`
             rest = updates[0].rest if updates else ""
-            waits = waiting(message, number.waba_id, reception.until_ms, reception.read_after_ms, rest)
-        await self._store.write(take_all, Taken(message, updates, notes, waits, reception.plan))
+            waiting_message = waiting(message, number.waba_id, reception.until_ms, reception.read_after_ms, rest)
+        await self._store.write(take_all, Taken(message, updates, notes, waiting_message, reception.plan))
         if reception.plan.acts:
             self._arrivals.planned.set()
         self._outbox.wake_of(number.waba_id).set()
         self._arrivals.tell(phone)
 
     async def keep_of_group(self, number: Number, message: Message, fail_code: int | None) -> None:
-        """Keep a message to a group, and say that it was sent; its members are nobody here."""
+        """Store a message to a group with its first status; the simulator has no phones of members."""
         if fail_code:
             message = msgspec.structs.replace(message, failed_ms=message.at_ms, failed_code=fail_code)
         updates: list[Update] = []

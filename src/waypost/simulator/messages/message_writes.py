@@ -1,4 +1,4 @@
-"""What is written of a message that is taken: all of it together, or nothing."""
+"""Writing accepted messages and everything that belongs to them, in one transaction."""
 
 import sqlite3
 from collections import Counter
@@ -14,14 +14,14 @@ from waypost.simulator.tables.updates import Update, add_updates
 
 @dataclass(frozen=True)
 class Taken:
-    """One message to be written, and what goes with it.
+    """One message to be written, and what belongs to it.
 
     Args:
-        message: itself.
+        message: the message.
         updates: its statuses.
-        notes: what it counts for, and its phone, if that is new.
-        waiting: set when its phone is offline.
-        plan: what the phone's script says.
+        notes: statements of the counts, and of its phone if that is new.
+        waiting: set if its phone is offline.
+        plan: the plan of the phone's script.
     """
 
     message: Message
@@ -32,18 +32,18 @@ class Taken:
 
 
 def take_all(connection: sqlite3.Connection, taken: Sequence[Taken]) -> Sequence[None]:
-    """Write messages and all that goes with them, within the caller's transaction."""
-    MESSAGES.insert_all(connection, [one.message for one in taken])
-    add_updates(connection, [update for one in taken for update in one.updates])
-    chosen = Counter(step for one in taken for step in one.plan.chosen)
+    """Write messages and what belongs to them, within the caller's transaction."""
+    MESSAGES.insert_all(connection, [write.message for write in taken])
+    add_updates(connection, [update for write in taken for update in write.updates])
+    chosen = Counter(step for write in taken for step in write.plan.chosen)
     run_statements(
         connection,
         [
-            *(note for one in taken for note in one.notes),
-            *(WAITING.insert(one.waiting) for one in taken if one.waiting is not None),
-            *(ACTS.insert(act) for one in taken for act in one.plan.acts),
+            *(note for write in taken for note in write.notes),
+            *(WAITING.insert(write.waiting) for write in taken if write.waiting is not None),
+            *(ACTS.insert(act) for write in taken for act in write.plan.acts),
             *(count_planned(owner, step, count) for (owner, step), count in chosen.items()),
-            *(uses for one in taken for uses in one.plan.uses),
+            *(uses for write in taken for uses in write.plan.uses),
         ],
     )
     return [None] * len(taken)

@@ -1,4 +1,4 @@
-"""Taking messages from a business: checked, kept with their planned statuses, then answered."""
+"""Accepting messages from a business: check, store with the planned statuses, respond."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ from waypost.simulator.templates.uses import TemplateUses
 
 
 class Messages:
-    """Takes messages."""
+    """Accepts messages from businesses."""
 
     def __init__(
         self,
@@ -45,19 +45,19 @@ class Messages:
     async def take(
         self, number: Number, request: dict[str, Any], raw: bytes, *, fail_code: int | None = None
     ) -> dict[str, Any]:
-        """Check a message, keep it on disk together with its planned statuses, and answer.
+        """Check a message, store it with its planned statuses, and return the response.
 
-        Refuses in this order: the envelope, the number's standing, the content, the sender himself,
-        who is blocked, a closed window if the settings want that at once, the limits.
+        Checks in this order: the envelope, the number's restrictions, the content, the sender as recipient,
+        blocks, a closed window if the settings report that at once, the limits.
 
         Args:
-            number: who sends.
+            number: the sender.
             request: the decoded body.
-            raw: the body as it came.
-            fail_code: the code of a failure that a fault wants it to come to; None: none does.
+            raw: the body as received.
+            fail_code: the code with which a fault makes it fail; None: no such fault.
 
         Raises:
-            GraphRefused: for what is wrong at once; a closed window only shows in a status.
+            GraphApiError: for the first violation; by default a closed window is only reported in a status.
 
         Source: facts 4, 5.2.
         """
@@ -75,27 +75,29 @@ class Messages:
             callback_data=checked.callback_data,
             context_id=text_or_none(object_of(request.get("context")).get("message_id")),
         )
-        taken = {"id": message.wamid}
+        response_message = {"id": message.wamid}
         if checked.group is not None:
             await self._plans.keep_of_group(number, message, self._fail_code(number, fail_code))
-            return _answer(group_contact(checked.group), taken)
+            return _answer(group_contact(checked.group), response_message)
         is_in_window = self._checks.check_recipient(number, checked)
         self._arrivals.has_sent(number, checked.phone)
         notes = self._standings.notes(number, checked.phone, checked.shown, message.wamid, is_free=is_in_window)
         if checked.template is not None:
             notes += self._uses.note(checked.template)
-            taken["message_status"] = "held_for_quality_assessment" if checked.template.is_paced else "accepted"
+            response_message["message_status"] = (
+                "held_for_quality_assessment" if checked.template.is_paced else "accepted"
+            )
         await self._plans.keep(
             number, message, checked,
             is_in_window=is_in_window, fail_code=self._fail_code(number, fail_code), notes=notes,
         )  # fmt: skip
-        return _answer(self._contact(request, checked.phone), taken)
+        return _answer(self._contact(request, checked.phone), response_message)
 
     def _fail_code(self, number: Number, of_fault: int | None) -> int | None:
         return self._standings.failure_of(number) if of_fault is None else of_fault
 
     def _contact(self, request: dict[str, Any], phone: str) -> dict[str, Any]:
-        """Who the answer says it went to. Source: facts 4.3, 7.5."""
+        """Return the recipient as a contact for the response. Source: facts 4.3, 7.5."""
         handset, _ = self._phones.meet(phone)
         if request.get("to"):
             user = {"user_id": handset.user_id} if handset.user_id else {}

@@ -1,4 +1,4 @@
-"""Messages that are held until their template's quality is known, and what then becomes of them."""
+"""Messages held until their template's quality is known, and then released or dropped."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -23,13 +23,13 @@ DROPPED_WITH: Final = 132015  # Source: facts 3.2, "pacing"
 
 
 class _Plan(msgspec.Struct, frozen=True):
-    """What a held message will have: `updates` when it is released, `dropped` when it is not.
+    """A held message and its statuses: `updates` if it is released, `dropped` if it is not.
 
-    Its times are as if it were released when it was taken.
+    Its times are those of a release at the moment it was accepted.
     """
 
     waba_id: str
-    message: Message  # without what it says
+    message: Message  # without its content
     fate: Fate
     is_awaited: bool  # its phone was offline
     lives_ms: int
@@ -39,10 +39,10 @@ class _Plan(msgspec.Struct, frozen=True):
 
 
 class Held:
-    """Keeps held messages in the file, and knows which templates have any.
+    """Stores held messages in the file, and the ids of their templates in memory.
 
     Args:
-        changed: set when a template has one more.
+        changed: set when a template gets another held message.
     """
 
     def __init__(self, store: Store, clock: Clock, outbox: Outbox, phones: Phones, changed: asyncio.Event) -> None:
@@ -56,7 +56,7 @@ class Held:
         store.at_reset(self.template_ids.clear)
 
     async def open(self) -> None:
-        """Learn which templates have held messages."""
+        """Load the ids of the templates that have held messages."""
         self.template_ids.update(await self._held.owners())
 
     def hold(
@@ -68,15 +68,15 @@ class Held:
         updates: list[Update],
         dropped: list[Update],
     ) -> Statement:
-        """Hold a message that is being taken; the statement belongs into its transaction.
+        """Hold a message that is being accepted; return the statement for its transaction.
 
         Args:
-            template: what it is sent with.
-            message: itself, whose own times must be empty.
-            waba_id: who sends.
-            reception: when it would arrive and be read if it were not held.
+            template: the message's template.
+            message: the message; its own times must be empty.
+            waba_id: the sender's account.
+            reception: its delivery as if it were not held.
             updates: its statuses in that case.
-            dropped: its statuses if it is not released.
+            dropped: its statuses if it is dropped.
         """
         fate = reception.fate
         read_after_ms = reception.read_after_ms
@@ -96,58 +96,64 @@ class Held:
         return self._held.save_statement(plan, message.wamid, template.template_id)
 
     def wake(self, template: Template) -> None:
-        """A held message of the template has been written: who settles them looks again."""
+        """Wake the loop that releases or drops: a held message of the template has been written."""
         self.template_ids.add(template.template_id)
         self._changed.set()
 
     def unsettled(self, find: Callable[[str], Template | None]) -> list[tuple[str, bool]]:
-        """Templates whose held messages have had their verdict: the ids, and whether it is good."""
-        found = [(template_id, find(template_id)) for template_id in sorted(self.template_ids)]
+        """Return the templates whose pacing has ended: their ids, and whether their messages are released."""
+        templates = [(template_id, find(template_id)) for template_id in sorted(self.template_ids)]
         return [
             (template_id, template is not None and template.pace_verdict == "release")
-            for template_id, template in found
+            for template_id, template in templates
             if template is None or not template.is_paced
         ]
 
     async def settle(self, template_id: str, *, is_released: bool) -> list[str]:
-        """Let go of a template's held messages, all in one transaction; gives their phones."""
-        plans = await self._held.read(template_id)
+        """Release or drop a template's held messages, all in one transaction; return their phones."""
+        held_messages = await self._held.read(template_id)
         statements = [
-            *(self._held.delete_statement(wamid, template_id) for wamid in plans),
-            *(statement for plan in plans.values() for statement in self._let_go(plan, is_released=is_released)),
+            *(self._held.delete_statement(wamid, template_id) for wamid in held_messages),
+            *(
+                statement
+                for held_message in held_messages.values()
+                for statement in self._let_go(held_message, is_released=is_released)
+            ),
         ]
         self.template_ids.discard(template_id)
         if statements:
             await self._store.run(statements)
-        for waba_id in {plan.waba_id for plan in plans.values()}:
+        for waba_id in {held_message.waba_id for held_message in held_messages.values()}:
             self._outbox.wake_of(waba_id).set()
-        return [plan.message.phone for plan in plans.values()]
+        return [held_message.message.phone for held_message in held_messages.values()]
 
     def _let_go(self, plan: _Plan, *, is_released: bool) -> list[Statement]:
         message, now_ms = plan.message, self._clock.now_ms()
-        late_ms, position = now_ms - message.at_ms, message.position
+        delay_ms, position = now_ms - message.at_ms, message.position
         if not is_released:
-            failed = Fate(failed_ms=now_ms, failed_code=DROPPED_WITH)
+            failure = Fate(failed_ms=now_ms, failed_code=DROPPED_WITH)
             return [
-                MESSAGES.update(asdict(failed), position=position),
+                MESSAGES.update(asdict(failure), position=position),
                 ACTS.delete(wamid=message.wamid),
-                *self._later(plan.dropped, late_ms),
+                *self._later(plan.dropped, delay_ms),
             ]
         if self._phones.known(message.phone).is_offline:
             rest = plan.updates[0].rest if plan.updates else ""
-            waits = waiting(message, plan.waba_id, now_ms + plan.lives_ms, plan.read_after_ms, rest)
-            return [WAITING.insert(waits), *self._later(plan.updates[:1], late_ms)]
+            waiting_message = waiting(message, plan.waba_id, now_ms + plan.lives_ms, plan.read_after_ms, rest)
+            return [WAITING.insert(waiting_message), *self._later(plan.updates[:1], delay_ms)]
         fate, updates = plan.fate, plan.updates
-        if plan.is_awaited:  # its phone has come back meanwhile
+        if plan.is_awaited:  # its phone is online again
             fate = replace(fate, delivered_ms=message.at_ms, read_ms=None)
-            updates = [replace(one, kind=kind) for one in plan.updates[:1] for kind in ("sent", "delivered")]
-        times_ms = {name: at_ms + late_ms for name, at_ms in asdict(fate).items() if at_ms is not None}
-        later = Fate(**times_ms | {"failed_code": fate.failed_code})
+            updates = [replace(update, kind=kind) for update in plan.updates[:1] for kind in ("sent", "delivered")]
+        times_ms = {name: at_ms + delay_ms for name, at_ms in asdict(fate).items() if at_ms is not None}
+        shifted = Fate(**times_ms | {"failed_code": fate.failed_code})
         return [
-            MESSAGES.update(asdict(later), position=position),
-            resume_acts_about(message.wamid, later.delivered_ms),
-            *self._later(updates, late_ms),
+            MESSAGES.update(asdict(shifted), position=position),
+            resume_acts_about(message.wamid, shifted.delivered_ms),
+            *self._later(updates, delay_ms),
         ]
 
     def _later(self, updates: Sequence[Update], by_ms: int) -> list[Statement]:
-        return [add_update(replace(one, due_ms=one.due_ms + by_ms, id=self._outbox.next_id())) for one in updates]
+        return [
+            add_update(replace(update, due_ms=update.due_ms + by_ms, id=self._outbox.next_id())) for update in updates
+        ]

@@ -1,4 +1,4 @@
-"""How a business number stands with the operator, and which of its messages that stops."""
+"""Restrictions and limits of the operator on a business number, and the messages that they stop."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -22,14 +22,14 @@ ALLOWED_AT_MOST: Final = 5  # Source: facts 8, "Test numbers"
 
 @dataclass(frozen=True)
 class Hindrance:
-    """One row: what stops a number from sending.
+    """One row: a restriction that stops a number from sending.
 
     Args:
-        code: what its messages are refused or fail with.
-        is_later: whether a status says so, after the message was taken.
-        status: what the number's node shows as its status.
-        details: the operator's words.
-        only_marketing: whether only marketing templates are stopped.
+        code: the error code of its messages.
+        is_later: whether a status reports the error, after the message was accepted.
+        status: the status of the number's node.
+        details: the operator's text.
+        only_marketing: whether it stops only marketing templates.
     """
 
     code: int
@@ -67,7 +67,7 @@ TIERS: Final = {  # Source: facts 8, "Messaging limit": unique users outside the
 
 
 class Standings:
-    """Answers whether a number may send, by its records and by the clock."""
+    """Checks whether a number may send, by its records and the clock."""
 
     def __init__(self, records: Records, ledger: Ledger, flows: Flows, clock: Clock, settings: LiveSettings) -> None:
         self._records = records
@@ -77,11 +77,11 @@ class Standings:
         self._settings = settings
 
     def hindrance_of(self, phone_number_id: str) -> Hindrance | None:
-        """What stops the number now; None when nothing does."""
+        """Return the restriction that stops the number now; None if there is none."""
         return HINDRANCES.get(self.name_of(phone_number_id) or "")
 
     def name_of(self, phone_number_id: str) -> str | None:
-        """The name of the row that stops the number now."""
+        """Return the name of the restriction that stops the number now; None if there is none."""
         record = self._records.of(phone_number_id, HINDRANCE)
         if not record:
             return None
@@ -91,50 +91,50 @@ class Standings:
         return text_or_none(record.get("name"))
 
     def check(self, number: Number, phone: str, identity: object) -> None:
-        """Refuse what the number's standing, or the recipient's, does not allow.
+        """Check the number's restrictions, its allowed recipients, and the recipient's identity.
 
         Args:
-            number: who sends.
-            phone: to whom.
+            number: the sender.
+            phone: the recipient.
             identity: the request's `recipient_identity_key_hash`, if any.
 
         Raises:
-            GraphRefused: a row of `HINDRANCES` that answers at once; 131030; 137000.
+            GraphApiError: a row of `SENDING_RESTRICTIONS` that is reported at once; 131030; 137000.
 
         Source: facts 5.2.
         """
-        hindrance = self.hindrance_of(number.phone_number_id)
-        if hindrance is not None and not (hindrance.is_later or hindrance.only_marketing):
-            raise message_refused(hindrance.code, hindrance.details)
-        allowed = list_or_none(self._records.of(number.phone_number_id, ALLOWED).get("phones"))
-        if allowed is not None and phone not in allowed:
+        restriction = self.hindrance_of(number.phone_number_id)
+        if restriction is not None and not (restriction.is_later or restriction.only_marketing):
+            raise message_refused(restriction.code, restriction.details)
+        allowed_phones = list_or_none(self._records.of(number.phone_number_id, ALLOWED).get("phones"))
+        if allowed_phones is not None and phone not in allowed_phones:
             raise message_refused(131030, "Recipient phone number not in allowed list")
-        known = self._records.of(phone, IDENTITY).get("hash")
-        if identity is not None and known is not None and identity != known:
+        known_identity = self._records.of(phone, IDENTITY).get("hash")
+        if identity is not None and known_identity is not None and identity != known_identity:
             raise message_refused(137000, "The recipient's identity has changed")
 
     def check_content(
         self, number: Number, phone: str, template: Template | None, shown: Shown, *, is_free: bool
     ) -> None:
-        """Refuse a template that the number may not send, a flow, or one user too many.
+        """Check the restriction to marketing, the message's flow, and the messaging limit.
 
         Args:
-            number: who sends.
-            phone: to whom.
-            template: what is sent; None: a free-form message.
-            shown: what the phone would show.
-            is_free: whether the recipient's window is open, so that no limit of users counts.
+            number: the sender.
+            phone: the recipient.
+            template: the message's template; None: a free-form message.
+            shown: the message as the phone would show it.
+            is_free: whether the recipient's window is open, so that the messaging limit does not apply.
 
         Raises:
-            GraphRefused: 131063; 132068 for a blocked flow; 132069 for a throttled one's eleventh
-                message in an hour; what the settings say beyond the messaging limit.
+            GraphApiError: 131063; 132068 for a blocked flow; 132069 for a throttled flow's eleventh
+                message in an hour; the code of the settings beyond the messaging limit.
 
         Source: facts 5.2, 8.
         """
-        hindrance = self.hindrance_of(number.phone_number_id)
+        restriction = self.hindrance_of(number.phone_number_id)
         is_marketing = template is not None and template.category == "MARKETING"
-        if is_marketing and hindrance is not None and hindrance.only_marketing:
-            raise message_refused(hindrance.code, hindrance.details)
+        if is_marketing and restriction is not None and restriction.only_marketing:
+            raise message_refused(restriction.code, restriction.details)
         self._check_flow(_flow_of(shown))
         tier = self._tier(number)
         waba_id = number.waba_id
@@ -151,20 +151,20 @@ class Standings:
         )
 
     def notes(self, number: Number, phone: str, shown: Shown, wamid: str, *, is_free: bool) -> list[Statement]:
-        """Count a message that is taken; the statements belong into its transaction."""
-        notes: list[Statement] = []
+        """Count a message that is being accepted; return the statements for its transaction."""
+        statements: list[Statement] = []
         if not is_free and self._tier(number) is not None:
-            notes.append(self._ledger.note(REACHED, number.waba_id, phone))
+            statements.append(self._ledger.note(REACHED, number.waba_id, phone))
         flow_id = _flow_of(shown)
         flow = self._flows.by_id.get(flow_id) if flow_id else None
         if flow is not None and flow.status == THROTTLED:
-            notes.append(self._ledger.note(FLOW_SENDS, flow.flow_id, wamid))
-        return notes
+            statements.append(self._ledger.note(FLOW_SENDS, flow.flow_id, wamid))
+        return statements
 
     def failure_of(self, number: Number) -> int | None:
-        """The code with which the number's messages fail after they were taken, if they do."""
-        hindrance = self.hindrance_of(number.phone_number_id)
-        return hindrance.code if hindrance is not None and hindrance.is_later else None
+        """Return the code with which the number's messages fail after they were accepted; None if they do not."""
+        restriction = self.hindrance_of(number.phone_number_id)
+        return restriction.code if restriction is not None and restriction.is_later else None
 
     def _check_flow(self, flow_id: str) -> None:
         flow = self._flows.by_id.get(flow_id) if flow_id else None
@@ -179,12 +179,12 @@ class Standings:
     def _tier(self, number: Number) -> int | None:
         if not self._settings.value.limits:
             return None
-        standing = self._records.of(number.phone_number_id, STANDING)
-        return TIERS.get(str(standing.get("messaging_limit")))
+        record = self._records.of(number.phone_number_id, STANDING)
+        return TIERS.get(str(record.get("messaging_limit")))
 
 
 def _flow_of(shown: Shown) -> str:
-    """The flow that a message's button opens; empty when there is none."""
+    """Return the id of the flow that a message's button opens; empty if there is none."""
     for button in shown.get("buttons", ()):
         if button.get("flow_id"):
             return str(button["flow_id"])

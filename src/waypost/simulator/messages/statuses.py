@@ -1,4 +1,4 @@
-"""What becomes of a message: which statuses it will have, when, and what each of them says."""
+"""The statuses of a message: which it will have, when, and the JSON text of each."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -36,12 +36,12 @@ FAILURES: Final = {  # Source: facts 5.2, the codes that come later in a status
 
 @dataclass(frozen=True)
 class Sent:
-    """What its statuses need to know of a message.
+    """A message and the facts that its statuses depend on.
 
     Args:
-        handset: who it goes to.
-        has_contacts: whether its statuses name the recipient beside them, too.
-        skips_delivered: whether `read` stands for `delivered`, too.
+        handset: the recipient.
+        has_contacts: whether the webhook of a status also names the recipient in `contacts`.
+        skips_delivered: whether `read` also replaces `delivered`.
     """
 
     message: Message
@@ -54,31 +54,31 @@ class Sent:
 
 
 def planned_updates(sent: Sent, fate: Fate, outbox: Outbox, version: StatusesVersion) -> list[Update]:
-    """Every status that the message will have as things stand.
+    """Return every status that the message will have by its delivery plan.
 
-    Source: facts 7.3, 7.5: prices are on `sent` and on one of `delivered` and `read`, the first; errors
-    are on `failed`, which alone says no user id.
+    Source: facts 7.3, 7.5: prices are on `sent` and on the first of `delivered` and `read`; errors are on `failed`,
+    the only status without a user id.
     """
-    paid = _pricing(sent.category, sent.is_in_window)
+    pricing = _pricing(sent.category, sent.is_in_window)
     if version is StatusesVersion.V23:
-        paid += _conversation(sent)
+        pricing += _conversation(sent)
     if fate.failed_ms is not None:
         rest = _rest(sent, failed_handset(sent.handset), errors_of(fate.failed_code or 0))
         return [_update(sent, fate.failed_ms, outbox, "failed", rest)]
-    priced = _rest(sent, sent.handset, paid)
-    rows = [_update(sent, sent.message.at_ms, outbox, "sent", priced)]
+    priced = _rest(sent, sent.handset, pricing)
+    updates = [_update(sent, sent.message.at_ms, outbox, "sent", priced)]
     is_read = fate.read_ms is not None and sent.handset.sends_read_receipts
     skips_delivered = is_read and (sent.handset.has_chat_open or sent.skips_delivered)
     if fate.delivered_ms is not None and not skips_delivered:
-        rows.append(_update(sent, fate.delivered_ms, outbox, "delivered", priced))
+        updates.append(_update(sent, fate.delivered_ms, outbox, "delivered", priced))
     if fate.read_ms is not None and is_read:
-        bare = priced if skips_delivered else _rest(sent, sent.handset)
-        rows.append(_update(sent, fate.read_ms, outbox, "read", bare))
-    return rows
+        read_status = priced if skips_delivered else _rest(sent, sent.handset)
+        updates.append(_update(sent, fate.read_ms, outbox, "read", read_status))
+    return updates
 
 
 def recipient_of(phone: Phone) -> str:
-    """Who a status went to, as JSON members without braces. Source: facts 7.3, 7.5."""
+    """Return the recipient of a status as JSON members without braces. Source: facts 7.3, 7.5."""
     if phone.user_id:
         return ascii_json(phone.named("recipient_id", "recipient_user_id"))[1:-1]
     return f'"recipient_id":"{phone.phone}"'
@@ -86,17 +86,17 @@ def recipient_of(phone: Phone) -> str:
 
 @lru_cache(maxsize=16_384)
 def contact_text(phone: Phone) -> str:
-    """Who a status went to, as an entry of `contacts`. Source: facts 7.5."""
+    """Return the recipient of a status as an entry of `contacts`, in JSON. Source: facts 7.5."""
     return ascii_json(phone.contact())
 
 
 def failed_handset(phone: Phone) -> Phone:
-    """The phone as a `failed` status names it: without a user id, unless there is no more to say."""
+    """Return the phone as a `failed` status names it: without a user id, unless that is its only identity."""
     return replace(phone, user_id="") if phone.user_id and phone.shows_number else phone
 
 
 def state_at(fate: Fate, now_ms: int) -> str:
-    """Where a message is at a time: `sent`, `delivered`, `read` or `failed`."""
+    """Return the state of a message at a time: `sent`, `delivered`, `read` or `failed`."""
     for name, at_ms in (
         ("failed", fate.failed_ms), ("read", fate.read_ms), ("delivered", fate.delivered_ms),
     ):  # fmt: skip
@@ -106,7 +106,7 @@ def state_at(fate: Fate, now_ms: int) -> str:
 
 
 def read_rest(phone: Phone, callback_data: str | None, *, has_contacts: bool) -> str:
-    """What a `read` says that was not planned when the message was taken."""
+    """Return the JSON text of a `read` status that was not planned when the message was accepted."""
     contact = contact_text(phone) if has_contacts else ""
     return status_rest(recipient_of(phone), callback_data, contact=contact)
 
@@ -139,7 +139,7 @@ def _pricing(category: str, is_in_window: bool) -> str:
 
 
 def _conversation(sent: Sent) -> str:
-    """One conversation for each pair and day. Source: facts 7.3, v23 and older."""
+    """Return the `conversation` member: one for each pair and day. Source: facts 7.3, v23 and older."""
     day = sent.message.at_ms // 1000 // _DAY_S
     conversation = {
         "id": f"{int(sent.message.phone_number_id):x}{int(sent.handset.phone):x}{day:x}".rjust(32, "0"),
@@ -151,10 +151,10 @@ def _conversation(sent: Sent) -> str:
 
 @lru_cache(maxsize=16)
 def errors_of(code: int) -> str:
-    """The `errors` of a failure, as a further member."""
+    """Return the `errors` of a failure code, as a further JSON member."""
     return errors_rest([webhook_error(code, FAILURES.get(code, "The message failed."))])
 
 
 def errors_rest(errors: list[dict[str, Any]]) -> str:
-    """The `errors` of a failed status, as a further member. Source: facts 7.3."""
+    """Return the `errors` of a failed status, as a further JSON member. Source: facts 7.3."""
     return f',"errors":{ascii_json(errors)}'

@@ -1,4 +1,4 @@
-"""How fast a business may send: per number, and per pair of number and phone. Kept in memory."""
+"""The send rates of a business: per number, and per pair of number and phone. In memory."""
 
 from collections import deque
 from typing import Final
@@ -12,7 +12,7 @@ _PAIRS_KEPT: Final = 200_000
 
 
 class Limits:
-    """Counts what was sent; refused messages do not count."""
+    """Counts sent messages; rejected messages do not count."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -20,18 +20,18 @@ class Limits:
         self._paid_until: dict[tuple[str, str], int] = {}
 
     def spend(self, phone_number_id: str, phone: str, throughput: int) -> None:
-        """Count one message, or refuse it.
+        """Count one message, or raise the error of an exceeded limit.
 
         A burst to one phone borrows from the future: every message moves the time until which the
-        pair has had its share by six seconds, and that time may run ahead by a burst at most.
+        pair has used its rate by six seconds, and that time may be ahead of now by one burst at most.
 
         Args:
-            phone_number_id: who sends.
-            phone: to whom.
-            throughput: messages a second that the number may send.
+            phone_number_id: the sender.
+            phone: the recipient.
+            throughput: messages per second that the number may send.
 
         Raises:
-            GraphRefused: 130429 for the number, 131056 for the pair.
+            GraphApiError: 130429 for the number, 131056 for the pair.
 
         Source: facts 8.
         """
@@ -44,24 +44,26 @@ class Limits:
                 130429, "Message failed to send because there were too many messages sent in a second."
             )
         pair = (phone_number_id, phone)
-        paid_until = max(self._paid_until.get(pair, 0), now_ms)
+        used_until_ms = max(self._paid_until.get(pair, 0), now_ms)
         ahead_ms = (_PAIR_BURST - 1) * _PAIR_EVERY_MS
-        if paid_until - now_ms > ahead_ms:
+        if used_until_ms - now_ms > ahead_ms:
             raise message_refused(
                 131056,
                 "Message failed to send because there were too many messages sent from this phone "
                 "number to the same phone number in a short period of time.",
-                retry_after_s=-((now_ms + ahead_ms - paid_until) // 1000),
+                retry_after_s=-((now_ms + ahead_ms - used_until_ms) // 1000),
             )
         sent.append(now_ms)
-        self._paid_until[pair] = paid_until + _PAIR_EVERY_MS
+        self._paid_until[pair] = used_until_ms + _PAIR_EVERY_MS
         if len(self._paid_until) > _PAIRS_KEPT:
             self._forget(now_ms)
 
     def clear(self) -> None:
-        """Forget everything that was sent."""
+        """Delete all counts."""
         self._sent.clear()
         self._paid_until.clear()
 
     def _forget(self, now_ms: int) -> None:
-        self._paid_until = {pair: paid_until for pair, paid_until in self._paid_until.items() if paid_until > now_ms}
+        self._paid_until = {
+            pair: used_until_ms for pair, used_until_ms in self._paid_until.items() if used_until_ms > now_ms
+        }

@@ -1,1 +1,1 @@
-"""Phones as they are: who they belong to, what state they are in, and what their scripts will do."""
+"""The state of phones: identity, conditions, blocks, fleets, and the plans of their scripts."""

@@ -1,4 +1,4 @@
-"""Which phones a business number has blocked."""
+"""The block lists of business numbers: the phones that each has blocked."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -14,14 +14,14 @@ BLOCKED_AT_MOST: Final = 64_000  # Source: the operator's page "Block users"
 
 @dataclass(frozen=True)
 class NotBlocked:
-    """Why a phone could not be blocked or unblocked: an error code, and what is wrong."""
+    """The reason why a phone could not be blocked: an error code and its details."""
 
     code: int
     details: str
 
 
 class Blocks:
-    """The block list of every number; in memory, written through to the file."""
+    """The block list of every number; in memory, and written through to the file."""
 
     def __init__(self, store: Store, clock: Clock, accounts: Accounts, phones: Phones) -> None:
         self._store = store
@@ -31,30 +31,32 @@ class Blocks:
         self._since_ms = LoadedKind(store, "block", int)  # of a business number, by phone
 
     def is_blocked(self, phone_number_id: str, phone: str) -> bool:
-        """Whether a number has blocked a phone: then neither hears of the other."""
+        """True if a number has blocked a phone: then neither receives messages from the other."""
         return phone in self._since_ms.of(phone_number_id)
 
     def of(self, phone_number_id: str) -> list[str]:
-        """The phones a number has blocked."""
+        """Return the phones that a number has blocked."""
         return list(self._since_ms.of(phone_number_id))
 
     async def add(self, phone_number_id: str, phones: list[str]) -> dict[str, NotBlocked]:
-        """Block phones, and say which could not be, and why.
+        """Block phones; return those that could not be blocked, each with its reason.
 
-        Source: the operator's page "Block users": only who wrote in the last 24 hours.
+        Source: the operator's page "Block users": only users who wrote in the last 24 hours.
         """
         now_ms = self._clock.now_ms()
         failed = {
-            phone: why for phone in phones if (why := self._hindrance(phone_number_id, phone, now_ms)) is not None
+            phone: failure
+            for phone in phones
+            if (failure := self._hindrance(phone_number_id, phone, now_ms)) is not None
         }
-        done = [phone for phone in phones if phone not in failed]
-        await self._store.run([self._since_ms.save_statement(now_ms, phone, phone_number_id) for phone in done])
-        for phone in done:
+        blocked = [phone for phone in phones if phone not in failed]
+        await self._store.run([self._since_ms.save_statement(now_ms, phone, phone_number_id) for phone in blocked])
+        for phone in blocked:
             self._since_ms.put(now_ms, phone, phone_number_id)
         return failed
 
     async def remove(self, phone_number_id: str, phones: list[str]) -> None:
-        """Unblock phones; one that is not blocked stays so."""
+        """Unblock phones; those that are not blocked are ignored."""
         await self._store.run([self._since_ms.delete_statement(phone, phone_number_id) for phone in phones])
         for phone in phones:
             self._since_ms.pop(phone, phone_number_id)

@@ -1,4 +1,4 @@
-"""Which messages fail on a phone, as a table; and how long one may wait for a phone."""
+"""The table of messages that fail on a phone, and how long a message may wait for a phone."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from waypost.base.clock import DAY_MS, MINUTE_MS
 from waypost.simulator.templates.template import Template
 
 # fmt: off
-LIFETIMES_MS: Final = {  # Source: facts 2.3, `message_send_ttl_seconds`; what a template says itself wins
+LIFETIMES_MS: Final = {  # Source: facts 2.3, `message_send_ttl_seconds`; a template's own lifetime takes precedence
     "":               30 * DAY_MS,    # a session message
     "AUTHENTICATION": 10 * MINUTE_MS,
     "UTILITY":        30 * DAY_MS,
@@ -19,14 +19,14 @@ LIFETIMES_MS: Final = {  # Source: facts 2.3, `message_send_ttl_seconds`; what a
 
 @dataclass(frozen=True)
 class Situation:
-    """What decides whether a message fails.
+    """The facts that decide whether a message fails.
 
     Args:
-        condition: the phone's; empty: nothing is the matter with it.
+        condition: the phone's; empty: no problem.
         category: the template's; empty for a session message.
         is_business: whether the phone is a business number.
         is_in_window: whether it wrote in the last 24 hours.
-        wants_marketing: whether its owner takes the business's marketing.
+        wants_marketing: whether its owner accepts the business's marketing.
     """
 
     condition: str
@@ -38,7 +38,7 @@ class Situation:
 
 @dataclass(frozen=True)
 class End:
-    """One row: on which phones (condition empty: on all) which messages fail, and with which code."""
+    """One row: the code with which some messages fail on phones of a condition (empty: on all phones)."""
 
     condition: str
     code: int
@@ -68,19 +68,19 @@ ENDS: Final = (  # Source: facts 5.2, the codes of mode A. The first row that ap
 # fmt: on
 
 CONDITIONS: Final = tuple(end.condition for end in ENDS if end.condition)
-"""What may be the matter with a phone."""
+"""Every condition that a phone may have."""
 
 
 def failure_of(situation: Situation) -> int | None:
-    """The code that the message fails with; None when it does not."""
-    for end in ENDS:
-        if end.condition in ("", situation.condition) and end.fails(situation):
-            return end.code
+    """Return the code with which a message fails; None if it does not fail."""
+    for rule in ENDS:
+        if rule.condition in ("", situation.condition) and rule.fails(situation):
+            return rule.code
     return None
 
 
 def lifetime_ms(template: Template | None) -> int:
-    """How long a message may wait for its phone; after that it is dropped and nobody is told.
+    """Return how long a message may wait for its phone; after that it is dropped without a status.
 
     Args:
         template: None for a session message.

@@ -1,4 +1,4 @@
-"""Fleets: many phones by one row. Which they are, how they behave, and what became of their messages."""
+"""Fleets: many phones stored as one row: their numbers, their behaviour, and the outcomes of their messages."""
 
 import asyncio
 from bisect import bisect_right
@@ -25,12 +25,12 @@ class Fleet(msgspec.Struct, frozen=True, dict=True):
         name: letters, digits, hyphens and underscores.
         first: the first phone's number.
         count: how many there are.
-        seed: where the script's chance comes from.
-        script: its steps, as they were given; may be empty.
-        habits: members of `Phone` that all of them have.
-        window_number_id: the business number to which each wrote when the fleet was made; may be
+        seed: for the random choices of the script.
+        script: its steps, as they were sent; may be empty.
+        habits: members of `SimulatedPhone` that all its phones have.
+        window_number_id: the business number to which each phone wrote when the fleet was created; may be
             empty.
-        made_ms: when that was.
+        made_ms: when the fleet was created.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Fleet(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def owner(self) -> str:
-        """Under which its script is counted."""
+        """The owner under which its script's steps are counted."""
         return f"fleet {self.name}"
 
     @cached_property
@@ -59,17 +59,17 @@ class Fleet(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def phone_script(self) -> Script:
-        """What each of its phones does."""
+        """The script of each of its phones."""
         return Script(self.owner, self.seed, self.steps)
 
     @property
     def range(self) -> tuple[str, str]:
-        """First and last phone: between them there are no others with as many digits."""
+        """First and last phone; no other number with as many digits is between them."""
         return str(self.first), str(self.last)
 
 
 class Fleets:
-    """Every fleet; in memory, written through to the file."""
+    """Every fleet; in memory, and written through to the file."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -78,17 +78,17 @@ class Fleets:
         self._fleets = LoadedKind(store, "fleet", Fleet)
         self.by_name = self._fleets.all
         self.turn = asyncio.Lock()
-        """Held while fleets are checked and changed."""
+        """Taken while fleets are checked and changed."""
         store.at_reset(self.sort)
 
     def sort(self) -> None:
-        """Have the fleets at hand by their numbers."""
+        """Rebuild the list of fleets sorted by number."""
         self._in_order = sorted(self.by_name.values(), key=lambda fleet: fleet.first)
         self._firsts = [fleet.first for fleet in self._in_order]
 
     async def make(self, fleet: Fleet, also: Sequence[Statement]) -> None:
-        """Keep a new fleet, on disk, together with further statements."""
-        self._fleets.put(fleet, fleet.name)  # first: what is taken from now on is for its phones
+        """Store a new fleet, in one transaction with further statements."""
+        self._fleets.put(fleet, fleet.name)  # first in memory: messages accepted from now on are for its phones
         self.sort()
         try:
             await self._store.run([self._fleets.save_statement(fleet, fleet.name), *also])
@@ -98,48 +98,48 @@ class Fleets:
             raise
 
     async def drop(self, fleet: Fleet, also: Sequence[Statement]) -> None:
-        """Drop a fleet, together with further statements; what was said stays."""
-        self._fleets.pop(fleet.name)  # out of memory first: what is taken from now on is for ordinary phones
+        """Delete a fleet, in one transaction with further statements; its messages stay."""
+        self._fleets.pop(fleet.name)  # first in memory: messages accepted from now on are for ordinary phones
         self.sort()
         await self._store.run([*also, self._fleets.delete_statement(fleet.name)])
 
     def of(self, phone: str) -> Fleet | None:
-        """The fleet that a phone belongs to."""
+        """Return the fleet of a phone; None if it belongs to none."""
         if not self._firsts or phone[0] == "0":
             return None
         number = int(phone)
-        place = bisect_right(self._firsts, number) - 1
-        if place < 0:
+        index = bisect_right(self._firsts, number) - 1
+        if index < 0:
             return None
-        fleet = self._in_order[place]
+        fleet = self._in_order[index]
         return fleet if number <= fleet.last else None
 
     def overlapping(self, fleet: Fleet) -> Fleet | None:
-        """A fleet that has some of the same numbers."""
-        for one in self._in_order:
-            if one.first <= fleet.last and fleet.first <= one.last:
-                return one
+        """Return a fleet that has some of the same numbers; None if there is none."""
+        for other in self._in_order:
+            if other.first <= fleet.last and fleet.first <= other.last:
+                return other
         return None
 
     def phone_of(self, phone: str) -> Phone | None:
-        """A fleet's phone as it is as long as nothing has changed on it alone."""
+        """Return a fleet's phone in its initial state; None if the phone belongs to no fleet."""
         fleet = self.of(phone)
         if fleet is None:
             return None
         return Phone(phone, f"{fleet.name} {int(phone) - fleet.first}", **fleet.habits)
 
     def wrote_ms(self, phone_number_id: str, phone: str) -> int | None:
-        """When a fleet's phone wrote to a number by being made."""
+        """Return when a fleet's phone wrote to a number by its creation; None if it did not."""
         fleet = self.of(phone)
         if fleet is None or fleet.window_number_id != phone_number_id:
             return None
         return fleet.made_ms
 
     async def counts(self, fleet: Fleet, now_ms: int) -> dict[str, int]:
-        """What became of the messages to its phones, and what the phones sent."""
+        """Count the messages to a fleet's phones by outcome, and those the phones sent by type."""
         waiting = await phone_plans.waiting_count(self._store, *fleet.range)
         return await messages.outcomes(self._store, *fleet.range, now_ms) | {"waiting": waiting}
 
     async def failures(self, fleet: Fleet, now_ms: int) -> dict[str, int]:
-        """How many messages failed with which code."""
+        """Return how many messages failed, by error code."""
         return await messages.failures(self._store, *fleet.range, now_ms)

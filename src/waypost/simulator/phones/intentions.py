@@ -1,7 +1,7 @@
-"""What a script makes a phone do about one message, decided when the message is taken.
+"""The steps of a script that a phone takes about one message, decided when the message is accepted.
 
-Chance is drawn from the script's seed, the phone, and the number of messages that this phone has had, and
-from nothing else: so a run repeats whatever the timing (decision 0036).
+Random choices depend only on the script's seed, the phone, and the number of messages that the phone has received:
+so a run is repeatable whatever the timing (decision 0036).
 """
 
 import hashlib
@@ -13,11 +13,11 @@ from waypost.simulator.phones.script_steps import OCCASIONS, Shown, Step, button
 
 @dataclass(frozen=True)
 class Script:
-    """What one phone, or each of a fleet, does.
+    """The script of one phone, or of each phone of a fleet.
 
     Args:
-        owner: under which it is counted: `fleet` and its name, or `phone` and its digits.
-        seed: where chance comes from.
+        owner: the owner of its step counts: `fleet` and its name, or `phone` and its digits.
+        seed: for random choices.
     """
 
     owner: str
@@ -27,7 +27,7 @@ class Script:
 
 @dataclass(frozen=True)
 class Intention:
-    """One step that will be done about one message; `act` is empty where there is nothing to plan."""
+    """One step that a phone takes about one message; the action is empty if there is nothing to plan."""
 
     step: int
     after_ms: int
@@ -35,36 +35,36 @@ class Intention:
 
 
 def intentions(script: Script, phone: str, ordinal: int, shown: Shown, uses: dict[int, int]) -> list[Intention]:
-    """The steps that one phone takes about one message, in the order of the script.
+    """Return the steps that one phone takes about one message, in the order of the script.
 
     Args:
-        script: what it follows.
+        script: the phone's script.
         phone: its digits.
-        ordinal: how many messages it has had, this one included.
-        shown: what the phone shows of it.
-        uses: of steps with `times`, how often the phone has taken them.
+        ordinal: how many messages it has received, including this one.
+        shown: the message as the phone shows it.
+        uses: how often the phone has taken each step with `times`.
     """
-    taken: list[Intention] = []
-    for place, step in enumerate(script.steps):
+    planned: list[Intention] = []
+    for index, step in enumerate(script.steps):
         if not OCCASIONS[step.on](shown):
             continue
-        act = _act_of(step, shown)
-        if act is None or (step.times is not None and uses.get(place, 0) >= step.times):
+        action = _act_of(step, shown)
+        if action is None or (step.times is not None and uses.get(index, 0) >= step.times):
             continue
-        told = f"{script.seed}:{phone}:{ordinal}:{place}".encode()
-        drawn = hashlib.blake2b(told, digest_size=16).digest()
-        if int.from_bytes(drawn[:8]) >= step.probability * 2**64:
+        source = f"{script.seed}:{phone}:{ordinal}:{index}".encode()
+        random_bytes = hashlib.blake2b(source, digest_size=16).digest()
+        if int.from_bytes(random_bytes[:8]) >= step.probability * 2**64:
             continue
-        least, most = step.after_ms
-        after_ms = least + (int.from_bytes(drawn[8:]) * (most - least + 1) >> 64)
-        taken.append(Intention(place, after_ms, act))
+        shortest, longest = step.after_ms
+        after_ms = shortest + (int.from_bytes(random_bytes[8:]) * (longest - shortest + 1) >> 64)
+        planned.append(Intention(index, after_ms, action))
         if step.do == "nothing":
             break
-    return taken
+    return planned
 
 
 def _act_of(step: Step, shown: Shown) -> dict[str, Any] | None:
-    """What will be done, whole, so that the message need not be read again; None: it cannot be."""
+    """Return the complete action, so that the message need not be read again; None if the step does not apply."""
     match step.do:
         case "read" | "nothing":
             return {}

@@ -1,7 +1,7 @@
-"""The steps of a script: what a phone does when a message arrives, as tables, and reading them.
+"""The steps of a script: what a phone does when a message arrives. Tables of triggers and actions, and parsing.
 
-A step is an object: `on` which messages, `do` what, `after_ms` a number or a pair of them, and what
-the table `DOINGS` says besides.
+A step is an object: `on` names the trigger, `do` the action, `after_ms` is a number or a pair of numbers, and
+the table `STEP_ACTIONS` names the further members.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ Shown = dict[str, Any]
 
 
 class NotScripted(BrokenRule):
-    """A script that cannot be."""
+    """Raised for an invalid script."""
 
 
 @dataclass(frozen=True)
@@ -28,17 +28,17 @@ class Step:
     """One step of a script.
 
     Args:
-        on: a row of `OCCASIONS`.
-        do: a row of `DOINGS`.
-        after_ms: from delivery, shortest and longest; one is drawn for each message.
+        on: a row of `STEP_TRIGGERS`.
+        do: a row of `STEP_ACTIONS`.
+        after_ms: delay from delivery, shortest and longest; one is chosen at random for each message.
         probability: 0 to 1.
-        times: how often one phone does it at most; None: always.
-        text: what is written, the emoji of a reaction, or the label of the button to tap.
+        times: how often one phone does it at most; None: no limit.
+        text: the text to send, the emoji of a reaction, or the label of the button to tap.
         index: of the button to tap.
-        card: of a carousel, the one whose button is tapped.
-        response: what is filled into a form.
-        for_ms: how long the phone stays offline; None: until it is told.
-        raw: as it was given.
+        card: index of the carousel's card whose button is tapped.
+        response: the content of a filled form.
+        for_ms: how long the phone stays offline; None: until a request brings it back.
+        raw: the step as it was sent.
     """
 
     on: str
@@ -88,12 +88,12 @@ DOINGS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
 
 
 def is_tapped(button: dict[str, Any]) -> bool:
-    """Whether the business hears of a tap on it."""
+    """True if a tap on the button sends a message to the business."""
     return button.get("type") in _TAPPED
 
 
 def button_of(step: Step, shown: Shown) -> dict[str, Any] | None:
-    """The button that a step taps; None when the message has no such."""
+    """Return the button that a step taps; None if the message has no such button."""
     buttons = objects_in(shown.get("buttons"))
     if step.card is not None:
         buttons = [
@@ -102,16 +102,16 @@ def button_of(step: Step, shown: Shown) -> dict[str, Any] | None:
             if card.get("index") == step.card
             for button in objects_in(card.get("buttons"))
         ]
-    wanted = (
+    matches = (
         button
         for button in buttons
         if is_tapped(button) and step.index in (None, button.get("index")) and step.text in (None, button.get("text"))
     )
-    return next(wanted, None)
+    return next(matches, None)
 
 
 def form_of(shown: Shown) -> dict[str, Any] | None:
-    """The button under which something is filled in; None when there is none."""
+    """Return the button that opens a form or a choice; None if there is none."""
     buttons = objects_in(shown.get("buttons"))
     return next((button for button in buttons if button.get("type") in _FILLED_IN), None)
 
@@ -129,7 +129,7 @@ def _is_delay(value: Any) -> bool:
     pair = list_or_none(value)
     if pair is None:
         return _is_whole(value, _WEEK_MS)
-    return len(pair) == 2 and all(_is_whole(one, _WEEK_MS) for one in pair) and pair[0] <= pair[1]
+    return len(pair) == 2 and all(_is_whole(delay, _WEEK_MS) for delay in pair) and pair[0] <= pair[1]
 
 
 def _is_share(value: Any) -> bool:
@@ -138,7 +138,7 @@ def _is_share(value: Any) -> bool:
 
 # fmt: off
 _MEMBERS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
-    # member       is                                                           in words
+    # member       is valid                                                     accepted
     "on":          (lambda value: value in OCCASIONS,                           ", ".join(OCCASIONS)),
     "do":          (lambda value: value in DOINGS,                              ", ".join(DOINGS)),
     "after_ms":    (_is_delay,                                                  "0 to 604800000, or [least, most]"),
@@ -147,7 +147,7 @@ _MEMBERS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "text":        (lambda value: isinstance(value, str) and 0 < len(value) <= 4096, "1 to 4096 characters"),
     "index":       (lambda value: _is_whole(value, 99),                         "0 to 99"),
     "card":        (lambda value: _is_whole(value, 9),                          "0 to 9"),
-    "response":    (lambda value: object_or_none(value) is not None,                 "an object with what is filled in"),
+    "response":    (lambda value: object_or_none(value) is not None,                 "an object with the form's values"),
     "for_ms":      (lambda value: _is_whole(value, 30 * _WEEK_MS),              "0 to 18144000000"),
 }
 # fmt: on
@@ -155,42 +155,42 @@ _EVERYWHERE: Final = ("on", "do", "after_ms", "probability", "times")
 
 
 def read_steps(raw: Sequence[Any]) -> tuple[Step, ...]:
-    """A script as it was sent, checked.
+    """Check a script as it was sent, and return its steps.
 
     Raises:
-        NotScripted: for the first thing that is wrong.
+        InvalidScript: for the first violation.
     """
     if len(raw) > STEPS_AT_MOST:
         raise NotScripted("script", f"has {len(raw)} steps", f"at most {STEPS_AT_MOST}")
-    return tuple(_step(f"script[{place}]", one) for place, one in enumerate(raw))
+    return tuple(_step(f"script[{index}]", step) for index, step in enumerate(raw))
 
 
 def _step(place: str, raw: Any) -> Step:
-    given = object_or_none(raw)
-    if given is None:
+    step = object_or_none(raw)
+    if step is None:
         raise NotScripted(place, "is not an object", '{"on": "message", "do": "read", ...}')
     for name in ("on", "do"):
-        if name not in given:
+        if name not in step:
             raise NotScripted(f"{place}.{name}", "is missing", _MEMBERS[name][1])
-    for name, value in given.items():
+    for name, value in step.items():
         if name not in _MEMBERS:
             raise NotScripted(f"{place}.{name}", "is unknown", ", ".join(_MEMBERS))
-        is_right, accepted = _MEMBERS[name]
+        is_valid_value, accepted = _MEMBERS[name]
         try:
-            right = is_right(value)
-        except TypeError:  # an array or an object where a word is due
-            right = False
-        if not right:
-            raise NotScripted(f"{place}.{name}", "is not what it takes", accepted)
-    must, may = DOINGS[given["do"]]
-    for name in must:
-        if name not in given:
-            raise NotScripted(f"{place}.{name}", f"is missing, and {given['do']} needs it", _MEMBERS[name][1])
-    for name in given:
-        if name not in (*_EVERYWHERE, *must, *may):
-            accepted = ", ".join((*_EVERYWHERE, *must, *may))
-            raise NotScripted(f"{place}.{name}", f"does not go with {given['do']}", accepted)
-    delay = given.get("after_ms", 0)
-    least, most = list_or_none(delay) or (delay, delay)
-    known = {name: value for name, value in given.items() if name != "after_ms"}
-    return Step(**known, after_ms=(least, most), raw=given)
+            is_valid = is_valid_value(value)
+        except TypeError:  # an array or an object instead of a string
+            is_valid = False
+        if not is_valid:
+            raise NotScripted(f"{place}.{name}", "is not valid", accepted)
+    required, optional = DOINGS[step["do"]]
+    for name in required:
+        if name not in step:
+            raise NotScripted(f"{place}.{name}", f"is missing; {step['do']} needs it", _MEMBERS[name][1])
+    for name in step:
+        if name not in (*_EVERYWHERE, *required, *optional):
+            accepted = ", ".join((*_EVERYWHERE, *required, *optional))
+            raise NotScripted(f"{place}.{name}", f"does not go with {step['do']}", accepted)
+    delay = step.get("after_ms", 0)
+    shortest, longest = list_or_none(delay) or (delay, delay)
+    members = {name: value for name, value in step.items() if name != "after_ms"}
+    return Step(**members, after_ms=(shortest, longest), raw=step)

@@ -1,4 +1,4 @@
-"""Every script there is, and the rows in which what they decide is kept (decision 0036)."""
+"""Every script, and the rows that store their decisions (decision 0036)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,14 +23,14 @@ _encode: Final = msgspec.json.Encoder().encode
 
 @dataclass(frozen=True)
 class Plan:
-    """What a phone will do about one message.
+    """The plan of a phone's script for one message.
 
     Args:
-        says_reading: whether the script decides about reading; if not, the phone's habits do.
-        read_after_ms: from delivery; None: it is not read by itself.
-        acts: what it will do, and when.
-        chosen: owner and step, which are counted.
-        uses: keep how often it has done what it does only so many times.
+        says_reading: whether the script decides about reading; if not, the phone's settings do.
+        read_after_ms: from delivery; None: it is not read automatically.
+        acts: the planned actions.
+        chosen: owner and step of each planned step, to be counted.
+        uses: store how often steps with `times` have been taken.
     """
 
     says_reading: bool = False
@@ -40,7 +40,7 @@ class Plan:
     uses: tuple[Statement, ...] = ()
 
     def put_off(self) -> "Plan":
-        """The same, with acts that wait until the message arrives, whenever that is."""
+        """Return the same plan with actions that wait until the message arrives."""
         acts = tuple(replace(act, due_ms=None) for act in self.acts)
         return Plan(self.says_reading, self.read_after_ms, acts, self.chosen, self.uses)
 
@@ -49,7 +49,7 @@ NO_PLAN: Final = Plan()
 
 
 class Scripts:
-    """Every script, how many messages each scripted phone has had, and how often it did what."""
+    """Every script, how many messages each scripted phone has received, and how often each step was taken."""
 
     def __init__(self, store: Store, fleets: Fleets, phones: Phones) -> None:
         self._store = store
@@ -60,7 +60,7 @@ class Scripts:
         store.at_reset(self._received.clear)
 
     async def open(self) -> None:
-        """Count what the scripted phones have received."""
+        """Count the messages that the scripted phones have received."""
         for phone in self._phones.all.values():
             if phone.script:
                 await self._count(phone.phone, phone.phone)
@@ -68,19 +68,19 @@ class Scripts:
             await self.learn_fleet(fleet)
 
     async def learn_fleet(self, fleet: Fleet) -> None:
-        """A fleet is there whose script applies from now on."""
+        """Load the message counts of a fleet whose script applies from now on."""
         if fleet.steps:
             await self._count(*fleet.range)
 
     async def begin(self, phone: str, steps: Sequence[Step]) -> list[Statement]:
-        """A phone is about to get another script: the statements that drop what its earlier one planned."""
+        """Prepare a phone for a new script; return the statements that delete the earlier one's plans."""
         if steps:
             await self._count(phone, phone)
         self._uses.pop_owner(_owner(phone))
         return self._begin_statements(_owner(phone), len(steps))
 
     def of(self, phone: str) -> Script | None:
-        """The script that a phone follows: its own, else its fleet's."""
+        """Return the script of a phone: its own, else its fleet's; None if there is none."""
         script = self.own(phone)
         if script is not None:
             return script
@@ -88,22 +88,22 @@ class Scripts:
         return None if fleet is None else fleet.phone_script
 
     def own(self, phone: str) -> Script | None:
-        """The phone's own script."""
+        """Return the phone's own script; None if it has none."""
         known = self._phones.all.get(phone)
         return _script_of(phone, known.seed, known.script) if known is not None and known.script else None
 
     def plan(
         self, phone: str, phone_number_id: str, wamid: str, shown: Shown, *, arrives_ms: int | None, is_delivered: bool
     ) -> Plan:
-        """Decide what a phone will do about a message that is being taken; it is counted as received.
+        """Plan what a phone will do about a message that is being accepted, and count the message as received.
 
         Args:
             phone: its digits.
             phone_number_id: the sender.
             wamid: the message's id.
-            shown: what the phone will show.
-            arrives_ms: when; None: when the phone is back.
-            is_delivered: False: it will never arrive, and nothing is done.
+            shown: the message as the phone will show it.
+            arrives_ms: when it arrives; None: when the phone is online again.
+            is_delivered: False: it will never arrive, and nothing is planned.
         """
         script = self.of(phone)
         if script is None or not script.steps:
@@ -111,47 +111,47 @@ class Scripts:
         ordinal = self._received[phone] = self._received.get(phone, 0) + 1
         if not is_delivered:
             return NO_PLAN
-        before = self._uses.of(script.owner).get(phone, {})
-        uses = {step: before.get(step, 0) for step, one in enumerate(script.steps) if one.times is not None}
+        earlier_uses = self._uses.of(script.owner).get(phone, {})
+        uses = {index: earlier_uses.get(index, 0) for index, step in enumerate(script.steps) if step.times is not None}
         chosen = intentions(script, phone, ordinal, shown, uses)
-        acts: list[PlannedAct] = []
+        actions: list[PlannedAct] = []
         counted: dict[int, int] = {}
         read_after_ms: int | None = None
-        for one in chosen:
-            if one.step in uses:
-                counted[one.step] = uses[one.step] + 1
-            if script.steps[one.step].do == "read":
-                sooner = one.after_ms if read_after_ms is None else min(read_after_ms, one.after_ms)
+        for planned_step in chosen:
+            if planned_step.step in uses:
+                counted[planned_step.step] = uses[planned_step.step] + 1
+            if script.steps[planned_step.step].do == "read":
+                sooner = planned_step.after_ms if read_after_ms is None else min(read_after_ms, planned_step.after_ms)
                 read_after_ms = sooner
-            elif one.act:
-                due_ms = None if arrives_ms is None else arrives_ms + one.after_ms
-                act = _encode(one.act).decode()
-                planned = PlannedAct(
-                    due_ms, one.after_ms, phone, phone_number_id, wamid, script.owner, one.step, act
+            elif planned_step.act:
+                due_ms = None if arrives_ms is None else arrives_ms + planned_step.after_ms
+                action_json = _encode(planned_step.act).decode()
+                action = PlannedAct(
+                    due_ms, planned_step.after_ms, phone, phone_number_id, wamid, script.owner, planned_step.step, action_json
                 )  # fmt: skip
-                acts.append(planned)
+                actions.append(action)
         if counted:
-            self._uses.put({**before, **counted}, phone, script.owner)
+            self._uses.put({**earlier_uses, **counted}, phone, script.owner)
         return Plan(
             says_reading=any(step.do == "read" for step in script.steps),
             read_after_ms=read_after_ms,
-            acts=tuple(acts),
-            chosen=tuple((script.owner, one.step) for one in chosen),
-            uses=(self._uses.save_statement({**before, **counted}, phone, script.owner),) if counted else (),
+            acts=tuple(actions),
+            chosen=tuple((script.owner, planned_step.step) for planned_step in chosen),
+            uses=(self._uses.save_statement({**earlier_uses, **counted}, phone, script.owner),) if counted else (),
         )
 
     async def counts(self, owner: str, steps: Sequence[Step]) -> list[dict[str, Any]]:
-        """Of each step how often it was decided on, and how often it has been done."""
-        found = {count.step: count for count in await STEPS.find(self._store, owner=owner)}
+        """Return for each step how often it was planned, and how often it was done."""
+        counts = {count.step: count for count in await STEPS.find(self._store, owner=owner)}
         views: list[dict[str, Any]] = []
-        for place, step in enumerate(steps):
-            count = found.get(place, StepCount(owner, place))
-            view = {"step": place, "on": step.on, "do": step.do, "planned": count.planned}
+        for index, step in enumerate(steps):
+            count = counts.get(index, StepCount(owner, index))
+            view = {"step": index, "on": step.on, "do": step.do, "planned": count.planned}
             views.append(view if step.do in _UNPLANNED else view | {"done": count.done})
         return views
 
     def begin_fleet(self, fleet: Fleet, *, steps: int) -> list[Statement]:
-        """The phones of a fleet are about to begin anew: the statements that drop what they did and will do."""
+        """Reset the phones of a fleet; return the statements that delete their counts and plans."""
         self._uses.pop_owner(fleet.owner)
         self._uses.pop_range(*fleet.range)
         return [
@@ -160,7 +160,7 @@ class Scripts:
         ]  # fmt: skip
 
     def _begin_statements(self, owner: str, steps: int) -> list[Statement]:
-        """The statements that drop what a script planned and counted, and begin to count so many steps."""
+        """Return the statements that delete a script's plans and counts, and start the counts of its steps."""
         dropped = [ACTS.delete(owner=owner), STEPS.delete(owner=owner), self._uses.delete_owner_statement(owner)]
         return dropped + [STEPS.insert(StepCount(owner, step)) for step in range(steps)]
 

@@ -1,7 +1,6 @@
-"""Business-scoped user ids: every phone's owner has one, made from the number and readable back.
+"""Business-scoped user ids: every phone's owner has one, encoded from the number and decodable.
 
-Nothing is remembered for it, so that a fleet of any size costs nothing, and the same phone has the
-same id in every run.
+Nothing is stored, so that a fleet of any size costs nothing, and the same phone has the same id in every run.
 
 Source: facts 7.5.
 """
@@ -10,7 +9,7 @@ from functools import lru_cache
 from typing import Final
 
 # fmt: off
-_COUNTRIES: Final = {  # the longest code that fits; a few of the operator's largest markets
+_COUNTRIES: Final = {  # the longest matching code counts; some of the operator's largest markets
     # code   country
     "1":     "US",
     "20":    "EG",
@@ -36,7 +35,7 @@ _COUNTRIES: Final = {  # the longest code that fits; a few of the operator's lar
     "972":   "IL",
 }
 # fmt: on
-_ELSEWHERE: Final = "ZZ"  # ISO 3166 leaves it to its users
+_ELSEWHERE: Final = "ZZ"  # user-assigned in ISO 3166
 _MODULUS: Final = 10**18
 _FACTOR: Final = 774_596_669_241_483_377  # neither even nor a multiple of five
 _BACK: Final = pow(_FACTOR, -1, _MODULUS)
@@ -46,7 +45,7 @@ _MARK: Final = "1"  # before the number, because one may begin with zeros
 
 @lru_cache(maxsize=16_384)
 def user_id_of(phone: str) -> str:
-    """The user id of a phone's owner, such as `US.349160025879411215`.
+    """Return the user id of a phone's owner, such as `US.349160025879411215`.
 
     Args:
         phone: 8 to 15 digits.
@@ -56,7 +55,7 @@ def user_id_of(phone: str) -> str:
 
 
 def phone_of(user_id: str) -> str | None:
-    """The digits of the phone whose owner has a user id of `user_id_of`; None for any other text."""
+    """Return the digits of the phone with a user id made by `encode_user_id`; None for any other text."""
     digits = user_id[3:]
     if len(digits) != _DIGITS or not (digits.isascii() and digits.isdigit()):
         return None

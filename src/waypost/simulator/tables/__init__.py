@@ -1,4 +1,4 @@
-"""What is found by more than its key: tables with columns of their own, their rows and their SQL."""
+"""Tables with columns of their own, for data that is queried by more than its key: their rows and their SQL."""
 
 from typing import Final
 
@@ -7,4 +7,4 @@ from waypost.simulator.tables.phone_plans import ACTS, STEPS, WAITING
 from waypost.simulator.tables.updates import JUDGED, OUTBOX
 
 SCHEMA: Final = "".join(table.schema for table in (MESSAGES, WAITING, ACTS, STEPS, OUTBOX, JUDGED))
-"""The statements that make all of them where they are not there."""
+"""The statements that create all tables that do not exist yet."""

@@ -1,4 +1,4 @@
-"""Messages, in both directions."""
+"""The table of messages, in both directions."""
 
 import sqlite3
 from functools import cached_property
@@ -11,7 +11,7 @@ from waypost.simulator.store import Statement, Store
 from waypost.simulator.tables.table import Table
 
 RANGE: Final = "phone BETWEEN :first AND :last AND length(phone)=length(:first)"
-"""What is true of the phones from the first to the last: between them there are no others with as many digits."""
+"""The condition for the phones from the first to the last; only numbers with as many digits are in the range."""
 
 _OUTCOMES: Final = f"""
 SELECT count(*) FILTER (WHERE is_inbound=0) AS received,
@@ -27,7 +27,7 @@ SELECT count(*) FILTER (WHERE is_inbound=0) AS received,
 FROM messages WHERE {RANGE}
 """
 # fmt: off
-_SET: Final = {  # what a reported status changes of its message; all others change nothing
+_SET: Final = {  # what a reported status changes in its message; other statuses change nothing
     "delivered": "delivered_ms=:at_ms, failed_ms=NULL, failed_code=NULL",
     "read":      "read_ms=:at_ms, delivered_ms=min(coalesce(delivered_ms, :at_ms), :at_ms), "
                  "failed_ms=NULL, failed_code=NULL",
@@ -37,11 +37,11 @@ _SET: Final = {  # what a reported status changes of its message; all others cha
 
 
 class Fate(msgspec.Struct, frozen=True):
-    """When a message arrives and is read, or that it fails. Times may lie ahead.
+    """The times at which a message is delivered and read, or fails. Times may be in the future.
 
     Args:
-        read_ms: of a message from a phone, when the business has read it.
-        failed_code: a row of `FAILURES`; then `failed_ms` is set and the others are not.
+        read_ms: for a message from a phone: when the business read it.
+        failed_code: a row of `FAILURE_TEXTS`; then `failed_ms` is set and the other times are not.
     """
 
     delivered_ms: int | None = None
@@ -54,11 +54,11 @@ class Message(Fate, frozen=True, kw_only=True, dict=True):
     """One message.
 
     Args:
-        position: orders the messages of all phones.
+        position: the order among the messages of all phones.
         phone: digits, or a group.
         is_inbound: 1 for one from a phone, else 0.
         shown: what the phone shows, as JSON.
-        body: as it was sent.
+        body: as received from the business; of a message from a phone, its webhook value.
     """
 
     position: int
@@ -75,22 +75,22 @@ class Message(Fate, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def content(self) -> dict[str, Any]:
-        """What the phone shows: `text`, and where there are any `header`, `footer`, `buttons` and more."""
+        """The content that the phone shows: `text`, and if present `header`, `footer`, `buttons` and more."""
         return msgspec.json.decode(self.shown, type=dict[str, Any])
 
     @property
     def cards(self) -> list[dict[str, Any]]:
-        """The cards of a carousel, each with its `index` and perhaps `buttons`."""
+        """The cards of a carousel, each with its `index` and optionally `buttons`."""
         return objects_in(self.content.get("cards"))
 
     @property
     def has_buttons(self) -> bool:
-        """Whether there is anything to tap, on the message or on a card."""
+        """True if the message or one of its cards has a button."""
         return bool(self.buttons) or any(card.get("buttons") for card in self.cards)
 
     @property
     def buttons(self) -> list[dict[str, Any]]:
-        """The buttons a person sees under the message."""
+        """The buttons that a person sees under the message."""
         return objects_in(self.content.get("buttons"))
 
 
@@ -109,7 +109,7 @@ class _Count(NamedTuple):
 
 
 def set_status(wamid: str, status: str, at_ms: int, code: int) -> list[Statement]:
-    """Return the statements that change a message by a status that is reported of it."""
+    """Return the statements that apply a reported status to its message."""
     if status not in _SET:
         return []
     values = {"wamid": wamid, "at_ms": at_ms, "code": code}
@@ -117,13 +117,13 @@ def set_status(wamid: str, status: str, at_ms: int, code: int) -> list[Statement
 
 
 async def of_wamids(store: Store, wamids: list[str]) -> list[Message]:
-    """The messages of these ids, in no order."""
+    """Return the messages with these ids, in no order."""
     condition = "wamid IN (SELECT value FROM json_each(:wamids))"
     return await MESSAGES.rows(store, condition, wamids=msgspec.json.encode(wamids).decode())
 
 
 def unread_on(connection: sqlite3.Connection, phone: str, phone_number_id: str, now_ms: int) -> list[Message]:
-    """What has arrived on a phone from a number and is not read yet, on this connection."""
+    """Return the unread messages that a phone has received from a number, on this connection."""
     condition = (
         "phone=:phone AND phone_number_id=:phone_number_id AND is_inbound=0 AND delivered_ms<=:now_ms "
         "AND (read_ms IS NULL OR read_ms>:now_ms) ORDER BY position"
@@ -133,30 +133,30 @@ def unread_on(connection: sqlite3.Connection, phone: str, phone_number_id: str, 
 
 
 async def planned(store: Store, phone: str, now_ms: int) -> list[Message]:
-    """What is on its way to a phone, or will be read on it by itself."""
+    """Return the messages that will be delivered to a phone or read on it by schedule."""
     condition = "phone=:phone AND is_inbound=0 AND (delivered_ms>:now_ms OR read_ms>:now_ms) ORDER BY position"
     return await MESSAGES.rows(store, condition, without=("body",), phone=phone, now_ms=now_ms)
 
 
 async def numbers_of(store: Store, phone: str) -> set[str]:
-    """The ids of the business numbers that a phone has a chat with."""
+    """Return the ids of the business numbers that a phone has a chat with."""
     return set(await store.column("SELECT DISTINCT phone_number_id FROM messages WHERE phone=:phone", phone=phone))
 
 
 async def received_counts(store: Store, first: str, last: str) -> dict[str, int]:
-    """How many messages each phone of a range was sent."""
+    """Return how many messages were sent to each phone of a range."""
     statement = f"SELECT phone AS name, count(*) AS times FROM messages WHERE is_inbound=0 AND {RANGE} GROUP BY phone"
     return {str(row.name): row.times for row in await store.rows(_Count, statement, first=first, last=last)}
 
 
 async def outcomes(store: Store, first: str, last: str, now_ms: int) -> dict[str, int]:
-    """What became of the messages to a range of phones, and what these sent."""
-    [found] = await store.rows(dict[str, int], _OUTCOMES, first=first, last=last, now_ms=now_ms)
-    return found
+    """Count the messages to a range of phones by outcome, and the messages from them by type."""
+    [counts] = await store.rows(dict[str, int], _OUTCOMES, first=first, last=last, now_ms=now_ms)
+    return counts
 
 
 async def failures(store: Store, first: str, last: str, now_ms: int) -> dict[str, int]:
-    """How many messages to a range of phones failed with which code."""
+    """Return how many messages to a range of phones failed, by error code."""
     statement = (
         f"SELECT failed_code AS name, count(*) AS times FROM messages WHERE {RANGE} AND failed_ms<=:now_ms "
         "GROUP BY failed_code"
@@ -166,26 +166,26 @@ async def failures(store: Store, first: str, last: str, now_ms: int) -> dict[str
 
 
 async def deliveries(store: Store, *, after: int, callback_data: str, phone: str, at_most: int) -> list[Message]:
-    """Messages of businesses, oldest first; an empty text leaves a filter out."""
+    """Return messages from businesses, oldest first; an empty text disables a filter."""
     return await MESSAGES.rows(
         store,
         "is_inbound=0 AND position>:after AND (:callback_data='' OR callback_data=:callback_data) "
-        "AND (:phone='' OR phone=:phone) ORDER BY position LIMIT :at_most",
+        "AND (:phone='' OR phone=:phone) ORDER BY position LIMIT :limit",
         without=("shown", "body"),
         after=after,
         callback_data=callback_data,
         phone=phone,
-        at_most=at_most,
+        limit=at_most,
     )
 
 
 async def template_messages(store: Store, from_ms: int, until_ms: int) -> list[Message]:
-    """The messages made of templates that were sent in this time."""
+    """Return the template messages sent in this time."""
     condition = "is_inbound=0 AND type='template' AND at_ms>=:from_ms AND at_ms<:until_ms"
     return await MESSAGES.rows(store, condition, without=("shown",), from_ms=from_ms, until_ms=until_ms)
 
 
 async def taps(store: Store, from_ms: int) -> list[Message]:
-    """The messages that a tap on a template's button has sent since then."""
+    """Return the messages sent by taps on template buttons since this time."""
     condition = "is_inbound=1 AND type='button' AND context_id IS NOT NULL AND at_ms>=:from_ms"
     return await MESSAGES.rows(store, condition, without=("body",), from_ms=from_ms)

@@ -1,4 +1,4 @@
-"""What phones will do and get: acts that scripts have planned, counts of them, and what waits for offline phones."""
+"""Tables of what phones will do and get: planned actions, step counts, and messages that wait for offline phones."""
 
 from typing import Final
 
@@ -9,7 +9,7 @@ from waypost.simulator.tables.messages import RANGE, Message
 from waypost.simulator.tables.table import Table
 
 HELD: Final = "held"
-"""The kind of held messages in the table of what is found by its key."""
+"""The kind of held messages in the table `state`."""
 _RESUME: Final = "UPDATE planned_acts SET due_ms=:at_ms+after_ms WHERE due_ms IS NULL AND "
 _UNDELIVERED: Final = """
 SELECT count(*) FROM waiting JOIN messages USING (wamid) WHERE waiting.waba_id=:waba_id AND waiting.is_delivered=0
@@ -19,14 +19,14 @@ SELECT count(*) FROM waiting JOIN messages USING (wamid) WHERE waiting.waba_id=:
 
 
 class Waiting(msgspec.Struct, frozen=True):
-    """A message that an offline phone will get when it is back.
+    """A message that an offline phone will get when it is online again.
 
     Args:
         position: of the message.
-        until_ms: then it is dropped.
-        is_delivered: 1 where only its reading waits, else 0.
-        read_after_ms: after how long it is read then; None: not by itself.
-        rest: of its status; empty: nobody hears of it.
+        until_ms: when it is dropped.
+        is_delivered: 1 if it is delivered and only the reading waits, else 0.
+        read_after_ms: delay from delivery to reading; None: not read automatically.
+        rest: of its status; empty: no app is subscribed.
         callback_data: of the message.
     """
 
@@ -43,13 +43,13 @@ class Waiting(msgspec.Struct, frozen=True):
 
 
 class PlannedAct(msgspec.Struct, frozen=True):
-    """What a phone will do about a message.
+    """An action that a phone will take about a message.
 
     Args:
-        due_ms: None: so long after the phone is back.
-        owner: whose script said so: `fleet` and its name, or `phone` and its digits.
-        step: which step of it.
-        act: `do`, and what that needs, as JSON.
+        due_ms: None: `after_ms` after the phone is online again.
+        owner: the owner of the script: `fleet` and its name, or `phone` and its digits.
+        step: index of the script's step.
+        act: `do` and its parameters, as JSON.
         id: 0 until it is in the file.
     """
 
@@ -65,7 +65,7 @@ class PlannedAct(msgspec.Struct, frozen=True):
 
 
 class StepCount(msgspec.Struct, frozen=True):
-    """How often a step of a script was decided on, and how often it has been done."""
+    """The counts of a script's step: how often it was planned, and how often it was done."""
 
     owner: str
     step: int
@@ -87,7 +87,7 @@ STEPS: Final = Table("script_counts", StepCount, key=("owner", "step"), order="s
 def waiting(
     message: Message, waba_id: str, until_ms: int, read_after_ms: int | None, rest: str, *, is_delivered: bool = False
 ) -> Waiting:
-    """A message that waits for its phone."""
+    """Return the record of a message that waits for its phone."""
     return Waiting(
         phone=message.phone,
         position=message.position,
@@ -103,56 +103,56 @@ def waiting(
 
 
 async def waiting_count(store: Store, first: str, last: str) -> int:
-    """How many messages wait for a range of phones."""
+    """Return how many messages wait for a range of phones."""
     return int(await store.value(f"SELECT count(*) FROM waiting WHERE {RANGE}", first=first, last=last))
 
 
 async def has_undelivered(store: Store, waba_id: str, name: str, language: str) -> bool:
-    """Return whether a message made of a template waits for its phone."""
+    """True if a message sent with a template waits for its phone."""
     return bool(await store.value(_UNDELIVERED, waba_id=waba_id, name=name, language=language))
 
 
 def postpone_acts(phone: str) -> Statement:
-    """The statement that lets a phone's acts wait until it is back."""
+    """Return the statement that makes a phone's actions wait until it is online again."""
     statement = "UPDATE planned_acts SET due_ms=NULL WHERE phone=:phone AND json_extract(act, '$.do')<>'return'"
     return statement, {"phone": phone}
 
 
 def resume_acts(phone: str, at_ms: int) -> Statement:
-    """The statement that makes a phone's acts due again, except for those about messages that are held."""
-    held = "SELECT key FROM state WHERE kind=:held"
-    return f"{_RESUME} phone=:phone AND wamid NOT IN ({held})", {"phone": phone, "at_ms": at_ms, "held": HELD}
+    """Return the statement that makes a phone's actions due again, except those about held messages."""
+    held_wamids = "SELECT key FROM state WHERE kind=:held"
+    return f"{_RESUME} phone=:phone AND wamid NOT IN ({held_wamids})", {"phone": phone, "at_ms": at_ms, "held": HELD}
 
 
 def resume_acts_about(wamid: str, at_ms: int | None) -> Statement:
-    """The statement that makes the acts about a message due again."""
+    """Return the statement that makes the actions about a message due again."""
     return f"{_RESUME} wamid=:wamid", {"wamid": wamid, "at_ms": at_ms}
 
 
 async def due_acts(store: Store, now_ms: int, at_most: int) -> list[PlannedAct]:
-    """The acts that are due, in the order of due time and id."""
-    condition = "due_ms<=:now_ms ORDER BY due_ms, id LIMIT :at_most"
-    return await ACTS.rows(store, condition, now_ms=now_ms, at_most=at_most)
+    """Return the actions that are due, in the order of due time and id."""
+    condition = "due_ms<=:now_ms ORDER BY due_ms, id LIMIT :limit"
+    return await ACTS.rows(store, condition, now_ms=now_ms, limit=at_most)
 
 
 async def next_act_ms(store: Store) -> int | None:
-    """When the next act is due; None when none is planned."""
-    found: int | None = await store.value("SELECT min(due_ms) FROM planned_acts")
-    return found
+    """Return when the next action is due; None if none is planned."""
+    due_ms: int | None = await store.value("SELECT min(due_ms) FROM planned_acts")
+    return due_ms
 
 
 def drop_range(first: str, last: str) -> list[Statement]:
-    """The statements that drop what a range of phones will do and get."""
+    """Return the statements that delete planned actions and waiting messages of a range of phones."""
     values = {"first": first, "last": last}
     return [(f"DELETE FROM {table} WHERE {RANGE}", values) for table in ("waiting", "planned_acts")]
 
 
 def count_planned(owner: str, step: int, count: int) -> Statement:
-    """The statement that counts a step that was decided on."""
+    """Return the statement that counts a planned step."""
     values = {"owner": owner, "step": step, "count": count}
     return "UPDATE script_counts SET planned=planned+:count WHERE owner=:owner AND step=:step", values
 
 
 def count_done(owner: str, step: int) -> Statement:
-    """The statement that counts a step that was done."""
+    """Return the statement that counts a step that was done."""
     return "UPDATE script_counts SET done=done+1 WHERE owner=:owner AND step=:step", {"owner": owner, "step": step}

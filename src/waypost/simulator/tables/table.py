@@ -1,4 +1,4 @@
-"""A table and its statements, as they follow from the struct of its rows."""
+"""A table and its statements, derived from the struct of its rows."""
 
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
@@ -11,7 +11,7 @@ from waypost.simulator.store import Statement, Store, Values, select
 Row = TypeVar("Row", bound=msgspec.Struct)
 
 # fmt: off
-_TYPES: Final = {  # of members and of columns
+_TYPES: Final = {  # type of the struct's member: type of the column
     int:        "INTEGER NOT NULL",
     int | None: "INTEGER",
     str:        "TEXT NOT NULL",
@@ -21,15 +21,15 @@ _TYPES: Final = {  # of members and of columns
 
 
 class Table(Generic[Row]):
-    """A table whose columns are the members of its rows.
+    """A table whose columns are the members of a struct.
 
     Args:
         name: of the table.
-        row_type: what its rows are read as.
-        key: the columns of its key, in the key's order; one that stands alone is a number.
+        row_type: the struct of its rows.
+        key: the columns of its key, in the key's order; a single column is a number.
         order: the columns by which rows are sorted.
-        is_numbered: the file fills the key when a row is added.
-        indexes: as they stand behind `CREATE`.
+        is_numbered: whether SQLite assigns the key when a row is added.
+        indexes: each as the text after `CREATE`.
     """
 
     def __init__(
@@ -45,19 +45,19 @@ class Table(Generic[Row]):
         self._name = name
         self._row_type = row_type
         self._order = order
-        added = [column for column in row_type.__struct_fields__ if not (is_numbered and column in key)]
-        self._insert = f"INSERT INTO {name} ({', '.join(added)}) VALUES ({', '.join(f':{column}' for column in added)})"
-        # A table WITHOUT ROWID begins with the columns of its key, in the key's order: where it does not, the
-        # checks of SQLite 3.40 report NULL values that are not there.
+        insert_columns = [column for column in row_type.__struct_fields__ if not (is_numbered and column in key)]
+        self._insert = f"INSERT INTO {name} ({', '.join(insert_columns)}) VALUES ({', '.join(f':{column}' for column in insert_columns)})"
+        # A table WITHOUT ROWID must begin with the columns of its key, in the key's order: otherwise the
+        # integrity check of SQLite 3.40 reports NULL values that do not exist.
         types = {member.name: _TYPES[member.type] for member in msgspec.structs.fields(row_type)}
         columns = ", ".join(f"{column} {types[column]}" for column in dict.fromkeys((*key, *types)))
-        without = "" if len(key) == 1 else " WITHOUT ROWID"
-        self.schema = f"CREATE TABLE IF NOT EXISTS {name} ({columns}, PRIMARY KEY ({', '.join(key)})){without};"
-        """The statements that make the table and its indexes where they are not there."""
+        suffix = "" if len(key) == 1 else " WITHOUT ROWID"
+        self.schema = f"CREATE TABLE IF NOT EXISTS {name} ({columns}, PRIMARY KEY ({', '.join(key)})){suffix};"
+        """The statements that create the table and its indexes if they do not exist."""
         self.schema += "".join(f"CREATE {index};" for index in indexes)
 
     def insert(self, row: Row) -> Statement:
-        """The statement that adds a row."""
+        """Return the statement that adds a row."""
         return self._insert, msgspec.structs.asdict(row)
 
     def insert_all(self, connection: sqlite3.Connection, rows: Iterable[Row]) -> None:
@@ -65,40 +65,40 @@ class Table(Generic[Row]):
         connection.executemany(self._insert, map(msgspec.structs.asdict, rows))
 
     def update(self, changes: Values, **where: Any) -> Statement:
-        """The statement that changes the rows with these values; a row that is in their way is replaced."""
-        new = ", ".join(f"{column}=:new_{column}" for column in changes)
+        """Return the statement that changes the rows with these values; a conflicting row is replaced."""
+        assignments = ", ".join(f"{column}=:new_{column}" for column in changes)
         values = {f"new_{column}": value for column, value in changes.items()} | where
-        return f"UPDATE OR REPLACE {self._name} SET {new} WHERE {_equal(where)}", values
+        return f"UPDATE OR REPLACE {self._name} SET {assignments} WHERE {_equal(where)}", values
 
     def delete(self, **where: Any) -> Statement:
-        """The statement that deletes the rows with these values."""
+        """Return the statement that deletes the rows with these values."""
         return f"DELETE FROM {self._name} WHERE {_equal(where)}", where
 
     def find_on(self, connection: sqlite3.Connection, **where: Any) -> list[Row]:
-        """The rows with these values, on this connection."""
+        """Return the rows with these values, on this connection."""
         return self.select(connection, f"{_equal(where)} ORDER BY {self._order}", **where)
 
     async def find(self, store: Store, **where: Any) -> list[Row]:
-        """The rows with these values."""
+        """Return the rows with these values."""
         return await store.read(lambda connection: self.find_on(connection, **where))
 
     def select(
         self, connection: sqlite3.Connection, condition: str, *, without: Collection[str] = (), **values: Any
     ) -> list[Row]:
-        """The rows of which a condition is true, on this connection, perhaps without some columns."""
+        """Return the rows that satisfy a condition, on this connection, optionally without some columns."""
         columns = ", ".join(column for column in self._row_type.__struct_fields__ if column not in without)
         return select(connection, self._row_type, f"SELECT {columns} FROM {self._name} WHERE {condition}", values)
 
     async def rows(self, store: Store, condition: str, *, without: Collection[str] = (), **values: Any) -> list[Row]:
-        """The rows of which a condition is true, perhaps without some columns."""
+        """Return the rows that satisfy a condition, optionally without some columns."""
         return await store.read(lambda connection: self.select(connection, condition, without=without, **values))
 
     async def count(self, store: Store) -> int:
-        """How many rows there are."""
+        """Return the number of rows."""
         return int(await store.value(f"SELECT count(*) FROM {self._name}"))
 
     async def highest(self, store: Store, column: str) -> int:
-        """The highest number in a column; 0 where there is no row."""
+        """Return the highest number in a column; 0 if there is no row."""
         return int(await store.value(f"SELECT coalesce(max({column}), 0) FROM {self._name}"))
 
 

@@ -1,7 +1,7 @@
-"""Updates on their way to webhooks: those of the outbox, and those that faults have judged.
+"""Tables of updates on their way to webhooks: the outbox, and the updates changed by faults.
 
-A row of a status holds everything after its time stamp, which is its due time: so a row that is
-brought forward needs no new text. All of it is ASCII, because those are the bytes that are signed.
+A status row holds the JSON text after the time stamp; the time stamp is the due time, so a row whose due time
+changes needs no new text. All text is ASCII, because these bytes are signed.
 """
 
 import sqlite3
@@ -19,18 +19,18 @@ MESSAGE: Final = "message"
 TEMPLATE: Final = "template"
 FIELD: Final = "field:"
 """The kinds of update: a message; a template's status; `field:` and the name of a webhook field
-whose whole value is kept; every other kind is the name of a message's status."""
+whose whole value is stored; every other kind is the name of a message's status."""
 
 SUBSCRIPTION: Final = "subscription"
 RETRY: Final = "retry"
-"""Kinds in the table of what is found by its key: an app that hears of an account (the owner); how an
-address (its number is the key) of an account and app (the owner, with a space between) is doing."""
+"""Kinds in the table `state`: an app subscribed to an account (the owner); the retries of an outlet, whose key is
+its phone number id and whose owner is account and app, separated by a space."""
 
 AT_ONCE: Final = 0
 AFTER_NEXT: Final = 1
-"""How a judged update goes: by itself, or after the outlet's next one; more is with so many together."""
+"""How a faulted update is sent: by itself, or after the outlet's next one; a higher number is the batch size."""
 
-_ADD: Final = (  # one row for each app that hears of the account
+_ADD: Final = (  # one row for each app subscribed to the account
     "INSERT INTO outbox (waba_id, due_ms, id, kind, phone_number_id, subject, rest, app_id) "
     "SELECT :waba_id, :due_ms, :id, :kind, :phone_number_id, :subject, :rest, key "
     f"FROM state WHERE state.kind='{SUBSCRIPTION}' AND owner=:waba_id"
@@ -51,8 +51,8 @@ class Update(msgspec.Struct, frozen=True):
         kind: `sent`, `delivered`, `read`, `failed`, …; `message`; `template`; or `field:…`.
         phone_number_id: the business number it is about; empty for what is about the account.
         subject: the message's or the template's id, or empty.
-        rest: JSON text; what belongs into the envelope.
-        app_id: the app that hears it; empty until it is in the outbox, once for each app.
+        rest: JSON text for the envelope.
+        app_id: the subscribed app; empty until it is in the outbox, once for each app.
     """
 
     waba_id: str
@@ -66,19 +66,19 @@ class Update(msgspec.Struct, frozen=True):
 
     @property
     def field(self) -> str:
-        """The webhook field of what has an entry of its own; empty for messages and statuses."""
+        """The webhook field of an update with its own entry; empty for messages and statuses."""
         if self.kind == TEMPLATE:
             return "message_template_status_update"
         return self.kind.removeprefix(FIELD) if self.kind.startswith(FIELD) else ""
 
 
 class Parcel(Update, frozen=True):
-    """An update on its way.
+    """An update to be sent.
 
     Args:
-        until_ms: when it goes whatever else happens.
-        together: `AT_ONCE`, `AFTER_NEXT`, or with how many it goes.
-        position: among the judged; 0 where it was not judged, and is in the outbox still.
+        until_ms: when it is sent at the latest.
+        together: `SEND_ALONE`, `SEND_AFTER_NEXT`, or the size of its batch.
+        position: among the faulted updates; 0 if no fault applied and it is still in the outbox.
     """
 
     until_ms: int = 0
@@ -88,13 +88,13 @@ class Parcel(Update, frozen=True):
 
 @dataclass(frozen=True)
 class Outlet:
-    """What of an account goes to one address: in order, and held up by no other outlet.
+    """The updates of an account that go to one callback URL: in order, and not delayed by other outlets.
 
     Args:
         waba_id: the account.
-        app_id: the app that hears it.
-        phone_number_id: the number that has an address of its own with the app; empty: all the rest.
-        apart: the numbers that are not among the rest.
+        app_id: the subscribed app.
+        phone_number_id: the number with a callback URL of its own; empty: all other updates.
+        apart: the numbers that the empty `phone_number_id` excludes.
     """
 
     waba_id: str
@@ -104,15 +104,19 @@ class Outlet:
 
     @property
     def condition(self) -> str:
-        """What is true of the outlet's updates, with `values`."""
-        of_app = "waba_id=:waba_id AND app_id=:app_id"
+        """The SQL condition for the outlet's updates, with `values`."""
+        app_condition = "waba_id=:waba_id AND app_id=:app_id"
         if self.phone_number_id:
-            return f"{of_app} AND phone_number_id=:phone_number_id"
-        return f"{of_app} AND phone_number_id NOT IN (SELECT value FROM json_each(:apart))" if self.apart else of_app
+            return f"{app_condition} AND phone_number_id=:phone_number_id"
+        return (
+            f"{app_condition} AND phone_number_id NOT IN (SELECT value FROM json_each(:apart))"
+            if self.apart
+            else app_condition
+        )
 
     @property
     def values(self) -> Values:
-        """The values that belong into `condition`."""
+        """The values for `condition`."""
         apart = msgspec.json.encode(self.apart).decode()
         return {
             "waba_id": self.waba_id, "app_id": self.app_id, "phone_number_id": self.phone_number_id, "apart": apart,
@@ -120,7 +124,7 @@ class Outlet:
 
 
 class NextDue(NamedTuple):
-    """When the next update of an account for an app is due."""
+    """Due time of an account's next update for an app."""
 
     waba_id: str
     app_id: str
@@ -135,24 +139,24 @@ JUDGED: Final = Table(
 
 
 def parcel_of(update: Update, *, until_ms: int = 0, together: int = AT_ONCE) -> Parcel:
-    """An update on its way."""
+    """Return an update as one to be sent."""
     members: dict[str, Any] = msgspec.structs.asdict(update)
     members |= {"until_ms": until_ms, "together": together, "position": 0}
     return Parcel(**members)
 
 
 def add_update(update: Update) -> Statement:
-    """The statement that puts an update into the outbox for each app that hears of the account."""
+    """Return the statement that adds an update to the outbox for each app subscribed to the account."""
     return _ADD, msgspec.structs.asdict(update)
 
 
 def add_updates(connection: sqlite3.Connection, updates: Iterable[Update]) -> None:
-    """Put updates into the outbox for each app that hears of the account, within the caller's transaction."""
+    """Add updates to the outbox for each app subscribed to the account, within the caller's transaction."""
     connection.executemany(_ADD, map(msgspec.structs.asdict, updates))
 
 
 def drop_arrivals(wamid: str, waba_id: str, dues_ms: Iterable[int | None]) -> list[Statement]:
-    """The statements that take back what is planned to be `delivered` and `read` at these times."""
+    """Return the statements that delete the `delivered` and `read` statuses planned for these times."""
     return [
         OUTBOX.delete(waba_id=waba_id, due_ms=due_ms, subject=wamid, kind=kind)
         for due_ms in dues_ms
@@ -161,10 +165,10 @@ def drop_arrivals(wamid: str, waba_id: str, dues_ms: Iterable[int | None]) -> li
 
 
 def drop_planned(wamid: str, waba_id: str, after_ms: int, kind: str) -> Statement:
-    """The statement that takes back the planned statuses of a kind; of every kind where it is empty."""
+    """Return the statement that deletes the planned statuses of a kind; an empty kind means all."""
     return _DROP_PLANNED, {"waba_id": waba_id, "wamid": wamid, "after_ms": after_ms, "kind": kind}
 
 
 async def waiting_counts(store: Store) -> Counter[str]:
-    """How many updates wait, by account."""
+    """Return how many updates wait, by account."""
     return Counter({row["waba_id"]: row["count"] for row in await store.rows(dict[str, Any], _WAITING)})

@@ -1,1 +1,1 @@
-"""Templates: checked, kept, changed, and what they may be called."""
+"""Templates: checks, storage, changes, names and the library."""

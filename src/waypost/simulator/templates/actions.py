@@ -1,4 +1,4 @@
-"""What can be done to a template besides its review: a table of acts, and the ladder of pauses."""
+"""Actions on a template besides its review: a table of actions, and the levels of quality pauses."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -12,9 +12,9 @@ class Act:
     """One row.
 
     Args:
-        status: what the template is afterwards; empty: as it was.
-        event: what the webhook calls it.
-        reason: what the webhook gives as the reason; None is null.
+        status: the template's new status; empty: unchanged.
+        event: of the webhook.
+        reason: of the webhook; None is null.
         info: title and description of the webhook's `other_info`.
     """
 
@@ -26,7 +26,7 @@ class Act:
 
 @dataclass(frozen=True)
 class Rung:
-    """What a pause for quality does; the last rung stays for all that follow."""
+    """One level of quality pauses; the last level applies to all further pauses."""
 
     status: str
     title: str
@@ -60,20 +60,20 @@ PACING: Final = Rung("PAUSED", "RATE_LIMITING_PAUSE", "Your template is paused b
 
 
 def decision_of(act: str, template: Template) -> Decision:
-    """What an act decides of a template.
+    """Return the decision that an action makes about a template.
 
     Args:
-        act: a row of `ACTS`, or `pause` (the next rung of the ladder), or `pacing-pause`, which
-            no time ends.
-        template: as it is now.
+        act: a row of `TEMPLATE_ACTIONS`, or `pause` (the next pause level), or `pacing-pause`, which does not end
+            by itself.
+        template: in its current state.
     """
     if act in ("pause", "pacing-pause"):
-        rung = PACING if act == "pacing-pause" else LADDER[min(template.pauses, len(LADDER) - 1)]
-        info = (rung.title, rung.description)
-        return Decision(rung.status, info=info, resume_after_ms=rung.resume_after_ms)
+        level = PACING if act == "pacing-pause" else LADDER[min(template.pauses, len(LADDER) - 1)]
+        info = (level.title, level.description)
+        return Decision(level.status, info=info, resume_after_ms=level.resume_after_ms)
     row = ACTS[act]
     return Decision(row.status or template.status, row.reason, event=row.event, info=row.info)
 
 
 ACT_NAMES: Final = ("pause", "pacing-pause", *ACTS)
-"""Every act that `decision_of` knows."""
+"""Every action that `decide_action` accepts."""

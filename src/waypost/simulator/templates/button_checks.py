@@ -1,4 +1,4 @@
-"""What is checked at once in a template's buttons: a table of kinds, and how kinds may stand together."""
+"""Checks of a template's buttons at submission: a table of kinds, and the combinations of kinds that are allowed."""
 
 import itertools
 import re
@@ -18,7 +18,7 @@ _LABEL_AT_MOST: Final = 25  # Source: facts 2.3, "Button label"
 
 @dataclass(frozen=True)
 class ButtonKind:
-    """How many of a kind one template may have, and what is wrong with one of them, if anything."""
+    """One row: how many buttons of a kind a template may have, and the check of one button."""
 
     at_most: int
     stands_alone: bool
@@ -27,10 +27,10 @@ class ButtonKind:
 
 
 def check_buttons(component: dict[str, Any] | None) -> None:
-    """Hold the buttons against the table.
+    """Check the buttons against the table.
 
     Raises:
-        GraphRefused: code 100, without a subcode: the operator documents none for buttons.
+        GraphApiError: code 100, without a subcode: the operator documents none for buttons.
 
     Source: facts 2.3.
     """
@@ -39,8 +39,8 @@ def check_buttons(component: dict[str, Any] | None) -> None:
     buttons = objects_in(component.get("buttons"))
     if not 1 <= len(buttons) <= _AT_MOST:
         raise _refused(f"A BUTTONS component has 1 to {_AT_MOST} buttons.")
-    for place, button in enumerate(buttons):
-        _check_button(place, button)
+    for index, button in enumerate(buttons):
+        _check_button(index, button)
     counts = Counter(button["type"] for button in buttons)
     for kind, count in counts.items():
         if count > KINDS[kind].at_most:
@@ -48,8 +48,8 @@ def check_buttons(component: dict[str, Any] | None) -> None:
         if KINDS[kind].stands_alone and len(buttons) > 1:
             raise _refused(f"A button of type {kind} stands alone.")
     is_reply = [button["type"] == "QUICK_REPLY" for button in buttons]
-    if sum(1 for reply, _ in itertools.groupby(is_reply) if reply) > 1 or (
-        sum(1 for reply, _ in itertools.groupby(is_reply) if not reply) > 1
+    if sum(1 for is_reply_run, _ in itertools.groupby(is_reply) if is_reply_run) > 1 or (
+        sum(1 for is_reply_run, _ in itertools.groupby(is_reply) if not is_reply_run) > 1
     ):
         raise _refused("Invalid combination of buttons: quick replies stand next to each other.")
 
@@ -65,9 +65,9 @@ def _check_button(place: int, button: dict[str, Any]) -> None:
         raise _refused(f"Button {place}: the text has at most {_LABEL_AT_MOST} characters.")
     if label and variables(label):
         raise _refused(f"Button {place}: the text can't have variables.")
-    complaint = kind.complaint(button)
-    if complaint:
-        raise _refused(f"Button {place}: {complaint}")
+    violation = kind.complaint(button)
+    if violation:
+        raise _refused(f"Button {place}: {violation}")
 
 
 def _refused(message: str) -> GraphRefused:
@@ -82,12 +82,12 @@ def _url(button: dict[str, Any]) -> str | None:
     url = text_or_none(button.get("url")) or ""
     if not url or len(url) > 2000:
         return "the url has 1 to 2000 characters."
-    address = without_variables(url).strip()
+    plain_url = without_variables(url).strip()
     try:
-        parts = urlsplit(address)
+        parts = urlsplit(plain_url)
     except ValueError:
         return "the url is a valid address."
-    if parts.scheme not in ("http", "https") or not parts.hostname or " " in address:
+    if parts.scheme not in ("http", "https") or not parts.hostname or " " in plain_url:
         return "the url is a valid address with http or https."
     names = variables(url)
     if not names:
@@ -115,7 +115,7 @@ def _copy_code(button: dict[str, Any]) -> str | None:
 
 # fmt: off
 KINDS: Final = {  # Source: facts 2.3
-    #                                 at most  alone  label  complaint
+    #                                 max      alone  label  violation
     "QUICK_REPLY":          ButtonKind(10,     False, True,  _fine),
     "URL":                  ButtonKind(2,      False, True,  _url),
     "PHONE_NUMBER":         ButtonKind(1,      False, True,  _phone_number),

@@ -1,4 +1,4 @@
-"""What can happen to a template besides a decision: each change, and what webhooks say of it."""
+"""Changes of a template besides a decision: each change, and its template events."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -19,7 +19,7 @@ News = list[tuple[str, dict[str, Any]]]
 """Webhook fields and their values."""
 
 Change = Callable[[Template, int], tuple[Template, News]]
-"""Gives, of a template and the time, the template afterwards and what is told."""
+"""Returns, for a template and the time, the changed template and its events."""
 
 STATUS: Final = "message_template_status_update"
 _QUALITY: Final = "message_template_quality_update"
@@ -27,51 +27,51 @@ _CATEGORY: Final = "template_category_update"
 
 
 def news_of(template: Template, decision: Decision, now_ms: int) -> News:
-    """What is told of a decision."""
+    """Return the events of a decision."""
     return [(STATUS, status_update(template, decision, now_ms))]
 
 
 def rated(score: str) -> Change:
-    """Another quality; RED pauses an approved template. Source: facts 3.2, 3.3."""
+    """Return the change to another quality; RED pauses an approved template. Source: facts 3.2, 3.3."""
 
     def change(template: Template, now_ms: int) -> tuple[Template, News]:
-        news: News = [(_QUALITY, quality_update(template, score))]
-        after = replace(template, quality=score, updated_ms=now_ms)
-        if score == "RED" and after.status == "APPROVED":
-            after, paused = done("pause")(after, now_ms)
-            news += paused
-        return after, news
+        events: News = [(_QUALITY, quality_update(template, score))]
+        changed = replace(template, quality=score, updated_ms=now_ms)
+        if score == "RED" and changed.status == "APPROVED":
+            changed, pause_events = done("pause")(changed, now_ms)
+            events += pause_events
+        return changed, events
 
     return change
 
 
 def done(act: str) -> Change:
-    """What an act decides (see `decision_of`)."""
+    """Return the change that an action makes (see `decide_action`)."""
 
     def change(template: Template, now_ms: int) -> tuple[Template, News]:
         decision = decision_of(act, template)
-        after = decided(template, decision, now_ms)
-        return after, news_of(after, decision, now_ms)
+        changed = decided(template, decision, now_ms)
+        return changed, news_of(changed, decision, now_ms)
 
     return change
 
 
 def announced(category: str, due_ms: int) -> Change:
-    """Another category is announced, and comes by itself. Source: facts 3.2, 3.3."""
+    """Return the announcement of another category, which takes effect by itself. Source: facts 3.2, 3.3."""
 
     def change(template: Template, _now_ms: int) -> tuple[Template, News]:
-        news: News = [(_CATEGORY, category_update(template, category, due_ms))]
-        return replace(template, correct_category=category, category_due_ms=due_ms), news
+        events: News = [(_CATEGORY, category_update(template, category, due_ms))]
+        return replace(template, correct_category=category, category_due_ms=due_ms), events
 
     return change
 
 
 def recategorised(category: str) -> Change:
-    """Another category, which takes the lifetime away. Source: facts 3.2."""
+    """Return the change to another category, which removes the lifetime. Source: facts 3.2."""
 
     def change(template: Template, now_ms: int) -> tuple[Template, News]:
-        news: News = [(_CATEGORY, category_update(template, category, None))]
-        after = replace(
+        events: News = [(_CATEGORY, category_update(template, category, None))]
+        changed = replace(
             template,
             category=category,
             previous_category=template.category,
@@ -80,30 +80,30 @@ def recategorised(category: str) -> Change:
             message_send_ttl_seconds=None,
             updated_ms=now_ms,
         )
-        return after, news
+        return changed, events
 
     return change
 
 
 def paced(until_ms: int | None, verdict: str) -> Change:
-    """What is sent from now on is held.
+    """Return the start of pacing: messages sent from now on are held.
 
     Args:
-        until_ms: until when; None: until it is told.
-        verdict: `release` or `drop`: what then becomes of what was held.
+        until_ms: until when; None: until a request ends it.
+        verdict: `release` or `drop`: what then happens to the held messages.
 
     Source: facts 3.2, "pacing".
     """
 
     def change(template: Template, _now_ms: int) -> tuple[Template, News]:
-        after = replace(template, is_paced=True, pace_due_ms=until_ms, pace_verdict=verdict)
-        return after, []
+        changed = replace(template, is_paced=True, pace_due_ms=until_ms, pace_verdict=verdict)
+        return changed, []
 
     return change
 
 
 def pacing_ended(verdict: str | None = None) -> Change:
-    """What was held is released, or dropped and the template paused; None: as was planned.
+    """Return the end of pacing: held messages are released, or dropped and the template paused; None: as planned.
 
     Source: facts 3.2, "pacing".
     """

@@ -1,4 +1,4 @@
-"""What is checked at once when a template is submitted: a table of checks, the first broken one answers."""
+"""Checks of a submitted template: a table of checks; the first violation is the error."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ _LEADING_OR_TRAILING: Final = re.compile(r"^\s*\{\{[^{}]*\}\}|\{\{[^{}]*\}\}\s*$
 
 @dataclass(frozen=True)
 class Check:
-    """One row: what is wrong, if anything, the subcode it is refused with, and whether only when strict."""
+    """One row: a check, the subcode of its error, and whether it applies only in strict mode."""
 
     subcode: int | None
     complaint: Callable[[Draft], str | None]
@@ -33,26 +33,26 @@ class Check:
 def check_draft(
     fields: Mapping[str, Any], known: Known | None = None, *, any_language: bool = False, strict: bool = False
 ) -> Draft:
-    """Read a submission and hold it against every check.
+    """Read a submission and run every check.
 
     Args:
         fields: the submission.
-        known: what it may refer to; None: uploads and flows are not looked up.
-        any_language: whether a language that is not on the operator's list will do.
-        strict: hold it against the rows too that apply where the settings are strict.
+        known: what it may refer to; None: uploads and flows are not checked.
+        any_language: whether languages outside the operator's list are accepted.
+        strict: whether to run the checks of strict mode too.
 
     Raises:
-        GraphRefused: for what cannot be read, or for the first row it breaks.
+        GraphApiError: for an unreadable submission, or for the first violation.
 
     Source: facts 2.1 to 2.5.
     """
     draft = read_draft(fields, any_language=any_language)
     for check in CHECKS:
-        complaint = None if check.strict and not strict else check.complaint(draft)
-        if complaint:
-            raise template_refused(check.subcode, complaint)
-    for one in (draft, *draft.cards()):
-        check_buttons(one.parts.get("BUTTONS"))
+        violation = None if check.strict and not strict else check.complaint(draft)
+        if violation:
+            raise template_refused(check.subcode, violation)
+    for part in (draft, *draft.cards()):
+        check_buttons(part.parts.get("BUTTONS"))
     if known is not None:
         check_references(draft, known)
     return draft
@@ -63,13 +63,13 @@ def _body_missing(draft: Draft) -> str | None:
 
 
 def _too_long(component: str, at_most: int) -> Callable[[Draft], str | None]:
-    def complaint(draft: Draft) -> str | None:
+    def find_violation(draft: Draft) -> str | None:
         limit = 600 if component == "BODY" and "LIMITED_TIME_OFFER" in draft.parts else at_most
         if len(draft.text_of(component)) > limit:
             return f"The text of the {component} component has at most {limit} characters."
         return None
 
-    return complaint
+    return find_violation
 
 
 def _header_malformed(draft: Draft) -> str | None:
@@ -93,7 +93,7 @@ def _header_malformed(draft: Draft) -> str | None:
 
 
 def _names_malformed(component: str) -> Callable[[Draft], str | None]:
-    def complaint(draft: Draft) -> str | None:
+    def find_violation(draft: Draft) -> str | None:
         if draft.parameter_format == "NAMED":
             wrong = [name for name in variables(draft.text_of(component)) if not _NAMED.fullmatch(name)]
             if wrong:
@@ -102,12 +102,12 @@ def _names_malformed(component: str) -> Callable[[Draft], str | None]:
             return "Named variables need the parameter_format NAMED."
         return None
 
-    return complaint
+    return find_violation
 
 
 def _leading_or_trailing(draft: Draft) -> str | None:
-    # The preset body of AUTHENTICATION begins with its variable. Whether a full stop after the last
-    # variable is enough is reported both ways (facts 2.4); here it is.
+    # The preset body of AUTHENTICATION begins with its variable. Reports differ on whether a full stop after
+    # the last variable is enough (facts 2.4); here it is.
     if draft.category != "AUTHENTICATION" and _LEADING_OR_TRAILING.search(draft.text_of("BODY")):
         return "Variables can't be at the start or end of the template."
     return None
@@ -141,8 +141,10 @@ def _header_example_missing(draft: Draft) -> str | None:
         return None
     example = draft.example_of("HEADER")
     if header["format"] in MEDIA_FORMATS:
-        given = example.get("header_handle")
-        handles = texts_in(given) or ([given] if isinstance(given, str) and given else [])
+        header_handle = example.get("header_handle")
+        handles = texts_in(header_handle) or (
+            [header_handle] if isinstance(header_handle, str) and header_handle else []
+        )
         if not handles:
             return "A media header has an example: header_handle, from a resumable upload."
         if handles[0].startswith(("http://", "https://")):
@@ -166,22 +168,24 @@ def _lacking(
         return None
     if parameter_format == "NAMED":
         member += "_named_params"
-        given = {str(one.get("param_name")) for one in objects_in(example.get(member)) if one.get("example")}
-        enough = given >= set(names)
+        named_values = {
+            str(value.get("param_name")) for value in objects_in(example.get(member)) if value.get("example")
+        }
+        is_complete = named_values >= set(names)
     else:
-        enough = len(_values(example.get(member))) == len(names)
-    if enough:
+        is_complete = len(_values(example.get(member))) == len(names)
+    if is_complete:
         return None
     return f"The {component} component needs example.{member} with a value for each of its {len(names)} variables."
 
 
 def _values(given: Any) -> list[str]:
-    """The example values; one variable's may be a flat list or a string. Source: facts 2.2, notes."""
+    """Return the example values; those of one variable may be a flat list or a string. Source: facts 2.2, notes."""
     if isinstance(given, str):
         return [given]
     outer = list_or_none(given) or []
     inner = list_or_none(outer[0]) if outer else None
-    return [str(one) for one in (outer if inner is None else inner) if one not in (None, "")]
+    return [str(value) for value in (outer if inner is None else inner) if value not in (None, "")]
 
 
 def _lifetime(draft: Draft) -> str | None:
@@ -195,16 +199,16 @@ def _lifetime(draft: Draft) -> str | None:
 
 
 def _in_cards(complaint: Callable[[Draft], str | None]) -> Callable[[Draft], str | None]:
-    """The same check for every card of a carousel."""
+    """Return the same check for every card of a carousel."""
 
-    def in_cards(draft: Draft) -> str | None:
-        for place, card in enumerate(draft.cards()):
-            found = complaint(card)
-            if found:
-                return f"Card {place}: {found}"
+    def find_card_violation(draft: Draft) -> str | None:
+        for index, card in enumerate(draft.cards()):
+            violation = complaint(card)
+            if violation:
+                return f"Card {index}: {violation}"
         return None
 
-    return in_cards
+    return find_card_violation
 
 
 # fmt: off
@@ -215,7 +219,7 @@ TTL_SECONDS: Final = {  # Source: facts 2.3, message_send_ttl_seconds
 }
 
 CHECKS: Final = (  # Source: facts 2.3, 2.4; no subcode where none is documented
-    #     subcode  complaint
+    #     subcode  violation
     Check(None,    _body_missing),
     Check(2388047, _header_malformed),
     Check(2388040, _too_long("HEADER", 60)),
@@ -230,7 +234,7 @@ CHECKS: Final = (  # Source: facts 2.3, 2.4; no subcode where none is documented
     Check(None,    _body_example_missing),
     Check(None,    _lifetime),
     Check(None,    authentication_malformed),
-    *(Check(None,  complaint) for complaint in SPECIAL),
+    *(Check(None,  find_violation) for find_violation in SPECIAL),
     Check(None,    utility_malformed, strict=True),
     Check(2388040, _in_cards(_too_long("BODY", 160))),
     Check(2388072, _in_cards(_names_malformed("BODY"))),

@@ -1,4 +1,4 @@
-"""Reading a submitted template: its enums in upper case, its components by type."""
+"""Reading of submitted templates: enums in upper case, components by type."""
 
 import re
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ SUB_CATEGORIES: Final = (  # Source: facts 3.1
     "ORDER_DETAILS", "ORDER_STATUS", "RICH_ORDER_STATUS", "BOOKING_STATUS",
     "FLIGHT_DELAY_AND_GATE_CHANGE_ALERT", "FRAUD_ALERT", "CALL_PERMISSIONS_REQUEST", "CUSTOM",
 )  # fmt: skip
-EXTRAS: Final = (  # Source: facts 2.1: members of a submission that change nothing here
+EXTRAS: Final = (  # Source: facts 2.1: members of a submission without an effect here
     "sub_category",
     "display_format",
     "cta_url_link_tracking_opted_out",
@@ -30,11 +30,11 @@ EXTRAS: Final = (  # Source: facts 2.1: members of a submission that change noth
 
 @dataclass(frozen=True)
 class Draft:
-    """A template as it was submitted, its enums in upper case.
+    """A template as it was submitted, with its enums in upper case.
 
     Args:
         parts: the components by type; each type occurs at most once.
-        extras: the members of `EXTRAS` that were given.
+        extras: the submitted members among `EXTRA_MEMBERS`.
     """
 
     name: str
@@ -47,27 +47,27 @@ class Draft:
     extras: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def text_of(self, component: str) -> str:
-        """The text of a component; empty when there is none."""
+        """Return the text of a component; empty if there is none."""
         return text_or_none(self.parts.get(component, {}).get("text")) or ""
 
     def buttons(self) -> list[dict[str, Any]]:
-        """The buttons; none when there is no such component."""
+        """Return the buttons; none if there is no BUTTONS component."""
         return objects_in(self.parts.get("BUTTONS", {}).get("buttons"))
 
     def cards(self) -> "list[Draft]":
-        """Each card of a carousel, as a draft of its own components."""
-        given = objects_in(self.parts.get("CAROUSEL", {}).get("cards"))
+        """Return each card of a carousel as a submission with the card's components."""
+        raw_cards = objects_in(self.parts.get("CAROUSEL", {}).get("cards"))
         return [
             replace(
                 self,
                 components=objects_in(card.get("components")),
-                parts={part["type"]: part for part in objects_in(card.get("components"))},
+                parts={component["type"]: component for component in objects_in(card.get("components"))},
             )
-            for card in given
+            for card in raw_cards
         ]
 
     def example_of(self, component: str) -> dict[str, Any]:
-        """The example of a component; empty when there is none."""
+        """Return the example of a component; empty if there is none."""
         return object_or_none(self.parts.get(component, {}).get("example")) or {}
 
 
@@ -76,10 +76,10 @@ def read_draft(fields: Mapping[str, Any], *, any_language: bool = False) -> Draf
 
     Args:
         fields: the submission.
-        any_language: whether a language that is not on the operator's list will do.
+        any_language: whether languages outside the operator's list are accepted.
 
     Raises:
-        GraphRefused: code 100, for a name, language, category or shape that is none.
+        GraphApiError: code 100, for an invalid name, language, category or structure.
 
     Source: facts 2.1 to 2.3, 2.5.
     """
@@ -125,19 +125,19 @@ def _extras(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _components(path: str, value: Any, types: tuple[str, ...]) -> list[dict[str, Any]]:
-    given = list_or_none(value)
-    if given is None or not given:
+    raw_components = list_or_none(value)
+    if raw_components is None or not raw_components:
         raise bad_parameter(f"Param {path} must be an array of components.")
-    read: list[dict[str, Any]] = []
-    for place, one in enumerate(given):
-        component = object_or_none(one)
+    components: list[dict[str, Any]] = []
+    for index, raw_component in enumerate(raw_components):
+        component = object_or_none(raw_component)
         kind = str((component or {}).get("type", "")).upper()
         if component is None or kind not in types:
-            raise bad_parameter(f"Param {path}[{place}]['type'] must be one of {{{', '.join(types)}}}.")
-        if any(other["type"] == kind for other in read):
+            raise bad_parameter(f"Param {path}[{index}]['type'] must be one of {{{', '.join(types)}}}.")
+        if any(other["type"] == kind for other in components):
             raise template_refused(None, f"There can be only one component of type {kind}.")
-        read.append(_in_upper_case(f"{path}[{place}]", {**component, "type": kind}))
-    return read
+        components.append(_in_upper_case(f"{path}[{index}]", {**component, "type": kind}))
+    return components
 
 
 def _in_upper_case(path: str, component: dict[str, Any]) -> dict[str, Any]:
@@ -154,10 +154,10 @@ def _in_upper_case(path: str, component: dict[str, Any]) -> dict[str, Any]:
                 {
                     **card,
                     "components": _components(
-                        f"{path}['cards'][{place}]['components']", card.get("components"), CARD_COMPONENT_TYPES
+                        f"{path}['cards'][{index}]['components']", card.get("components"), CARD_COMPONENT_TYPES
                     ),
                 }
-                for place, card in enumerate(objects_in(component.get("cards")))
+                for index, card in enumerate(objects_in(component.get("cards")))
             ]
         case _:
             pass

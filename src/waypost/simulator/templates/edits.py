@@ -1,4 +1,4 @@
-"""Whether a template may be edited: its state, what is to change, and how often it was."""
+"""The check of a template edit: the template's state, the fields to change, and the number of earlier edits."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -13,17 +13,17 @@ _CHANGES: Final = frozenset({"components", "category", "parameter_format", "mess
 
 
 def check_editable(template: Template, fields: Mapping[str, Any], now_ms: int, *, is_limited: bool) -> None:
-    """Refuse an edit that may not be.
+    """Check that a template may be edited.
 
     Args:
-        template: as it is.
-        fields: what is to change.
+        template: in its current state.
+        fields: the fields to change.
         now_ms: the time.
-        is_limited: whether an approved template's edits are counted.
+        is_limited: whether the number of edits of an approved template is limited.
 
     Raises:
-        GraphRefused: 100, nothing is to change, another category for an approved template, or one
-            edit too many (no subcode is documented); 2388039, the state does not allow it.
+        GraphApiError: 100, no field to change, another category for an approved template, or too many
+            edits (no subcode is documented); 2388039, the state does not allow edits.
 
     Source: facts 2.4, 2.6.
     """

@@ -1,4 +1,4 @@
-"""The template library: ready utility templates of our own wording, and creating one from it."""
+"""The template library: predefined utility templates with our own texts, and creating a template from it."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -11,12 +11,12 @@ from waypost.simulator.errors import bad_parameter, template_refused
 
 @dataclass(frozen=True)
 class LibraryTemplate:
-    """One ready template; its category is always UTILITY.
+    """One predefined template; its category is always UTILITY.
 
     Args:
         body_params: an example for each variable of the body.
-        param_types: the type of each of them.
-        buttons: label and kind, `URL` or `PHONE_NUMBER`; what they open is the business's matter.
+        param_types: the type of each variable.
+        buttons: kind (`URL` or `PHONE_NUMBER`) and label; the business supplies the URL or number.
     """
 
     id: str
@@ -86,12 +86,12 @@ _PHONE: Final = re.compile(r"\+?[0-9][0-9 ()-]{6,24}")
 
 
 def wished(query: Mapping[str, str]) -> list[LibraryTemplate]:
-    """The templates that pass every filter of a query."""
-    return [one for one in LIBRARY if all(passes(one, query) for passes in _FILTERS)]
+    """Return the templates that pass every filter of a query."""
+    return [template for template in LIBRARY if all(passes(template, query) for passes in _FILTERS)]
 
 
 def library_view(one: LibraryTemplate) -> dict[str, Any]:
-    """A template of the library as the operator shows it."""
+    """Return a template of the library as the operator shows it."""
     view: dict[str, Any] = {
         "name": one.name,
         "language": one.language,
@@ -111,40 +111,44 @@ def library_view(one: LibraryTemplate) -> dict[str, Any]:
 
 
 def draft_from_library(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """What a request that names a template of the library asks to create.
+    """Return the submission for a request that names a template of the library.
 
     Args:
-        fields: `library_template_name`, `name`, `language`, `category`, and perhaps
+        fields: `library_template_name`, `name`, `language`, `category`, and optionally
             `library_template_button_inputs`.
 
     Raises:
-        GraphRefused: the library has no such template, or it is asked for as another category.
+        GraphApiError: the library has no such template, or the category is not UTILITY.
 
     Source: facts 2.1; the operator's page "Template library".
     """
-    wish, language = fields.get("library_template_name"), fields.get("language")
-    found = [one for one in LIBRARY if one.name == wish and one.language == language]
-    if not found:
+    library_name, language = fields.get("library_template_name"), fields.get("language")
+    matches = [template for template in LIBRARY if template.name == library_name and template.language == language]
+    if not matches:
         raise template_refused(
-            None, f"There is no template {wish} in {language} in the template library.", "Library template not found"
+            None,
+            f"There is no template {library_name} in {language} in the template library.",
+            "Library template not found",
         )
     if str(fields.get("category", "UTILITY")).upper() != "UTILITY":
         raise bad_parameter("Param category must be UTILITY for a template of the library.")
-    one = found[0]
+    template = matches[0]
     components: list[dict[str, Any]] = []
-    if one.header:
-        components.append({"type": "HEADER", "format": "TEXT", "text": one.header})
-    example = {"body_text": [list(one.body_params)]}
-    components.append({"type": "BODY", "text": one.body, "example": example})
+    if template.header:
+        components.append({"type": "HEADER", "format": "TEXT", "text": template.header})
+    example = {"body_text": [list(template.body_params)]}
+    components.append({"type": "BODY", "text": template.body, "example": example})
     inputs = objects_in(fields.get("library_template_button_inputs"))
-    buttons = [_button(kind, label, _input_of(kind, inputs, place)) for place, (kind, label) in enumerate(one.buttons)]
+    buttons = [
+        _button(kind, label, _input_of(kind, inputs, index)) for index, (kind, label) in enumerate(template.buttons)
+    ]
     components.append({"type": "BUTTONS", "buttons": buttons})
     return {
         "name": fields.get("name"),
-        "language": one.language,
+        "language": template.language,
         "category": "UTILITY",
         "components": components,
-        "library_template_name": one.name,
+        "library_template_name": template.name,
     }
 
 
@@ -174,7 +178,7 @@ def _button(kind: str, label: str, wish: dict[str, Any]) -> dict[str, Any]:
 def _is_among(value: str | tuple[str, ...], wish: str | None) -> bool:
     options = {option.strip().strip('"').upper() for option in (wish or "").strip("[]").split(",")}
     values = {value} if isinstance(value, str) else set(value)
-    return not wish or bool({one.upper() for one in values} & options)
+    return not wish or bool({member.upper() for member in values} & options)
 
 
 def _says(one: LibraryTemplate, wish: str | None) -> bool:
@@ -184,11 +188,11 @@ def _says(one: LibraryTemplate, wish: str | None) -> bool:
 
 # fmt: off
 _FILTERS: Final[tuple[Callable[[LibraryTemplate, Mapping[str, str]], bool], ...]] = (  # Source: the operator's page "Template library"
-    lambda one, query: _says(one, query.get("search") or query.get("name_or_content")),
-    lambda one, query: not query.get("name") or one.name == query["name"],
-    lambda one, query: _is_among(one.language, query.get("language")),
-    lambda one, query: _is_among(one.topic, query.get("topic")),
-    lambda one, query: _is_among(one.usecase, query.get("usecase")),
-    lambda one, query: _is_among(one.industry, query.get("industry")),
+    lambda template, query: _says(template, query.get("search") or query.get("name_or_content")),
+    lambda template, query: not query.get("name") or template.name == query["name"],
+    lambda template, query: _is_among(template.language, query.get("language")),
+    lambda template, query: _is_among(template.topic, query.get("topic")),
+    lambda template, query: _is_among(template.usecase, query.get("usecase")),
+    lambda template, query: _is_among(template.industry, query.get("industry")),
 )
 # fmt: on

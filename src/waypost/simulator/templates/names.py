@@ -1,4 +1,4 @@
-"""Which names an account may give a new template: not one that is taken, locked, or too many."""
+"""The check of a new template's name: not in use, not locked, and not too many templates."""
 
 from collections.abc import Callable
 from typing import Final
@@ -15,7 +15,7 @@ from waypost.simulator.templates.template import Template
 
 LOCKED_FOR_MS: Final = 30 * DAY_MS  # Source: facts 2.6
 _CREATIONS_AT_MOST: Final = 100  # Source: facts 2.3, "Creations"
-_TOO_MANY: Final = 80007  # facts 8 name no code for creations; this one is the account's own limit
+_TOO_MANY: Final = 80007  # facts 8 has no code for creations; this one is the account's own limit
 
 SAMPLES: Final = frozenset(  # Source: facts 2.4, "Name of a sample template"
     {
@@ -29,30 +29,30 @@ SAMPLES: Final = frozenset(  # Source: facts 2.4, "Name of a sample template"
     }
 )
 Key = tuple[str, str, str]
-"""Account, name and language; the empty language stands for all of them."""
+"""Account, name and language; the empty language means all languages."""
 
 
 class TemplateNames:
-    """Checks new names, and remembers those that a deletion has locked."""
+    """Checks new names, and stores the names that a deletion has locked."""
 
     def __init__(self, store: Store, clock: Clock, settings: LiveSettings, ledger: Ledger) -> None:
         self._clock = clock
         self._settings = settings
         self._ledger = ledger
-        self._locked_until_ms = LoadedKind(store, "name_lock", int)  # of an account, by `_key`
+        self._locked_until_ms = LoadedKind(store, "name_lock", int)  # of an account, by `_lock_key`
 
     def check(self, waba_id: str, draft: Draft, known: Callable[[Key], Template | None], count: int) -> None:
-        """Refuse a new template because of its name, or because there are enough.
+        """Check the name of a new template and the number of templates.
 
         Args:
             waba_id: the account.
-            draft: what was submitted.
-            known: gives the template that bears a name in a language.
+            draft: the submission.
+            known: returns the template with a name and language.
             count: how many templates the account has.
 
         Raises:
-            GraphRefused: 2388023, 2388024, 2388019; 100 for a sample's name and 80007 for the hour's
-                hundred and first creation, both only where the settings are strict.
+            GraphApiError: 2388023, 2388024, 2388019; 100 for a sample's name and 80007 for the hour's
+                hundred and first creation, both only if the settings are strict.
 
         Source: facts 2.3, 2.4, 2.6.
         """
@@ -60,10 +60,10 @@ class TemplateNames:
         if settings.strict and draft.name in SAMPLES:
             raise template_refused(None, "Template name is already used as a sample template.")
         self._check_locks(waba_id, draft)
-        bearer = known((waba_id, draft.name, draft.language))
-        if bearer is not None and bearer.status == "PENDING_DELETION":
+        existing = known((waba_id, draft.name, draft.language))
+        if existing is not None and existing.status == "PENDING_DELETION":
             raise template_refused(2388023, _being_deleted(draft.language, "in less than a minute"))
-        if bearer is not None:
+        if existing is not None:
             raise template_refused(
                 2388024,
                 f"There is already {language_name(draft.language)} content for this template. You "
@@ -77,24 +77,24 @@ class TemplateNames:
             raise GraphRefused(status, {**error, "code": _TOO_MANY})
 
     def created(self, template: Template) -> Statement:
-        """Count a creation; the statement belongs into its transaction."""
+        """Count a creation; return the statement for its transaction."""
         return self._ledger.note(CREATIONS, template.waba_id, template.template_id)
 
     def locks(self, doomed: list[Template], *, for_all_languages: bool) -> tuple[dict[Key, int], list[Statement]]:
-        """What deleting these templates locks, and the statements that write it.
+        """Return the locks that deleting these templates creates, and the statements that store them.
 
         Source: facts 2.6: the name of an approved one, for 30 days.
         """
         until_ms = self._clock.now_ms() + LOCKED_FOR_MS
         locks = {
-            (one.waba_id, one.name, "" if for_all_languages else one.language): until_ms
-            for one in doomed
-            if one.status == "APPROVED"
+            (template.waba_id, template.name, "" if for_all_languages else template.language): until_ms
+            for template in doomed
+            if template.status == "APPROVED"
         }
         return locks, [self._locked_until_ms.save_statement(until_ms, *_key(*key)) for key in locks]
 
     def lock(self, locks: dict[Key, int]) -> None:
-        """Remember locks that have been written."""
+        """Set locks in memory that have been stored."""
         for key, until_ms in locks.items():
             self._locked_until_ms.put(until_ms, *_key(*key))
 
@@ -103,8 +103,8 @@ class TemplateNames:
         for language in ("", draft.language):
             key, owner = _key(waba_id, draft.name, language)
             if self._locked_until_ms.of(owner).get(key, 0) > now_ms:
-                again = "in 4 weeks or consider creating a new message template"
-                raise template_refused(2388023, _being_deleted(draft.language, again))
+                retry_text = "in 4 weeks or consider creating a new message template"
+                raise template_refused(2388023, _being_deleted(draft.language, retry_text))
 
 
 def _key(waba_id: str, name: str, language: str) -> tuple[str, str]:
@@ -112,6 +112,6 @@ def _key(waba_id: str, name: str, language: str) -> tuple[str, str]:
 
 
 def _being_deleted(language: str, again: str) -> str:
-    """Source: facts 2.4: one number, two texts."""
+    """Return the text about a name that is being deleted. Source: facts 2.4: one number, two texts."""
     name = language_name(language)
     return f"New {name} content can't be added while the existing {name} content is being deleted. Try again {again}."

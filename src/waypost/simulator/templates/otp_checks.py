@@ -16,14 +16,14 @@ _PARTS: Final = frozenset({"BODY", "FOOTER", "BUTTONS"})
 
 
 def authentication_malformed(draft: Draft) -> str | None:
-    """What is wrong with an AUTHENTICATION template, or with a code button elsewhere.
+    """Return the violation of an AUTHENTICATION template, or of a code button elsewhere; None if there is none.
 
     Source: facts 2.2, 2.3.
     """
     codes = [button for button in draft.buttons() if "otp_type" in button]
     if draft.category != "AUTHENTICATION":
-        is_there = codes or any(button["type"] == "OTP" for button in draft.buttons())
-        return "An OTP button is for AUTHENTICATION templates." if is_there else None
+        has_code_button = codes or any(button["type"] == "OTP" for button in draft.buttons())
+        return "An OTP button is for AUTHENTICATION templates." if has_code_button else None
     extra = sorted(set(draft.parts) - _PARTS)
     if extra:
         return f"An AUTHENTICATION template has no component of type {extra[0]}."
@@ -56,14 +56,14 @@ def _code_malformed(button: dict[str, Any]) -> str | None:
     if not 1 <= len(apps) <= _APPS_AT_MOST:
         return f"A {otp_type} button has 1 to {_APPS_AT_MOST} supported_apps."
     for app in apps:
-        complaint = _app_malformed(object_or_none(app) or {})
-        if complaint:
-            return complaint
+        violation = _app_malformed(object_or_none(app) or {})
+        if violation:
+            return violation
     return None
 
 
 def _app_malformed(app: dict[str, Any]) -> str | None:
-    """What is wrong with an app. Source: facts 2.3, `package_name` and `signature_hash`."""
+    """Return the violation of an app; None if there is none. Source: facts 2.3, `package_name` and `signature_hash`."""
     package = text_or_none(app.get("package_name")) or ""
     if len(package) > _PACKAGE_AT_MOST or not _PACKAGE.fullmatch(package):
         return (

@@ -1,4 +1,4 @@
-"""AUTHENTICATION templates: the operator's own texts, and one-time code buttons as they are read back."""
+"""Preset texts of AUTHENTICATION templates, and one-time code buttons as they are read back."""
 
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ _OTP_URL: Final = "https://www.whatsapp.com/otp/code/?otp_type={otp_type}&code=o
 
 
 def with_preset_texts(category: str, components: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Fill in the texts that the operator writes itself; other categories stay as they are.
+    """Return the components with the operator's own texts; those of other categories are unchanged.
 
     Source: facts 2.1, "Read-back differences", and 2.2.
     """
@@ -25,15 +25,15 @@ def with_preset_texts(category: str, components: list[dict[str, Any]]) -> list[d
 def _preset(component: dict[str, Any]) -> dict[str, Any]:
     match component["type"]:
         case "BODY":
-            more = _SECURITY if component.get("add_security_recommendation") is True else ""
+            security = _SECURITY if component.get("add_security_recommendation") is True else ""
             if component.get("text") not in (None, "", _BODY, _BODY + _SECURITY):
                 raise template_refused(2388072, "The body of an AUTHENTICATION template has no text of its own.")
-            return {**component, "text": _BODY + more, "example": {"body_text": [["123456"]]}}
+            return {**component, "text": _BODY + security, "example": {"body_text": [["123456"]]}}
         case "FOOTER" if integer_or_none(component.get("code_expiration_minutes")) is not None:
             minutes = integer_or_none(component["code_expiration_minutes"])
             return {**component, "text": _FOOTER.format(minutes=minutes)}
         case "BUTTONS":
-            return {**component, "buttons": [_otp(one) for one in objects_in(component["buttons"])]}
+            return {**component, "buttons": [_otp(button) for button in objects_in(component["buttons"])]}
         case _:
             return component
 

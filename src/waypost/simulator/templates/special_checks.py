@@ -12,28 +12,28 @@ _UNKNOWN: Final = "The header_handle {handle!r} was not given by a resumable upl
 
 
 def check_references(draft: Draft, known: Known) -> None:
-    """Hold the handles of media headers, and the flows of buttons, against what is known.
+    """Check that the handles of media headers and the flows of buttons exist.
 
     Raises:
-        GraphRefused: code 100, "Invalid parameter".
+        GraphApiError: code 100, "Invalid parameter".
 
     Source: facts 2.2, 6.2.
     """
-    for one in (draft, *draft.cards()):
-        _check_handle(one, known)
-        _check_flows(one, known)
+    for part in (draft, *draft.cards()):
+        _check_handle(part, known)
+        _check_flows(part, known)
 
 
 def _check_handle(draft: Draft, known: Known) -> None:
-    wished = HEADER_KINDS.get(draft.parts.get("HEADER", {}).get("format", ""))
-    if wished is None:
+    accepted = HEADER_KINDS.get(draft.parts.get("HEADER", {}).get("format", ""))
+    if accepted is None:
         return
-    given = draft.example_of("HEADER").get("header_handle")
-    handle = given if isinstance(given, str) else next(iter(texts_in(given)), "")
+    raw_handle = draft.example_of("HEADER").get("header_handle")
+    handle = raw_handle if isinstance(raw_handle, str) else next(iter(texts_in(raw_handle)), "")
     kind = known.upload_kind(handle)
     if kind is None:
         raise template_refused(None, _UNKNOWN.format(handle=handle[:80]))
-    if not kind.startswith(wished):
+    if not kind.startswith(accepted):
         raise template_refused(None, f"The header's example is of the type {kind}, which does not fit its format.")
 
 
@@ -59,7 +59,7 @@ def _kinds(draft: Draft) -> list[str]:
 
 
 def offer_malformed(draft: Draft) -> str | None:
-    """What is wrong with a limited-time offer. Source: facts 2.2, 2.3."""
+    """Return the violation of a limited-time offer; None if there is none. Source: facts 2.2, 2.3."""
     component = draft.parts.get("LIMITED_TIME_OFFER")
     if component is None:
         return None
@@ -87,17 +87,17 @@ def offer_malformed(draft: Draft) -> str | None:
 
 
 def catalog_malformed(draft: Draft) -> str | None:
-    """What is wrong with a catalog's or products' template. Source: facts 2.2, notes."""
+    """Return the violation of a catalog's or products' template; None if there is none. Source: facts 2.2, notes."""
     kinds = _kinds(draft)
     header = draft.parts.get("HEADER", {}).get("format", "")
-    wished = {"CATALOG": "", "MPM": "TEXT", "SPM": "PRODUCT"}
-    for kind, needed in wished.items():
+    header_by_button = {"CATALOG": "", "MPM": "TEXT", "SPM": "PRODUCT"}
+    for kind, required in header_by_button.items():
         if kind not in kinds:
             continue
         if draft.category not in _CATEGORIES:
             return f"A {kind} button is for MARKETING templates."
-        if header != needed:
-            return f"A template with a {kind} button has {_header_words(needed)}."
+        if header != required:
+            return f"A template with a {kind} button has {_header_words(required)}."
     if header == "PRODUCT" and "SPM" not in kinds:
         return "A product header needs a SPM button."
     return None
@@ -108,9 +108,9 @@ def _header_words(wished: str) -> str:
 
 
 def utility_malformed(draft: Draft) -> str | None:
-    """What is wrong with a UTILITY template of a kind that the operator's samples show as MARKETING only.
+    """Return the violation of a UTILITY template of a kind that the operator's samples show as MARKETING only.
 
-    Checked where the settings are strict: the API in front of the operator documents these for both
+    Checked only if the settings are strict: the partner API in front of the operator documents these for both
     categories (decision 0068). Source: facts 2.2, notes.
     """
     if draft.category != "UTILITY":
@@ -126,9 +126,9 @@ def utility_malformed(draft: Draft) -> str | None:
 
 
 def flow_malformed(draft: Draft) -> str | None:
-    """What is wrong with a flow button.
+    """Return the violation of a flow button; None if there is none.
 
-    Source: facts 2.2, 12 and 13: the operator's samples are MARKETING, and no rule says more.
+    Source: facts 2.2, 12 and 13: the operator's samples are MARKETING, and there is no further rule.
     """
     for button in draft.buttons():
         if button["type"] != "FLOW":
@@ -146,7 +146,7 @@ def flow_malformed(draft: Draft) -> str | None:
 
 
 def carousel_malformed(draft: Draft) -> str | None:
-    """What is wrong with a carousel: its surroundings, its number of cards, their sameness.
+    """Return the violation of a carousel: its other components, its number of cards, or different cards; None if none.
 
     Source: facts 2.2, 2.3.
     """
@@ -159,13 +159,13 @@ def carousel_malformed(draft: Draft) -> str | None:
         return "A template with a carousel has a body beside it, and nothing else."
     if not _CARDS[0] <= len(cards) <= _CARDS[1]:
         return f"A carousel has {_CARDS[0]} to {_CARDS[1]} cards."
-    for place, card in enumerate(cards):
-        complaint = _card_malformed(card)
-        if complaint:
-            return f"Card {place}: {complaint}"
+    for index, card in enumerate(cards):
+        violation = _card_malformed(card)
+        if violation:
+            return f"Card {index}: {violation}"
         if _make_up(card) != _make_up(cards[0]):
             return (
-                f"Card {place}: all cards have the same components, the same header format and "
+                f"Card {index}: all cards have the same components, the same header format and "
                 "the same types of buttons in the same order."
             )
     return None

@@ -1,4 +1,4 @@
-"""One template, what may be decided of it, and what webhooks say of that."""
+"""One template, the decisions about it, and the values of its webhooks."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -6,19 +6,21 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-_ARCHIVED_FOR_MS: Final = 28 * 24 * 3600 * 1000  # Source: facts 2.6
+from waypost.base.clock import DAY_MS
+
+_ARCHIVED_FOR_MS: Final = 28 * DAY_MS  # Source: facts 2.6
 
 
 class Template(msgspec.Struct, frozen=True):
     """One template in one language.
 
     `components` are as they are read back: types in upper case, preset texts filled in.
-    `review_due_ms` is None when no review is planned, `resume_due_ms` when no pause will end by
-    itself. `pauses` counts those for quality, and `paused_ms` is when the latest of any kind began.
-    `correct_category` is the category announced, for `category_due_ms`. While `is_paced`, what is
-    sent is held until `pace_due_ms`, or until it is told; then `pace_verdict` is `release` or
-    `drop`. `delete_due_ms` is when a pending deletion is over, or an archived one is deleted.
-    `extras` are further members of the submission that are only shown again.
+    `review_due_ms` is None if no review is planned, `resume_due_ms` if no pause will end by itself.
+    `pauses` counts the pauses for quality, and `paused_ms` is when the latest pause of any kind began.
+    `correct_category` is the announced category, effective at `category_due_ms`. While `is_paced`, messages
+    are held until `pace_due_ms` or a request; then `pace_verdict` is `release` or `drop`. `delete_due_ms` is
+    when a pending deletion is completed, or an archived template is deleted. `extras` are further members of
+    the submission that are only read back.
     """
 
     template_id: str
@@ -51,14 +53,14 @@ class Template(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Decision:
-    """What was decided of a template, by a review or otherwise.
+    """A decision about a template, by a review or otherwise.
 
     Args:
-        status: what the template is afterwards.
-        reason: null in the webhook when it is None.
-        explanation: reason and recommendation, only where the operator explains itself.
-        event: what the webhook calls it; empty: as the status.
-        info: title and description, only where the operator gives them.
+        status: the template's new status.
+        reason: of the webhook; None is null.
+        explanation: reason and recommendation, if the operator gives an explanation.
+        event: of the webhook; empty: the status.
+        info: title and description, if the operator gives them.
         resume_after_ms: after how long a pause ends by itself.
     """
 
@@ -71,9 +73,9 @@ class Decision:
 
 
 def decided(template: Template, decision: Decision, now_ms: int) -> Template:
-    """The template after a decision."""
+    """Return the template after a decision."""
     pause_ms = decision.resume_after_ms
-    if decision.status == template.status and pause_ms is None:  # only something is said of it
+    if decision.status == template.status and pause_ms is None:  # only a webhook is sent
         return replace(template, updated_ms=now_ms)
     is_sendable = decision.status == "APPROVED"
     return replace(
@@ -92,7 +94,7 @@ def decided(template: Template, decision: Decision, now_ms: int) -> Template:
 
 
 def status_update(template: Template, decision: Decision, at_ms: int) -> dict[str, Any]:
-    """What a webhook says of a decision. Source: facts 3.3; the id is a number here, facts 0."""
+    """Return the webhook value of a decision. Source: facts 3.3; the id is a number here, facts 0."""
     event = decision.event or decision.status
     value: dict[str, Any] = {
         "event": event,
@@ -112,19 +114,19 @@ def status_update(template: Template, decision: Decision, at_ms: int) -> dict[st
 
 
 def quality_update(template: Template, score: str) -> dict[str, Any]:
-    """What a webhook says of a new quality. Source: facts 3.3."""
+    """Return the webhook value of a new quality. Source: facts 3.3."""
     return {"previous_quality_score": template.quality, "new_quality_score": score, **_named(template)}
 
 
 def category_update(template: Template, category: str, due_ms: int | None) -> dict[str, Any]:
-    """What a webhook says of another category.
+    """Return the webhook value of another category.
 
     Args:
-        template: as it is before.
-        category: the coming one.
-        due_ms: when an announced change comes; None: it has come.
+        template: before the change.
+        category: the new category.
+        due_ms: when an announced change takes effect; None: it has taken effect.
 
-    Source: facts 3.3: in the announcement `new_category` is the present one.
+    Source: facts 3.3: in the announcement `new_category` is the current one.
     """
     value = _named(template)
     if due_ms is None:
@@ -137,11 +139,11 @@ def category_update(template: Template, category: str, due_ms: int | None) -> di
 
 
 def components_update(template: Template) -> dict[str, Any]:
-    """What a webhook says after an edit. Source: facts 3.3."""
-    parts = {component["type"]: component for component in template.components}
+    """Return the webhook value after an edit. Source: facts 3.3."""
+    by_type = {component["type"]: component for component in template.components}
     value = _named(template)
     for member, kind in (("title", "HEADER"), ("element", "BODY"), ("footer", "FOOTER")):
-        text = parts.get(kind, {}).get("text")
+        text = by_type.get(kind, {}).get("text")
         if text:
             value[f"message_template_{member}"] = text
     buttons = [
@@ -150,7 +152,7 @@ def components_update(template: Template) -> dict[str, Any]:
             for member in ("type", "text", "url", "phone_number")
             if button.get(member)
         }
-        for button in parts.get("BUTTONS", {}).get("buttons", [])
+        for button in by_type.get("BUTTONS", {}).get("buttons", [])
     ]
     return value | ({"message_template_buttons": buttons} if buttons else {})
 

@@ -1,4 +1,4 @@
-"""Templates: submitted, changed, deleted, decided; kept in memory, written through to the file."""
+"""Every template: submission, edits, decisions and deletion; in memory, and written through to the file."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from waypost.base.clock import Clock
+from waypost.base.clock import DAY_MS, MINUTE_MS, Clock
 from waypost.base.ids import Ids
 from waypost.simulator.errors import no_such_object, template_refused
 from waypost.simulator.keyed_store import LoadedKind
@@ -24,8 +24,8 @@ from waypost.simulator.templates.template import Decision, Template, components_
 from waypost.simulator.templates.texts import says_any, texts_of
 from waypost.simulator.webhooks.outbox import Outbox
 
-_UNPAUSE_AFTER_MS: Final = 5 * 60 * 1000  # Source: facts 2.1
-_DELIVERED_WITHIN_MS: Final = 30 * 24 * 3600 * 1000  # Source: facts 2.6, "Deleted but undelivered"
+_UNPAUSE_AFTER_MS: Final = 5 * MINUTE_MS  # Source: facts 2.1
+_DELIVERED_WITHIN_MS: Final = 30 * DAY_MS  # Source: facts 2.6, "Deleted but undelivered"
 
 
 class Templates:
@@ -51,18 +51,18 @@ class Templates:
         self._changes = asyncio.Lock()
         self._templates = LoadedKind(store, "template", Template)
         self.by_id = self._templates.all
-        self.by_key = self._templates.index(lambda one: ((one.waba_id, one.name, one.language),))
+        self.by_key = self._templates.index(lambda template: ((template.waba_id, template.name, template.language),))
         self.changed = asyncio.Event()
 
     def of(self, waba_id: str) -> list[Template]:
-        """The account's templates, oldest first."""
+        """Return the account's templates, oldest first."""
         return [template for template in self.by_id.values() if template.waba_id == waba_id]
 
     async def create(self, waba_id: str, fields: Mapping[str, Any]) -> Template:
-        """Take a new template and plan its review; it may get another category than it asked for.
+        """Create a template and plan its review; its category may differ from the requested one.
 
         Raises:
-            GraphRefused: for the first check that it breaks.
+            GraphApiError: for the first violation.
 
         Source: facts 2.1 to 2.4.
         """
@@ -73,7 +73,7 @@ class Templates:
         async with self._changes:
             self._names.check(waba_id, draft, self.by_key.get, len(self.of(waba_id)))
             now_ms = self._clock.now_ms()
-            changes = (
+            becomes_marketing = (
                 draft.category == "UTILITY"
                 and str(fields.get("allow_category_change")).lower() == "true"
                 and says_any(texts_of(draft.components), settings.marketing_words)
@@ -83,14 +83,14 @@ class Templates:
                 waba_id=waba_id,
                 name=draft.name,
                 language=draft.language,
-                category="MARKETING" if changes else draft.category,
-                previous_category=draft.category if changes else None,
+                category="MARKETING" if becomes_marketing else draft.category,
+                previous_category=draft.category if becomes_marketing else None,
                 components=draft.components,
                 parameter_format=draft.parameter_format,
                 created_ms=now_ms,
                 updated_ms=now_ms,
                 review_due_ms=self._review_due_ms(now_ms),
-                message_send_ttl_seconds=None if changes else draft.message_send_ttl_seconds,
+                message_send_ttl_seconds=None if becomes_marketing else draft.message_send_ttl_seconds,
                 extras=draft.extras,
             )
             await self._keep(template, [self._names.created(template)])
@@ -100,7 +100,7 @@ class Templates:
         """Change components, category or lifetime, and plan a new review.
 
         Raises:
-            GraphRefused: in the wrong state, too often, or for a broken check.
+            GraphApiError: the wrong state, too many edits, or the first violation.
 
         Source: facts 2.6.
         """
@@ -125,7 +125,7 @@ class Templates:
                 any_language=True,
                 strict=self._settings.value.strict,
             )
-            approved = template.status == "APPROVED"
+            is_approved = template.status == "APPROVED"
             edited = replace(
                 template,
                 category=draft.category,
@@ -138,88 +138,88 @@ class Templates:
                 updated_ms=now_ms,
                 review_due_ms=self._review_due_ms(now_ms),
                 resume_due_ms=None,
-                edited_ms=(*template.edited_ms, now_ms) if approved else template.edited_ms,
+                edited_ms=(*template.edited_ms, now_ms) if is_approved else template.edited_ms,
             )
-            news: News = [("message_template_components_update", components_update(edited))]
-            await self._keep(edited, self._told(edited, news, now_ms))
+            events: News = [("message_template_components_update", components_update(edited))]
+            await self._keep(edited, self._told(edited, events, now_ms))
             return edited
 
     async def delete(self, waba_id: str, name: str, template_id: str | None) -> None:
         """Delete one template, or all languages of a name; an approved one locks its name.
 
         Raises:
-            GraphRefused: nothing of that name, or one of them is disabled.
+            GraphApiError: no template has that name, or one of them is disabled.
 
         Source: facts 2.1, 2.6.
         """
         async with self._changes:
-            doomed = [
+            templates = [
                 template
                 for template in self.of(waba_id)
                 if template.name == name and template_id in (None, template.template_id)
             ]
-            if not doomed:
-                refused = template_refused(
+            if not templates:
+                error = template_refused(
                     None, f"There is no message template named {name}.", "Message Template Not Found"
                 )
-                refused.status = 404  # Source: facts 2.6: consumers take 404 as already gone
-                raise refused
-            if any(template.status == "DISABLED" for template in doomed):
+                error.status = 404  # Source: facts 2.6: clients treat 404 as already deleted
+                raise error
+            if any(template.status == "DISABLED" for template in templates):
                 raise template_refused(None, "A disabled message template cannot be deleted.")
-            await self._remove(doomed, for_all_languages=template_id is None)
+            await self._remove(templates, for_all_languages=template_id is None)
 
     async def delete_all(self, waba_id: str, template_ids: Sequence[str]) -> None:
         """Delete several templates of an account, or none.
 
         Raises:
-            GraphRefused: an id that is none of the account's, or a disabled template.
+            GraphApiError: an id that the account does not have, or a disabled template.
 
         Source: facts 2.1, "hsm_ids".
         """
         async with self._changes:
-            found = [self.by_id.get(template_id) for template_id in template_ids]
-            doomed = [one for one in found if one is not None and one.waba_id == waba_id]
-            if len(doomed) != len(template_ids):
+            candidates = [self.by_id.get(template_id) for template_id in template_ids]
+            templates = [template for template in candidates if template is not None and template.waba_id == waba_id]
+            if len(templates) != len(template_ids):
                 raise template_refused(None, "Param hsm_ids names a template that does not exist in this account.")
-            if any(template.status == "DISABLED" for template in doomed):
+            if any(template.status == "DISABLED" for template in templates):
                 raise template_refused(None, "A disabled message template cannot be deleted.")
-            await self._remove(doomed, for_all_languages=False)
+            await self._remove(templates, for_all_languages=False)
 
     async def finish_deletion(self, template: Template) -> None:
-        """Remove what was only pending deletion, or was archived: its time is over."""
+        """Delete a template whose pending deletion or archiving is over."""
         async with self._changes:
             if self.by_id.get(template.template_id) == template:
                 await self._drop([template], for_all_languages=False)
 
     async def decide(self, template: Template, decision: Decision) -> Template | None:
-        """Set what was decided and tell the webhook, in one transaction.
+        """Apply a decision and add its webhook, in one transaction.
 
         Returns:
-            The template as it is now; None when it has gone or changed in the meantime.
+            The changed template; None if it has been deleted or changed in the meantime.
         """
         async with self._changes:
             if self.by_id.get(template.template_id) != template:
                 return None
             now_ms = self._clock.now_ms()
-            after = decided(template, decision, now_ms)
-            await self._keep(after, self._told(after, news_of(after, decision, now_ms), now_ms))
-            return after
+            changed = decided(template, decision, now_ms)
+            await self._keep(changed, self._told(changed, news_of(changed, decision, now_ms), now_ms))
+            return changed
 
     async def alter(self, template: Template, change: Change) -> Template:
-        """Carry out a change, and tell of it in the same transaction; gives the template afterwards."""
+        """Apply a change and add its webhooks, in one transaction; return the changed template."""
         async with self._changes:
             now_ms = self._clock.now_ms()
             known = self.by_id.get(template.template_id)
             if known is None:  # deleted meanwhile
                 return template
-            after, news = change(known, now_ms)
-            await self._keep(after, self._told(after, news, now_ms))
-            return after
+            changed, events = change(known, now_ms)
+            await self._keep(changed, self._told(changed, events, now_ms))
+            return changed
 
     async def unpause(self, template: Template) -> str:
-        """End a pause by pacing; gives why not, or nothing.
+        """End a pause by pacing; return the reason if that is not possible, else an empty text.
 
-        Source: facts 2.1, "unpause": not sooner than five minutes after it began.
+        Source: facts 2.1, "unpause": not sooner than five minutes after the pause began.
         """
         now_ms = self._clock.now_ms()
         template = self.by_id.get(template.template_id, template)
@@ -233,7 +233,7 @@ class Templates:
         return "" if changed is not None else "The template has changed meanwhile."
 
     async def put(self, template: Template) -> None:
-        """Keep a template as it is, whatever was under its id before."""
+        """Store a template, replacing any with its id."""
         async with self._changes:
             await self._keep(template)
 
@@ -242,16 +242,18 @@ class Templates:
         return None if delay_ms is None else now_ms + delay_ms
 
     async def _remove(self, doomed: Sequence[Template], *, for_all_languages: bool) -> None:
-        """Remove templates, but keep those whose messages are under way as pending deletion."""
+        """Delete templates; those with undelivered messages become pending deletion instead."""
         now_ms = self._clock.now_ms()
-        awaited = [one for one in doomed if await self._has_undelivered(one)]
-        await self._drop([one for one in doomed if one not in awaited], for_all_languages=for_all_languages)
-        for template in awaited:
+        undelivered = [template for template in doomed if await self._has_undelivered(template)]
+        await self._drop(
+            [template for template in doomed if template not in undelivered], for_all_languages=for_all_languages
+        )
+        for template in undelivered:
             decision = Decision("PENDING_DELETION", None)
             pending = replace(decided(template, decision, now_ms), delete_due_ms=now_ms + _DELIVERED_WITHIN_MS)
             locks, statements = self._names.locks([template], for_all_languages=for_all_languages)
-            news = news_of(pending, decision, now_ms)
-            await self._keep(pending, [*statements, *self._told(pending, news, now_ms)])
+            events = news_of(pending, decision, now_ms)
+            await self._keep(pending, [*statements, *self._told(pending, events, now_ms)])
             self._names.lock(locks)
 
     async def _has_undelivered(self, template: Template) -> bool:
@@ -265,8 +267,8 @@ class Templates:
         for template in doomed:
             statements.append(self._templates.delete_statement(template.template_id))
             deleted = replace(template, status="DELETED")
-            news = news_of(deleted, Decision("DELETED", None), now_ms)
-            statements += self._told(deleted, news, now_ms)
+            events = news_of(deleted, Decision("DELETED", None), now_ms)
+            statements += self._told(deleted, events, now_ms)
         await self._store.run(statements)
         for template in doomed:
             self._templates.pop(template.template_id)

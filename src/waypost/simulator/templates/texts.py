@@ -1,4 +1,4 @@
-"""Texts with variables: finding them, and filling them in."""
+"""Texts with variables: parsing and filling."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -12,43 +12,43 @@ VARIABLE: Final = re.compile(r"\{\{([^{}]*)\}\}")
 
 @dataclass(frozen=True)
 class TextPlan:
-    """A text cut at its variables: literal, name, literal, name, … literal.
+    """A text split at its variables: literal, name, literal, name, … literal.
 
-    `names` are the different variables: numbers in their order, then names as they appear.
+    `names` are the distinct variables: numbers in order, then names by first appearance.
     """
 
     pieces: tuple[str, ...]
     names: tuple[str, ...]
 
     def fill(self, values: Mapping[str, str]) -> str:
-        """The text with a value in the place of each variable; there must be one for each."""
+        """Return the text with each variable replaced by its value; every variable must have one."""
         if not self.names:
             return self.pieces[0]
-        pieces = list(self.pieces)
-        for place in range(1, len(pieces), 2):
-            pieces[place] = values[pieces[place]]
-        return "".join(pieces)
+        segments = list(self.pieces)
+        for index in range(1, len(segments), 2):
+            segments[index] = values[segments[index]]
+        return "".join(segments)
 
 
 def plan_text(text: str) -> TextPlan:
-    """Cut a text at its variables."""
-    pieces = VARIABLE.split(text)
-    pieces[1::2] = [name.strip() for name in pieces[1::2]]
-    return TextPlan(tuple(pieces), tuple(sorted(dict.fromkeys(pieces[1::2]), key=_by_number)))
+    """Split a text at its variables."""
+    segments = VARIABLE.split(text)
+    segments[1::2] = [name.strip() for name in segments[1::2]]
+    return TextPlan(tuple(segments), tuple(sorted(dict.fromkeys(segments[1::2]), key=_by_number)))
 
 
 def variables(text: str) -> list[str]:
-    """The different variables of a text: numbers in their order, then names as they appear."""
+    """Return the distinct variables of a text: numbers in order, then names by first appearance."""
     return list(plan_text(text).names)
 
 
 def without_variables(text: str) -> str:
-    """The text with a space in the place of each variable."""
+    """Return the text with each variable replaced by a space."""
     return VARIABLE.sub(" ", text)
 
 
 def texts_of(components: Iterable[dict[str, Any]]) -> list[str]:
-    """The texts of components, and of the cards among them."""
+    """Return the texts of components, and of the cards among them."""
     texts: list[str] = []
     for component in components:
         texts.append(text_or_none(component.get("text")) or "")
@@ -58,9 +58,9 @@ def texts_of(components: Iterable[dict[str, Any]]) -> list[str]:
 
 
 def says_any(texts: Iterable[str], words: Iterable[str]) -> bool:
-    """Whether one of the words is in one of the texts, in capitals or not."""
-    whole = "\n".join(texts).casefold()
-    return any(word.casefold() in whole for word in words)
+    """True if one of the texts contains one of the phrases, ignoring case."""
+    joined_texts = "\n".join(texts).casefold()
+    return any(phrase.casefold() in joined_texts for phrase in words)
 
 
 def _by_number(name: str) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""When each template was used last: one that nobody has used for a year is archived by itself."""
+"""The last use of each template: a template unused for a year is archived automatically."""
 
 from typing import Final
 
@@ -7,20 +7,20 @@ from waypost.simulator.keyed_store import LoadedKind
 from waypost.simulator.store import Statement, Store
 from waypost.simulator.templates.template import Template
 
-# A use within a day of the one that was noted last is not noted, so a day is added to the twelve months.
+# A use within a day of the last recorded use is not recorded, so a day is added to the twelve months.
 UNUSED_FOR_MS: Final = 366 * DAY_MS
-"""How long a template stays without use. Source: facts 2.6, "Inactive 12 months"."""
+"""How long a template may be unused before it is archived. Source: facts 2.6, "Inactive 12 months"."""
 
 
 class TemplateUses:
-    """Remembers the last use of each template, to a day, in memory and in the file."""
+    """Stores the last use of each template, to the day, in memory and in the file."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._clock = clock
         self._used_ms = LoadedKind(store, "template_use", int)
 
     def note(self, template: Template) -> list[Statement]:
-        """A template is used now; the statements belong into its message's transaction."""
+        """Record that a template is used now; return the statements for its message's transaction."""
         now_ms = self._clock.now_ms()
         if now_ms < self._used_ms.all.get(template.template_id, 0) + DAY_MS:
             return []
@@ -28,7 +28,7 @@ class TemplateUses:
         return [self._used_ms.save_statement(now_ms, template.template_id)]
 
     def archive_due_ms(self, template: Template) -> int | None:
-        """When a template is archived if nobody uses it; None where that does not happen."""
+        """Return when a template is archived if it stays unused; None if it will not be."""
         if template.status != "APPROVED":
             return None
         used_ms = self._used_ms.all.get(template.template_id, 0)

@@ -1,1 +1,1 @@
-"""Telling a business: updates with due times, signed and delivered."""
+"""Webhooks to businesses: updates with due times, signed and delivered, optionally changed by faults."""

@@ -1,4 +1,4 @@
-"""Answers that go wrong on purpose: late, broken off, no JSON, or none at all."""
+"""Responses changed by faults: late, cut off, not JSON, or never sent."""
 
 import asyncio
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from waypost.simulator.faults.fault import Fault
 from waypost.simulator.requests import Download, Receive, Scope, Send
 
 LINE: Final = "waypost.line"
-"""The extension of an ASGI scope by which our servers let an application break a connection."""
+"""The extension of an ASGI scope through which our servers let an application break a connection."""
 
 _PAGE: Final = (
     b"<!DOCTYPE html>\n<html><head><title>502 Bad Gateway</title></head>\n"
@@ -28,69 +28,69 @@ _BODIES: Final = {  # Source: facts 5.1: bodies of 5xx may be HTML
 
 
 class Line(Protocol):
-    """The connection that a request came on."""
+    """The connection of a request."""
 
     def reset(self) -> None:
-        """Break it at once."""
+        """Reset it at once."""
         ...
 
     def hang_up(self) -> None:
-        """Close it after what has been written."""
+        """Close it after the written bytes have been sent."""
         ...
 
     def withhold(self) -> None:
-        """Let a server that stops not wait for this answer."""
+        """Let a server that is stopping not wait for this response."""
         ...
 
 
 Outcome = dict[str, Any] | Download | GraphRefused
-"""What a call has come to."""
+"""The result or error of a call."""
 
 
 @dataclass(frozen=True)
 class Spoiled:
-    """What is to become of an answer.
+    """A response that a fault changes.
 
     Args:
         fault: a row of kind `slow_ms`, `timeout`, `reset` or `garbage`.
-        outcome: what the call came to; None where it was not carried out.
+        outcome: the call's result or error; None if it was not carried out.
     """
 
     fault: Fault
     outcome: Outcome | None = None
 
     async def send(self, scope: Scope, receive: Receive, send: Send) -> Outcome | None:
-        """Answer as the fault says, and return when that is over, or the client is gone.
+        """Respond as the fault defines, and return when that is done or the client has disconnected.
 
         Returns:
-            What is to be answered properly after all; None where nothing is.
+            The outcome to send as a normal response; None if nothing more is to be sent.
         """
         extensions: dict[str, Any] = scope.get("extensions") or {}
-        line: Line | None = extensions.get(LINE)
+        connection: Line | None = extensions.get(LINE)
         match self.fault.kind.name:
             case "slow_ms":
-                if line is not None:
-                    line.withhold()
-                is_gone = await _gone(receive, within_s=self.fault.value / 1000)
-                return None if is_gone else self.outcome
+                if connection is not None:
+                    connection.withhold()
+                is_disconnected = await _gone(receive, within_s=self.fault.value / 1000)
+                return None if is_disconnected else self.outcome
             case "timeout":
-                if line is not None:
-                    line.withhold()
+                if connection is not None:
+                    connection.withhold()
                 await _gone(receive)
-            case "reset" if line is not None:
-                line.reset()
+            case "reset" if connection is not None:
+                connection.reset()
                 await _gone(receive)
             case "reset":
-                # A foreign server: the nearest is an answer that announces a byte and never brings it.
+                # Another server: the nearest equivalent is a response that announces a byte and never sends it.
                 await _start(send, 200, b"text/plain", 1)
             case _:
-                await self._garbage(line, receive, send)
+                await self._garbage(connection, receive, send)
         return None
 
     async def _garbage(self, line: Line | None, receive: Receive, send: Send) -> None:
-        how: str = self.fault.value
-        content_type, body = _BODIES[how]
-        is_cut = how == "truncated"
+        kind: str = self.fault.value
+        content_type, body = _BODIES[kind]
+        is_cut = kind == "truncated"
         length = 2 * len(body) if is_cut else len(body)
         await _start(send, self.fault.what.get("status", 502), content_type, length)
         await send({"type": "http.response.body", "body": body, "more_body": is_cut})
@@ -105,7 +105,7 @@ async def _start(send: Send, status: int, content_type: bytes, length: int) -> N
 
 
 async def _gone(receive: Receive, *, within_s: float | None = None) -> bool:
-    """Whether the client has hung up in time; without a limit, wait until it has."""
+    """True if the client disconnects in time; without a limit, wait until it does."""
     try:
         async with asyncio.timeout(within_s):
             while (await receive())["type"] != "http.disconnect":

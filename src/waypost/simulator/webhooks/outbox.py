@@ -1,4 +1,4 @@
-"""The outbox: what a status or a message says, which update is next, and the envelope that carries them."""
+"""The outbox: the JSON text of statuses, the updates that are due, and the envelope of a webhook."""
 
 import asyncio
 import itertools
@@ -12,27 +12,27 @@ from waypost.simulator.tables.updates import FIELD, MESSAGE, OUTBOX, SUBSCRIPTIO
 
 
 class Wakes:
-    """The events of everybody who waits."""
+    """The events of all waiters."""
 
     def __init__(self) -> None:
         self._events: list[asyncio.Event] = []
 
     def event(self) -> asyncio.Event:
-        """One more event, which `set` sets from now on."""
+        """Return a new event, which `set` sets from now on."""
         event = asyncio.Event()
         self._events.append(event)
         return event
 
     def set(self) -> None:
-        """Wake everybody who waits."""
+        """Wake all waiters."""
         for event in self._events:
             event.set()
 
 
 _CONTACT: Final = "\x1f"
-"""Stands between what a status says and the contact beside it; no JSON text has this character."""
+"""Separates the text of a status from its contact; no JSON text contains this character."""
 
-_NEXT_OF_EACH: Final = (  # a look into the index for each of them, however long the outbox is
+_NEXT_OF_EACH: Final = (  # one index lookup for each of them, however long the outbox is
     "SELECT owner AS waba_id, key AS app_id, (SELECT min(due_ms) FROM outbox WHERE waba_id=state.owner "
     "AND app_id=state.key) AS due_ms FROM state WHERE kind=:kind AND due_ms NOT NULL"
 )
@@ -40,7 +40,7 @@ _WITHOUT_TIME: Final = frozenset({"messages", "user_preferences"})  # Source: fa
 
 
 class Outbox:
-    """Gives out update ids, wakes deliveries, and answers what is due."""
+    """Assigns update ids, wakes deliveries, and returns due updates."""
 
     def __init__(self, store: Store, accounts: Accounts) -> None:
         self._store = store
@@ -49,92 +49,91 @@ class Outbox:
         self._wakes: dict[str, Wakes] = {}
 
     async def open(self) -> None:
-        """Go on after the last id in the file."""
+        """Continue after the last id in the file."""
         self._ids = itertools.count(await OUTBOX.highest(self._store, "id") + 1)
 
     def next_id(self) -> int:
-        """A higher id than any before; may be called on the writer's thread."""
+        """Return a higher id than any before; may be called on the writer's thread."""
         return next(self._ids)
 
     def listens(self, waba_id: str) -> bool:
-        """Whether updates of the account or of one of its numbers go anywhere; if not, none is made."""
+        """True if an app receives updates of the account or of one of its numbers; if not, none is created."""
         return self._accounts.is_heard(waba_id)
 
     def wake_of(self, waba_id: str) -> Wakes:
-        """What the account's deliveries wait for."""
+        """Return the events that wake the account's deliveries."""
         wakes = self._wakes.get(waba_id)
         if wakes is None:
             wakes = self._wakes[waba_id] = Wakes()
         return wakes
 
     def template_update(self, waba_id: str, at_ms: int, template_id: str, value: Any) -> Update:
-        """The update that tells of a template's change."""
+        """Return the update about a changed template."""
         return Update(waba_id, at_ms, self.next_id(), TEMPLATE, "", template_id, ascii_json(value))
 
     def account_update(self, waba_id: str, at_ms: int, field: str, value: Any, *, subject: str = "") -> Update:
-        """The update that tells anything about an account: the field, and its whole value."""
+        """Return an update about an account: the webhook field and its whole value."""
         return Update(waba_id, at_ms, self.next_id(), FIELD + field, "", subject, ascii_json(value))
 
     async def due(self, outlet: Outlet, *, now_ms: int, at_most: int) -> list[Update]:
-        """What is due in an outlet, in the order of due time and id."""
-        condition = f"{outlet.condition} AND due_ms<=:now_ms ORDER BY due_ms, id LIMIT :at_most"
-        return await OUTBOX.rows(self._store, condition, **outlet.values, now_ms=now_ms, at_most=at_most)
+        """Return the updates of an outlet that are due, in the order of due time and id."""
+        condition = f"{outlet.condition} AND due_ms<=:now_ms ORDER BY due_ms, id LIMIT :limit"
+        return await OUTBOX.rows(self._store, condition, **outlet.values, now_ms=now_ms, limit=at_most)
 
     async def next_due_ms(self, outlet: Outlet) -> int | None:
-        """When the outlet's next update is due; None when there is none."""
+        """Return when the outlet's next update is due; None if there is none."""
         statement = f"SELECT min(due_ms) FROM outbox WHERE {outlet.condition}"  # noqa: S608
-        found: int | None = await self._store.value(statement, **outlet.values)
-        return found
+        due_ms: int | None = await self._store.value(statement, **outlet.values)
+        return due_ms
 
     async def next_dues(self) -> list[NextDue]:
-        """When the next update is due, by account and app; those that have none are not there."""
+        """Return when the next update is due, by account and app, for those that have any."""
         return await self._store.rows(NextDue, _NEXT_OF_EACH, kind=SUBSCRIPTION)
 
     async def drop(self, updates: Iterable[Update]) -> None:
-        """Take updates out: they were delivered, or nobody will hear them."""
+        """Delete updates that have been delivered, or will not be."""
         statements = [drop_update(update) for update in updates]
         if statements:
             await self._store.run(statements)
 
 
 def drop_update(update: Update) -> Statement:
-    """The statement that takes an update out of the outbox."""
+    """Return the statement that deletes an update from the outbox."""
     return OUTBOX.delete(waba_id=update.waba_id, app_id=update.app_id, due_ms=update.due_ms, id=update.id)
 
 
 def status_rest(recipient: str, callback_data: str | None, more: str = "", *, contact: str = "") -> str:
-    """What a status says after its time stamp, closing brace included, and its contact.
+    """Return the JSON text of a status after its time stamp, closing brace included, and its contact.
 
     Args:
-        recipient: the members that name who it went to, as JSON text without braces; may be empty.
+        recipient: the members that name the recipient, as JSON text without braces; may be empty.
         callback_data: the sender's own text, echoed.
         more: further members, each beginning with a comma.
-        contact: who it went to, as JSON text, for the `contacts` beside the statuses; may be empty.
+        contact: the recipient as JSON text, for the `contacts` of the webhook; may be empty.
 
     Source: facts 7.3, 7.5.
     """
     echoed = f',"biz_opaque_callback_data":{ascii_json(callback_data)}' if callback_data is not None else ""
-    beside = _CONTACT + contact if contact else ""
-    return (recipient + echoed + more).removeprefix(",") + "}" + beside
+    separated_contact = _CONTACT + contact if contact else ""
+    return (recipient + echoed + more).removeprefix(",") + "}" + separated_contact
 
 
 def ascii_json(value: Any) -> str:
-    """Compact JSON with everything beyond ASCII escaped. Source: facts 7.1."""
+    """Return compact JSON with all non-ASCII characters escaped. Source: facts 7.1."""
     return json.dumps(value, ensure_ascii=True, separators=(",", ":"))
 
 
 def envelope(waba_id: str, updates: Sequence[Update], numbers: dict[str, Number]) -> bytes:
-    """The body of one webhook POST, updates in the given order.
+    """Return the body of one webhook POST, with the updates in the given order.
 
-    Neighbouring statuses of one number share a change; a message has its own, so that its
-    contact stands alone; what is about the account has an entry of its own, because only there
-    the entry carries a time.
+    Adjacent statuses of one number share a change. A message has a change of its own, so that `contacts` has only
+    its sender. An update about the account has an entry of its own, because only such entries have a time.
 
     Source: facts 7.2.
     """
     entries: list[str] = []
-    for stands_alone, run in itertools.groupby(updates, lambda update: bool(update.field)):
-        if stands_alone:
+    for has_own_entry, run in itertools.groupby(updates, lambda update: bool(update.field)):
+        if has_own_entry:
             entries += [_account_entry(waba_id, update) for update in run]
         else:
             changes = ",".join(_message_changes(run, numbers))
@@ -171,7 +170,7 @@ def _change_key(update: Update) -> tuple[str, int]:
 
 
 def _statuses(updates: Iterable[Update]) -> str:
-    """Statuses of one number and everybody they went to, each once. Source: facts 7.3, 7.5."""
+    """Return statuses of one number and their recipients, each once. Source: facts 7.3, 7.5."""
     contacts: dict[str, None] = {}
     statuses: list[str] = []
     for update in updates:
@@ -181,8 +180,8 @@ def _statuses(updates: Iterable[Update]) -> str:
         statuses.append(
             f'{{"id":"{update.subject}","status":"{update.kind}","timestamp":"{update.due_ms // 1000}"{_joined(rest)}'
         )
-    beside = f'"contacts":[{",".join(contacts)}],' if contacts else ""
-    return f'{beside}"statuses":[{",".join(statuses)}]}}'
+    contacts_member = f'"contacts":[{",".join(contacts)}],' if contacts else ""
+    return f'{contacts_member}"statuses":[{",".join(statuses)}]}}'
 
 
 def _joined(rest: str) -> str:

@@ -1,4 +1,4 @@
-"""Webhooks under faults: which updates are told, when, how often, and what is wrong with a POST."""
+"""Faults of webhooks: which updates are sent, when and how often, and the defects of a POST."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,16 +17,16 @@ from waypost.simulator.webhooks.faulted_updates import JudgedUpdates, judge
 from waypost.simulator.webhooks.outbox import Outbox
 
 COMPANY_MS: Final = 5000
-"""How long after its time an update waits for others that it is to go with."""
+"""How long after its due time an update waits for the others of its batch."""
 
 
 @dataclass
 class _Verdicts:
-    """What becomes of a batch of updates.
+    """The updates of a batch after faults have been applied.
 
     Attributes:
-        kept: the updates that are to be told, in their order.
-        waiting: the update that changes places with the next one.
+        kept: the updates to be sent, in order.
+        waiting: the update that swaps places with the next one.
     """
 
     waiting: Update | None
@@ -34,7 +34,7 @@ class _Verdicts:
 
 
 class WebhookFaults:
-    """Asks the armed faults about each update when it is due, and about each POST."""
+    """Applies the armed faults to each update when it is due, and to each POST."""
 
     def __init__(self, store: Store, accounts: Accounts, outbox: Outbox, faults: Faults, judged: JudgedUpdates) -> None:
         self._store = store
@@ -44,33 +44,33 @@ class WebhookFaults:
         self._judged = judged
 
     def may_spoil(self, waba_id: str) -> bool:
-        """Whether updates have to be judged: a fault is armed, or something is held back still."""
+        """True if faults must be applied: a fault is armed, or some updates are still held back."""
         return self._judged.may_have(waba_id) or bool(self._faults.armed("update"))
 
     async def judge(self, outlet: Outlet, *, now_ms: int, at_most: int) -> None:
-        """Judge the updates of an outlet that are due, each once and for ever."""
+        """Apply faults to the due updates of an outlet, exactly once to each."""
         updates = await self._outbox.due(outlet, now_ms=now_ms, at_most=at_most)
         if not updates:
             return
         subjects = await self.subjects(updates)
-        before = await self._judged.before_next(outlet)
-        verdicts = _Verdicts(before)
+        swapped = await self._judged.before_next(outlet)
+        batch = _Verdicts(swapped)
         counts: list[Statement] = []
         for update, subject in zip(updates, subjects, strict=True):
-            if verdicts.waiting is not None:
-                # Whatever comes next goes first, and is not asked about.
-                verdicts.kept += [judge(update), judge(verdicts.waiting)]
-                verdicts.waiting = None
+            if batch.waiting is not None:
+                # The next update is sent first, whatever it is; faults do not apply to it.
+                batch.kept += [judge(update), judge(batch.waiting)]
+                batch.waiting = None
                 continue
             fault, statements = self._faults.judge("update", [subject])
             counts += statements
-            _apply(verdicts, update, fault)
-        if verdicts.waiting is not None:
-            verdicts.kept.append(judge(verdicts.waiting, wait_ms=COMPANY_MS, together=AFTER_NEXT))
-        await self._judged.keep(updates, verdicts.kept, before, counts)
+            _apply(batch, update, fault)
+        if batch.waiting is not None:
+            batch.kept.append(judge(batch.waiting, wait_ms=COMPANY_MS, together=AFTER_NEXT))
+        await self._judged.keep(updates, batch.kept, swapped, counts)
 
     async def spoil_post(self, updates: Sequence[Update]) -> str | None:
-        """What is wrong with a POST: the name of a kind, or nothing."""
+        """Return the kind of the fault that changes a POST; None if there is none."""
         if not self._faults.armed("post"):
             return None
         fault, statements = self._faults.judge("post", await self.subjects(updates))
@@ -79,13 +79,13 @@ class WebhookFaults:
         return fault.kind.name if fault else None
 
     async def subjects(self, updates: Sequence[Update]) -> list[Subject]:
-        """What updates are about, as far as the armed faults ask."""
+        """Return the subjects of updates, as far as the armed faults filter by them."""
         known: dict[str, tuple[str, str]] = {}
         if self._faults.asks_for("phone", "template"):
-            wamids = {one.subject for one in updates if not one.field}
-            rows = await of_wamids(self._store, sorted(wamids))
-            known = {row.wamid: (row.phone, _template_sent(row.body)) for row in rows}
-        return [self._subject(one, *known.get(one.subject, ("", ""))) for one in updates]
+            wamids = {update.subject for update in updates if not update.field}
+            messages = await of_wamids(self._store, sorted(wamids))
+            known = {message.wamid: (message.phone, _template_sent(message.body)) for message in messages}
+        return [self._subject(update, *known.get(update.subject, ("", ""))) for update in updates]
 
     def _subject(self, update: Update, phone: str, template: str) -> Subject:
         number = self._accounts.numbers.get(update.phone_number_id)
@@ -116,20 +116,20 @@ def _apply(verdicts: _Verdicts, update: Update, fault: Fault | None) -> None:
         case "batch":
             verdicts.kept.append(judge(update, wait_ms=COMPANY_MS, together=fault.value))
         case unknown:
-            raise AssertionError(f"no update can be spoiled by {unknown}")
+            raise AssertionError(f"a fault of kind {unknown} does not apply to updates")
 
 
 def _template_sent(body: str) -> str:
-    """The template that a message was made of."""
+    """Return the name of the template in a message request; empty if there is none."""
     try:
-        sent: Any = msgspec.json.decode(body)
+        request: Any = msgspec.json.decode(body)
     except msgspec.DecodeError:
         return ""
-    content = object_or_none((object_or_none(sent) or {}).get("template"))
+    content = object_or_none((object_or_none(request) or {}).get("template"))
     return (text_or_none(content.get("name")) if content else None) or ""
 
 
 def _template_told(update: Update) -> str:
-    """The template that a webhook's field is about."""
+    """Return the name of the template that a webhook field is about; empty if there is none."""
     value = object_or_none(msgspec.json.decode(update.rest))
     return (text_or_none(value.get("message_template_name")) if value else None) or ""

@@ -1,4 +1,4 @@
-"""Telling the business: the handshake, and a loop for each outlet that delivers signed batches."""
+"""Delivery of webhooks: the verification of callback URLs, and a loop for each outlet that sends signed batches."""
 
 import asyncio
 import hashlib
@@ -11,7 +11,7 @@ from typing import Final
 import aiohttp
 import msgspec
 
-from waypost.base.clock import Clock
+from waypost.base.clock import DAY_MS, Clock
 from waypost.base.error_texts import error_text
 from waypost.base.ids import Ids
 from waypost.base.loops import Loop
@@ -28,20 +28,20 @@ from waypost.simulator.webhooks.webhook_faults import WebhookFaults
 _LOG = log("simulator")
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=20)
 _HANDSHAKE_TIMEOUT: Final = aiohttp.ClientTimeout(total=10)
-# Source: facts 7.1: at once, then less and less often, for 7 days. The steps are ours; the last repeats.
+# Source: facts 7.1: at once, then less and less often, for 7 days. The delays are ours; the last repeats.
 RETRY_AFTER_S: Final = (0, 0.5, 1, 2, 5, 10, 20, 60, 300, 900, 3600)
-HORIZON_MS: Final = 7 * 24 * 3600 * 1000
+HORIZON_MS: Final = 7 * DAY_MS
 _FAR_MS: Final = 3_600_000
 NO_JSON: Final = b'{"object":"whatsapp_business_account","entry":[{"id":'
-"""What a POST carries that is garbage."""
+"""The body of a POST that is not valid JSON."""
 
 
 class HandshakeFailed(Exception):
-    """The address did not prove that it wants our webhooks; says what it did instead."""
+    """Raised if a callback URL did not pass the verification; the text explains why."""
 
 
 class Retry(msgspec.Struct, frozen=True):
-    """How an outlet's delivery is doing after failures: how many in a row, when the next, why."""
+    """The retry of an outlet after failures: how many in a row, when the next attempt is due, and the last reason."""
 
     outlet: Outlet
     attempts: int
@@ -50,7 +50,7 @@ class Retry(msgspec.Struct, frozen=True):
 
 
 class Webhooks:
-    """Delivers what is due: in order within one outlet, side by side for different ones."""
+    """Delivers updates that are due: in order within one outlet, concurrently for different ones."""
 
     def __init__(
         self,
@@ -73,24 +73,24 @@ class Webhooks:
         self._faults = faults
         self._session: aiohttp.ClientSession | None = None
         self._loops: dict[Outlet, Loop] = {}
-        self._retries = LoadedKind(store, RETRY, Retry)  # of an account and app, by number
+        self._retries = LoadedKind(store, RETRY, Retry)  # of an account and app, by phone number id
         self.retries = self._retries.index(lambda retry: (retry.outlet,))
         self.posts = 0
         self._delivering = 0
         self.posting: Counter[str] = Counter()
-        """How many POSTs are in flight, by address."""
+        """How many POSTs are in flight, by URL."""
 
     async def open(self) -> None:
         """Start a loop for each outlet."""
-        # An idle connection is kept for less time than any server keeps it, so that none is used
-        # in the moment in which the other side closes it.
+        # An idle connection is closed sooner than any server closes it, so that none is used at the moment in
+        # which the other side closes it.
         connector = aiohttp.TCPConnector(keepalive_timeout=2)
         self._session = aiohttp.ClientSession(connector=connector, trust_env=False)
         for waba_id in self._accounts.by_id:
             self.serve(waba_id)
 
     async def close(self) -> None:
-        """Stop the loops; what was not answered with 200 stays in the file."""
+        """Stop the loops; updates without a response of 200 stay in the file."""
         loops = list(self._loops.values())
         self._loops.clear()
         await asyncio.gather(*(loop.stop() for loop in loops))
@@ -98,7 +98,7 @@ class Webhooks:
             await self._session.close()
 
     def serve(self, waba_id: str) -> None:
-        """Start the loops of the account's outlets, unless they run."""
+        """Start the loops of the account's outlets that do not run yet."""
         for outlet in self._accounts.outlets((waba_id,)):
             if outlet not in self._loops:
                 name = f"webhooks {waba_id} {outlet.app_id} {outlet.phone_number_id}".rstrip()
@@ -110,31 +110,31 @@ class Webhooks:
 
     @property
     def loops(self) -> tuple[Loop, ...]:
-        """Those of all outlets."""
+        """The loops of all outlets."""
         return tuple(self._loops.values())
 
     @property
     def busy(self) -> bool:
-        """Whether anything is being delivered."""
+        """True if anything is being delivered."""
         return self._delivering > 0
 
     async def next_due_ms(self) -> int | None:
-        """When the next update will be told, retries included; None when there is nothing to tell."""
+        """Return when the next update is due, including retries; None if there is none."""
         dues: list[int] = []
-        for part in (self._outbox, self._judged):
-            for next_due in await part.next_dues():
-                rest, *others = self._accounts.outlets_of(next_due.waba_id, next_due.app_id)
-                if not others:
-                    dues.append(self._next_try_ms(rest, next_due.due_ms))
+        for source in (self._outbox, self._judged):
+            for next_due in await source.next_dues():
+                default_outlet, *number_outlets = self._accounts.outlets_of(next_due.waba_id, next_due.app_id)
+                if not number_outlets:
+                    dues.append(self._next_try_ms(default_outlet, next_due.due_ms))
                     continue
-                for outlet in (rest, *others):
-                    due_there_ms = await part.next_due_ms(outlet)
-                    if due_there_ms is not None:
-                        dues.append(self._next_try_ms(outlet, due_there_ms))
+                for outlet in (default_outlet, *number_outlets):
+                    outlet_due_ms = await source.next_due_ms(outlet)
+                    if outlet_due_ms is not None:
+                        dues.append(self._next_try_ms(outlet, outlet_due_ms))
         return min(dues, default=None)
 
     async def retry_now(self, waba_id: str) -> None:
-        """Forget an account's earlier failures: an address has changed, or its owner says it is well."""
+        """Delete an account's retries and deliver now: a callback URL has changed, or its owner requested it."""
         owners = {_owner(outlet) for outlet in self.retries if outlet.waba_id == waba_id}
         for owner in owners:
             self._retries.pop_owner(owner)
@@ -143,15 +143,15 @@ class Webhooks:
         self._outbox.wake_of(waba_id).set()
 
     def worst_retry(self, waba_id: str) -> Retry | None:
-        """How the outlet of an account is doing that has failed most often in a row."""
+        """Return the retry of the account's outlet with the most failures in a row; None if none has failed."""
         retries = [retry for outlet, retry in self.retries.items() if outlet.waba_id == waba_id]
         return max(retries, key=lambda retry: retry.attempts, default=None)
 
     async def shake_hands(self, uri: str, verify_token: str) -> None:
-        """Ask an address whether it wants our webhooks.
+        """Verify that a callback URL accepts our webhooks.
 
         Raises:
-            HandshakeFailed: says what is wrong with the answer.
+            HandshakeFailed: the URL cannot be reached, or its response is wrong.
 
         Source: facts 7.1.
         """
@@ -160,9 +160,11 @@ class Webhooks:
         challenge = self._ids.digits(10)
         query = {"hub.mode": "subscribe", "hub.challenge": challenge, "hub.verify_token": verify_token}
         try:
-            async with self._http().get(uri, params=query, timeout=_HANDSHAKE_TIMEOUT, allow_redirects=False) as answer:
-                text = (await answer.content.read(4096)).decode(errors="replace").strip()
-                status = answer.status
+            async with self._http().get(
+                uri, params=query, timeout=_HANDSHAKE_TIMEOUT, allow_redirects=False
+            ) as response:
+                text = (await response.content.read(4096)).decode(errors="replace").strip()
+                status = response.status
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             raise HandshakeFailed(f"the address could not be asked: {error_text(error)}") from error
         if status != 200:
@@ -175,7 +177,7 @@ class Webhooks:
             )
 
     async def _deliver(self, served: Outlet, wake: asyncio.Event) -> int | None:
-        """One turn of an outlet's loop; until when there is nothing to do, None when there may be more."""
+        """Run one turn of an outlet's loop; return until when nothing is due, or None if there may be more."""
         wake.clear()
         self._delivering += 1
         try:
@@ -188,11 +190,11 @@ class Webhooks:
             await self._clock.wait(wake, until_ms=until_ms)
 
     async def _deliver_due(self, served: Outlet) -> int | None:
-        """Deliver one batch; say until when there is nothing to do, None when there may be more."""
+        """Deliver one batch; return until when nothing is due, or None if there may be more."""
         now_ms = self._clock.now_ms()
         outlets = self._accounts.outlets_of(served.waba_id, served.app_id)
         outlet = next((outlet for outlet in outlets if outlet == served), None)
-        if outlet is None:  # its number has no address of its own any more
+        if outlet is None:  # its number no longer has a callback URL of its own
             return now_ms + _FAR_MS
         retry = self.retries.get(outlet)
         if retry is not None and retry.next_ms > now_ms:
@@ -203,7 +205,7 @@ class Webhooks:
             dues = (await self._outbox.next_due_ms(outlet), await self._judged.next_due_ms(outlet))
             return min((due_ms for due_ms in dues if due_ms is not None), default=now_ms + _FAR_MS)
         destination = self._accounts.destination(outlet)
-        dropped = [one for one in batch if one.due_ms < now_ms - HORIZON_MS]
+        dropped = [update for update in batch if update.due_ms < now_ms - HORIZON_MS]
         if destination is None or dropped:
             await self._drop(batch if destination is None else dropped)
             return None
@@ -218,7 +220,7 @@ class Webhooks:
         return None
 
     async def _batch(self, outlet: Outlet, now_ms: int, at_most: int) -> list[Parcel]:
-        """What the next POST carries; nothing where nothing is due."""
+        """Return the updates of the next POST; none if nothing is due."""
         if not self._faults.may_spoil(outlet.waba_id):
             updates = await self._outbox.due(outlet, now_ms=now_ms, at_most=at_most)
             if not self._faults.may_spoil(outlet.waba_id):  # none was armed while these were read
@@ -231,14 +233,14 @@ class Webhooks:
         return max(due_ms, retry.next_ms) if retry else due_ms
 
     async def _drop(self, batch: Sequence[Parcel]) -> None:
-        """Take updates out: they were delivered, or nobody will hear them."""
-        judged = [one for one in batch if one.position]
-        if judged:
-            await self._judged.drop(judged)
-        await self._outbox.drop(one for one in batch if not one.position)
+        """Delete updates that have been delivered, or will not be."""
+        faulted = [update for update in batch if update.position]
+        if faulted:
+            await self._judged.drop(faulted)
+        await self._outbox.drop(update for update in batch if not update.position)
 
     async def _post(self, waba_id: str, updates: Sequence[Update], destination: Destination) -> str | None:
-        """Tell updates in one POST; gives what went wrong, or None after a 200."""
+        """Send updates in one POST; return what went wrong, or None after a 200."""
         body = envelope(waba_id, updates, self._accounts.numbers)
         secret = destination.app_secret
         match await self._faults.spoil_post(updates):
@@ -262,9 +264,9 @@ class Webhooks:
         try:
             async with self._http().post(
                 uri, data=body, headers=headers, timeout=_TIMEOUT, allow_redirects=False
-            ) as answer:
-                await answer.read()
-                return None if answer.status == 200 else f"status {answer.status}"
+            ) as response:
+                await response.read()
+                return None if response.status == 200 else f"status {response.status}"
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             return error_text(error)
         finally:
@@ -292,5 +294,5 @@ def _owner(outlet: Outlet) -> str:
 
 
 def signature(app_secret: str, body: bytes) -> str:
-    """The value of `X-Hub-Signature-256`. Source: facts 7.1."""
+    """Return the value of `X-Hub-Signature-256`. Source: facts 7.1."""
     return "sha256=" + hmac.new(app_secret.encode(), body, hashlib.sha256).hexdigest()

@@ -1,4 +1,4 @@
-"""The cards of an interactive carousel: what each must carry, and what the phone shows of it."""
+"""The cards of an interactive carousel: the content each requires, and its rendering on the phone."""
 
 from typing import Any, Final
 
@@ -16,28 +16,28 @@ Card = dict[str, Any]
 
 
 def shown_cards(action: dict[str, Any], known: Known | None) -> list[Card]:
-    """Check the cards, and say what the phone shows: `index`, `text`, `header`, `buttons`.
+    """Check the cards, and return them as the phone shows them: `index`, `text`, `header`, `buttons`.
 
-    Every card has a picture or a film and the same kinds of buttons, or is a product of a catalog.
+    Every card has an image or a video and the same kinds of buttons, or is a product of a catalog.
 
     Args:
         action: the request's `interactive.action`.
-        known: what the sender may refer to; None: nothing is looked up.
+        known: what the sender may refer to; None: references are not checked.
 
     Raises:
-        GraphRefused: 100 for what is missing, 131009 for what is wrong or too long.
+        GraphApiError: 100 for a missing member, 131009 for a wrong or too long one.
 
     Source: the operator's page "Interactive media carousel messages".
     """
-    given = objects_in(action.get("cards"))
-    if not given:
+    raw_cards = objects_in(action.get("cards"))
+    if not raw_cards:
         raise missing(_PATH)
-    least, most = _CARDS
-    if not least <= len(given) <= most:
-        raise wrong(_PATH, f"has {least} to {most} cards")
-    if [card.get("card_index") for card in given] != list(range(len(given))):
+    min_cards, max_cards = _CARDS
+    if not min_cards <= len(raw_cards) <= max_cards:
+        raise wrong(_PATH, f"has {min_cards} to {max_cards} cards")
+    if [card.get("card_index") for card in raw_cards] != list(range(len(raw_cards))):
         raise wrong(_PATH, "are numbered by card_index, from 0")
-    cards = [_card(index, card, known) for index, card in enumerate(given)]
+    cards = [_card(index, card, known) for index, card in enumerate(raw_cards)]
     if len({tuple(button["type"] for button in card["buttons"]) for card in cards}) > 1:
         raise wrong(_PATH, "must all have the same kinds of buttons")
     ids = [button["payload"] for card in cards for button in card["buttons"] if "payload" in button]
@@ -50,14 +50,14 @@ def _card(index: int, card: Card, known: Known | None) -> Card:
     action = object_or_none(card.get("action"))
     if action is None:
         raise missing(f"{path}]['action")
-    shown: Card = {"index": index, "text": text_of(card, "body", _BODY_AT_MOST)}
+    rendered: Card = {"index": index, "text": text_of(card, "body", _BODY_AT_MOST)}
     header = object_or_none(card.get("header"))
     if header is not None:
-        shown["header"] = checked_header(header, _HEADERS, known, f"{path}]['header")
+        rendered["header"] = checked_header(header, _HEADERS, known, f"{path}]['header")
     elif "product_retailer_id" not in action:
         raise missing(f"{path}]['header")
     buttons = _buttons(action, f"{path}]['action")
-    return {**shown, "buttons": [{"index": place, **button} for place, button in enumerate(buttons)]}
+    return {**rendered, "buttons": [{"index": button_index, **button} for button_index, button in enumerate(buttons)]}
 
 
 def _buttons(action: dict[str, Any], path: str) -> list[dict[str, Any]]:
@@ -79,12 +79,12 @@ def _buttons(action: dict[str, Any], path: str) -> list[dict[str, Any]]:
 
 
 def _replies(action: dict[str, Any], path: str) -> list[dict[str, Any]]:
-    given = objects_in(action.get("buttons"))
-    if not given:
+    buttons = objects_in(action.get("buttons"))
+    if not buttons:
         raise missing(path)
-    if len(given) > 3 or any(text_or_none(button.get("type")) != "quick_reply" for button in given):
+    if len(buttons) > 3 or any(text_or_none(button.get("type")) != "quick_reply" for button in buttons):
         raise wrong(path, "has 1 to 3 buttons of the type quick_reply")
-    replies = [object_or_none(button.get("quick_reply")) or {} for button in given]
+    replies = [object_or_none(button.get("quick_reply")) or {} for button in buttons]
     return [
         {"type": "REPLY", "text": sized(reply, "title", path, _LABEL_AT_MOST), "payload": sized(reply, "id", path, 256)}
         for reply in replies

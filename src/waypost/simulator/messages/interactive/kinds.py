@@ -1,4 +1,4 @@
-"""Interactive messages: a table of their types, what each must carry, and what can be tapped."""
+"""Interactive messages: a table of types, the content each requires, and the buttons it shows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,8 +31,8 @@ class Interactive:
         needs_body: whether a body text is required.
         headers: the header types it may have.
         needs_header: whether one of them is required.
-        buttons: checks the action, and gives what can be tapped.
-        cards: likewise for the cards, of a type that has any.
+        buttons: checks the action, and returns the buttons.
+        cards: checks the action, and returns the cards, for a type that has cards.
     """
 
     needs_body: bool
@@ -43,18 +43,18 @@ class Interactive:
 
 
 def shown_interactive(content: dict[str, Any], known: Known | None) -> dict[str, Any]:
-    """Check an interactive message and say what the phone will show.
+    """Check an interactive message, and return it as the phone will show it.
 
     Args:
         content: the request's `interactive`.
-        known: what the sender may refer to; None: nothing is looked up.
+        known: what the sender may refer to; None: references are not checked.
 
     Returns:
-        `text`, `interactive` (as it was sent), and where there are any `header`, `footer`,
-        `buttons` (each with `index`, `type`, `text`, and what it does) and `cards`.
+        `text`, `interactive` (as it was sent), and if present `header`, `footer`,
+        `buttons` (each with `index`, `type`, `text`, and its action) and `cards`.
 
     Raises:
-        GraphRefused: 100 for what is missing, 131009 for what is wrong or too long.
+        GraphApiError: 100 for a missing member, 131009 for a wrong or too long one.
 
     Source: facts 4.1.
     """
@@ -62,40 +62,40 @@ def shown_interactive(content: dict[str, Any], known: Known | None) -> dict[str,
     action = object_or_none(content.get("action"))
     if not kind:
         raise missing("type")
-    row = TYPES.get(kind)
-    if row is None:
+    rules = TYPES.get(kind)
+    if rules is None:
         raise wrong("type", f"must be one of {', '.join(TYPES)}")
     if action is None:
         raise missing("action")
-    shown: dict[str, Any] = {"text": text_of(content, "body", _BODY_AT_MOST)}
-    if row.needs_body and not shown["text"]:
+    rendered: dict[str, Any] = {"text": text_of(content, "body", _BODY_AT_MOST)}
+    if rules.needs_body and not rendered["text"]:
         raise missing("body']['text")
     header = object_or_none(content.get("header"))
     if header is not None:
-        shown["header"] = checked_header(header, row.headers, known)
-    elif row.needs_header:
+        rendered["header"] = checked_header(header, rules.headers, known)
+    elif rules.needs_header:
         raise missing("header")
     footer = text_of(content, "footer", _FOOTER_AT_MOST)
     if footer:
-        shown["footer"] = footer
-    shown["interactive"] = content
-    buttons = row.buttons(action, known)
+        rendered["footer"] = footer
+    rendered["interactive"] = content
+    buttons = rules.buttons(action, known)
     if buttons:
-        shown["buttons"] = [{"index": place, **button} for place, button in enumerate(buttons)]
-    if row.cards is not None:
-        shown["cards"] = row.cards(action, known)
-    return shown
+        rendered["buttons"] = [{"index": index, **button} for index, button in enumerate(buttons)]
+    if rules.cards is not None:
+        rendered["cards"] = rules.cards(action, known)
+    return rendered
 
 
 def _replies(action: Action, _known: Known | None) -> Buttons:
-    """1 to 3, titles of 20, ids of 256. Source: facts 4.1."""
-    given = objects_in(action.get("buttons"))
+    """Return 1 to 3 reply buttons; titles of 20 characters, ids of 256. Source: facts 4.1."""
+    raw_buttons = objects_in(action.get("buttons"))
     path = "action']['buttons"
-    if not given:
+    if not raw_buttons:
         raise missing(path)
-    if len(given) > 3:
+    if len(raw_buttons) > 3:
         raise wrong(path, "has 1 to 3 buttons")
-    replies = [object_or_none(button.get("reply")) or {} for button in given]
+    replies = [object_or_none(button.get("reply")) or {} for button in raw_buttons]
     buttons: Buttons = [
         {"type": "REPLY", "text": sized(reply, "title", path, _LABEL_AT_MOST), "payload": sized(reply, "id", path, 256)}
         for reply in replies
@@ -105,7 +105,7 @@ def _replies(action: Action, _known: Known | None) -> Buttons:
 
 
 def _rows(action: Action, _known: Known | None) -> Buttons:
-    """Up to 10 sections and 10 rows in all; titles of 24, descriptions of 72. Source: facts 4.1."""
+    """Return the rows: up to 10 sections and 10 rows; titles of 24 characters, descriptions of 72. Source: facts 4.1."""
     sized(action, "button", "action", _LABEL_AT_MOST)
     sections = objects_in(action.get("sections"))
     path = "action']['sections"
@@ -177,12 +177,12 @@ def _product_list(action: Action, _known: Known | None) -> Buttons:
 def _catalog(action: Action, _known: Known | None) -> Buttons:
     parameters = object_or_none(action.get("parameters")) or {}
     thumbnail = text_or_none(parameters.get("thumbnail_product_retailer_id"))
-    more = {"thumbnail_product_retailer_id": thumbnail} if thumbnail else {}
-    return [{"type": "CATALOG", "text": "View catalog", **more}]
+    details = {"thumbnail_product_retailer_id": thumbnail} if thumbnail else {}
+    return [{"type": "CATALOG", "text": "View catalog", **details}]
 
 
 def _flow(action: Action, known: Known | None) -> Buttons:
-    """A flow of the account: published, or a draft in the mode `draft`. Source: facts 4.1."""
+    """Return the button of a flow: published, or a draft in the mode `draft`. Source: facts 4.1."""
     parameters = _parameters(action)
     path = "action']['parameters"
     label = sized(parameters, "flow_cta", path, 30)
@@ -197,8 +197,11 @@ def _flow(action: Action, known: Known | None) -> Buttons:
     button["flow_token"] = text_or_none(parameters.get("flow_token")) or "unused"
     button["flow_action"] = text_or_none(parameters.get("flow_action")) or "navigate"
     payload = object_or_none(parameters.get("flow_action_payload")) or {}
-    opened = {"screen": text_or_none(payload.get("screen")), "flow_action_data": object_or_none(payload.get("data"))}
-    button |= {name: value for name, value in opened.items() if value}
+    navigation = {
+        "screen": text_or_none(payload.get("screen")),
+        "flow_action_data": object_or_none(payload.get("data")),
+    }
+    button |= {name: value for name, value in navigation.items() if value}
     return [button]
 
 
@@ -222,17 +225,17 @@ def _named(name: str, kind: str, label: str) -> Callable[[Action, Known | None],
     def buttons(action: Action, _known: Known | None) -> Buttons:
         if action.get("name") != name:
             raise wrong("action']['name", f"must be {name}")
-        more: dict[str, Any] = {}
+        details: dict[str, Any] = {}
         if kind == "ADDRESS":
             country = sized(_parameters(action), "country", "action']['parameters", 2)
-            more["country"] = country
-        return [{"type": kind, "text": label, **more}]
+            details["country"] = country
+        return [{"type": kind, "text": label, **details}]
 
     return buttons
 
 
 def _voice_call(action: Action, _known: Known | None) -> Buttons:
-    """A call to the business. Source: the operator's page "Call button messages"."""
+    """Return the button that calls the business. Source: the operator's page "Call button messages"."""
     parameters = object_or_none(action.get("parameters")) or {}
     path = "action']['parameters"
     label = "Call now"

@@ -1,4 +1,4 @@
-"""Orders that a business sends for review, and what it says of them later: what each must carry.
+"""Orders that a business sends for review, and its later order statuses: the content each requires.
 
 Source: the operator's pages "Orders" and "Receive payments via payment gateways on WhatsApp", May 2026.
 """
@@ -11,14 +11,14 @@ from waypost.simulator.media.references import Known
 from waypost.simulator.messages.interactive.parts import missing, sized, wrong
 
 REVIEW_AND_PAY: Final = "REVIEW_AND_PAY"
-"""The type of the button under which an order is paid."""
+"""The type of the button that pays an order."""
 
 _PATH: Final = "action']['parameters"
 _REFERENCE_AT_MOST: Final = 35
 _ITEM_NAME_AT_MOST: Final = 60
 _DESCRIPTION_AT_MOST: Final = 120
 _OFFSET: Final = 100
-_VALUE_AT_MOST: Final = 2**53  # ours: what every JSON reader takes as a whole number
+_VALUE_AT_MOST: Final = 2**53  # ours: the limit up to which every JSON reader keeps integers exact
 _REFERENCE: Final = re.compile(r"[A-Za-z0-9_.-]+", re.ASCII)
 _CURRENCY: Final = re.compile(r"[A-Z]{3}", re.ASCII)
 _GOODS: Final = ("digital-goods", "physical-goods")
@@ -28,7 +28,7 @@ _STATUSES: Final = (
     "canceled",
 )  # fmt: skip
 # fmt: off
-_BESIDE: Final = {  # what an order may add to its items, and how it counts in the total
+_BESIDE: Final = {  # amounts besides the items, and their sign in the total
     "tax":       1,
     "shipping":  1,
     "discount": -1,
@@ -40,10 +40,10 @@ Buttons = list[dict[str, Any]]
 
 
 def order_details_buttons(action: Action, _known: Known | None) -> Buttons:
-    """Check an order that is to be reviewed and paid, and give its button.
+    """Check an order that is to be reviewed and paid, and return its button.
 
     Raises:
-        GraphRefused: 100 for what is missing, 131009 for what is wrong or too long.
+        GraphApiError: 100 for a missing member, 131009 for a wrong or too long one.
     """
     parameters = _parameters(action, "review_and_pay")
     reference_id = _reference(parameters)
@@ -69,10 +69,10 @@ def order_details_buttons(action: Action, _known: Known | None) -> Buttons:
 
 
 def order_status_buttons(action: Action, _known: Known | None) -> Buttons:
-    """Check what is said of an order, and give no button: there is nothing to tap.
+    """Check an order status, and return no buttons.
 
     Raises:
-        GraphRefused: 100 for what is missing, 131009 for what is wrong or too long.
+        GraphApiError: 100 for a missing member, 131009 for a wrong or too long one.
     """
     parameters = _parameters(action, "review_order")
     _reference(parameters)
@@ -111,53 +111,54 @@ def _one_of(value: dict[str, Any], member: str, path: str, accepted: tuple[str, 
 
 
 def _amount(value: dict[str, Any], member: str, path: str) -> int:
-    """The value of an amount, in hundredths."""
+    """Return the value of an amount, in hundredths."""
     path = f"{path}']['{member}"
     amount = object_or_none(value.get(member))
     if amount is None:
         raise missing(path)
-    given = amount.get("value")
-    if not isinstance(given, int) or isinstance(given, bool) or not 0 <= given <= _VALUE_AT_MOST:
+    hundredths = amount.get("value")
+    if not isinstance(hundredths, int) or isinstance(hundredths, bool) or not 0 <= hundredths <= _VALUE_AT_MOST:
         raise wrong(f"{path}']['value", f"must be a whole number from 0 to {_VALUE_AT_MOST}")
     if amount.get("offset") != _OFFSET:
         raise wrong(f"{path}']['offset", f"must be {_OFFSET}")
-    return given
+    return hundredths
 
 
 def _paid_by(parameters: dict[str, Any]) -> str:
-    """By what an order is paid, as the transaction names it: a gateway's type, or that of a setting."""
+    """Return the payment type as the transaction names it: a gateway's type, or a setting's."""
     if parameters.get("payment_settings") is None:
         return "upi"
     path = f"{_PATH}']['payment_settings"
     settings = objects_in(parameters["payment_settings"])
     if not settings or len(settings) != len(list_or_none(parameters["payment_settings"]) or []):
         raise wrong(path, "must be an array of objects")
-    kinds = [sized(one, "type", path, 64) for one in settings]
+    kinds = [sized(setting, "type", path, 64) for setting in settings]
     gateway = object_or_none(settings[0].get(kinds[0])) or {}
     return text_or_none(gateway.get("type")) or kinds[0]
 
 
 def _check_order(order: dict[str, Any], total: int) -> None:
-    """Hold an order against its own sums.
+    """Check an order and its sums.
 
     Raises:
-        GraphRefused: as above; 131009 also where the sums are not those of the items.
+        GraphApiError: 100 for a missing member, 131009 for a wrong one or a wrong sum.
     """
     path = f"{_PATH}']['order"
     _one_of(order, "status", path, ("pending",))
     items = objects_in(order.get("items"))
     if not items:
         raise missing(f"{path}']['items")
-    of_items = sum(_price(item, f"{path}']['items") for item in items)
+    items_total = sum(_price(item, f"{path}']['items") for item in items)
     subtotal = _amount(order, "subtotal", path)
-    if subtotal != of_items:
-        raise wrong(f"{path}']['subtotal", f"must be {of_items}, the sum of the items; it is {subtotal}")
-    due = subtotal + sum(
+    if subtotal != items_total:
+        raise wrong(f"{path}']['subtotal", f"must be {items_total}, the sum of the items; it is {subtotal}")
+    expected_total = subtotal + sum(
         sign * _amount(order, member, path) for member, sign in _BESIDE.items() if order.get(member) is not None
     )
-    if total != due:
+    if total != expected_total:
         raise wrong(
-            f"{_PATH}']['total_amount", f"must be {due}: subtotal, tax and shipping less discount; it is {total}"
+            f"{_PATH}']['total_amount",
+            f"must be {expected_total}: subtotal, tax and shipping less discount; it is {total}",
         )
 
 

@@ -1,4 +1,4 @@
-"""What every interactive message is made of: texts, headers, ids; read and held against their limits."""
+"""Members common to interactive messages: texts, headers and ids, read and checked against their limits."""
 
 from typing import Any, Final
 
@@ -10,17 +10,17 @@ HEADER_AT_MOST: Final = 60  # Source: facts 4.1
 
 
 def missing(path: str) -> GraphRefused:
-    """A member that must be there and is not."""
+    """Return the error of a missing member."""
     return bad_parameter(f"The parameter interactive['{path}'] is required.")
 
 
 def wrong(path: str, rule: str) -> GraphRefused:
-    """A member that breaks a rule."""
+    """Return the error of a member that violates a rule."""
     return message_refused(131009, f"interactive['{path}'] {rule}")
 
 
 def text_of(content: dict[str, Any], member: str, at_most: int) -> str:
-    """The text of a body or a footer; empty when there is none."""
+    """Return the text of a body or a footer; empty if there is none."""
     text = text_or_none((object_or_none(content.get(member)) or {}).get("text")) or ""
     if len(text) > at_most:
         raise wrong(f"{member}']['text", f"has at most {at_most} characters")
@@ -30,13 +30,13 @@ def text_of(content: dict[str, Any], member: str, at_most: int) -> str:
 def checked_header(
     header: dict[str, Any], headers: tuple[str, ...], known: Known | None, path: str = "header"
 ) -> dict[str, Any]:
-    """A header as the phone shows it: `format`, and its text or its medium.
+    """Check a header, and return it as the phone shows it: `format`, and its text or media.
 
     Args:
-        header: the member as it came.
+        header: the member as received.
         headers: the types it may have.
-        known: what the sender may refer to; None: nothing is looked up.
-        path: where it is, as refusals spell it.
+        known: what the sender may refer to; None: references are not checked.
+        path: of the member, for error texts.
     """
     kind = text_or_none(header.get("type")) or ""
     if kind not in headers:
@@ -53,7 +53,7 @@ def checked_header(
 
 
 def sized(value: dict[str, Any], member: str, path: str, at_most: int) -> str:
-    """A text that must be there and may not be longer."""
+    """Return a required text of limited length."""
     text = text_or_none(value.get(member))
     if not text:
         raise missing(f"{path}']['{member}")
@@ -63,6 +63,6 @@ def sized(value: dict[str, Any], member: str, path: str, at_most: int) -> str:
 
 
 def distinct(path: str, ids: list[str]) -> None:
-    """Refuse an id that is there twice."""
+    """Check that no id occurs twice."""
     if len(set(ids)) != len(ids):
         raise wrong(path, "has an id twice")

@@ -1,1 +1,1 @@
-"""Template messages: checked against their template, and filled in."""
+"""Template messages: checked against their template, and rendered."""

@@ -1,4 +1,4 @@
-"""The buttons of a template send: a table of kinds, what each takes, and what it does on the phone."""
+"""The buttons of a template message: a table of kinds, the parameters each takes, and its action on the phone."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,11 +24,11 @@ class SendKind:
     """One row.
 
     Args:
-        name: how the operator's error texts spell the kind.
-        sub_type: what a send calls it.
-        is_needed: whether a send must carry something for this button.
-        shown: gives what the phone shows and does besides type and label; the parameter is empty
-            when the send carries none.
+        name: of the kind, in the operator's error texts.
+        sub_type: of the kind, in a request.
+        is_needed: whether a request must have a parameter for this button.
+        shown: returns the members of the rendered button besides type and label; the parameter is empty
+            if the request has none.
     """
 
     name: str
@@ -38,32 +38,32 @@ class SendKind:
 
 
 def shown_button(place: str, index: int, plan: ButtonPlan, component: dict[str, Any] | None) -> dict[str, Any]:
-    """One button as the phone shows it: `index`, `type`, `text`, and what it does.
+    """Return one button as the phone shows it: `index`, `type`, `text`, and its action.
 
     Args:
-        place: empty, or the card, for the operator's words.
-        index: the button's place in its row.
+        place: empty, or the card, for error texts.
+        index: of the button.
         plan: the template's button.
-        component: what the send carries for it, if anything.
+        component: the request's component for it, if any.
 
     Raises:
-        GraphRefused: 131008 for what is missing, 132018 for another type, 131009 and 132000 for
-            what does not fit.
+        GraphApiError: 131008 for a missing parameter, 132018 for another type, 131009 and 132000 for
+            a wrong parameter.
 
     Source: facts 4.2, 5.2.
     """
     kind = KINDS[plan.type]
-    words = f"{place}buttons: Button at index {index}"
+    error_prefix = f"{place}buttons: Button at index {index}"
     parameter: Parameter = {}
     if component is None:
         if kind.is_needed(plan):
-            raise message_refused(131008, f"{words} of type {kind.name} requires a parameter")
+            raise message_refused(131008, f"{error_prefix} of type {kind.name} requires a parameter")
     else:
         if str(component.get("sub_type", "")).lower() != kind.sub_type:
-            raise message_refused(132018, f"{words} must be of type {kind.name}")
+            raise message_refused(132018, f"{error_prefix} must be of type {kind.name}")
         parameter = next(iter(objects_in(component.get("parameters"))), Parameter())
-    shown: dict[str, Any] = {"index": index, "type": plan.type, "text": plan.text}
-    return shown | kind.shown(words, plan, parameter)
+    rendered: dict[str, Any] = {"index": index, "type": plan.type, "text": plan.text}
+    return rendered | kind.shown(error_prefix, plan, parameter)
 
 
 def _text(words: str, plan: ButtonPlan, parameter: Parameter, member: str) -> str:
@@ -79,7 +79,7 @@ def _action(parameter: Parameter) -> dict[str, Any]:
 
 
 def _quick_reply(words: str, plan: ButtonPlan, parameter: Parameter) -> dict[str, Any]:
-    """The payload of the send, else the label. Source: facts 4.2."""
+    """Return the payload of the request, or the label if it has none. Source: facts 4.2."""
     if not parameter:
         return {"payload": plan.text}
     payload = _text(words, plan, parameter, "payload")
@@ -114,40 +114,40 @@ def _copy_code(words: str, plan: ButtonPlan, parameter: Parameter) -> dict[str, 
 def _one_time_code(words: str, plan: ButtonPlan, parameter: Parameter) -> dict[str, Any]:
     code = _text(words, plan, parameter, "text")
     check_code(words, code)
-    shown = {"otp_type": plan.given("otp_type"), "code": code}
+    rendered = {"otp_type": plan.given("otp_type"), "code": code}
     if plan.given("autofill_text"):
-        shown["autofill_text"] = plan.given("autofill_text")
-    return shown
+        rendered["autofill_text"] = plan.given("autofill_text")
+    return rendered
 
 
 def check_code(words: str, code: str) -> None:
-    """Refuse what is no one-time code.
+    """Check a one-time code.
 
     Raises:
-        GraphRefused: 132018.
+        GraphApiError: 132018.
 
     Source: facts 2.3, "OTP code at send".
     """
     check_text(words, code)
     if len(code) > _CODE_AT_MOST:
         raise message_refused(132018, f"{words}: a code has at most {_CODE_AT_MOST} characters")
-    if "://" in code or not code.isprintable() or any(ord(one) > 0x2000 for one in code):
+    if "://" in code or not code.isprintable() or any(ord(character) > 0x2000 for character in code):
         raise message_refused(132018, f"{words}: a code holds no address and no emoji")
 
 
 def _flow(_words: str, plan: ButtonPlan, parameter: Parameter) -> dict[str, Any]:
     action = _action(parameter)
-    shown: dict[str, Any] = {
+    rendered: dict[str, Any] = {
         "flow_id": str(plan.submitted.get("flow_id") or ""),
         "flow_token": text_or_none(action.get("flow_token")) or "unused",
         "flow_action": plan.given("flow_action").lower() or "navigate",
     }
-    more = {
+    optional_members = {
         "flow_name": plan.given("flow_name"),
         "screen": plan.given("navigate_screen"),
         "flow_action_data": object_or_none(action.get("flow_action_data")),
     }
-    return shown | {name: value for name, value in more.items() if value}
+    return rendered | {name: value for name, value in optional_members.items() if value}
 
 
 def _catalog(_words: str, _plan: ButtonPlan, parameter: Parameter) -> dict[str, Any]:
@@ -161,10 +161,10 @@ def _products(words: str, plan: ButtonPlan, parameter: Parameter) -> dict[str, A
 
 
 def checked_sections(words: str, sections: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Sections of products: up to 10, with up to 30 products in all.
+    """Check sections of products: at most 10, with at most 30 products in all.
 
     Raises:
-        GraphRefused: 131008 or 131009.
+        GraphApiError: 131008 or 131009.
 
     Source: facts 2.3, "MPM at send".
     """
@@ -204,7 +204,7 @@ def _has_variable(plan: ButtonPlan) -> bool:
 
 # fmt: off
 KINDS: Final = {  # Source: facts 4.2
-    #                                 name                  sub_type                 needed         shown
+    #                                 name                  sub_type                 needed         render
     "QUICK_REPLY":          SendKind("QuickReply",          "quick_reply",           _never,        _quick_reply),
     "URL":                  SendKind("Url",                 "url",                   _has_variable, _url),
     "PHONE_NUMBER":         SendKind("PhoneNumber",         "phone_number",          _never,        _phone_number),

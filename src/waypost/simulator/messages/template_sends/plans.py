@@ -1,4 +1,4 @@
-"""An approved template made ready for sending: its texts cut at their variables, once."""
+"""Approved templates prepared for rendering: their texts are split at the variables once."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -12,9 +12,9 @@ _EMPTY: Final = TextPlan(("",), ())
 
 @dataclass(frozen=True)
 class ButtonPlan:
-    """One button: its type, its label, its URL cut at its variable, and all that was submitted.
+    """One button: its type, its label, its URL split at the variable, and its submitted members.
 
-    A one-time code button is of the type `OTP`, though it is read back as a URL.
+    A one-time code button has the type `OTP`, although it is read back as a URL.
     """
 
     type: str
@@ -23,13 +23,13 @@ class ButtonPlan:
     submitted: dict[str, Any]
 
     def given(self, name: str) -> str:
-        """A text of the submission; empty when there is none."""
+        """Return a text of the submission; empty if there is none."""
         return text_or_none(self.submitted.get(name)) or ""
 
 
 @dataclass(frozen=True)
 class FacePlan:
-    """What is seen at one place: a message or a card of it. `header_format` may be empty: none."""
+    """Header, body and buttons of a message or a card. An empty `header_format` means no header."""
 
     header_format: str
     header: TextPlan
@@ -47,7 +47,7 @@ class OfferPlan:
 
 @dataclass(frozen=True)
 class TemplatePlan:
-    """What a send is held against."""
+    """A template prepared for checking and rendering messages."""
 
     template: Template
     face: FacePlan
@@ -57,23 +57,23 @@ class TemplatePlan:
 
     @property
     def is_named(self) -> bool:
-        """Whether parameters go by their names."""
+        """True if parameters have names."""
         return self.template.parameter_format == "NAMED"
 
     @property
     def is_authentication(self) -> bool:
-        """Whether it carries a one-time code."""
+        """True if it contains a one-time code."""
         return self.template.category == "AUTHENTICATION"
 
 
 class TemplatePlans:
-    """Plans by template, made when first needed and again when the template has changed."""
+    """Plans by template, created when first needed and again when the template has changed."""
 
     def __init__(self) -> None:
         self._plans: dict[str, TemplatePlan] = {}
 
     def of(self, template: Template) -> TemplatePlan:
-        """The template's plan."""
+        """Return the template's plan."""
         plan = self._plans.get(template.template_id)
         if plan is None or plan.template is not template:
             plan = self._plans[template.template_id] = plan_template(template)
@@ -81,30 +81,30 @@ class TemplatePlans:
 
 
 def plan_template(template: Template) -> TemplatePlan:
-    """Cut a template's texts at their variables."""
-    parts = {component["type"]: component for component in template.components}
-    offer = object_or_none(parts.get("LIMITED_TIME_OFFER", {}).get("limited_time_offer"))
+    """Return the plan of a template, with its texts split at the variables."""
+    by_type = {component["type"]: component for component in template.components}
+    offer = object_or_none(by_type.get("LIMITED_TIME_OFFER", {}).get("limited_time_offer"))
     return TemplatePlan(
         template=template,
         face=_face(template.components),
-        footer=text_or_none(parts.get("FOOTER", {}).get("text")) or "",
+        footer=text_or_none(by_type.get("FOOTER", {}).get("text")) or "",
         offer=None
         if offer is None
         else OfferPlan(text_or_none(offer.get("text")) or "", bool(offer.get("has_expiration"))),
         cards=tuple(
-            _face(objects_in(card.get("components"))) for card in objects_in(parts.get("CAROUSEL", {}).get("cards"))
+            _face(objects_in(card.get("components"))) for card in objects_in(by_type.get("CAROUSEL", {}).get("cards"))
         ),
     )
 
 
 def _face(components: list[dict[str, Any]]) -> FacePlan:
-    parts = {component["type"]: component for component in components}
-    header: dict[str, Any] = parts.get("HEADER", {})
+    by_type = {component["type"]: component for component in components}
+    header: dict[str, Any] = by_type.get("HEADER", {})
     return FacePlan(
         header_format=str(header.get("format", "TEXT")) if header else "",
         header=plan_text(text_or_none(header.get("text")) or ""),
-        body=plan_text(text_or_none(parts.get("BODY", {}).get("text")) or ""),
-        buttons=tuple(_button(one) for one in objects_in(parts.get("BUTTONS", {}).get("buttons"))),
+        body=plan_text(text_or_none(by_type.get("BODY", {}).get("text")) or ""),
+        buttons=tuple(_button(button) for button in objects_in(by_type.get("BUTTONS", {}).get("buttons"))),
     )
 
 

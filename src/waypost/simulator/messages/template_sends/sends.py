@@ -1,4 +1,4 @@
-"""A template message held against its template, and filled in: what the phone will show."""
+"""Template messages, checked against their template and rendered as the phone will show them."""
 
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -17,41 +17,42 @@ _SPOKEN: Final = (*HEADER_KINDS, "LOCATION", "PRODUCT", "TEXT")
 def shown_header(
     place: str, plan: FacePlan, given: list[Any], known: Known | None, *, is_named: bool
 ) -> dict[str, Any]:
-    """What the phone shows above the body: `format`, and `text` or the member of that format.
+    """Return the header as the phone shows it: `format`, and `text` or the member of that format.
 
     Args:
-        place: empty, or the card, for the operator's words.
-        plan: what the template has there.
-        given: the parameters. A header other than text always needs one, though the template has
+        place: empty, or the card, for error texts.
+        plan: the template's content.
+        given: the parameters. A header other than text always needs one, although the template has
             an example.
         known: what the sender may refer to.
-        is_named: whether parameters go by their names.
+        is_named: whether parameters have names.
 
     Raises:
-        GraphRefused: 132012 for another format, 132005 for a text that has become too long, 131008, 131009 or 131053 for what is in it.
+        GraphApiError: 132012 for another format, 132005 for a text that is too long once filled,
+            131008, 131009 or 131053 for its content.
 
     Source: facts 4.2, 5.2.
     """
     component = f"{place}header"
-    wished = plan.header_format
-    if wished == "TEXT":
+    expected = plan.header_format
+    if expected == "TEXT":
         text = filled(component, plan.header, given, is_named=is_named)
         if len(text) > _TEXT_AT_MOST:
             raise message_refused(132005, f"{component}: longer than {_TEXT_AT_MOST} characters")
         return {"format": "TEXT", "text": text}
-    first = object_or_none(given[0]) if given else None
-    received = str((first or {}).get("type", "UNKNOWN")).upper()
-    if first is None or received != wished:
+    parameter = object_or_none(given[0]) if given else None
+    received = str((parameter or {}).get("type", "UNKNOWN")).upper()
+    if parameter is None or received != expected:
         raise message_refused(
             132012,
-            f"{component}: Format mismatch, expected {wished}, "
+            f"{component}: Format mismatch, expected {expected}, "
             f"received {received if received in _SPOKEN else 'UNKNOWN'}",
         )
     member = received.lower()
-    content = object_or_none(first.get(member))
+    content = object_or_none(parameter.get(member))
     if not content:
         raise message_refused(131008, f"{component}: Parameter of type {member} is missing its value")
-    return {"format": wished, member: _content(component, wished, content, known)}
+    return {"format": expected, member: _content(component, expected, content, known)}
 
 
 def _content(component: str, wished: str, content: dict[str, Any], known: Known | None) -> dict[str, Any]:
@@ -70,10 +71,10 @@ def _content(component: str, wished: str, content: dict[str, Any], known: Known 
 
 
 def location_of(component: str, content: dict[str, Any]) -> dict[str, Any]:
-    """A place whose latitude and longitude are numbers, or texts that spell them.
+    """Check a location: latitude and longitude are numbers, or texts that contain numbers.
 
     Raises:
-        GraphRefused: 131008 or 131009.
+        GraphApiError: 131008 or 131009.
 
     Source: facts 4.1.
     """
@@ -94,12 +95,12 @@ _OFFER_BODY_AT_MOST: Final = 600  # Source: facts 2.3
 _CARD_BODY_AT_MOST: Final = 160  # Source: facts 2.3
 
 Shown = dict[str, Any]
-"""What a phone shows: `text`, and where there are any `header`, `footer`, `buttons`, `cards`, … ."""
+"""A message as a phone shows it: `text`, and if present `header`, `footer`, `buttons`, `cards`, … ."""
 
 
 @dataclass
 class _Carried:
-    """The components of a send, or of one of its cards, by their kinds."""
+    """The components of a template message, or of one of its cards, by type."""
 
     header: list[Any] = field(default_factory=list[Any])
     body: list[Any] = field(default_factory=list[Any])
@@ -109,78 +110,79 @@ class _Carried:
 
 
 def shown_template(plan: TemplatePlan, given: Any, *, now_ms: int, known: Known | None) -> Shown:
-    """Check the components of a send and fill the template in.
+    """Check the components of a template message, and return the filled template.
 
     Args:
         plan: the template.
-        given: the send's `components`; may be absent.
-        now_ms: what an offer must outlast.
-        known: what the sender may refer to; None: nothing is looked up.
+        given: the request's `components`; may be absent.
+        now_ms: the time after which an offer must expire.
+        known: what the sender may refer to; None: references are not checked.
 
     Returns:
-        `template` (name, language, category), `text`, and where the template has them `header`,
+        `template` (name, language, category), `text`, and if the template has them `header`,
         `limited_time_offer`, `footer`, `buttons`, `cards` (each with `index`, `header`, `text`,
         `buttons`).
 
     Raises:
-        GraphRefused: for the first thing that does not fit the template.
+        GraphApiError: for the first component that does not match the template.
 
     Source: facts 4.2, 5.2.
     """
-    carried = _read("", plan.face, given)
+    sent = _read("", plan.face, given)
     template = plan.template
-    shown: Shown = {"template": {"name": template.name, "language": template.language, "category": template.category}}
+    rendered: Shown = {
+        "template": {"name": template.name, "language": template.language, "category": template.category}
+    }
     at_most = _BODY_AT_MOST if plan.offer is None else _OFFER_BODY_AT_MOST
-    shown |= _face("", plan, plan.face, carried, known, at_most)
+    rendered |= _face("", plan, plan.face, sent, known, at_most)
     if plan.offer is not None:
-        shown["limited_time_offer"] = _offer(plan.offer, carried.offer, now_ms)
+        rendered["limited_time_offer"] = _offer(plan.offer, sent.offer, now_ms)
     if plan.footer:
-        shown["footer"] = plan.footer
-    if len(carried.cards) != len(plan.cards):
+        rendered["footer"] = plan.footer
+    if len(sent.cards) != len(plan.cards):
         raise message_refused(
-            132012,
-            f"carousel: number of cards ({len(carried.cards)}) does not match the template's ({len(plan.cards)})",
+            132012, f"carousel: number of cards ({len(sent.cards)}) does not match the template's ({len(plan.cards)})"
         )
     if plan.cards:
-        shown["cards"] = _cards(plan, carried.cards, known)
-    return shown
+        rendered["cards"] = _cards(plan, sent.cards, known)
+    return rendered
 
 
 def _read(place: str, plan: FacePlan, given: Any) -> _Carried:
-    carried = _Carried()
+    sent = _Carried()
     for component in _components(given):
         kind = str(component.get("type", "")).lower()
         parameters = list_or_none(component.get("parameters")) or []
         match kind:
             case "header":
-                carried.header = parameters
+                sent.header = parameters
             case "body":
-                carried.body = parameters
+                sent.body = parameters
             case "button":
                 index = integer_or_none(component.get("index"))
                 if index is None or not 0 <= index < len(plan.buttons):
                     raise message_refused(
                         131009, f"{place}buttons: Button at index {component.get('index')} does not exist"
                     )
-                carried.buttons[index] = component
+                sent.buttons[index] = component
             case "carousel" if not place:
-                carried.cards = objects_in(component.get("cards"))
+                sent.cards = objects_in(component.get("cards"))
             case "limited_time_offer" if not place:
                 parameter = next(iter(objects_in(parameters)), dict[str, Any]())
-                carried.offer = object_or_none(parameter.get("limited_time_offer"))
+                sent.offer = object_or_none(parameter.get("limited_time_offer"))
             case "footer" | "order_status":
                 pass
             case _:
                 raise message_refused(131009, f"components: unknown type {kind!r}")
-    return carried
+    return sent
 
 
 def _components(given: Any) -> list[dict[str, Any]]:
     if given is None:
         return []
-    listed = list_or_none(given)
+    raw_list = list_or_none(given)
     components = objects_in(given)
-    if listed is None or len(components) != len(listed):
+    if raw_list is None or len(components) != len(raw_list):
         raise message_refused(131009, "components: must be an array of objects")
     return components
 
@@ -188,31 +190,31 @@ def _components(given: Any) -> list[dict[str, Any]]:
 def _face(
     place: str, plan: TemplatePlan, face: FacePlan, carried: _Carried, known: Known | None, body_at_most: int
 ) -> Shown:
-    """Header, text and buttons of the message, or of a card."""
-    shown: Shown = {}
+    """Return header, text and buttons of the message, or of a card."""
+    rendered: Shown = {}
     if face.header_format:
-        shown["header"] = shown_header(place, face, carried.header, known, is_named=plan.is_named)
-    shown["text"] = filled(f"{place}body", face.body, carried.body, is_named=plan.is_named)
-    if len(shown["text"]) > body_at_most:
+        rendered["header"] = shown_header(place, face, carried.header, known, is_named=plan.is_named)
+    rendered["text"] = filled(f"{place}body", face.body, carried.body, is_named=plan.is_named)
+    if len(rendered["text"]) > body_at_most:
         raise message_refused(132005, f"{place}body: longer than {body_at_most} characters")
     if plan.is_authentication:
         for parameter in objects_in(carried.body):
             check_code("body", str(parameter.get("text", "")))
     if face.buttons:
-        shown["buttons"] = [
+        rendered["buttons"] = [
             shown_button(place, index, button, carried.buttons.get(index)) for index, button in enumerate(face.buttons)
         ]
-    return shown
+    return rendered
 
 
 def _offer(plan: OfferPlan, given: dict[str, Any] | None, now_ms: int) -> Shown:
-    """The offer's line; an expiry of some earlier time is refused, and so are seconds.
+    """Return the offer; its expiry must be in the future, and in milliseconds, not seconds.
 
     Source: facts 4.2: Unix milliseconds.
     """
-    shown: Shown = {"text": plan.text}
+    rendered: Shown = {"text": plan.text}
     if not plan.has_expiration:
-        return shown
+        return rendered
     if given is None or given.get("expiration_time_ms") is None:
         raise message_refused(131008, "limited_time_offer: Parameter of type limited_time_offer is missing its value")
     until_ms = given["expiration_time_ms"]
@@ -220,21 +222,21 @@ def _offer(plan: OfferPlan, given: dict[str, Any] | None, now_ms: int) -> Shown:
         until_ms = int(until_ms[:20])
     if not isinstance(until_ms, int) or isinstance(until_ms, bool) or until_ms <= now_ms:
         raise message_refused(131009, "limited_time_offer: expiration_time_ms must be milliseconds in the future")
-    return shown | {"expiration_time_ms": until_ms}
+    return rendered | {"expiration_time_ms": until_ms}
 
 
 def _cards(plan: TemplatePlan, given: list[dict[str, Any]], known: Known | None) -> list[dict[str, Any]]:
-    """The cards in the template's order, whatever order the send has them in."""
+    """Return the cards in the template's order, whatever their order in the request."""
     by_index: dict[int, dict[str, Any]] = {}
-    for place, card in enumerate(given):
-        index = integer_or_none(card.get("card_index", place))
+    for default_index, card in enumerate(given):
+        index = integer_or_none(card.get("card_index", default_index))
         if index is None or not 0 <= index < len(plan.cards) or index in by_index:
             raise message_refused(131009, f"carousel: card_index {card.get('card_index')} does not fit the template")
         by_index[index] = card
     cards: list[dict[str, Any]] = []
     for index, face in enumerate(plan.cards):
-        place = f"card {index}: "
-        carried = _read(place, face, by_index[index].get("components"))
-        shown = _face(place, plan, face, carried, known, _CARD_BODY_AT_MOST)
-        cards.append({"index": index, **shown})
+        card_prefix = f"card {index}: "
+        sent = _read(card_prefix, face, by_index[index].get("components"))
+        rendered = _face(card_prefix, plan, face, sent, known, _CARD_BODY_AT_MOST)
+        cards.append({"index": index, **rendered})
     return cards

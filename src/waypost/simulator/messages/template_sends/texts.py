@@ -1,4 +1,4 @@
-"""Text parameters of a template send: each held against the rules, then put in its place."""
+"""Text parameters of a template message: checked, and inserted into the text."""
 
 import re
 from collections.abc import Mapping
@@ -12,17 +12,17 @@ _BAD_TEXT: Final = re.compile(r"[\n\t]| {5}")
 
 
 def filled(component: str, plan: TextPlan, given: list[Any], *, is_named: bool) -> str:
-    """A text with its parameters.
+    """Return a text filled with its parameters.
 
     Args:
-        component: `header`, `body` or `card 0 body`, for the operator's words.
+        component: `header`, `body` or `card 0 body`, for error texts.
         plan: the text.
         given: the parameters, in order, or each with its name.
-        is_named: whether they go by their names.
+        is_named: whether parameters have names.
 
     Raises:
-        GraphRefused: 132000 for the number of them, 132018 for what a text may not hold, 131008
-            and 132012 for a parameter that is no text.
+        GraphApiError: 132000 for their number, 132018 for a text with forbidden characters, 131008
+            and 132012 for a parameter that is not a text.
 
     Source: facts 4.2, 5.2.
     """
@@ -35,8 +35,8 @@ def filled(component: str, plan: TextPlan, given: list[Any], *, is_named: bool) 
     if not plan.names:
         return plan.fill({})
     values: dict[str, str] = {}
-    for name, one in zip(plan.names, given, strict=True):
-        parameter = object_or_none(one)
+    for name, raw_parameter in zip(plan.names, given, strict=True):
+        parameter = object_or_none(raw_parameter)
         if parameter is None:
             raise message_refused(131009, f"{component}: a parameter must be an object")
         values[_name(component, plan, parameter) if is_named else name] = _value(component, parameter)
@@ -46,10 +46,10 @@ def filled(component: str, plan: TextPlan, given: list[Any], *, is_named: bool) 
 
 
 def check_text(component: str, text: str) -> None:
-    """Refuse what no parameter may hold.
+    """Check the text of a parameter.
 
     Raises:
-        GraphRefused: 132018.
+        GraphApiError: 132018.
 
     Source: facts 4.2.
     """
@@ -72,7 +72,7 @@ def _value(component: str, parameter: Mapping[str, Any]) -> str:
     match str(parameter.get("type", "")).lower():
         case "text":
             text = parameter.get("text")
-        case "currency" | "date_time" as kind:  # the fallback is always what is shown
+        case "currency" | "date_time" as kind:  # the fallback is always shown
             text = (object_or_none(parameter.get(kind)) or {}).get("fallback_value")
         case kind:
             raise message_refused(
