@@ -1,1 +1,1 @@
-"""What is true: partners, apps, templates, messages, and the tables that govern them. Plain Python, no I/O."""
+"""The domain model: partners, apps, templates, messages, and the tables of their rules. Plain Python, no I/O."""

@@ -5,9 +5,11 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
+from waypost.base.clock import DAY_MS, HOUR_MS
+
 
 class Hosting(StrEnum):
-    """Which variant of the channel API carries an app. Source: spec, "Create template", rule 2."""
+    """The variant of the channel API that an app uses. Source: spec, "Create template", rule 2."""
 
     CLOUD = "cloud"
     ON_PREMISES = "on_premises"
@@ -15,17 +17,17 @@ class Hosting(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AppPreferences:
-    """What a partner has set for an app. Source: facts 2.
+    """A partner's settings of an app. Source: facts 2.
 
     Attributes:
-        callback_url: shown in the details; callbacks go where subscriptions say.
-        callback_modes: likewise.
-        analytics: whether template analytics are on; there is no way back.
-        unclicked_templates: ids of those whose taps analytics leave out.
-        optin_message: kept; no opt-in message is sent.
-        cap: of fees; 0: none was set.
-        contact_email: of the business, with its name and number; empty: none was set.
-        live_since_ms: when the administrator made it live; 0: it was from the beginning, or is not.
+        callback_url: shown in the details only; callbacks go to the subscriptions.
+        callback_modes: shown only, as `callback_url`.
+        analytics: true if template analytics are on; they cannot be switched off again.
+        unclicked_templates: ids of templates whose button taps analytics leave out.
+        optin_message: stored only; no opt-in message is sent.
+        cap: on fees; 0: not set.
+        contact_email: of the business, as are the name and the number; empty: not set.
+        live_since_ms: when the administrator made it live; 0: it was live from the start, or is not live.
     """
 
     template_messaging: bool = True
@@ -48,11 +50,11 @@ class App:
     """A partner's messaging application.
 
     Attributes:
-        phone_number: the source number, digits; names exactly one app. Empty: it has none yet.
+        phone_number: the source number, digits; identifies one app. Empty: not assigned yet.
         phone_number_id: the operator's id of that number; may be empty.
-        business_account_id: may be empty, as long as it has no number.
+        business_account_id: may be empty while the app has no number.
         live: false is a sandbox app.
-        token_serial: raised to revoke the app token.
+        token_serial: incremented to revoke the app token.
         per_second: the operator's throughput for the number; None means the service's default.
     """
 
@@ -73,7 +75,7 @@ class App:
 
 @dataclass(frozen=True, slots=True)
 class BusinessAccount:
-    """What owns the namespace, the templates and the operator account."""
+    """The account that owns the namespace and the templates, and names the operator account."""
 
     id: str
     partner_id: int
@@ -83,13 +85,13 @@ class BusinessAccount:
 
 @dataclass(frozen=True, slots=True)
 class OperatorAccount:
-    """Our credentials and addresses at an operator. Its secrets are open here and sealed in the store.
+    """Our credentials and URLs at an operator. Secrets are plain text here and encrypted in the store.
 
     Attributes:
-        id: also the last part of the webhook's path; never changes.
-        kind: names the adapter that speaks with the operator; never changes.
+        id: also the last segment of the webhook's path; never changes.
+        kind: name of the adapter that calls the operator; never changes.
         base_url: without a path, such as `http://127.0.0.1:8081`.
-        fields: what else the adapter needs, by the names that it gives them.
+        fields: the adapter's other settings, under its own names.
     """
 
     id: str
@@ -98,17 +100,17 @@ class OperatorAccount:
     fields: Mapping[str, str] = field(hash=False)
 
     def __getitem__(self, name: str) -> str:
-        """One of the fields."""
+        """Return one of the fields."""
         return self.fields[name]
 
     def with_fields(self, **changes: str) -> "OperatorAccount":
-        """Return the account with some fields changed."""
+        """Return a copy with some fields replaced."""
         return replace(self, fields={**self.fields, **changes})
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """An app with the operator account that carries it, both as they were at one moment."""
+    """An app with its operator account, both read at the same moment."""
 
     app: App
     account: OperatorAccount
@@ -116,12 +118,12 @@ class Line:
 
 MOST_SECOND_KEYS: Final = 2  # Source: facts 1.4, beside the app token itself; decision 0024
 MOST_MINTED: Final = 3  # active at once; source: facts 1.5
-SHORTEST_LIFE_MS: Final = 60 * 60 * 1000
-LONGEST_LIFE_MS: Final = 24 * 60 * 60 * 1000
+SHORTEST_LIFE_MS: Final = HOUR_MS
+LONGEST_LIFE_MS: Final = DAY_MS
 
 
 class KeyStatus(StrEnum):
-    """Whether a credential opens anything. Source: facts 1.5."""
+    """The status of a credential; only an active one is accepted. Source: facts 1.5."""
 
     ACTIVE = "ACTIVE"
     EXPIRED = "EXPIRED"
@@ -130,10 +132,10 @@ class KeyStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AppKey:
-    """One credential beside the app token.
+    """A credential of an app, in addition to the app token.
 
     Attributes:
-        expires_on_ms: of a minted token; None is a second key, which does not expire.
+        expires_on_ms: of a minted token; None: an additional key, which does not expire.
     """
 
     id: str
@@ -145,7 +147,7 @@ class AppKey:
     revoked_on_ms: int | None = None
 
     def status(self, now_ms: int) -> KeyStatus:
-        """What it is worth now."""
+        """Return the status at a time."""
         if self.revoked_on_ms is not None:
             return KeyStatus.REVOKED
         if self.expires_on_ms is not None and self.expires_on_ms <= now_ms:
@@ -153,19 +155,19 @@ class AppKey:
         return KeyStatus.ACTIVE
 
 
-WINDOW_MS: Final = 24 * 60 * 60 * 1000
-"""How long session messages may be sent to a user who has written. Source: operator's facts 4.1."""
+WINDOW_MS: Final = DAY_MS
+"""Session messages may be sent for this long after a user's last message. Source: operator's facts 4.1."""
 
 
 @dataclass(frozen=True, slots=True)
 class AppUser:
-    """What is known of one.
+    """A user of an app.
 
     Attributes:
-        opted_in: None: nobody has said so either way.
-        source: where the last change came from; empty without one.
-        opted_on_ms: when it came; 0 without one.
-        last_written_ms: when the user last wrote to the app's number; 0: never.
+        opted_in: None: not known.
+        source: of the last opt-in or opt-out; empty: none.
+        opted_on_ms: time of that change; 0: none.
+        last_written_ms: time of the user's last message to the app's number; 0: none.
     """
 
     phone_number: str

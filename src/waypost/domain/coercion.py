@@ -1,4 +1,4 @@
-"""Values as clients write them: numbers as text, text as numbers, booleans in every spelling."""
+"""Readers of loosely typed values: numbers as text, text as numbers, booleans in any spelling."""
 
 import math
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 from waypost.domain.errors import invalid_field
 
 Text = str | int | float
-"""A text that some clients write as a number."""
+"""A text; some clients send a number."""
 Flag = bool | int | float | str
 """A boolean in any spelling."""
 
@@ -22,10 +22,10 @@ _FLAGS: Final = {
 
 
 def read_flag(value: Flag, name: str) -> bool:
-    """A boolean.
+    """Return a value as a boolean.
 
     Raises:
-        Refused: it is none.
+        ApiError: it is not a boolean.
     """
     flag = _FLAGS.get(str(value).strip().lower())
     if flag is None:
@@ -34,17 +34,17 @@ def read_flag(value: Flag, name: str) -> bool:
 
 
 def as_text(value: Text | None) -> str:
-    """A text; a number as it is written, nothing as an empty one."""
+    """Return a value as text: a number as it is written, None as an empty text."""
     if isinstance(value, str):
         return value
     return "" if value is None else str(value)
 
 
 def read_number(value: Text, name: str) -> float:
-    """A finite number.
+    """Return a value as a finite number.
 
     Raises:
-        Refused: it is none.
+        ApiError: it is not a number.
     """
     try:
         number = float(value)
@@ -56,10 +56,10 @@ def read_number(value: Text, name: str) -> float:
 
 
 def read_integer(value: Text, name: str) -> int:
-    """A whole number within 64 bits.
+    """Return a value as an integer of at most 64 bits.
 
     Raises:
-        Refused: it is none.
+        ApiError: it is not an integer of that range.
     """
     if isinstance(value, int):
         whole = value

@@ -1,8 +1,8 @@
-"""Direct calls: requests that only ask or set something at the operator, each with the type of its response.
+"""Direct calls: requests that only read or set something at the operator, each with its response type.
 
-The operator's answer is the partner's (decision 0026). What we interpret is a field of a response; what the partner or
-the administrator gets as the operator shows it is called `raw`. An adapter implements the calls that its operator has,
-and answers all others with `not_offered`.
+The partner gets the operator's response (decision 0026). Values that we interpret are fields of a response; what the
+partner or the administrator gets unchanged is called `raw`. An adapter implements the calls that its operator has, and
+returns `unsupported_call` for all others.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,17 +17,17 @@ Response = TypeVar("Response", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class NotOffered:
-    """The operator has no such call."""
+    """The operator does not have the call."""
 
     text: str
 
 
 Failure = Rejected | Unavailable | Uncertain | NotOffered
-"""A direct call that has no response. `Uncertain`: it may have been carried out."""
+"""The outcome of a direct call without a response. `Uncertain`: it may have been carried out."""
 
 
 class OperatorCall(Generic[Response]):
-    """Base of all direct calls; the parameter is the type of the response."""
+    """Base class of the direct calls; the type parameter is the type of the response."""
 
     __slots__ = ()
 
@@ -39,21 +39,21 @@ def not_offered(request: OperatorCall[Any]) -> NotOffered:
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """An object that the partner gets as the operator shows it."""
+    """An object that the partner gets unchanged from the operator."""
 
     raw: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class RawList:
-    """A list that the partner gets as the operator shows it."""
+    """A list that the partner gets unchanged from the operator."""
 
     raw: list[Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The operator has answered; `reason` is its explanation where it did not do what was asked."""
+    """The operator's result of a call; `reason` is its explanation where it was not successful."""
 
     success: bool = True
     reason: str = ""
@@ -61,12 +61,12 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something at the operator that is not as it should be.
+    """A problem with an account or a number at the operator.
 
     Attributes:
-        is_serious: messages fail because of it.
-        text: what it is.
-        remedy: what the administrator can do about it; `{account}` stands for the operator account's id.
+        is_serious: true if messages fail because of it.
+        text: describes it.
+        fix_hint: for the administrator; `{account}` stands for the operator account's id.
     """
 
     is_serious: bool
@@ -79,11 +79,11 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class NumberStatus:
-    """The state of one number.
+    """The status of one number.
 
     Attributes:
-        can_send: the operator's word for whether it may send messages.
-        errors: what keeps it from sending, as the operator shows it.
+        can_send: the operator's value for whether it may send messages.
+        errors: why it cannot send, as received.
     """
 
     is_connected: bool
@@ -98,7 +98,7 @@ class NumberStatus:
 
 @dataclass(frozen=True, slots=True)
 class GetNumber(OperatorCall[NumberStatus]):
-    """The state of a number, for the partner."""
+    """Get the status of a number, for the partner."""
 
     number_id: str
 
@@ -108,11 +108,11 @@ class OperatorNumber:
     """One number of a business account.
 
     Attributes:
-        shown: the phone number as the operator writes it.
-        per_second: the messages a second that the operator accepts from it; None: not known.
+        display_number: the phone number as the operator writes it.
+        per_second: messages a second that the operator accepts from it; None: not known.
         summary: quality and limits in one line, for the administrator.
-        problems: what is wrong with it.
-        raw: for the administrator, who sees what the operator shows.
+        problems: found in its status.
+        raw: as received, for the administrator.
     """
 
     id: str
@@ -125,18 +125,18 @@ class OperatorNumber:
 
 @dataclass(frozen=True, slots=True)
 class ListNumbers(OperatorCall[Sequence[OperatorNumber]]):
-    """All numbers of a business account."""
+    """List all numbers of a business account."""
 
     business_account_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class BusinessStatus:
-    """The state of a business account, for the partner.
+    """The status of a business account, for the partner.
 
     Attributes:
-        status: ACTIVE, or the operator's word for what it is instead.
-        ownership: the operator's word for who owns it.
+        status: ACTIVE, or the operator's name of another status.
+        ownership: the operator's name of the kind of owner.
     """
 
     status: str
@@ -145,7 +145,7 @@ class BusinessStatus:
 
 @dataclass(frozen=True, slots=True)
 class GetBusinessStatus(OperatorCall[BusinessStatus]):
-    """The state of a business account, for the partner."""
+    """Get the status of a business account, for the partner."""
 
     business_account_id: str
 
@@ -155,8 +155,8 @@ class OperatorBusiness:
     """A business account as the operator has it.
 
     Attributes:
-        namespace: of its templates; empty: the operator does not tell.
-        review: the operator's word where its review did not approve the account; empty: it did, or does not tell.
+        namespace: of its templates; empty: not given.
+        review: the operator's review status of the account; empty: approved, or not given.
     """
 
     name: str
@@ -166,19 +166,19 @@ class OperatorBusiness:
 
 @dataclass(frozen=True, slots=True)
 class GetBusinessAccount(OperatorCall[OperatorBusiness]):
-    """A business account, for the administrator."""
+    """Get a business account, for the administrator."""
 
     business_account_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class TokenStatus:
-    """The state of our token.
+    """The status of our token.
 
     Attributes:
         reason: why it is not valid.
-        missing_permissions: that the service needs.
-        expires_at_s: since the epoch; 0: never, or not told.
+        missing_permissions: required by the service.
+        expires_at_s: since the epoch; 0: never, or not given.
     """
 
     is_valid: bool
@@ -189,7 +189,7 @@ class TokenStatus:
 
 @dataclass(frozen=True, slots=True)
 class CheckToken(OperatorCall[TokenStatus | None]):
-    """The state of the operator account's own token; None: the operator tells nothing of tokens."""
+    """Get the status of the operator account's own token; None: the operator does not report it."""
 
 
 # Webhooks -------------------------------------------------------------------------------------------------------------
@@ -197,13 +197,13 @@ class CheckToken(OperatorCall[TokenStatus | None]):
 
 @dataclass(frozen=True, slots=True)
 class WebhookSubscription:
-    """Who receives a business account's webhooks.
+    """The webhook subscriptions of a business account.
 
     Attributes:
         subscriber: our name at the operator.
-        is_subscribed: it sends them to us.
-        others: who else is subscribed.
-        urls: of ours, by number id, where they go; under the empty id for all other numbers. Empty: not told.
+        is_subscribed: true if the operator sends the webhooks to us.
+        others: the other subscribers.
+        urls: our webhook URLs by number id; under the empty id for all other numbers. Empty: not given.
     """
 
     subscriber: str
@@ -214,14 +214,14 @@ class WebhookSubscription:
 
 @dataclass(frozen=True, slots=True)
 class GetSubscription(OperatorCall[WebhookSubscription]):
-    """Where a business account's webhooks go."""
+    """Get the webhook subscriptions of a business account."""
 
     business_account_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class Subscribe(OperatorCall[Done]):
-    """Have a business account's webhooks sent to us. The operator may first check that the URL answers its handshake."""
+    """Subscribe us to a business account's webhooks. The operator may first check the URL with its handshake."""
 
     business_account_id: str
     url: str
@@ -229,7 +229,7 @@ class Subscribe(OperatorCall[Done]):
 
 @dataclass(frozen=True, slots=True)
 class Unsubscribe(OperatorCall[Done]):
-    """Have a business account's webhooks sent to us no more."""
+    """Unsubscribe us from a business account's webhooks."""
 
     business_account_id: str
 
@@ -238,7 +238,7 @@ class Unsubscribe(OperatorCall[Done]):
 
 
 class TemplateDetail(StrEnum):
-    """How much of each template a list has: nothing but its id, name, language and status, or more."""
+    """The fields of each template in a list: id, name, language and status, or more."""
 
     STATUS = "status"
     REVIEW = "category, quality and reason of a rejection too"
@@ -251,11 +251,11 @@ class OperatorTemplate:
 
     Attributes:
         language: with an underscore or a hyphen.
-        status: the operator's word in upper case, such as APPROVED.
-        is_being_deleted: it is gone, or about to be.
-        category: as in `Category`; empty: not told.
-        quality: GREEN, YELLOW, RED or UNKNOWN; empty: not told.
-        body: its text; None: not told, or it has none.
+        status: the operator's name of it in upper case, such as APPROVED.
+        is_being_deleted: true if it is deleted or about to be.
+        category: as in `Category`; empty: not given.
+        quality: GREEN, YELLOW, RED or UNKNOWN; empty: not given.
+        body: its text; None: not given, or it has none.
     """
 
     id: str
@@ -272,7 +272,7 @@ class OperatorTemplate:
 
 @dataclass(frozen=True, slots=True)
 class ListTemplates(OperatorCall[Sequence[OperatorTemplate]]):
-    """All templates of a business account, or those of one name; a list that is not whole is `Unavailable`."""
+    """List all templates of a business account, or those of one name; an incomplete list is `Unavailable`."""
 
     business_account_id: str
     detail: TemplateDetail
@@ -281,14 +281,14 @@ class ListTemplates(OperatorCall[Sequence[OperatorTemplate]]):
 
 @dataclass(frozen=True, slots=True)
 class GetTemplate(OperatorCall[OperatorTemplate]):
-    """One template."""
+    """Get one template."""
 
     template_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class UnpauseTemplate(OperatorCall[Done]):
-    """Allow a template again that the operator paused."""
+    """End the operator's pause of a template."""
 
     template_id: str
 
@@ -305,7 +305,7 @@ class ReadyButton:
 
 @dataclass(frozen=True, slots=True)
 class LibraryTemplate:
-    """A ready template of the operator's library; `examples` are the values of its body's variables."""
+    """A template of the operator's library; `examples` are the values of its body's variables."""
 
     body: str
     examples: Sequence[str] = ()
@@ -316,7 +316,7 @@ class LibraryTemplate:
 
 @dataclass(frozen=True, slots=True)
 class ListLibrary(OperatorCall[RawList]):
-    """The operator's ready templates; an empty filter does not count."""
+    """List the templates of the operator's library; an empty filter is ignored."""
 
     name: str = ""
     industry: str = ""
@@ -327,7 +327,7 @@ class ListLibrary(OperatorCall[RawList]):
 
 @dataclass(frozen=True, slots=True)
 class GetLibraryTemplate(OperatorCall[LibraryTemplate | None]):
-    """One ready template; None: the library has none of this name in this language."""
+    """Get one library template; None: the library has none of this name in this language."""
 
     name: str
     language: str
@@ -335,7 +335,7 @@ class GetLibraryTemplate(OperatorCall[LibraryTemplate | None]):
 
 @dataclass(frozen=True, slots=True)
 class CreatedTemplate:
-    """A template that the operator has made; `status` is its word in upper case."""
+    """A template that the operator has created; `status` is its value in upper case."""
 
     id: str
     status: str = ""
@@ -343,7 +343,7 @@ class CreatedTemplate:
 
 @dataclass(frozen=True, slots=True)
 class CreateFromLibrary(OperatorCall[CreatedTemplate]):
-    """Make a template from a ready one; `button_inputs` go as the partner gave them."""
+    """Create a template from a library template; `button_inputs` are sent as the partner gave them."""
 
     business_account_id: str
     name: str
@@ -358,7 +358,7 @@ class CreateFromLibrary(OperatorCall[CreatedTemplate]):
 
 @dataclass(frozen=True, slots=True)
 class BusinessProfile:
-    """What a number shows of its business; empty: not set."""
+    """The business profile of a number; empty: not set."""
 
     about: str = ""
     address: str = ""
@@ -371,7 +371,7 @@ class BusinessProfile:
 
 @dataclass(frozen=True, slots=True)
 class GetProfile(OperatorCall[BusinessProfile]):
-    """The business profile of a number."""
+    """Get the business profile of a number."""
 
     number_id: str
 
@@ -396,11 +396,11 @@ class SetProfile(OperatorCall[Done]):
 
 @dataclass(frozen=True, slots=True)
 class BlockResult:
-    """Which users the operator has blocked or unblocked.
+    """The users that the operator has blocked or unblocked.
 
     Attributes:
         users: their phone numbers, in digits.
-        failure: the operator's words about the first user for whom it failed; None: it did for none.
+        failure: the operator's error text for the first user that failed; None: none failed.
         raw: for the partner.
     """
 
@@ -427,7 +427,7 @@ class Unblock(OperatorCall[BlockResult]):
 
 @dataclass(frozen=True, slots=True)
 class ListBlocked(OperatorCall[Raw]):
-    """One page of a number's block list; the cursors are the operator's."""
+    """List one page of a number's block list; the cursors are the operator's."""
 
     number_id: str
     limit: str = ""
@@ -437,7 +437,7 @@ class ListBlocked(OperatorCall[Raw]):
 
 @dataclass(frozen=True, slots=True)
 class GetComponents(OperatorCall[Raw]):
-    """Ice breakers, commands and welcome message of a number."""
+    """Get ice breakers, commands and welcome message of a number."""
 
     number_id: str
 
@@ -459,7 +459,7 @@ class SetComponents(OperatorCall[Done]):
 
 @dataclass(frozen=True, slots=True)
 class MarkRead(OperatorCall[Done]):
-    """Show a received message as read, and perhaps that somebody is typing."""
+    """Mark a received message as read, optionally with a typing indicator."""
 
     number_id: str
     message_id: str
@@ -471,7 +471,7 @@ class MarkRead(OperatorCall[Done]):
 
 @dataclass(frozen=True, slots=True)
 class CreatedFlow:
-    """A flow that the operator has made; the errors are for the partner."""
+    """A flow that the operator has created; the errors are for the partner."""
 
     id: str
     validation_errors: Any = ()
@@ -479,7 +479,7 @@ class CreatedFlow:
 
 @dataclass(frozen=True, slots=True)
 class CreateFlow(OperatorCall[CreatedFlow]):
-    """Make a draft of a flow; an empty text is not sent."""
+    """Create a draft of a flow; an empty text is not sent."""
 
     business_account_id: str
     name: str
@@ -491,7 +491,7 @@ class CreateFlow(OperatorCall[CreatedFlow]):
 
 @dataclass(frozen=True, slots=True)
 class FindDraftFlow(OperatorCall[CreatedFlow | None]):
-    """The draft with this name and these categories; None: there is none."""
+    """Find the draft with this name and these categories; None: there is none."""
 
     business_account_id: str
     name: str
@@ -500,14 +500,14 @@ class FindDraftFlow(OperatorCall[CreatedFlow | None]):
 
 @dataclass(frozen=True, slots=True)
 class ListFlows(OperatorCall[RawList]):
-    """The flows of a business account."""
+    """List the flows of a business account."""
 
     business_account_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class GetFlow(OperatorCall[Raw]):
-    """Fields of one flow, by the names of the partner API."""
+    """Get fields of one flow, by the names of the partner API."""
 
     flow_id: str
     fields: Sequence[str]
@@ -515,14 +515,14 @@ class GetFlow(OperatorCall[Raw]):
 
 @dataclass(frozen=True, slots=True)
 class GetFlowOwner(OperatorCall[str]):
-    """The id of the business account that a flow belongs to; empty: not told."""
+    """Get the id of the business account that a flow belongs to; empty: not given."""
 
     flow_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeFlow(OperatorCall[Done]):
-    """Change a draft; what is empty or None stays."""
+    """Change a draft; fields that are empty or None stay unchanged."""
 
     flow_id: str
     name: str | None = None
@@ -548,21 +548,21 @@ class PublishFlow(OperatorCall[Done]):
 
 @dataclass(frozen=True, slots=True)
 class DeprecateFlow(OperatorCall[Done]):
-    """Take a published flow out of use."""
+    """Deprecate a published flow."""
 
     flow_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class ListFlowAssets(OperatorCall[RawList]):
-    """The files of a flow."""
+    """List the files of a flow."""
 
     flow_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class FlowAssetsResult:
-    """What the operator made of a flow's file; the errors are for the partner."""
+    """The result of setting a flow's file; the errors are for the partner."""
 
     success: bool
     validation_errors: Any = ()
@@ -583,7 +583,7 @@ class PutFlowAssets(OperatorCall[FlowAssetsResult]):
 
 @dataclass(frozen=True, slots=True)
 class OperatorMedium:
-    """A medium that the operator has."""
+    """A medium that is stored at the operator."""
 
     mime_type: str
     size_bytes: int | None
@@ -591,7 +591,7 @@ class OperatorMedium:
 
 @dataclass(frozen=True, slots=True)
 class GetMedium(OperatorCall[OperatorMedium]):
-    """A medium of one number."""
+    """Get a medium of one number."""
 
     medium_id: str
     number_id: str

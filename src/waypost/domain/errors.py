@@ -1,11 +1,11 @@
-"""Why a partner's request is not carried out."""
+"""Errors of the APIs: the codes, and the exception that carries one."""
 
 from enum import StrEnum, auto
 from typing import Final
 
 
 class ErrorCode(StrEnum):
-    """Every reason there is. Status and text of each are one row in `wire/errors.py`."""
+    """The error codes. The status and text of each are one row in `wire/errors.py`."""
 
     AUTHENTICATION_FAILED = auto()
     NOT_FOR_THIS_APP = auto()
@@ -89,15 +89,15 @@ class ErrorCode(StrEnum):
 
 
 class ApiError(Exception):
-    """The request will not be carried out, and nothing of it was kept.
+    """The request will not be carried out, and nothing of it was stored.
 
     Args:
-        code: which row of the error table answers.
-        explanation: field, rule and what would be accepted, in one sentence. Where the row has
-            a documented text it travels in the header `Waypost-Reason`; elsewhere it is the text.
-        retry_after_s: when the same request may succeed; whole seconds, at least 1.
-        field: name of the field that breaks the rule; empty: the error is not about one field.
-        accepted: what would be accepted there; empty: only the explanation says it.
+        code: its row in the error table gives the response.
+        explanation: field, rule and what would be accepted, in one sentence. It is the text of the
+            response, or the header `Waypost-Reason` where the row has a documented text.
+        retry_after_s: delay after which the same request may succeed; whole seconds, at least 1.
+        field: name of the invalid field; empty: the error is not about one field.
+        accepted: what the field accepts; empty: stated in the explanation only.
     """
 
     def __init__(
@@ -118,10 +118,10 @@ class ApiError(Exception):
 
 
 def invalid_field(field: str, accepted: str) -> ApiError:
-    """Return the error of a field that must be something else."""
+    """Return the error of an invalid field."""
     return ApiError(ErrorCode.FIELD_BROKEN, f"{field} must be {accepted}.", field=field, accepted=accepted)
 
 
 def not_found(what: str, field: str = "") -> ApiError:
-    """Return the error of a request about something that does not exist."""
+    """Return the error of a request for a resource that does not exist."""
     return ApiError(ErrorCode.NOT_FOUND, f"There is no such {what}.", field=field)

@@ -1,4 +1,4 @@
-"""What an operator can tell us, in our words."""
+"""Events that an operator reports in its webhooks, decoded."""
 
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -8,16 +8,16 @@ from waypost.domain.message import MessageState
 
 @dataclass(frozen=True, slots=True)
 class StatusEvent:
-    """A message has come further, or has failed.
+    """The status of a message has changed.
 
     Attributes:
         message_id: ours, from the operator's callback data; None when it carried none.
         recipient: the operator's spelling of the recipient's phone number, where given.
         recipient_user_id: the recipient's business-scoped id, where given.
-        conversation: as the operator gave it; copied into the callback.
-        pricing: likewise.
-        raw: the status as the operator gave it, for version 3.
-        is_of_group: the message went to a group, and this is about one of its members or all of them.
+        conversation: as received; copied into the callback.
+        pricing: as `conversation`.
+        raw: the status as received, for version 3.
+        is_of_group: the message was sent to a group; the status is about one member or all of them.
     """
 
     state: MessageState
@@ -36,11 +36,11 @@ class StatusEvent:
 
 @dataclass(frozen=True, slots=True)
 class PaymentEvent:
-    """A payment that a message asked for has come further; only version 3 tells of it.
+    """The status of a payment that a message requested has changed; in version 3 only.
 
     Attributes:
         message_id: ours, from the operator's callback data; None when it carried none.
-        raw: the status as the operator gave it.
+        raw: the status as received.
 
     Source: facts 4.4, `PAYMENTS`.
     """
@@ -52,12 +52,12 @@ class PaymentEvent:
 
 @dataclass(frozen=True, slots=True)
 class OddStatusEvent:
-    """A status of a message that this version does not know, such as `warning`; only version 3 tells of it.
+    """A message status that this version does not know, such as `warning`; in callbacks of version 3 only.
 
     Attributes:
-        word: the operator's name of it.
+        status: the operator's name of it.
         message_id: ours, from the operator's callback data; None when it carried none.
-        raw: the status as the operator gave it.
+        raw: the status as received.
     """
 
     word: str
@@ -68,19 +68,18 @@ class OddStatusEvent:
 
 @dataclass(frozen=True, slots=True)
 class InboundEvent:
-    """A recipient has written, tapped, answered or reacted.
+    """A recipient has sent a message, tapped a button, replied or reacted.
 
     Attributes:
         kind: the operator's type: `text`, `image`, …, `button` (a template's quick reply), `reaction`,
             `order`, `location`, `contacts`, `system`, `unsupported`; of `interactive` its own type instead:
             `button_reply`, `list_reply`, `nfm_reply`, …
-        content: the object under the name of its type, as the operator gave it; of `interactive` the
-            inner object.
-        reply_to: the operator's id of the message this one answers.
-        referral: of an advertisement that it came from.
-        raw: the whole message as the operator gave it, for version 3.
+        content: the object under the name of its type, as received; of `interactive` the inner object.
+        reply_to: the operator's id of the message that this one replies to.
+        referral: the advertisement that it came from.
+        raw: the whole message as received, for version 3.
         contact: the operator's contact object of the sender, for version 3.
-        group_id: of the group that it was written to; None where it was written to the business alone.
+        group_id: of the group that it was sent to; None: it was sent to the business.
     """
 
     kind: str
@@ -101,25 +100,25 @@ class InboundEvent:
 
     @property
     def is_tap(self) -> bool:
-        """Whether a template's quick-reply button was tapped."""
+        """True if a quick-reply button of a template was tapped."""
         return self.kind == "button"
 
     def text(self, name: str) -> str:
-        """A text member of the content, or an empty one."""
+        """Return a text member of the content; empty where there is none."""
         value = self.content.get(name) if isinstance(self.content, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
         return value if isinstance(value, str) else ""
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewEvent:
-    """The operator has decided on a template, paused it, or the like.
+    """The operator has changed the status of a template.
 
     Attributes:
-        status: the operator's word in upper case, such as APPROVED.
-        language_code: with underscores, whatever the operator wrote.
-        raw: `field`, `value` and the entry's `time` as the operator gave them, for version 3; empty where
-            it is our own news.
-        at_s: when it decided so, whole seconds since the epoch; 0 where it does not say.
+        status: the operator's name of it, in upper case, such as APPROVED.
+        language_code: with underscores, even if the operator wrote hyphens.
+        raw: `field`, `value` and the entry's `time` as received, for version 3; empty for an event of
+            our own.
+        at_s: time of the decision, whole seconds since the epoch; 0: not given.
     """
 
     business_account_id: str
@@ -135,10 +134,10 @@ class ReviewEvent:
 
 @dataclass(frozen=True, slots=True)
 class QualityEvent:
-    """A template's quality has changed; the operator's word in upper case, such as GREEN.
+    """A template's quality has changed; `quality` is the operator's value in upper case, such as GREEN.
 
     Attributes:
-        raw: `field` and `value` as the operator gave them, for version 3.
+        raw: `field` and `value` as received, for version 3.
     """
 
     business_account_id: str
@@ -151,13 +150,13 @@ class QualityEvent:
 
 @dataclass(frozen=True, slots=True)
 class CategoryEvent:
-    """The operator files a template under another category, or says that it will.
+    """The operator has changed the category of a template, or has announced the change.
 
     Attributes:
-        category: the one it has now, or had until now.
-        next_category: the coming one (announced) or the new one (done).
-        is_done: whether it has changed already.
-        raw: `field` and `value` as the operator gave them, for version 3.
+        category: the present one, or the previous one when the change is done.
+        next_category: the announced one, or the new one when the change is done.
+        is_done: true if the category has changed already.
+        raw: `field` and `value` as received, for version 3.
     """
 
     business_account_id: str
@@ -175,13 +174,13 @@ class AccountEvent:
     """A change of a business account, one of its numbers, groups, calls or anything else.
 
     Attributes:
-        field: the operator's name of the change, such as `account_update`; of the future, too.
-        value: as the operator gave it, usually an object.
-        phone_number_id: of one number, where the operator named it so.
-        phone_number: of one number, digits, where it named that.
-        other_account_id: of the business account that the value names, where the entry may name a portfolio.
-        operator_template_id: of the template that it is about, if it is about one.
-        time: of the entry, as the operator gave it; None where it gave none.
+        field: the operator's name of the change, such as `account_update`; may be unknown to this version.
+        value: as received, usually an object.
+        phone_number_id: of the number, where the operator sent its id.
+        phone_number: of the number, digits, where the operator sent that.
+        other_account_id: of the business account in the value, where the entry may name a portfolio.
+        operator_template_id: of the template, if it is about one.
+        time: of the entry, as received; None: not given.
     """
 
     business_account_id: str
@@ -195,13 +194,13 @@ class AccountEvent:
 
     @property
     def members(self) -> dict[str, Any]:
-        """The members of the value; none where it is no object."""
+        """The members of the value; empty where it is not an object."""
         return cast("dict[str, Any]", self.value) if isinstance(self.value, dict) else {}
 
 
 @dataclass(frozen=True, slots=True)
 class UnknownEvent:
-    """A body or a status that names nothing it could be called back for; kept as it came, and logged."""
+    """A body or status for which no callback can be made; stored as received, and logged."""
 
     what: str
 

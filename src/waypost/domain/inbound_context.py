@@ -1,4 +1,4 @@
-"""What we know around a message that a recipient has sent, before it is called back."""
+"""Our data about a recipient's message, which its callback contains beside the operator's."""
 
 from dataclasses import dataclass
 
@@ -7,11 +7,11 @@ from waypost.domain.postback import Reply
 
 @dataclass(frozen=True, slots=True)
 class MediaLink:
-    """Where the bytes of a recipient's medium are.
+    """The URL of a medium that a recipient has sent.
 
     Attributes:
-        url: our door; served without a token, so the address itself is the secret.
-        until_ms: when it ends; milliseconds since the epoch.
+        url: of our media endpoint; served without a token, so the URL itself is the secret.
+        until_ms: expiry; milliseconds since the epoch.
     """
 
     url: str
@@ -20,13 +20,13 @@ class MediaLink:
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What we know around it.
+    """Our data about a recipient's message.
 
     Attributes:
-        answered_id: our id of the message that it answers, or reacts to; None where we know none.
-        postback_text: behind the tapped button; None where the sender gave none.
-        reply: the choice of a session message that it is; None where it is none.
-        media: of a medium; None where there is none.
+        reply_target_id: our id of the message that it replies or reacts to; None: not known.
+        postback_text: of the tapped button; None: the sender gave none.
+        reply: the choice that was made in a session message; None: it is not a choice.
+        media: the medium; None: it has none.
     """
 
     answered_id: str | None = None

@@ -1,4 +1,4 @@
-"""A webhook's body as received, and what it splits into."""
+"""Inbound webhooks: the body as received, and the items in it."""
 
 from dataclasses import dataclass
 
@@ -8,11 +8,11 @@ class WebhookItem:
     """One status, message or template change.
 
     Attributes:
-        dedupe_key: the same whenever the operator tells the same thing again.
-        group: the business number, or the business account.
-        ordering_key: whom or what it is about.
-        place: where in the body it stands.
-        item: JSON of the item with what the body says around it.
+        dedupe_key: the same when the operator sends the same item again.
+        concurrency_group: the business number, or the business account.
+        ordering_key: the user or the template that it is about.
+        path: its position in the body.
+        payload: JSON of the item with the members of the body that surround it.
     """
 
     dedupe_key: str
@@ -24,7 +24,7 @@ class WebhookItem:
 
 @dataclass(frozen=True, slots=True)
 class InboundWebhook:
-    """A webhook's body, kept once, and its items."""
+    """The body of a webhook, stored once, and its items."""
 
     id: str
     operator_account_id: str

@@ -1,4 +1,4 @@
-"""Tables: the states of messages and templates, and which news moves which."""
+"""Tables of the states of messages and templates, and of the transitions between them."""
 
 from typing import Final
 
@@ -7,7 +7,7 @@ from waypost.domain.templates.template import TemplateStatus as T
 
 # fmt: off
 MESSAGE_MOVES: Final = {  # Source: decision 0085; facts 5
-    # from          the states it may go to
+    # from          to
     M.ACCEPTED:  {M.UNCERTAIN, M.ENQUEUED, M.FAILED},
     M.UNCERTAIN: {M.ENQUEUED, M.FAILED},
     M.ENQUEUED:  {M.SENT, M.DELIVERED, M.READ, M.DELETED, M.FAILED},
@@ -17,10 +17,10 @@ MESSAGE_MOVES: Final = {  # Source: decision 0085; facts 5
     M.DELETED:   set[M](),
     M.FAILED:    set[M](),
 }
-UNCONFIRMED_FAILURE_MOVES: Final = {M.SENT, M.DELIVERED, M.READ, M.DELETED}  # the one edge out of `failed`: decision 0085
+UNCONFIRMED_FAILURE_MOVES: Final = {M.SENT, M.DELIVERED, M.READ, M.DELETED}  # the only transitions out of `failed`: decision 0085
 
 TEMPLATE_MOVES: Final = {  # Source: facts 3.4; operator's facts 3.2
-    # from                 the statuses it may go to
+    # from                 to
     T.SANDBOX_REQUESTED: {T.PENDING, T.APPROVED, T.REJECTED, T.FAILED, T.DELETED},
     T.PENDING:           {T.APPROVED, T.REJECTED, T.FAILED, T.PAUSED, T.DISABLED, T.IN_APPEAL, T.LOCKED, T.ARCHIVED, T.DELETED},
     T.APPROVED:          {T.PAUSED, T.DISABLED, T.IN_APPEAL, T.REJECTED, T.FAILED, T.FLAGGED, T.LOCKED, T.ARCHIVED, T.PENDING, T.DELETED},
@@ -35,11 +35,11 @@ TEMPLATE_MOVES: Final = {  # Source: facts 3.4; operator's facts 3.2
     T.DELETED:           set[T](),
 }
 SENDABLE: Final = {T.APPROVED, T.FLAGGED}  # Source: facts 3.4, "Can send?"; REINSTATED is APPROVED here
-EDITABLE: Final = {T.APPROVED, T.FLAGGED, T.REJECTED, T.PAUSED, T.FAILED}  # Source: operator's facts 2.6; a flagged one is approved there, a failed one is not there
-FILED: Final = {T.APPROVED, T.FLAGGED}  # the category of these stays. Source: operator's facts 2.6
-KEPT_BY_THE_OPERATOR: Final = {T.DISABLED}  # cannot be deleted. Source: operator's facts 2.6
+EDITABLE: Final = {T.APPROVED, T.FLAGGED, T.REJECTED, T.PAUSED, T.FAILED}  # Source: operator's facts 2.6; to the operator a flagged one is approved, and a failed one does not exist
+FILED: Final = {T.APPROVED, T.FLAGGED}  # their category cannot be edited. Source: operator's facts 2.6
+KEPT_BY_THE_OPERATOR: Final = {T.DISABLED}  # the operator does not delete these. Source: operator's facts 2.6
 
-OPERATOR_STATUSES: Final = {  # what the operator calls a template's status, and what we do. Source: operator's facts 3.1
+OPERATOR_STATUSES: Final = {  # the operator's name of a status, and ours. Source: operator's facts 3.1
     "APPROVED":         T.APPROVED,
     "REINSTATED":       T.APPROVED,
     "UNPAUSE":          T.APPROVED,
@@ -56,7 +56,7 @@ OPERATOR_STATUSES: Final = {  # what the operator calls a template's status, and
     "DELETED":          T.DELETED,
     "PENDING_DELETION": T.DELETED,
 }
-QUALITIES: Final = {  # the operator's word, and the partner's. Source: facts 3.4
+QUALITIES: Final = {  # the operator's value, and the partner API's. Source: facts 3.4
     "GREEN":   "HIGH",
     "YELLOW":  "MEDIUM",
     "RED":     "LOW",
@@ -66,15 +66,15 @@ QUALITIES: Final = {  # the operator's word, and the partner's. Source: facts 3.
 
 
 def message_steps(state: M, news: M, *, unconfirmed: bool) -> tuple[M, ...]:
-    """The states a message passes through on this news; empty when the news is behind the state.
+    """Return the states that a message passes through to a new state; empty when that one is out of date.
 
-    News from the operator about a message whose outcome nobody has recorded yet means that the
-    operator has it: `enqueued` comes first, then the news itself.
+    A status from the operator for a message whose outcome is not recorded yet means that the operator
+    has accepted it: `enqueued` comes first, then the new state.
 
     Args:
-        state: where the message stands.
-        news: what the operator or dispatch says now.
-        unconfirmed: whether a `failed` state was only our doubt (code 4002), not the operator's word.
+        state: of the message now.
+        news: the state reported by the operator or by dispatch.
+        unconfirmed: true if the state `failed` is our own conclusion (code 4002), not the operator's.
     """
     if state is M.FAILED and unconfirmed:
         return (news,) if news in UNCONFIRMED_FAILURE_MOVES else ()
@@ -84,5 +84,5 @@ def message_steps(state: M, news: M, *, unconfirmed: bool) -> tuple[M, ...]:
 
 
 def template_step(status: T, news: T) -> bool:
-    """Whether a template goes from one status to the other on this news."""
+    """True if a template may change from one status to another."""
     return news in TEMPLATE_MOVES[status]

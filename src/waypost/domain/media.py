@@ -1,4 +1,4 @@
-"""Media that a partner has uploaded or a recipient has sent, and the handles of uploads for template samples."""
+"""Media that partners upload or recipients send, and the handles of template samples."""
 
 from base64 import b64encode, urlsafe_b64encode
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class Accepted:
     """One MIME type that may be uploaded.
 
     Attributes:
-        for_handle: whether the operator makes a handle of it, for a template's sample.
+        for_handle: true if the operator accepts it as a template's sample, as a handle.
     """
 
     kind: MediaKind
@@ -29,7 +29,7 @@ _MB: Final = 1024 * 1024
 _OFFICE: Final = "application/vnd.openxmlformats-officedocument."
 # fmt: off
 ACCEPTED: Final = {  # Source: facts 8, `file_type` list and per-message limits; operator's facts 6.1, 6.2
-    # MIME type                                                kind                most bytes         handle
+    # MIME type                                                kind                max bytes          handle
     "audio/aac":                                      Accepted(MediaKind.AUDIO,    16 * _MB),
     "audio/mp4":                                      Accepted(MediaKind.AUDIO,    16 * _MB),
     "audio/mpeg":                                     Accepted(MediaKind.AUDIO,    16 * _MB),
@@ -58,9 +58,9 @@ class Media:
     """One upload.
 
     Attributes:
-        id: 16 digits; the media id where it was uploaded for sending.
-        handle: where it was uploaded for a template's sample; else None.
-        sha256: of the bytes, hex; also their name on disk.
+        id: 16 digits; the media id if it was uploaded for sending.
+        handle: of a template's sample; None: it was uploaded for sending.
+        sha256: of the bytes, hex; also the file's name on disk.
     """
 
     id: str
@@ -77,13 +77,13 @@ class Media:
 
 @dataclass(frozen=True, slots=True)
 class InboundMedia:
-    """A medium that a recipient has sent, kept behind an address that nobody can guess.
+    """A medium that a recipient has sent, served at an unguessable URL.
 
     Attributes:
-        key: the end of its address.
+        key: the end of its URL.
         operator_media_id: the operator's id of it.
-        sha256: once its bytes are here; None until then.
-        failed: why they will never be here; None otherwise.
+        sha256: of the bytes; None: not fetched yet.
+        failed: why it cannot be fetched; None: it can.
     """
 
     key: str
@@ -99,21 +99,21 @@ class InboundMedia:
 
 BEGINNING: Final = "4::"
 MOST_LINES: Final = 100
-"""Far more than any file of the operator's has, and than clients join; a longer text names nothing of ours."""
+"""More than the operator's handles have, and than clients join; a text with more lines is no handle of ours."""
 
 
 def handle_of(
     mime_type: str, secret: str, signature: str, *, media_id: str, size_bytes: int, expires_on_ms: int
 ) -> str:
-    """A handle: `4::<base64 of the MIME type>:<ours>:e:<expiry>:<number>:<number>:<signature>`.
+    """Return a handle: `4::<base64 of the MIME type>:<ours>:e:<expiry>:<number>:<number>:<signature>`.
 
     Args:
         mime_type: of the bytes.
-        secret: hex digits that nobody can guess; the handle is looked up whole.
-        signature: likewise; there because readers expect a last part.
+        secret: unguessable hex digits; the handle is looked up as a whole.
+        signature: unguessable hex digits; present because readers expect a last part.
         media_id: the first number.
         size_bytes: the second.
-        expires_on_ms: shown in seconds since the epoch.
+        expires_on_ms: written in seconds since the epoch.
 
     Source: facts 8, "Handle string"; operator's facts 6.2.
     """
@@ -123,7 +123,7 @@ def handle_of(
 
 
 def lines_of(handle: str) -> tuple[str, ...]:
-    """The lines of a handle, without what surrounds them; none of a text with more lines than a handle has."""
+    """Return the lines of a handle, stripped; empty for a text with more lines than a handle has."""
     lines = tuple(line for part in handle.splitlines() if (line := part.strip()))
     return lines if len(lines) <= MOST_LINES else ()
 

@@ -1,4 +1,4 @@
-"""Messages: one thing for one destination, from acceptance on."""
+"""Messages: one content for one destination, and its state after acceptance."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -15,14 +15,14 @@ from waypost.domain.session_messages.content import (
 
 
 class MessageKind(StrEnum):
-    """How a callback of type `enqueued` names a message."""
+    """The kind of a message in a callback of type `enqueued`."""
 
     SESSION = "session"
     TEMPLATE = "template"
 
 
 class MessageState(StrEnum):
-    """Where a message stands. Which event or outcome moves it is a table in `lifecycle.py`."""
+    """The state of a message. `lifecycle.py` has the table of transitions."""
 
     ACCEPTED = "accepted"
     UNCERTAIN = "uncertain"
@@ -44,15 +44,15 @@ class CardSend:
 
 @dataclass(frozen=True, slots=True)
 class TemplateSend:
-    """A template with its parameters. They are split over its components by the stored template.
+    """A template with its parameters. The stored template decides how they are split over its components.
 
     Attributes:
         params: values of the header's, the body's and the buttons' variables, then card by card.
         postback_texts: by button index, counted over all buttons from 0.
-        media_kind: of a media header; None where none was given.
+        media_kind: of a media header; None: not given.
         cards: of a carousel.
         card_media_kind: image or video.
-        expiration_ms: when a limited-time offer ends; milliseconds since the epoch.
+        expiration_ms: end of a limited-time offer; milliseconds since the epoch.
         sections: of a PRODUCT template.
 
     Source: spec, "Send template message with postback texts"; order from facts 9.2.
@@ -73,14 +73,14 @@ class TemplateSend:
 
 @dataclass(frozen=True, slots=True)
 class Passthrough:
-    """A message in the operator's own words: what the partner sent, all of it.
+    """A message in the operator's own format: everything that the partner sent.
 
     Attributes:
         type: as in the body: `text`, `template`, …
-        body: the object under the name of its type, untouched; a list for contacts.
+        body: the object under the name of its type, unchanged; a list for contacts.
         reply_to: from `context.message_id`.
-        members: every other member of the body, known here or not, untouched: `to`, `category`, …
-            None where a version that kept none of them has accepted the message.
+        members: every other member of the body, known here or not, unchanged: `to`, `category`, …
+            None: accepted by an earlier version, which did not store them.
 
     Source: spec, "Flow passthrough message"; facts 9.3.
     """
@@ -101,9 +101,9 @@ class Message:
     Attributes:
         source: the app's phone number, digits.
         destination: the recipient's phone number as sent by the partner, digits; of a passthrough to
-            a business-scoped user id that id, such as `US.1349`; to a group as `group_destination` has it.
-        sandbox: as sent; kept and shown, no other effect (decision 0079).
-        request: the form as it came, for the trace; it holds no credential.
+            a business-scoped user id that id, such as `US.1349`; to a group as `group_destination` writes it.
+        sandbox: as sent; stored and shown, without other effect (decision 0079).
+        request: the form as received, for the trace; without credentials.
     """
 
     id: str
@@ -118,12 +118,12 @@ class Message:
 
     @property
     def kind(self) -> MessageKind:
-        """Session or template, as a callback of type `enqueued` names it."""
+        """The kind, as in a callback of type `enqueued`."""
         return kind_of(self.content)
 
 
 def kind_of(content: Content) -> MessageKind:
-    """Session or template; a passthrough is what its type says."""
+    """Return the kind of a content; a passthrough of type `template` is a template."""
     match content:
         case TemplateSend() | Passthrough(type="template"):
             return MessageKind.TEMPLATE
@@ -132,7 +132,7 @@ def kind_of(content: Content) -> MessageKind:
 
 
 def reply_to_of(content: Content) -> str | None:
-    """The id of the message that this one answers or reacts to: ours, or the operator's; else None."""
+    """Return the id of the message that a content replies or reacts to, ours or the operator's; else None."""
     match content:
         case TemplateSend():
             return None
@@ -145,38 +145,38 @@ def reply_to_of(content: Content) -> str | None:
 
 
 MEDIA_MEMBERS: Final = frozenset(kind.value for kind in MediaKind)
-"""Under these names the operator's bodies hold media."""
+"""Members of the operator's bodies that contain media."""
 
 PARTNERS_DATA: Final = frozenset({"flow_action_data", "flow_action_payload"})
-"""Under these names they hold what is the partner's alone."""
+"""Members that contain the partner's own data."""
 
 
 def media_references(content: Content) -> tuple[str, ...]:
-    """Every media id that a message holds, ours and the operator's, in order; links are none."""
+    """Return every media id in a message, ours and the operator's, in order; without links."""
     match content:
         case SessionContent():
-            found = [media.id for media in content.media_refs()]
+            ids = [media.id for media in content.media_refs()]
         case TemplateSend(media=media, cards=cards):
-            found = [media.id, *(card.media.id for card in cards)]
+            ids = [media.id, *(card.media.id for card in cards)]
         case Passthrough(type=kind, body=body):
-            found = _ids_in({kind: body})
-    return tuple(one for one in found if one)
+            ids = _ids_in({kind: body})
+    return tuple(media_id for media_id in ids if media_id)
 
 
 def _ids_in(value: object) -> list[str | None]:
     match value:
         case dict():
-            found: list[str | None] = []
+            ids: list[str | None] = []
             for name, member in cast("dict[str, object]", value).items():
                 if name in PARTNERS_DATA:
                     continue
                 match member:
                     case {"id": str() | int() as id} if name in MEDIA_MEMBERS:
-                        found.append(str(id))
+                        ids.append(str(id))
                     case _:
-                        found += _ids_in(member)
-            return found
+                        ids += _ids_in(member)
+            return ids
         case list():
-            return [one for item in cast("list[object]", value) for one in _ids_in(item)]
+            return [media_id for item in cast("list[object]", value) for media_id in _ids_in(item)]
         case _:
             return []

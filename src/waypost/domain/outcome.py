@@ -1,17 +1,17 @@
-"""What the operator made of a submission."""
+"""Outcomes: the operator's result for a submitted message or template."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 INVALID_ANSWER: Final = 4002
-"""The partner-facing code where the operator gave no answer that can be read. Source: facts 12."""
+"""The partner's error code where the operator gave no readable response. Source: facts 12."""
 MOST_ID_CHARS: Final = 500
-"""Of the operator's own ids of things: no index takes a much longer one, and its own have some thirty characters."""
+"""Of an operator's id: the indexes allow no much longer one, and real ids have about thirty characters."""
 
 
 class Again(StrEnum):
-    """What keeps the operator from taking something now; the rhythm of the next tries hangs on it."""
+    """Why the operator cannot accept a submission now; decides the retry schedule."""
 
     NOT_REACHED = "not reached"
     OUTAGE = "outage"
@@ -26,7 +26,7 @@ class Again(StrEnum):
 
 
 class Waits(StrEnum):
-    """Who waits when one submission has to."""
+    """The scope of the delay when a submission has to be retried later."""
 
     ENTRY = "this one"
     SOURCE = "the source"
@@ -36,12 +36,12 @@ class Waits(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """The operator has it, and this is its id for it.
+    """The operator has accepted the submission, under this id.
 
     Attributes:
         recipient: the operator's spelling of the destination, where it gave one.
-        status: of a template, where the operator's answer already has one.
-        category: likewise; it may be another than was asked for.
+        status: of a template, where the response already has one.
+        category: of a template, where the response has one; may differ from the requested one.
     """
 
     operator_id: str
@@ -52,13 +52,13 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """The operator refuses it for good.
+    """The operator has rejected the submission; final.
 
     Attributes:
-        code: what the partner is told; mostly the operator's own.
-        one_more_try: a second try may succeed where the first did not; the refusal of that one is final.
-        operator_code: the operator's own, where the partner is told another.
-        is_about_media: the operator may not have (any more) a medium that the submission names.
+        code: for the partner; usually the operator's own.
+        one_more_try: one retry may succeed; its result is final.
+        operator_code: the operator's own, where the partner gets another code.
+        is_about_media: the operator may no longer have a medium of the submission.
     """
 
     code: int
@@ -70,14 +70,14 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """The operator certainly does not have it; try again later.
+    """The operator certainly does not have the submission; retry later.
 
     Attributes:
-        code: the operator's error code, 0 when it was not reached.
-        retry_after_s: the operator's wish, where it stated one.
-        again: what keeps it, and so the rhythm of the next tries.
-        waits: who waits besides.
-        told: the code that the partner gets when it has been given up.
+        code: the operator's error code; 0: it was not reached.
+        retry_after_s: as requested by the operator, if it was.
+        retry_reason: decides the retry schedule.
+        retry_scope: what else is delayed.
+        partner_code: the partner's error code when the retries are exhausted.
     """
 
     text: str
@@ -90,7 +90,7 @@ class Unavailable:
 
 @dataclass(frozen=True, slots=True)
 class Uncertain:
-    """The operator may have it; it is not sent again on a guess."""
+    """The operator may have the submission; it is not sent again on a guess."""
 
     text: str
 

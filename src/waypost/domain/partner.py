@@ -8,7 +8,7 @@ PARTNER_TOKEN_LIFE_MS: Final = 24 * 60 * 60 * 1000  # Source: spec, "Authenticat
 
 @dataclass(frozen=True, slots=True)
 class Wallet:
-    """What the wallet's balance is shown as: settings, because nobody is charged here. Source: facts 13."""
+    """The wallet balance to show: settings, because this service charges nothing. Source: facts 13."""
 
     currency: str = "USD"
     balance: float = 0.0
@@ -17,7 +17,7 @@ class Wallet:
 
 @dataclass(frozen=True, slots=True)
 class Partner:
-    """What a partner's account shows. The flags are shown as kept; none changes what we do.
+    """A partner account. The flags are only stored and shown; none changes behaviour.
 
     Source: spec, "Partner account (login response)".
     """

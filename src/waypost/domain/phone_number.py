@@ -1,19 +1,19 @@
-"""Reading and writing phone numbers. Everywhere inside, a phone number is text of 8 to 15 digits."""
+"""Reading and writing of phone numbers. Inside the service a phone number is a text of 8 to 15 digits."""
 
 import re
 from functools import lru_cache
 from typing import Final
 
-_GROUP: Final = "group:"  # before a group's id, where a message's destination is one
+_GROUP: Final = "group:"  # prefix of a destination that is a group
 _PUNCTUATION: Final = str.maketrans("", "", "+ -()")
 _DIGITS: Final = re.compile(r"[0-9]{8,15}", re.ASCII)
 
 
 def read_phone_number(text: str) -> str | None:
-    """The digits of a phone number, or None when the text is not one.
+    """Return the digits of a phone number; None when the text is not one.
 
-    `+`, spaces, hyphens and brackets are taken away; 8 to 15 digits must remain. Whether the
-    number exists is for the operator to say.
+    `+`, spaces, hyphens and brackets are removed; 8 to 15 digits must remain. Only the operator
+    knows whether the number exists.
 
     Source: decision 0084; facts 14 ("`+` or spaces in destination numbers").
     """
@@ -22,24 +22,24 @@ def read_phone_number(text: str) -> str | None:
 
 
 def group_destination(group_id: str) -> str:
-    """The destination of a message to a group, told apart from every phone number and user id."""
+    """Return the destination of a message to a group, distinct from every phone number and user id."""
     return _GROUP + group_id
 
 
 def group_of(destination: str) -> str | None:
-    """The group's id, or None where the destination is one person."""
+    """Return the group id of a destination; None where it is a person."""
     return destination.removeprefix(_GROUP) if destination.startswith(_GROUP) else None
 
 
 @lru_cache(maxsize=16384)
 def country_and_national(digits: str) -> tuple[str, str]:
-    """Country code and national number, as a callback's `country_code` and `dial_code` want them.
+    """Return country code and national number, for a callback's `country_code` and `dial_code`.
 
-    Numbers of no known country give an empty country code and all their digits.
+    A number of no known country has an empty country code and all its digits.
 
     Source: facts 6.4: `dial_code` is the number without its country code.
     """
-    import phonenumbers  # here, because its tables load only when the first sender is shown
+    import phonenumbers  # here, because its tables take time to load and are not always needed
 
     try:
         parsed = phonenumbers.parse("+" + digits)

@@ -1,6 +1,6 @@
-"""What the operator documents of sends and can be known at once: a table, for the service when it is strict.
+"""The operator's documented limits of sends, which the service checks at once when it is strict.
 
-Otherwise the operator refuses, and the message fails with the operator's code.
+Otherwise the operator rejects the message, which fails with the operator's code.
 """
 
 import re
@@ -15,9 +15,9 @@ from waypost.domain.templates.parameters import least_and_most
 from waypost.domain.templates.types import HeaderFormat, TemplateType, type_row
 
 # fmt: off
-TEMPLATE_LIMITS: Final = (  # Source: operator's facts 2.3, "MPM at send"; of session messages: their kinds
+TEMPLATE_LIMITS: Final = (  # Source: operator's facts 2.3, "MPM at send"; session messages: in their classes
     Limit("mpm.sections",       lambda c: [c.sections],                         10),
-    Limit("mpm.sections.title", lambda c: [one.title for one in c.sections],    24),
+    Limit("mpm.sections.title", lambda c: [section.title for section in c.sections],    24),
     Limit("mpm.products",       lambda c: [all_products(c.sections)],           30),
 )
 # fmt: on
@@ -25,32 +25,32 @@ _UNSENDABLE: Final = re.compile(r"[\n\r\t]| {5}")  # Source: operator's facts 4.
 
 
 def postback_complaint(send: TemplateSend, draft: Draft) -> str | None:
-    """What is wrong with the buttons that postback texts are given for, or None.
+    """Return why postback texts do not fit the template's buttons; None: they do.
 
     Source: spec, `postbackTexts`: "`index` is the button index and starts from 0"; facts 9.2: over all
         buttons of the template, or of the card.
     """
-    of_template = draft.cards or ()
-    asked = [("postbackTexts", "template", send.postback_texts, len(draft.buttons))]
-    for at, card in enumerate(send.cards):
-        if card.postback_texts and at >= len(of_template):
-            has = f"has {len(of_template)} cards" if of_template else "has no cards"
-            return f"message.cards[{at}] must be a card of the template to have postbackTexts; it {has}"
+    cards = draft.cards or ()
+    entries = [("postbackTexts", "template", send.postback_texts, len(draft.buttons))]
+    for position, card in enumerate(send.cards):
+        if card.postback_texts and position >= len(cards):
+            has = f"has {len(cards)} cards" if cards else "has no cards"
+            return f"message.cards[{position}] must be a card of the template to have postbackTexts; it {has}"
         if card.postback_texts:
-            field = f"message.cards[{at}].postbackTexts"
-            asked.append((field, "card", card.postback_texts, len(of_template[at].buttons)))
-    for field, of, postback_texts, count in asked:
+            field = f"message.cards[{position}].postbackTexts"
+            entries.append((field, "card", card.postback_texts, len(cards[position].buttons)))
+    for field, owner, postback_texts, count in entries:
         beyond = [index for index in postback_texts or () if index >= count]
         if beyond and not count:
-            return f"{field} must be left out: the {of} has no buttons"
+            return f"{field} must be left out: the {owner} has no buttons"
         if beyond:
             accepted = f"0 to {count - 1}" if count > 1 else "0"
-            return f"{field} must name buttons of the {of}, index {accepted}; it names index {beyond[0]}"
+            return f"{field} must name buttons of the {owner}, index {accepted}; it names index {beyond[0]}"
     return None
 
 
 def operators_complaint(content: Content) -> str | None:
-    """What the operator will refuse in a message, or None: field, rule, and what it has."""
+    """Return why the operator will reject a message: field, rule, actual value; None: it will not."""
     match content:
         case SessionContent():
             name, limits, media = "message", content.limits, content.media_refs()
@@ -63,22 +63,22 @@ def operators_complaint(content: Content) -> str | None:
             if len(value) > limit.at_most:
                 kind = "characters" if isinstance(value, str) else "entries"
                 return f"{name}.{limit.field} must have at most {limit.at_most} {kind}; it has {len(value)}"
-    if any(one.link is not None and not is_http_address(one.link) for one in media):
+    if any(medium.link is not None and not is_http_address(medium.link) for medium in media):
         return "message must name its medium by an address that begins with http:// or https://"
     return content.operator_error() if isinstance(content, SessionContent) else None
 
 
 def templates_complaint(send: TemplateSend, draft: Draft, *, now_ms: int) -> str | None:
-    """What the operator will refuse because of the template, or None; the number of parameters first.
+    """Return why a send does not fit its template, the number of parameters first; None: it does.
 
-    Its status is no matter: it may be approved before the message's turn comes.
+    The template's status is ignored: it may be approved before the message is sent.
 
     Source: operator's facts 4.2; facts 9.2: all of it is otherwise only found later.
     """
     least, most = least_and_most(draft)
     if not least <= len(send.params) <= most:
-        wanted = str(least) if least == most else f"{least} to {most}"
-        return f"template.params must hold {wanted} values; it holds {len(send.params)}"
+        expected = str(least) if least == most else f"{least} to {most}"
+        return f"template.params must hold {expected} values; it holds {len(send.params)}"
     if any(not value or _UNSENDABLE.search(value) for value in send.params):
         return "template.params must not be empty, nor hold line breaks, tabs or more than four spaces in a row"
     extras = (extra.send_error(send, draft, now_ms) for extra in TEMPLATE_EXTRAS)
@@ -88,15 +88,15 @@ def templates_complaint(send: TemplateSend, draft: Draft, *, now_ms: int) -> str
 def _of_type(send: TemplateSend, draft: Draft) -> str | None:
     kind = draft.template_type
     row = type_row(kind)
-    given = send.media_kind.value if send.media_kind else None
-    if row.medium is not None and row.medium.name != given:
+    media_name = send.media_kind.value if send.media_kind else None
+    if row.medium is not None and row.medium.name != media_name:
         return f"message.{row.medium.name} is required for a template of type {kind}"
-    if row.medium is None and given is not None:
+    if row.medium is None and media_name is not None:
         return f"message.type must be text for a template of type {kind}"
     if (row.header is HeaderFormat.LOCATION) != (send.place is not None):
         return f"message.location must be there for LOCATION alone; the template is of type {kind}"
     if len(send.cards) != len(draft.cards or ()):
         return f"message.cards must hold {len(draft.cards or ())} cards; it holds {len(send.cards)}"
-    if kind == TemplateType.PRODUCT and not any(one.product_ids for one in send.sections):
+    if kind == TemplateType.PRODUCT and not any(section.product_ids for section in send.sections):
         return "template.mpm.sections is required for a template of type PRODUCT, with products"
     return None

@@ -1,1 +1,1 @@
-"""What is said over HTTP: bytes and text to domain values and back."""
+"""The wire formats: bytes and text to domain values, and back."""

@@ -1,4 +1,4 @@
-"""Wallet, usage, business profile and number, as the partner API shows them."""
+"""Wallet, usage, business profile and number in the formats of the partner API."""
 
 import datetime
 import re
@@ -23,25 +23,25 @@ PROFILE_FIELDS: Final = (*_ADDRESS, "vertical", "website1", "website2", "desc", 
 
 
 class BlockedUser(msgspec.Struct):
-    """One of the users to block or unblock."""
+    """A user to block or unblock."""
 
     user: str
 
 
 class ChatCommand(msgspec.Struct):
-    """A command that users can pick. Its lengths are the operator's matter."""
+    """A command that users can choose. The operator checks its lengths."""
 
     command_name: str
     command_description: str
 
 
 def messaging_wallet_answer(wallet: Wallet) -> dict[str, Any]:
-    """The balance as the older messaging API shows it. Source: public clients, which read `balance`."""
+    """Return the balance in the format of the older messaging API. Source: public clients, which read `balance`."""
     return {"status": "success", "balance": wallet.balance}
 
 
 def wallet_answer(wallet: Wallet) -> dict[str, Any]:
-    """The balance, as it is set. Source: facts 13."""
+    """Return the balance, as configured. Source: facts 13."""
     return {
         "status": "success",
         "walletResponse": {
@@ -53,10 +53,10 @@ def wallet_answer(wallet: Wallet) -> dict[str, Any]:
 
 
 def read_days(from_text: str | None, to_text: str | None) -> tuple[int, int]:
-    """The days of a report, both included, counted from the epoch.
+    """Return the first and the last day of a report, in days since the epoch.
 
     Raises:
-        Refused: a date is missing or none, they are the wrong way round, or too far apart.
+        ApiError: a date is missing or invalid, or the dates are in the wrong order or too far apart.
     """
     first, last = _day("from", from_text), _day("to", to_text)
     if not first <= last < first + MOST_DAYS:
@@ -89,7 +89,7 @@ def usage_item(
     media_templates: int,
     by_category: Mapping[Category, int],
 ) -> dict[str, Any]:
-    """One day of use. Nobody is charged here, so every fee is 0.
+    """Return the usage of one day. This service charges nothing, so every fee is 0.
 
     Source: facts 13, `usage`; its members are those that clients read.
     """
@@ -116,9 +116,9 @@ def usage_item(
 
 
 def read_profile(form: Form) -> SetProfile:
-    """The change of the profile that a form asks for, of no number yet.
+    """Return the profile change in a form, still without a number.
 
-    The lines of the address become one, in their order; both web sites are one list.
+    The address lines are joined in their order; both web sites are one list.
     """
     lines = [form.text(name) for name in _ADDRESS]
     sites = [form.text(name) for name in ("website1", "website2")]
@@ -132,7 +132,7 @@ def read_profile(form: Form) -> SetProfile:
 
 
 def profile_object(profile: BusinessProfile) -> dict[str, Any]:
-    """The profile as the partner sees it; what is not set is empty. Source: facts 13, `business/profile`."""
+    """Return the profile for the partner; unset fields are empty. Source: facts 13, `business/profile`."""
     first, second, *_ = (*profile.websites, "", "")
     return {
         "address": profile.address,
@@ -145,12 +145,12 @@ def profile_object(profile: BusinessProfile) -> dict[str, Any]:
 
 
 def business_account_info(app: App, number: NumberStatus, account: BusinessStatus) -> dict[str, Any]:
-    """What the operator says of a number and its business account. Source: facts 13, `waba/info`."""
+    """Return the operator's status of a number and its business account. Source: facts 13, `waba/info`."""
     return {
         "accountStatus": account.status,
         "dockerStatus": number.status,
         "messagingLimit": number.messaging_limit,
-        "mmLiteStatus": "INELIGIBLE",  # nothing here sends through MM Lite
+        "mmLiteStatus": "INELIGIBLE",  # this service does not send through MM Lite
         "ownershipType": account.ownership,
         "phone": app.phone_number,
         "phoneQuality": number.quality,

@@ -1,4 +1,4 @@
-"""Apps and their users as the partner API shows them, and what a partner may set."""
+"""Apps and their users in the formats of the partner API, and the forms that change them."""
 
 import re
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ LEAST_CAP: Final = 50  # Source: ledger 1.9, `PUT capping`
 MOST_CAP: Final = 750
 MOST_EMAIL: Final = 254
 _EMAIL: Final = re.compile(r"[!-?A-~]+@[!-?A-~]+")  # printable ASCII without a second @
-_NAME: Final = re.compile(r"[A-Za-z0-9 _-]*")  # which characters are meant is not public
+_NAME: Final = re.compile(r"[A-Za-z0-9 _-]*")  # the exact character set is not public
 _TYPE: Final = "apicallbackpost"
 _VERSION: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
 class AppForm:
-    """What a partner says of an app; None is left as it is."""
+    """The form of an app; None leaves a field unchanged."""
 
     name: str | None
     template_messaging: bool | None
@@ -36,7 +36,7 @@ def read_app(form: Form, *, is_new: bool) -> AppForm:
     """Read the form of a new or a changed app.
 
     Raises:
-        Refused: no name, or one with other characters or of another length; a broken flag.
+        ApiError: the name is missing or has invalid characters or length, or a flag is invalid.
 
     Source: facts 2.
     """
@@ -48,10 +48,10 @@ def read_app(form: Form, *, is_new: bool) -> AppForm:
 
 
 def check_name(name: str) -> None:
-    """Return when an app may be called so.
+    """Raise an error if an app's name is not allowed.
 
     Raises:
-        Refused: with the documented texts.
+        ApiError: with the documented texts.
     """
     if not _NAME.fullmatch(name):
         raise ApiError(ErrorCode.INVALID_APP_NAME, "name must hold letters, digits, spaces, - and _ only.")
@@ -64,13 +64,13 @@ def _flag(form: Form, name: str) -> bool | None:
 
 
 def read_callback_modes(form: Form) -> tuple[str, ...]:
-    """The modes of the callback calls of old: a list with commas, perhaps repeated.
+    """Return the modes of the older callback endpoints: a comma-separated list, which may be repeated.
 
     Raises:
-        Refused: one that is not in the table.
+        ApiError: a mode is not in the table.
     """
-    given = ",".join(form.all("modes", "modes[]"))
-    names = [name.strip().upper() for name in given.split(",") if name.strip()]
+    text = ",".join(form.all("modes", "modes[]"))
+    names = [name.strip().upper() for name in text.split(",") if name.strip()]
     known = [MODE_ALIASES.get(name, name) for name in names]
     if any(name not in MODES for name in known):
         raise invalid_field("modes", f"some of {','.join(MODES)}, with commas")
@@ -78,10 +78,10 @@ def read_callback_modes(form: Form) -> tuple[str, ...]:
 
 
 def read_cap(form: Form) -> int:
-    """The cap of an app's fees.
+    """Return the cap on an app's fees.
 
     Raises:
-        Refused: missing, or not within the documented range.
+        ApiError: it is missing or outside the documented range.
     """
     text = form.required("cap", f"a whole number from {LEAST_CAP} to {MOST_CAP}")
     cap = read_integer(text, "cap")
@@ -91,10 +91,10 @@ def read_cap(form: Form) -> int:
 
 
 def read_contact(form: Form) -> tuple[str, str, str]:
-    """E-mail address, name and phone number of a contact.
+    """Return e-mail address, name and phone number of a contact.
 
     Raises:
-        Refused: one is missing or broken; with the documented text.
+        ApiError: one is missing or invalid; with the documented text.
     """
     email = (form.text("contactEmail") or "").strip()
     local, _, host = email.rpartition("@")
@@ -114,17 +114,17 @@ def _invalid_details(explanation: str) -> ApiError:
 
 
 def contact_object(app: App, partner: Partner) -> dict[str, Any]:
-    """Whom to contact about an app, by the names under which it is set; of the account where none was set."""
-    given = app.preferences
-    if not given.contact_email:
-        shown = (partner.email, partner.contact_name, partner.phone_number)
+    """Return the contact of an app, or of the account where none is set, under the names of the form."""
+    preferences = app.preferences
+    if not preferences.contact_email:
+        contact = (partner.email, partner.contact_name, partner.phone_number)
     else:
-        shown = (given.contact_email, given.contact_name, given.contact_number)
-    return dict(zip(("contactEmail", "contactName", "contactNumber"), shown, strict=True))
+        contact = (preferences.contact_email, preferences.contact_name, preferences.contact_number)
+    return dict(zip(("contactEmail", "contactName", "contactNumber"), contact, strict=True))
 
 
 def partner_app(app: App) -> dict[str, Any]:
-    """An app in the list of a partner's apps. Source: facts 2, `partnerApps`."""
+    """Return an app for the list of a partner's apps. Source: facts 2, `partnerApps`."""
     return {
         "id": app.id,
         "name": app.name,
@@ -142,13 +142,13 @@ def partner_app(app: App) -> dict[str, Any]:
 
 
 def linked_app(app: App) -> dict[str, Any]:
-    """An app as linking it answers. Source: facts 2, `appLink`."""
-    shown = partner_app(app)
-    return {name: value for name, value in shown.items() if name not in ("customerId", "cap")}
+    """Return an app for the response to linking it. Source: facts 2, `appLink`."""
+    members = partner_app(app)
+    return {name: value for name, value in members.items() if name not in ("customerId", "cap")}
 
 
 def listed_app(app: App) -> dict[str, Any]:
-    """An app in the searched list. Source: facts 2, `app/list`; the stages of onboarding have no meaning here."""
+    """Return an app for the search list. Source: facts 2, `app/list`; onboarding stages are always null here."""
     return {
         "id": app.id,
         "name": app.name,
@@ -169,7 +169,7 @@ def listed_app(app: App) -> dict[str, Any]:
 
 
 def app_details(app: App, partner: Partner) -> dict[str, Any]:
-    """Everything there is to say of one app. Source: facts 2, `details`."""
+    """Return all details of an app. Source: facts 2, `details`."""
     return {
         "id": app.id,
         "name": app.name,
@@ -193,14 +193,14 @@ def app_details(app: App, partner: Partner) -> dict[str, Any]:
 
 
 def changed_app(app: App, partner: Partner) -> dict[str, Any]:
-    """An app as changing it answers. Source: facts 2, `PUT /partner/app/{appId}`."""
+    """Return an app for the response to changing it. Source: facts 2, `PUT /partner/app/{appId}`."""
     details = app_details(app, partner)
-    shown = {name: value for name, value in details.items() if name not in ("liveTs", "embedAllowed", "languageCode")}
-    return shown | {"customerId": str(app.partner_id), "customerType": "PARTNER"}
+    members = {name: value for name, value in details.items() if name not in ("liveTs", "embedAllowed", "languageCode")}
+    return members | {"customerId": str(app.partner_id), "customerType": "PARTNER"}
 
 
 def key_object(key: AppKey, now_ms: int) -> dict[str, Any]:
-    """A second key as the list shows it: never the key itself. Source: facts 1.4."""
+    """Return an additional key for the list, without the key itself. Source: facts 1.4."""
     return {
         "id": key.id,
         "name": key.name,
@@ -211,7 +211,7 @@ def key_object(key: AppKey, now_ms: int) -> dict[str, Any]:
 
 
 def token_object(key: AppKey, now_ms: int) -> dict[str, Any]:
-    """A minted token as the list shows it: never the token itself. Source: facts 1.5."""
+    """Return a minted token for the list, without the token itself. Source: facts 1.5."""
     return {
         "id": key.id,
         "name": key.name,
@@ -226,7 +226,7 @@ NOT_OPTED_IN: Final = "Check User optin & User Preference. Please contact develo
 
 
 def user_item(user: AppUser) -> dict[str, Any]:
-    """A user in the list of an app's users. Source: the older messaging API, `users/{app}`."""
+    """Return a user for the list of an app's users. Source: the older messaging API, `users/{app}`."""
     country, national = country_and_national(user.phone_number)
     return {
         "countryCode": country,
@@ -239,18 +239,18 @@ def user_item(user: AppUser) -> dict[str, Any]:
 
 
 def user_status_object(app: App, user: AppUser, now_ms: int) -> dict[str, Any]:
-    """The answer about one user: opted in, unless the user has opted out (decision 0065).
+    """Return the status of one user: opted in, unless the user has opted out (decision 0065).
 
-    A user is active while session messages may be sent to it.
+    A user is active while session messages may be sent.
 
     Source: public page "User status"; facts 12, codes 1004 to 1008.
     """
     country, national = country_and_national(user.phone_number)
     is_out = user.opted_in is False
-    shown: dict[str, Any] = {"status": "success"}
+    body: dict[str, Any] = {"status": "success"}
     if is_out:
-        shown["message"] = NOT_OPTED_IN
-    shown["userStatus"] = {
+        body["message"] = NOT_OPTED_IN
+    body["userStatus"] = {
         "active": now_ms < user.last_written_ms + WINDOW_MS,
         "appId": app.id,
         "blocked": user.blocked,
@@ -259,4 +259,4 @@ def user_status_object(app: App, user: AppUser, now_ms: int) -> dict[str, Any]:
         "phone": user.phone_number,
         "status": "OPT_OUT" if is_out else "OPT_IN",
     }
-    return shown
+    return body

@@ -1,4 +1,4 @@
-"""The table of refusals: which status and text each reason answers with."""
+"""The error table: the HTTP status and text of each error code."""
 
 import json
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from waypost.domain.errors import ApiError, ErrorCode
 
 @dataclass(frozen=True, slots=True)
 class ErrorRow:
-    """One row.
+    """A row of the error table.
 
     Attributes:
-        text: the whole `message` where one is documented; None where the explanation is the text.
-        source: where status and text come from.
-        nested: whether `message` is an object that holds the text, as one page shows it.
+        text: the whole `message` where one is documented; None: the explanation is the text.
+        source: of status and text.
+        nested: true if `message` is an object with the text, as one page shows it.
     """
 
     status: int
@@ -45,16 +45,16 @@ INTERNAL_TEXT: Final = (  # Source: spec, "Errors", 500; facts 3.3 without the v
 )
 
 ERROR_HEADER: Final = "Waypost-Error"
-"""Of a response to one of our own programs: the error as JSON of `field`, `rule` and `accepted`.
+"""Response header for our own programs: the error as JSON of `field`, `rule` and `accepted`.
 
-The rule is the error's name in the table; the other two are empty where the error has none.
+The rule is the error code; the other two are empty where the error has none.
 """
 _MAX_ACCEPTED: Final = 1000
 UPLOAD_FAILED_TEXT: Final = "Unable to upload requested Media"  # Source: facts 8, 500
 
 # fmt: off
 ERRORS: Final = {  # Source: spec, "Errors"; facts 3.3, 4.1, 10. Where no text is documented, ours names field, rule and what is accepted.
-    # reason                            status  text                              source
+    # code                              status  text                              source
     ErrorCode.AUTHENTICATION_FAILED:        ErrorRow(401, "Authentication Failed",        "spec, Errors; facts 1.2, 10"),
     ErrorCode.NOT_FOR_THIS_APP:             ErrorRow(401, _NOT_FOR_APP,                   "facts 3.3, 10, 15"),
     ErrorCode.TOO_MANY_REQUESTS:            ErrorRow(429, "Too Many Requests",            "spec, Errors"),
@@ -139,19 +139,19 @@ ERRORS: Final = {  # Source: spec, "Errors"; facts 3.3, 4.1, 10. Where no text i
 
 
 def error_response(error: ApiError, *, names_field: bool = False) -> tuple[int, dict[str, Any], dict[str, str]]:
-    """Status, body and extra headers of a refusal.
+    """Return status, body and extra headers of an error response.
 
-    A documented text is the whole `message`; the explanation then travels in `Waypost-Reason`.
+    A documented text is the whole `message`; the explanation is then in the header `Waypost-Reason`.
 
     Args:
         error: the error.
-        names_field: whether the caller is one of our own programs, which reads `ERROR_HEADER` and no sentence.
+        names_field: true if the caller is one of our own programs, which reads `ERROR_HEADER`, not the text.
     """
     row = ERRORS[error.code]
     headers: dict[str, str] = {}
     if names_field:
         named = {"field": error.field, "rule": error.code, "accepted": error.accepted[:_MAX_ACCEPTED]}
-        headers[ERROR_HEADER] = json.dumps(named)  # ASCII, as a header has to be
+        headers[ERROR_HEADER] = json.dumps(named)  # ASCII, as headers require
     message: str | dict[str, str]
     if row.text is None:
         message = error.explanation
@@ -165,6 +165,6 @@ def error_response(error: ApiError, *, names_field: bool = False) -> tuple[int, 
 
 
 def header_text(text: str) -> str:
-    """A text as a header may carry it: printable ASCII, at most 400 characters."""
+    """Return a text for a header: printable ASCII, at most 400 characters."""
     plain = "".join(char if " " <= char <= "~" else "?" for char in text)
     return plain[:400]

@@ -1,6 +1,6 @@
-"""The one place where forms and JSON texts are read. It refuses what cannot be read; it never guesses.
+"""The reader of all forms and JSON texts. It rejects what it cannot read, and never guesses.
 
-UTF-8 is strict, JSON at most 32 deep, U+0000 and unpaired surrogates are refused, integers are within
+UTF-8 is strict, JSON is at most 32 deep, U+0000 and unpaired surrogates are rejected, integers are within
 64 bits, and a form has at most 200 fields. Source: decision 0077.
 """
 
@@ -16,26 +16,26 @@ from waypost.domain.errors import ApiError, ErrorCode
 
 MOST_DEEP: Final = 32
 Branch = dict[str, Any]
-"""What a field's parts make: branches by name, texts at their ends."""
+"""The value of a nested field: texts and branches by name."""
 
 _NAME: Final = re.compile(r"([^\[\]]+)((?:\[[^\[\]]*\])+)")
 _encode: Final = msgspec.json.Encoder().encode
 
 
 def is_part(name: str) -> bool:
-    """Whether a field of this name is a part of another."""
+    """True if a field of this name is a part of a nested field."""
     return _NAME.fullmatch(name) is not None
 
 
 def joined(pairs: Sequence[tuple[str, str]]) -> dict[str, Branch]:
-    """The fields that came in parts, by name. A name of another form is no part and is left out.
+    """Return the nested fields by name, joined from their parts; other fields are omitted.
 
-    Empty brackets count up. Where a part is given as a text and as a branch, the last counts.
+    Empty brackets are numbered. Where a part is both a text and a branch, the last one counts.
 
     Raises:
-        Refused: more than 32 parts in one name.
+        ApiError: a name has more than 32 parts.
     """
-    found: dict[str, Branch] = {}
+    fields: dict[str, Branch] = {}
     for name, value in pairs:
         parts = _NAME.fullmatch(name)
         if parts is None:
@@ -43,15 +43,15 @@ def joined(pairs: Sequence[tuple[str, str]]) -> dict[str, Branch]:
         path = parts[2][1:-1].split("][", MOST_DEEP)
         if len(path) > MOST_DEEP:
             raise ApiError(ErrorCode.UNREADABLE, f"The form's names must be nested at most {MOST_DEEP} deep.")
-        branch = found.setdefault(parts[1], {})
+        branch = fields.setdefault(parts[1], {})
         for step in path[:-1]:
             branch = _into(branch, step)
         branch[path[-1] or str(len(branch))] = value
-    return found
+    return fields
 
 
 def json_of(branch: Branch) -> str:
-    """The JSON text that the parts stand for; a branch whose names are all numbers is a list."""
+    """Return a nested field as JSON text; a branch whose names are all numbers is a list."""
     return _encode(_value(branch)).decode()
 
 
@@ -71,7 +71,7 @@ def _value(part: Branch | str) -> Any:
     return {name: _value(inner) for name, inner in part.items()}
 
 
-Shape = TypeVar("Shape")
+Decoded = TypeVar("Decoded")
 
 MOST_FIELDS: Final = 200
 MOST_BRACKETS: Final = 20_000
@@ -83,11 +83,10 @@ _ESCAPED_NUL: Final = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
 
 class Form:
-    """The fields of a form; the last of several with one name counts, as with most readers.
+    """The fields of a form. Of several fields with one name the last one counts, as in most parsers.
 
-    A field may also come in parts, as many clients write an object: `message[type]=text` and
-    `params[0]=Ann` are put together to the JSON text that the field stands for. A field that is there
-    as itself counts.
+    A field may also be nested, as many clients write an object: `message[type]=text` and `params[0]=Ann`
+    are joined to the JSON text of the field. A field under its plain name takes precedence.
     """
 
     __slots__ = ("_fields", "_pairs", "_parts")
@@ -98,10 +97,10 @@ class Form:
         self._parts: dict[str, Branch] | None = None
 
     def text(self, name: str) -> str | None:
-        """The field, or None when it is missing.
+        """Return a field; None when it is missing.
 
         Raises:
-            Refused: it came in parts that nest too deep.
+            ApiError: the field is nested too deeply.
         """
         value = self._fields.get(name)
         if value is not None:
@@ -113,10 +112,10 @@ class Form:
         return json_of(parts[name]) if name in parts else None
 
     def texts(self) -> dict[str, str]:
-        """Every field that holds something, by name; those that came in parts are put together.
+        """Return every field that is not empty, by name; nested fields are joined.
 
         Raises:
-            Refused: as `text`.
+            ApiError: as `text`.
         """
         parts = joined(self._pairs) if "[" in "".join(self._fields) else {}
         whole = {name: json_of(part) for name, part in parts.items()}
@@ -124,14 +123,14 @@ class Form:
         return {name: text for name, text in whole.items() if text}
 
     def all(self, *names: str) -> list[str]:
-        """Every value given under one of the names, in order."""
+        """Return every value under one of the names, in order."""
         return [value for name, value in self._pairs if name in names]
 
     def required(self, name: str, accepted: str) -> str:
-        """The field.
+        """Return a required field.
 
         Raises:
-            Refused: missing, empty or blank.
+            ApiError: it is missing, empty or blank.
         """
         value = self.text(name)
         if not value or value.isspace():
@@ -140,10 +139,10 @@ class Form:
         return value
 
     def flag(self, name: str, default: bool = False) -> bool:
-        """The field as a boolean.
+        """Return a field as a boolean.
 
         Raises:
-            Refused: neither true nor false.
+            ApiError: it is neither true nor false.
         """
         value = self._fields.get(name)
         if value is None or value == "":
@@ -155,7 +154,7 @@ def read_form(body: bytes) -> Form:
     """Read `application/x-www-form-urlencoded`.
 
     Raises:
-        Refused: not UTF-8, too many fields, or U+0000 in one.
+        ApiError: it is not UTF-8, or has too many fields, or U+0000.
     """
     try:
         text = body.decode("utf-8", "strict")
@@ -170,7 +169,7 @@ def read_form(body: bytes) -> Form:
 
 
 def _field(part: str) -> tuple[str, str]:
-    """One field. As `parse_qsl` reads it, in half the time: most names and many values hold no escape."""
+    """Return one field as `parse_qsl` does, in half the time: most names and many values have no escapes."""
     name, _, value = part.partition("=")
     if "%" in name or "+" in name:
         name = _unescaped(name)
@@ -183,34 +182,36 @@ def _unescaped(text: str) -> str:
     return unquote_to_bytes(text.replace("+", " ")).decode("utf-8", "strict")
 
 
-def read_json(text: str, shape: "msgspec.json.Decoder[Shape]", *, name: str, accepted: str) -> Shape:
-    """Read a JSON text in a shape.
+def read_json(text: str, shape: "msgspec.json.Decoder[Decoded]", *, name: str, accepted: str) -> Decoded:
+    """Decode a JSON text.
 
     Args:
         text: the JSON.
-        shape: a decoder of the type it must have.
-        name: of the field, for the refusal.
-        accepted: what would be accepted, for the refusal.
+        shape: the decoder of the expected type.
+        name: of the field, for the error.
+        accepted: what would be accepted, for the error.
 
     Raises:
-        Refused: not JSON, of another shape, too deep, or with a character that cannot be kept.
+        ApiError: it is not JSON or of another type, is too deep, or has a character that cannot be stored.
     """
     _check_text(text, name)
     try:
         return shape.decode(text)
     except msgspec.ValidationError as error:
-        why, cause = f": {error}", error
+        detail, cause = f": {error}", error
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
-        why, cause = ", as JSON text", error
-    field = "" if " " in name else name  # a whole body is no field
-    raise ApiError(ErrorCode.UNREADABLE, f"{name} must be {accepted}{why}.", field=field, accepted=accepted) from cause
+        detail, cause = ", as JSON text", error
+    field = "" if " " in name else name  # `The body` is not a field name
+    raise ApiError(
+        ErrorCode.UNREADABLE, f"{name} must be {accepted}{detail}.", field=field, accepted=accepted
+    ) from cause
 
 
 def read_json_body(body: bytes) -> dict[str, Any]:
     """Read a request's JSON body, which must be an object.
 
     Raises:
-        Refused: as `read_json`.
+        ApiError: as `read_json`.
     """
     try:
         text = body.decode("utf-8", "strict")
@@ -232,12 +233,12 @@ def _check_text(text: str, name: str) -> None:
 
 
 def _is_too_long(digits: str) -> bool:
-    """Whether an integer has more than 64 bits, its sign included; so many digits are not even read."""
+    """True if an integer has more than 64 bits, its sign included; very long ones are not parsed."""
     return len(digits) > 20 or not -(2**63) <= int(digits) < 2**63
 
 
 def depth(text: str) -> int:
-    """How deep a JSON text nests; brackets inside strings do not count."""
+    """Return the nesting depth of a JSON text; brackets inside strings do not count."""
     deepest = level = 0
     for char in _BRACKETS.findall(_STRINGS.sub("", text)):
         if char in "[{":

@@ -1,4 +1,4 @@
-"""The response of a login, and the partner token: a signed JWT (decision 0063)."""
+"""The response to a login, and the partner token, which is a signed JWT (decision 0063)."""
 
 import json
 from functools import cache
@@ -9,7 +9,7 @@ from waypost.domain.partner import PARTNER_TOKEN_LIFE_MS, Partner
 
 
 def account_object(partner: Partner, token: str) -> dict[str, Any]:
-    """The partner account with its partner token: all 17 fields, in the documented order.
+    """Return the partner account with its partner token: all 17 fields, in the documented order.
 
     Source: spec, "Partner account (login response)".
     """
@@ -37,7 +37,7 @@ def account_object(partner: Partner, token: str) -> dict[str, Any]:
 def app_token_answer(
     token: str, *, app_id: str, partner_id: int, created_on_ms: int, modified_on_ms: int
 ) -> dict[str, Any]:
-    """What asking for an app token answers; the token does not expire.
+    """Return the response with an app token, which does not expire.
 
     Source: facts 1.4.
     """
@@ -59,9 +59,9 @@ if TYPE_CHECKING:
     from jwt import PyJWS
 
 ALGORITHM: Final = "HS256"
-ISSUER: Final = "auth0"  # as the public service names itself. Source: ledger 1.1
+ISSUER: Final = "auth0"  # as in the public service. Source: ledger 1.1
 _HEADER: Final = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9."
-"""Every token of ours begins so: `{"alg":"HS256","typ":"JWT"}`, and no other member."""
+"""The beginning of every token of ours: `{"alg":"HS256","typ":"JWT"}`, and no other member."""
 
 
 def issue_partner_token(seals: Seals, partner: Partner, *, jti: str, now_ms: int) -> str:
@@ -69,9 +69,9 @@ def issue_partner_token(seals: Seals, partner: Partner, *, jti: str, now_ms: int
 
     Args:
         seals: derives the key.
-        partner: whose token.
-        jti: makes each token another, also within one second.
-        now_ms: when it is issued.
+        partner: owner of the token.
+        jti: makes each token unique, also within one second.
+        now_ms: time of issue.
 
     Source: ledger 1.1: `payload` (JSON text), `iss`, `iat`, `exp` = `iat` + 24 hours.
     """
@@ -89,9 +89,9 @@ def issue_partner_token(seals: Seals, partner: Partner, *, jti: str, now_ms: int
 
 
 def is_partner_token(seals: Seals, token: str) -> bool:
-    """True if a text is a token of `issue_partner_token`; whether it is still valid, the store says.
+    """True if a text is a token of `issue_partner_token`; the store knows if it is still valid.
 
-    A token with another header is refused before anything of it is read: it can name neither another
+    A token with another header is rejected before it is decoded, so that it can name neither another
     algorithm nor another key.
     """
     if not token.startswith(_HEADER):
@@ -100,13 +100,13 @@ def is_partner_token(seals: Seals, token: str) -> bool:
 
     try:
         _jws().decode_complete(token, seals.partner_token_key(), [ALGORITHM])
-    except (PyJWTError, ValueError):  # or text that is no UTF-8
+    except (PyJWTError, ValueError):  # or text that is not UTF-8
         return False
     return True
 
 
 @cache
 def _jws() -> "PyJWS":
-    from jwt import PyJWS  # here: 25 ms that only a process that answers logins has to spend
+    from jwt import PyJWS  # here, because it takes 25 ms, which only a process with logins needs
 
     return PyJWS([ALGORITHM])

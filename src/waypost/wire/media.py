@@ -1,4 +1,4 @@
-"""Uploads and downloads: what is declared, and what is answered."""
+"""Uploads and downloads: declared types, responses and errors."""
 
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
@@ -9,7 +9,7 @@ from waypost.domain.media import ACCEPTED
 MOST_URL_CHARS: Final = 2000
 
 # fmt: off
-SPELLINGS: Final = {  # other names of accepted types that clients and tools write
+SPELLINGS: Final = {  # other names of accepted types, as clients and tools write them
     "image/jpg":         "image/jpeg",
     "image/pjpeg":       "image/jpeg",
     "audio/mp3":         "audio/mpeg",
@@ -23,22 +23,22 @@ SPELLINGS: Final = {  # other names of accepted types that clients and tools wri
 
 
 def read_type(text: str) -> str:
-    """A declared MIME type in its one spelling: lower case, without parameters; empty where none is given."""
+    """Return a declared MIME type in canonical form: lower case, without parameters; empty where there is none."""
     plain = text.partition(";")[0].strip().lower()
     return SPELLINGS.get(plain, plain)
 
 
 def choose_type(found: tuple[str, ...], declared: str, hint: str, *, for_handle: bool) -> str:
-    """The type an upload has: what is declared, where the bytes may be that; else the likeliest.
+    """Return the type of an upload: the declared one if the bytes agree, else the likeliest.
 
     Args:
-        found: what the bytes may be, the likeliest first.
-        declared: by `file_type`; refused where the bytes are something else.
-        hint: the part's own Content-Type; passed over where the bytes are something else.
-        for_handle: only what the operator makes handles of.
+        found: possible types of the bytes, likeliest first.
+        declared: by `file_type`; an error if the bytes do not agree.
+        hint: the part's own Content-Type; ignored if the bytes do not agree.
+        for_handle: only types for which the operator has handles.
 
     Raises:
-        Refused: neither is accepted, or they disagree.
+        ApiError: neither is accepted, or they disagree.
 
     Source: facts 8, the documented text.
     """
@@ -49,23 +49,23 @@ def choose_type(found: tuple[str, ...], declared: str, hint: str, *, for_handle:
         if declared in accepted:
             raise wrong_type(found[0], (declared,))
         raise wrong_type(declared, accepted)
-    for one in (hint, *found):
-        if one in accepted and one in found:
-            return one
+    for candidate in (hint, *found):
+        if candidate in accepted and candidate in found:
+            return candidate
     raise wrong_type(found[0], accepted)
 
 
 def accepted_types(*, for_handle: bool) -> tuple[str, ...]:
-    """What may be uploaded, in the documented order."""
+    """Return the types that may be uploaded, in the documented order."""
     return tuple(name for name, row in ACCEPTED.items() if row.for_handle or not for_handle)
 
 
 def wrong_type(received: str, accepted: tuple[str, ...]) -> ApiError:
-    """The documented refusal of a type.
+    """Return the documented error of a file's type.
 
     Args:
-        received: what was declared, or what the bytes are.
-        accepted: what would be accepted: where a type is declared that the bytes are not, that one.
+        received: the declared type, or the type of the bytes.
+        accepted: the accepted types; only the declared one if the bytes do not agree with it.
     """
     plain = "".join(char for char in received if " " <= char <= "~" and char != "'")[:100]
     return ApiError(
@@ -76,12 +76,12 @@ def wrong_type(received: str, accepted: tuple[str, ...]) -> ApiError:
 
 
 def too_large(most_bytes: int, what: str) -> ApiError:
-    """The documented refusal of a size; the header says how much is accepted."""
+    """Return the documented error of a file's size; the explanation has the accepted size."""
     return ApiError(ErrorCode.FILE_TOO_LARGE, f"file must be at most {most_bytes} bytes for {what}.")
 
 
 def not_fetched(field: str, why: str) -> ApiError:
-    """The refusal of an address."""
+    """Return the error of a file URL."""
     return ApiError(
         ErrorCode.MEDIA_NOT_FETCHED,
         f"{field} must be {'a file, or ' if field == 'file' else ''}the public http or https address "
@@ -90,15 +90,15 @@ def not_fetched(field: str, why: str) -> ApiError:
 
 
 def is_address(text: str) -> bool:
-    """Whether a text is meant as an address, and not as the bytes of a file."""
+    """True if a text is a URL, and not the bytes of a file."""
     return text[:8].lower().startswith(("http://", "https://"))
 
 
 def check_address(url: str, field: str) -> None:
-    """Refuse what is no absolute http or https address.
+    """Raise an error if a URL is not an absolute http or https URL.
 
     Raises:
-        Refused: it is not.
+        ApiError: it is not.
     """
     try:
         parts = urlsplit(url)
@@ -111,26 +111,26 @@ def check_address(url: str, field: str) -> None:
 
 
 def handle_answer(handle: str | None) -> dict[str, Any]:
-    """Source: spec, "Upload media, handle id"."""
+    """Return the response with a handle. Source: spec, "Upload media, handle id"."""
     return {"handleId": {"message": handle}, "status": "success"}
 
 
 def media_id_answer(media_id: str) -> dict[str, Any]:
-    """Source: spec, "Upload media, media id"."""
+    """Return the response with a media id. Source: spec, "Upload media, media id"."""
     return {"mediaId": media_id, "status": "success"}
 
 
 def stored_answer(media_id: str, file_name: str, url: str) -> dict[str, Any]:
-    """Source: facts 8, the messaging API's upload."""
+    """Return the response of the messaging API's upload. Source: facts 8, the messaging API's upload."""
     return {"status": "success", "media": {"fileName": file_name, "id": media_id, "url": url}}
 
 
 def disposition(file_name: str, kind: str = "attachment") -> str:
-    """A Content-Disposition that offers the file under its name, whatever letters it has.
+    """Return a Content-Disposition with the file name in any script.
 
     Args:
-        file_name: empty where it has none.
-        kind: `attachment` to be saved, `inline` to be shown.
+        file_name: empty: it has none.
+        kind: `attachment` to save the file, `inline` to show it.
 
     Source: RFC 6266.
     """
@@ -144,14 +144,14 @@ def disposition(file_name: str, kind: str = "attachment") -> str:
 
 
 def content_type(text: str) -> str:
-    """A type as a header may carry it; what is none is a stream of bytes."""
+    """Return a type for a header; an invalid one becomes `application/octet-stream`."""
     plain = text.strip()
     usable = "/" in plain and plain.isascii() and plain.isprintable()
     return plain if usable else "application/octet-stream"
 
 
 def no_room() -> ApiError:
-    """The refusal of a file for which there is no room on our disk."""
+    """Return the error of an upload when our disk is full."""
     return ApiError(
         ErrorCode.NO_ROOM, "There is no room for files: what is left on the disk is kept for messages; try again later."
     )

@@ -1,7 +1,7 @@
-"""What people may see of a message, in one place: text is hidden until it is revealed, one-time codes always.
+"""Redaction of messages: text is hidden until it is revealed, one-time codes always.
 
-Lists, traces, callbacks, exports, pages and the admin API ask here. The tables say which members of a request
-or of a callback's body hold what people write; a member that no table names is hidden.
+Used by lists, traces, callbacks, exports, pages and the admin API. The tables classify the members of a request
+or of a callback's body; a member that is in no table is hidden.
 """
 
 import json
@@ -13,16 +13,16 @@ from urllib.parse import parse_qsl, urlencode
 from waypost.wire.callbacks.kinds import ACCOUNT, TEMPLATE
 
 # fmt: off
-SHOWN: Final = frozenset({  # members of a request that say where it goes and what it is, and never what it says
+SHOWN: Final = frozenset({  # members of a request with addresses and types, and without text
     "channel", "source", "destination", "src.name", "sandbox", "disablePreview", "encode", "type", "id",
     "messaging_product", "recipient_type", "to", "index",
 })
-SHOWN_IN_TEXT: Final = frozenset({  # members of what somebody wrote, in a callback, that name or classify it
+SHOWN_IN_TEXT: Final = frozenset({  # members of a message in a callback that identify or classify it
     "id", "gsId", "gs_id", "message_id", "gs_template_id", "from", "from_user_id", "to", "wa_id", "user_id", "group_id",
     "source", "sender_id", "timestamp", "type", "status", "mime_type", "contentType", "urlExpiry", "sha256",
     "messaging_product", "phone_number_id", "display_phone_number", "phase", "chunk_order", "progress", "action", "event",
 })
-HIDDEN_IN_V2: Final = {  # by the envelope's `type`: members of its payload that hold text. Source: facts 6
+HIDDEN_IN_V2: Final = {  # by the envelope's `type`: members of its payload with text. Source: facts 6
     "message":          frozenset({"payload", "referral"}),
     "message-event":    frozenset[str](),
     "billing-event":    frozenset[str](),
@@ -31,26 +31,26 @@ HIDDEN_IN_V2: Final = {  # by the envelope's `type`: members of its payload that
     "account-event":    frozenset[str](),
     "preference-event": frozenset[str](),
 }
-SHOWN_IN_MESSAGES: Final = frozenset({  # version 3: members of the field `messages` that hold no text
+SHOWN_IN_MESSAGES: Final = frozenset({  # version 3: members of the field `messages` without text
     "messaging_product", "metadata", "contacts", "statuses", "errors",
 })
 SHOWN_FIELDS: Final = frozenset({*TEMPLATE, *ACCOUNT, "billing-event"})
-"""Version 3: fields in which nobody writes. In every other one, known or not, text is hidden."""
+"""Version 3: fields without people's text. In every other field, known or not, text is hidden."""
 CODES: Final = frozenset({"template"})
-"""Members whose values may be one-time codes: templates that others have sent from the number."""
+"""Members with possible one-time codes: templates that other applications have sent from the number."""
 # fmt: on
 CODE: Final = "(one-time code)"
 _SHORT: Final = 3
-"""Hidden texts that are shorter are not looked for in a receiver's answer: `OK` is in many."""
+"""Shorter hidden texts are not searched for in a receiver's response: `OK` is in many."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """What of a message is shown.
+    """The visibility of a message's text.
 
     Attributes:
-        text: whether text is: it was revealed, or is shown to everybody.
-        holds_code: whether the text has a one-time code; then it is hidden all the same.
+        text: true if text is shown: it was revealed, or is always shown.
+        holds_code: true if the text has a one-time code, which is always hidden.
     """
 
     text: bool
@@ -58,7 +58,7 @@ class Sight:
 
     @property
     def is_open(self) -> bool:
-        """Whether the text of this message is shown."""
+        """True if the text of this message is shown."""
         return self.text and not self.holds_code
 
 
@@ -67,38 +67,38 @@ class ShownBody:
     """The body of a callback.
 
     Attributes:
-        text: JSON; the exact text where nothing is hidden.
-        hidden: the texts that are not shown.
+        text: JSON; the exact body if nothing is hidden.
+        hidden: the texts that are hidden.
     """
 
     text: str
     hidden: frozenset[str]
 
     def answer(self, answer: str) -> str:
-        """What the receiver answered; not where that repeats what is hidden."""
-        for one in self.hidden:
-            if len(one) >= _SHORT and (one in answer or json.dumps(one)[1:-1] in answer):
+        """Return the receiver's response, or its length if it repeats a hidden text."""
+        for text in self.hidden:
+            if len(text) >= _SHORT and (text in answer or json.dumps(text)[1:-1] in answer):
                 return f"{_length(answer)[:-1]}, not shown: it repeats text of the message)"
         return answer
 
 
 def shown_line(text: str, sight: Sight) -> str:
-    """What a list shows of a message's text."""
+    """Return a message's text for a list."""
     if not text or sight.is_open:
         return text
     return CODE if sight.holds_code else _length(text)
 
 
 def shown_request(request: str, sight: Sight) -> Any:
-    """A request as it is shown: whole, or as `redacted` gives it."""
+    """Return a request: whole if its text is shown, else masked."""
     return _parsed(request) if sight.is_open else redacted(request)
 
 
 def redacted(request: str) -> Any:
-    """A request with the shape it had, and in place of what people write how long it was.
+    """Return a request in its structure, with lengths instead of texts.
 
     Args:
-        request: a form or a JSON object as it came; what is neither is a number of characters.
+        request: a form or a JSON object as received; of anything else only the length is returned.
     """
     parsed = _parsed(request)
     try:
@@ -108,31 +108,31 @@ def redacted(request: str) -> Any:
 
 
 def request_without_codes(request: str) -> str:
-    """A request of the form it had, with `(6 characters)` in the places of its values."""
-    shape = redacted(request)
-    if not isinstance(shape, Mapping):
+    """Return a request in its format, with `(6 characters)` instead of its values."""
+    masked = redacted(request)
+    if not isinstance(masked, Mapping):
         return ""
     if request.lstrip().startswith("{"):
-        return json.dumps(shape, ensure_ascii=False)
-    fields = cast("Mapping[str, Any]", shape)
-    return urlencode({name: one if isinstance(one, str) else _json(one) for name, one in fields.items()})
+        return json.dumps(masked, ensure_ascii=False)
+    members = cast("Mapping[str, Any]", masked)
+    return urlencode({name: value if isinstance(value, str) else _json(value) for name, value in members.items()})
 
 
 def shown_body(body: str, sight: Sight) -> ShownBody:
-    """The body of a callback as it is shown."""
+    """Return the body of a callback with hidden texts masked."""
     try:
         parsed = json.loads(body)
-        shape = _Shape(SHOWN_IN_TEXT, code_only=sight.is_open)
-        masked = _masked(parsed, shape)
+        masker = _Shape(SHOWN_IN_TEXT, code_only=sight.is_open)
+        masked_body = _masked(parsed, masker)
     except (ValueError, RecursionError):
         return ShownBody(_json(_length(body)), frozenset({body}))
-    return ShownBody(_json(masked) if shape.hidden else body, frozenset(shape.hidden))
+    return ShownBody(_json(masked_body) if masker.hidden else body, frozenset(masker.hidden))
 
 
 def shown_callback(callback: Mapping[str, Any], *, text: bool) -> dict[str, Any]:
-    """A callback with its attempts, as the store gives it, with what may be shown of its body and of the answers.
+    """Return a callback with its attempts from the store, with body and responses redacted.
 
-    It has `size_bytes` of the exact body, and `is_exact`: whether the body is shown whole.
+    Adds `size_bytes` of the exact body, and `is_exact`, which is true if nothing is hidden.
     """
     body = shown_body(callback["body"], Sight(text, callback["holds_code"]))
     return {
@@ -140,7 +140,7 @@ def shown_callback(callback: Mapping[str, Any], *, text: bool) -> dict[str, Any]
         "body": body.text,
         "size_bytes": len(callback["body"].encode()),
         "is_exact": not body.hidden,
-        "attempts": [{**one, "answer": body.answer(one["answer"])} for one in callback["attempts"]],
+        "attempts": [{**attempt, "answer": body.answer(attempt["answer"])} for attempt in callback["attempts"]],
     }
 
 
@@ -152,7 +152,7 @@ def _masked(body: Any, shape: "_Shape") -> Any:
                 return {**body, "payload": shape.of(payload)}
             return {**body, "payload": _with(payload, hidden & payload.keys(), shape)}
         case {"entry": [*entries]}:
-            return {**body, "entry": [_entry(one, shape) for one in entries]}
+            return {**body, "entry": [_entry(entry, shape) for entry in entries]}
         case _:
             return shape.of(body)
 
@@ -160,7 +160,7 @@ def _masked(body: Any, shape: "_Shape") -> Any:
 def _entry(entry: Any, shape: "_Shape") -> Any:
     match entry:
         case {"changes": [*changes]}:
-            return {**entry, "changes": [_change(one, shape) for one in changes]}
+            return {**entry, "changes": [_change(change, shape) for change in changes]}
         case _:
             return shape.of(entry)
 
@@ -178,8 +178,8 @@ def _change(change: Any, shape: "_Shape") -> Any:
 
 
 def _with(members: Mapping[str, Any], hidden: Any, shape: "_Shape") -> dict[str, Any]:
-    """Members, with those of these names masked."""
-    return {name: shape.of(one, name) if name in hidden else one for name, one in members.items()}
+    """Return members, with those of these names masked."""
+    return {name: shape.of(value, name) if name in hidden else value for name, value in members.items()}
 
 
 def _parsed(request: str) -> Any:
@@ -200,11 +200,11 @@ def _value(text: str) -> Any:
 
 
 class _Shape:
-    """Puts lengths in the places of texts and numbers, and remembers which texts those were.
+    """Replaces texts and numbers by their lengths, and collects the replaced texts.
 
     Args:
         shown: members whose values stay.
-        code_only: hide what may be a one-time code, and nothing else.
+        code_only: hide only possible one-time codes.
     """
 
     def __init__(self, shown: frozenset[str], *, code_only: bool = False) -> None:
@@ -213,13 +213,13 @@ class _Shape:
         self.hidden: set[str] = set()
 
     def of(self, value: Any, name: str = "", *, is_code: bool = False) -> Any:
-        """A value of JSON, with what it has in place of what is hidden."""
+        """Return a JSON value with hidden parts masked."""
         is_code = is_code or name in CODES
         if isinstance(value, Mapping):
             members = cast("Mapping[str, Any]", value)
-            return {inner: self.of(one, inner, is_code=is_code) for inner, one in members.items()}
+            return {inner: self.of(member, inner, is_code=is_code) for inner, member in members.items()}
         if isinstance(value, list):
-            return [self.of(one, is_code=is_code) for one in cast("list[Any]", value)]
+            return [self.of(item, is_code=is_code) for item in cast("list[Any]", value)]
         if value is None or isinstance(value, bool) or name in self._shown:
             return value
         if (self._code_only and not is_code) or value == "":

@@ -1,4 +1,4 @@
-"""The short answers."""
+"""Response bodies about messages: submission results and message records."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from waypost.domain.phone_number import group_of
 
 
 def submitted(message_id: str) -> bytes:
-    """What a taken message answers. Written by hand: our ids need no escaping, and this is the busiest answer.
+    """Return the response to an accepted message. Built by hand: ids need no escaping, and it is the busiest response.
 
     Source: spec, "Message submission result".
     """
@@ -14,7 +14,7 @@ def submitted(message_id: str) -> bytes:
 
 
 # fmt: off
-_SHOWN = {  # before the operator has a message, it is submitted; Source: facts 5
+_SHOWN = {  # until the operator has a message, it is submitted; Source: facts 5
     "accepted":  "submitted",
     "uncertain": "submitted",
 }
@@ -22,8 +22,8 @@ _SHOWN = {  # before the operator has a message, it is submitted; Source: facts 
 
 
 def message_record(row: Any, is_template: bool) -> dict[str, Any]:
-    """Where a message stands; what is not known yet is left out."""
-    shown: dict[str, Any] = {
+    """Return the record of a sent message; unknown members are omitted."""
+    record: dict[str, Any] = {
         "id": row.id,
         "appId": row.app_id,
         "source": row.source,
@@ -34,15 +34,15 @@ def message_record(row: Any, is_template: bool) -> dict[str, Any]:
         "modifiedOn": row.changed_on_ms,
     }
     optional = (("whatsappMessageId", row.operator_message_id), ("code", row.code), ("reason", row.reason))
-    return shown | {name: value for name, value in optional if value is not None}
+    return record | {name: value for name, value in optional if value is not None}
 
 
 def received_record(row: Any, app_phone_number: str) -> dict[str, Any]:
-    """A message that a recipient wrote; `source` is missing where nobody remembers who that was.
+    """Return the record of a received message; `source` is omitted where the sender is no longer stored.
 
-    Source: the path is facts 9.1's, the shape our own, beside that of sent messages.
+    Source: the path is facts 9.1's, the format our own, like that of sent messages.
     """
-    shown: dict[str, Any] = {
+    record: dict[str, Any] = {
         "id": row.operator_message_id,
         "appId": row.app_id,
         "destination": app_phone_number,
@@ -53,4 +53,4 @@ def received_record(row: Any, app_phone_number: str) -> dict[str, Any]:
         "whatsappMessageId": row.operator_message_id,
     }
     source = row.phone_number or row.user_id
-    return shown | ({"source": source} if source else {})
+    return record | ({"source": source} if source else {})

@@ -19,7 +19,7 @@ _MODES: Final = ("modes", "modes[]", *(f"modes[{index}]" for index in range(MOST
 
 
 class SubscriptionMeta(msgspec.Struct):
-    """What `meta` may hold; other members are kept and mean nothing."""
+    """The known members of `meta`; others are stored and ignored."""
 
     headers: dict[str, str | int] | None = None
 
@@ -29,10 +29,10 @@ _meta: Final = msgspec.json.Decoder(SubscriptionMeta)
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionForm:
-    """What a partner asks for, in full: of a change, with what it does not name as it was.
+    """The form of a subscription; of a change, with the present values of the omitted fields.
 
     Attributes:
-        do_check: whether its address is to be pinged.
+        do_check: true if its URL is to be pinged.
     """
 
     tag: str
@@ -52,7 +52,7 @@ def read_subscription(form: Form) -> SubscriptionForm:
     Source: facts 4.2.
 
     Raises:
-        Refused: a field is missing or broken.
+        ApiError: a field is missing or invalid.
     """
     modes = _read_modes(form)
     if modes is None:
@@ -79,14 +79,14 @@ def read_subscription(form: Form) -> SubscriptionForm:
 
 
 def read_change(form: Form, held: Subscription) -> SubscriptionForm:
-    """Read and check the form of a change; what it does not name stays.
+    """Read and check the form of a change; omitted fields stay unchanged.
 
-    The address is pinged where it becomes another, unless `doCheck` is false.
+    A new URL is pinged, unless `doCheck` is false.
 
     Source: facts 4.1, 4.2, 4.5.
 
     Raises:
-        Refused: a field is broken.
+        ApiError: a field is invalid.
     """
     modes = _read_modes(form) or held.modes
     tag = _checked_tag(form.text("tag") or held.tag)
@@ -110,10 +110,10 @@ def read_change(form: Form, held: Subscription) -> SubscriptionForm:
 
 
 def check_url(url: str) -> None:
-    """An absolute http or https address of at most 2,000 characters.
+    """Raise an error if a URL is not an absolute http or https URL of at most 2,000 characters.
 
     Raises:
-        Refused: it is not; with the documented text.
+        ApiError: with the documented text.
     """
     try:
         parts = urlsplit(url)
@@ -126,9 +126,9 @@ def check_url(url: str) -> None:
 
 
 def subscription_object(subscription: Subscription) -> dict[str, Any]:
-    """A subscription as its creator and the list see it. Source: facts 4.3.
+    """Return a subscription for the response to its creation and for the list. Source: facts 4.3.
 
-    One that the service has paused is not active; setting `active` resumes it (decision 0042).
+    A subscription that the service has paused is not active; setting `active` resumes it (decision 0042).
     """
     return {
         "active": subscription.is_told,
@@ -147,12 +147,12 @@ def subscription_object(subscription: Subscription) -> dict[str, Any]:
 
 
 def _read_modes(form: Form) -> tuple[str, ...] | None:
-    """The modes in the order of the table; None where there are none.
+    """Return the modes in the order of the table; None where there are none.
 
-    They come as one text with commas, as repeated fields, or as `modes[]` and `modes[0]`.
+    They are sent as a comma-separated text, as repeated fields, or as `modes[]` and `modes[0]`.
     """
-    given = form.all(*_MODES)
-    names = [name.strip().upper() for text in given for name in text.split(",") if name.strip()]
+    texts = form.all(*_MODES)
+    names = [name.strip().upper() for text in texts for name in text.split(",") if name.strip()]
     known = [MODE_ALIASES.get(name, name) for name in names]
     for name in known:
         if name not in MODES:

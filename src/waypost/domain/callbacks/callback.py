@@ -1,4 +1,4 @@
-"""Callbacks: what we tell a partner, and each try."""
+"""Callbacks to partners, and the attempts to deliver them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,12 +7,12 @@ from enum import StrEnum
 
 @dataclass(frozen=True, slots=True)
 class Callback:
-    """One body for one subscription, rendered once; every try sends these bytes.
+    """One body for one subscription, rendered once; every attempt sends these bytes.
 
     Attributes:
-        headers: the partner's own.
-        sequence: counts up per subscription and recipient, from 1.
-        keys: that sign it, the newest first.
+        headers: set by the partner.
+        sequence: number per subscription and recipient, from 1.
+        keys: signing keys, newest first.
     """
 
     id: str
@@ -25,23 +25,23 @@ class Callback:
 
 
 class AttemptKind(StrEnum):
-    """Why a callback was sent at this time."""
+    """The reason of an attempt."""
 
-    INITIAL = "initial"  # the first try
-    RETRY = "retry"  # it was tried before, and not delivered
-    REPLAY = "replay"  # somebody asked for it to be sent again
+    INITIAL = "initial"  # the first attempt
+    RETRY = "retry"  # an earlier attempt was not delivered
+    REPLAY = "replay"  # requested by a person or a program
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One try and what came of it.
+    """One attempt and its result.
 
     Attributes:
-        status: the answer's HTTP status, None when there was none.
-        answer: the first 4 KiB of the answer.
-        error: why there was no answer.
-        sent: the headers that were sent; of the partner's own ones the names only.
-        told: the headers of the answer.
+        status: HTTP status of the response; None when there was none.
+        response: the first 4 KiB of the response body.
+        error: why there was no response.
+        request_headers: as sent; of the partner's own headers the names only.
+        response_headers: as received.
     """
 
     at_ms: int
@@ -54,5 +54,5 @@ class Attempt:
 
     @property
     def delivered(self) -> bool:
-        """Whether the receiver took it: any 2xx. Source: facts 4.6."""
+        """True if the receiver responded with 2xx. Source: facts 4.6."""
         return self.status is not None and 200 <= self.status < 300

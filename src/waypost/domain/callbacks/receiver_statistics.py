@@ -1,4 +1,4 @@
-"""A report card of receivers: how long each took to answer, and what."""
+"""Statistics of callback receivers: response times and statuses."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -6,21 +6,21 @@ from typing import Any, Final
 
 # fmt: off
 SHARES: Final = (("p50_ms", 0.5), ("p90_ms", 0.9), ("p99_ms", 0.99))
-QUICK_MS: Final = 5_000   # what a receiver should stay under
+QUICK_MS: Final = 5_000   # target for a receiver
 LATE_MS: Final = 10_000   # after which a callback counts as not received. Source: facts 4.6
 # fmt: on
 
 
 def report_of(rows: Sequence[Any]) -> list[dict[str, Any]]:
-    """One line for each subscription.
+    """Return one entry for each subscription.
 
     Args:
-        rows: of subscription_id, status, duration_ms and tries; of one subscription shortest first.
+        rows: of subscription_id, status, duration_ms and tries; within a subscription ordered by duration.
     """
-    of: dict[int, list[Any]] = defaultdict(list)
+    rows_by_id: dict[int, list[Any]] = defaultdict(list)
     for row in rows:
-        of[row.subscription_id].append(row)
-    return [_line(subscription_id, of[subscription_id]) for subscription_id in sorted(of)]
+        rows_by_id[row.subscription_id].append(row)
+    return [_line(subscription_id, rows_by_id[subscription_id]) for subscription_id in sorted(rows_by_id)]
 
 
 def _line(subscription_id: int, rows: Sequence[Any]) -> dict[str, Any]:
@@ -42,11 +42,11 @@ def _line(subscription_id: int, rows: Sequence[Any]) -> dict[str, Any]:
 
 
 def _percentile(rows: Sequence[Any], tries: int, share: float) -> int:
-    """The shortest time within which this share of all was answered."""
-    wanted, seen = share * tries, 0
+    """Return the shortest duration within which this share of the attempts completed."""
+    target, seen = share * tries, 0
     for row in rows:
         seen += row.tries
-        if seen >= wanted:
+        if seen >= target:
             return row.duration_ms
     return rows[-1].duration_ms
 

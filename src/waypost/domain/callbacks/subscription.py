@@ -1,4 +1,4 @@
-"""Subscriptions: where a partner wants callbacks, and which."""
+"""Subscriptions: a partner's endpoint URLs and the callbacks each one gets."""
 
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -6,10 +6,10 @@ from typing import Final
 MOST_PER_APP: Final = 5  # Source: facts 4.4
 
 ALL: Final = "ALL"
-"""Stands for every other mode in version 3, and adds nothing in version 2. Source: facts 4.4; decision 0064."""
+"""All other modes in version 3; without effect in version 2. Source: facts 4.4; decision 0064."""
 
 # fmt: off
-VERSIONS: Final = {  # which versions of bodies a subscription may ask for. Source: facts 4.2, 6, 7
+VERSIONS: Final = {  # versions of callback bodies. Source: facts 4.2, 6, 7
     2: "bodies of this service's own",
     3: "the operator's own bodies, with our ids beside its",
 }
@@ -29,12 +29,12 @@ MODE_BITS: Final = {  # Source: facts 4.3: bits 0 to 13 in this order
     "PAYMENTS":      1 << 12,
     "ALL":           1 << 13,
 }
-UNNUMBERED_MODES: Final = (  # newer, without a known bit. Source: facts 4.4; ledger 1.4
+UNNUMBERED_MODES: Final = (  # newer modes, whose bits are not known. Source: facts 4.4; ledger 1.4
     "COEXISTENCE", "COPY", "NONE", "VOICE", "GROUP_ACCOUNT_EVENTS", "GROUP_MESSAGING_EVENTS",
 )
-VOICE: Final = "VOICE"  # one subscription of an app at most. Source: ledger 1.4
+VOICE: Final = "VOICE"  # at most one subscription of an app. Source: ledger 1.4
 MODES: Final = (*MODE_BITS, *UNNUMBERED_MODES)
-MODE_ALIASES: Final = {  # Source: facts 4.4: what one big client sends
+MODE_ALIASES: Final = {  # Source: facts 4.4: the spelling of one large client
     "DELETE":       "DELETED",
     "FLOW_MESSAGE": "FLOWS_MESSAGE",
 }
@@ -43,19 +43,19 @@ MODE_ALIASES: Final = {  # Source: facts 4.4: what one big client sends
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """One address and what goes there.
+    """An endpoint URL and the callbacks that it gets.
 
     Attributes:
-        modes: of the tables above, in their order.
-        active: whether it gets anything; a paused one is kept as it is.
-        headers: added to each callback's request; from `meta`.
-        meta: the JSON text as sent; it may hold secrets.
-        key_serial: which of its signing keys signs now.
-        old_key_until_ms: the key before that signs too until then.
-        failing_since_ms: it has taken nothing since then; None while it takes.
-        asked_until_ms: its receiver asked not to be called before then.
-        paused_on_ms: when the service paused it; None where it has not.
-        pause_reason: why.
+        modes: from the tables above, in their order.
+        active: false while the partner has paused it.
+        headers: added to each callback request; from `meta`.
+        meta: the JSON text as sent; may contain secrets.
+        key_serial: of the current signing key.
+        old_key_until_ms: until then the previous key signs too.
+        failing_since_ms: no callback has been delivered since then; None: not failing.
+        asked_until_ms: end of the delay that its receiver requested (Retry-After).
+        paused_on_ms: when the service paused it; None: not paused.
+        pause_reason: of the service; None: not paused.
     """
 
     id: str
@@ -80,21 +80,21 @@ class Subscription:
 
     @property
     def is_told(self) -> bool:
-        """Whether anything goes to it now: neither the partner nor the service has paused it."""
+        """True if callbacks are sent to it: neither the partner nor the service has paused it."""
         return self.active and self.paused_on_ms is None
 
     def serials(self, now_ms: int) -> tuple[int, ...]:
-        """The serials of the keys that sign now, the newest first."""
+        """Return the serials of the keys that sign now, newest first."""
         if self.key_serial > 1 and (self.old_key_until_ms or 0) > now_ms:
             return (self.key_serial, self.key_serial - 1)
         return (self.key_serial,)
 
     @property
     def mode(self) -> int:
-        """The modes as a bit mask, those without a known bit left out."""
+        """The modes as a bit mask, without those whose bits are not known."""
         return sum(MODE_BITS.get(mode, 0) for mode in self.modes)
 
 
 def resumed(subscription: Subscription) -> Subscription:
-    """The same, paused by the service no longer, and with nothing against its address."""
+    """Return the subscription as resumed: not paused by the service, and without recorded failures."""
     return replace(subscription, failing_since_ms=None, asked_until_ms=None, paused_on_ms=None, pause_reason=None)

@@ -1,4 +1,4 @@
-"""Session messages: one class for each kind, and the table of them."""
+"""Session messages: a class for each kind, and the table of the kinds."""
 
 from typing import Final
 

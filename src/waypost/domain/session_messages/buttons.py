@@ -1,4 +1,4 @@
-"""Session messages with one button: an address to open, and a request for a location."""
+"""Session messages with one button: a URL to open, or a request for a location."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
@@ -27,7 +27,7 @@ from waypost.domain.session_messages.content import (
 
 @dataclass(slots=True)
 class UrlButtonShape:
-    """A text, a label and an address."""
+    """Members of a message with a URL button."""
 
     body: Text | TextObject | None = None
     header: Text | HeaderObject | None = None
@@ -42,7 +42,7 @@ class SessionUrlButton(SessionContent):
 
     Attributes:
         label: of the button.
-        media_kind: image or video, above the text; None where there is no medium.
+        media_kind: of the header, image or video; None: no medium.
 
     Source: public page "Session messages", `cta_url`.
     """
@@ -97,14 +97,14 @@ class SessionUrlButton(SessionContent):
 
 @dataclass(slots=True)
 class LocationActionObject:
-    """What the button of a location request does."""
+    """The action of a location request's button."""
 
     name: Text | None = None
 
 
 @dataclass(slots=True)
 class LocationRequestShape:
-    """A text, and the one action that there is."""
+    """Members of a location request."""
 
     body: Text | TextObject | None = None
     action: LocationActionObject | None = None
@@ -144,20 +144,20 @@ class SessionLocationRequest(SessionContent):
 
 
 def _header_medium(given: Text | HeaderObject | None) -> tuple[MediaKind | None, MediaRef]:
-    """Return the medium of a header; None and no medium where there is no header.
+    """Return kind and medium of a header; None and no medium where there is no header.
 
     Raises:
-        Refused: a header of another type, or one without its medium.
+        ApiError: the header has another type, or lacks its medium.
     """
     if given is None or given == "":
         return None, NO_MEDIUM
-    header = given if isinstance(given, HeaderObject) else HeaderObject()
-    kind = as_text(header.type).strip().lower()
+    header_object = given if isinstance(given, HeaderObject) else HeaderObject()
+    kind = as_text(header_object.type).strip().lower()
     if kind not in ("image", "video"):
         raise ApiError(ErrorCode.FIELD_BROKEN, f'message.header.type must be image or video; it is "{kind[:20]}".')
-    medium = header.image if kind == "image" else header.video
+    medium = header_object.image if kind == "image" else header_object.video
     if medium is None:
-        medium = HeaderMediumObject(header.id, header.url or header.originalUrl)
+        medium = HeaderMediumObject(header_object.id, header_object.url or header_object.originalUrl)
     name = f"header.{kind}.link"
     accepted = f"an address, or message.header.{kind}.id, of the {kind}"
     return MediaKind(kind), media_ref(medium.id, medium.link, name, accepted)

@@ -1,4 +1,4 @@
-"""Session messages with choices: a list and quick replies."""
+"""Session messages with choices: lists and quick replies."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
@@ -27,30 +27,30 @@ _REFERENCE: Final = "waypost-reply"
 
 
 def choice_reference(message_id: str, number: int) -> str:
-    """Return what travels behind a choice: a reference to our message, of at most 64 characters.
+    """Return the id of a choice: a reference to our message, of at most 64 characters.
 
-    Always a reference, never the postback text: the operator refuses a message in which two ids are the
-    same, and two choices of one message may well call back the same text.
+    It is never the postback text: the operator rejects a message with two equal ids, and two choices of
+    one message may have the same postback text.
 
     Args:
         message_id: ours.
-        number: of the choice, from 1 through all sections.
+        number: of the choice, counted from 1 over all sections.
     """
     return f"{_REFERENCE}:{message_id}:{number}"
 
 
 def is_choice_reference(text: str) -> bool:
-    """Return whether what came back is such a reference."""
+    """True if a returned id is such a reference."""
     return text.partition(":")[0] == _REFERENCE
 
 
 @dataclass(slots=True)
 class OptionObject:
-    """What a recipient can choose, or the label of a list's button."""
+    """A choice, or the label of a list's button."""
 
     title: Text | None = None
     description: Text | None = None
-    postbackText: Text | None = None  # noqa: N815  the wire's name, as all like it
+    postbackText: Text | None = None  # noqa: N815  the wire's name, as below
 
 
 @dataclass(slots=True)
@@ -64,7 +64,7 @@ class ListItemObject:
 
 @dataclass(slots=True)
 class ListShape:
-    """A text, the label of the button that opens the list, and its sections."""
+    """Members of a list message."""
 
     msgid: Text | None = None
     title: Text | None = None
@@ -85,10 +85,10 @@ class ListSection:
 
 @dataclass(frozen=True, slots=True)
 class SessionList(SessionContent):
-    """A list to choose from. Choices are numbered from 1 through all sections.
+    """A list of choices, numbered from 1 over all sections.
 
     Attributes:
-        sender_id: the sender's own `msgid`; comes back as the reply's `id`.
+        sender_id: the sender's own `msgid`; returned as the reply's `id`.
 
     Source: facts 9.1, `list`; 6.4, `list_reply`.
     """
@@ -99,15 +99,15 @@ class SessionList(SessionContent):
     shape: ClassVar = ListShape
     # fmt: off
     limits: ClassVar = (
-        Limit("title",               lambda c: [c.title],                                       60),
-        Limit("body",                lambda c: [c.body],                                      1024),
-        Limit("footer",              lambda c: [c.footer],                                      60),
-        Limit("globalButtons.title", lambda c: [c.button],                                      20),
-        Limit("items",               lambda c: [c.sections],                                    10),
-        Limit("items.title",         lambda c: [one.title for one in c.sections],               24),
-        Limit("items.options",       lambda c: [c.numbered_choices()],                          10),
-        Limit("options.title",       lambda c: [one.title for one in c.numbered_choices()],     24),
-        Limit("options.description", lambda c: [one.description for one in c.numbered_choices()], 72),
+        Limit("title",               lambda c: [c.title],                                                  60),
+        Limit("body",                lambda c: [c.body],                                                 1024),
+        Limit("footer",              lambda c: [c.footer],                                                 60),
+        Limit("globalButtons.title", lambda c: [c.button],                                                 20),
+        Limit("items",               lambda c: [c.sections],                                               10),
+        Limit("items.title",         lambda c: [section.title for section in c.sections],                  24),
+        Limit("items.options",       lambda c: [c.numbered_choices()],                                     10),
+        Limit("options.title",       lambda c: [choice.title for choice in c.numbered_choices()],          24),
+        Limit("options.description", lambda c: [choice.description for choice in c.numbered_choices()], 72),
     )
     # fmt: on
 
@@ -127,8 +127,8 @@ class SessionList(SessionContent):
         if not button.strip():
             raise missing("globalButtons[0].title", "the label of the button that opens the list")
         sections = tuple(
-            ListSection(as_text(item.title), as_text(item.subtitle), _choices(item.options, f"items[{at}].options"))
-            for at, item in enumerate(given.items or [])
+            ListSection(as_text(item.title), as_text(item.subtitle), _choices(item.options, f"items[{index}].options"))
+            for index, item in enumerate(given.items or [])
         )
         if not any(section.choices for section in sections):
             raise missing("items", "at least one with options")
@@ -153,8 +153,8 @@ class SessionList(SessionContent):
                 if choice.description:
                     row["description"] = choice.description
                 rows.append(row)
-            made: Body = {"title": section.title} if section.title else {}
-            sections.append(made | {"rows": rows})
+            section_body: Body = {"title": section.title} if section.title else {}
+            sections.append(section_body | {"rows": rows})
         action: Body = {"button": self.button, "sections": sections}
         return interactive_body("list", action, text_header(self.title), self.body, self.footer)
 
@@ -164,7 +164,7 @@ class SessionList(SessionContent):
 
 @dataclass(slots=True)
 class QuickReplyObject:
-    """What stands above quick replies."""
+    """The content above the quick replies."""
 
     type: str = "text"
     header: Text | None = None
@@ -178,7 +178,7 @@ class QuickReplyObject:
 
 @dataclass(slots=True)
 class QuickReplyShape:
-    """A content and its options."""
+    """Members of a quick reply message."""
 
     msgid: Text | None = None
     content: QuickReplyObject | None = None
@@ -201,8 +201,8 @@ class SessionQuickReply(SessionContent):
     """A text or medium with up to three reply buttons. Choices are numbered from 1.
 
     Attributes:
-        header: a text above; only where there is no medium.
-        media_kind: image, video or document; None where there is no medium.
+        header: a text; only without a medium.
+        media_kind: image, video or document; None: no medium.
 
     Source: facts 9.1, `quick_reply`; 6.4, `button_reply`.
     """
@@ -217,7 +217,7 @@ class SessionQuickReply(SessionContent):
         Limit("content.header",  lambda c: [c.header],                           60),
         Limit("content.caption", lambda c: [c.footer],                           60),
         Limit("options",         lambda c: [c.choices],                           3),
-        Limit("options.title",   lambda c: [one.title for one in c.choices],     20),
+        Limit("options.title",   lambda c: [choice.title for choice in c.choices], 20),
     )
     # fmt: on
 
@@ -277,7 +277,7 @@ class SessionQuickReply(SessionContent):
 
 
 def _choices(given: list[OptionObject] | None, at: str) -> tuple[Choice, ...]:
-    return tuple(_choice(option, f"{at}[{nth}]") for nth, option in enumerate(given or []))
+    return tuple(_choice(option, f"{at}[{index}]") for index, option in enumerate(given or []))
 
 
 def _choice(given: OptionObject, at: str) -> Choice:

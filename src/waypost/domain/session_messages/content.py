@@ -1,4 +1,4 @@
-"""What every kind of session message has, and the parts that several kinds are made of."""
+"""The base class of session messages, and the parts that several kinds share."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
@@ -15,9 +15,9 @@ _HTTP: Final = ("http://", "https://")
 
 
 class MediaKind(StrEnum):
-    """The kinds of media, in the operator's words; the wire's `file` is a document.
+    """The kinds of media, by the operator's names; the wire's `file` is a document.
 
-    A GIF is only a template's header, and never uploaded.
+    A GIF occurs only as a template's header, and is never uploaded.
     """
 
     IMAGE = "image"
@@ -30,13 +30,13 @@ class MediaKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MediaRow:
-    """What a session message of one medium may have.
+    """The options of a session message with one kind of medium.
 
     Attributes:
-        sent_as: the values of the wire's `type`; none: it is never sent alone.
-        address: the wire's name of its address.
-        has_caption: whether the operator takes a caption with it.
-        has_file_name: whether it takes a file name.
+        sent_as: the values of the wire's `type`; empty: it is never sent alone.
+        address: the wire's name of its URL.
+        has_caption: true if the operator accepts a caption.
+        has_file_name: true if the operator accepts a file name.
     """
 
     sent_as: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ MEDIA_ROWS: Final[Mapping[MediaKind, MediaRow]] = {  # Source: facts 9.1; operat
 
 @dataclass(frozen=True, slots=True)
 class MediaRef:
-    """Where a message's medium is: exactly one of the two.
+    """A reference to a message's medium, by id or by link.
 
     Attributes:
         id: a media id, ours or the operator's own.
@@ -69,7 +69,7 @@ class MediaRef:
 
 
 NO_MEDIUM: Final = MediaRef()
-"""Where there is none; one for all, because making one costs as much as reading a short field."""
+"""No medium. Shared, because creating one costs as much as reading a short field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class ProductSection:
-    """A titled part of a product list; products by their id in the catalogue."""
+    """A section of a product list; products by their id in the catalogue."""
 
     title: str
     product_ids: tuple[str, ...]
@@ -95,7 +95,7 @@ class Choice:
     """One option that the recipient can choose.
 
     Attributes:
-        postback_text: what its choice calls back; None where the sender gave none.
+        postback_text: for the callback when it is chosen; None: the sender gave none.
     """
 
     title: str
@@ -105,11 +105,12 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """How long the values of a field may be; the operator checks it, and a strict service before it.
+    """The maximum length of a field's values. The operator checks it; a strict service checks it before.
 
     Attributes:
-        field: as the wire names it.
-        values: gives every value that it holds; a text has characters, a tuple has members.
+        field: name on the wire.
+        values: returns the field's values; the length of a text is in characters, of a tuple in members.
+        max_length: of each value.
     """
 
     field: str
@@ -118,11 +119,11 @@ class Limit:
 
 
 class SendContext(NamedTuple):
-    """What a request body is made from, other than the content.
+    """The inputs of a request body beside the content.
 
     Attributes:
         message_id: ours; choices refer to it.
-        reply_to: the operator's id of the message that this one answers or reacts to.
+        reply_to: the operator's id of the message that this one replies or reacts to.
         copies: the operator's media ids by ours.
     """
 
@@ -132,15 +133,15 @@ class SendContext(NamedTuple):
 
 
 class SessionContent(ABC):
-    """A kind of session message: one subclass for each, and the class is its row.
+    """The base class of the kinds of session message; each subclass is a row of the table.
 
     Attributes:
-        wire_types: the values of the wire's `type` that it is sent as.
-        stored_as: its name in the store and in the console's filter. Stored; never change one.
-        kind_label: what the console calls it.
+        wire_types: its values of the wire's `type`.
+        stored_as: its name in the store and in the console's filter. Stored; must never change.
+        kind_label: its name in the console.
         shape: the members of the wire's `message` that it reads.
-        limits: of its fields, by the operator. Source: operator's facts 2.3, "MPM at send", and 4.1.
-        reply_to: id of the message this one answers: ours, or the operator's.
+        limits: the operator's, of its fields. Source: operator's facts 2.3, "MPM at send", and 4.1.
+        reply_to: id of the message that this one replies to: ours, or the operator's.
     """
 
     __slots__ = ()
@@ -155,7 +156,7 @@ class SessionContent(ABC):
     @classmethod
     @abstractmethod
     def read(cls, given: Any, wire_type: str, reply_to: str | None) -> "SessionContent":
-        """Return the content that the members of a message say.
+        """Return the content from the members of a message.
 
         Args:
             given: of the kind's `shape`.
@@ -163,7 +164,7 @@ class SessionContent(ABC):
             reply_to: from the message's context.
 
         Raises:
-            Refused: a member is missing or broken.
+            ApiError: a member is missing or invalid.
         """
 
     @abstractmethod
@@ -172,25 +173,25 @@ class SessionContent(ABC):
 
     @property
     def answered_id(self) -> str | None:
-        """The id of the message that this one answers or reacts to."""
+        """The id of the message that this one replies or reacts to."""
         return self.reply_to
 
     def media_refs(self) -> tuple[MediaRef, ...]:
-        """Return its media, by id or address."""
+        """Return its media, by id or link."""
         return ()
 
     def numbered_choices(self) -> tuple[Choice, ...]:
-        """Return what the recipient can choose, in the order of their numbers."""
+        """Return the choices, in the order of their numbers."""
         return ()
 
     def operator_error(self) -> str | None:
-        """Return what the operator will refuse beyond `limits`: field and rule; None where nothing."""
+        """Return why the operator will reject it beyond `limits`: field and rule; None: it will not."""
         return None
 
 
 @dataclass(slots=True)
 class TextObject:
-    """A text in an object of its own."""
+    """An object with a text."""
 
     text: Text | None = None
 
@@ -205,7 +206,7 @@ class HeaderMediumObject:
 
 @dataclass(slots=True)
 class HeaderObject(TextObject):
-    """A header: a text, or a medium, either next to its type or under the type's name."""
+    """A header: a text, or a medium, beside its type or under the type's name."""
 
     type: Text | None = None
     id: Text | None = None
@@ -216,25 +217,25 @@ class HeaderObject(TextObject):
 
 
 def is_http_address(text: str) -> bool:
-    """Return whether a text is an address that the operator can open."""
+    """True if a text is an http or https URL."""
     return any(text.startswith(scheme) and len(text) > len(scheme) for scheme in _HTTP)
 
 
 def missing(name: str, accepted: str) -> ApiError:
-    """Return the error of a required member that is not there."""
+    """Return the error of a missing required member."""
     return ApiError(ErrorCode.FIELD_BROKEN, f"message.{name} is required: {accepted}.")
 
 
 def text_of(given: Text | TextObject | None) -> str:
-    """Return a text that may stand in an object."""
+    """Return a text that may be wrapped in an object."""
     return as_text(given.text if isinstance(given, TextObject) else given)
 
 
 def media_ref(id: Text | None, link: str | None, name: str, accepted: str) -> MediaRef:
-    """Return a medium by its id, else by its address.
+    """Return a medium by its id, else by its link.
 
     Raises:
-        Refused: neither.
+        ApiError: neither was given.
     """
     if id is not None and as_text(id).strip():
         return MediaRef(id=as_text(id).strip())
@@ -246,10 +247,10 @@ def media_ref(id: Text | None, link: str | None, name: str, accepted: str) -> Me
 def read_place(
     latitude: Text | None, longitude: Text | None, name: Text | None, address: Text | None, at: str
 ) -> Place:
-    """Return a place; degrees may be texts.
+    """Return a location; degrees may be texts.
 
     Raises:
-        Refused: a degree is missing, or is none.
+        ApiError: a degree is missing or not a number.
     """
     degrees: list[float] = []
     for field, value in (("latitude", latitude), ("longitude", longitude)):
@@ -260,7 +261,7 @@ def read_place(
 
 
 def medium_body(media: MediaRef, copies: Mapping[str, str], file_name: str = "") -> Body:
-    """Return a medium by the operator's id, or by its address."""
+    """Return the operator's body of a medium, by the operator's id or by link."""
     body: Body = {"link": media.link} if media.id is None else {"id": copies.get(media.id, media.id)}
     if file_name:
         body["filename"] = file_name
@@ -268,7 +269,7 @@ def medium_body(media: MediaRef, copies: Mapping[str, str], file_name: str = "")
 
 
 def place_body(place: Place) -> Body:
-    """Return a place; there is no caption. Source: operator's facts 4.1: numbers."""
+    """Return the operator's body of a location, which has no caption. Source: operator's facts 4.1: numbers."""
     body: Body = {"latitude": place.latitude, "longitude": place.longitude}
     for name, text in (("name", place.name), ("address", place.address)):
         if text:
@@ -277,29 +278,29 @@ def place_body(place: Place) -> Body:
 
 
 def product_section_body(section: ProductSection) -> Body:
-    """Return a titled part of a product list."""
-    made: Body = {"title": section.title} if section.title else {}
-    return made | {"product_items": [{"product_retailer_id": one} for one in section.product_ids]}
+    """Return the operator's body of a product section."""
+    body: Body = {"title": section.title} if section.title else {}
+    return body | {"product_items": [{"product_retailer_id": product_id} for product_id in section.product_ids]}
 
 
 def interactive_body(kind: str, action: Body, header: Body | None, body: str, footer: str) -> tuple[str, Body]:
-    """Return an interactive message of a kind."""
-    made: Body = {"type": kind}
+    """Return the operator's `type` and body of an interactive message."""
+    message: Body = {"type": kind}
     if header:
-        made["header"] = header
+        message["header"] = header
     if body:
-        made["body"] = {"text": body}
+        message["body"] = {"text": body}
     if footer:
-        made["footer"] = {"text": footer}
-    return "interactive", made | {"action": action}
+        message["footer"] = {"text": footer}
+    return "interactive", message | {"action": action}
 
 
 def text_header(text: str) -> Body | None:
-    """Return a header of text; None where it is empty."""
+    """Return the operator's body of a text header; None where the text is empty."""
     return {"type": "text", "text": text} if text else None
 
 
 def media_header(kind: MediaKind, media: MediaRef, copies: Mapping[str, str], file_name: str = "") -> Body:
-    """Return a header of a medium; only a document has a file name."""
+    """Return the operator's body of a media header; only a document has a file name."""
     name = file_name if kind is MediaKind.DOCUMENT else ""
     return {"type": kind.value, kind.value: medium_body(media, copies, name)}

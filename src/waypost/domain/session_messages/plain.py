@@ -1,4 +1,4 @@
-"""Session messages that offer no choice: text, media, location, contacts and reaction."""
+"""Session messages without choices: text, media, location, contacts and reaction."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, cast
@@ -25,7 +25,7 @@ MOST_TEXT: Final = 4096  # Source: facts 9.1; operator's facts 4.1
 
 @dataclass(slots=True)
 class TextShape:
-    """A text, and whether an address in it is shown with a preview."""
+    """Members of a text message; `preview_url` requests a preview of a link in it."""
 
     text: Text | None = None
     preview_url: bool = False
@@ -60,11 +60,11 @@ class SessionText(SessionContent):
 
 @dataclass(slots=True)
 class MediaShape:
-    """A medium by its id, or by one of two addresses."""
+    """Members of a media message: a medium by id, or by one of two URLs."""
 
     id: Text | None = None
     url: str | None = None
-    originalUrl: str | None = None  # noqa: N815  the wire's name, as all like it
+    originalUrl: str | None = None  # noqa: N815  the wire's name, as below
     caption: Text | None = None
     filename: Text | None = None
 
@@ -74,7 +74,7 @@ _KINDS: Final = {name: kind for kind, row in MEDIA_ROWS.items() for name in row.
 
 @dataclass(frozen=True, slots=True)
 class SessionMedia(SessionContent):
-    """A medium, of a kind of `MEDIA_ROWS`. Source: facts 9.1."""
+    """A medium of one of the kinds in `MEDIA_ROWS`. Source: facts 9.1."""
 
     wire_types: ClassVar = tuple(_KINDS)
     stored_as: ClassVar = "media"
@@ -113,7 +113,7 @@ class SessionMedia(SessionContent):
 
 @dataclass(slots=True)
 class LocationShape:
-    """Degrees and names."""
+    """Members of a location message."""
 
     longitude: Text | None = None
     latitude: Text | None = None
@@ -148,7 +148,7 @@ class SessionLocation(SessionContent):
 
 @dataclass(slots=True)
 class ContactShape:
-    """One card, or several."""
+    """Members of a contacts message: one card, or several."""
 
     contact: dict[str, Any] | list[dict[str, Any]] | None = None
 
@@ -167,7 +167,7 @@ _OPERATOR_NAMES: Final = {  # Source: facts 9.1, `contact`; operator's facts 4.1
 
 @dataclass(frozen=True, slots=True)
 class SessionContacts(SessionContent):
-    """Contact cards, in the operator's shape. Source: facts 9.1, `contact`; operator's facts 4.1."""
+    """Contact cards, in the operator's format. Source: facts 9.1, `contact`; operator's facts 4.1."""
 
     wire_types: ClassVar = ("contact",)
     stored_as: ClassVar = "contacts"
@@ -205,7 +205,7 @@ def _with_operator_names(value: object) -> object:
 
 @dataclass(slots=True)
 class ReactionShape:
-    """An emoji, and the message that it is for."""
+    """Members of a reaction."""
 
     emoji: Text | None = None
     msgId: Text | None = None  # noqa: N815
@@ -217,7 +217,7 @@ class SessionReaction(SessionContent):
 
     Attributes:
         emoji: empty removes the reaction.
-        message_id: of the message reacted to: ours, or the operator's.
+        message_id: of the message that it reacts to: ours, or the operator's.
 
     Source: public page "Session messages", `reaction`.
     """

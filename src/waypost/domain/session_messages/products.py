@@ -40,7 +40,7 @@ class ProductSectionObject:
 
 @dataclass(slots=True)
 class ProductsShape:
-    """One product, a list, or the catalogue."""
+    """Members of a message about products."""
 
     subType: str | None = None  # noqa: N815
     sub_type: str | None = None
@@ -54,7 +54,7 @@ class ProductsShape:
 
 
 # fmt: off
-_NEEDED: Final = {  # what each kind of product message must have; Source: facts 9.1, `product_details`
+_NEEDED: Final = {  # required members of each kind of product message; Source: facts 9.1, `product_details`
     "product":         (("catalog_id", "catalogId"), ("product_id", "productId")),
     "product_list":    (("catalog_id", "catalogId"), ("body", "body.text"), ("sections", "sections")),
     "catalog_message": (("body", "body.text"),),
@@ -64,7 +64,7 @@ _NEEDED: Final = {  # what each kind of product message must have; Source: facts
 
 @dataclass(frozen=True, slots=True)
 class SessionProducts(SessionContent):
-    """One product, a list of products, or the whole catalogue.
+    """A message about one product, a list of products, or the catalogue.
 
     Attributes:
         sub_type: `product`, `product_list` or `catalog_message`.
@@ -78,12 +78,12 @@ class SessionProducts(SessionContent):
     shape: ClassVar = ProductsShape
     # fmt: off
     limits: ClassVar = (
-        Limit("header.text",          lambda c: [c.header],                            60),
-        Limit("body.text",            lambda c: [c.body],                            1024),
-        Limit("footer.text",          lambda c: [c.footer],                            60),
-        Limit("sections",             lambda c: [c.sections],                          10),
-        Limit("sections.title",       lambda c: [one.title for one in c.sections],     24),
-        Limit("sections.productList", lambda c: [all_products(c.sections)],            30),
+        Limit("header.text",          lambda c: [c.header],                                     60),
+        Limit("body.text",            lambda c: [c.body],                                     1024),
+        Limit("footer.text",          lambda c: [c.footer],                                     60),
+        Limit("sections",             lambda c: [c.sections],                                   10),
+        Limit("sections.title",       lambda c: [section.title for section in c.sections],     24),
+        Limit("sections.productList", lambda c: [all_products(c.sections)],                     30),
     )
     # fmt: on
 
@@ -111,7 +111,7 @@ class SessionProducts(SessionContent):
             body=text_of(given.body),
             footer=text_of(given.footer),
             sections=tuple(
-                ProductSection(as_text(section.title), tuple(_product_id(one) for one in section.productList or []))
+                ProductSection(as_text(section.title), tuple(map(_product_id, section.productList or [])))
                 for section in given.sections or []
             ),
             thumbnail_id=as_text(given.thumbnailId),

@@ -1,1 +1,1 @@
-"""Templates: fields, types, rules, buttons, cards, variables, rendering."""
+"""Templates: fields, types, rules, buttons, cards, variables and rendering."""

@@ -1,4 +1,4 @@
-"""The kinds of template button: their fields, their codes, and how each reads in a record."""
+"""Template buttons: the kinds, their fields and their codes in a record."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ class OtpType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SupportedApp:
-    """An application that may fill a one-time code in by itself."""
+    """An application that may fill in a one-time code automatically."""
 
     package_name: str
     signature_hash: str
@@ -41,12 +41,12 @@ class Button:
 
     Attributes:
         url: may end in the variable `{{1}}`.
-        example: the URL's sample values; of COPY_CODE one, the sample code.
-        button_value: of a card's URL button, the URL without its variable, as sent.
-        suffix: of a card's URL button, the sample of its variable, as sent.
+        example: sample values of the URL; of COPY_CODE the sample code.
+        button_value: of a card's URL button: the URL without its variable, as sent.
+        suffix: of a card's URL button: the sample of its variable, as sent.
         otp_type: as sent, upper case; checked by the rule table.
-        supported_apps: of ONE_TAP and ZERO_TAP; the flat fields of the spec are one of them.
-        is_flat: whether the one application came in the spec's flat fields, so that the record shows them so.
+        supported_apps: of ONE_TAP and ZERO_TAP; the spec's flat fields are one of them.
+        is_flat: true if the application was sent in the spec's flat fields; the record then shows those.
         flow_action: as sent, upper case.
     """
 
@@ -70,19 +70,19 @@ class Button:
 
     @property
     def has_variable(self) -> bool:
-        """Whether sending it takes a parameter for its URL."""
+        """True if a send needs a parameter for its URL."""
         return "{{" in self.url
 
 
 @dataclass(frozen=True, slots=True)
 class ButtonKindRow:
-    """One row of the table of kinds.
+    """A row of the table of button kinds.
 
     Attributes:
         code: in a record's `buttonSupported`.
-        required: the fields that it must have.
-        typed: the fields that the editor asks for and the form has under the same names.
-        initial: what the editor begins a new one with.
+        required: its required fields.
+        editor_fields: the fields with an input in the editor, which the form has under the same names.
+        initial: values of a new button in the editor.
     """
 
     code: str
@@ -93,11 +93,11 @@ class ButtonKindRow:
 
 # fmt: off
 BUTTON_KINDS: Final = {  # Source: spec, "Button shapes" and "Template record", buttonSupported; facts 3.1, 3.2
-    #                                        code    required                 typed
-    ButtonKind.CATALOG:      ButtonKindRow("CLG",  (),                       ("text",)),  # the service gives it its text
+    #                                        code    required                 editor fields
+    ButtonKind.CATALOG:      ButtonKindRow("CLG",  (),                       ("text",)),  # the service sets its text
     ButtonKind.COPY_CODE:    ButtonKindRow("CC",   ("example",),             ("text", "example"), {"text": "Copy offer code"}),
     ButtonKind.FLOW:         ButtonKindRow("FLOW", ("text", "flow_id"),      ("text", "flow_id", "flow_action", "navigate_screen", "icon"), {"flow_action": "NAVIGATE"}),
-    ButtonKind.MPM:          ButtonKindRow("MPM",  (),                       ("text",)),  # likewise
+    ButtonKind.MPM:          ButtonKindRow("MPM",  (),                       ("text",)),  # as for CATALOG
     ButtonKind.OTP:          ButtonKindRow("OTP",  ("otp_type", "text"),     ("otp_type", "text", "autofill_text"), {"otp_type": OtpType.COPY_CODE.value, "text": "Copy code"}),
     ButtonKind.PHONE_NUMBER: ButtonKindRow("PN",   ("text", "phone_number"), ("text", "phone_number")),
     ButtonKind.QUICK_REPLY:  ButtonKindRow("QR",   ("text",),                ("text",)),
@@ -107,11 +107,11 @@ BUTTON_KINDS: Final = {  # Source: spec, "Button shapes" and "Template record", 
 
 VIEW_ITEMS: Final = Button(ButtonKind.MPM, "View items")
 VIEW_CATALOG: Final = Button(ButtonKind.CATALOG, "View catalog")
-"""What the service adds to PRODUCT and CATALOG templates. Source: spec, "Rules by type", 5; facts 3.1."""
+"""The buttons that the service adds to PRODUCT and CATALOG templates. Source: spec, "Rules by type", 5; facts 3.1."""
 
 
 def button_supported(buttons: tuple[Button, ...]) -> str | None:
-    """The codes of the kinds present, in alphabetical order, or None without buttons.
+    """Return the codes of the kinds present, in alphabetical order; None without buttons.
 
     Source: facts 3.2: the one long sample is alphabetical.
     """

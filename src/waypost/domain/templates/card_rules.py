@@ -1,4 +1,4 @@
-"""What a carousel's cards must be: the functions that the rows of the rule table are made of."""
+"""Checks of a carousel's cards, for the rows of the rule table."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,59 +9,59 @@ from waypost.domain.templates.fields import Draft
 
 
 def have_cards(low: int, high: int) -> Must:
-    """There are so many cards."""
+    """Return a check of the number of cards."""
 
-    def must(draft: Draft) -> Wrong | None:
+    def check(draft: Draft) -> Wrong | None:
         count = len(draft.cards or ())
         return None if low <= count <= high else Wrong(detail=f"there are {count}")
 
-    return must
+    return check
 
 
 def each_card(member: str, is_right: Callable[[Card], bool]) -> Must:
-    """Each card is right in that member."""
+    """Return a check that a condition holds for each card; `member` names the place."""
 
-    def must(draft: Draft) -> Wrong | None:
-        for at, card in enumerate(draft.cards or ()):
+    def check(draft: Draft) -> Wrong | None:
+        for index, card in enumerate(draft.cards or ()):
             if not is_right(card):
-                return Wrong(f"[{at}].{member}")
+                return Wrong(f"[{index}].{member}")
         return None
 
-    return must
+    return check
 
 
 def in_cards(member: str, rule: Must) -> Must:
-    """A rule of a message's body or buttons, held by each card."""
+    """Return a check that applies a check of body or buttons to each card."""
 
-    def must(draft: Draft) -> Wrong | None:
-        for at, card in enumerate(draft.cards or ()):
-            wrong = rule(_as_draft(card, draft))
-            if wrong is not None:
-                return Wrong(f"[{at}].{member}{wrong.place}", wrong.detail)
+    def check(draft: Draft) -> Wrong | None:
+        for index, card in enumerate(draft.cards or ()):
+            failure = rule(_as_draft(card, draft))
+            if failure is not None:
+                return Wrong(f"[{index}].{member}{failure.place}", failure.detail)
         return None
 
-    return must
+    return check
 
 
 def be_alike(member: str, of: Callable[[Card], Any]) -> Must:
-    """All cards are as the first one in that member."""
+    """Return a check that a value is the same in all cards."""
 
-    def must(draft: Draft) -> Wrong | None:
-        found = [of(card) for card in draft.cards or ()]
-        other = next((at for at, one in enumerate(found) if one != found[0]), None)
-        return None if other is None else Wrong(f"[{other}].{member}")
+    def check(draft: Draft) -> Wrong | None:
+        values = [of(card) for card in draft.cards or ()]
+        different = next((index for index, value in enumerate(values) if value != values[0]), None)
+        return None if different is None else Wrong(f"[{different}].{member}")
 
-    return must
+    return check
 
 
 def have_a_card_sample(card: Card) -> bool:
-    """An address, a media id or a handle of the card's medium."""
+    """True if the card has a URL, a media id or a handle of its medium."""
     samples = (card.media_url, card.media_id, card.example_media)
-    return any(one and one.strip() for one in samples)
+    return any(sample and sample.strip() for sample in samples)
 
 
 def make_up(card: Card) -> list[Any]:
-    """The kinds of a card's buttons in their order."""
+    """Return the kinds of a card's buttons in their order."""
     return [button.kind for button in card.buttons]
 
 

@@ -11,7 +11,7 @@ class Card:
 
     Attributes:
         header_type: as sent, upper case: IMAGE or VIDEO; checked by the rule table.
-        media_url: where its sample is; fetched at creation (vetted).
+        media_url: of its sample; vetted, and fetched at creation.
         media_id: of an upload for sending.
         example_media: a handle id.
 

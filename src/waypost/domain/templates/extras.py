@@ -1,7 +1,7 @@
-"""What some templates have beside header, body, footer, buttons and cards: one class for each, and the table of them.
+"""Template components beside header, body, footer, buttons and cards: a class for each, and the table of them.
 
-The operator's bodies, the record, its flattened text, the preview and the strict checks of a send ask every row. The
-form's fields are rows of `template_fields.py`, and what they must be is said in `template_rules.py`.
+The operator's bodies, the record, its text, the preview and the strict checks of a send use every row. The form's
+fields are rows of `fields.py`, and their rules are in `rules.py`.
 """
 
 from typing import Any, Final
@@ -12,7 +12,7 @@ from waypost.domain.templates.fields import Draft
 
 
 class TemplateExtra:
-    """One row; what a template without it shows is nothing, and that is also what a row need not say."""
+    """A row of the table. Each method returns nothing for a template without it, which is also the default."""
 
     def component(self, draft: Draft) -> Body | None:
         """Return the component of the operator's template."""
@@ -27,25 +27,25 @@ class TemplateExtra:
         return {}
 
     def line(self, draft: Draft) -> str | None:
-        """Return the line of the record's `data`, between body and footer."""
+        """Return its line in the record's `data`, between body and footer."""
         return None
 
     def shown(self, draft: Draft, until_ms: int | None) -> dict[str, Any]:
-        """Return the members of a preview, as the control API shows them.
+        """Return its members of a preview, in the format of the simulator control API.
 
         Args:
-            draft: as it is stored, or as it stands in the editor.
-            until_ms: when an offer that expires does; None: nobody has said when.
+            draft: as stored, or as in the editor.
+            until_ms: when an offer expires; None: not known.
         """
         return {}
 
     def send_error(self, send: TemplateSend, draft: Draft, now_ms: int) -> str | None:
-        """Return why the operator will refuse a send: field, rule, and what would be accepted."""
+        """Return why the operator will reject a send: field, rule, and what would be accepted."""
         return None
 
 
 class LimitedTimeOffer(TemplateExtra):
-    """An offer, which may expire.
+    """A limited-time offer, which may expire.
 
     Source: spec, "Create template", isLTO; facts 3.2, LTO line; operator's facts 2.2, 4.2.
     """

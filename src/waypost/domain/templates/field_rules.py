@@ -1,4 +1,4 @@
-"""What a draft's fields must be: the functions that the rows of the rule table are made of."""
+"""Checks of a draft's fields, for the rows of the rule table."""
 
 import re
 from collections.abc import Callable
@@ -14,11 +14,11 @@ from waypost.domain.templates.variables import example_values, has_unfinished, v
 
 @dataclass(frozen=True, slots=True)
 class Wrong:
-    """Where a draft breaks a rule, and what stands there.
+    """The failure of a check: its place in the field, and a detail.
 
     Attributes:
         place: inside the field, such as `[0].text`; empty: the field itself.
-        detail: of this draft, for the refusal's end; empty: there is nothing to add.
+        detail: about this draft, for the end of the error text; empty: none.
     """
 
     place: str = ""
@@ -26,114 +26,114 @@ class Wrong:
 
 
 Must = Callable[[Draft], Wrong | None]
-"""Gives what is wrong, or None when nothing is."""
+"""Returns the failure, or None when the check passes."""
 
 If = Callable[[Draft], bool]
-"""Which drafts a rule is about."""
+"""True for the drafts that a rule applies to."""
 
 
 def of_type(*types: TemplateType) -> If:
-    """Drafts of these types."""
+    """Return a condition for drafts of these types."""
     return lambda draft: draft.template_type in types
 
 
 def of_category(*categories: Category) -> If:
-    """Drafts of these categories."""
+    """Return a condition for drafts of these categories."""
     return lambda draft: draft.category in categories
 
 
 def is_lto(draft: Draft) -> bool:
-    """Limited-time offers."""
+    """True for limited-time offers."""
     return draft.is_lto
 
 
 def when(is_about: If, must: Must) -> Must:
-    """The rule for these drafts only."""
+    """Return a check that applies to these drafts only."""
     return lambda draft: must(draft) if is_about(draft) else None
 
 
 def unless(is_about: If, must: Must) -> Must:
-    """The rule for all drafts but these."""
+    """Return a check that applies to all drafts but these."""
     return lambda draft: None if is_about(draft) else must(draft)
 
 
 def be_given(field: str) -> Must:
-    """The field must be there, and not be empty or blank."""
+    """Return a check that the field is present, and neither empty nor blank."""
 
-    def must(draft: Draft) -> Wrong | None:
+    def check(draft: Draft) -> Wrong | None:
         value = getattr(draft, field)
         return Wrong() if _is_absent(value) or not has_text(value) else None
 
-    return must
+    return check
 
 
 def be_visible(field: str) -> Must:
-    """The field, when given, has more than white space."""
+    """Return a check that the field, when present, has more than white space."""
 
-    def must(draft: Draft) -> Wrong | None:
+    def check(draft: Draft) -> Wrong | None:
         value = getattr(draft, field)
         return None if _is_absent(value) or has_text(value) else Wrong()
 
-    return must
+    return check
 
 
 def has_text(value: Any) -> bool:
-    """True unless the value is a text, or texts, of white space only."""
+    """True unless the value is a text, or a tuple of texts, of white space only."""
     texts = cast("tuple[Any, ...]", value) if isinstance(value, tuple) else (value,)
-    return any(not isinstance(one, str) or one.strip() for one in texts)
+    return any(not isinstance(text, str) or text.strip() for text in texts)
 
 
 def be_absent(field: str) -> Must:
-    """The field must not be there; empty or false is as good as absent."""
+    """Return a check that the field is absent; empty and false count as absent."""
     return lambda draft: None if _is_absent(getattr(draft, field), False) else Wrong()
 
 
 def be_false(is_so: If) -> Must:
-    """None of these drafts may be."""
+    """Return a check that fails for the drafts of a condition."""
     return lambda draft: Wrong() if is_so(draft) else None
 
 
 @dataclass(frozen=True, slots=True)
 class AtMost:
-    """A `Must` that says its number, for whoever counts to it."""
+    """A check of the maximum length of a field; the editor's counters read the maximum."""
 
     field: str
     max_chars: int
 
     def __call__(self, draft: Draft) -> Wrong | None:
-        """Count."""
+        """Return the failure if the field is too long."""
         length = len(getattr(draft, self.field) or "")
         return None if length <= self.max_chars else Wrong(detail=f"it has {length}")
 
 
 def be_at_most(field: str, max_chars: int) -> AtMost:
-    """The field, when given, has at most so many characters."""
+    """Return a check that the field, when present, has at most so many characters."""
     return AtMost(field, max_chars)
 
 
 def be_one_of(field: str, values: tuple[str | None, ...]) -> Must:
-    """The field is one of the values."""
+    """Return a check that the field is one of the values."""
     return lambda draft: None if getattr(draft, field) in values else Wrong()
 
 
 def be_within(field: str, low: int, high: int) -> Must:
-    """The field, when given, is a number from `low` to `high`."""
+    """Return a check that the field, when present, is a number from `low` to `high`."""
 
-    def must(draft: Draft) -> Wrong | None:
+    def check(draft: Draft) -> Wrong | None:
         number: int | None = getattr(draft, field)
         return None if number is None or low <= number <= high else Wrong(detail=f"it is {number}")
 
-    return must
+    return check
 
 
 def be_a_name(draft: Draft) -> Wrong | None:
-    """Lower-case letters, digits and underscores only."""
+    """Check that the name has only lower-case letters, digits and underscores."""
     is_name = re.fullmatch(r"[a-z0-9_]+", draft.element_name or "", re.ASCII)
     return None if is_name else Wrong()
 
 
 def be_a_language(draft: Draft) -> Wrong | None:
-    """A code of the table."""
+    """Check that the language is a code of the table."""
     return None if draft.language_code in LANGUAGES else Wrong()
 
 
@@ -147,7 +147,7 @@ VALIDITY_S: Final = {  # Source: facts 3.1, messageValidity; facts 15: the newer
 
 
 def live_as_long_as_its_category_may(draft: Draft) -> Wrong | None:
-    """How long the operator may try to deliver."""
+    """Check that the validity is within the range of the category."""
     low, high = VALIDITY_S.get(draft.category or "", (30, 2_592_000))
     if draft.message_validity_s is None or low <= draft.message_validity_s <= high:
         return None
@@ -162,9 +162,9 @@ _CODE_LINE: Final = re.compile(
 
 
 def begin_with_the_code(draft: Draft) -> Wrong | None:
-    """The first line of AUTHENTICATION is the operator's sentence, with or without asterisks.
+    """Check that the first line of AUTHENTICATION is the operator's sentence, with or without asterisks.
 
-    Further lines are read by nobody, so they must not ask for parameters.
+    Further lines are ignored, so they must not contain other variables.
     """
     first = (draft.content or "").partition("\n")[0].strip()
     is_code = _CODE_LINE.fullmatch(first) and set(variables(draft.content)) == {"1"}
@@ -172,20 +172,20 @@ def begin_with_the_code(draft: Draft) -> Wrong | None:
 
 
 def have_a_sample(draft: Draft) -> Wrong | None:
-    """A handle, a media id or an address of the sample."""
+    """Check that there is a handle, a media id or a URL of the sample."""
     samples = (draft.example_media, draft.media_id, draft.media_url)
-    return None if any(one and one.strip() for one in samples) else Wrong()
+    return None if any(sample and sample.strip() for sample in samples) else Wrong()
 
 
 def finish_variables(field: str) -> Must:
-    """Each variable has two braces on either side."""
+    """Return a check that each variable has two braces on either side."""
     return lambda draft: Wrong() if has_unfinished(getattr(draft, field) or "") else None
 
 
 def number_variables(field: str) -> Must:
-    """Variables are {{1}}, {{2}} and so on; with names, each is one of lower-case letters."""
+    """Return a check that variables are {{1}}, {{2}} and so on, or, if NAMED, lower-case names."""
 
-    def must(draft: Draft) -> Wrong | None:
+    def check(draft: Draft) -> Wrong | None:
         names = set(variables(getattr(draft, field)))
         if draft.parameter_format == "NAMED":
             wrong = sorted(name for name in names if not re.fullmatch(r"[a-z_]+", name, re.ASCII))
@@ -193,68 +193,68 @@ def number_variables(field: str) -> Must:
         numbers = {int(name) for name in names if _is_plain_number(name)}
         return None if numbers == set(range(1, len(names) + 1)) else Wrong()
 
-    return must
+    return check
 
 
 def hold_at_most_one_variable(draft: Draft) -> Wrong | None:
-    """A header takes one variable."""
+    """Check that the header has at most one variable."""
     return Wrong() if len(variables(draft.header)) > 1 else None
 
 
 def keep_variables_inside(field: str) -> Must:
-    """No variable stands at the start or at the end; a full stop behind the last one is enough."""
+    """Return a check that the text neither begins nor ends with a variable; a full stop after one is enough."""
 
-    def must(draft: Draft) -> Wrong | None:
+    def check(draft: Draft) -> Wrong | None:
         pieces = without_variables((getattr(draft, field) or "").strip())
         return None if len(pieces) == 1 or (pieces[0] and pieces[-1]) else Wrong()
 
-    return must
+    return check
 
 
 def keep_variables_apart(field: str) -> Must:
-    """Between two variables stands more than space."""
+    """Return a check that there is more than white space between two variables."""
 
-    def must(draft: Draft) -> Wrong | None:
+    def check(draft: Draft) -> Wrong | None:
         between = without_variables(getattr(draft, field) or "")[1:-1]
         return None if all(piece.strip() for piece in between) else Wrong()
 
-    return must
+    return check
 
 
 _WORD: Final = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]|[^\W_]+")
-"""A word; in scripts that write without spaces a letter counts as one."""
+"""A word; in scripts without spaces each letter counts as one."""
 
 
 def have_words_enough(draft: Draft) -> Wrong | None:
-    """At least 2n + 1 words beside n variables."""
+    """Check that there are at least 2n + 1 words beside n variables."""
     count = len(variables(draft.content))
-    words = len(_WORD.findall(" ".join(without_variables(draft.content or ""))))
-    if not count or words > 2 * count:
+    matches = len(_WORD.findall(" ".join(without_variables(draft.content or ""))))
+    if not count or matches > 2 * count:
         return None
-    return Wrong(detail=f"it has {words} words and needs {2 * count + 1}")
+    return Wrong(detail=f"it has {matches} words and needs {2 * count + 1}")
 
 
 def fit(text_field: str, example_field: str) -> Must:
-    """The example is the text with each variable replaced by a value."""
+    """Return a check that the example is the text with each variable replaced by a value."""
 
-    def must(draft: Draft) -> Wrong | None:
+    def check(draft: Draft) -> Wrong | None:
         text, example = getattr(draft, text_field) or "", getattr(draft, example_field) or ""
         if not variables(text) or example_values(text, example) is not None:
             return None
         return Wrong(detail="" if example else "it is missing")
 
-    return must
+    return check
 
 
 def be_free_of(field: str, pattern: str) -> Must:
-    """Nothing in the field matches."""
-    found = re.compile(pattern)
-    return lambda draft: Wrong() if found.search(getattr(draft, field) or "") else None
+    """Return a check that nothing in the field matches a pattern."""
+    regex = re.compile(pattern)
+    return lambda draft: Wrong() if regex.search(getattr(draft, field) or "") else None
 
 
 def _is_absent(value: Any, *more: Any) -> bool:
     # By identity: 0 is a value, and equals false.
-    return value in ("", ()) or any(value is one for one in (None, *more))
+    return value in ("", ()) or any(value is absent for absent in (None, *more))
 
 
 def _is_plain_number(name: str) -> bool:

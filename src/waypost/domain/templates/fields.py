@@ -1,6 +1,6 @@
-"""The fields of a template's form: the draft that they fill, and one row for each, from which all else derives.
+"""The fields of a template's form: the draft that they fill, and a table with a row for each.
 
-Rules are in `template_rules.py`; how the operator's body and the record show a field is theirs to say.
+Rules are in `rules.py`; the operator's body and the record decide how they show a field.
 """
 
 from collections.abc import Container
@@ -15,16 +15,16 @@ from waypost.domain.templates.types import HeaderFormat, TemplateType, TemplateT
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A template as submitted: decoded, not yet checked. Absent texts are None, as sent otherwise.
+    """A template as submitted: decoded, not yet checked. Absent texts are None, others as sent.
 
     Attributes:
-        buttons: of the message itself; those that the service adds are among them.
-        example_media: a handle id; it may hold line breaks.
+        buttons: of the message itself, including those that the service adds.
+        example_media: a handle id; may contain line breaks.
         media_id: of an upload for sending, accepted instead of a handle (facts 3.1).
-        media_url: where the sample is; fetched at creation, accepted instead of a handle.
-        has_expiration: None where it was not sent.
-        cards: of a carousel; None where the field was not sent.
-        message_validity_s: how long the operator tries to deliver; seconds.
+        media_url: of the sample; fetched at creation, accepted instead of a handle.
+        has_expiration: None: not sent.
+        cards: of a carousel; None: not sent.
+        message_validity_s: duration in which the operator tries to deliver; seconds.
         parameter_format: POSITIONAL or NAMED, as sent in upper case.
     """
 
@@ -56,7 +56,7 @@ class Draft:
 
 
 class FieldFormat(Enum):
-    """How the text of a field is read; `wire/templates/drafts.py` has the reader of each."""
+    """The format of a field's text; `wire/templates/drafts.py` has a reader for each."""
 
     TEXT = "as it is"
     OPTIONAL = "empty is none"
@@ -70,7 +70,7 @@ class FieldFormat(Enum):
 
 
 class TemplatePart(StrEnum):
-    """The part of a template that a field belongs to; the editor shows a part only where there is one."""
+    """The part of a template that a field belongs to; the editor shows only the parts that a template has."""
 
     ANY = "every template"
     MAY_OFFER = "what may be a limited-time offer"
@@ -82,13 +82,13 @@ class TemplatePart(StrEnum):
 
 
 def has_part(part: TemplatePart, row: TemplateTypeRow, flags: Container[str], *, is_code: bool) -> bool:
-    """Return whether a template has a part.
+    """True if a template has a part.
 
     Args:
         part: of a field.
         row: of its type.
-        flags: the names of the fields that are true of it.
-        is_code: whether it carries a one-time code.
+        flags: the names of its boolean fields that are true.
+        is_code: true if it contains a one-time code.
     """
     match part:
         case TemplatePart.ANY:
@@ -109,17 +109,17 @@ def has_part(part: TemplatePart, row: TemplateTypeRow, flags: Container[str], *,
 
 @dataclass(frozen=True, slots=True)
 class TemplateField:
-    """One row.
+    """A row of the table of fields.
 
     Attributes:
-        name: the wire's.
-        attribute: of `Draft`.
-        changeable: whether an edit may change it. Source: facts 3.6; operator's facts 2.6.
-        typed: whether the editor has an input for it; the others it fills in itself, or not at all.
+        name: on the wire.
+        attribute: of `TemplateDraft`.
+        changeable: true if an edit may change it. Source: facts 3.6; operator's facts 2.6.
+        has_input: true if the editor has an input for it; the editor sets the others itself, or not at all.
         meaning: one sentence, for the reference.
-        example: as it stands in a form.
-        label: in the editor, under More; empty: the editor has a place of its own for it, or none.
-        recorded: whether the record's `containerMeta` repeats it under its own name, without more to say of it.
+        example: as in a form.
+        label: in the editor, under More; empty: it is elsewhere in the editor, or absent.
+        is_recorded: true if the record's `containerMeta` repeats it unchanged under its own name.
     """
 
     name: str
@@ -150,39 +150,39 @@ _CARDS: Final = (
 
 # fmt: off
 TEMPLATE_FIELDS: Final = (  # Source: spec, "Create template"; facts 3.1, 3.6
-    #             name                attribute           format part   required changeable typed  meaning
+    #             name                attribute           format part   required changeable input  meaning
     TemplateField("elementName",      "element_name",       _T, _P.ANY,    True,  False, True,  "The template's name: lower-case letters, digits and underscores, at most 180 characters.", "order_packed"),
-    TemplateField("languageCode",     "language_code",      _L, _P.ANY,    False, False, True,  "The operator's code of its language; in any case.", "en_US"),
+    TemplateField("languageCode",     "language_code",      _L, _P.ANY,    False, False, True,  "The operator's code of its language, in upper or lower case.", "en_US"),
     TemplateField("category",         "category",           _T, _P.ANY,    True,  True,  True,  "MARKETING, UTILITY or AUTHENTICATION.", "UTILITY"),
     TemplateField("templateType",     "template_type",      _T, _P.ANY,    True,  True,  True,  f"{_TYPES} or {_LAST_TYPE}.", "TEXT"),
-    TemplateField("vertical",         "vertical",           _T, _P.ANY,    True,  False, True,  "What it is about; at most 180 characters.", "Orders"),
+    TemplateField("vertical",         "vertical",           _T, _P.ANY,    True,  False, True,  "Its subject; at most 180 characters.", "Orders"),
     TemplateField("content",          "content",            _T, _P.ANY,    True,  True,  True,  "The body, at most 1024 characters; variables are {{1}}, {{2}} and so on.", _ORDER_READY),
     TemplateField("example",          "example",            _T, _P.ANY,    True,  True,  False, "The body with each variable replaced by a value.", "Hi Ann, your order is ready."),
-    TemplateField("header",           "header",             _O, _P.HEADER, False, True,  True,  "Of TEXT: at most 60 characters, with one variable at most.", "Order {{1}}"),
+    TemplateField("header",           "header",             _O, _P.HEADER, False, True,  True,  "For TEXT: at most 60 characters and one variable.", "Order {{1}}"),
     TemplateField("exampleHeader",    "example_header",     _O, _P.HEADER, False, True,  False, "The header with its variable replaced by a value.", "Order 4711"),
     TemplateField("footer",           "footer",             _O, _P.FOOTER, False, True,  True,  "At most 60 characters; not for AUTHENTICATION.", "Acme"),
     TemplateField("buttons",          "buttons",            _B, _P.ANY,    False, True,  False, "The buttons, as a JSON array.", '[{"type":"QUICK_REPLY","text":"Yes"}]'),
-    TemplateField("enableSample",     "enable_sample",      _F, _P.ANY,    False, True,  False, "When true, media types need a sample.", "true"),
-    TemplateField("exampleMedia",     "example_media",      _O, _P.MEDIA,  False, True,  True,  "The handle id of the sample; DOCUMENT needs one, or one of the next two."),
-    TemplateField("mediaId",          "media_id",           _O, _P.MEDIA,  False, True,  False, "A media id, in place of a handle id.", recorded=True),
-    TemplateField("mediaUrl",         "media_url",          _O, _P.MEDIA,  False, True,  True,  "The public address of the sample, in place of a handle id.", recorded=True),
-    TemplateField("allowTemplateCategoryChange", "allow_template_category_change", _F, _P.ANY, False, False, True, "Whether the operator may file it under another category.", "false", label="The operator may file it under another category"),
-    TemplateField("isLTO",            "is_lto",             _F, _P.MAY_OFFER, False, False, True,  "true makes a TEXT template a limited-time offer.", "false"),
-    TemplateField("limitedOfferText", "limited_offer_text", _O, _P.OFFER,  False, False, True,  "Of an LTO template: the offer, at most 16 characters."),
-    TemplateField("hasExpiration",    "has_expiration",    _OF, _P.OFFER,  False, False, True,  "Of an LTO template: whether it expires; then it needs a COPY_CODE button."),
-    TemplateField("cards",            "cards",              _C, _P.ANY,    False, True,  False, "Of CAROUSEL: the cards, as a JSON array.", _CARDS),
-    TemplateField("addSecurityRecommendation", "add_security_recommendation", _F, _P.CODE, False, False, True, "Of AUTHENTICATION: whether the body warns not to share the code."),
-    TemplateField("codeExpirationMinutes", "code_expiration_minutes", _W, _P.CODE, False, False, True, "Of AUTHENTICATION: how long the code lives, 1 to 90 minutes; becomes the footer."),
-    TemplateField("messageValidity",  "message_validity_s", _W, _P.ANY,    False, False, True,  "How long the operator tries to deliver, in seconds; the range is its category's."),
-    TemplateField("isCPR",            "is_call_permission_request", _F, _P.ANY, False, False, True, "Whether it asks for the permission to call.", label="It asks for the permission to call"),
+    TemplateField("enableSample",     "enable_sample",      _F, _P.ANY,    False, True,  False, "If true, media types require a sample.", "true"),
+    TemplateField("exampleMedia",     "example_media",      _O, _P.MEDIA,  False, True,  True,  "The handle id of the sample. DOCUMENT requires this, mediaId or mediaUrl."),
+    TemplateField("mediaId",          "media_id",           _O, _P.MEDIA,  False, True,  False, "A media id, instead of a handle id.", recorded=True),
+    TemplateField("mediaUrl",         "media_url",          _O, _P.MEDIA,  False, True,  True,  "The public URL of the sample, instead of a handle id.", recorded=True),
+    TemplateField("allowTemplateCategoryChange", "allow_template_category_change", _F, _P.ANY, False, False, True, "If true, the operator may assign another category.", "false", label="The operator may assign another category"),
+    TemplateField("isLTO",            "is_lto",             _F, _P.MAY_OFFER, False, False, True,  "If true, a TEXT template is a limited-time offer.", "false"),
+    TemplateField("limitedOfferText", "limited_offer_text", _O, _P.OFFER,  False, False, True,  "For limited-time offers: the offer text, at most 16 characters."),
+    TemplateField("hasExpiration",    "has_expiration",    _OF, _P.OFFER,  False, False, True,  "For limited-time offers: true if the offer expires; a COPY_CODE button is then required."),
+    TemplateField("cards",            "cards",              _C, _P.ANY,    False, True,  False, "For CAROUSEL: the cards, as a JSON array.", _CARDS),
+    TemplateField("addSecurityRecommendation", "add_security_recommendation", _F, _P.CODE, False, False, True, "For AUTHENTICATION: if true, the body contains a warning not to share the code."),
+    TemplateField("codeExpirationMinutes", "code_expiration_minutes", _W, _P.CODE, False, False, True, "For AUTHENTICATION: minutes until the code expires, 1 to 90; shown as the footer."),
+    TemplateField("messageValidity",  "message_validity_s", _W, _P.ANY,    False, False, True,  "How long the operator tries to deliver, in seconds; the range depends on the category."),
+    TemplateField("isCPR",            "is_call_permission_request", _F, _P.ANY, False, False, True, "If true, it requests permission to call.", label="It requests permission to call"),
     TemplateField("parameterFormat",  "parameter_format",   _U, _P.ANY,    False, False, True,  "POSITIONAL, or NAMED for variables such as {{order}}."),
 )
 # fmt: on
 ATTRIBUTES: Final = {field.name: field.attribute for field in TEMPLATE_FIELDS}
-"""The draft's attribute of each field."""
+"""The attribute of `TemplateDraft` for each field name."""
 CHANGEABLE: Final = tuple(field.name for field in TEMPLATE_FIELDS if field.changeable)
 
 
 def typed_fields(*formats: FieldFormat) -> tuple[TemplateField, ...]:
-    """Return the fields that a person fills in, of some formats."""
+    """Return the fields with an input in the editor, of some formats."""
     return tuple(field for field in TEMPLATE_FIELDS if field.typed and field.format in formats)

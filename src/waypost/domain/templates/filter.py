@@ -1,4 +1,4 @@
-"""Which templates a list is asked for."""
+"""The filter of a list of templates."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class TemplateWish:
-    """Which templates a list shows; what is None does not matter.
+    """The filter and the page of a list of templates; None: no restriction.
 
     Attributes:
-        statuses: any of them; likewise the other sets.
-        from_ms: created then or later.
-        until_ms: created then or earlier.
-        at_most: of a page; None: all.
-        skipped: how many of the newest come on earlier pages.
+        statuses: matches any of them, as the other sets do.
+        from_ms: created at this time or later.
+        until_ms: created at this time or earlier.
+        at_most: templates of a page; None: all.
+        skipped: number of newer templates, on earlier pages.
     """
 
     template_id: str | None = None

@@ -1,9 +1,9 @@
-"""The languages a template may be in, as the operator spells them."""
+"""The languages of templates, in the operator's spelling."""
 
 from typing import Final
 
-# Source: operator's facts 2.5, with `ar_SA` and `es_VE` that a client carries too; facts 3.9. The union of both
-# lists: `es_CRI` is the operator's own spelling, `es_CR` stands in facts 3.9 only.
+# Source: operator's facts 2.5, with `ar_SA` and `es_VE` that a client has too; facts 3.9. The union of both
+# lists: `es_CRI` is the operator's own spelling, `es_CR` is in facts 3.9 only.
 LANGUAGES: Final = (
     "af", "sq", "ar", "ar_EG", "ar_LB", "ar_MA", "ar_QA", "ar_AE", "ar_SA", "az", "be_BY", "bn", "bn_IN", "bg",
     "ca", "zh_CN", "zh_HK", "zh_TW", "hr", "cs", "da", "prs_AF", "nl", "nl_BE", "en", "en_AU", "en_CA", "en_GH",
@@ -19,7 +19,7 @@ _SPELLED: Final = {code.lower(): code for code in LANGUAGES}
 
 
 def spelled(code: str) -> str:
-    """A code as the operator spells it, whatever case it came in; an unknown one as it came.
+    """Return a language code in the operator's spelling, whatever its case; an unknown one unchanged.
 
     Source: facts 3.9: one client writes `pt_br`.
     """

@@ -1,4 +1,4 @@
-"""A template's parts flattened into the one text of its record, and the texts that are not its author's own."""
+"""Rendering of a template: the single text of its record, and the texts that the operator supplies."""
 
 import re
 from collections.abc import Iterator
@@ -19,22 +19,22 @@ MOST_HEADER_CHARS: Final = 60  # Source: operator's facts 2.3
 
 
 def flattened(draft: Draft) -> str:
-    """Header, body, extras and footer on lines of their own, buttons behind ` | `.
+    """Return the record's `data`: header, body, extras and footer on separate lines, buttons after ` | `.
 
     Source: spec, "Template record", data; construction from facts 3.2; clients split at `| [` and
     at commas (facts 17).
     """
     extras = [extra.line(draft) for extra in TEMPLATE_EXTRAS]
     lines = [draft.header, body_of(draft), *extras, footer_of(draft)]
-    return " | ".join(["\n".join(line for line in lines if line), *(shown(one, draft) for one in draft.buttons)])
+    return " | ".join(["\n".join(line for line in lines if line), *(shown(button, draft) for button in draft.buttons)])
 
 
 def shown(button: Button, draft: Draft | None = None) -> str:
-    """A button as it stands in `data`: `[text]`, or `[text,value]` where it opens or copies something.
+    """Return a button for `data`: `[text]`, or `[text,value]` where it opens or copies something.
 
     Args:
         button: the button.
-        draft: whose it is; of an OTP button the code's lifetime is in the address.
+        draft: its template; the URL of an OTP button contains the code's lifetime.
 
     Source: facts 3.2.
     """
@@ -53,7 +53,7 @@ def shown(button: Button, draft: Draft | None = None) -> str:
 
 
 def body_of(draft: Draft) -> str:
-    """The body as a recipient gets it: of AUTHENTICATION it is the operator's, whatever was sent.
+    """Return the body that a recipient gets; of AUTHENTICATION the operator's, whatever was submitted.
 
     Source: facts 3.2, AUTH; decision 0016.
     """
@@ -63,7 +63,7 @@ def body_of(draft: Draft) -> str:
 
 
 def footer_of(draft: Draft) -> str | None:
-    """The footer; of AUTHENTICATION the sentence of its code's lifetime, where one was given.
+    """Return the footer; of AUTHENTICATION the sentence about the code's lifetime, if one was given.
 
     Source: spec, "Create template", codeExpirationMinutes; wording from facts 3.2.
     """
@@ -74,11 +74,11 @@ def footer_of(draft: Draft) -> str | None:
 
 
 def otp_url(button: Button, minutes: int | None) -> str:
-    """The address that an OTP button becomes at the operator.
+    """Return the URL that the operator makes of an OTP button.
 
     Args:
         button: the button.
-        minutes: how long the code lives, where the draft says so.
+        minutes: the code's lifetime, if the draft has one.
 
     Source: facts 3.2, AUTH.
     """
@@ -98,14 +98,14 @@ def _otp(button: Button, minutes: int | None) -> Iterator[tuple[str, str]]:
 
 
 def product_header(content: str) -> str:
-    """The header that the operator gets for a PRODUCT template, which it requires and the spec refuses.
+    """Return the header of a PRODUCT template for the operator, which requires one; the spec forbids it.
 
-    The first line of the body, at most 60 characters; variables and formatting are left out,
-    because a header's variable would take a parameter that no sender knows of.
+    It is the first line of the body, at most 60 characters, without variables and formatting, because
+    a variable in the header would need a parameter that no sender gives.
 
     Source: decision 0017.
     """
     line = " ".join(without_variables(content.strip().partition("\n")[0]))
     plain = re.sub(r"\s+", " ", re.sub(r"[*_~`]", "", line))
-    plain = re.sub(r" (?=[,.;:!?])", "", plain).strip(" ,;:")  # where a variable stood
+    plain = re.sub(r" (?=[,.;:!?])", "", plain).strip(" ,;:")  # left by a removed variable
     return plain[:MOST_HEADER_CHARS].strip() or "Items"

@@ -1,4 +1,4 @@
-"""The table of what each draft must satisfy; the first broken row answers."""
+"""The table of rules for drafts; the first broken rule decides the error."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import Final
@@ -64,17 +64,17 @@ from waypost.domain.templates.types import ADDED_BY, HeaderFormat, TemplateType,
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One row.
+    """A row of the table of rules.
 
     Attributes:
-        id: names it in pages and tests; never changes.
-        field: the wire's name of the field it is about.
-        says: what the field must be, behind its name.
-        operators: a rule of the operator's, not of the spec's: it refuses at creation only when
-            the service is strict; otherwise the operator's review says so.
+        id: its name in pages and tests; never changes.
+        field: the wire's name of the field.
+        requirement: what the field must be; follows its name in the error text.
+        is_operator_rule: the operator's rule, not the spec's: checked at creation only when the
+            service is strict; otherwise the operator's review rejects the template.
         hosting: only for apps on this variant of the channel API; None: for all.
-        hint: what to do about it.
-        suppressed_by: rules beside which it says nothing new, where one of them is broken too.
+        fix_hint: how to fix the violation.
+        suppressed_by: rules whose violation makes this one redundant.
     """
 
     id: str
@@ -91,9 +91,9 @@ class Rule:
 
 
 def _listed(types: tuple[TemplateType, ...], last: str = "or") -> str:
-    """Return names for a sentence: A, B or C."""
-    *first, end = types
-    return f"{', '.join(first)} {last} {end}" if first else end
+    """Return names as an enumeration for a sentence: A, B or C."""
+    *others, end = types
+    return f"{', '.join(others)} {last} {end}" if others else end
 
 
 _MARKETING, _UTILITY = Category.MARKETING, Category.UTILITY
@@ -138,7 +138,7 @@ _HINT_BUTTON = "Give the button all the fields of its kind, or remove it."
 
 # fmt: off
 SPEC_RULES: Final = (  # Source: spec, "Create template", "Errors" and "Limits"; facts 3.1 to 3.3
-    #    id                       field                         must                                                                      says                                                                       source                                  reason or whose
+    #    id                       field                         check                                                                     requirement                                                                source                                  code, or operator's
     Rule("name-given",            "elementName",                be_given("element_name"),                                                 f"{_IS_REQUIRED}at most 180 characters",                                   "spec, Create template; facts 3.3",     ErrorCode.FIELD_MISSING,
          hint="Give it a name such as order_update."),
     Rule("category-given",        "category",                   be_given("category"),                                                     f"{_IS_REQUIRED}{_ANY_CATEGORY}",                                          "spec, Create template; facts 3.3",     ErrorCode.FIELD_MISSING,
@@ -172,7 +172,7 @@ SPEC_RULES: Final = (  # Source: spec, "Create template", "Errors" and "Limits";
     Rule("vertical-length",       "vertical",                   be_at_most("vertical", 180),                                              "must be at most 180 characters",                                          "spec, Limits",
          hint=_HINT_SHORTER),
     Rule("content-length",        "content",                    be_at_most("content", 1024),                                              "must be at most 1024 characters",                                         "spec, Limits; decision 0004",
-         hint="Shorten the body, or move part of it into a document or behind a link."),  # stated as 1028 once
+         hint="Shorten the body, or move part of it into a document or behind a link."),  # the spec has 1028 in one statement
     Rule("content-of-codes",      "content",                    when(_SECRET, begin_with_the_code),                                       "must begin with the line `{{1}} is your verification code.` and hold no other variable",               "spec, Create template, content; decision 0016",
          hint="Write {{1}} is your verification code. as the first line; the operator writes the rest."),
     Rule("header-length",         "header",                     be_at_most("header", 60),                                                 "must be at most 60 characters",                                           "spec, Limits",
@@ -201,23 +201,23 @@ SPEC_RULES: Final = (  # Source: spec, "Create template", "Errors" and "Limits";
          hint=_HINT_BUTTON),
     Rule("url-example",           "buttons",                    each("example", have_an_example_for_its_variable),                        "is required because the url has a variable: an array with one text",      "spec, Button shapes",
          hint="Give an address as it looks with the variable filled in."),
-    Rule("otp-category",          "buttons",                    unless(_SECRET, each("type", lambda one: one.kind is not _OTP)),          "must not be OTP: such a button is for AUTHENTICATION only",               "spec, Button shapes",
+    Rule("otp-category",          "buttons",                    unless(_SECRET, each("type", lambda button: button.kind is not _OTP)),          "must not be OTP: such a button is for AUTHENTICATION only",               "spec, Button shapes",
          hint="Remove the button, or choose AUTHENTICATION."),
-    Rule("otp-type",              "buttons",                    each("otp_type", lambda one: one.otp_type in tuple(OtpType), among=of_kind(_OTP)), "must be COPY_CODE, ONE_TAP or ZERO_TAP",                        "spec, Button shapes; facts 3.1",
+    Rule("otp-type",              "buttons",                    each("otp_type", lambda button: button.otp_type in tuple(OtpType), among=of_kind(_OTP)), "must be COPY_CODE, ONE_TAP or ZERO_TAP",                        "spec, Button shapes; facts 3.1",
          hint="Choose how the code gets into the app: COPY_CODE, ONE_TAP or ZERO_TAP."),
-    Rule("otp-package",           "buttons",                    each("package_name", lambda one: all(app.package_name.strip() for app in one.supported_apps) and bool(one.supported_apps), among=_TAPS), "is required for ONE_TAP and ZERO_TAP, here or in supported_apps", "spec, Button shapes; facts 3.1",
+    Rule("otp-package",           "buttons",                    each("package_name", lambda button: all(app.package_name.strip() for app in button.supported_apps) and bool(button.supported_apps), among=_TAPS), "is required for ONE_TAP and ZERO_TAP, here or in supported_apps", "spec, Button shapes; facts 3.1",
          hint="Name the package of your Android app, or choose COPY_CODE."),
-    Rule("otp-signature",         "buttons",                    each("signature_hash", lambda one: all(app.signature_hash.strip() for app in one.supported_apps), among=_TAPS), "is required for ONE_TAP and ZERO_TAP, here or in supported_apps", "spec, Button shapes; facts 3.1",
+    Rule("otp-signature",         "buttons",                    each("signature_hash", lambda button: all(app.signature_hash.strip() for app in button.supported_apps), among=_TAPS), "is required for ONE_TAP and ZERO_TAP, here or in supported_apps", "spec, Button shapes; facts 3.1",
          hint="Give the 11 characters of the hash of your app's signing key, or choose COPY_CODE."),
-    Rule("otp-autofill",          "buttons",                    each("autofill_text", lambda one: bool(one.autofill_text.strip()), among=of_otp_type(OtpType.ONE_TAP)), "is required for ONE_TAP",                         "spec, Button shapes",
+    Rule("otp-autofill",          "buttons",                    each("autofill_text", lambda button: bool(button.autofill_text.strip()), among=of_otp_type(OtpType.ONE_TAP)), "is required for ONE_TAP",                         "spec, Button shapes",
          hint="Give the label of the button that fills the code in, such as Autofill."),
-    Rule("otp-terms",             "buttons",                    each("zero_tap_terms_accepted", lambda one: one.zero_tap_terms_accepted is True, among=of_otp_type(OtpType.ZERO_TAP)), "must be true for ZERO_TAP", "facts 3.1, OTP zero tap",
+    Rule("otp-terms",             "buttons",                    each("zero_tap_terms_accepted", lambda button: button.zero_tap_terms_accepted is True, among=of_otp_type(OtpType.ZERO_TAP)), "must be true for ZERO_TAP", "facts 3.1, OTP zero tap",
          hint="Accept the terms of zero-tap codes, or choose another kind."),
-    Rule("flow-category",         "buttons",                    unless(of_category(_MARKETING), each("type", lambda one: one.kind is not _FLOW)), "must not be FLOW: such a button is for MARKETING only",          "spec, Flow passthrough message",
+    Rule("flow-category",         "buttons",                    unless(of_category(_MARKETING), each("type", lambda button: button.kind is not _FLOW)), "must not be FLOW: such a button is for MARKETING only",          "spec, Flow passthrough message",
          hint="Choose MARKETING, or another kind of button."),
-    Rule("mpm-type",              "buttons",                    unless(of_type(ADDED_BY[_MPM]), each("type", lambda one: one.kind is not _MPM)), f"must not be MPM: such a button is for templateType {ADDED_BY[_MPM]} only",        "spec, Create template, rule 5",
+    Rule("mpm-type",              "buttons",                    unless(of_type(ADDED_BY[_MPM]), each("type", lambda button: button.kind is not _MPM)), f"must not be MPM: such a button is for templateType {ADDED_BY[_MPM]} only",        "spec, Create template, rule 5",
          hint="Remove the button, or choose the type PRODUCT."),
-    Rule("catalog-type",          "buttons",                    unless(of_type(ADDED_BY[_CLG]), each("type", lambda one: one.kind is not _CLG)), f"must not be CATALOG: such a button is for templateType {ADDED_BY[_CLG]} only",    "spec, Create template, rule 5",
+    Rule("catalog-type",          "buttons",                    unless(of_type(ADDED_BY[_CLG]), each("type", lambda button: button.kind is not _CLG)), f"must not be CATALOG: such a button is for templateType {ADDED_BY[_CLG]} only",    "spec, Create template, rule 5",
          hint="Remove the button, or choose the type CATALOG."),
     Rule("cards-type",            "cards",                      unless(of_type(*_CAROUSEL), be_absent("cards")),                           "is for templateType CAROUSEL only",                                       "spec, Create template, rule 3",
          hint="Remove the cards, or choose the type CAROUSEL."),
@@ -235,7 +235,7 @@ SPEC_RULES: Final = (  # Source: spec, "Create template", "Errors" and "Limits";
          hint=_HINT_VISIBLE),
     Rule("card-sample-blank",     "cards",                      in_cards("sampleText", be_visible("example")),                            _VISIBLE,                                                                  "spec, Card object",
          hint=_HINT_VISIBLE),
-    Rule("card-otp",              "cards",                      in_cards("buttons", each("type", lambda one: one.kind is not _OTP)),      "must not be OTP: such a button is for AUTHENTICATION only",               "spec, Button shapes",
+    Rule("card-otp",              "cards",                      in_cards("buttons", each("type", lambda button: button.kind is not _OTP)),      "must not be OTP: such a button is for AUTHENTICATION only",               "spec, Button shapes",
          hint="Choose QUICK_REPLY, URL or PHONE_NUMBER."),
     Rule("offer-text-of-lto",     "limitedOfferText",           unless(is_lto, be_absent("limited_offer_text")),                          "is for LTO templates only: isLTO must be true",                           "spec, Create template, rule 4",
          hint="Remove the offer's text, or make it a limited-time offer."),
@@ -262,7 +262,7 @@ SPEC_RULES: Final = (  # Source: spec, "Create template", "Errors" and "Limits";
 )
 
 OPERATORS_RULES: Final = (  # Source: operator's facts 2.2 to 2.5; facts 3.3
-    #    id                       field            must                                                             says                                                                        source
+    #    id                       field            check                                                            requirement                                                                 source
     Rule("language-known",        "languageCode",  be_a_language,                                                   "must be a language code such as en_US",                                    "operator 2.5; facts 3.9",  operators=True,
          hint="Choose one of the operator's languages."),
     Rule("content-finished",      "content",       finish_variables("content"),                                     _FINISHED,                                                                  "operator 2.4",             operators=True,
@@ -319,7 +319,7 @@ OPERATORS_RULES: Final = (  # Source: operator's facts 2.2 to 2.5; facts 3.3
          hint=_HINT_PHONE),
     Rule("copy-code-length",      "buttons",       each("example", have_a_short_code(15), among=of_kind(_CODE)),    "must be at most 15 characters",                                            "operator 2.3",             operators=True,
          hint=_HINT_SHORTER),
-    Rule("flow-action",           "buttons",       each("flow_action", lambda one: one.flow_action in ("", "NAVIGATE", "DATA_EXCHANGE")), "must be NAVIGATE or DATA_EXCHANGE",                  "facts 3.1; operator 2.2",  operators=True,
+    Rule("flow-action",           "buttons",       each("flow_action", lambda button: button.flow_action in ("", "NAVIGATE", "DATA_EXCHANGE")), "must be NAVIGATE or DATA_EXCHANGE",                  "facts 3.1; operator 2.2",  operators=True,
          hint="Choose NAVIGATE or DATA_EXCHANGE, or leave it out."),
     Rule("otp-app-count",         "buttons",       each("supported_apps", name_apps_at_most(5)),                    "must hold at most 5 apps",                                                 "operator 2.2",             operators=True,
          hint="Name at most five apps."),
@@ -371,45 +371,45 @@ OPERATORS_RULES: Final = (  # Source: operator's facts 2.2 to 2.5; facts 3.3
 # fmt: on
 
 RULES: Final = (*SPEC_RULES, *OPERATORS_RULES)
-"""Every row in the order in which they are tried."""
+"""Every rule in the order of checking."""
 
 
 def first_broken(draft: Draft, *, strict: bool = False, hosting: Hosting = Hosting.CLOUD) -> tuple[Rule, Wrong] | None:
-    """The first row that a draft breaks, and where; None when it keeps them all.
+    """Return the first rule that a draft breaks, and the failure; None when it breaks none.
 
     Args:
-        draft: what was submitted.
-        strict: hold the draft to the operator's rules too, instead of waiting for its review.
-        hosting: which variant of the channel API its app is on.
+        draft: as submitted.
+        strict: check the operator's rules too, instead of waiting for its review.
+        hosting: the variant of the channel API of its app.
     """
     for rule in RULES if strict else SPEC_RULES:
         if rule.hosting not in (None, hosting):
             continue
-        wrong = rule.must(draft)
-        if wrong is not None:
-            return rule, wrong
+        failure = rule.must(draft)
+        if failure is not None:
+            return rule, failure
     return None
 
 
 def check_draft(draft: Draft, *, strict: bool = False, hosting: Hosting = Hosting.CLOUD) -> None:
-    """Return when the draft breaks no row.
+    """Raise the error of the first rule that a draft breaks.
 
     Args:
-        draft: what was submitted.
-        strict: hold the draft to the operator's rules too, instead of waiting for its review.
-        hosting: which variant of the channel API its app is on.
+        draft: as submitted.
+        strict: check the operator's rules too, instead of waiting for its review.
+        hosting: the variant of the channel API of its app.
 
     Raises:
-        Refused: for the first row it breaks, with field, rule and what would be accepted.
+        ApiError: with field, rule and what would be accepted.
     """
     broken = first_broken(draft, strict=strict, hosting=hosting)
     if broken is not None:
-        rule, wrong = broken
-        raise ApiError(rule.reason, told(rule, wrong))
+        rule, failure = broken
+        raise ApiError(rule.reason, told(rule, failure))
 
 
 def told(rule: Rule, wrong: Wrong) -> str:
-    """What is wrong, in the documented words where a field is missing."""
+    """Return the error text; the documented one where a field is missing."""
     if rule.reason is ErrorCode.FIELD_MISSING:
         accepted = rule.says.removeprefix(_IS_REQUIRED)
         return f"Required request parameter '{rule.field}' is not present: {accepted}."

@@ -1,4 +1,4 @@
-"""Templates: what a partner submits, and what we keep of it."""
+"""Templates as stored: a checked draft with its status."""
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -10,7 +10,7 @@ from waypost.domain.templates.types import type_row
 
 
 class Category(StrEnum):
-    """Source: spec, "Create template", category."""
+    """The category of a template. Source: spec, "Create template", category."""
 
     AUTHENTICATION = "AUTHENTICATION"
     MARKETING = "MARKETING"
@@ -18,7 +18,7 @@ class Category(StrEnum):
 
 
 class TemplateStatus(StrEnum):
-    """Where a template stands. Source: facts 3.4."""
+    """The status of a template. Source: facts 3.4."""
 
     PENDING = "PENDING"
     APPROVED = "APPROVED"
@@ -49,14 +49,14 @@ class Template:
 
     Attributes:
         namespace: the business account's; shown in the record.
-        category: what the operator files it under; the draft's until the operator changes it.
+        category: the operator's; the draft's until the operator changes it.
         quality: UNKNOWN, HIGH, MEDIUM or LOW.
-        operator_template_id: the operator's id once it has the template.
-        reason: why it was rejected, in the operator's words.
-        new_category: what the operator has announced that it will be filed under (facts 3.2).
-        edited: whether the draft differs from what was created: the record's `editTemplate`.
-        decided_on_s: when the operator last decided on its status, by the operator's clock, whole seconds
-            since the epoch; what it said before that is out of date. 0: it has not said when.
+        operator_template_id: the operator's id, once it has the template.
+        reason: of the rejection, from the operator.
+        new_category: the category that the operator has announced (facts 3.2).
+        edited: true if the draft differs from the created one: the record's `editTemplate`.
+        decided_on_s: the operator's time of its last status decision, whole seconds since the epoch;
+            earlier decisions are out of date. 0: not known.
     """
 
     id: str
@@ -81,7 +81,7 @@ class Template:
 
 
 def completed(draft: Draft) -> Draft:
-    """The draft with the button that the service adds to its type; one that was sent is not doubled.
+    """Return the draft with the button that the service adds to its type; one that was sent is not added again.
 
     Source: spec, "Create template", rule 5; facts 3.1: one client sends it itself.
     """
@@ -94,22 +94,22 @@ def completed(draft: Draft) -> Draft:
 
 
 def sample_of(part: Draft | Card) -> str | None:
-    """What names the sample of a header's medium: a handle id, else a media id, else nothing."""
+    """Return the reference to the sample of a header's medium: a handle id, else a media id; else None."""
     return part.example_media or part.media_id
 
 
 def is_by_address(part: Draft | Card) -> bool:
-    """Whether nothing but an address names the sample; types without a medium need none."""
+    """True if the sample is given by a URL only; types without a medium need none."""
     if isinstance(part, Draft) and type_row(part.template_type).medium is None:
         return False
     return bool(part.media_url) and sample_of(part) is None
 
 
 def sample_references(draft: Draft) -> tuple[str, ...]:
-    """The handle ids and media ids whose bytes the operator needs for a review, each once.
+    """Return the handle ids and media ids whose bytes the operator needs for a review, each once.
 
-    Those of other types than media and carousel are not used. One may be several handles of ours, a line
-    each; it is named whole here, as the template keeps it.
+    Those of types other than media and carousel are not used. One may consist of several handles of ours,
+    one per line; it is returned whole, as the template stores it.
     """
     parts = [*([draft] if type_row(draft.template_type).medium else []), *(draft.cards or ())]
     return tuple(dict.fromkeys(sample for part in parts if (sample := sample_of(part))))

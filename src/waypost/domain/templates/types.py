@@ -1,6 +1,6 @@
-"""The types of template: one row for each, from which rules, samples, sends, the operator's body and the editor derive.
+"""The template types: a table for rules, samples, sends, the operator's body and the editor.
 
-What is true of one type alone is a rule of `template_rules.py`.
+A fact about a single type is a rule in `rules.py`.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ from waypost.domain.templates.buttons import VIEW_CATALOG, VIEW_ITEMS, Button
 
 
 class TemplateType(StrEnum):
-    """Source: spec, "What the service does", 3."""
+    """The type of a template. Source: spec, "What the service does", 3."""
 
     TEXT = "TEXT"
     IMAGE = "IMAGE"
@@ -25,7 +25,7 @@ class TemplateType(StrEnum):
 
 
 class HeaderFormat(Enum):
-    """What stands above the body."""
+    """The header above the body."""
 
     TEXT = "a text of the template's own"
     MEDIUM = "a medium that each send names"
@@ -40,10 +40,10 @@ class HeaderMedium:
 
     Attributes:
         name: in a send's `message`.
-        needs_sample: whether the spec wants a sample even when `enableSample` is false.
-        in_cards: whether a carousel's cards may show it.
-        accepts: the media types of a sample, as a file input takes them.
-        hint: what a sample may be, for the editor.
+        needs_sample: true if the spec requires a sample even when `enableSample` is false.
+        in_cards: true if a carousel's cards may have it.
+        accepts: the MIME types of a sample, for the `accept` attribute of a file input.
+        hint: the accepted samples, for the editor.
     """
 
     name: str
@@ -55,16 +55,16 @@ class HeaderMedium:
 
 @dataclass(frozen=True, slots=True)
 class TemplateTypeRow:
-    """One row.
+    """A row of the table of template types.
 
     Attributes:
         label: in the editor.
-        added: the button that the service adds.
-        for_sales: whether it is for MARKETING and UTILITY only.
-        cloud_only: whether apps of the on-premises variant cannot have it.
-        may_be_offer: whether it can be a limited-time offer.
-        has_cards: whether it consists of cards.
-        note: what the editor says where a header would be written.
+        added_button: the button that the service adds.
+        for_sales: true if it is for MARKETING and UTILITY only.
+        cloud_only: true if apps of the on-premises variant cannot use it.
+        may_be_offer: true if it can be a limited-time offer.
+        has_cards: true if it consists of cards.
+        note: shown in the editor instead of a header input.
     """
 
     label: str
@@ -79,7 +79,7 @@ class TemplateTypeRow:
 
     @property
     def is_header_sent(self) -> bool:
-        """Whether each send names what stands in the header."""
+        """True if each send names the content of the header."""
         return self.header in (HeaderFormat.MEDIUM, HeaderFormat.LOCATION)
 
 
@@ -94,26 +94,26 @@ TEMPLATE_TYPES: Final[Mapping[str, TemplateTypeRow]] = {  # Source: spec, "Creat
     TemplateType.VIDEO:    TemplateTypeRow("Video",             HeaderFormat.MEDIUM, _VIDEO),
     TemplateType.DOCUMENT: TemplateTypeRow("Document",          HeaderFormat.MEDIUM, _DOCUMENT),
     TemplateType.LOCATION: TemplateTypeRow("Location",          HeaderFormat.LOCATION,
-                                           note="Above the text stands a map of the place that each message names."),
+                                           note="Each message has a location, which is shown as a map above the text."),
     TemplateType.CAROUSEL: TemplateTypeRow("Carousel of cards", HeaderFormat.NONE, for_sales=True, cloud_only=True, has_cards=True),
     TemplateType.CATALOG:  TemplateTypeRow("Catalogue",         HeaderFormat.NONE, added=VIEW_CATALOG, for_sales=True, cloud_only=True,
-                                           note="The button that shows the catalogue is added by itself."),
+                                           note="The button that shows the catalogue is added automatically."),
     TemplateType.PRODUCT:  TemplateTypeRow("Products",          HeaderFormat.FIRST_LINE, added=VIEW_ITEMS, for_sales=True,
-                                           note="Each message names the products; the button that shows them is added by itself."),
+                                           note="Each message lists the products; the button that shows them is added automatically."),
 }
 # fmt: on
 _UNKNOWN: Final = TemplateTypeRow("", HeaderFormat.TEXT)
 
 
 def type_row(name: str | None) -> TemplateTypeRow:
-    """The row of a type; of a name that is none, the row of a template that has a body and nothing of a type's own."""
+    """Return the row of a type; of an unknown name, the row of a template with a body and nothing specific."""
     return TEMPLATE_TYPES.get(name or "", _UNKNOWN)
 
 
 def types_where(is_one: Callable[[TemplateTypeRow], bool]) -> tuple[TemplateType, ...]:
-    """The types whose rows are so, in the order of the enumeration."""
+    """Return the types whose rows match, in the order of the enumeration."""
     return tuple(kind for kind in TemplateType if (row := TEMPLATE_TYPES.get(kind)) is not None and is_one(row))
 
 
 ADDED_BY: Final = {row.added.kind: TemplateType(name) for name, row in TEMPLATE_TYPES.items() if row.added}
-"""The one type that has a button of this kind, which the service adds to it."""
+"""The type to which the service adds a button of this kind; no other type has one."""

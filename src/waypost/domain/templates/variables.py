@@ -1,4 +1,4 @@
-"""The `{{1}}` variables of a template's texts: finding them, reading their examples."""
+"""The `{{1}}` variables of a template's texts, and the values in their examples."""
 
 import re
 from typing import Final
@@ -7,30 +7,30 @@ _VARIABLE: Final = re.compile(r"\{\{([^{}]*)\}\}")
 
 
 def variables(text: str | None) -> list[str]:
-    """The names of the variables in the order they stand, repeats included."""
+    """Return the names of the variables in text order, with repetitions."""
     return _VARIABLE.findall(text or "")
 
 
 def variable_count(text: str | None) -> int:
-    """How many parameters the text takes; a variable used twice takes one."""
+    """Return the number of a text's parameters; a variable that is used twice needs one."""
     return len(set(variables(text)))
 
 
 def without_variables(text: str) -> list[str]:
-    """What stands before, between and behind the variables: one piece more than there are variables."""
+    """Return the text before, between and after the variables: one piece more than there are variables."""
     return _VARIABLE.split(text)[0::2]
 
 
 def has_unfinished(text: str) -> bool:
-    """Whether two braces open or close without a variable."""
+    """True if two braces open or close without a variable."""
     return any("{{" in piece or "}}" in piece for piece in without_variables(text))
 
 
 def named_examples(text: str, example: str) -> dict[str, str] | None:
-    """The value of each variable that turns the text into its example, or None when they do not fit together.
+    """Return the value of each variable in an example; None when the example does not match the text.
 
-    The API takes the example as the filled text; the operator wants the values. Values may stand
-    in square brackets (`Hi [Anil]`), which are taken away.
+    The API accepts the filled text as the example; the operator requires the values. Values may be in
+    square brackets (`Hi [Anil]`), which are removed.
 
     Source: facts 3.1, `example`; operator's facts 12, "content + example".
     """
@@ -39,21 +39,21 @@ def named_examples(text: str, example: str) -> dict[str, str] | None:
     if not example.startswith(first):
         return None
     values: dict[str, str] = {}
-    at = len(first)
+    position = len(first)
     for left, name, piece in zip(range(len(names), 0, -1), names, pieces, strict=True):
         is_last = left == 1
-        # The nearest place serves: what stands between is at least one character. No regular
-        # expression, whose time would explode on a hostile example.
-        end = len(example) - len(piece) if is_last else example.find(piece, at + 1)
-        if end <= at or not example.startswith(piece, end):
+        # The nearest match is used; a value has at least one character. Not a regular expression,
+        # whose run time would explode on a hostile example.
+        end = len(example) - len(piece) if is_last else example.find(piece, position + 1)
+        if end <= position or not example.startswith(piece, end):
             return None
-        values.setdefault(name, _unbracketed(example[at:end]))
-        at = end + len(piece)
-    return values if at == len(example) else None
+        values.setdefault(name, _unbracketed(example[position:end]))
+        position = end + len(piece)
+    return values if position == len(example) else None
 
 
 def example_values(text: str, example: str) -> list[str] | None:
-    """The values of an example, of {{1}} first, or None when it does not fit; names in the order they stand."""
+    """Return the values of an example, {{1}} first, names in text order; None when it does not match."""
     values = named_examples(text, example)
     if values is None:
         return None

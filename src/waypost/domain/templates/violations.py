@@ -1,4 +1,4 @@
-"""Every rule that a draft breaks, with what to do about each: for whoever is still writing it."""
+"""All rules that a draft breaks, each with a fix hint, for the template editor and the check endpoint."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,10 +10,10 @@ from waypost.domain.templates.rules import RULES, Rule, told
 
 
 class RefusedBy(StrEnum):
-    """Who refuses a draft for a finding (decision 0015)."""
+    """The step that rejects a draft because of a violation (decision 0015)."""
 
     API = "api"  # at creation, with 400
-    REVIEW = "review"  # it is taken as PENDING, and the operator's review rejects it
+    REVIEW = "review"  # it is accepted as PENDING, and the operator's review rejects it
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,8 @@ class Finding:
     Attributes:
         field: the wire's name, with the place inside `buttons` and `cards`.
         rule: its id.
-        says: what the draft is told.
+        says: the error text.
+        remedy: the fix hint.
     """
 
     field: str
@@ -35,33 +36,33 @@ class Finding:
 
 
 def findings_of(draft: Draft, *, strict: bool = False, hosting: Hosting = Hosting.CLOUD) -> list[Finding]:
-    """All that is wrong with a draft, in the order of the table; of each rule the first place.
+    """Return all violations of a draft, in the order of the rules; of each rule the first place.
 
-    Where a required field is missing, nothing else is said of it.
+    A missing required field has no other violations.
 
     Args:
         draft: as it is now.
-        strict: whether the service holds drafts to the operator's rules at creation.
-        hosting: which variant of the channel API its app is on.
+        strict: true if the service checks the operator's rules at creation.
+        hosting: the variant of the channel API of its app.
     """
-    found: list[Finding] = []
+    violations: list[Finding] = []
     missing: set[str] = set()
     broken: set[str] = set()
     for rule in RULES:
         if rule.hosting not in (None, hosting) or rule.field in missing:
             continue
-        wrong = rule.must(draft)
-        if wrong is None:
+        failure = rule.must(draft)
+        if failure is None:
             continue
         broken.add(rule.id)
         if rule.reason is ErrorCode.FIELD_MISSING:
             missing.add(rule.field)
         if broken.isdisjoint(rule.suppressed_by):
-            said = told(rule, wrong)
-            by = _refused_by(rule, strict)
-            field = f"{rule.field}{wrong.place}"
-            found.append(Finding(field, rule.id, said, rule.source, rule.hint, by))
-    return found
+            text = told(rule, failure)
+            rejected_by = _refused_by(rule, strict)
+            field = f"{rule.field}{failure.place}"
+            violations.append(Finding(field, rule.id, text, rule.source, rule.hint, rejected_by))
+    return violations
 
 
 def _refused_by(rule: Rule, strict: bool) -> RefusedBy:

@@ -1,1 +1,1 @@
-"""Bodies of callbacks in versions 2 and 3, their kinds, and their signatures."""
+"""Callback bodies in versions 2 and 3, the table of callback kinds, and signatures."""

@@ -1,4 +1,4 @@
-"""Version 2 bodies of what the operator says of a business account, its numbers and its users."""
+"""Version 2 bodies of events of a business account, its numbers and its users."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ Value = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class AccountKind:
-    """One row.
+    """A row of the table of account events.
 
     Attributes:
         type: of the callback.
         inner_type: `payload.type`.
-        payload: makes the inner `payload`; None where version 2 has no words for what was said.
+        payload: returns the inner `payload`; None where version 2 has no format for the event.
     """
 
     type: str
@@ -27,7 +27,7 @@ class AccountKind:
 
 
 def account_body(app: App, at_ms: int, event: AccountEvent) -> bytes | None:
-    """What the operator says of an account; None where version 2 has no shape for it.
+    """Return the body of an account event; None where version 2 has no format for it.
 
     Source: facts 6.6, 6.8.
     """
@@ -43,32 +43,32 @@ def _review(value: Value, at_ms: int) -> Value:
 
 
 def _status(value: Value, at_ms: int) -> Value | None:
-    """What became of the account itself: the operator's event in the words of version 2."""
-    named = _text(value, "event").upper()
+    """Return the status of the account itself, with the names of version 2."""
+    event = _text(value, "event").upper()
     ban = _object(value.get("ban_info"))
     state = _text(ban, "waba_ban_state").upper()
-    match named:
+    match event:
         case "ACCOUNT_VIOLATION":
             kind = _text(_object(value.get("violation_info")), "violation_type")
             return {"status": "ACCOUNT_VIOLATION", "violation_type": kind}
         case "DISABLED_UPDATE":
-            word = BANS.get(state, "DISABLE")
-            return {"status": word, "actionDate": _text(ban, "waba_ban_date") or at_ms}
+            status = BANS.get(state, "DISABLE")
+            return {"status": status, "actionDate": _text(ban, "waba_ban_date") or at_ms}
         case "VERIFIED_ACCOUNT" | "ACCOUNT_VERIFIED":
             return {"status": "ACCOUNT_VERIFIED"}
         case "ACCOUNT_RESTRICTION" | "ACCOUNT_RESTRICTED":
-            restrictions = [_object(one) for one in _items(value.get("restriction_info"))]
-            shown = [
-                {"restrictionType": _text(one, "restriction_type"), "expiration": one.get("expiration")}
-                for one in restrictions
+            restrictions = [_object(item) for item in _items(value.get("restriction_info"))]
+            shown_restrictions = [
+                {"restrictionType": _text(item, "restriction_type"), "expiration": item.get("expiration")}
+                for item in restrictions
             ]
-            return {"status": "ACCOUNT_RESTRICTED", "restrictionInfo": shown}
+            return {"status": "ACCOUNT_RESTRICTED", "restrictionInfo": shown_restrictions}
         case "ACCOUNT_DELETED":
             return {"status": "ACCOUNT_DISABLE", "actionDate": at_ms}
         case "AD_ACCOUNT_LINKED":
             linked = _object(value.get("waba_info"))
             names = ("waba_id", "owner_business_id", "ad_account_id")
-            return {"status": named, **{name: _text(linked, name) for name in names}}
+            return {"status": event, **{name: _text(linked, name) for name in names}}
         case _:
             return None
 
@@ -76,10 +76,10 @@ def _status(value: Value, at_ms: int) -> Value | None:
 def _display_name(value: Value, _: int) -> Value:
     decision = _text(value, "decision").lower()
     reason = _text(value, "rejection_reason")
-    shown: Value = {"status": decision}
+    payload: Value = {"status": decision}
     if reason and reason.upper() != "NONE":
-        shown["rejectedReason"] = reason
-    return shown
+        payload["rejectedReason"] = reason
+    return payload
 
 
 def _tier(value: Value, _: int) -> Value:
@@ -101,8 +101,8 @@ def _capability(value: Value, _: int) -> Value:
 
 def _preferences(value: Value, _: int) -> Value:
     names = ("wa_id", "detail", "category", "value", "timestamp")
-    given = [_object(one) for one in _items(value.get("user_preferences"))]
-    return {"user_preferences": [{name: one.get(name) for name in names} for one in given]}
+    preferences = [_object(item) for item in _items(value.get("user_preferences"))]
+    return {"user_preferences": [{name: item.get(name) for name in names} for item in preferences]}
 
 
 def _first(value: Value, *names: str) -> Any:
@@ -110,8 +110,8 @@ def _first(value: Value, *names: str) -> Any:
 
 
 def _text(value: Value, name: str) -> str:
-    found = value.get(name)
-    return "" if found is None else str(found)
+    member = value.get(name)
+    return "" if member is None else str(member)
 
 
 def _object(value: Any) -> Value:

@@ -1,4 +1,4 @@
-"""What the operator says a message costs, as both versions of a callback tell it."""
+"""The price of a message in billing callbacks, the same in both versions."""
 
 from typing import Any
 
@@ -6,13 +6,13 @@ from waypost.domain.event import StatusEvent
 
 
 def deductions(event: StatusEvent) -> dict[str, Any]:
-    """The `deductions` of a billing event: in what model, of which category, whether anything is due.
+    """Return the `deductions` of a billing event: pricing model, category, and if it is billable.
 
     Source: facts 6.7; operator's facts 7.3, pricing.
     """
     pricing = event.pricing or {}
     category = pricing.get("category")
-    told: dict[str, Any] = {
+    body: dict[str, Any] = {
         "type": pricing.get("type") or category,
         "model": pricing.get("pricing_model"),
         "source": "whatsapp",
@@ -21,5 +21,5 @@ def deductions(event: StatusEvent) -> dict[str, Any]:
     }
     origin = (event.conversation or {}).get("origin")
     if isinstance(origin, dict) and origin.get("type") == "free_entry_point":  # pyright: ignore[reportUnknownMemberType]
-        told["conversationType"] = "FTC"
-    return told
+        body["conversationType"] = "FTC"
+    return body

@@ -1,4 +1,4 @@
-"""Version 2 callback bodies: the envelope, and what becomes of a message."""
+"""Version 2 callback bodies: the envelope, and the events of a message."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +14,7 @@ _encode: Callable[[Any], bytes] = msgspec.json.Encoder().encode
 
 
 def envelope(app: App, at_ms: int, type: str, payload: dict[str, Any]) -> bytes:
-    """The whole body as bytes. Source: spec, "Events"; facts 6.1."""
+    """Return the whole body. Source: spec, "Events"; facts 6.1."""
     return _encode(
         {"app": app.name, "phone": app.phone_number, "timestamp": at_ms, "version": 2, "type": type, "payload": payload}
     )
@@ -23,7 +23,7 @@ def envelope(app: App, at_ms: int, type: str, payload: dict[str, Any]) -> bytes:
 def enqueued_body(
     app: App, at_ms: int, *, message_id: str, operator_message_id: str, kind: MessageKind, destination: str
 ) -> bytes:
-    """The operator has taken a message: `id` is ours. Source: facts 6.2."""
+    """Return the body for a message that the operator accepted; `id` is ours. Source: facts 6.2."""
     payload = {
         "id": message_id,
         "type": "enqueued",
@@ -36,7 +36,7 @@ def enqueued_body(
 def failed_body(
     app: App, at_ms: int, *, message_id: str, operator_message_id: str | None, destination: str, code: int, reason: str
 ) -> bytes:
-    """A message has failed: before the operator had it `id` is ours, later `id` is the operator's.
+    """Return the body for a failed message; `id` is the operator's if the operator had accepted it, else ours.
 
     Source: facts 6.2, the two rows `failed`.
     """
@@ -50,10 +50,10 @@ def failed_body(
 
 
 def status_body(app: App, at_ms: int, event: StatusEvent, *, message_id: str, destination: str) -> bytes:
-    """`sent`, `delivered`, `read` or `deleted`: `id` is the operator's, `gsId` ours.
+    """Return the body of `sent`, `delivered`, `read` or `deleted`: `id` is the operator's, `gsId` ours.
 
-    What it costs, and in which conversation, stands in `sent` only, whichever statuses the operator
-    tells it with. Source: facts 6.2.
+    Price and conversation are in `sent` only, whichever statuses contain them at the operator.
+    Source: facts 6.2.
     """
     payload: dict[str, Any] = {
         **_ids(message_id, event.operator_message_id),
@@ -61,10 +61,10 @@ def status_body(app: App, at_ms: int, event: StatusEvent, *, message_id: str, de
         "destination": destination,
         "payload": {"ts": event.at_s},
     }
-    tells_price = event.state is MessageState.SENT
-    if tells_price and event.conversation:
+    with_price = event.state is MessageState.SENT
+    if with_price and event.conversation:
         payload["conversation"] = _conversation(event.conversation)
-    if tells_price and event.pricing:
+    if with_price and event.pricing:
         payload["pricing"] = _pricing(event.pricing)
     return envelope(app, at_ms, "message-event", payload)
 
@@ -72,15 +72,15 @@ def status_body(app: App, at_ms: int, event: StatusEvent, *, message_id: str, de
 def mismatch_body(
     app: App, at_ms: int, *, operator_message_id: str, message_id: str | None, phone: str, operator_phone: str
 ) -> bytes:
-    """The operator knows a recipient by another number. Source: facts 6.2, `mismatch`.
+    """Return the body for a recipient with another number at the operator. Source: facts 6.2, `mismatch`.
 
     Args:
-        app: whose.
+        app: the app.
         at_ms: now.
-        operator_message_id: of the message by which it was learnt.
-        message_id: ours, where that message was ours.
-        phone: as it was until now, or as the partner wrote it.
-        operator_phone: as the operator has it.
+        operator_message_id: of the message that showed it.
+        message_id: ours, if we sent that message.
+        phone: the previous number, or the partner's.
+        operator_phone: the operator's.
     """
     payload: dict[str, Any] = {"id": operator_message_id}
     if message_id is not None:
@@ -90,7 +90,7 @@ def mismatch_body(
 
 
 def billing_body(app: App, at_ms: int, event: StatusEvent, *, message_id: str, destination: str) -> bytes:
-    """What a message costs. Source: facts 6.7."""
+    """Return the body for the price of a message. Source: facts 6.7."""
     references = {"id": event.operator_message_id, "gsId": message_id, "destination": destination}
     conversation = (event.conversation or {}).get("id")
     if conversation:
@@ -100,12 +100,12 @@ def billing_body(app: App, at_ms: int, event: StatusEvent, *, message_id: str, d
 
 
 def user_body(app: App, at_ms: int, *, phone: str, type: str) -> bytes:
-    """A user has opted in or out. Source: facts 6.3."""
+    """Return the body for a user who has opted in or out. Source: facts 6.3."""
     return envelope(app, at_ms, "user-event", {"phone": phone, "type": type})
 
 
 def check_body(app: App, at_ms: int) -> bytes:
-    """The ping of an address at registration. Source: facts 4.5."""
+    """Return the body of the ping of a URL at registration. Source: facts 4.5."""
     return user_body(app, at_ms, phone="callbackSetPhone", type="sandbox-start")
 
 
@@ -116,18 +116,18 @@ def _ids(message_id: str, operator_message_id: str | None) -> dict[str, str]:
 
 
 def _conversation(given: dict[str, Any]) -> dict[str, Any]:
-    shown: dict[str, Any] = {"id": given.get("id")}
+    body: dict[str, Any] = {"id": given.get("id")}
     expires = str(given.get("expiration_timestamp", ""))
     if expires.isdecimal():
-        shown["expiresAt"] = int(expires)
+        body["expiresAt"] = int(expires)
     origin = given.get("origin")
     if isinstance(origin, dict):
-        shown["type"] = origin.get("type")  # pyright: ignore[reportUnknownMemberType]
-    return shown
+        body["type"] = origin.get("type")  # pyright: ignore[reportUnknownMemberType]
+    return body
 
 
 def _pricing(given: dict[str, Any]) -> dict[str, Any]:
-    shown = {"policy": given.get("pricing_model"), "category": given.get("category")}
+    body = {"policy": given.get("pricing_model"), "category": given.get("category")}
     if "type" in given:
-        shown["type"] = given["type"]
-    return shown
+        body["type"] = given["type"]
+    return body

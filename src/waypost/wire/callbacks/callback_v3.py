@@ -1,7 +1,7 @@
 """Version 3 callback bodies: the operator's own envelope, with our ids beside the operator's.
 
-A status or message goes on as the operator gave it; what is ours in it (the callback data, references
-behind buttons) is taken out, and what is the partner's own is put back.
+A status or message is passed on as received, but our own data in it (callback data, references in button
+payloads) is removed, and the partner's own is restored.
 """
 
 from collections.abc import Callable
@@ -20,17 +20,17 @@ from waypost.wire.callbacks.billing import deductions
 _encode: Callable[[Any], bytes] = msgspec.json.Encoder().encode
 _OURS: Final = "biz_opaque_callback_data"
 TEMPLATE_ID: Final = "gs_template_id"
-"""Under this name a change of a template has our id of it. Source: ledger rows 63, 64."""
+"""The member with our template id in a change of a template. Source: ledger rows 63, 64."""
 
 
 def change_body(app: App, field: str, value: Any, *, time: Any = None) -> bytes:
-    """The whole body around one change.
+    """Return the whole body with one change.
 
     Args:
-        app: whose.
+        app: the app.
         field: of the change.
-        value: of the change, as the operator gave it or as it would.
-        time: of the entry, as the operator gave it; left out where it gave none.
+        value: of the change, as received, or in the same format.
+        time: of the entry, as received; omitted where there was none.
 
     Source: facts 7; ledger rows 63 to 66.
     """
@@ -42,7 +42,7 @@ def change_body(app: App, field: str, value: Any, *, time: Any = None) -> bytes:
 
 
 def enqueued_body(app: App, at_ms: int, *, message_id: str, operator_message_id: str | None, destination: str) -> bytes:
-    """The operator has taken a message; its time is a number of milliseconds. Source: facts 7; ledger row 53."""
+    """Return the body for a message that the operator accepted, with the time in milliseconds. Source: facts 7; ledger row 53."""
     status = {
         "id": operator_message_id or message_id,
         "gs_id": message_id,
@@ -56,7 +56,7 @@ def enqueued_body(app: App, at_ms: int, *, message_id: str, operator_message_id:
 def failed_body(
     app: App, at_ms: int, *, message_id: str, operator_message_id: str | None, destination: str, code: int, reason: str
 ) -> bytes:
-    """A message has failed without a status of the operator's. Source: facts 7, failed."""
+    """Return the body for a message that failed without a status from the operator. Source: facts 7, failed."""
     status = {
         "id": operator_message_id or message_id,
         "gs_id": message_id,
@@ -69,15 +69,15 @@ def failed_body(
 
 
 def status_body(app: App, event: StatusEvent | PaymentEvent | OddStatusEvent, *, message_id: str) -> bytes:
-    """A status as the operator gave it, `gs_id` beside its `id`. Source: facts 7, statuses."""
+    """Return the body of a status as received, with `gs_id` beside its `id`. Source: facts 7, statuses."""
     return _statuses_body(app, _without_ours(event.raw) | {"gs_id": message_id})
 
 
 def inbound_body(app: App, event: InboundEvent, around: Around) -> bytes:
-    """What a recipient has sent, as the operator gave it.
+    """Return the body of a recipient's message as received.
 
-    A medium gets a `url` that needs no token, a context both ids, and a tapped button or a choice
-    what the partner itself put behind it.
+    A medium gets a `url` that needs no token, a context both ids, and a tapped button or a choice the
+    partner's own payload.
 
     Source: facts 7, messages, context, flow reply; facts 17.
     """
@@ -86,12 +86,12 @@ def inbound_body(app: App, event: InboundEvent, around: Around) -> bytes:
     inner = message.get(kind) if isinstance(kind, str) else None
     if isinstance(inner, dict) and isinstance(kind, str):
         message[kind] = _inner(event, around, dict(inner))  # pyright: ignore[reportUnknownArgumentType]
-    context = message.get("context")
-    if isinstance(context, dict) and event.reply_to is not None:
+    reply_context = message.get("context")
+    if isinstance(reply_context, dict) and event.reply_to is not None:
         ids = {"meta_msg_id": event.reply_to}
         if around.answered_id is not None:
             ids["gs_id"] = around.answered_id
-        message["context"] = {**context, **ids}
+        message["context"] = {**reply_context, **ids}
     value = {"messages": [message]}
     if event.contact:
         value = {"contacts": [event.contact], **value}
@@ -99,7 +99,7 @@ def inbound_body(app: App, event: InboundEvent, around: Around) -> bytes:
 
 
 def billing_body(app: App, event: StatusEvent, *, message_id: str, destination: str) -> bytes:
-    """What a message costs. Source: facts 7, billing; 6.7."""
+    """Return the body for the price of a message. Source: facts 7, billing; 6.7."""
     references = {"id": event.operator_message_id, "gs_id": message_id, "destination": destination}
     conversation = (event.conversation or {}).get("id")
     if conversation:
@@ -109,7 +109,7 @@ def billing_body(app: App, event: StatusEvent, *, message_id: str, destination: 
 
 
 def check_body(app: App) -> bytes:
-    """The ping of an address at registration. Source: facts 4.5."""
+    """Return the body of the ping of a URL at registration. Source: facts 4.5."""
     return _statuses_body(app, {"type": "set-callback"})
 
 
@@ -138,10 +138,10 @@ def _inner(event: InboundEvent, around: Around, inner: dict[str, Any]) -> dict[s
 
 
 def _without_ours(raw: dict[str, Any]) -> dict[str, Any]:
-    """A status without our id in the callback data; what the partner itself gave there is left."""
-    shown = {name: value for name, value in raw.items() if name != _OURS}
+    """Return a status without our id in the callback data; the partner's own callback data stays."""
+    status = {name: value for name, value in raw.items() if name != _OURS}
     ours, _, theirs = str(raw.get(_OURS, "")).partition(" ")
-    return {**shown, _OURS: theirs} if theirs and is_uuid(ours) else shown
+    return {**status, _OURS: theirs} if theirs and is_uuid(ours) else status
 
 
 def _recipient(destination: str) -> dict[str, str]:

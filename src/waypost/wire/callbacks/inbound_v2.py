@@ -1,4 +1,4 @@
-"""Version 2 bodies of what recipients send: a table of their kinds."""
+"""Version 2 bodies of recipients' messages, by a table of the kinds."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ Payload = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class InboundKind:
-    """One row.
+    """A row of the table of inbound messages.
 
     Attributes:
         type: `payload.type` of the callback.
-        payload: makes the inner `payload`.
+        payload: returns the inner `payload`.
     """
 
     type: str
@@ -27,13 +27,13 @@ class InboundKind:
 
 
 def inbound_body(app: App, at_ms: int, event: InboundEvent, around: Around) -> bytes | None:
-    """What a recipient has sent; None for what version 2 has no shape for.
+    """Return the body of a recipient's message; None where version 2 has no format for it.
 
     Args:
-        app: whose number it came to.
-        at_ms: now; the operator's own time has whole seconds and would run backwards.
-        event: what came.
-        around: what we know around it.
+        app: the app of the number that received it.
+        at_ms: now; the operator's time has whole seconds and would run backwards.
+        event: the message.
+        around: our data about it.
 
     Source: spec, "Events"; facts 6.4 (`context.id` is the operator's id, `context.gsId` ours).
     """
@@ -57,14 +57,14 @@ def inbound_body(app: App, at_ms: int, event: InboundEvent, around: Around) -> b
 
 
 def _context(event: InboundEvent, around: Around) -> Payload:
-    context: Payload = {}
+    payload: Payload = {}
     if event.reply_to is not None:
-        context["id"] = event.reply_to
+        payload["id"] = event.reply_to
     if around.answered_id is not None:
-        context["gsId"] = around.answered_id
-    context["forwarded"] = event.forwarded
-    context["frequently_forwarded"] = event.frequently_forwarded
-    return context
+        payload["gsId"] = around.answered_id
+    payload["forwarded"] = event.forwarded
+    payload["frequently_forwarded"] = event.frequently_forwarded
+    return payload
 
 
 def _text(event: InboundEvent, _: Around) -> Payload:
@@ -79,7 +79,7 @@ def _tap(event: InboundEvent, around: Around) -> Payload:
 
 
 def _choice(event: InboundEvent, around: Around) -> Payload:
-    """Of a message without a `msgid` of the partner's, its id is ours: what the send was answered."""
+    """Return the choice. Without the partner's `msgid` the `id` is ours, as in the response to the send."""
     title, reply = event.text("title"), around.reply
     number = None if reply is None else reply.number
     payload: Payload = {
@@ -111,10 +111,10 @@ def _medium(event: InboundEvent, around: Around) -> Payload:
 
 
 def _location(event: InboundEvent, _: Around) -> Payload:
-    """Degrees are texts, as the sample has them. Source: facts 6.4."""
-    given = _object(event.content)
-    payload: Payload = {name: str(given.get(name, "")) for name in ("longitude", "latitude")}
-    payload |= {name: given[name] for name in ("name", "address") if given.get(name)}
+    """Return the location; degrees are texts, as in the sample. Source: facts 6.4."""
+    location = _object(event.content)
+    payload: Payload = {name: str(location.get(name, "")) for name in ("longitude", "latitude")}
+    payload |= {name: location[name] for name in ("name", "address") if location.get(name)}
     return payload
 
 
@@ -124,25 +124,25 @@ def _contacts(event: InboundEvent, _: Around) -> Payload:
 
 
 def _card(card: Payload) -> Payload:
-    """One contact card, with every member that a reader may look for. Source: facts 6.4."""
-    addresses = [_object(one) for one in _items(card.get("addresses"))]
+    """Return a contact card with every member that readers may expect. Source: facts 6.4."""
+    addresses = [_object(item) for item in _items(card.get("addresses"))]
     return {
         "addresses": [
-            {**_some(one, "city", "country"), "countryCode": one.get("country_code", "")}
-            | _some(one, "state", "street", "type", "zip")
-            for one in addresses
+            {**_some(address, "city", "country"), "countryCode": address.get("country_code", "")}
+            | _some(address, "state", "street", "type", "zip")
+            for address in addresses
         ],
-        "emails": [_some(_object(one), "email", "type") for one in _items(card.get("emails"))],
+        "emails": [_some(_object(item), "email", "type") for item in _items(card.get("emails"))],
         "ims": _items(card.get("ims")),
         "name": _some(_object(card.get("name")), "first_name", "formatted_name", "last_name"),
         "org": _some(_object(card.get("org")), "company"),
-        "phones": [_some(_object(one), "phone", "type") for one in _items(card.get("phones"))],
-        "urls": [_some(_object(one), "url", "type") for one in _items(card.get("urls"))],
+        "phones": [_some(_object(item), "phone", "type") for item in _items(card.get("phones"))],
+        "urls": [_some(_object(item), "url", "type") for item in _items(card.get("urls"))],
     }
 
 
 def _reaction(event: InboundEvent, around: Around) -> Payload:
-    """Without an emoji it was taken back."""
+    """Return the reaction; without an emoji it was removed."""
     payload: Payload = {"emoji": event.text("emoji"), "id": event.text("message_id")}
     if around.answered_id is not None:
         payload["gsId"] = around.answered_id
@@ -151,7 +151,7 @@ def _reaction(event: InboundEvent, around: Around) -> Payload:
 
 def _order(event: InboundEvent, _: Around) -> Payload:
     names = ("product_retailer_id", "quantity", "item_price", "currency")
-    items = [_object(one) for one in _items(_object(event.content).get("product_items"))]
+    items = [_object(item) for item in _items(_object(event.content).get("product_items"))]
     return {
         "catalog_id": event.text("catalog_id"),
         "text": event.text("text"),
@@ -172,7 +172,7 @@ def _items(value: Any) -> list[Any]:
 
 
 # fmt: off
-KINDS: Final = {  # Source: facts 6.4; a flow's reply, and what is not here, has no shape in version 2
+KINDS: Final = {  # Source: facts 6.4; a flow's reply, and other kinds not listed, have no format in version 2
     # the operator's kind          `payload.type`  inner payload
     "text":         InboundKind("text",         _text),
     "button":       InboundKind("quick_reply",  _tap),

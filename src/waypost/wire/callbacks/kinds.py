@@ -1,4 +1,4 @@
-"""The table of callbacks: every kind there is, its mode, and in which versions it comes."""
+"""The table of callback kinds: the mode of each, and its format in each version."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -6,15 +6,15 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class CallbackKind:
-    """One row.
+    """A row of the table.
 
     Attributes:
-        mode: a subscription has it to get this kind.
+        mode: the mode of subscriptions that get this kind.
         type: version 2: the envelope's `type`; empty where version 2 has none.
         inner_type: version 2: `payload.type`.
         field: version 3: the change's `field`; empty where version 3 has none.
-        what: version 3: what stands in the value.
-        when: in a sentence.
+        value_content: version 3: the content of the value.
+        occasion: when it is sent, in a sentence.
     """
 
     mode: str
@@ -27,108 +27,108 @@ class CallbackKind:
 
 
 def _passed_on(mode: str, field: str, when: str, source: str) -> CallbackKind:
-    """A row of a field that goes on in version 3 as it came, and not at all in version 2."""
-    return CallbackKind(mode, "", "", field, "as the operator gave it", when, source)
+    """Return a row for a field that version 3 passes on unchanged, and version 2 does not have."""
+    return CallbackKind(mode, "", "", field, "as received", when, source)
 
 
 # fmt: off
 STATUS: Final = {  # by the state of a message. Source: facts 4.4, 6.2, 7
-    "enqueued":  CallbackKind("ENQUEUED",  "message-event", "enqueued",  "messages", "statuses", "The operator has taken the message.", "facts 6.2, 7"),
-    "sent":      CallbackKind("SENT",      "message-event", "sent",      "messages", "statuses", "The operator has sent it on.", "facts 6.2, 7"),
+    "enqueued":  CallbackKind("ENQUEUED",  "message-event", "enqueued",  "messages", "statuses", "The operator accepted the message.", "facts 6.2, 7"),
+    "sent":      CallbackKind("SENT",      "message-event", "sent",      "messages", "statuses", "The operator sent it to the recipient.", "facts 6.2, 7"),
     "delivered": CallbackKind("DELIVERED", "message-event", "delivered", "messages", "statuses", "It is on the recipient's device.", "facts 6.2, 7"),
-    "read":      CallbackKind("READ",      "message-event", "read",      "messages", "statuses", "The recipient has read it, or played it.", "facts 6.2, 7"),
-    "deleted":   CallbackKind("DELETED",   "message-event", "deleted",   "messages", "statuses", "The recipient has deleted it.", "facts 6.2, 7"),
-    "failed":    CallbackKind("FAILED",    "message-event", "failed",    "messages", "statuses", "It has failed, or nobody knows (code 4002).", "facts 6.2, 7, 12"),
+    "read":      CallbackKind("READ",      "message-event", "read",      "messages", "statuses", "The recipient read or played it.", "facts 6.2, 7"),
+    "deleted":   CallbackKind("DELETED",   "message-event", "deleted",   "messages", "statuses", "The recipient deleted it.", "facts 6.2, 7"),
+    "failed":    CallbackKind("FAILED",    "message-event", "failed",    "messages", "statuses", "It failed, or its outcome is unknown (code 4002).", "facts 6.2, 7, 12"),
 }
-MISMATCH: Final = CallbackKind("OTHERS", "message-event", "mismatch", "", "", "The operator knows the recipient by another number.", "facts 4.4, 6.2")
-BILLING: Final = CallbackKind("BILLING", "billing-event", "", "billing-event", "billing", "What a message costs, once a message.", "facts 6.7, 7")
-PAYMENT: Final = CallbackKind("PAYMENTS", "", "", "messages", "statuses", "A payment that a message asked for has come further.", "facts 4.4")
-OTHER_STATUS: Final = CallbackKind("OTHERS", "", "", "messages", "statuses", "The operator tells something of a message that has no state here, such as `warning`.", "facts 4.4; operator's facts 7.3")
-GROUP_STATUS: Final = CallbackKind("GROUP_MESSAGING_EVENTS", "", "", "messages", "statuses", "A message to a group has come further, for one of its members or for all.", "ledger row 77")
+MISMATCH: Final = CallbackKind("OTHERS", "message-event", "mismatch", "", "", "The recipient has another number at the operator.", "facts 4.4, 6.2")
+BILLING: Final = CallbackKind("BILLING", "billing-event", "", "billing-event", "billing", "The price of a message, once per message.", "facts 6.7, 7")
+PAYMENT: Final = CallbackKind("PAYMENTS", "", "", "messages", "statuses", "The status of a payment that a message requested has changed.", "facts 4.4")
+OTHER_STATUS: Final = CallbackKind("OTHERS", "", "", "messages", "statuses", "The operator reports a status that has no message state here, such as `warning`.", "facts 4.4; operator's facts 7.3")
+GROUP_STATUS: Final = CallbackKind("GROUP_MESSAGING_EVENTS", "", "", "messages", "statuses", "The status of a message to a group has changed, for one member or for all.", "ledger row 77")
 INBOUND: Final = {  # by the operator's kind. Source: facts 4.4, 6.4, 7
-    "text":         CallbackKind("MESSAGE", "message", "text",         "messages", "messages", "A recipient has written.", "spec, Events; facts 6.4, 7"),
+    "text":         CallbackKind("MESSAGE", "message", "text",         "messages", "messages", "A recipient sent a text.", "spec, Events; facts 6.4, 7"),
     "button":       CallbackKind("MESSAGE", "message", "quick_reply",  "messages", "messages", "A template's quick reply was tapped.", "spec, Events; facts 6.4, 7"),
     "button_reply": CallbackKind("MESSAGE", "message", "button_reply", "messages", "messages", "A choice of a session quick reply was tapped.", "facts 6.4, 7"),
     "list_reply":   CallbackKind("MESSAGE", "message", "list_reply",   "messages", "messages", "A row of a list was chosen.", "facts 6.4, 7"),
-    "image":        CallbackKind("MESSAGE", "message", "image",        "messages", "messages", "An image came.", "facts 6.4, 7"),
-    "video":        CallbackKind("MESSAGE", "message", "video",        "messages", "messages", "A video came.", "facts 6.4, 7"),
-    "audio":        CallbackKind("MESSAGE", "message", "audio",        "messages", "messages", "A recording or a voice message came.", "facts 6.4, 7"),
-    "document":     CallbackKind("MESSAGE", "message", "file",         "messages", "messages", "A document came.", "facts 6.4, 7"),
-    "sticker":      CallbackKind("MESSAGE", "message", "sticker",      "messages", "messages", "A sticker came.", "facts 6.4, 7"),
-    "location":     CallbackKind("MESSAGE", "message", "location",     "messages", "messages", "A location came.", "facts 6.4, 7"),
-    "contacts":     CallbackKind("MESSAGE", "message", "contact",      "messages", "messages", "Contact cards came.", "facts 6.4, 7"),
-    "reaction":     CallbackKind("MESSAGE", "message", "reaction",     "messages", "messages", "A recipient has reacted, or taken the reaction back.", "facts 6.4, 7"),
-    "order":        CallbackKind("MESSAGE", "message", "order",        "messages", "messages", "A basket of products came.", "facts 6.4, 7"),
-    "nfm_reply":    CallbackKind("FLOWS_MESSAGE", "", "",              "messages", "messages", "A flow, or a form for an address, was sent back.", "facts 4.4, 7, 17"),
-    "system":       CallbackKind("OTHERS", "message-event", "mismatch", "messages", "messages", "A recipient has another number.", "facts 4.4, 6.2"),
+    "image":        CallbackKind("MESSAGE", "message", "image",        "messages", "messages", "An image was received.", "facts 6.4, 7"),
+    "video":        CallbackKind("MESSAGE", "message", "video",        "messages", "messages", "A video was received.", "facts 6.4, 7"),
+    "audio":        CallbackKind("MESSAGE", "message", "audio",        "messages", "messages", "A recording or a voice message was received.", "facts 6.4, 7"),
+    "document":     CallbackKind("MESSAGE", "message", "file",         "messages", "messages", "A document was received.", "facts 6.4, 7"),
+    "sticker":      CallbackKind("MESSAGE", "message", "sticker",      "messages", "messages", "A sticker was received.", "facts 6.4, 7"),
+    "location":     CallbackKind("MESSAGE", "message", "location",     "messages", "messages", "A location was received.", "facts 6.4, 7"),
+    "contacts":     CallbackKind("MESSAGE", "message", "contact",      "messages", "messages", "Contact cards were received.", "facts 6.4, 7"),
+    "reaction":     CallbackKind("MESSAGE", "message", "reaction",     "messages", "messages", "A recipient reacted, or removed the reaction.", "facts 6.4, 7"),
+    "order":        CallbackKind("MESSAGE", "message", "order",        "messages", "messages", "An order of products was received.", "facts 6.4, 7"),
+    "nfm_reply":    CallbackKind("FLOWS_MESSAGE", "", "",              "messages", "messages", "A completed flow or address form was received.", "facts 4.4, 7, 17"),
+    "system":       CallbackKind("OTHERS", "message-event", "mismatch", "messages", "messages", "A recipient has changed the number.", "facts 4.4, 6.2"),
 }
-OTHER_INBOUND: Final = CallbackKind("OTHERS", "", "", "messages", "messages", "Something came that has no shape in version 2, such as `unsupported`, or of a type that this version does not know.", "facts 4.4")
-GROUP_INBOUND: Final = CallbackKind("GROUP_MESSAGING_EVENTS", "", "", "messages", "messages, with `group_id`", "Somebody has written to a group; a subscription with `MESSAGE` gets it too.", "ledger 1.4, row 76")
-BESIDE_MESSAGES: Final = CallbackKind("OTHERS", "", "", "messages", "as the operator gave it", "Something else came in the field of messages: `user_actions` (clicks), `errors`, or a member that this version does not know.", "ledger row 62; operator's facts 7.2")
+OTHER_INBOUND: Final = CallbackKind("OTHERS", "", "", "messages", "messages", "A message of a type without a format in version 2 was received, such as `unsupported`, or of an unknown type.", "facts 4.4")
+GROUP_INBOUND: Final = CallbackKind("GROUP_MESSAGING_EVENTS", "", "", "messages", "messages, with `group_id`", "A message was sent to a group; a subscription with `MESSAGE` gets it too.", "ledger 1.4, row 76")
+BESIDE_MESSAGES: Final = CallbackKind("OTHERS", "", "", "messages", "as received", "The field `messages` has other content: `user_actions` (clicks), `errors`, or an unknown member.", "ledger row 62; operator's facts 7.2")
 TEMPLATE: Final = {  # by the operator's field. Source: facts 4.4, 6.5
-    "message_template_status_update":     CallbackKind("TEMPLATE", "template-event", "status-update",   "message_template_status_update", "as the operator gave it", "A template was reviewed, paused, disabled or deleted.", "facts 6.5"),
-    "message_template_quality_update":    CallbackKind("TEMPLATE", "template-event", "quality-update",  "message_template_quality_update", "as the operator gave it", "A template's quality has changed.", "facts 6.5"),
-    "template_category_update":           CallbackKind("TEMPLATE", "template-event", "category-update", "template_category_update", "as the operator gave it", "A template's category will change, or has.", "facts 6.5"),
-    "message_template_components_update": CallbackKind("TEMPLATE", "", "",                              "message_template_components_update", "as the operator gave it", "A template was edited.", "operator's facts 3.3"),
+    "message_template_status_update":     CallbackKind("TEMPLATE", "template-event", "status-update",   "message_template_status_update", "as received", "A template was reviewed, paused, disabled or deleted.", "facts 6.5"),
+    "message_template_quality_update":    CallbackKind("TEMPLATE", "template-event", "quality-update",  "message_template_quality_update", "as received", "A template's quality has changed.", "facts 6.5"),
+    "template_category_update":           CallbackKind("TEMPLATE", "template-event", "category-update", "template_category_update", "as received", "A template's category will change, or has.", "facts 6.5"),
+    "message_template_components_update": CallbackKind("TEMPLATE", "", "",                              "message_template_components_update", "as received", "A template was edited.", "operator's facts 3.3"),
 }
 ACCOUNT: Final = {  # by the operator's field. Source: facts 4.4, 6.6, 6.8
-    "account_review_update":       CallbackKind("ACCOUNT", "account-event", "review-event",        "account_review_update", "as the operator gave it", "The account was reviewed.", "facts 6.6"),
-    "account_update":              CallbackKind("ACCOUNT", "account-event", "status-event",        "account_update", "as the operator gave it", "The account was verified, restricted, disabled, reinstated or linked.", "facts 6.6"),
-    "phone_number_name_update":    CallbackKind("ACCOUNT", "account-event", "pndn-event",          "phone_number_name_update", "as the operator gave it", "The display name was reviewed.", "facts 6.6"),
-    "phone_number_quality_update": CallbackKind("ACCOUNT", "account-event", "tier-event",          "phone_number_quality_update", "as the operator gave it", "The number's messaging limit has changed.", "facts 6.6"),
-    "business_capability_update":  CallbackKind("ACCOUNT", "account-event", "capability-event",    "business_capability_update", "as the operator gave it", "What the business may do has changed.", "facts 6.6"),
-    "account_alerts":              CallbackKind("ACCOUNT", "", "",                                 "account_alerts", "as the operator gave it", "The operator warns of something.", "operator's facts 7.2"),
-    "user_preferences":            CallbackKind("OTHERS",  "preference-event", "user_preferences", "user_preferences", "as the operator gave it", "A recipient stops or resumes marketing messages.", "facts 6.8"),
-    "flows":                       CallbackKind("OTHERS",  "", "",                                 "flows", "as the operator gave it", "A flow's state or health has changed.", "operator's facts 7.2; mode ours"),
+    "account_review_update":       CallbackKind("ACCOUNT", "account-event", "review-event",        "account_review_update", "as received", "The account was reviewed.", "facts 6.6"),
+    "account_update":              CallbackKind("ACCOUNT", "account-event", "status-event",        "account_update", "as received", "The account was verified, restricted, disabled, reinstated or linked.", "facts 6.6"),
+    "phone_number_name_update":    CallbackKind("ACCOUNT", "account-event", "pndn-event",          "phone_number_name_update", "as received", "The display name was reviewed.", "facts 6.6"),
+    "phone_number_quality_update": CallbackKind("ACCOUNT", "account-event", "tier-event",          "phone_number_quality_update", "as received", "The number's messaging limit has changed.", "facts 6.6"),
+    "business_capability_update":  CallbackKind("ACCOUNT", "account-event", "capability-event",    "business_capability_update", "as received", "The limits of the business have changed.", "facts 6.6"),
+    "account_alerts":              CallbackKind("ACCOUNT", "", "",                                 "account_alerts", "as received", "The operator sent a warning.", "operator's facts 7.2"),
+    "user_preferences":            CallbackKind("OTHERS",  "preference-event", "user_preferences", "user_preferences", "as received", "A recipient stops or resumes marketing messages.", "facts 6.8"),
+    "flows":                       CallbackKind("OTHERS",  "", "",                                 "flows", "as received", "A flow's state or health has changed.", "operator's facts 7.2; mode ours"),
 }
-PASSED_ON: Final = {  # fields without a shape of their own, by the operator's field. Source: the operator's pages "Webhooks overview" and "Override webhooks", and the fields that its dashboard lists (May 2026); modes: facts 4.4, ledger 1.4
-    "template_correct_category_detection": _passed_on("TEMPLATE",              "template_correct_category_detection", "The operator says which category a template should have.", "mode ours"),
+PASSED_ON: Final = {  # fields that are passed on unchanged, by the operator's field. Source: the operator's pages "Webhooks overview" and "Override webhooks", and the fields that its dashboard lists (May 2026); modes: facts 4.4, ledger 1.4
+    "template_correct_category_detection": _passed_on("TEMPLATE",              "template_correct_category_detection", "The operator suggests another category for a template.", "mode ours"),
     "account_settings_update":             _passed_on("ACCOUNT",               "account_settings_update", "A setting of a number, such as calling, has changed.", "mode ours"),
-    "business_status_update":              _passed_on("ACCOUNT",               "business_status_update", "The business portfolio was verified, disabled or the like.", "mode ours"),
+    "business_status_update":              _passed_on("ACCOUNT",               "business_status_update", "The status of the business portfolio has changed, such as verified or disabled.", "mode ours"),
     "business_username_updates":           _passed_on("ACCOUNT",               "business_username_updates", "A number's user name was reserved, approved or removed.", "mode ours"),
     "security":                            _passed_on("ACCOUNT",               "security", "The PIN of a number was set, changed or switched off.", "mode ours"),
-    "partner_solutions":                   _passed_on("ACCOUNT",               "partner_solutions", "A solution shared with other partners was made or changed.", "mode ours; the entry may name a portfolio, then nobody is concerned"),
-    "payment_configuration_update":        _passed_on("PAYMENTS",              "payment_configuration_update", "A payment configuration was connected, or needs something.", "mode ours"),
+    "partner_solutions":                   _passed_on("ACCOUNT",               "partner_solutions", "A solution shared with other partners was created or changed.", "mode ours; the entry may name a portfolio, then no app is concerned"),
+    "payment_configuration_update":        _passed_on("PAYMENTS",              "payment_configuration_update", "A payment configuration was connected, or needs an action.", "mode ours"),
     "calls":                               _passed_on("VOICE",                 "calls", "A call was started, answered or ended.", "ledger 1.4, row 78"),
-    "group_lifecycle_update":              _passed_on("GROUP_ACCOUNT_EVENTS",  "group_lifecycle_update", "A group was made or deleted.", "ledger 1.4, row 74"),
-    "group_participants_update":           _passed_on("GROUP_ACCOUNT_EVENTS",  "group_participants_update", "Somebody has joined or left a group, or wants to.", "ledger 1.4, row 75"),
+    "group_lifecycle_update":              _passed_on("GROUP_ACCOUNT_EVENTS",  "group_lifecycle_update", "A group was created or deleted.", "ledger 1.4, row 74"),
+    "group_participants_update":           _passed_on("GROUP_ACCOUNT_EVENTS",  "group_participants_update", "A participant joined or left a group, or requested to join.", "ledger 1.4, row 75"),
     "group_settings_update":               _passed_on("GROUP_ACCOUNT_EVENTS",  "group_settings_update", "A group's subject, description or picture has changed.", "ledger 1.4"),
     "group_status_update":                 _passed_on("GROUP_ACCOUNT_EVENTS",  "group_status_update", "A group was suspended, or is active again.", "ledger 1.4"),
-    "smb_message_echoes":                  _passed_on("COEXISTENCE",           "smb_message_echoes", "The business has sent something with its own application.", "ledger 1.4, row 73"),
+    "smb_message_echoes":                  _passed_on("COEXISTENCE",           "smb_message_echoes", "The business sent a message with its own application.", "ledger 1.4, row 73"),
     "smb_app_state_sync":                  _passed_on("COEXISTENCE",           "smb_app_state_sync", "A contact of the business's own application was added or removed.", "ledger 1.4, row 72; mode ours"),
     "history":                             _passed_on("COEXISTENCE",           "history", "Older messages of the business's own application.", "ledger 1.4, row 71; mode ours"),
-    "message_echoes":                      _passed_on("OTHERS",                "message_echoes", "Somebody else has sent something from the number, such as an assistant of the operator's.", "mode ours"),
-    "standby":                             _passed_on("OTHERS",                "standby", "Somebody else leads the conversation, and this is what happens in it.", "mode ours"),
-    "messaging_handovers":                 _passed_on("OTHERS",                "messaging_handovers", "Somebody else takes over a conversation, or gives it back.", "mode ours"),
-    "automatic_events":                    _passed_on("OTHERS",                "automatic_events", "The operator has noticed a purchase or a lead in a conversation.", "mode ours"),
+    "message_echoes":                      _passed_on("OTHERS",                "message_echoes", "Another application sent a message from the number, such as an assistant of the operator.", "mode ours"),
+    "standby":                             _passed_on("OTHERS",                "standby", "An event of a conversation that another application controls.", "mode ours"),
+    "messaging_handovers":                 _passed_on("OTHERS",                "messaging_handovers", "Another application takes over a conversation, or returns it.", "mode ours"),
+    "automatic_events":                    _passed_on("OTHERS",                "automatic_events", "The operator has detected a purchase or a lead in a conversation.", "mode ours"),
     "tracking_events":                     _passed_on("OTHERS",                "tracking_events", "The operator reports clicks and views for measurement.", "mode ours"),
     "consumer_profile":                    _passed_on("OTHERS",                "consumer_profile", "A recipient's profile has changed.", "mode ours"),
-    "user_id_update":                      _passed_on("OTHERS",                "user_id_update", "A recipient has another business-scoped id.", "mode ours"),
+    "user_id_update":                      _passed_on("OTHERS",                "user_id_update", "A recipient's business-scoped id has changed.", "mode ours"),
 }
-OTHER_CHANGE: Final = CallbackKind("OTHERS", "", "", "any other", "as the operator gave it", "The operator sends a field that this version does not know.", "ledger 1.4, `OTHERS`")
-USER: Final = {  # by what was preferred. Source: facts 6.3
-    "stop":   CallbackKind("OTHERS", "user-event", "opted-out", "", "", "A user opts out: by a call, or by stopping marketing messages.", "facts 6.3, 6.8; pairing ours"),
-    "resume": CallbackKind("OTHERS", "user-event", "opted-in",  "", "", "A user opts in: by a call, or by resuming marketing messages.", "facts 6.3, 6.8; pairing ours"),
+OTHER_CHANGE: Final = CallbackKind("OTHERS", "", "", "any other", "as received", "The operator sends a field that this version does not know.", "ledger 1.4, `OTHERS`")
+USER: Final = {  # by preference. Source: facts 6.3
+    "stop":   CallbackKind("OTHERS", "user-event", "opted-out", "", "", "A user opts out: through the API, or by stopping marketing messages.", "facts 6.3, 6.8; pairing ours"),
+    "resume": CallbackKind("OTHERS", "user-event", "opted-in",  "", "", "A user opts in: through the API, or by resuming marketing messages.", "facts 6.3, 6.8; pairing ours"),
 }
-PAUSED: Final = CallbackKind("ACCOUNT", "account-event", "subscription-paused", "", "", "A subscription was paused, because its receiver takes nothing.", "ours; decision 0042")
-PING: Final = CallbackKind("", "user-event", "sandbox-start", "messages", "statuses, `set-callback`", "An address is registered or changed; to that address only.", "facts 4.5, 6.3")
+PAUSED: Final = CallbackKind("ACCOUNT", "account-event", "subscription-paused", "", "", "A subscription was paused, because its callbacks were failing.", "ours; decision 0042")
+PING: Final = CallbackKind("", "user-event", "sandbox-start", "messages", "statuses, `set-callback`", "A URL is registered or changed; sent to that URL only.", "facts 4.5, 6.3")
 # fmt: on
 
 KINDS: Final = (
     *STATUS.values(), MISMATCH, BILLING, PAYMENT, OTHER_STATUS, GROUP_STATUS, *INBOUND.values(), GROUP_INBOUND, OTHER_INBOUND, BESIDE_MESSAGES, *TEMPLATE.values(),
     *ACCOUNT.values(), *PASSED_ON.values(), OTHER_CHANGE, *USER.values(), PAUSED, PING,
 )  # fmt: skip
-"""Every row, in the order in which the page shows them."""
+"""Every row, in the order of the reference page."""
 
 CHANGES: Final = {**TEMPLATE, **ACCOUNT, **PASSED_ON}
-"""Every documented field of the operator's webhooks but `messages`, whose change holds many items."""
+"""Every documented field of the operator's webhooks except `messages`, whose change has many items."""
 
 
 def inbound_kind(kind: str) -> CallbackKind:
-    """The row of what a recipient has sent."""
+    """Return the row of an inbound message."""
     return INBOUND.get(kind, OTHER_INBOUND)
 
 
 def change_kind(field: str) -> CallbackKind:
-    """The row of a change of a template, an account or anything else: a field of the future is for `OTHERS`."""
+    """Return the row of a change of a template, an account or anything else; an unknown field is for `OTHERS`."""
     return CHANGES.get(field, OTHER_CHANGE)

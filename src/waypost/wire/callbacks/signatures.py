@@ -1,7 +1,7 @@
-"""The headers of callbacks: ours, the partner's own beside them, and signatures by Standard Webhooks.
+"""The headers of callbacks: ours, the partner's own, and signatures by Standard Webhooks.
 
 Source: Standard Webhooks 1.0, "Signature scheme": `v1` is HMAC-SHA256 over id, time stamp and body,
-joined by full stops; several signatures stand beside each other, separated by spaces.
+joined by full stops; several signatures are separated by spaces.
 """
 
 import hmac
@@ -15,30 +15,30 @@ CONTENT_TYPE: Final = "application/json; charset=utf-8"  # Source: facts 4.6
 
 
 def signature_headers(id: str, at_s: int, body: bytes, keys: Sequence[bytes]) -> dict[str, str]:
-    """The three headers of one request; one signature for each key.
+    """Return the three signature headers of a request, with one signature for each key.
 
     Args:
-        id: of the callback, the same at every try.
-        at_s: the real time of this try, seconds since the epoch.
+        id: of the callback, the same for every attempt.
+        at_s: the real time of this attempt, seconds since the epoch.
         body: the exact bytes that are sent.
-        keys: the newest first.
+        keys: newest first.
     """
     signed = f"{id}.{at_s}.".encode() + body
     signatures = [b64encode(hmac.digest(key, signed, "sha256")).decode() for key in keys]
     return {
         "webhook-id": id,
         "webhook-timestamp": str(at_s),
-        "webhook-signature": " ".join([f"v1,{one}" for one in signatures]),
+        "webhook-signature": " ".join([f"v1,{signature}" for signature in signatures]),
     }
 
 
 def laid_over(theirs: Mapping[str, str], ours: Mapping[str, str]) -> dict[str, str]:
-    """The partner's own headers, then ours, which win however theirs are spelled."""
+    """Return the partner's own headers and ours, which replace theirs of the same name in any case."""
     all_ours = {"Content-Type": CONTENT_TYPE, "User-Agent": f"Waypost/{__version__}", **ours}
-    taken = {name.lower() for name in all_ours}
-    return {name: text for name, text in theirs.items() if name.lower() not in taken} | all_ours
+    reserved = {name.lower() for name in all_ours}
+    return {name: text for name, text in theirs.items() if name.lower() not in reserved} | all_ours
 
 
 def key_text(key: bytes) -> str:
-    """A key as receivers are given it, and as the libraries of Standard Webhooks take it."""
+    """Return a key as shown to receivers, in the format of the Standard Webhooks libraries."""
     return "whsec_" + b64encode(key).decode()

@@ -1,7 +1,7 @@
-"""What a partner is told of a template: status, quality and category, in either version of the body.
+"""Callback bodies of template events: status, quality and category, in either version.
 
-Each function takes the version first. Version 3 passes the operator's own change on; where the news
-is our own, such as a deletion, it says it as the operator would.
+The version is the first parameter. Version 3 passes on the operator's own change; an event of our own,
+such as a deletion, gets the operator's format.
 """
 
 from typing import Any, Final
@@ -19,14 +19,14 @@ _CATEGORY_FIELD: Final = "template_category_update"
 def status_body(
     version: int, app: App, at_ms: int, template: Template, status: TemplateStatus, event: ReviewEvent
 ) -> bytes:
-    """A template's status has changed.
+    """Return the body for a template whose status has changed.
 
     Args:
         version: 2 or 3.
-        app: whose template it is.
+        app: owner of the template.
         at_ms: now.
-        template: as it was before.
-        status: what it is now, in our words; the operator has more of them than partners know.
+        template: before the change.
+        status: the new one, by our names; the operator has more statuses than partners know.
         event: with the reason and the description.
 
     Source: facts 6.5; operator's facts 3.3.
@@ -43,25 +43,25 @@ def status_body(
 
 
 def quality_body(version: int, app: App, at_ms: int, template: Template, quality: str, event: QualityEvent) -> bytes:
-    """A template's quality has changed, and is now HIGH, MEDIUM, LOW or UNKNOWN. Source: facts 6.5."""
+    """Return the body for a template whose quality is now HIGH, MEDIUM, LOW or UNKNOWN. Source: facts 6.5."""
     if version == 3:
-        usual = {"new_quality_score": event.quality, **_operators_names(template)}
-        return _passed_on(app, template, event.raw, "message_template_quality_update", usual)
+        value = {"new_quality_score": event.quality, **_operators_names(template)}
+        return _passed_on(app, template, event.raw, "message_template_quality_update", value)
     payload = {"type": "quality-update", "id": template.id, **_named(template), "quality": quality}
     return envelope(app, at_ms, "template-event", payload)
 
 
 def category_body(version: int, app: App, at_ms: int, template: Template, event: CategoryEvent) -> bytes:
-    """A template has, or will have, another category. Source: facts 6.5; operator's facts 3.3."""
+    """Return the body for a template that has, or will have, another category. Source: facts 6.5; operator's facts 3.3."""
     old, new = event.category, event.next_category
     if version == 3:
         names = ("previous_category", "new_category")
-        if not event.is_done:  # there `new_category` is the present one
+        if not event.is_done:  # then `new_category` is the present one
             names = ("new_category", "correct_category")
-        usual = {**_operators_names(template), **dict(zip(names, (old, new), strict=True))}
-        return _passed_on(app, template, event.raw, _CATEGORY_FIELD, usual)
-    told = {"old": old, "new": new} if event.is_done else {"current": old, "correct": new}
-    payload = {"type": "category-update", "id": template.id, **_named(template), "category": told}
+        value = {**_operators_names(template), **dict(zip(names, (old, new), strict=True))}
+        return _passed_on(app, template, event.raw, _CATEGORY_FIELD, value)
+    category = {"old": old, "new": new} if event.is_done else {"current": old, "correct": new}
+    payload = {"type": "category-update", "id": template.id, **_named(template), "category": category}
     return envelope(app, at_ms, "template-event", payload)
 
 
@@ -80,9 +80,9 @@ def _operators_names(template: Template) -> dict[str, Any]:
 
 
 def _number_or_text(id: str) -> int | str:
-    """An id as the operator's own webhooks write it: a number. Ours have letters, and stay a text.
+    """Return an id in the format of the operator's webhooks: a number. Ours have letters and stay texts.
 
-    Source: operator's facts 3.3. More than 18 digits are not exact in every reader of JSON.
+    Source: operator's facts 3.3. More than 18 digits are not exact in every JSON reader.
     """
     return int(id) if id.isascii() and id.isdecimal() and len(id) < 19 else id
 
@@ -93,13 +93,13 @@ def _status_value(template: Template, status: TemplateStatus, event: ReviewEvent
 
 
 def _passed_on(app: App, template: Template, raw: dict[str, Any], field: str, value: dict[str, Any]) -> bytes:
-    """The body of version 3: the operator's own change, or ours where it is our own news, and our id.
+    """Return the body of version 3: the operator's own change, or ours for an event of our own, and our id.
 
     Source: facts 7; ledger rows 63, 64.
     """
-    given = raw.get("value")
-    if isinstance(given, dict) and given:
-        value = given  # pyright: ignore[reportUnknownVariableType]
+    received = raw.get("value")
+    if isinstance(received, dict) and received:
+        value = received  # pyright: ignore[reportUnknownVariableType]
     name = raw.get("field")
     return change_body(
         app, name if isinstance(name, str) else field, {**value, TEMPLATE_ID: template.id}, time=raw.get("time")

@@ -1,1 +1,1 @@
-"""Messages on the wire: session forms, template forms, passthrough."""
+"""Wire formats of messages: session forms, template forms and passthrough."""

@@ -1,4 +1,4 @@
-"""From whom to whom a send form goes."""
+"""Source and destination of a send form."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -12,11 +12,11 @@ CHANNEL: Final = "whatsapp"
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """From whom to whom, as digits, and the app's name; empty where it was not sent.
+    """Source and destination as digits, and the app's name.
 
     Attributes:
-        source: may be the id of the app, where the path names the app already.
-        app_name: likewise.
+        source: may be the id of the app, if the path has it.
+        app_name: empty: not sent.
     """
 
     source: str
@@ -25,19 +25,19 @@ class Addresses:
 
 
 def read_addresses(form: Form, app_id: str = "") -> Addresses:
-    """Source, destination and app name, refused in this order: destination, then app details.
+    """Read source, destination and app name; the destination is checked before the app details.
 
-    Whether the app's name may be missing is for the endpoint to say.
+    The endpoint decides if the app's name may be missing.
 
     Args:
         form: as sent.
-        app_id: of the app in the path, if there is one; some clients write it for the number.
+        app_id: of the app in the path, if there is one; some clients send it instead of the number.
 
     Source: spec, "Send session text message" and "Errors"; facts 9.2, "Errors"; `src` for `source`
         from the spec's location table.
 
     Raises:
-        Refused: the documented text for each.
+        ApiError: with the documented text for each.
     """
     channel = form.text("channel")
     if channel and channel.strip().lower() != CHANNEL:
@@ -47,8 +47,8 @@ def read_addresses(form: Form, app_id: str = "") -> Addresses:
         raise ApiError(
             ErrorCode.INVALID_DESTINATION, "destination must be a phone number of 8 to 15 digits with its country code."
         )
-    written = form.text("source") or form.text("src") or ""
-    source = app_id if app_id and written.strip() == app_id else read_phone_number(written)
+    text = form.text("source") or form.text("src") or ""
+    source = app_id if app_id and text.strip() == app_id else read_phone_number(text)
     if source is None:
         raise ApiError(
             ErrorCode.INVALID_APP_DETAILS, "source must be the phone number of one of your apps: 8 to 15 digits."

@@ -1,4 +1,4 @@
-"""Messages in the operator's own words: what a partner posts to `v3/message`, and what it is answered."""
+"""Messages in the operator's own format: requests to `v3/message` and `v1/event`, and the response."""
 
 import re
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from waypost.domain.message import Passthrough
 from waypost.domain.phone_number import group_destination, group_of, read_phone_number
 from waypost.wire.forms import Form, read_json, read_json_body
 
-Shape = TypeVar("Shape")
+Decoded = TypeVar("Decoded")
 PRODUCT: Final = "whatsapp"
 MESSAGE_EVENT: Final = "message-event"
 CALLBACK_DATA: Final = "biz_opaque_callback_data"
 MOST_CALLBACK_DATA_CHARS: Final = 512 - 37
-"""The operator's limit, less our id and a space before it. Source: operator's facts 4.1."""
+"""The operator's limit, minus our id and a space before it. Source: operator's facts 4.1."""
 MOST_GROUP_ID_CHARS: Final = 200
 RECIPIENT_TYPES: Final = ("individual", "group")  # Source: ledger C31
 RECEIPT_MEMBERS: Final = (  # Source: facts 9.1, read receipts
@@ -31,7 +31,7 @@ _USER_ID: Final = re.compile(r"[A-Z]{2}\.(ENT\.)?[0-9A-Za-z]{1,128}", re.ASCII) 
 
 
 class Language(msgspec.Struct):
-    """Of a template."""
+    """The language of a template."""
 
     code: str
     policy: str | None = None
@@ -46,13 +46,13 @@ class TemplateObject(msgspec.Struct):
 
 
 class AnsweredMessage(msgspec.Struct):
-    """The `context` of a passthrough: ours, or the operator's id."""
+    """The `context` of a passthrough, with our message id or the operator's."""
 
     message_id: Text | None = None
 
 
 class TypingIndicator(msgspec.Struct):
-    """Shows the recipient that somebody writes. Source: facts 9.1, read receipts."""
+    """Shows the recipient a typing indicator. Source: facts 9.1, read receipts."""
 
     type: str = "text"
 
@@ -67,7 +67,7 @@ class ReadMessage(msgspec.Struct):
 
 
 class Event(msgspec.Struct):
-    """What `v1/event` takes. Source: facts 9.1, read receipts."""
+    """The body of `v1/event`. Source: facts 9.1, read receipts."""
 
     type: str | None = None
     message: ReadMessage | None = None
@@ -93,7 +93,7 @@ class ReadReceipt:
 
     Attributes:
         message_id: the operator's.
-        typing: whether to show that somebody writes.
+        typing: true to show a typing indicator.
     """
 
     message_id: str
@@ -108,14 +108,14 @@ Members = dict[str, Any]
 
 
 def read_passthrough(given: Members | Form) -> PassthroughSend | ReadReceipt:
-    """A message, or the receipt that some clients post in the same place (facts 9.1).
+    """Read a message, or the receipt that some clients send to the same endpoint (facts 9.1).
 
-    The body is not held against the operator's rules: it goes as it is, every member of it, and the
-    operator decides. A form's texts are read first (`_members_of`).
+    The body is not checked against the operator's rules: every member is passed on unchanged, and the
+    operator decides. The texts of a form are decoded first (`_form_members`).
 
     Raises:
-        Refused: another product, a bad recipient, no type or one that there is not, no object for it, a
-            template without a name, or a receipt with a member that it cannot carry.
+        ApiError: another product, an invalid recipient, a missing or unknown type, no object for it, a
+            template without a name, or a receipt with a member that it cannot have.
     """
     members = _members_of(given) if isinstance(given, Form) else dict(given)
     product = _word(members, "messaging_product")
@@ -123,10 +123,10 @@ def read_passthrough(given: Members | Form) -> PassthroughSend | ReadReceipt:
         raise invalid_field("messaging_product", "whatsapp")
     if _word(members, "status") == "read":
         return _receipt(members)
-    to_whom = _word(members, "recipient_type")
-    if to_whom not in ("", *RECIPIENT_TYPES):
+    recipient_type = _word(members, "recipient_type")
+    if recipient_type not in ("", *RECIPIENT_TYPES):
         raise invalid_field("recipient_type", " or ".join(RECIPIENT_TYPES))
-    shown, destination = _recipient(members, is_group=to_whom == "group")
+    written, destination = _recipient(members, is_group=recipient_type == "group")
     kind = _word(members, "type")
     if not kind:
         raise _missing("type", ", ".join(TYPES))
@@ -134,19 +134,19 @@ def read_passthrough(given: Members | Form) -> PassthroughSend | ReadReceipt:
         raise invalid_field("type", f"one of {', '.join(TYPES)}")
     body = _object_of(members, kind)
     _check_callback_data(members)
-    for name, word in (("messaging_product", product), ("recipient_type", to_whom)):
+    for name, value in (("messaging_product", product), ("recipient_type", recipient_type)):
         members.pop(name, None)
-        if word:
-            members[name] = word
+        if value:
+            members[name] = value
     del members["type"], members[kind]
     reply_to = _answered(members)
-    return PassthroughSend(shown, destination, Passthrough(kind, body, reply_to, members))
+    return PassthroughSend(written, destination, Passthrough(kind, body, reply_to, members))
 
 
 def _members_of(form: Form) -> Members:
-    """The members that a form's fields stand for; an empty field is none.
+    """Return the members from a form's fields, without empty ones.
 
-    A field that holds a JSON object or list is that, and `ttl_seconds` a number; all else is a text.
+    A field with a JSON object or list is decoded, `ttl_seconds` is a number, every other field is a text.
     """
     members: Members = {}
     for name, text in form.texts().items():
@@ -156,17 +156,17 @@ def _members_of(form: Form) -> Members:
         elif text[0] in "{[" and name not in (*TYPES, "context"):
             try:
                 members[name] = read_json(text, _any, name=name, accepted="JSON")
-            except ApiError as refused:
-                if not isinstance(refused.__cause__, msgspec.DecodeError):
+            except ApiError as error:
+                if not isinstance(error.__cause__, msgspec.DecodeError):
                     raise
     return members
 
 
 def _word(members: Members, name: str) -> str:
-    """A member that is one word, in lower case; empty where it is not there.
+    """Return a text member in lower case; empty where it is missing.
 
     Raises:
-        Refused: it is no text.
+        ApiError: it is not a text.
     """
     value = members.get(name)
     if value is None:
@@ -177,12 +177,12 @@ def _word(members: Members, name: str) -> str:
 
 
 def _receipt(members: Members) -> ReadReceipt:
-    strangers = [name for name, value in members.items() if value is not None]
-    strangers = [name for name in strangers if name not in RECEIPT_MEMBERS]
-    if strangers:
+    unknown = [name for name, value in members.items() if value is not None]
+    unknown = [name for name in unknown if name not in RECEIPT_MEMBERS]
+    if unknown:
         raise ApiError(
             ErrorCode.FIELD_BROKEN,
-            f"{strangers[0][:100]} cannot stand in a read receipt: it has {', '.join(RECEIPT_MEMBERS)}.",
+            f"{unknown[0][:100]} cannot stand in a read receipt: it has {', '.join(RECEIPT_MEMBERS)}.",
         )
     message_id = members.get("message_id")
     if not message_id or not isinstance(message_id, str | int) or isinstance(message_id, bool):
@@ -192,22 +192,22 @@ def _receipt(members: Members) -> ReadReceipt:
 
 
 def _recipient(members: Members, *, is_group: bool) -> tuple[str, str]:
-    """The recipient as written, and as the destination of a message: `to` before `recipient`."""
+    """Return the recipient as written, and as the destination of a message: `to`, else `recipient`."""
     name = "to" if members.get("to") not in (None, "") else "recipient"
-    given = members.get(name, "")
-    if given is None:
-        given = ""
-    if not isinstance(given, str | int) or isinstance(given, bool):
+    value = members.get(name, "")
+    if value is None:
+        value = ""
+    if not isinstance(value, str | int) or isinstance(value, bool):
         raise invalid_field(name, "a text")
-    shown = str(given)
+    written = str(value)
     if is_group:
-        if not shown.strip() or len(shown) > MOST_GROUP_ID_CHARS:
+        if not written.strip() or len(written) > MOST_GROUP_ID_CHARS:
             raise ApiError(
                 ErrorCode.INVALID_DESTINATION,
                 f"to must be the id of a group, of at most {MOST_GROUP_ID_CHARS} characters.",
             )
-        return shown, group_destination(shown.strip())
-    return shown, _destination(shown.strip(), name)
+        return written, group_destination(written.strip())
+    return written, _destination(written.strip(), name)
 
 
 def _destination(recipient: str, name: str) -> str:
@@ -224,7 +224,7 @@ def _destination(recipient: str, name: str) -> str:
 
 
 def _object_of(members: Members, kind: str) -> Any:
-    """The object under the name of the type, which may come as JSON text; with the name of a template."""
+    """Return the object under the name of the type, which may be JSON text; a template must have a name."""
     accepted = "a list of objects" if kind == "contacts" else "an object"
     body = members.get(kind)
     if body is None or body == "":
@@ -240,17 +240,17 @@ def _object_of(members: Members, kind: str) -> Any:
 
 
 def _answered(members: Members) -> str | None:
-    """The id of the message that this one answers; a context that came as JSON text becomes an object."""
+    """Return the id of the message that this one replies to; a context in JSON text becomes an object."""
     context = members.get("context")
     if context is None or (isinstance(context, str) and not context.strip()):
         return None
-    answered = _shaped(context, _context, name="context", accepted='{"message_id":"..."}')
+    reply_context = _shaped(context, _context, name="context", accepted='{"message_id":"..."}')
     members["context"] = _shaped(context, _object, name="context", accepted="an object")
-    return as_text(answered.message_id) or None
+    return as_text(reply_context.message_id) or None
 
 
-def _shaped(value: Any, shape: "msgspec.json.Decoder[Shape]", *, name: str, accepted: str) -> Shape:
-    """A value in a shape; it may come as JSON text."""
+def _shaped(value: Any, shape: "msgspec.json.Decoder[Decoded]", *, name: str, accepted: str) -> Decoded:
+    """Return a value as a type; it may be JSON text."""
     if isinstance(value, str):
         return read_json(value, shape, name=name, accepted=accepted)
     try:
@@ -260,7 +260,7 @@ def _shaped(value: Any, shape: "msgspec.json.Decoder[Shape]", *, name: str, acce
 
 
 def _check_callback_data(members: Members) -> None:
-    """The partner's own callback data goes behind our id, within the operator's limit."""
+    """Check that the partner's callback data, which follows our id, is within the operator's limit."""
     data = members.get(CALLBACK_DATA)
     if data is not None and not (isinstance(data, str) and len(data) <= MOST_CALLBACK_DATA_CHARS):
         raise invalid_field(CALLBACK_DATA, f"a text of at most {MOST_CALLBACK_DATA_CHARS} characters")
@@ -271,19 +271,19 @@ def _missing(name: str, accepted: str) -> ApiError:
 
 
 def read_event(body: bytes) -> ReadReceipt:
-    """What a partner posts to `v1/event`.
+    """Read the body of `v1/event`.
 
     Raises:
-        Refused: no readable JSON of this shape, or another event than a receipt.
+        ApiError: it is not readable JSON of this format, or another event than a receipt.
     """
     try:
-        given = read_json_body(body)
-    except ApiError as refused:
-        raise ApiError(ErrorCode.INVALID_JSON_PAYLOAD, refused.explanation) from refused
-    if isinstance(given.get("type"), str) and given["type"] != MESSAGE_EVENT:
-        raise _not_supported()  # whatever else the body holds: it may be of another shape
+        members = read_json_body(body)
+    except ApiError as error:
+        raise ApiError(ErrorCode.INVALID_JSON_PAYLOAD, error.explanation) from error
+    if isinstance(members.get("type"), str) and members["type"] != MESSAGE_EVENT:
+        raise _not_supported()  # before the other members are checked: they may differ
     try:
-        event = msgspec.convert(given, Event, strict=False)
+        event = msgspec.convert(members, Event, strict=False)
     except msgspec.ValidationError as error:
         raise ApiError(ErrorCode.INVALID_JSON_PAYLOAD, f"The body is not as documented: {error}.") from error
     message = event.message
@@ -305,14 +305,14 @@ def _not_supported() -> ApiError:
 
 
 def taken(message_id: str, send: PassthroughSend) -> dict[str, Any]:
-    """What a taken message answers; a business-scoped id has no number to show.
+    """Return the response to an accepted message; a business-scoped id has no phone number.
 
     Source: spec, "Flow passthrough message", Response; operator's facts 4.3.
     """
     group_id = group_of(send.destination)
-    shown = "wa_id" if group_id or send.destination[:1].isdecimal() else "user_id"
+    id_name = "wa_id" if group_id or send.destination[:1].isdecimal() else "user_id"
     return {
         "messages": [{"id": message_id}],
         "messaging_product": PRODUCT,
-        "contacts": [{"input": send.input, shown: group_id or send.destination}],
+        "contacts": [{"input": send.input, id_name: group_id or send.destination}],
     }

@@ -1,4 +1,4 @@
-"""The `message` of a session form to what it says, by the table of kinds."""
+"""Reads the `message` of a session form, by the table of kinds."""
 
 from typing import Any, Final, Union, get_type_hints
 
@@ -19,23 +19,23 @@ _OF_ORDERS: Final = ("order_details", "order_status")
 
 
 class ContextObject(msgspec.Struct):
-    """Which message this one answers. Source: spec, "Send session text message", message object."""
+    """The message that this one replies to. Source: spec, "Send session text message", message object."""
 
     msgId: Text | None = None  # noqa: N815  the wire's name
 
 
 class PlainMessage(msgspec.Struct):
-    """What every type has, and all that a text has; the busiest shape there is."""
+    """The members of every type, and those of a text message, which is the most frequent one."""
 
     type: str = "text"
     text: Text | None = None
-    previewUrl: Flag | None = None  # noqa: N815  of an image an address
+    previewUrl: Flag | None = None  # noqa: N815  in an image message: a URL
     context: ContextObject | None = None
 
 
 def _shape_of_all_kinds() -> type[msgspec.Struct]:
-    """Return the shape of the message object, with the members of every kind: a broken one is never ignored."""
-    members: dict[str, list[Any]] = {"isHSM": [Flag | None]}  # of old clients; it means nothing
+    """Return the type of the message object, with the members of every kind, so that none is ignored if invalid."""
+    members: dict[str, list[Any]] = {"isHSM": [Flag | None]}  # sent by old clients; ignored
     for shape in (PlainMessage, *(kind.shape for kind in SESSION_KINDS if kind is not SessionText)):
         for name, type_ in get_type_hints(shape).items():
             members.setdefault(name, []).append(type_)
@@ -53,10 +53,10 @@ _of_any_kind: Final = msgspec.json.Decoder(SESSION_MESSAGE, strict=False)
 def read_session_message(form: Form) -> Content:
     """Return the message of a session form.
 
-    A message that is no JSON is accepted as a plain text (facts 9.1), and so is a number.
+    A message that is not JSON is accepted as a plain text (facts 9.1), and so is a number.
 
     Raises:
-        Refused: missing, unreadable, of a type that there is not, or without what its type needs.
+        ApiError: it is missing or unreadable, its type is unknown, or a member that the type requires is missing.
     """
     text = form.required("message", _ACCEPTED)
     if text.lstrip()[:1] not in ("{", "["):
@@ -69,14 +69,14 @@ def read_session_message(form: Form) -> Content:
     if kind is None:
         raise ApiError(ErrorCode.FIELD_BROKEN, _unknown_type(wire_type))
     if kind is not SessionText:
-        given = read_json(text, _of_any_kind, name="message", accepted=f"as {wire_type} wants it")
-        return kind.read(given, wire_type, reply_to)
+        members = read_json(text, _of_any_kind, name="message", accepted=f"as {wire_type} wants it")
+        return kind.read(members, wire_type, reply_to)
     preview = message.previewUrl is not None and read_flag(message.previewUrl, "message.previewUrl")
     return SessionText.read(TextShape(message.text, preview and not form.flag("disablePreview")), wire_type, reply_to)
 
 
 def _refuse_json(text: str) -> None:
-    """Refuse JSON that is no object and that nobody means as a text: null, true, false, a quoted string."""
+    """Raise an error for JSON that is neither an object nor meant as a text: null, true, false, a quoted string."""
     try:
         value = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeError):
@@ -89,7 +89,7 @@ def _refuse_json(text: str) -> None:
 
 
 def is_about_products(form: Form) -> bool:
-    """Return whether a form's message is of products, whose errors of a credential are nested (facts 10)."""
+    """True if a form's message is about products, whose credential errors are nested (facts 10)."""
     try:
         message = read_json(form.text("message") or "", _plain, name="message", accepted="JSON")
     except ApiError:

@@ -1,4 +1,4 @@
-"""The `template`, `message` and `postbackTexts` of a template form to what is sent."""
+"""Reads the `template`, `message` and `postbackTexts` of a template form."""
 
 from typing import Annotated, Any, Final
 
@@ -46,18 +46,18 @@ class Product(msgspec.Struct):
 
 
 class PostbackText(msgspec.Struct):
-    """What a button's tap calls back. Source: spec, `postbackTexts`."""
+    """The postback text of a button. Source: spec, `postbackTexts`."""
 
     index: Index
     text: Text
 
 
 PostbackTexts = list[PostbackText] | PostbackText | None
-"""The postback texts of a message; some clients write a single one without its list."""
+"""The postback texts of a message; some clients send a single one without a list."""
 
 
 class Medium(msgspec.Struct):
-    """A medium by its id or its address."""
+    """A medium by id or URL."""
 
     id: Text | None = None
     link: str | None = None
@@ -66,7 +66,7 @@ class Medium(msgspec.Struct):
 
 
 class LocationObject(msgspec.Struct):
-    """A place; degrees may be texts. Another object is read too: it holds none."""
+    """A location; degrees may be texts. Other objects are accepted too, without a location."""
 
     latitude: Text | None = None
     longitude: Text | None = None
@@ -86,13 +86,13 @@ class CardMedium(msgspec.Struct):
 
 
 class TemplateMessage(msgspec.Struct):
-    """The `message` of a template form, all types in one.
+    """The `message` of a template form, with the members of all types.
 
     Source: facts 9.2; spec, "Location message": its long object has the location's members beside others.
     """
 
     type: str | None = None
-    postbackTexts: PostbackTexts = None  # noqa: N815  the wire's name, as all below
+    postbackTexts: PostbackTexts = None  # noqa: N815  the wire's name, as below
     image: Medium | None = None
     video: Medium | None = None
     document: Medium | None = None
@@ -118,21 +118,21 @@ _TYPES: Final = ("text", *_MEDIA, "location", "carousel")
 
 
 def read_template_send(form: Form) -> TemplateSend:
-    """Template, parameters, media and postback texts of a template form.
+    """Read template, parameters, media and postback texts of a template form.
 
-    Postback texts may stand in a field of their own or inside `message`; the field counts.
-    How many parameters the template takes is for the operator to check (facts 9.2).
+    Postback texts may be in their own field or in `message`; the field takes precedence.
+    The operator checks the number of parameters (facts 9.2).
 
     Raises:
-        Refused: missing or unreadable.
+        ApiError: a member is missing or unreadable.
     """
     accepted = '{"id":"<template id>","params":["..."]}'
     text = form.required("template", accepted)
     template = read_json(text, _template, name="template", accepted=accepted)
-    given = template.params or []
-    if len(given) > MOST_PARAMS:
+    values = template.params or []
+    if len(values) > MOST_PARAMS:
         raise ApiError(ErrorCode.FIELD_BROKEN, f"template.params must hold at most {MOST_PARAMS} values.")
-    params = tuple(one if isinstance(one, str) else _param(one) for one in given)
+    params = tuple(value if isinstance(value, str) else _param(value) for value in values)
     message = json_text(form, "message")
     own = _own_postback_texts(form)
     if message is None and not template.mpm and not template.expiration:
@@ -141,7 +141,7 @@ def read_template_send(form: Form) -> TemplateSend:
 
 
 def json_text(form: Form, name: str) -> str | None:
-    """A field that holds JSON; None where it is absent, empty or JSON's own null."""
+    """Return the JSON text of a field; None where it is absent, empty or null."""
     text = form.text(name)
     return None if text is None or text.strip() in ("", "null") else text
 
@@ -157,25 +157,25 @@ def _own_postback_texts(form: Form) -> dict[int, str] | None:
     if own is None:
         return None
     accepted = '[{"index":0,"text":"..."}]'
-    given = read_json(own, _postback_texts, name="postbackTexts", accepted=accepted)
-    return _by_index(given, "postbackTexts")
+    texts = read_json(own, _postback_texts, name="postbackTexts", accepted=accepted)
+    return _by_index(texts, "postbackTexts")
 
 
 def _by_index(given: PostbackTexts, field: str) -> dict[int, str] | None:
     items = [given] if isinstance(given, PostbackText) else given
-    found: dict[int, str] = {}
-    for at, item in enumerate(items or []):
+    texts: dict[int, str] = {}
+    for position, item in enumerate(items or []):
         text = as_text(item.text)
         if not text.strip():
             raise ApiError(
                 ErrorCode.FIELD_BROKEN,
-                f"{field}[{at}].text must have at least one visible character; leave out the "
+                f"{field}[{position}].text must have at least one visible character; leave out the "
                 f"item of index {item.index} for a button without a postback text.",
             )
-        if item.index in found:
-            raise invalid_field(f"{field}[{at}].index", f"given once; {item.index} stands before it")
-        found[item.index] = text
-    return found or None
+        if item.index in texts:
+            raise invalid_field(f"{field}[{position}].index", f"given once; {item.index} stands before it")
+        texts[item.index] = text
+    return texts or None
 
 
 def _with_message(
@@ -185,17 +185,17 @@ def _with_message(
     if text is not None:
         accepted = '{"type":"image","image":{"link":"https://..."}}, or as the template\'s type wants it'
         message = read_json(text, _template_message, name="message", accepted=accepted)
-    given = message.type if message.type is not None else _type_by_member(message)
-    kind = given.strip().lower()
+    written_type = message.type if message.type is not None else _type_by_member(message)
+    kind = written_type.strip().lower()
     if kind not in _TYPES:
         raise invalid_field("message.type", f"one of {', '.join(_TYPES)}")
-    more: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     if kind in _MEDIA:
-        more = _media(kind, message)
+        members = _media(kind, message)
     elif kind == "location":
-        more = {"place": _place(given.strip(), message)}
+        members = {"place": _place(written_type.strip(), message)}
     elif kind == "carousel":
-        more = _carousel(message)
+        members = _carousel(message)
     expiration = template.expiration
     return TemplateSend(
         template.id,
@@ -205,7 +205,7 @@ def _with_message(
         if expiration is None or expiration == ""
         else read_integer(expiration, "template.expiration"),
         sections=_sections(template.mpm),
-        **more,
+        **members,
     )
 
 
@@ -224,17 +224,17 @@ def _media(kind: str, message: TemplateMessage) -> dict[str, Any]:
 
 
 def _place(given: str, message: TemplateMessage) -> Place | None:
-    """The place; None of the spec's own sample, whose object holds but an example text.
+    """Return the location; None for the spec's own sample, whose object has only an example text.
 
-    It then goes out without a place, and the operator says what it makes of that.
+    The message is then sent without a location, and the operator decides.
     """
-    found: LocationObject | TemplateMessage = message
+    location: LocationObject | TemplateMessage = message
     for inner in (message.location, message.LOCATION):
         if isinstance(inner, LocationObject):
-            found = inner
-    if given == "LOCATION" and found.latitude is None and found.longitude is None:
+            location = inner
+    if given == "LOCATION" and location.latitude is None and location.longitude is None:
         return None
-    return read_place(found.latitude, found.longitude, found.name, found.address, "message.location")
+    return read_place(location.latitude, location.longitude, location.name, location.address, "message.location")
 
 
 def _carousel(message: TemplateMessage) -> dict[str, Any]:
@@ -247,7 +247,7 @@ def _carousel(message: TemplateMessage) -> dict[str, Any]:
     cards = message.cards or []
     if not cards or len(cards) > MOST_CARDS:
         raise ApiError(ErrorCode.FIELD_BROKEN, f"message.cards must hold 1 to {MOST_CARDS} cards.")
-    return {"cards": tuple(_card(at, card) for at, card in enumerate(cards)), "card_media_kind": kind}
+    return {"cards": tuple(_card(index, card) for index, card in enumerate(cards)), "card_media_kind": kind}
 
 
 def _card(at: int, card: CardMedium) -> CardSend:
@@ -260,8 +260,7 @@ def _card(at: int, card: CardMedium) -> CardSend:
 def _sections(mpm: ProductSections | None) -> tuple[ProductSection, ...]:
     sections = (mpm.sections if mpm else None) or []
     return tuple(
-        ProductSection(as_text(section.title), tuple(_product_id(one) for one in section.products or []))
-        for section in sections
+        ProductSection(as_text(section.title), tuple(map(_product_id, section.products or []))) for section in sections
     )
 
 

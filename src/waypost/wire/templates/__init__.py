@@ -1,1 +1,1 @@
-"""Templates on the wire: drafts, records, edits, filters, analytics."""
+"""Wire formats of templates: drafts, records, edits, filters and analytics."""

@@ -1,4 +1,4 @@
-"""What a partner asks of template analytics, and how the answer shows it. Source: facts 3.6."""
+"""Queries of template analytics and their responses. Source: facts 3.6."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -21,12 +21,12 @@ LEAST_SENDS: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class AnalyticsWish:
-    """What is asked for.
+    """A query of template analytics.
 
     Attributes:
-        start_s: seconds since the epoch; likewise `end_s`, which is the last second counted.
-        template_id: None: every template.
-        limit: at most so many points.
+        start_s: seconds since the epoch, as `end_s`, which is the last second included.
+        template_id: None: all templates.
+        limit: maximum number of points.
     """
 
     start_s: int
@@ -39,7 +39,7 @@ class AnalyticsWish:
 
 @dataclass(slots=True)
 class Point:
-    """What became of a template's messages within a time; `clicked` by the button's text."""
+    """The statistics of a template's messages in a time range; `clicked` by button text."""
 
     template_id: str
     start_s: int
@@ -54,7 +54,7 @@ def read_wish(query: Query, now_s: int) -> AnalyticsWish:
     """Read the query.
 
     Raises:
-        Refused: a start of more than 90 days ago, or a value that cannot be read.
+        ApiError: the start is more than 90 days ago, or a value cannot be read.
     """
     end_s = _number(query, "end", most=2**40)
     end_s = now_s if end_s is None else end_s
@@ -70,7 +70,7 @@ def read_wish(query: Query, now_s: int) -> AnalyticsWish:
     ids = _words(query("template_ids"))
     if len(ids) > 1:
         raise ApiError(ErrorCode.FIELD_BROKEN, "template_ids must hold one id.")
-    metrics = frozenset(word.upper() for word in _words(query("metric_types"))) or set(METRICS)
+    metrics = frozenset(name.upper() for name in _words(query("metric_types"))) or set(METRICS)
     if metrics - set(METRICS):
         raise invalid_field("metric_types", f"of {', '.join(METRICS)}")
     limit = _number(query, "limit", least=1, most=MOST_POINTS)
@@ -87,10 +87,10 @@ def read_wish(query: Query, now_s: int) -> AnalyticsWish:
 def read_comparison(query: Query, now_s: int) -> AnalyticsWish:
     """Read the query of a comparison: the other template, and a window of 7, 30, 60 or 90 days.
 
-    The window is `start` and `end`; `days` before the end, or now, is a shorter way of ours.
+    The window is `start` and `end`; our own parameter `days` sets the start relative to the end.
 
     Raises:
-        Refused: no other template, or another window. Source: public page "Compare templates"; facts 3.6.
+        ApiError: the other template is missing, or the window is another. Source: public page "Compare templates"; facts 3.6.
     """
     days = _number(query, "days", most=MOST_DAYS)
     days = WINDOWS_D[0] if days is None else days
@@ -119,7 +119,7 @@ def read_comparison(query: Query, now_s: int) -> AnalyticsWish:
 
 
 def shown_comparison(points: Sequence[Point]) -> list[dict[str, Any]]:
-    """The metrics of a comparison. Nobody tells us of blocks, so what is said of them is empty.
+    """Return the metrics of a comparison. Blocks are not reported to us, so their metrics are empty.
 
     Source: public page "Compare templates".
     """
@@ -132,7 +132,7 @@ def shown_comparison(points: Sequence[Point]) -> list[dict[str, Any]]:
 
 
 def shown_point(point: Point, metrics: frozenset[str]) -> dict[str, Any]:
-    """A point of the answer. We see taps on quick replies; addresses open without us."""
+    """Return a point of the response. Taps on quick replies are counted; opened URLs are not visible to us."""
     counts: Mapping[str, Any] = {
         "SENT": point.sent,
         "DELIVERED": point.delivered,
@@ -151,8 +151,8 @@ def shown_point(point: Point, metrics: frozenset[str]) -> dict[str, Any]:
 
 
 def _words(text: str | None) -> list[str]:
-    words = (word.strip().strip("\"'") for word in (text or "").strip().strip("[]").split(","))
-    return [word for word in words if word]
+    items = (item.strip().strip("\"'") for item in (text or "").strip().strip("[]").split(","))
+    return [item for item in items if item]
 
 
 def _number(query: Query, name: str, *, least: int = 0, most: int) -> int | None:

@@ -1,4 +1,4 @@
-"""An edit's form laid over the draft that there is."""
+"""Applies the form of an edit to the existing draft."""
 
 from dataclasses import replace
 from typing import Any, Final
@@ -12,28 +12,28 @@ from waypost.wire.forms import Form
 from waypost.wire.templates.drafts import read_draft
 
 _MEDIA: Final = ("header_type", "media_url", "media_id", "example_media")  # of a card
-_SAMPLES: Final = ("exampleMedia", "mediaId", "mediaUrl")  # one of them takes the place of the others
+_SAMPLES: Final = ("exampleMedia", "mediaId", "mediaUrl")  # one of them replaces the others
 _READ_WITH: Final = ("elementName", "languageCode", "vertical", "category", "templateType", "content")
-"""What a reader of forms may need to know of the rest of the draft."""
+"""Fields of the draft that the form reader may need."""
 
 
 def edited_draft(before: Draft, form: Form) -> Draft:
-    """The draft with the fields of the form in place of its own; a field sent empty is taken away.
+    """Return the draft with the fields of the form; a field that was sent empty is removed.
 
-    Whether the outcome keeps the rules is for `check_draft` to say.
+    `check_draft` checks the rules.
 
     Args:
-        before: the draft that there is.
-        form: of the edit; names that cannot be changed are left alone, as unknown fields are.
+        before: the existing draft.
+        form: of the edit; unchangeable fields are ignored, as unknown ones are.
 
     Raises:
-        Refused: a field that cannot be read, or a carousel's media are to change.
+        ApiError: a field cannot be read, or the media of a carousel would change.
     """
-    given = [name for name in CHANGEABLE if form.text(name) is not None]
-    read = read_draft(_completed(before, form))
+    names = [name for name in CHANGEABLE if form.text(name) is not None]
+    submitted = read_draft(_completed(before, form))
     if any(form.text(name) for name in _SAMPLES):
-        given += _SAMPLES
-    changes: dict[str, Any] = {ATTRIBUTES[name]: getattr(read, ATTRIBUTES[name]) for name in given}
+        names += _SAMPLES
+    changes: dict[str, Any] = {ATTRIBUTES[name]: getattr(submitted, ATTRIBUTES[name]) for name in names}
     after = replace(before, **changes)
     if any(type_row(draft.template_type).has_cards for draft in (before, after)):
         after = replace(after, cards=_cards(before, after, form))
@@ -41,7 +41,7 @@ def edited_draft(before: Draft, form: Form) -> Draft:
 
 
 def _completed(before: Draft, form: Form) -> Form:
-    """What the form has of the changeable fields, and what its reader may need beside them."""
+    """Return the form with its changeable fields, and the fields of the draft that its reader needs."""
     pairs: list[tuple[str, str]] = []
     for name in dict.fromkeys((*CHANGEABLE, *_READ_WITH)):
         value = form.text(name) if name in CHANGEABLE else None
@@ -53,21 +53,21 @@ def _completed(before: Draft, form: Form) -> Form:
 
 
 def _cards(before: Draft, after: Draft, form: Form) -> tuple[Card, ...]:
-    """The edited cards of a carousel, with the media that they have: those cannot be changed.
+    """Return the edited cards of a carousel with their present media, which cannot be changed.
 
     Raises:
-        Refused: they are to change. Source: facts 3.6.
+        ApiError: the media would change. Source: facts 3.6.
     """
-    kept, given = before.cards or (), after.cards or ()
+    old_cards, new_cards = before.cards or (), after.cards or ()
     if before.template_type != after.template_type:
         raise _not_these_media("templateType", f"stay {before.template_type}")
-    if len(kept) != len(given) or any(form.text(name) for name in _SAMPLES):
-        raise _not_these_media("cards", f"be {len(kept)}")
+    if len(old_cards) != len(new_cards) or any(form.text(name) for name in _SAMPLES):
+        raise _not_these_media("cards", f"be {len(old_cards)}")
     cards: list[Card] = []
-    for at, (old, new) in enumerate(zip(kept, given, strict=True)):
+    for index, (old, new) in enumerate(zip(old_cards, new_cards, strict=True)):
         media = {name: getattr(old, name) for name in _MEDIA}
         if any(getattr(new, name) not in (None, "", value) for name, value in media.items()):
-            raise _not_these_media(f"cards[{at}]", "keep its media")
+            raise _not_these_media(f"cards[{index}]", "keep its media")
         cards.append(replace(new, **media))
     return tuple(cards)
 

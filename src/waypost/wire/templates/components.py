@@ -1,4 +1,4 @@
-"""Buttons and cards as a partner writes them, for the copy in a record."""
+"""Buttons and cards in the partner's format, for the copy in a record."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,12 +8,12 @@ from waypost.domain.templates.cards import Card
 
 
 def submitted_buttons(buttons: tuple[Button, ...]) -> list[dict[str, Any]]:
-    """Buttons as a partner writes them, for the copy in `containerMeta`."""
+    """Return buttons in the partner's format, for the copy in `containerMeta`."""
     return [_present(_submitted(button)) for button in buttons]
 
 
 def submitted_cards(cards: tuple[Card, ...]) -> list[dict[str, Any]]:
-    """Cards as a partner writes them, for the copy in `containerMeta`."""
+    """Return cards in the partner's format, for the copy in `containerMeta`."""
     return [
         _present(
             {
@@ -31,10 +31,10 @@ def submitted_cards(cards: tuple[Card, ...]) -> list[dict[str, Any]]:
 
 
 def _submitted(button: Button) -> dict[str, Any]:
-    shown: dict[str, Any] = {"type": button.kind.value, "text": button.text}
+    members: dict[str, Any] = {"type": button.kind.value, "text": button.text}
     match button.kind:
         case ButtonKind.URL:
-            shown |= {
+            members |= {
                 "url": button.url,
                 "buttonValue": button.button_value,
                 "suffix": button.suffix,
@@ -42,20 +42,20 @@ def _submitted(button: Button) -> dict[str, Any]:
                 "paymentLinkPreview": button.payment_link_preview,
             }
         case ButtonKind.PHONE_NUMBER:
-            shown["phone_number"] = button.phone_number
+            members["phone_number"] = button.phone_number
         case ButtonKind.COPY_CODE:
-            shown["example"] = next(iter(button.example), "")
+            members["example"] = next(iter(button.example), "")
         case ButtonKind.OTP:
-            shown = {"type": button.kind.value, "otp_type": button.otp_type, "text": button.text}
-            shown["autofill_text"] = button.autofill_text
-            shown["zero_tap_terms_accepted"] = button.zero_tap_terms_accepted
+            members = {"type": button.kind.value, "otp_type": button.otp_type, "text": button.text}
+            members["autofill_text"] = button.autofill_text
+            members["zero_tap_terms_accepted"] = button.zero_tap_terms_accepted
             apps = [
                 {"package_name": app.package_name, "signature_hash": app.signature_hash}
                 for app in button.supported_apps
             ]
-            shown |= apps[0] if button.is_flat else {"supported_apps": apps}
+            members |= apps[0] if button.is_flat else {"supported_apps": apps}
         case ButtonKind.FLOW:
-            shown |= {
+            members |= {
                 "flow_id": button.flow_id,
                 "flow_action": button.flow_action,
                 "navigate_screen": button.navigate_screen,
@@ -63,9 +63,9 @@ def _submitted(button: Button) -> dict[str, Any]:
             }
         case ButtonKind.QUICK_REPLY | ButtonKind.MPM | ButtonKind.CATALOG:
             pass
-    return shown
+    return members
 
 
 def _present(members: Mapping[str, Any]) -> dict[str, Any]:
-    """Without what has no value."""
+    """Return the members that have a value."""
     return {name: value for name, value in members.items() if value not in (None, "", [])}

@@ -1,4 +1,4 @@
-"""Template forms to drafts."""
+"""Reads template forms as drafts."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -14,22 +14,22 @@ from waypost.domain.templates.languages import spelled
 from waypost.domain.templates.template import completed
 from waypost.wire.forms import Form, read_json
 
-MOST_BUTTONS: Final = 20  # read; how many a template may have is a row of the rule table
-MOST_CARDS: Final = 20  # likewise
+MOST_BUTTONS: Final = 20  # that are read; the rule table limits how many a template may have
+MOST_CARDS: Final = 20  # as MAX_BUTTONS_READ
 COPY_CODE_LABEL: Final = "Copy code"
-"""The label of a button that copies the code, where none was sent. Source: operator's facts 2.2."""
+"""The default label of a button that copies the code. Source: operator's facts 2.2."""
 _KINDS: Final = ", ".join(ButtonKind)
 
 
 class SentApp(msgspec.Struct):
-    """An application that an OTP button names."""
+    """An application of an OTP button."""
 
     package_name: Text | None = None
     signature_hash: Text | None = None
 
 
 class SentButton(msgspec.Struct):
-    """A button as a partner writes it. Source: spec, "Button shapes"; facts 3.1, "Extra button shapes"."""
+    """A button in the partner's format. Source: spec, "Button shapes"; facts 3.1, "Extra button shapes"."""
 
     type: str
     text: Text | None = None
@@ -53,7 +53,7 @@ class SentButton(msgspec.Struct):
 
 
 class SentCard(msgspec.Struct, rename="camel"):
-    """A card as a partner writes it. Source: spec, "Card object (CAROUSEL)"; facts 3.1."""
+    """A card in the partner's format. Source: spec, "Card object (CAROUSEL)"; facts 3.1."""
 
     header_type: Text | None = None
     media_url: Text | None = None
@@ -69,45 +69,45 @@ _cards: Final = msgspec.json.Decoder(list[SentCard])
 
 
 def read_draft(form: Form) -> Draft:
-    """Read a form; whether the draft keeps the rules is for `check_draft` to say.
+    """Read a form. `check_draft` checks the rules.
 
     Raises:
-        Refused: a field that cannot be read at all.
+        ApiError: a field cannot be read.
     """
-    given: dict[str, Any] = {"cards": read_cards(form.text("cards"))}
+    values: dict[str, Any] = {"cards": read_cards(form.text("cards"))}
     for field in TEMPLATE_FIELDS:
         if field.format is not FieldFormat.CARDS:
-            given[field.attribute] = _READERS[field.format](form, field.name)
-    return completed(Draft(**given))
+            values[field.attribute] = _READERS[field.format](form, field.name)
+    return completed(Draft(**values))
 
 
 def read_buttons(text: str | None) -> tuple[Button, ...]:
-    """The buttons in a JSON text; none when there is none.
+    """Return the buttons in a JSON text; empty when there is none.
 
     Raises:
-        Refused: no JSON of this shape, an unknown kind, or far too many.
+        ApiError: it is not JSON of this format, or has an unknown kind or far too many buttons.
     """
-    given = _json(text)
-    if given is None:
+    json_text = _json(text)
+    if json_text is None:
         return ()
     accepted = '[{"type":"QUICK_REPLY","text":"..."}]'
-    return _read_buttons(read_json(given, _buttons, name="buttons", accepted=accepted), "buttons")
+    return _read_buttons(read_json(json_text, _buttons, name="buttons", accepted=accepted), "buttons")
 
 
 def read_cards(text: str | None) -> tuple[Card, ...] | None:
-    """The cards in a JSON text; None when there is none.
+    """Return the cards in a JSON text; None when there is none.
 
     Raises:
-        Refused: as `read_buttons`.
+        ApiError: as `read_buttons`.
     """
-    written = _json(text)
-    if written is None:
+    json_text = _json(text)
+    if json_text is None:
         return None
     accepted = '[{"headerType":"IMAGE","exampleMedia":"...","body":"...","buttons":[...]}]'
-    given = read_json(written, _cards, name="cards", accepted=accepted)
-    if len(given) > MOST_CARDS:
+    cards = read_json(json_text, _cards, name="cards", accepted=accepted)
+    if len(cards) > MOST_CARDS:
         raise ApiError(ErrorCode.FIELD_BROKEN, "cards must hold 1 to 10 cards.", field="cards")
-    return tuple(_read_card(at, card) for at, card in enumerate(given))
+    return tuple(_read_card(index, card) for index, card in enumerate(cards))
 
 
 # fmt: off
@@ -125,14 +125,14 @@ _READERS: Final[dict[FieldFormat, Callable[[Form, str], Any]]] = {
 
 
 def _json(text: str | None) -> str | None:
-    """The JSON text of a field, or None where it says nothing."""
+    """Return the JSON text of a field; None where it is absent, empty or null."""
     return None if text is None or text.strip() in ("", "null") else text
 
 
 def _whole(form: Form, name: str) -> int | None:
-    """A number however it was written: 10, "10" or 10.0."""
-    given = (form.text(name) or "").strip().strip('"')
-    return None if given in ("", "null") else read_integer(given, name)
+    """Return a whole number that may be written as 10, "10" or 10.0."""
+    text = (form.text(name) or "").strip().strip('"')
+    return None if text in ("", "null") else read_integer(text, name)
 
 
 def _read_card(at: int, given: SentCard) -> Card:
@@ -150,7 +150,7 @@ def _read_card(at: int, given: SentCard) -> Card:
 def _read_buttons(given: list[SentButton], name: str) -> tuple[Button, ...]:
     if len(given) > MOST_BUTTONS:
         raise ApiError(ErrorCode.FIELD_BROKEN, f"{name} must hold at most {MOST_BUTTONS} buttons.", field=name)
-    return tuple(_read_button(f"{name}[{at}]", button) for at, button in enumerate(given))
+    return tuple(_read_button(f"{name}[{index}]", button) for index, button in enumerate(given))
 
 
 def _read_button(name: str, given: SentButton) -> Button:
@@ -161,10 +161,10 @@ def _read_button(name: str, given: SentButton) -> Button:
     suffix, value = as_text(given.suffix), as_text(given.button_value)
     url = as_text(given.url)
     if kind is ButtonKind.URL and not url and value:
-        # Of a card: the URL without its variable, and a sample of the variable beside it.
+        # Of a card: the URL without its variable, and a sample of the variable.
         url = value + ("{{1}}" if suffix and "{{" not in value else "")
     example = given.example if isinstance(given.example, list) else [given.example]
-    examples = tuple(as_text(one) for one in example if one is not None)
+    examples = tuple(as_text(value) for value in example if value is not None)
     if not any(examples) and "{{" in url and suffix:
         examples = (suffix,)
     apps, is_flat = _read_apps(given)
@@ -194,7 +194,7 @@ def _read_button(name: str, given: SentButton) -> Button:
 
 
 def _read_apps(given: SentButton) -> tuple[tuple[SupportedApp, ...], bool]:
-    """The applications a button names, and whether it names one in the spec's flat fields."""
+    """Return the applications of a button, and true if it has one in the spec's flat fields."""
     if given.supported_apps:
         return (
             tuple(SupportedApp(as_text(app.package_name), as_text(app.signature_hash)) for app in given.supported_apps),

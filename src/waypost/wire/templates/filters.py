@@ -1,8 +1,8 @@
-"""The filters of the lists of templates: a query to a wish.
+"""Reads the query of a list of templates as a filter.
 
-A filter that is absent or empty does not matter. Texts match or do not: a status that no template
-has gives an empty list, because clients ask with words of their own. Numbers and booleans that
-cannot be read are refused. Source: facts 3.5; decision 0020.
+A parameter that is absent or empty is ignored. An unknown text is not an error: a status that no template
+has gives an empty list, because clients send names of their own. Numbers and booleans that cannot be read
+are errors. Source: facts 3.5; decision 0020.
 """
 
 from collections.abc import Callable
@@ -16,13 +16,13 @@ from waypost.domain.templates.languages import spelled
 from waypost.domain.templates.template import TemplateStatus
 
 Query = Callable[[str], str | None]
-"""Gives a field of the query, or None."""
+"""Returns a parameter of the query, or None."""
 
 USUAL_PAGE: Final = 20
-"""How many templates a page has when only its number is given."""
+"""The page size when only a page number is given."""
 MOST_A_PAGE: Final = 1_000
 LATEST_MS: Final = 2**53
-"""No time is later: more is not exact in every reader of JSON."""
+"""The latest time; larger numbers are not exact in every JSON reader."""
 
 _LISTED: Final = frozenset(status.value for status in TemplateStatus) - {"DELETED"}
 # fmt: off
@@ -37,10 +37,10 @@ _SYNONYMS: Final = {  # Source: facts 3.4
 
 
 def partner_wish(query: Query) -> TemplateWish:
-    """The wish of the partner API's list.
+    """Read the query of the partner API's list.
 
     Raises:
-        Refused: a number or a boolean that is none.
+        ApiError: a number or a boolean cannot be read.
     """
     statuses = _statuses(query("status"))
     useable = _flag(query, "useable")
@@ -48,7 +48,7 @@ def partner_wish(query: Query) -> TemplateWish:
         sendable = frozenset(status.value for status in SENDABLE)
         allowed = sendable if useable else _LISTED - sendable
         statuses = allowed if statuses is None else statuses & allowed
-    wish = TemplateWish(
+    template_filter = TemplateWish(
         template_id=query("id") or None,
         element_name=query("elementName") or None,
         template_types=_words(query("templateType")),
@@ -57,27 +57,27 @@ def partner_wish(query: Query) -> TemplateWish:
         from_ms=_number(query, "startTime", least=0, most=LATEST_MS),
         until_ms=_number(query, "endTime", least=0, most=LATEST_MS),
     )
-    return _paged(query, wish)
+    return _paged(query, template_filter)
 
 
 def self_serve_wish(query: Query) -> TemplateWish:
-    """The wish of the self-serve twin's list. Source: facts 3.5.
+    """Read the query of the self-serve API's list. Source: facts 3.5.
 
     Raises:
-        Refused: a number that is none.
+        ApiError: a number cannot be read.
     """
-    wish = TemplateWish(
+    template_filter = TemplateWish(
         template_types=_words(query("templateType")),
         statuses=_statuses(query("templateStatus")),
         categories=_words(query("templateCategory")),
         qualities=_words(query("quality")),
         language_code=spelled(query("languageCode") or "") or None,
     )
-    return _paged(query, wish)
+    return _paged(query, template_filter)
 
 
 def _paged(query: Query, wish: TemplateWish) -> TemplateWish:
-    """Pages are numbered from 1; 0 says nothing, as many clients write what they do not mean."""
+    """Return the filter with its page. Pages are numbered from 1; 0 is ignored, because many clients send it."""
     size = _number(query, "pageSize", least=0, most=MOST_A_PAGE) or None
     number = _number(query, "pageNo", least=0, most=10**9) or None
     if size is None and number is None:
@@ -87,14 +87,14 @@ def _paged(query: Query, wish: TemplateWish) -> TemplateWish:
 
 
 def _words(text: str | None) -> frozenset[str] | None:
-    """The words of a comma list in capitals; None without any."""
-    words = frozenset(word.strip().upper() for word in (text or "").split(","))
-    return (words - {""}) or None
+    """Return the items of a comma-separated list in upper case; None without any."""
+    items = frozenset(item.strip().upper() for item in (text or "").split(","))
+    return (items - {""}) or None
 
 
 def _statuses(text: str | None) -> frozenset[str] | None:
-    words = _words(text)
-    return None if words is None else frozenset(_SYNONYMS.get(word, word) for word in words)
+    names = _words(text)
+    return None if names is None else frozenset(_SYNONYMS.get(name, name) for name in names)
 
 
 def _number(query: Query, name: str, *, least: int, most: int) -> int | None:

@@ -1,4 +1,4 @@
-"""What a partner says of a ready template's buttons."""
+"""Reads a partner's inputs for the buttons of a library template."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ ACCEPTED: Final = '[{"type":"URL","url":{"base_url":"https://...","url_suffix_ex
 
 
 class LibraryButton(msgspec.Struct, omit_defaults=True):
-    """What one button opens. Source: the operator's page "Template library"."""
+    """The input for one button. Source: the operator's page "Template library"."""
 
     type: str
     url: dict[str, str] | None = None
@@ -21,10 +21,10 @@ _buttons: Final = msgspec.json.Decoder(list[LibraryButton])
 
 
 def read_library_buttons(text: str | None) -> list[LibraryButton]:
-    """The buttons in a JSON text; none when there is none.
+    """Return the buttons in a JSON text; empty when there is none.
 
     Raises:
-        Refused: no JSON of this shape.
+        ApiError: it is not JSON of this format.
     """
     if not text or not text.strip():
         return []

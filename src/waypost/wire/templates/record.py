@@ -1,4 +1,4 @@
-"""A template as its record: the documented fields, with `data`, `meta` and `containerMeta`."""
+"""The record of a template: the documented fields, with `data`, `meta` and `containerMeta`."""
 
 import json
 from typing import Any
@@ -12,7 +12,7 @@ from waypost.wire.templates.components import submitted_buttons, submitted_cards
 
 
 def template_record(template: Template) -> dict[str, Any]:
-    """The record of creation and of the list.
+    """Return the record for the response to creation and for the list.
 
     Source: spec, "Template record"; values and order from facts 3.2; `master` and
     `allowTemplateCategoryChange` always: decision 0018.
@@ -45,7 +45,7 @@ def template_record(template: Template) -> dict[str, Any]:
         "wabaId": template.business_account_id,
         "oldCategory": template.old_category,
         "new_category": template.new_category,
-        "correct_category": template.new_category,  # both names carry what was announced (facts 3.2)
+        "correct_category": template.new_category,  # both names have the announced category (facts 3.2)
         "externalId": template.operator_template_id,
         "reason": template.reason,
     }
@@ -60,9 +60,9 @@ def _meta(draft: Draft) -> dict[str, Any]:
 
 
 def _container_meta(template: Template) -> dict[str, Any]:
-    """A copy of the components as submitted; `enableSample` is true whatever was sent.
+    """Return a copy of the components as submitted; `enableSample` is always true.
 
-    The footer of AUTHENTICATION is the one that is set from `codeExpirationMinutes`.
+    The footer of AUTHENTICATION is made from `codeExpirationMinutes`.
 
     Source: spec, "Template record", containerMeta, and "Create template", footer; facts 3.1, 3.2.
     """
