@@ -76,14 +76,14 @@ async def test_metrics_follow_a_message_through_every_stage(make_street: Any) ->
     callbacks = len(street.callbacks) - told
     assert grown("requests_total", route=SEND, status="200") == 1
     assert grown("request_seconds_count", route=SEND) == 1
-    assert grown("queue_jobs_total", queue="outbound", what="claimed") == 1
-    assert grown("queue_jobs_total", queue="outbound", what="completed") == 1
+    assert grown("queue_jobs_total", queue="outbound", event="claimed") == 1
+    assert grown("queue_jobs_total", queue="outbound", event="completed") == 1
     assert grown("operator_messages_total", outcome="sent", code="none") == 1
     assert grown("operator_call_seconds_count", outcome="sent") == 1
     assert grown("events_total", event="delivered") == 1
     assert grown("webhook_items_total") >= 2
-    assert grown("callback_attempts_total", status="2xx", result="taken") == callbacks
-    assert grown("queue_jobs_total", queue="callbacks", what="completed") == callbacks
+    assert grown("callback_attempts_total", status="2xx", result="delivered") == callbacks
+    assert grown("queue_jobs_total", queue="callbacks", event="completed") == callbacks
     assert grown("commit_items_sum") >= grown("commit_seconds_count") > 0
     assert figure(after, "queue_depth", queue="outbound", state="open") == 0
     assert figure(after, "queue_in_flight", queue="callbacks") == 0
@@ -102,9 +102,9 @@ async def test_refusals_and_failed_attempts_are_told_apart(make_street: Any) -> 
 
     figures = await figures_of(street)
     assert figure(figures, "requests_total", route=SEND, status=str(refused.status)) == 1
-    assert figure(figures, "errors_total", route=SEND, reason="authentication_failed") == 1
-    assert figure(figures, "callback_attempts_total", status="5xx", result="tried again") == 1
-    assert figure(figures, "queue_jobs_total", queue="callbacks", what="retried_later") == 1
+    assert figure(figures, "errors_total", route=SEND, code="authentication_failed") == 1
+    assert figure(figures, "callback_attempts_total", status="5xx", result="retried") == 1
+    assert figure(figures, "queue_jobs_total", queue="callbacks", event="retried_later") == 1
 
 
 async def test_what_waits_and_since_when_is_told_while_the_operator_is_away(make_street: Any) -> None:
@@ -118,7 +118,7 @@ async def test_what_waits_and_since_when_is_told_while_the_operator_is_away(make
 
     assert message_id
     assert figure(figures, "operator_messages_total", outcome="unavailable", code="none") >= 1
-    assert figure(figures, "queue_jobs_total", queue="outbound", what="retried_later") >= 1
+    assert figure(figures, "queue_jobs_total", queue="outbound", event="retried_later") >= 1
     waiting = [figure(figures, "queue_depth", queue="outbound", state=state) for state in ("open", "in_flight")]
     assert sum(waiting) == 1
     assert figure(figures, "queue_oldest_due_seconds", queue="outbound") < 60

@@ -74,7 +74,7 @@ async def test_service_that_stops_is_not_ready_while_it_still_answers(street: St
     assert answer.status == 503
     assert answer.body["status"] == "not ready"
     assert answer.body["checks"]["stopping"] == "the service is stopping"
-    assert "is worked no more" in answer.body["checks"]["queues"]
+    assert "is no longer worked" in answer.body["checks"]["queues"]
     assert (await street.ask("GET", "/healthz")).status == 200
 
 
@@ -149,7 +149,7 @@ async def test_lane_that_hangs_in_its_preparation_is_found_and_one_that_waits_is
 
     said = await readiness_of(bench, tmp_path, tasks).reasons()
 
-    assert said["queues"] == "the queue media has been at one thing for 0 s"
+    assert said["queues"] == "the queue media has been in one step for 0 s"
     await end(bench, tasks)
 
 
@@ -179,7 +179,7 @@ async def test_lane_whose_places_are_all_taken_is_stuck_only_when_none_becomes_f
 
     said = await asked.reasons()
 
-    assert "the queue media has been at one thing" in said["queues"]
+    assert "the queue media has been in one step" in said["queues"]
     go_on.set()
     await end(bench, tasks)
 

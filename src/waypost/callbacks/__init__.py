@@ -1,1 +1,1 @@
-"""Stage 6 of 6, callbacks: telling the partner, at least once, in order per recipient."""
+"""Stage 6 of 6, callbacks: delivery to the partner, at least once, in order per recipient."""

@@ -1,4 +1,4 @@
-"""What the entries of one claim are about, read in one go."""
+"""The callbacks and subscriptions of the jobs of one claim, read together."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,13 +17,13 @@ from waypost.store.directory import Directory
 
 @dataclass(frozen=True, slots=True)
 class CallbackBatch:
-    """What a batch needs.
+    """The callbacks and subscriptions of a batch.
 
     Attributes:
         callbacks: by id.
         subscriptions: by id; one that was deleted is left out.
-        first_tried_ms: by callback, when what has failed was tried first.
-        keys: by subscription, what signs its callbacks now, the newest first.
+        first_tried_ms: by callback, when one that has failed was tried first.
+        keys: by subscription, the keys that sign its callbacks now, the newest first.
     """
 
     callbacks: Mapping[str, CallbackRow]
@@ -42,22 +42,25 @@ class CallbackReader:
         self._clock = clock
 
     async def read(self, jobs: Sequence[Job]) -> CallbackBatch:
-        """Read what entries are about."""
+        """Read the callbacks and subscriptions of jobs."""
         fresh = self._database.fresh.take(FRESH, {job.subject.id for job in jobs})
         ids = {job.subject.id for job in jobs if job.subject.id not in fresh}
         tried = {job.subject.id for job in jobs if job.attempt and job.held_since_ms is None}
         rows, subscriptions, first_ms = await self._database.read(_look_up, fresh, ids, tried, self._unseal)
-        keys = {number: self._keys(number, one) for number, one in subscriptions.items()}
+        keys = {
+            subscription_id: self._keys(subscription_id, subscription)
+            for subscription_id, subscription in subscriptions.items()
+        }
         return CallbackBatch(rows, subscriptions, first_ms, keys)
 
     def _keys(self, number: int, subscription: Subscription) -> tuple[bytes, ...]:
         serials = subscription.serials(self._clock.now_ms())
-        return tuple(self._seals.callback_key(str(number), one) for one in serials)
+        return tuple(self._seals.callback_key(str(number), serial) for serial in serials)
 
 
 def _look_up(
     connection: Connection, fresh: dict[str, CallbackRow], ids: set[str], tried: set[str], unseal: Unseal
 ) -> tuple[dict[str, CallbackRow], dict[int, Subscription], dict[str, int]]:
     rows = {**fresh, **callbacks_by_ids(connection, ids)} if ids else fresh
-    wanted = {row.subscription_id for row in rows.values()}
-    return rows, subscriptions_by_ids(connection, wanted, unseal), first_tried(connection, tried)
+    subscription_ids = {row.subscription_id for row in rows.values()}
+    return rows, subscriptions_by_ids(connection, subscription_ids, unseal), first_tried(connection, tried)

@@ -1,8 +1,8 @@
-"""Circuits: whether an address is called at all, by how it has been lately.
+"""Circuits: whether a receiver is called at all, by its recent responses.
 
-Tables: the states of a circuit, and what moves it from one to another. A circuit lives in memory.
-What has to outlive the process is in the store: since when an address takes nothing, until when its
-receiver asked to be left alone, and that it is paused. Source: decision 0042.
+Tables: the states of a circuit, and the events that move it from one to another. A circuit lives in
+memory. What has to outlive the process is in the store: since when a receiver has been failing, until
+when it wants no requests, and that it is paused. Source: decision 0042.
 """
 
 import random
@@ -14,38 +14,38 @@ from waypost.base.backoff import delay_ms
 
 
 class State(StrEnum):
-    """Of one subscription's address."""
+    """The state of one receiver's circuit."""
 
-    CLOSED = "closed"  # it is called
-    OPEN = "open"  # it is not called before a time
-    HALF_OPEN = "half-open"  # one callback tries it
-    PAUSED = "paused"  # it is not called before somebody resumes it
+    CLOSED = "closed"  # callbacks are sent
+    OPEN = "open"  # nothing is sent before a time
+    HALF_OPEN = "half-open"  # one callback tests it
+    PAUSED = "paused"  # nothing is sent before a person resumes it
 
 
 class Came(StrEnum):
-    """What moves a circuit."""
+    """The events that move a circuit."""
 
-    TAKEN = "a callback was taken"
-    TRIPPED = "as many in a row were not as open the circuit"
-    PROBE_FAILED = "the one that tried a half-open circuit was not"
-    ASKED = "the receiver asked to be left alone for a while"
-    DUE = "the time has come to try"
+    TAKEN = "a callback was delivered"
+    TRIPPED = "as many failed in a row as open the circuit"
+    PROBE_FAILED = "the one that tested a half-open circuit failed"
+    ASKED = "the receiver sent Retry-After"
+    DUE = "the time to test it has come"
     PAUSED = "the subscription was paused"
-    RESUMED = "it is paused no longer, or has another address"
+    RESUMED = "it was resumed, or has another URL"
 
 
 FAILING: Final = 3
-"""After so many failures in a row a circuit opens."""
+"""Number of failures in a row after which a circuit opens."""
 
 PROBES_S: Final = (1, 2, 4, 8, 16, 32, 60)
-"""How long a circuit stays open, by how often it was tried in vain; the last one repeats."""
+"""How long a circuit stays open, by the number of failed probes; the last one repeats."""
 
 TRAVEL_SHARE: Final = 8
-"""While time is moved by hand: tries of an address are an eighth of the time apart for which it has failed."""
+"""While the clock is moved by hand: probes are an eighth of the time apart for which the receiver has failed."""
 TRAVEL_LEAST_MS: Final = 60_000
 
 # fmt: off
-STEPS: Final = {  # what is not here leaves a circuit as it is
+STEPS: Final = {  # an event without a row leaves a circuit as it is
     (State.CLOSED,    Came.TRIPPED):      State.OPEN,
     (State.CLOSED,    Came.ASKED):        State.OPEN,
     (State.CLOSED,    Came.PAUSED):       State.PAUSED,
@@ -63,11 +63,11 @@ STEPS: Final = {  # what is not here leaves a circuit as it is
 
 
 def travel_grid_ms(failing_ms: int) -> int | None:
-    """While time is moved by hand: the grid of tries of an address that has failed for so long.
+    """Return the grid of probes while the clock is moved by hand, for a receiver that has failed for so long.
 
-    A moved clock passes hours in which nobody outside can change anything. The grid is the same for
-    all addresses, a minute doubled as often as fits, so that their tries share the stops of the clock.
-    None: the usual waits, up to eight minutes. Source: decision 0066.
+    A moved clock passes hours in which nothing outside can change. The grid is the same for all
+    receivers, a minute doubled as often as fits, so that their probes share the stops of the clock.
+    None: the usual delays, up to eight minutes. Source: decision 0066.
     """
     if failing_ms < TRAVEL_SHARE * TRAVEL_LEAST_MS:
         return None
@@ -76,15 +76,15 @@ def travel_grid_ms(failing_ms: int) -> int | None:
 
 @dataclass(slots=True)
 class Circuit:
-    """One address's.
+    """The circuit of one receiver.
 
     Attributes:
         failures: in a row.
-        probes: how often an open circuit was tried in vain.
-        until_ms: while it is open, when it may be tried.
-        travel_until_ms: the same while time is moved by hand: never before `until_ms`.
-        taken_ms: when it last took a callback.
-        failing_since_ms: it has taken nothing since then; None while it takes.
+        probes: how often an open circuit was tested and failed.
+        until_ms: while it is open, when it may be tested.
+        travel_until_ms: the same while the clock is moved by hand: never before `until_ms`.
+        taken_ms: when a callback was last delivered.
+        failing_since_ms: nothing has been delivered since then; None while it succeeds.
     """
 
     state: State = State.CLOSED
@@ -96,24 +96,24 @@ class Circuit:
     failing_since_ms: int | None = None
 
     def step(self, came: Came) -> State:
-        """Go where the table says, and give where that is."""
+        """Move to the state that the table gives, and return it."""
         self.state = STEPS.get((self.state, came), self.state)
         return self.state
 
     def takes(self, now_ms: int) -> None:
-        """A callback was taken."""
+        """Record that a callback was delivered."""
         self.failures = self.probes = self.travel_until_ms = 0
         self.taken_ms, self.failing_since_ms = now_ms, None
         self.step(Came.TAKEN)
 
     def fails(self, now_ms: int, chance: random.Random, *, is_probe: bool, asked_ms: int) -> None:
-        """A callback was not taken.
+        """Record that a callback was not delivered.
 
         Args:
-            now_ms: by the clock that rules follow.
+            now_ms: by the clock that due times follow.
             chance: where the jitter comes from.
-            is_probe: it was let through to try the circuit.
-            asked_ms: for how long the receiver asked to be left alone; 0: it did not.
+            is_probe: it was sent to test the circuit.
+            asked_ms: the receiver's `Retry-After`; 0 without one.
         """
         self.failures += 1
         if self.failing_since_ms is None:
@@ -135,7 +135,7 @@ class Circuit:
         self.step(came)
 
     def begin(self, now_ms: int, *, failing_since_ms: int | None, asked_until_ms: int | None) -> None:
-        """Go on from what the store has of an earlier process."""
+        """Continue from what the store has of an earlier process."""
         self.failing_since_ms = failing_since_ms
         if asked_until_ms is not None and asked_until_ms > now_ms:
             self.state, self.until_ms = State.OPEN, asked_until_ms

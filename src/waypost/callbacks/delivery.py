@@ -1,4 +1,4 @@
-"""One POST of one callback."""
+"""The POST of one callback."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -9,18 +9,18 @@ from waypost.outbound.vetted import VettedClient
 from waypost.wire.callbacks.signatures import laid_over, signature_headers
 
 NOT_KEPT: Final = "(not kept)"
-"""Stands in an attempt for the value of a header that the partner chose: it may be a secret."""
+"""Replaces in an attempt the value of a header that the partner chose: it may be a secret."""
 
 
 def callback_headers(callback: Callback, at_s: int) -> Mapping[str, str]:
-    """The headers of a callback: the partner's own from `meta`, then ours, which win.
+    """Return the headers of a callback: the partner's own from `meta`, then ours, which override them.
 
-    `Waypost-Callback-Id` and `webhook-id` stay the same over all tries; `Waypost-Sequence` counts up
+    `Waypost-Callback-Id` and `webhook-id` stay the same over all attempts; `Waypost-Sequence` counts up
     per subscription and recipient.
 
     Args:
         callback: which.
-        at_s: the real time of this try, for its signature.
+        at_s: the real time of this attempt, for its signature.
     """
     return laid_over(
         callback.headers,
@@ -33,17 +33,17 @@ def callback_headers(callback: Callback, at_s: int) -> Mapping[str, str]:
 
 
 async def deliver(client: VettedClient, clock: Clock, callback: Callback, *, may_go: Callable[[], bool]) -> Attempt:
-    """Post a callback's bytes and say what came of it; never raises for what the receiver does.
+    """Post a callback's bytes and return the attempt; never raise for what the receiver does.
 
     Args:
         client: open.
         clock: for the attempt's time.
         callback: which.
-        may_go: asked in the moment before it is sent: what is older may not come after what is newer.
+        may_go: checked just before it is sent: an older callback must not come after a newer one.
     """
     at_ms = clock.now_ms()
     headers = callback_headers(callback, machine_ms() // 1000)
-    answer = await client.post(callback.url, callback.body, headers, may_go=may_go)
+    response = await client.post(callback.url, callback.body, headers, may_go=may_go)
     sent = {name: NOT_KEPT if name in callback.headers else text for name, text in headers.items()}
-    told = {name.lower(): text for name, text in (answer.headers or {}).items()}
-    return Attempt(at_ms, answer.duration_ms, answer.status, answer.body, answer.error, sent, told)
+    response_headers = {name.lower(): text for name, text in (response.headers or {}).items()}
+    return Attempt(at_ms, response.duration_ms, response.status, response.body, response.error, sent, response_headers)

@@ -1,4 +1,4 @@
-"""What is counted and said of every attempt to deliver a callback."""
+"""Counters and trace records of attempts to deliver a callback."""
 
 from waypost.base.telemetry.counters import CallCounts, status_class
 from waypost.base.telemetry.tracing import TraceStep, tracer
@@ -8,25 +8,25 @@ from waypost.store.callbacks.callbacks import CallbackRow
 
 
 class Figures:
-    """Of one process, since it started.
+    """The counters of one process, since it started.
 
     Attributes:
-        counts: attempts by the class of the answer's status, and by what becomes of the callback.
+        counts: attempts by the class of the response's status, and by the result for the callback.
     """
 
     def __init__(self) -> None:
         self.counts = CallCounts()
 
     def tried(self, job: Job, row: CallbackRow, attempt: Attempt, *, ended: bool | None) -> None:
-        """Count an attempt, and say it where it is about a message.
+        """Count an attempt, and trace it where it is about a message.
 
         Args:
             job: of the callbacks queue.
             row: the callback's.
-            attempt: what came of it.
-            ended: True when it was taken, False when it is given up, None when it is tried again.
+            attempt: the attempt.
+            ended: True when it was delivered, False when it is given up, None when it is retried.
         """
-        result = {True: "taken", False: "given up", None: "tried again"}[ended]
+        result = {True: "delivered", False: "given up", None: "retried"}[ended]
         took_s = attempt.duration_ms / 1000
         self.counts.add(took_s, status_class(attempt.status), result)
         if row.message_id is not None and (tracer.on or not ended):

@@ -1,4 +1,4 @@
-"""When a subscription is paused by the service, and who is told."""
+"""Pauses subscriptions whose receivers fail, and notifies their apps."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,10 +21,10 @@ from waypost.wire.callbacks.kinds import PAUSED
 from waypost.wire.callbacks.subscription_events import paused_body
 
 GONE: Final = 410
-"""The receiver says that it is there no more. Source: Standard Webhooks 1.0, "Deliverability and reliability"."""
+"""The receiver reports that it no longer exists. Source: Standard Webhooks 1.0, "Deliverability and reliability"."""
 
 ABOUT: Final = "account"
-"""Within which order is kept: as of other news that is about no recipient."""
+"""The scope in which order is kept: the same as for other events that are about no recipient."""
 
 _log = log("callbacks")
 
@@ -35,7 +35,7 @@ class Pause:
 
     Attributes:
         reason: in a sentence.
-        since_ms: it has taken nothing since then.
+        since_ms: nothing has been delivered since then.
     """
 
     subscription_id: int
@@ -46,7 +46,7 @@ class Pause:
 
 
 class Pausing:
-    """Pauses subscriptions whose receivers take nothing any more.
+    """Pauses subscriptions whose receivers keep failing.
 
     Args:
         pause_after_ms: after so long of nothing but failures a subscription is paused; 0: never.
@@ -63,51 +63,51 @@ class Pausing:
         self.pauses = 0
 
     async def pause_if_due(self, subscription: Subscription, circuit: Circuit, attempt: Attempt) -> bool:
-        """Pause a subscription after an attempt that was not taken; False where there is no reason to.
+        """Pause a subscription after an attempt that failed; return False where there is no reason to.
 
         Args:
             subscription: which.
-            circuit: of its address, with this failure.
-            attempt: that was not taken.
+            circuit: of its receiver, with this failure.
+            attempt: that failed.
         """
         now_ms = self._clock.now_ms()
-        why = reason_to_pause(circuit, attempt, now_ms, self._pause_after_ms)
-        if why is None:
+        reason = reason_to_pause(circuit, attempt, now_ms, self._pause_after_ms)
+        if reason is None:
             return False
         since_ms = circuit.failing_since_ms or now_ms
-        wanted = Pause(int(subscription.id), now_ms, since_ms, why, self._ids)
-        if await self._database.join(pause, wanted):
+        subscription_pause = Pause(int(subscription.id), now_ms, since_ms, reason, self._ids)
+        if await self._database.join(pause, subscription_pause):
             self.pauses += 1
-            say_paused(wanted, subscription.app_id)
+            say_paused(subscription_pause, subscription.app_id)
         return True
 
 
 def reason_to_pause(circuit: Circuit, attempt: Attempt, now_ms: int, pause_after_ms: int) -> str | None:
-    """Why the subscription is to be paused after an attempt that was not taken; None where it is not.
+    """Return why the subscription is to be paused after an attempt that failed; None where it is not.
 
     Args:
-        circuit: of its address, with this failure.
-        attempt: that was not taken.
-        now_ms: by the clock that rules follow.
+        circuit: of its receiver, with this failure.
+        attempt: that failed.
+        now_ms: by the clock that due times follow.
         pause_after_ms: of nothing but failures; 0: never for that.
     """
-    what = attempt.error or f"it answers {attempt.status}"
+    failure = attempt.error or f"it answers {attempt.status}"
     if attempt.status == GONE:
         return "its receiver answered 410, Gone"
     since_ms = circuit.failing_since_ms
     if pause_after_ms and since_ms is not None and now_ms - since_ms >= pause_after_ms:
         hours = (now_ms - since_ms) // 3_600_000
-        return f"its receiver has taken nothing for {hours} hours: {what}"
+        return f"its receiver has taken nothing for {hours} hours: {failure}"
     return None
 
 
 def pause(connection: Connection, pauses: Sequence[Pause]) -> list[bool]:
-    """Pause subscriptions, and tell their apps; of each whether it was done.
+    """Pause subscriptions, and notify their apps; return for each whether it was done.
 
-    What waits for a paused subscription stays, what happens meanwhile joins it. The app's other
-    subscriptions are told now, the paused one itself once it goes on.
+    Callbacks that wait for a paused subscription stay, and new ones join them. The app's other
+    subscriptions are notified now, the paused one itself once it is resumed.
     """
-    return [_pause(connection, one) for one in pauses]
+    return [_pause(connection, subscription_pause) for subscription_pause in pauses]
 
 
 def _pause(connection: Connection, wanted: Pause) -> bool:
@@ -139,12 +139,12 @@ def _pause(connection: Connection, wanted: Pause) -> bool:
 
 
 def say_paused(paused: Pause, subscription_app_id: str) -> None:
-    """One record, for whoever watches the logs."""
+    """Write one log record of a pause."""
     _log.warning(
         "a subscription was paused",
         subscription_id=paused.subscription_id,
         app_id=subscription_app_id,
         failing_since_ms=paused.since_ms,
         why=paused.reason,
-        remedy=f"waypost callbacks resume {paused.subscription_id}",
+        fix_hint=f"waypost callbacks resume {paused.subscription_id}",
     )

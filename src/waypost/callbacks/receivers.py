@@ -1,4 +1,4 @@
-"""One subscription's address as this process has lately met it: its circuit, and what is on its way there."""
+"""The receiver of one subscription as this process knows it: its circuit, and the callbacks in flight to it."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -7,30 +7,29 @@ from waypost.callbacks.circuits import Came, Circuit, State
 from waypost.domain.callbacks.subscription import Subscription
 
 SLOW_MS: Final = 1_000
-"""An address that takes so long to answer is slow."""
+"""A receiver that takes so long to respond is slow."""
 
 LOOK_MS: Final = 2_000
-"""How often at most a subscription that is not called is looked at, when it may have changed."""
-
+"""Minimum interval between two checks of a subscription that gets no callbacks, when it may have changed."""
 
 PAUSED_MS: Final = 3_600_000
-"""How long the callbacks of a paused subscription wait before it is looked at, if nothing is heard of it."""
+"""How long the callbacks of a paused subscription wait before it is checked, if no change is reported."""
 
 
 @dataclass(slots=True)
 class Address:
-    """Where the callbacks of one subscription go.
+    """The receiver of one subscription.
 
     Attributes:
-        is_known: whether the subscription has been looked at.
-        was_slow: its last answer took long.
-        began_ms: what is on its way there, by position, with the real time when it was let go;
+        is_known: whether the subscription has been read.
+        was_slow: its last response took long.
+        began_ms: the callbacks in flight to it, by position, with the real time when each was started;
             the oldest first.
         replays: which of these are replays.
-        probe: the position of what tries a circuit that is not closed; None where nothing does.
-        heard: the subscription may have changed since it was looked at.
-        looked_ms: when it was let through last to be looked at.
-        sure_from: only looks from this one on know that it was paused.
+        probe: the position of the callback that tests a circuit that is not closed; None without one.
+        heard: the subscription may have changed since it was read.
+        looked_ms: when a job was last let through to read the subscription.
+        sure_from: only reads from this one on know that it was paused.
     """
 
     circuit: Circuit = field(default_factory=Circuit)
@@ -45,14 +44,14 @@ class Address:
     sure_from: int = 0
 
     def is_slow(self, real_ms: int) -> bool:
-        """Whether it took long to answer last, or takes long now, or may: nobody knows before a probe."""
+        """True if its last response took long, or one takes long now, or may: this is unknown before a probe."""
         if self.was_slow or self.circuit.state is not State.CLOSED:
             return True
         oldest_ms = next(iter(self.began_ms.values()), None)
         return oldest_ms is not None and real_ms - oldest_ms >= SLOW_MS
 
     def held_until_ms(self, now_ms: int, *, is_travelling: bool = False) -> int | None:
-        """Until when nothing goes there, as far as its circuit says; None where something may go."""
+        """Return until when nothing is sent there, by the state of its circuit; None where a callback may start."""
         open_until_ms = self.circuit.until_ms
         if is_travelling:
             open_until_ms = max(open_until_ms, self.circuit.travel_until_ms)
@@ -69,16 +68,16 @@ class Address:
                 return self._until_a_look(now_ms, now_ms + PAUSED_MS)
 
     def _until_a_look(self, now_ms: int, until_ms: int) -> int | None:
-        """Until when it is held where it is not called; None to let one through to look at it."""
+        """Return until when nothing is sent there; None to let one job through to read the subscription."""
         if not self.heard:
             return until_ms
         if self.probe is not None:
             return now_ms + LOOK_MS
-        look_ms = self.looked_ms + LOOK_MS
-        return min(look_ms, until_ms) if look_ms > now_ms else None
+        check_ms = self.looked_ms + LOOK_MS
+        return min(check_ms, until_ms) if check_ms > now_ms else None
 
     def let_through(self, position: int, now_ms: int) -> None:
-        """Something goes there, or is let through to look whether it may."""
+        """Start a callback, or let its job through to read whether it may start."""
         if self.circuit.state is State.OPEN and now_ms >= self.circuit.until_ms:
             self.circuit.step(Came.DUE)
         if not self.is_known or self.circuit.state is not State.CLOSED:
@@ -87,18 +86,18 @@ class Address:
                 self.heard, self.looked_ms = False, now_ms
 
     def may_be_called(self, position: int) -> bool:
-        """Whether what was let through is to be posted after all: much may have happened since."""
+        """True if a callback that was let through may be posted after all: much may have happened since."""
         if self.circuit.state is State.HALF_OPEN:
             return self.probe == position
         return self.circuit.state is State.CLOSED
 
     def see(self, subscription: Subscription | None, now_ms: int, look: int) -> None:
-        """The subscription as it was found.
+        """Update the receiver from its subscription.
 
         Args:
-            subscription: None where it was deleted; then all that waits may go, to be ended.
-            now_ms: by the clock that rules follow.
-            look: the number of the look; one that was begun before it was paused does not count.
+            subscription: None where it was deleted; then all that waits may start, to be ended.
+            now_ms: by the clock that due times follow.
+            look: the number of the read; one that was begun before it was paused does not count.
         """
         if subscription is None:
             self.is_known, self.circuit = True, Circuit()

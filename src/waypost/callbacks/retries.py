@@ -1,4 +1,4 @@
-"""Tables: when a callback that was not taken is tried again, and how far a receiver may put it off."""
+"""Tables: when a callback that was not delivered is retried, and how long a receiver may delay it."""
 
 import random
 from collections.abc import Mapping
@@ -12,26 +12,26 @@ from waypost.base.backoff import delay_ms
 SCHEDULE_S: Final = (  # Source: facts 4.6 leave it open; a day long is ours
     1, 5, 30, 120, 300, 900, 1800, 3600, 7200, 14400, 21600, 28800, 36000,
 )
-MOST_ASKED_S: Final = 86_400  # a receiver that asks for more is asked again after a day. Source: decision 0042
+MOST_ASKED_S: Final = 86_400  # a longer Retry-After is cut to a day. Source: decision 0042
 # fmt: on
 
 
 def wait_ms(attempt: int, chance: random.Random) -> int | None:
-    """How long to wait after attempt number `attempt`; None when the callback is given up.
+    """Return how long to wait after attempt number `attempt`; None when the callback is given up.
 
-    The schedule with its first try spans about 32 hours.
+    The schedule with its first attempt spans about 32 hours.
     """
     return delay_ms(SCHEDULE_S, attempt, chance) if attempt <= len(SCHEDULE_S) else None
 
 
 def asked_ms(told: Mapping[str, str], now_ms: int) -> int:
-    """For how long an answer asks to be left alone by its `Retry-After`; 0 where it does not.
+    """Return for how long a response wants no requests, by its `Retry-After`; 0 without one.
 
-    A date is compared with the answer's own `Date`, so that the two clocks need not agree.
+    A date is compared with the response's own `Date`, so that the two clocks need not agree.
 
     Args:
-        told: the answer's headers, their names in lower case.
-        now_ms: taken where the answer has no `Date`.
+        told: the response's headers, their names in lower case.
+        now_ms: used where the response has no `Date`.
 
     Source: RFC 9110, section 10.2.3.
     """
@@ -50,8 +50,8 @@ def _date_ms(text: str) -> int | None:
     if not text:
         return None
     try:
-        at = parsedate_to_datetime(text)
-        at = at if at.tzinfo else at.replace(tzinfo=UTC)
-        return int((at - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds()) * 1000
+        date = parsedate_to_datetime(text)
+        date = date if date.tzinfo else date.replace(tzinfo=UTC)
+        return int((date - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds()) * 1000
     except (TypeError, ValueError, IndexError, OverflowError):
         return None

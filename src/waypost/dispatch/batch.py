@@ -1,4 +1,4 @@
-"""What the entries of one claim are about, read in one go."""
+"""The subjects of the jobs of one claim, read together."""
 
 from dataclasses import dataclass, field
 
@@ -18,44 +18,44 @@ from waypost.store.templates.templates import templates_by_ids
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What the entries of one claim are about."""
+    """The subjects of the jobs of one claim."""
 
     messages: dict[str, MessageRow]
     templates: dict[str, Template]
-    replied_to: dict[tuple[int, str], str]  # partner and our id of a message answered: the operator's
+    replied_to: dict[tuple[int, str], str]  # the operator's id by partner and our id of the message
     lines: dict[str, Line] = field(default_factory=dict[str, Line])  # by app
     media: dict[int, Found] = field(default_factory=dict[int, Found])  # by position
     failures: dict[int, Failure] = field(default_factory=dict[int, Failure])
-    """By position, what the uploads came to that the entry has waited for, where they failed."""
+    """By position, the failure of the uploads that the job has waited for, where they failed."""
     quiet: dict[int, Unavailable] = field(default_factory=dict[int, Unavailable])
-    """By position, entries whose account has been told to wait, with what the operator said."""
+    """By position, jobs whose account is paused, with the operator's outcome that caused it."""
     lost: set[int] = field(default_factory=set[int])
-    """Positions of entries that another process works by now."""
+    """Positions of jobs that another process works by now."""
 
 
 def still_to_send(row: MessageRow | None) -> bool:
-    """Whether a message's row is there and nothing has become of it yet."""
+    """True if a message's row exists and nothing has been done with it yet."""
     return row is not None and row.state == MessageState.ACCEPTED
 
 
 def look_up(connection: Connection, ids: set[str], known: dict[str, MessageRow]) -> Batch:
-    """Read what entries are about.
+    """Read the subjects of jobs.
 
     Args:
         connection: any.
-        ids: of messages and templates, as the entries name them.
+        ids: of messages and templates, as the jobs name them.
         known: rows of messages that need not be read.
     """
     messages = {**known, **messages_by_ids(connection, ids - known.keys())}
     contents = {row.id: content_of(row.kind, row.content) for row in messages.values() if row.content}
-    answered = {reply_to for content in contents.values() if (reply_to := reply_to_of(content)) and is_uuid(reply_to)}
+    replied_to = {reply_to for content in contents.values() if (reply_to := reply_to_of(content)) and is_uuid(reply_to)}
     templates = {row.template_id for row in messages.values() if row.template_id}
     return Batch(
         messages,
         templates_by_ids(connection, templates | (ids - messages.keys())),
         {
             (row.partner_id, row.id): row.operator_message_id
-            for row in messages_by_ids(connection, answered).values()
+            for row in messages_by_ids(connection, replied_to).values()
             if row.operator_message_id
         },
     )

@@ -1,4 +1,4 @@
-"""Brings our uploads to the operator when a submission first needs them, and knows its names for them."""
+"""Uploads media to the operator when an outbound job first needs them, and finds the operator's ids of them."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
@@ -17,7 +17,7 @@ from waypost.store.media.files import MediaFiles
 from waypost.store.media.media import Copy, Found, Wanted, drop_copies, find_copies, record_copies
 
 FORGET_EVERY_MS: Final = 10 * 60 * 1000
-"""A copy that is refused so soon after another was is not lost: uploading it again helps nobody."""
+"""A copy that is rejected so soon after another was is not lost: uploading it again does not help."""
 MOST_FORGOTTEN: Final = 10_000
 
 NOTHING: Final = Found({}, {})
@@ -28,7 +28,7 @@ _log = log("dispatch")
 
 
 class Copies:
-    """What the operator has of our uploads: a copy for each number, and a handle for each operator app."""
+    """The operator's copies of our media: one for each number, and a handle for each operator app."""
 
     def __init__(self, *, database: Database, files: MediaFiles, operators: Operators, clock: Clock) -> None:
         self._database = database
@@ -37,102 +37,104 @@ class Copies:
         self._clock = clock
         self._uploads = Uploads()
         self._tried_again: set[str] = set()
-        # By place and our name: what the operator's was, and when it was forgotten.
+        # By location and our id: the operator's id, and when it was dropped.
         self._forgotten: dict[tuple[str, str], tuple[str, int]] = {}
 
     async def find(self, wanted: Sequence[Wanted]) -> list[Found]:
-        """What is known of the media that submissions refer to; most refer to none, and cost nothing."""
-        if not any(one.references for one in wanted):
+        """Return the copies of the media that outbound jobs refer to; most refer to none, and cost nothing."""
+        if not any(query.references for query in wanted):
             return [NOTHING] * len(wanted)
         return await self._database.read(find_copies, wanted, self._clock.now_ms())
 
     async def samples(self, account: OperatorAccount, partner_id: int, references: tuple[str, ...]) -> Found:
-        """The operator's handles by our handles and media ids, and which of ours it has not yet.
+        """Return the operator's handles by our handles and media ids, and which of ours it does not have yet.
 
         A reference that is several handles of ours, a line each, gets the operator's joined likewise.
         """
         lines = {whole: lines_of(whole) for whole in references}
         names = dict.fromkeys((*references, *(line for each in lines.values() for line in each)))
-        [found] = await self.find([Wanted(partner_id, self._sample_place(account), tuple(names))])
+        [known] = await self.find([Wanted(partner_id, self._sample_place(account), tuple(names))])
         joined = {
-            whole: "\n".join(found.copies.get(line, line) for line in each)
+            whole: "\n".join(known.copies.get(line, line) for line in each)
             for whole, each in lines.items()
-            if whole not in found.missing and any(line in found.copies for line in each)
+            if whole not in known.missing and any(line in known.copies for line in each)
         }
-        return replace(found, copies={**joined, **found.copies})
+        return replace(known, copies={**joined, **known.copies})
 
     def bring(self, line: Line, missing: Iterable[Media], tell: Tell) -> None:
-        """Upload what a message needs to its number; `tell` is called once that has ended."""
+        """Upload what a message needs to its number; `notify` is called once that has ended."""
         self._bring(
             missing,
             number_place(line),
-            lambda one: self._operators.of(line.account).upload_media(
-                line.account, line.app, one, self._files.path(one.sha256)
+            lambda media: self._operators.of(line.account).upload_media(
+                line.account, line.app, media, self._files.path(media.sha256)
             ),
             tell,
         )
 
     def bring_samples(self, account: OperatorAccount, missing: Iterable[Media], tell: Tell) -> None:
-        """Upload what a template shows; `tell` is called once that has ended."""
+        """Upload what a template shows; `notify` is called once that has ended."""
         self._bring(
             missing,
             self._sample_place(account),
-            lambda one: self._operators.of(account).upload_sample(account, one, self._files.path(one.sha256)),
+            lambda media: self._operators.of(account).upload_sample(account, media, self._files.path(media.sha256)),
             tell,
         )
 
     @property
     def busy(self) -> bool:
-        """Whether uploads go on."""
+        """True if anything is being uploaded."""
         return self._uploads.busy
 
     async def close(self) -> None:
-        """Cut off the uploads that go on."""
+        """Cancel running uploads."""
         await self._uploads.close()
 
     async def has_lost(self, message_id: str, line: Line, found: Found, outcome: Outcome) -> bool:
-        """Whether a refusal may mean that the operator has lost what we named; then it is forgotten.
+        """Drop copies that the operator may have lost, by its rejection; return True to retry the message.
 
-        Once for each message, and one medium is forgotten at most every `FORGET_EVERY_MS`: a refusal
-        that comes again has another cause. Whoever has still named what is forgotten tries again.
+        Once for each message, and one copy at most every `COPY_DROP_INTERVAL_MS`: a rejection that comes
+        again has another cause. A message that still named a copy that was dropped is retried too.
         """
         is_lost = isinstance(outcome, Rejected) and outcome.is_about_media
-        again = message_id in self._tried_again
+        was_retried = message_id in self._tried_again
         if not isinstance(outcome, Unavailable):
             self._tried_again.discard(message_id)
-        if not is_lost or again:
+        if not is_lost or was_retried:
             return False
-        now_ms, place = self._clock.now_ms(), number_place(line)
+        now_ms, location = self._clock.now_ms(), number_place(line)
         lost: set[str] = set()
-        is_forgotten = False
+        is_dropped = False
         for reference, operator_id in found.copies.items():
-            name, since_ms = self._forgotten.get((place, reference), ("", 0))
-            is_recent = bool(name) and now_ms < since_ms + FORGET_EVERY_MS
+            dropped_id, dropped_ms = self._forgotten.get((location, reference), ("", 0))
+            is_recent = bool(dropped_id) and now_ms < dropped_ms + FORGET_EVERY_MS
             if is_recent:
-                is_forgotten = is_forgotten or name == operator_id
+                is_dropped = is_dropped or dropped_id == operator_id
             else:
                 if len(self._forgotten) >= MOST_FORGOTTEN:
                     self._forgotten.clear()
-                self._forgotten[place, reference] = (operator_id, now_ms)
+                self._forgotten[location, reference] = (operator_id, now_ms)
                 lost.add(operator_id)
         if lost:
-            _log.info("the operator may have lost a medium; it is uploaded again")
-            await self._database.write(drop_copies, place, sorted(lost))
-        if lost or is_forgotten:
+            _log.info("the operator may have lost a media file; it is uploaded again")
+            await self._database.write(drop_copies, location, sorted(lost))
+        if lost or is_dropped:
             self._tried_again.add(message_id)
-        return bool(lost) or is_forgotten
+        return bool(lost) or is_dropped
 
     def _sample_place(self, account: OperatorAccount) -> str:
-        """Where the samples of templates are."""
+        """Return the location of the samples of templates."""
         return f"{account.id} app {self._operators.of(account).sample_owner(account)}"
 
     def _bring(self, missing: Iterable[Media], place: str, upload: _Upload, tell: Tell) -> None:
-        self._uploads.bring({(one.id, place): partial(self._brought, one, place, upload) for one in missing}, tell)
+        self._uploads.bring(
+            {(media.id, place): partial(self._brought, media, place, upload) for media in missing}, tell
+        )
 
     async def _brought(self, media: Media, place: str, upload: _Upload) -> _Refusal | None:
-        """Upload one medium to one place, unless somebody just has."""
-        [found] = await self.find([Wanted(media.partner_id, place, (media.id,))])
-        if media.id in found.copies:
+        """Upload one medium to one location, unless it was uploaded there just now."""
+        [known] = await self.find([Wanted(media.partner_id, place, (media.id,))])
+        if media.id in known.copies:
             return None
         outcome = await upload(media)
         if not isinstance(outcome, Uploaded):
@@ -144,5 +146,5 @@ class Copies:
 
 
 def number_place(line: Line) -> str:
-    """Where a number's media are: no two operator accounts share any, whatever ids they give."""
+    """Return the location of a number's media: no two operator accounts share any, whatever ids they give."""
     return f"{line.account.id} {line.app.phone_number_id}"

@@ -1,4 +1,4 @@
-"""What each outcome means for a message."""
+"""Records the outcome of each message."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ MAY_HAVE_ARRIVED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class MessageOutcome:
-    """What came of a message; None where the message needed nothing any more."""
+    """The outcome of a message; None where there was nothing left to send."""
 
     position: int
     message_id: str
@@ -38,7 +38,7 @@ class MessageOutcome:
 
 @dataclass(frozen=True, slots=True)
 class UnconfirmedEnd:
-    """The time to wait for a status of an uncertain message is over."""
+    """A message that is still uncertain after the time to wait for a status."""
 
     position: int
     message_id: str
@@ -46,11 +46,11 @@ class UnconfirmedEnd:
 
 
 class MessageOutcomes:
-    """Writes outcomes: state, callbacks and the settled entry in one transaction.
+    """Writes outcomes: state, callbacks and the completed job in one transaction.
 
     Args:
         uncertain_for_ms: how long an uncertain message waits for a status that carries our id.
-        hold_ms: how long after a message was accepted its news is held back.
+        hold_ms: how long after a message was accepted its events are delayed.
     """
 
     def __init__(self, clock: Clock, ids: Ids, *, uncertain_for_ms: int, hold_ms: int = 0) -> None:
@@ -60,48 +60,48 @@ class MessageOutcomes:
         self._hold_ms = hold_ms
 
     def record(self, connection: Connection, outcomes: Sequence[MessageOutcome]) -> list[None]:
-        """Move messages by what the operator made of them.
+        """Move messages by their outcomes.
 
-        Whoever learns first that the operator has a message records it: where a status came before
-        the answer to the send, the message has gone on already and nothing is left to say.
+        The stage that first learns that the operator has a message records it: where a status came before
+        the response to the send, the message has moved on already and there is nothing left to emit.
         """
         at_ms = self._clock.now_ms()
         recorder = StateChangeRecorder(connection, self._ids, at_ms, hold_ms=self._hold_ms)
-        rows = messages_by_ids(connection, {one.message_id for one in outcomes})
+        rows = messages_by_ids(connection, {result.message_id for result in outcomes})
         recipients = recipient_ids(
             connection,
             {
-                (one.app.id, one.app.partner_id, one.outcome.recipient or rows[one.message_id].destination)
-                for one in outcomes
-                if isinstance(one.outcome, Sent)
-                and one.message_id in rows
-                and not group_of(rows[one.message_id].destination)
+                (result.app.id, result.app.partner_id, result.outcome.recipient or rows[result.message_id].destination)
+                for result in outcomes
+                if isinstance(result.outcome, Sent)
+                and result.message_id in rows
+                and not group_of(rows[result.message_id].destination)
             },
         )
         unconfirmed: list[NewJob] = []
-        for one in outcomes:
-            row = rows.get(one.message_id)
-            if row is None or one.outcome is None:
+        for result in outcomes:
+            row = rows.get(result.message_id)
+            if row is None or result.outcome is None:
                 continue
             state, _ = recorder.state_of(row)
-            match one.outcome:
+            match result.outcome:
                 case Sent(operator_id=operator_id, recipient=recipient):
                     if MessageState.ENQUEUED in MESSAGE_MOVES[state]:
                         recorder.change_message_state(
                             row,
-                            one.app,
+                            result.app,
                             [MessageState.ENQUEUED],
-                            recipient_id=recipients.get((one.app.id, recipient or row.destination)),
+                            recipient_id=recipients.get((result.app.id, recipient or row.destination)),
                             operator_message_id=operator_id,
                         )
                 case Rejected(code=code, text=text):
                     if state in (MessageState.ACCEPTED, MessageState.UNCERTAIN):
-                        self._fails(recorder, connection, row, one.app, code, text, unconfirmed=False)
+                        self._fails(recorder, connection, row, result.app, code, text, unconfirmed=False)
                 case Uncertain(text=text):
                     if MessageState.UNCERTAIN in MESSAGE_MOVES[state]:
                         recorder.change_message_state(
                             row,
-                            one.app,
+                            result.app,
                             [MessageState.UNCERTAIN],
                             recipient_id=row.recipient_id,
                             operator_message_id=None,
@@ -110,19 +110,19 @@ class MessageOutcomes:
                         unconfirmed.append(self._make_unconfirmed(row, at_ms))
         recorder.write()
         enqueue_jobs(connection, unconfirmed)
-        complete_jobs(connection, [one.position for one in outcomes])
+        complete_jobs(connection, [result.position for result in outcomes])
         return [None] * len(outcomes)
 
     def end_unconfirmed(self, connection: Connection, unconfirmed: Sequence[UnconfirmedEnd]) -> list[None]:
-        """Fail what is still uncertain; a status that comes later still moves it."""
+        """Fail the messages that are still uncertain; a status that comes later still moves them."""
         recorder = StateChangeRecorder(connection, self._ids, self._clock.now_ms(), hold_ms=self._hold_ms)
-        rows = messages_by_ids(connection, {one.message_id for one in unconfirmed})
-        for one in unconfirmed:
-            row = rows.get(one.message_id)
+        rows = messages_by_ids(connection, {timeout.message_id for timeout in unconfirmed})
+        for timeout in unconfirmed:
+            row = rows.get(timeout.message_id)
             if row is not None and recorder.state_of(row)[0] is MessageState.UNCERTAIN:
-                self._fails(recorder, connection, row, one.app, INVALID_ANSWER, MAY_HAVE_ARRIVED, unconfirmed=True)
+                self._fails(recorder, connection, row, timeout.app, INVALID_ANSWER, MAY_HAVE_ARRIVED, unconfirmed=True)
         recorder.write()
-        complete_jobs(connection, [one.position for one in unconfirmed])
+        complete_jobs(connection, [timeout.position for timeout in unconfirmed])
         return [None] * len(unconfirmed)
 
     def _fails(
@@ -158,7 +158,7 @@ class MessageOutcomes:
 
 
 async def app_of_message(directory: Directory, row: MessageRow) -> App:
-    """The message's app.
+    """Return the message's app.
 
     Raises:
         LookupError: it has none.
@@ -170,5 +170,5 @@ async def app_of_message(directory: Directory, row: MessageRow) -> App:
 
 
 def _recipient(connection: Connection, app: App, destination: str) -> int | None:
-    """Whom a message was for; a group is nobody's recipient."""
+    """Return the id of a message's recipient; None for a group, which is not a recipient."""
     return None if group_of(destination) else recipient_id(connection, app, destination)

@@ -1,4 +1,4 @@
-"""Carries the entries that are about messages: send, settle, or have it wait."""
+"""Runs the jobs that are about messages: send, then complete or retry later."""
 
 import time
 from collections.abc import Sequence
@@ -51,42 +51,42 @@ class MessageSender:
         self._messages = messages
         self._waiting = waiting
         self.counts = CallCounts()
-        """Messages handed to the operator: outcome and class of the operator's code."""
+        """Messages sent to the operator, by outcome and class of the operator's code."""
         self._few = FewWords()
 
     async def find_lines(self, jobs: Sequence[Job], batch: Batch) -> dict[int, Exception]:
-        """Note the line of each message; by position, why one cannot be sent: its app or account is not there.
+        """Add the route of each message to the batch; return by position why one has none.
 
-        The lines found here carry the batch to its end, so that a switch of the operator meanwhile
+        The routes found here are used until the end of the batch, so that a switch of the operator meanwhile
         never sends with one's number and the other's credentials (decision 0033).
         """
         unready: dict[int, Exception] = {}
         for job in jobs:
             row = batch.messages[job.subject.id]
             try:
-                line = batch.lines[row.app_id] = await self._line_of(row)
-                why = self._pacer.is_quiet(
-                    job, line.account, self._clock.now_ms(), business=line.app.business_account_id
+                route = batch.lines[row.app_id] = await self._line_of(row)
+                pause_cause = self._pacer.is_quiet(
+                    job, route.account, self._clock.now_ms(), business=route.app.business_account_id
                 )
-                if why is not None:
-                    batch.quiet[job.position] = why
-            except Exception as error:  # noqa: BLE001  a defect belongs to its entry
+                if pause_cause is not None:
+                    batch.quiet[job.position] = pause_cause
+            except Exception as error:  # noqa: BLE001  a defect belongs to its job
                 unready[job.position] = error
         return unready
 
     async def find_media(self, jobs: Sequence[Job], batch: Batch) -> None:
-        """Note by position what is known of the media that each message refers to."""
-        wanted: list[Wanted] = []
+        """Add to the batch, by position, the copies of the media that each message refers to."""
+        queries: list[Wanted] = []
         for job in jobs:
             row = batch.messages[job.subject.id]
-            line = batch.lines[row.app_id]
+            route = batch.lines[row.app_id]
             references = media_references(content_of(row.kind, row.content))
-            wanted.append(Wanted(line.app.partner_id, number_place(line), references))
-        found = await self._copies.find(wanted)
-        batch.media.update(zip((job.position for job in jobs), found, strict=True))
+            queries.append(Wanted(route.app.partner_id, number_place(route), references))
+        copies = await self._copies.find(queries)
+        batch.media.update(zip((job.position for job in jobs), copies, strict=True))
 
     async def carry(self, job: Job, batch: Batch) -> None:
-        """Send the message of an entry whose batch is prepared, or have it wait."""
+        """Send the message of a job whose batch is prepared, or retry it later."""
         row = batch.messages[job.subject.id]
         failure = batch.failures.get(job.position)
         if job.position in batch.quiet:
@@ -99,36 +99,36 @@ class MessageSender:
             await self._send_once(job, row, batch)
 
     async def _wait_longer(self, job: Job, row: MessageRow, why: Unavailable) -> None:
-        """Give back what its operator account is too busy for, unless it has waited for all its lifetime.
+        """Abandon a job whose operator account is paused, or fail it if it has waited for all its lifetime.
 
-        The pacer keeps its group quiet. Nothing is asked of the operator, so that this is the one place
-        where such a message can become too old: the few that ask are not all of them.
+        The pacer pauses its group. Nothing is sent to the operator, so this is the one place where such a
+        message can become too old: only a few of its group are tried.
         """
         if not self._waiting.is_too_old(row.accepted_on_ms):
             self._queue.abandon(job)
             return
-        end = MessageOutcome(job.position, row.id, await app_of_message(self._directory, row), None)
-        await self._waiting.give_up(job, why, end)
+        final_outcome = MessageOutcome(job.position, row.id, await app_of_message(self._directory, row), None)
+        await self._waiting.give_up(job, why, final_outcome)
 
     def _upload_first(self, job: Job, row: MessageRow, batch: Batch) -> None:
-        """Have brought to the operator what the message needs, and let it wait for that.
+        """Upload what the message needs to the operator, and park its job until that has ended.
 
-        The entry is not in hand, for nothing of it is sent, and takes no place while it waits: however
-        slow an upload is, it holds up only those who need it.
+        The job is not in flight, for nothing of it is sent, and takes no slot while it waits: however slow
+        an upload is, it delays only those who need it.
         """
         missing = batch.media[job.position].missing.values()
         self._copies.bring(batch.lines[row.app_id], missing, partial(self._waiting.uploads_ended, job))
         self._queue.park(job)
 
     async def _end_unsent(self, job: Job, row: MessageRow, failure: Failure) -> None:
-        """What the failure of an upload means for a message that needs it."""
+        """Apply the failure of an upload to a message that needs it."""
         match failure:
             case Rejected():
                 item = MessageOutcome(job.position, row.id, await app_of_message(self._directory, row), failure)
                 await self._queue.complete(job, self._messages.record, item)
             case Unavailable():
-                end = MessageOutcome(job.position, row.id, await app_of_message(self._directory, row), None)
-                await self._waiting.try_later(job, row.accepted_on_ms, failure, end)
+                final_outcome = MessageOutcome(job.position, row.id, await app_of_message(self._directory, row), None)
+                await self._waiting.try_later(job, row.accepted_on_ms, failure, final_outcome)
             case Exception():
                 raise failure
 
@@ -138,18 +138,18 @@ class MessageSender:
         if job.was_in_flight:
             outcome = STOPPED_WHILE_SENDING
         elif not job.in_flight:
-            outcome = None  # a status came first: the operator has it
+            outcome = None  # a status came first: the operator has the message
         elif not self._queue.is_ours(job):
-            # Stopped for longer than a lease since the mark: another process has found it in hand.
+            # Stopped for longer than a lease since the mark: another process has found the job in flight.
             self._queue.abandon(job)
             return
         else:
-            line, found = batch.lines[row.app_id], batch.media[job.position]
+            route, media = batch.lines[row.app_id], batch.media[job.position]
             try:
-                outcome = await self._send(job, line, row, batch, found)
+                outcome = await self._send(job, route, row, batch, media)
             finally:
                 self._pacer.answered(job, self._clock.now_ms())
-            if await self._copies.has_lost(row.id, line, found, outcome):
+            if await self._copies.has_lost(row.id, route, media, outcome):
                 await self._waiting.try_now(job, row.id, Unavailable("the operator may have lost its media"))
                 return
             if isinstance(outcome, Rejected) and outcome.one_more_try and not job.attempt:
@@ -157,9 +157,9 @@ class MessageSender:
                 return
         match outcome:
             case Unavailable():
-                end = MessageOutcome(job.position, row.id, app, None)
+                final_outcome = MessageOutcome(job.position, row.id, app, None)
                 self._waiting.others_wait(job, batch.lines[row.app_id], outcome)
-                await self._waiting.try_later(job, row.accepted_on_ms, outcome, end)
+                await self._waiting.try_later(job, row.accepted_on_ms, outcome, final_outcome)
             case Sent() | Rejected() | Uncertain() | None:
                 item = MessageOutcome(job.position, row.id, app, outcome)
                 await self._queue.complete(job, self._messages.record, item)
@@ -199,19 +199,19 @@ class MessageSender:
         return outcome
 
     async def _line_of(self, row: MessageRow) -> Line:
-        line = await self._directory.line(row.app_id)
-        if line is None:
+        route = await self._directory.line(row.app_id)
+        if route is None:
             raise LookupError(f"message {row.id} has no app, or its app no operator account")
-        return line
+        return route
 
 
 def _word(outcome: Outcome | None) -> str:
-    """For counts and records; nothing is said where a status came before the answer."""
+    """Return the outcome's name for counters and trace records; None: a status came before the response."""
     return "known already" if outcome is None else type(outcome).__name__.lower()
 
 
 def _code_of(outcome: Outcome) -> int | None:
-    """The operator's own code, where it gave one."""
+    """Return the operator's own code, where it gave one."""
     match outcome:
         case Rejected(code=code, operator_code=own):
             return code if own is None else own
@@ -222,7 +222,7 @@ def _code_of(outcome: Outcome) -> int | None:
 
 
 def _code_class(outcome: Outcome) -> str:
-    """The code by its thousand, `131xxx` for example: there are hundreds of codes, and a dozen of these."""
+    """Return the code's thousand, `131xxx` for example: there are hundreds of codes, and a dozen of these."""
     code = _code_of(outcome)
     if code is None:
         return "none"

@@ -1,4 +1,4 @@
-"""Submitting, editing and deleting templates at the operator."""
+"""Submits, edits and deletes templates at the operator."""
 
 from functools import partial
 
@@ -20,7 +20,7 @@ from waypost.store.queue.job_subjects import SubjectKind
 
 
 class TemplateActs:
-    """Carries the entries that are about templates."""
+    """Runs the jobs that are about templates."""
 
     def __init__(
         self,
@@ -42,12 +42,12 @@ class TemplateActs:
         self._waiting = waiting
 
     async def carry(self, job: Job, template: Template, failure: Failure | None) -> None:
-        """Tell the operator, and settle the entry or have it wait.
+        """Send the template request of a job to the operator, and complete the job or retry it later.
 
         Args:
             job: claimed.
-            template: as it was when the entry was claimed.
-            failure: what the uploads came to that the entry has waited for, where they failed.
+            template: as it was when the job was claimed.
+            failure: of the uploads that the job has waited for, where they failed.
         """
         app = await self._directory.app(template.app_id)
         template, account = await self._as_carried(template)
@@ -69,9 +69,9 @@ class TemplateActs:
                 pass
         match outcome:
             case Unavailable():
-                end = TemplateOutcome(job.position, job.subject.kind, template.id, app, account.id, outcome)
+                final_outcome = TemplateOutcome(job.position, job.subject.kind, template.id, app, account.id, outcome)
                 self._waiting.others_wait(job, account, outcome)
-                await self._waiting.try_later(job, template.modified_on_ms, outcome, end)
+                await self._waiting.try_later(job, template.modified_on_ms, outcome, final_outcome)
             case Sent() | Rejected() | None:
                 item = TemplateOutcome(job.position, job.subject.kind, template.id, app, account.id, outcome)
                 await self._queue.complete(job, self._outcomes.record, item)
@@ -79,12 +79,13 @@ class TemplateActs:
     async def _hand_over(
         self, kind: SubjectKind, template: Template, account: OperatorAccount
     ) -> Outcome | Found | None:
-        """Tell the operator of a template as it is now; None where there is nothing to tell any more.
+        """Send a template as it is now; return None where there is nothing to send any more.
 
-        Where it shows what the operator has not got yet, nothing is told and that is given instead.
+        Where it shows media that the operator does not have yet, nothing is sent and these are returned
+        instead.
 
-        What an entry was appended for may be out of date: a template that has been deleted meanwhile
-        is neither handed in nor edited, and its deletion has an entry of its own behind this one. What
+        The reason for which a job was enqueued may be out of date: a template that has been deleted meanwhile
+        is neither submitted nor edited, and its deletion has a job of its own behind this one. A template that
         was deleted before a switch of the operator is not deleted at the new one.
         """
         if kind is SubjectKind.TEMPLATE_DELETION:
@@ -94,19 +95,19 @@ class TemplateActs:
         if template.status is TemplateStatus.DELETED:
             return None
         samples = sample_references(template.draft)
-        found = await self._copies.samples(account, template.partner_id, samples)
-        if found.missing:
-            return found
+        media = await self._copies.samples(account, template.partner_id, samples)
+        if media.missing:
+            return media
         if kind is SubjectKind.TEMPLATE_EDIT:
-            return await self._operators.of(account).edit_template(account, template, found.copies)
-        return await self._operators.of(account).submit_template(account, template, found.copies)
+            return await self._operators.of(account).edit_template(account, template, media.copies)
+        return await self._operators.of(account).submit_template(account, template, media.copies)
 
     async def _as_carried(self, template: Template) -> tuple[Template, OperatorAccount]:
-        """The template as it is now, with its account's operator account: of one moment, as a line is.
+        """Return the template as it is now, with its business account's operator account, both of one moment.
 
-        By the business account, which outlives the app that created it.
+        It is read by the business account, which outlives the app that created the template.
         """
-        found = await self._database.read(template_with_carrier, template.id, self._directory.unseal)
-        if found is None:
+        template_and_account = await self._database.read(template_with_carrier, template.id, self._directory.unseal)
+        if template_and_account is None:
             raise LookupError(f"template {template.id} has no operator account")
-        return found
+        return template_and_account

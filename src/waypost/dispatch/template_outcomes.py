@@ -1,4 +1,4 @@
-"""What each outcome means for a template."""
+"""Records the outcome of each template request."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,12 +32,12 @@ STILL_THERE = "the operator still has the deleted template of this name; delete 
 
 @dataclass(frozen=True, slots=True)
 class TemplateOutcome:
-    """What came of carrying something about a template; `Unavailable` here means after all retries.
+    """The outcome of a template request; `Unavailable` here means after all retries.
 
     Attributes:
-        app: whose callbacks; None where it is there no more.
-        account_id: of the operator account that was asked.
-        outcome: None where there was nothing to carry any more.
+        app: whose callbacks; None where it has been deleted.
+        account_id: of the operator account that was called.
+        outcome: None where there was nothing left to send.
     """
 
     position: int
@@ -49,40 +49,43 @@ class TemplateOutcome:
 
 
 class TemplateOutcomes:
-    """Writes outcomes: status, callback and the settled entry in one transaction."""
+    """Writes outcomes: status, callback and the completed job in one transaction."""
 
     def __init__(self, clock: Clock, ids: Ids) -> None:
         self._clock = clock
         self._ids = ids
 
     def record(self, connection: Connection, outcomes: Sequence[TemplateOutcome]) -> list[None]:
-        """Move templates by what the operator made of them.
+        """Move templates by their outcomes.
 
-        A refusal becomes REJECTED with the operator's words and a `rejected` callback; a template
-        that could not be handed in at all becomes FAILED; an edited one also where the operator has
-        spoken of its old text meanwhile. A deleted template stays deleted, whatever the operator
-        says. Source: decision 0021.
+        A rejection becomes REJECTED with the operator's text and a `rejected` callback; a template that
+        could not be submitted at all becomes FAILED; an edited one also where the operator has decided on
+        its old text meanwhile. A deleted template stays deleted, whatever the operator responds.
+        Source: decision 0021.
         """
         at_ms = self._clock.now_ms()
         recorder = StateChangeRecorder(connection, self._ids, at_ms)
-        # First: what was settled before, by a commit whose answer was lost, is not handed in anew again.
-        there = complete_jobs(connection, [one.position for one in outcomes])
-        for one in outcomes:
-            template = template_by_id(connection, one.template_id)
-            if template is None or one.outcome is None:
+        # First: a job that was completed before, by a commit whose response was lost, is not submitted
+        # again.
+        completed = complete_jobs(connection, [result.position for result in outcomes])
+        for result in outcomes:
+            template = template_by_id(connection, result.template_id)
+            if template is None or result.outcome is None:
                 continue
-            if carrier_of(connection, template.business_account_id) != one.account_id:
-                if one.position in there:
-                    _hand_in_anew(connection, one, template, at_ms)
+            if carrier_of(connection, template.business_account_id) != result.account_id:
+                if result.position in completed:
+                    _hand_in_anew(connection, result, template, at_ms)
                 continue
-            match one.outcome:
+            match result.outcome:
                 case Sent() as sent:
-                    self._is_there(connection, recorder, one, template, sent, at_ms, is_first=one.position in there)
+                    self._is_there(
+                        connection, recorder, result, template, sent, at_ms, is_first=result.position in completed
+                    )
                 case Rejected(text=text):
                     status = TemplateStatus.REJECTED
-                    _moves(connection, recorder, one, template, status, text, at_ms)
+                    _moves(connection, recorder, result, template, status, text, at_ms)
                 case Unavailable(text=text):
-                    _moves(connection, recorder, one, template, TemplateStatus.FAILED, text, at_ms)
+                    _moves(connection, recorder, result, template, TemplateStatus.FAILED, text, at_ms)
         recorder.write()
         return [None] * len(outcomes)
 
@@ -97,9 +100,9 @@ class TemplateOutcomes:
         *,
         is_first: bool,
     ) -> None:
-        """The operator has done it, under this id, and perhaps files the template under another category.
+        """Apply the operator's success: its id, and perhaps another category that it has put the template in.
 
-        A commit whose answer was lost comes again: only the first tells the template's history of it.
+        A commit whose response was lost comes again: only the first adds to the template's history.
         """
         operator_id = sent.operator_id
         is_submission = one.kind is SubjectKind.TEMPLATE_SUBMISSION
@@ -121,7 +124,7 @@ class TemplateOutcomes:
 
 
 def _hand_in_anew(connection: Connection, one: TemplateOutcome, template: Template, at_ms: int) -> None:
-    """What was asked while the operator was being switched is the new one's to answer (decision 0033)."""
+    """Submit a template to the new operator when its request went to the one before the switch (decision 0033)."""
     if one.kind is SubjectKind.TEMPLATE_DELETION or template.status is TemplateStatus.DELETED:
         return
     enqueue_jobs(connection, [template_job(template, SubjectKind.TEMPLATE_SUBMISSION, due_ms=at_ms)])
@@ -137,10 +140,10 @@ def _moves(
     at_ms: int,
 ) -> None:
     if one.kind is SubjectKind.TEMPLATE_DELETION:
-        _log.warning("the operator keeps a deleted template", template=template.id, why=reason)
+        _log.warning("the operator did not delete a template", template=template.id, why=reason)
         return
-    # The review may have come before the answer, and is the newer word: but not of an edit that the
-    # operator does not take. What it has said meanwhile was of the old text.
+    # The review may have come before the response, and is the newer decision: but not for an edit that
+    # the operator does not accept. What it has decided meanwhile was about the old text.
     is_of_old_text = one.kind is SubjectKind.TEMPLATE_EDIT and not isinstance(one.outcome, Sent)
     overruled = _OF_OLD_TEXT if is_of_old_text else _UNDECIDED
     if template.status not in overruled:
@@ -153,7 +156,7 @@ def _moves(
         language_code=language_code,
         status=status.value,
         reason=reason,
-        # The operator's webhooks have whole seconds: all that it decided in this one is of the old text.
+        # The operator's webhooks have whole seconds: all that it decided in this one is about the old text.
         at_s=at_ms // 1000 + 1 if is_of_old_text else 0,
     )
     apply_status_change(connection, recorder, one.app, template, status, event, at_ms)

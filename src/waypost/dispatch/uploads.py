@@ -1,4 +1,4 @@
-"""Uploads that go on beside the queue: each once, few at a time, and whoever needs one is told of its end."""
+"""Uploads that run beside the queue: each once, few at a time, and every waiting job is notified of the end."""
 
 import asyncio
 from collections import deque
@@ -9,12 +9,12 @@ from typing import Final
 from waypost.domain.outcome import Rejected, Unavailable
 
 # fmt: off
-MOST_AT_ONCE:  Final = 8  # a process: files are large, and messages need the line too
-MOST_PER_PLACE: Final = 2  # of them to one number: a slow one holds up only itself
+MOST_AT_ONCE:  Final = 8  # per process: files are large, and messages need the bandwidth too
+MOST_PER_PLACE: Final = 2  # of these to one number: a slow number delays only itself
 # fmt: on
 
 Key = tuple[str, str]
-"""A medium's id, and the place that it is brought to."""
+"""A medium's id, and the location that it is uploaded to."""
 Failure = Rejected | Unavailable | Exception
 Run = Callable[[], Awaitable[Rejected | Unavailable | None]]
 Tell = Callable[[Failure | None], None]
@@ -22,7 +22,7 @@ Tell = Callable[[Failure | None], None]
 
 @dataclass(slots=True, eq=False)
 class _Waiter:
-    """Whoever needs some uploads; `left` of them have not ended, and 0 means that it has been told."""
+    """A listener that needs some uploads; `remaining` of them have not ended, and at 0 it has been notified."""
 
     tell: Tell
     left: int
@@ -35,25 +35,25 @@ class _Upload:
 
 
 class Uploads:
-    """What is being uploaded, and what waits for its turn.
+    """The running uploads, and those that wait for a slot.
 
-    All of it is in memory only. What needs an upload is an entry in the queue: after a crash it is
-    claimed again, and asks for its uploads again.
+    All of it is in memory only. What needs an upload is a job in the queue: after a crash it is claimed
+    again, and requests its uploads again.
     """
 
     def __init__(self, *, most_at_once: int = MOST_AT_ONCE, most_per_place: int = MOST_PER_PLACE) -> None:
         self._most_at_once = most_at_once
         self._most_per_place = most_per_place
         self._uploads: dict[Key, _Upload] = {}
-        self._turns: dict[str, deque[Key]] = {}  # by place, those that have not begun
-        self._begun: dict[str, int] = {}  # by place
+        self._turns: dict[str, deque[Key]] = {}  # by location, those that have not been started
+        self._begun: dict[str, int] = {}  # by location, how many are running
         self._tasks: set[asyncio.Task[None]] = set()
 
     def bring(self, runs: Mapping[Key, Run], tell: Tell) -> None:
-        """Have these done, each joined to the same one where it is wanted already.
+        """Schedule these uploads; one that is scheduled already is shared.
 
         Args:
-            runs: what does each; it gives the refusal, or None once it is done.
+            runs: run each upload, and return its failure, or None once it is done.
             tell: called once, later: with None when all are done, or with the first failure.
         """
         waiter = _Waiter(tell, len(runs))
@@ -67,11 +67,11 @@ class Uploads:
 
     @property
     def busy(self) -> bool:
-        """Whether anything is being uploaded, or waits for its turn."""
+        """True if anything is being uploaded, or waits for a slot."""
         return bool(self._uploads)
 
     async def close(self) -> None:
-        """Cut off what goes on; nobody is told."""
+        """Cancel running uploads; no listener is notified."""
         self._turns.clear()
         self._uploads.clear()
         tasks = list(self._tasks)
@@ -81,14 +81,14 @@ class Uploads:
 
     def _begin_more(self) -> None:
         while sum(self._begun.values()) < self._most_at_once:
-            place = next((one for one in self._turns if self._has_room(one)), None)
-            if place is None:
+            location = next((name for name in self._turns if self._has_room(name)), None)
+            if location is None:
                 return
-            turns = self._turns.pop(place)
-            key = turns.popleft()
-            if turns:
-                self._turns[place] = turns  # behind the other places
-            self._begun[place] = self._begun.get(place, 0) + 1
+            queued = self._turns.pop(location)
+            key = queued.popleft()
+            if queued:
+                self._turns[location] = queued  # behind the other locations
+            self._begun[location] = self._begun.get(location, 0) + 1
             task = asyncio.create_task(self._carry(key, self._uploads[key]))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
@@ -100,13 +100,13 @@ class Uploads:
         failure: Failure | None
         try:
             failure = await upload.run()
-        except Exception as error:  # noqa: BLE001  a defect belongs to the entries that need it
+        except Exception as error:  # noqa: BLE001  a defect belongs to the jobs that need it
             failure = error
         self._uploads.pop(key, None)
-        place = key[1]
-        self._begun[place] -= 1
-        if not self._begun[place]:
-            del self._begun[place]
+        location = key[1]
+        self._begun[location] -= 1
+        if not self._begun[location]:
+            del self._begun[location]
         self._begin_more()
         for waiter in upload.waiters:
             _ends(waiter, failure)

@@ -1,4 +1,4 @@
-"""Claim, mark in hand, and give each entry to whoever carries it."""
+"""Claims outbound jobs, marks them in flight, and passes each to its sender."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
@@ -20,7 +20,7 @@ from waypost.store.queue.job_subjects import TEMPLATE_KINDS, SubjectKind
 
 
 class Dispatch:
-    """The work of the submissions queue."""
+    """The work of the queue `outbound`."""
 
     def __init__(
         self,
@@ -39,15 +39,15 @@ class Dispatch:
 
     @property
     def counts(self) -> CallCounts:
-        """Messages handed to the operator: outcome and class of the operator's code."""
+        """Messages sent to the operator, by outcome and class of the operator's code."""
         return self._sender.counts
 
     async def prepare(self, jobs: Sequence[Job]) -> Prepared:
-        """Mark what will be sent in hand, on disk, and give the work of each entry.
+        """Mark the jobs to be sent as in flight, on disk, and return the work of each job.
 
-        A claim is only a lease. An entry that comes back in hand may already be read by its
-        recipient and is not sent again; one that comes back merely claimed was never sent
-        (decision 0006).
+        A claim is only a lease. A job that was in flight when it is claimed again may already have been
+        read by its recipient and is not sent again; one that was merely claimed was never sent (decision
+        0006).
         """
         ids = {job.subject.id for job in jobs}
         untouched = {job.subject.id for job in jobs if _is_untouched(job)}
@@ -60,7 +60,7 @@ class Dispatch:
             and not job.was_in_flight
             and still_to_send(batch.messages.get(job.subject.id))
         ]
-        # What can go wrong on our side is found before the mark: after it, it would be a doubt.
+        # Errors on our side are found before the mark: after it, the outcome would be uncertain.
         unready = await self._sender.find_lines(to_send, batch)
         for job in jobs:
             failure = self._waiting.pop_failure(job)
@@ -72,8 +72,8 @@ class Dispatch:
             if job.position not in unready and job.position not in batch.failures and job.position not in batch.quiet
         ]
         await self._sender.find_media(ready, batch)
-        # What still has to be uploaded is not being sent: its work is the upload, and then it is
-        # claimed again.
+        # A job whose media must be uploaded first is not being sent: its work is the upload, and then
+        # it is claimed again.
         ready = [job for job in ready if not batch.media[job.position].missing]
         if ready:
             marked = await self._queue.mark_in_flight(ready)
@@ -95,12 +95,12 @@ class Dispatch:
         return lambda: self._sender.carry(job, batch)
 
     async def _leave_to_another(self, job: Job) -> None:
-        """Let go of what another process works now: this one's lease ran out before it could be sent."""
+        """Abandon a job that another process works now: the lease ran out before it could be sent."""
         self._queue.abandon(job)
 
 
 class UnconfirmedMessages:
-    """The work of the queue of messages that may have been sent."""
+    """The work of the queue `unconfirmed`: messages that may have been sent."""
 
     def __init__(self, *, database: Database, queue: JobQueue, directory: Directory, messages: MessageOutcomes) -> None:
         self._database = database
@@ -109,7 +109,7 @@ class UnconfirmedMessages:
         self._messages = messages
 
     async def prepare(self, jobs: Sequence[Job]) -> Prepared:
-        """Fail each message that is still uncertain."""
+        """Return the work that fails each message that is still uncertain."""
         rows = await self._database.read(messages_by_ids, {job.subject.id for job in jobs})
         return [(job, lambda job=job: self._end(job, rows[job.subject.id])) for job in jobs]
 
@@ -119,5 +119,5 @@ class UnconfirmedMessages:
 
 
 def _is_untouched(job: Job) -> bool:
-    """Whether nothing can have become of it since it was appended."""
+    """True if nothing can have changed since the job was enqueued."""
     return not (job.attempt or job.defects or job.was_in_flight)

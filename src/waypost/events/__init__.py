@@ -1,1 +1,1 @@
-"""Stage 5 of 6, events: what the operator says, taken in and applied."""
+"""Stage 5 of 6, events: inbound webhooks, verified, stored and applied."""

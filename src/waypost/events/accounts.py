@@ -1,4 +1,4 @@
-"""Changes of a business account, its numbers, groups and calls, and of whatever else the operator names."""
+"""Applies changes of a business account, its numbers, groups and calls, and of anything else the operator reports."""
 
 from functools import partial
 from typing import Any, Final, cast
@@ -18,7 +18,7 @@ from waypost.wire.callbacks.kinds import BESIDE_MESSAGES, USER, change_kind
 
 _SOURCE: Final = "USER"
 MOST_NEWS_CHARS: Final = 100
-"""Of a field's name where it stands in a list of callbacks; the callback itself has all of it."""
+"""Maximum length of a field's name in a list of callbacks; the callback itself has all of it."""
 _log = log("events")
 
 
@@ -33,7 +33,7 @@ def account_has_news(context: EventContext, account_id: str, event: AccountEvent
     if template is not None:
         apps = [app for app in apps if app.id == template.app_id]
     if not apps:
-        _log.info("news of an account is kept", field=event.field, apps=0)
+        _log.info("an event of an account was stored", field=event.field, apps=0)
         return
     for app in apps:
         context.recorder.emit_callback(
@@ -51,7 +51,7 @@ def account_has_news(context: EventContext, account_id: str, event: AccountEvent
 def pass_on_template_event(
     context: EventContext, account_id: str, event: ReviewEvent | QualityEvent | CategoryEvent
 ) -> None:
-    """Hand on what the operator says of a template that is not ours, or in a word that nobody here knows."""
+    """Forward an event of a template that is not ours, or with a value that is unknown here."""
     account_has_news(
         context,
         account_id,
@@ -66,7 +66,7 @@ def pass_on_template_event(
 
 
 def _codes(errors: list[Any]) -> str:
-    codes = [cast(dict[str, Any], one).get("code") for one in errors[:10] if isinstance(one, dict)]
+    codes = [cast(dict[str, Any], error).get("code") for error in errors[:10] if isinstance(error, dict)]
     return " ".join(str(code)[:20] for code in codes)
 
 
@@ -86,11 +86,11 @@ def _render(app: App, at_ms: int, event: AccountEvent, template: Template | None
 
 
 def _tell_users(context: EventContext, app: App, event: AccountEvent) -> None:
-    """A recipient who stops or resumes marketing messages has opted out or in (decision 0029)."""
-    given = event.members.get("user_preferences")
-    for one in cast(list[Any], given) if isinstance(given, list) else []:
-        wish = cast(dict[str, Any], one) if isinstance(one, dict) else {}
-        phone, kind = str(wish.get("wa_id") or ""), USER.get(str(wish.get("value")).lower())
+    """Record an opt-out or opt-in for each recipient who stops or resumes marketing messages (decision 0029)."""
+    preferences = event.members.get("user_preferences")
+    for item in cast(list[Any], preferences) if isinstance(preferences, list) else []:
+        preference = cast(dict[str, Any], item) if isinstance(item, dict) else {}
+        phone, kind = str(preference.get("wa_id") or ""), USER.get(str(preference.get("value")).lower())
         if kind is None or not phone:
             continue
         opted_in = kind is USER["resume"]

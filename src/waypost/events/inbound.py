@@ -1,4 +1,4 @@
-"""What recipients send: kept, and called back with what we know around it."""
+"""Applies inbound messages: stores them, and emits a callback with the context that we know."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -28,40 +28,40 @@ from waypost.wire.callbacks.kinds import GROUP_INBOUND, inbound_kind
 
 _log = log("events")
 REPLIES: Final = ("button_reply", "list_reply")
-MESSAGE_MODE: Final = "MESSAGE"  # all that recipients send. Source: ledger 1.4
+MESSAGE_MODE: Final = "MESSAGE"  # everything that recipients send. Source: ledger 1.4
 NUMBER_CHANGED: Final = "system"
-"""The kind that says that a recipient has another number. Source: operator's facts 7.4."""
+"""The kind of the notice that a recipient has another number. Source: operator's facts 7.4."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Answered:
-    """Our message that an inbound one answers, or reacts to; everything None where we know none."""
+    """Our message that an inbound one replies or reacts to; everything None where we know none."""
 
     id: str | None = None
     content: Content | None = None
 
 
 def message_has_come(context: EventContext, account_id: str, item_id: int, event: InboundEvent) -> None:
-    """Keep who wrote, open the window, and call back; a group's message opens none and has no recipient.
+    """Record the sender, open the window, and emit a callback; a group's message opens none and has no recipient.
 
     Args:
         context: the transaction.
-        account_id: of the operator account that says so.
-        item_id: of the arrival's item; the words stay there.
-        event: what came.
+        account_id: of the operator account that reports it.
+        item_id: of the webhook item; the content stays there.
+        event: the inbound message.
     """
     connection, at_ms = context.connection, context.at_ms
     app = app_by_phone_number_id(connection, account_id, event.phone_number_id)
     app = app or _app_that_left(context, account_id, event)
     if app is None:
-        _log.info("an inbound message for a number that is no app's is kept")
+        _log.info("an inbound message for a number that belongs to no app was stored")
         return
-    who = NO_RECIPIENT
+    sender_id = NO_RECIPIENT
     if event.group_id is None:
-        who = recipient_id(connection, app, event.sender, event.sender_user_id)
+        sender_id = recipient_id(connection, app, event.sender, event.sender_user_id)
         if event.kind != NUMBER_CHANGED:
             sent_ms = event.at_s * 1000 or at_ms
-            has_written(connection, who, event.sender_name, sent_ms + WINDOW_MS)
+            has_written(connection, sender_id, event.sender_name, sent_ms + WINDOW_MS)
     record_inbound(
         connection,
         [
@@ -69,29 +69,29 @@ def message_has_come(context: EventContext, account_id: str, item_id: int, event
                 "operator_message_id": event.operator_message_id,
                 "partner_id": app.partner_id,
                 "app_id": app.id,
-                "recipient_id": who,
+                "recipient_id": sender_id,
                 "kind": event.kind,
                 "item_id": item_id,
                 "received_on_ms": at_ms,
             }
         ],
     )
-    around = _around(context, app, account_id, event)
+    inbound_context = _around(context, app, account_id, event)
 
     def render(version: int) -> bytes | None:
         if version == 3:
-            return callback_v3.inbound_body(app, event, around)
+            return callback_v3.inbound_body(app, event, inbound_context)
         if event.group_id is not None:
             return None
         if event.kind == NUMBER_CHANGED:
             return _number_changed(app, at_ms, event)
-        return inbound_body(app, at_ms, event, around)
+        return inbound_body(app, at_ms, event, inbound_context)
 
     is_of_group = event.group_id is not None
     context.recorder.emit_callback(
         app,
         mode=GROUP_INBOUND.mode if is_of_group else inbound_kind(event.kind).mode,
-        about=group_destination(event.group_id) if event.group_id else str(who),
+        about=group_destination(event.group_id) if event.group_id else str(sender_id),
         message_id=None,
         news=event.kind,
         render=render,
@@ -100,39 +100,39 @@ def message_has_come(context: EventContext, account_id: str, item_id: int, event
 
 
 def _app_that_left(context: EventContext, account_id: str, event: InboundEvent) -> App | None:
-    """The app that has left this operator account, where this is of the time before, or answers what is.
+    """Return the app that has left this account, if the event is of the time before or replies to a message of then.
 
     Source: decision 0033.
     """
-    found = app_that_left(context.connection, account_id, event.phone_number_id)
-    if found is None:
+    app_and_time = app_that_left(context.connection, account_id, event.phone_number_id)
+    if app_and_time is None:
         return None
-    app, left_ms = found
-    answered = context.book.message(answered_id_of(event), event.reply_to or reacted_to(event))
-    if answered is not None and answered.app_id == app.id:
-        since_ms = answered.accepted_on_ms
+    app, left_ms = app_and_time
+    replied_to = context.book.message(answered_id_of(event), event.reply_to or reacted_to(event))
+    if replied_to is not None and replied_to.app_id == app.id:
+        since_ms = replied_to.accepted_on_ms
     else:
         since_ms = event.at_s * 1000
     return app if 0 < since_ms <= left_ms else None
 
 
 def _around(context: EventContext, app: App, account_id: str, event: InboundEvent) -> Around:
-    answered = _answered(context, app, event)
+    replied_to = _answered(context, app, event)
     template = (
-        template_by_id(context.connection, answered.content.template_id)
-        if event.is_tap and isinstance(answered.content, TemplateSend)
+        template_by_id(context.connection, replied_to.content.template_id)
+        if event.is_tap and isinstance(replied_to.content, TemplateSend)
         else None
     )
     return Around(
-        answered_id=answered.id,
-        postback_text=postback_text_of(event, answered.content, template),
-        reply=reply_of(event, answered.content) if event.kind in REPLIES else None,
+        answered_id=replied_to.id,
+        postback_text=postback_text_of(event, replied_to.content, template),
+        reply=reply_of(event, replied_to.content) if event.kind in REPLIES else None,
         media=_medium(context, app, account_id, event),
     )
 
 
 def _answered(context: EventContext, app: App, event: InboundEvent) -> _Answered:
-    """Found by the operator's id, or by the reference that came back; another app's is not ours."""
+    """Find the app's message by the operator's id, or by the reference that came back."""
     row = context.book.message(answered_id_of(event), event.reply_to or reacted_to(event))
     return (
         _Answered()
@@ -142,7 +142,7 @@ def _answered(context: EventContext, app: App, event: InboundEvent) -> _Answered
 
 
 def _medium(context: EventContext, app: App, account_id: str, event: InboundEvent) -> MediaLink | None:
-    """Give a medium an address that nobody can guess; its bytes are fetched by a queue of their own."""
+    """Give a medium a URL that cannot be guessed; its bytes are fetched by a queue of their own."""
     operator_id = event.text("id")
     if event.kind not in set(MediaKind) or not 0 < len(operator_id) <= MOST_ID_CHARS:
         return None
@@ -167,7 +167,7 @@ def _medium(context: EventContext, app: App, account_id: str, event: InboundEven
 
 
 def _number_changed(app: App, at_ms: int, event: InboundEvent) -> bytes | None:
-    """As a mismatch; None where the operator did not tell the new number. Source: facts 6.2."""
+    """Return the body of a mismatch; None where the operator did not give the new number. Source: facts 6.2."""
     new = event.text("wa_id") or event.text("new_wa_id")
     if not new:
         return None

@@ -1,4 +1,4 @@
-"""The messages and apps that a transaction's events are about, looked up together."""
+"""Reads the messages and apps that a transaction's events are about, all together."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from waypost.store.messages.messages import MessageRow, messages_by_ids, message
 
 
 class EventLookup:
-    """Looks up once what several events of a batch are about.
+    """Finds the messages and apps of a batch of events.
 
     Args:
         connection: the writer's.
@@ -37,10 +37,10 @@ class EventLookup:
                     else:
                         theirs.add(event.operator_message_id)
                 case InboundEvent():
-                    theirs |= {one for one in (event.reply_to, reacted_to(event)) if one}
-                    answered = answered_id_of(event)
-                    if answered is not None:
-                        ours.add(answered)
+                    theirs |= {message_id for message_id in (event.reply_to, reacted_to(event)) if message_id}
+                    replied_to = answered_id_of(event)
+                    if replied_to is not None:
+                        ours.add(replied_to)
                 case _:
                     continue
         self._left: dict[tuple[str, str, int], bool] = {}
@@ -56,15 +56,15 @@ class EventLookup:
         self._known |= apps_with_operators(connection, {row.app_id for row in rows})
 
     def message(self, message_id: str | None, operator_message_id: str | None) -> MessageRow | None:
-        """The message's row: by our id first, by the operator's second; None when it is not ours."""
-        found = self._by_id.get(message_id or "")
-        return found if found is not None else self._by_operator_id.get(operator_message_id or "")
+        """Return the message's row: by our id first, by the operator's second; None when it is not ours."""
+        row = self._by_id.get(message_id or "")
+        return row if row is not None else self._by_operator_id.get(operator_message_id or "")
 
     def app_of_message(self, row: MessageRow, operator_account_id: str) -> App | None:
-        """The message's app, where this operator account may speak of the message.
+        """Return the message's app, if this operator account may report on the message.
 
-        The one that carries the app may, and one that the app has left since, of what it may have been
-        handed before (decision 0033).
+        The account that carries the app may, and one that the app has left since, about messages that it may
+        have received before (decision 0033).
         """
         app = self.app(row.app_id, operator_account_id)
         if app is not None:
@@ -75,20 +75,20 @@ class EventLookup:
         return self._known[row.app_id][0] if self._left[key] else None
 
     def app_of(self, operator_account_id: str, app_id: str) -> App | None:
-        """As `app`, the other way round, for handing on."""
+        """Return the same as `find_app`, with the arguments the other way round, for `partial`."""
         return self.app(app_id, operator_account_id)
 
     def app(self, app_id: str, operator_account_id: str) -> App | None:
-        """One app, where it is this operator account's: nobody speaks for another account's apps."""
+        """Return one app, if it is this operator account's: no account reports on another account's apps."""
         if app_id not in self._known:
-            found = apps_with_operators(self._connection, {app_id})
-            self._known[app_id] = found.get(app_id, (None, None))
+            apps = apps_with_operators(self._connection, {app_id})
+            self._known[app_id] = apps.get(app_id, (None, None))
         app, carried_by = self._known[app_id]
         return app if carried_by == operator_account_id else None
 
 
 def reacted_to(event: InboundEvent) -> str | None:
-    """The operator's id of the message that a reaction is to; None where it is no reaction."""
+    """Return the operator's id of the message that a reaction is to; None where it is no reaction."""
     return event.text("message_id") or None if event.kind == "reaction" else None
 
 

@@ -1,4 +1,4 @@
-"""What recipients have sent: its bytes are fetched in a queue of their own, so that no event waits for them."""
+"""Fetches the bytes of inbound media in a queue of their own, so that no event waits for them."""
 
 import random
 from collections.abc import Sequence
@@ -21,13 +21,13 @@ from waypost.store.media.media import FetchOutcome, inbound_by_keys, record_fetc
 from waypost.store.queue.job_subjects import SubjectKind
 
 SCHEDULE_S: Final = (1, 2, 5, 10, 30, 60, 300, 900, 3600)
-"""Waits between tries; the last repeats until the medium's time is over."""
+"""Delays between attempts; the last repeats until the medium expires."""
 
 EXPIRED: Final = "its time was over before the operator gave it"
 
 
 class MediaFetch:
-    """The work of the media queue."""
+    """The work of the queue `media`."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class MediaFetch:
         self._log = log("media")
 
     async def prepare(self, jobs: Sequence[Job]) -> Prepared:
-        """Look up what is to be fetched, and give the work of each entry."""
+        """Read the media to be fetched, and return the work of each job."""
         known = await self._database.read(inbound_by_keys, [job.subject.id for job in jobs])
 
         def work_of(job: Job) -> Work:
@@ -73,9 +73,9 @@ class MediaFetch:
             case str(sha256):
                 await self._settle(job, FetchOutcome(job.position, key, sha256=sha256))
             case Rejected(code=code, text=text):
-                self._log.warning("an inbound medium will not come", code=code)
-                why = f"the operator does not give it: {text} ({code})"
-                await self._settle(job, FetchOutcome(job.position, key, failed=why))
+                self._log.warning("an inbound media file could not be fetched", code=code)
+                reason = f"the operator does not give it: {text} ({code})"
+                await self._settle(job, FetchOutcome(job.position, key, failed=reason))
             case Unavailable(text=text):
                 due_ms = now_ms + delay_ms(SCHEDULE_S, job.attempt + 1, self._chance)
                 due_ms = min(due_ms, media.expires_on_ms)
@@ -84,7 +84,7 @@ class MediaFetch:
     async def _bytes_of(
         self, media: InboundMedia, account_id: str, phone_number_id: str
     ) -> str | Rejected | Unavailable:
-        """The digest of its bytes, once they are on disk: from whom it came, wherever its app is today."""
+        """Store the bytes and return their digest: from the account that reported them, wherever its app is now."""
         account = await self._directory.operator_account(account_id)
         if account is None:
             return Rejected(0, "its operator account is not there any more")
@@ -98,13 +98,13 @@ class MediaFetch:
     ) -> str | Rejected | Unavailable:
         incoming = await self._files.begin()
         try:
-            parts = self._operators.of(account).fetch_media(
+            chunks = self._operators.of(account).fetch_media(
                 account, media.operator_media_id, phone_number_id=phone_number_id or None
             )
-            async for part in parts:
-                if not isinstance(part, bytes):
-                    return part
-                too_large = await self._add(incoming, part)
+            async for chunk in chunks:
+                if not isinstance(chunk, bytes):
+                    return chunk
+                too_large = await self._add(incoming, chunk)
                 if too_large is not None:
                     return too_large
             return await incoming.keep()

@@ -1,4 +1,4 @@
-"""Forgets media whose time is over, and removes the files that nothing refers to any more."""
+"""Deletes expired media, and removes the files that nothing refers to any more."""
 
 import asyncio
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ class MediaSweep:
         self._log = log("media")
 
     async def run(self) -> None:
-        """Sweep until `stop`; a store or a disk that is away makes it wait for the next time."""
+        """Sweep until `stop`; a store or a disk that cannot be reached makes it wait for the next time."""
         while not self._stopped.is_set():
             try:
                 await self.sweep()
@@ -34,25 +34,25 @@ class MediaSweep:
             await self._clock.wait(self._stopped, until_ms=self._clock.now_ms() + EVERY_MS)
 
     async def sweep(self) -> int:
-        """Sweep once; give how many files were removed.
+        """Sweep once; return how many files were removed.
 
-        Rows go first, but for samples that a template names. A file whose bytes another row still
-        has stays.
+        Rows go first, except samples that a template names. A file whose bytes another row still has
+        stays.
         """
         now_ms = self._clock.now_ms()
         samples = await self._database.read(ending_samples, now_ms)
         await self._database.write(renew_uploads, samples, now_ms)
         while await self._database.write(forget_expired, now_ms):
-            pass  # some at a time: what waits for the writer comes in between
+            pass  # some at a time: other work that waits for the writer comes in between
 
         async def referenced(names: Sequence[str]) -> set[str]:
             return await self._database.read(referenced_files, names)
 
         removed = await self._files.sweep(referenced)
         if removed:
-            self._log.info("files of media were removed", count=removed)
+            self._log.info("media files were removed", count=removed)
         return removed
 
     def stop(self) -> None:
-        """Let `run` return."""
+        """Make `run` return."""
         self._stopped.set()

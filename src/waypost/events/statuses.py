@@ -1,4 +1,4 @@
-"""What the operator says of our messages: how far they came, what they cost, whom they reached."""
+"""Applies the operator's statuses of our messages: progress, price, recipient."""
 
 from functools import partial
 from typing import Final
@@ -18,59 +18,59 @@ from waypost.wire.callbacks.kinds import BILLING, GROUP_STATUS, MISMATCH, OTHER_
 
 _log = log("events")
 BILLED: Final = "billed"
-"""The word in a message's trace that keeps it from being billed twice."""
+"""The event in a message's trace that keeps it from being billed twice."""
 
 _BEFORE_STATUSES: Final = {MessageState.ACCEPTED, MessageState.UNCERTAIN, MessageState.ENQUEUED}
 
 
 def status_has_come(context: EventContext, account_id: str, event: StatusEvent) -> None:
-    """Move a message, and tell; a status behind the message's state is trace only."""
-    found = _find(context, account_id, event)
-    if found is None:
+    """Move a message, and emit callbacks; a status behind the message's state is trace only."""
+    match = _find(context, account_id, event)
+    if match is None:
         return
-    row, app = found
+    row, app = match
     recorder = context.recorder
-    state, doubted = recorder.state_of(row)
-    steps = message_steps(state, event.state, unconfirmed=doubted)
+    state, unconfirmed = recorder.state_of(row)
+    steps = message_steps(state, event.state, unconfirmed=unconfirmed)
     if not steps:
         recorder.add_trace_event(row.id, event.state.value, f"behind {state.value}")
-        if event.is_of_group:  # each member's counts, and only the first of them moves the message
+        if event.is_of_group:  # each member's status counts, and only the first of them moves the message
             _pass_on(context, app, row, event, mode=GROUP_STATUS.mode, news=event.state.value)
         return
-    who = row.recipient_id or _recipient(context, app, row, event)
+    recipient = row.recipient_id or _recipient(context, app, row, event)
     recorder.change_message_state(
         row,
         app,
         steps,
-        recipient_id=who,
+        recipient_id=recipient,
         operator_message_id=event.operator_message_id,
         event=event,
         code=event.code,
         reason=event.reason,
     )
     if state in _BEFORE_STATUSES:
-        _tell_mismatch(context, app, row, event, who)
+        _tell_mismatch(context, app, row, event, recipient)
     if event.pricing and recorder.has_subscription(app, BILLING.mode):
-        _tell_price(context, app, row, event, who, is_first=state in _BEFORE_STATUSES)
+        _tell_price(context, app, row, event, recipient, is_first=state in _BEFORE_STATUSES)
 
 
 def payment_has_come(context: EventContext, account_id: str, event: PaymentEvent) -> None:
-    """Tell that a payment has come further; the message stays where it is. Source: facts 4.4."""
-    found = _find(context, account_id, event)
-    if found is None:
+    """Emit a callback for the progress of a payment; the message's state does not change. Source: facts 4.4."""
+    match = _find(context, account_id, event)
+    if match is None:
         return
-    row, app = found
+    row, app = match
     status = str(event.raw.get("status", ""))
     context.recorder.add_trace_event(row.id, "payment", status)
     _pass_on(context, app, row, event, mode=PAYMENT.mode, news="payment")
 
 
 def odd_status_has_come(context: EventContext, account_id: str, event: OddStatusEvent) -> None:
-    """Hand on a status that nobody here knows; the message stays where it is. Source: facts 4.4, `OTHERS`."""
-    found = _find(context, account_id, event)
-    if found is None:
+    """Forward a status of an unknown kind; the message's state does not change. Source: facts 4.4, `OTHERS`."""
+    match = _find(context, account_id, event)
+    if match is None:
         return
-    row, app = found
+    row, app = match
     context.recorder.add_trace_event(row.id, "status", event.word)
     _pass_on(context, app, row, event, mode=OTHER_STATUS.mode, news="status")
 
@@ -78,11 +78,11 @@ def odd_status_has_come(context: EventContext, account_id: str, event: OddStatus
 def _find(
     context: EventContext, account_id: str, event: StatusEvent | PaymentEvent | OddStatusEvent
 ) -> tuple[MessageRow, App] | None:
-    """The message's row and its app; None where the message is not one of ours."""
+    """Return the message's row and its app; None where the message is not one of ours."""
     row = context.book.message(event.message_id, event.operator_message_id)
     app = row and context.book.app_of_message(row, account_id)
     if row is None or app is None:
-        _log.info("a status of a message that is not ours is kept")
+        _log.info("a status of a message that is not ours was stored")
         return None
     return row, app
 
@@ -96,7 +96,7 @@ def _pass_on(
     mode: str,
     news: str,
 ) -> None:
-    """A status as the operator gave it, in version 3 only; it has no shape in version 2."""
+    """Forward a status as the operator gave it, in version 3 only; it has no shape in version 2."""
     context.recorder.emit_callback(
         app,
         mode=mode,
@@ -109,7 +109,7 @@ def _pass_on(
 
 
 def _recipient(context: EventContext, app: App, row: MessageRow, event: StatusEvent) -> int | None:
-    """Whom it went to: the operator's spelling first, both names where there are both; None of a group."""
+    """Return the recipient's id: the operator's spelling first, both names where it gave both; None for a group."""
     if event.is_of_group or group_of(row.destination):
         return None
     name = event.recipient or row.destination
@@ -117,9 +117,9 @@ def _recipient(context: EventContext, app: App, row: MessageRow, event: StatusEv
 
 
 def _tell_mismatch(context: EventContext, app: App, row: MessageRow, event: StatusEvent, recipient: int | None) -> None:
-    """With a message's first status: whether the operator has its recipient by another number.
+    """Emit, with a message's first status, that the operator has its recipient by another number.
 
-    In version 3 the status itself says so. Source: facts 6.2, `mismatch`.
+    In version 3 the status itself contains this. Source: facts 6.2, `mismatch`.
     """
     phone, known_as = read_phone_number(row.destination), event.recipient
     if phone is None or known_as is None or known_as == phone:
@@ -147,10 +147,10 @@ def _tell_mismatch(context: EventContext, app: App, row: MessageRow, event: Stat
 def _tell_price(
     context: EventContext, app: App, row: MessageRow, event: StatusEvent, recipient: int | None, *, is_first: bool
 ) -> None:
-    """Once a message, with the first status that moves it and has a price.
+    """Emit the price once per message, with the first status that moves it and has a price.
 
     The operator puts the price on `sent` and on one of the later ones (operator's facts 7.3); the
-    first status of a message cannot have been billed before, so only later ones ask the trace.
+    first status of a message cannot have been billed before, so only later ones query the trace.
     """
     recorder = context.recorder
     if recorder.has_trace_event(row.id, BILLED) or (not is_first and has_news(context.connection, row.id, BILLED)):
@@ -158,10 +158,10 @@ def _tell_price(
     recorder.add_trace_event(row.id, BILLED, str((event.pricing or {}).get("category", "")))
 
     def render(version: int) -> bytes:
-        told = {"message_id": row.id, "destination": group_of(row.destination) or row.destination}
+        names = {"message_id": row.id, "destination": group_of(row.destination) or row.destination}
         if version == 2:
-            return callback_v2.billing_body(app, context.at_ms, event, **told)
-        return callback_v3.billing_body(app, event, **told)
+            return callback_v2.billing_body(app, context.at_ms, event, **names)
+        return callback_v3.billing_body(app, event, **names)
 
     recorder.emit_callback(
         app,

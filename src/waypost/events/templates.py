@@ -1,4 +1,4 @@
-"""What the operator says of templates: reviews, quality, categories."""
+"""Applies the operator's events of templates: reviews, quality, categories."""
 
 from collections.abc import Callable
 from typing import Final
@@ -15,10 +15,10 @@ from waypost.notifications.template_changes import apply_category_change, apply_
 from waypost.store.templates.templates import edit_is_ours_only, template_known_to_operator
 
 AppOf = Callable[[str], App | None]
-"""Gives an app by its id, where it is the operator account's that speaks."""
+"""Returns an app by its id, if it belongs to the operator account that sent the event."""
 
 _ENDS: Final = {TemplateStatus.DELETED, TemplateStatus.DISABLED}
-"""What holds whatever the template's text is."""
+"""Statuses that apply whatever the template's text is."""
 
 _log = log("events")
 
@@ -30,10 +30,10 @@ def template_has_news(
     event: ReviewEvent | QualityEvent | CategoryEvent,
     at_ms: int,
 ) -> bool:
-    """Change a template by what the operator says, and call back; what does not apply is kept only.
+    """Change a template by the operator's event, and emit a callback; an event that does not apply is only stored.
 
     Returns:
-        False where the template is not ours, or the operator's word is not known here.
+        False where the template is not ours, or the operator's value is unknown here.
     """
     template = template_known_to_operator(
         connection, event.business_account_id, event.operator_template_id, event.element_name, event.language_code
@@ -42,16 +42,16 @@ def template_has_news(
     if template is None or app is None:
         return False
     match event:
-        case QualityEvent(quality=word):
-            if word not in QUALITIES:
+        case QualityEvent(quality=value):
+            if value not in QUALITIES:
                 return False
             moved = apply_quality_change(connection, recorder, app, template, event, at_ms)
-        case CategoryEvent(next_category=word):
-            if word not in Category.__members__:
+        case CategoryEvent(next_category=value):
+            if value not in Category.__members__:
                 return False
             moved = apply_category_change(connection, recorder, app, template, event, at_ms)
-        case ReviewEvent(status=word):
-            status = OPERATOR_STATUSES.get(word)
+        case ReviewEvent(status=value):
+            status = OPERATOR_STATUSES.get(value)
             if status is None:
                 return False
             moved = (
@@ -60,23 +60,23 @@ def template_has_news(
                 and apply_status_change(connection, recorder, app, template, status, event, at_ms)
             )
     if not moved:
-        _log.info("news of a template that changes nothing is kept", news=type(event).__name__)
+        _log.info("a template event that changes nothing was stored", kind=type(event).__name__)
     return True
 
 
 def _is_out_of_date(template: Template, event: ReviewEvent) -> bool:
-    """Whether the operator has decided otherwise since: its webhooks come in any order, days late at times.
+    """True if the operator has decided otherwise since: its webhooks come in any order, sometimes days late.
 
-    A refused edit is such a decision, and what was said in the same second is taken to be of the text
-    before it (`dispatch/template_outcomes.py`). News that does not say when it was decided always counts.
+    A rejected edit is such a decision, and what was decided in the same second is assumed to be about
+    the text before it (`dispatch/template_outcomes.py`). An event without a time always counts.
     """
     return 0 < event.at_s < template.decided_on_s
 
 
 def _is_of_the_old_text(connection: Connection, template: Template, status: TemplateStatus) -> bool:
-    """Whether the operator has decided on what an edit, still here, is about to take the place of.
+    """True if the operator has decided on the text that an edit, still here, is about to replace.
 
-    While the edit is being handed over, nobody can tell: the review of the new text may come before
-    the answer does. Then the news counts, and a refusal of the edit overrules it.
+    While the edit is being sent, this cannot be known: the review of the new text may come before the
+    response does. Then the event counts, and a rejection of the edit overrules it.
     """
     return status not in _ENDS and edit_is_ours_only(connection, template)

@@ -1,4 +1,4 @@
-"""The operator's webhook: verify, keep, answer. Nothing is understood here."""
+"""The operator's webhook: verify, store, respond. Nothing is interpreted here."""
 
 from collections import Counter
 
@@ -17,11 +17,11 @@ from waypost.store.directory import Directory
 from waypost.store.queue.inbound_webhooks import record_webhooks
 
 MOST_BYTES = 8 * 1024 * 1024
-"""Of one body; the operator's own limit is said to be 3 MB (operator's facts 7.1)."""
+"""Maximum size of one body; the operator's own limit is documented as 3 MB (operator's facts 7.1)."""
 
 
 class Webhook:
-    """The door `/operator/webhook/{operator_account}`; the plain path serves the first account."""
+    """The endpoint `/operator/webhook/{operator_account}`; the plain path serves the first account."""
 
     def __init__(
         self,
@@ -41,24 +41,24 @@ class Webhook:
         self._ids = ids
         self._log = ThrottledLog(log("webhook"))
         self.counts: Counter[str] = Counter()
-        """How webhooks were answered, by word; `items` counts what was in those that were kept."""
+        """Webhooks by result; `items` counts the items of those that were stored."""
 
     async def handshake(self, request: Request) -> Response:
-        """Answer `GET` with the bare challenge, or refuse it with 403."""
+        """Respond to `GET` with the bare challenge, or with 403."""
         account = await self._account(request)
         challenge = account and self._operators.of(account).answer_handshake(account, request.query_params)
         if not challenge:
-            self._log.warning("a webhook handshake was refused")
+            self._log.warning("a webhook handshake was rejected")
             return PlainTextResponse("wrong verify token or operator account", 403)
         return PlainTextResponse(challenge)
 
     async def receive(self, request: Request) -> Response:
-        """Answer `POST` with 200 once the raw body and its items are on disk.
+        """Respond to `POST` with 200 once the raw body and its items are on disk.
 
-        A wrong signature is answered 401 and keeps nothing; what is no JSON but rightly signed is
-        kept all the same.
+        A wrong signature gets 401 and nothing is stored; a body that is not JSON but correctly signed is
+        stored all the same.
         """
-        if self._held:  # the operator keeps it and posts it again, for days
+        if self._held:  # the operator stores it and posts it again, for days
             self.counts["held"] += 1
             return PlainTextResponse("the service is held", 503, {"Retry-After": "60"})
         account = await self._account(request)
@@ -67,13 +67,13 @@ class Webhook:
             self.counts["too large"] += 1
             return PlainTextResponse(f"at most {MOST_BYTES} bytes", 413)
         if account is None or not self._operators.of(account).is_signed(account, request.headers, body):
-            self._log.warning("a webhook with a wrong signature was refused", size_bytes=len(body))
+            self._log.warning("a webhook with a wrong signature was rejected", size_bytes=len(body))
             self.counts["wrong signature"] += 1
             return PlainTextResponse("wrong signature", 401)
         items = tuple(self._operators.of(account).split(account, body))
         webhook = InboundWebhook(self._ids.new(), account.id, self._clock.now_ms(), body, items)
         await self._database.join_from_request(record_webhooks, webhook)
-        self.counts["kept"] += 1
+        self.counts["stored"] += 1
         self.counts["items"] += len(items)
         return Response(status_code=200)
 
@@ -85,11 +85,11 @@ class Webhook:
 
 
 async def _bounded_body(request: Request) -> bytes | None:
-    parts: list[bytes] = []
+    chunks: list[bytes] = []
     size = 0
-    async for part in request.stream():
-        size += len(part)
+    async for chunk in request.stream():
+        size += len(chunk)
         if size > MOST_BYTES:
             return None
-        parts.append(part)
-    return b"".join(parts)
+        chunks.append(chunk)
+    return b"".join(chunks)

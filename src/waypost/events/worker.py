@@ -1,4 +1,4 @@
-"""Claim an arrival's items, move the states, append the callbacks they cause."""
+"""Claims webhook items, applies them to the state, and enqueues the callbacks they cause."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -50,11 +50,11 @@ class _Heard:
 
 
 class Ingest:
-    """The work of the arrivals queue.
+    """The work of the queue `webhooks`.
 
     Args:
         public_url: where receivers fetch media, without a slash at its end.
-        hold_ms: how long after a message was accepted its news is held back.
+        hold_ms: how long after a message was accepted its events are delayed.
     """
 
     def __init__(
@@ -79,31 +79,34 @@ class Ingest:
         self._hold_ms = hold_ms
         self._log = log("events")
         self.counts: Counter[str] = Counter()
-        """What has been applied, by kind of event; of a status by its state."""
+        """Events that have been applied, by kind; statuses by state."""
 
     async def prepare(self, jobs: Sequence[Job]) -> Prepared:
-        """Apply a batch: at most one read, one write; nothing of it waits for anybody outside.
+        """Apply a batch: at most one read, one write; nothing of it waits for an outside system.
 
-        What is given back are the entries on which our own code failed.
+        The jobs returned are those on which our own code failed.
         """
         ids = {int(job.subject.id) for job in jobs}
         rows = self._database.fresh.take(FRESH, ids)
         if len(rows) < len(ids):
             rows |= await self._database.read(items_by_ids, ids - rows.keys())
-        accounts = {one: await self._directory.operator_account(one) for one in {e.subject.account_id for e in jobs}}
-        heard: list[tuple[Job, _Heard]] = []
+        accounts = {
+            account_id: await self._directory.operator_account(account_id)
+            for account_id in {job.subject.account_id for job in jobs}
+        }
+        items: list[tuple[Job, _Heard]] = []
         failed: list[tuple[Job, BaseException]] = []
         for job in jobs:
             item_id = int(job.subject.id)
             try:
                 event = self._adapter(accounts, job).read(rows[item_id].item)
-            except Exception as error:  # noqa: BLE001  a defect belongs to its entry
+            except Exception as error:  # noqa: BLE001  a defect belongs to its job
                 failed.append((job, error))
             else:
-                heard.append((job, _Heard(job.position, item_id, job.subject.account_id, event)))
-        unsettled = await self._queue.complete_all(heard, self._apply)
-        self._count(heard, {id(job) for job, _ in unsettled})
-        failed += unsettled
+                items.append((job, _Heard(job.position, item_id, job.subject.account_id, event)))
+        not_completed = await self._queue.complete_all(items, self._apply)
+        self._count(items, {id(job) for job, _ in not_completed})
+        failed += not_completed
         return [(job, failing(error)) for job, error in failed]
 
     def _adapter(self, accounts: Mapping[str, OperatorAccount | None], job: Job) -> Operator:
@@ -113,10 +116,10 @@ class Ingest:
         return self._operators.of(account)
 
     def _count(self, heard: Sequence[tuple[Job, _Heard]], unsettled: set[int]) -> None:
-        for job, one in heard:
+        for job, item in heard:
             if id(job) in unsettled:
                 continue
-            event = one.event
+            event = item.event
             self.counts[_word(event)] += 1
             if not isinstance(event, StatusEvent):
                 continue
@@ -131,25 +134,25 @@ class Ingest:
                 )
 
     def _apply(self, connection: Connection, heard: Sequence[_Heard]) -> list[None]:
-        """Apply events: states, trace, callbacks and settled entries in one transaction."""
+        """Apply events: states, trace, callbacks and completed jobs in one transaction."""
         at_ms = self._clock.now_ms()
-        # First: what another process has applied, since it works this shard now, is not applied again.
-        there = complete_jobs(connection, [one.position for one in heard])
+        # First: an item that another process has applied, since it works this shard now, is not applied again.
+        completed = complete_jobs(connection, [item.position for item in heard])
         results = [None] * len(heard)
-        heard = [one for one in heard if one.position in there]
+        heard = [item for item in heard if item.position in completed]
         recorder = StateChangeRecorder(connection, self._ids, at_ms, hold_ms=self._hold_ms)
-        book = EventLookup(connection, (one.event for one in heard))
-        context = EventContext(connection, recorder, book, self._ids, at_ms, self._public_url)
-        for one in heard:
-            account_id = one.operator_account_id
-            match one.event:
+        lookup = EventLookup(connection, (item.event for item in heard))
+        context = EventContext(connection, recorder, lookup, self._ids, at_ms, self._public_url)
+        for item in heard:
+            account_id = item.operator_account_id
+            match item.event:
                 case StatusEvent() as event:
                     status_has_come(context, account_id, event)
                 case InboundEvent() as event:
-                    message_has_come(context, account_id, one.item_id, event)
+                    message_has_come(context, account_id, item.item_id, event)
                 case ReviewEvent() | QualityEvent() | CategoryEvent() as event:
-                    app_of = partial(book.app_of, account_id)
-                    if not template_has_news(connection, recorder, app_of, event, at_ms):
+                    find_app = partial(lookup.app_of, account_id)
+                    if not template_has_news(connection, recorder, find_app, event, at_ms):
                         pass_on_template_event(context, account_id, event)
                 case AccountEvent() as event:
                     account_has_news(context, account_id, event)
@@ -158,13 +161,13 @@ class Ingest:
                 case OddStatusEvent() as event:
                     odd_status_has_come(context, account_id, event)
                 case UnknownEvent(what=what):
-                    self._log.info("what names no app of ours is kept", what=what)
+                    self._log.info("an event that names no app of ours was stored", what=what)
         recorder.write()
         return results
 
 
 def _word(event: Event) -> str:
-    """A few words for all that an operator can say."""
+    """Return one of few labels for every event that an operator can send."""
     if isinstance(event, StatusEvent):
         return event.state.value
     return type(event).__name__.removesuffix("Event").lower()

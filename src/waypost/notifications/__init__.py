@@ -1,1 +1,1 @@
-"""What is emitted when a state changes: trace events and the callbacks of subscriptions. Used by several stages."""
+"""Trace events and callbacks of subscriptions, emitted when a state changes. Used by several stages."""

@@ -1,4 +1,4 @@
-"""What became of a message, as the body of a callback in either version."""
+"""Callback bodies for the state changes of messages, in either version."""
 
 from dataclasses import dataclass
 
@@ -13,11 +13,11 @@ from waypost.wire.callbacks import callback_v2, callback_v3
 
 @dataclass(frozen=True, slots=True)
 class MessageEventBody:
-    """One piece of news, rendered when a subscription wants it.
+    """The body of one message event, rendered when a subscription includes it.
 
     Attributes:
         row: of the message.
-        event: what the operator said, of a status; None where dispatch tells.
+        event: the operator's status; None where dispatch emits the event.
     """
 
     app: App
@@ -30,7 +30,7 @@ class MessageEventBody:
     reason: str | None
 
     def __call__(self, version: int) -> bytes | None:
-        """The body in a version; None where there is nothing to say."""
+        """Return the body in a version; None where that version has none."""
         match self.state:
             case _ if version == 2 and self._is_of_group:
                 return None
@@ -49,7 +49,7 @@ class MessageEventBody:
 
     @property
     def _is_of_group(self) -> bool:
-        """Whether the operator says this of a group's message, which has no shape in version 2."""
+        """True if this is the operator's event of a group's message, which has no shape in version 2."""
         event = self.event
         return event is not None and event.is_of_group and self.state is event.state
 

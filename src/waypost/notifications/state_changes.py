@@ -1,7 +1,7 @@
-"""What one transaction has to tell: message states, their trace, and the callbacks they cause.
+"""The effects of one transaction: message states, their trace, and the callbacks they cause.
 
 Dispatch and events both move messages. A callback is rendered here, once, for every subscription
-that wants it at this moment, and joins the callbacks queue in the same transaction as the state.
+that includes it at this moment, and joins the callbacks queue in the same transaction as the state.
 """
 
 from collections import Counter
@@ -25,7 +25,7 @@ from waypost.store.trace_events import MessageTraceEvent
 from waypost.wire.callbacks.kinds import GROUP_STATUS, STATUS
 
 Render = Callable[[int], bytes | None]
-"""Gives the body of a callback in a version, 2 or 3; None where that version has none."""
+"""Returns the body of a callback in a version, 2 or 3; None where that version has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,20 +51,20 @@ class _Subscription:
 
 
 def _mode_of(state: MessageState, event: StatusEvent | None) -> str:
-    """Of a status that the operator sends of a group's message, the mode of groups. Source: ledger row 77."""
+    """Return the mode of a state; that of groups for an operator's status of a group's message. Source: ledger row 77."""
     is_of_group = event is not None and event.is_of_group and state is event.state
     return GROUP_STATUS.mode if is_of_group else STATUS[state.value].mode
 
 
 class StateChangeRecorder:
-    """Collects what happened in one transaction, and writes it at its end.
+    """Collects the events of one transaction, and writes them at its end.
 
     Args:
         connection: the writer's.
         ids: for callbacks.
         at_ms: now.
-        hold_ms: how long after a message was accepted its news is held back, so that the sender can
-            keep the message's id first.
+        hold_ms: how long after a message was accepted its events are delayed, so that the sender can
+            store the message's id first.
     """
 
     def __init__(self, connection: Connection, ids: Ids, at_ms: int, *, hold_ms: int = 0) -> None:
@@ -79,19 +79,19 @@ class StateChangeRecorder:
         self._listening: dict[str, list[_Subscription]] = {}
 
     def state_of(self, row: MessageRow) -> tuple[MessageState, bool]:
-        """Where a message stands with this transaction's news, and whether a failure is doubted."""
+        """Return a message's state with this transaction's changes, and whether its failure is unconfirmed."""
         change = self._changes.get(row.id)
         if change is not None:
             return change.state, change.unconfirmed
         return MessageState(row.state), row.unconfirmed
 
     def add_trace_event(self, message_id: str, news: str, detail: str = "") -> None:
-        """News that moves nothing: trace only."""
+        """Add an event that changes no state: trace only."""
         self._news.append(MessageTraceEvent(message_id, news, self._at_ms, moved=False, detail=detail))
         self._noted.add((message_id, news))
 
     def has_trace_event(self, message_id: str, news: str) -> bool:
-        """Whether this transaction has noted this news of a message."""
+        """True if this transaction has added this event to the trace of a message."""
         return (message_id, news) in self._noted
 
     def change_message_state(
@@ -107,18 +107,18 @@ class StateChangeRecorder:
         reason: str | None = None,
         unconfirmed: bool = False,
     ) -> None:
-        """A message goes through these states; each but `uncertain` is called back.
+        """Move a message through these states; each but `uncertain` causes a callback.
 
         Args:
             row: of the message.
             app: its app.
             steps: in order; at least one.
             recipient_id: whom it is for; callbacks are in order per recipient.
-            operator_message_id: where the operator has named it.
-            event: what the operator said, of a status.
+            operator_message_id: where the operator has given one.
+            event: the operator's status, where it is one.
             code: of a failure.
             reason: of a failure.
-            unconfirmed: the failure is our doubt.
+            unconfirmed: the failure is an assumption of ours.
         """
         for state in steps:
             self._news.append(MessageTraceEvent(row.id, state.value, self._at_ms, moved=True, detail=reason or ""))
@@ -157,38 +157,38 @@ class StateChangeRecorder:
         accepted_on_ms: int = 0,
         also: str | None = None,
     ) -> None:
-        """One callback for each subscription of the app that wants this mode.
+        """Emit one callback for each subscription of the app that has this mode.
 
         Args:
-            app: whose.
+            app: whose subscriptions.
             mode: of the table of modes.
             about: the recipient's id, or another text within which order is kept.
             message_id: ours, where it is about a message.
             news: one word for the trace.
-            render: gives the body; called once for each version that is subscribed.
-            accepted_on_ms: of the message that it is about; then it is held back as long as set.
-            also: another mode that brings it too; a subscription with both gets it once.
+            render: returns the body; called once for each version that is subscribed.
+            accepted_on_ms: of the message that it is about; then it is delayed as long as set.
+            also: another mode that includes it; a subscription with both gets it once.
         """
         not_before_ms = accepted_on_ms + self._hold_ms
         modes = (mode,) if also is None else (mode, also)
         self._callbacks.append(_Callback(app, modes, about, message_id, news, render, not_before_ms))
 
     def has_subscription(self, app: App, mode: str) -> bool:
-        """Whether any subscription of the app has this mode: for what costs a look-up to tell."""
+        """True if any subscription of the app has this mode: for events that cost a query to prepare."""
         self._listen({app.id})
-        return any(one.wants(mode) for one in self._listening[app.id])
+        return any(subscription.wants(mode) for subscription in self._listening[app.id])
 
     def write(self) -> None:
-        """Write it all, in the order in which it happened."""
+        """Write everything, in the order in which it happened."""
         change_messages(self._connection, list(self._changes.values()), self._news)
-        wanted = self._wanted()
-        left = Counter((subscription, callback.about) for subscription, callback, _ in wanted)
-        last = count_up(self._connection, left)
+        rendered = self._wanted()
+        remaining = Counter((subscription, callback.about) for subscription, callback, _ in rendered)
+        last_sequences = count_up(self._connection, remaining)
         rows: list[CallbackRow] = []
         jobs: list[NewJob] = []
-        for subscription_id, callback, body in wanted:
+        for subscription_id, callback, body in rendered:
             key = (subscription_id, callback.about)
-            left[key] -= 1
+            remaining[key] -= 1
             callback_id = self._ids.new()
             rows.append(
                 CallbackRow(
@@ -197,7 +197,7 @@ class StateChangeRecorder:
                     app_id=callback.app.id,
                     subscription_id=subscription_id,
                     about=callback.about,
-                    sequence=last[key] - left[key],
+                    sequence=last_sequences[key] - remaining[key],
                     message_id=callback.message_id,
                     news=callback.news,
                     body=body,
@@ -217,29 +217,29 @@ class StateChangeRecorder:
         enqueue_jobs(self._connection, jobs)
 
     def _wanted(self) -> list[tuple[int, _Callback, bytes]]:
-        """Of each callback and each subscription that wants it, the subscription, and the body."""
+        """Return each callback for each subscription that includes it: the subscription, the callback and the body."""
         if not self._callbacks:
             return []
         self._listen({callback.app.id for callback in self._callbacks})
-        wanted: list[tuple[int, _Callback, bytes]] = []
+        rendered: list[tuple[int, _Callback, bytes]] = []
         for callback in self._callbacks:
             bodies: dict[int, bytes | None] = {}
-            for one in self._listening[callback.app.id]:
-                if not one.wants(*callback.modes):
+            for subscription in self._listening[callback.app.id]:
+                if not subscription.wants(*callback.modes):
                     continue
-                if one.version not in bodies:
-                    bodies[one.version] = callback.render(one.version)
-                body = bodies[one.version]
+                if subscription.version not in bodies:
+                    bodies[subscription.version] = callback.render(subscription.version)
+                body = bodies[subscription.version]
                 if body is not None:
-                    wanted.append((one.subscription_id, callback, body))
-        return wanted
+                    rendered.append((subscription.subscription_id, callback, body))
+        return rendered
 
     def _listen(self, apps: set[str]) -> None:
-        """Look up who listens to apps, once in a transaction."""
+        """Read the subscriptions of apps, once in a transaction."""
         unknown = apps - self._listening.keys()
         if not unknown:
             return
         self._listening |= {app_id: [] for app_id in unknown}
         for row in active_subscriptions(self._connection, unknown):
-            listener = _Subscription(row.id, row.version, frozenset(row.modes.split(",")))
-            self._listening[row.app_id].append(listener)
+            subscription = _Subscription(row.id, row.version, frozenset(row.modes.split(",")))
+            self._listening[row.app_id].append(subscription)

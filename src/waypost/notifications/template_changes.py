@@ -1,7 +1,7 @@
-"""News of a template: its row and its callbacks, in the transaction of whoever learns of it.
+"""Changes of a template: its row and its callbacks, in the caller's transaction.
 
-Dispatch, the operator's events and the partner's own calls all move templates; this is the one place
-where a move is written and told.
+Dispatch, the operator's events and the partner's own calls all change templates; this is the one place
+where a change is written and notified.
 """
 
 from sqlalchemy import Connection
@@ -25,14 +25,14 @@ def apply_status_change(
     event: ReviewEvent,
     at_ms: int,
 ) -> bool:
-    """A template goes to a status, unless the table of moves says that it cannot from where it is.
+    """Move a template to a status, unless the table of transitions does not allow it; return whether it moved.
 
     Args:
         connection: the writer's.
         recorder: of this transaction.
-        app: whose callbacks; None where it is there no more.
+        app: whose callbacks; None where it has been deleted.
         template: as it is now.
-        status: where it goes.
+        status: the new one.
         event: with the reason and the description.
         at_ms: now.
     """
@@ -45,8 +45,8 @@ def apply_status_change(
     if event.operator_template_id:
         columns["operator_template_id"] = event.operator_template_id
     change_template(connection, template.id, status=status.value, modified_on_ms=at_ms, **columns)
-    told = told_by_status(template.status, status)
-    tell_of(connection, template, told, at_ms, reason=event.reason or "")
+    change = told_by_status(template.status, status)
+    tell_of(connection, template, change, at_ms, reason=event.reason or "")
     if app is not None:
         recorder.emit_callback(
             app,
@@ -67,7 +67,7 @@ def apply_quality_change(
     event: QualityEvent,
     at_ms: int,
 ) -> bool:
-    """A template has another quality; a word that nobody knows, or the same one again, changes nothing."""
+    """Change a template's quality; an unknown quality, or the same one again, changes nothing."""
     quality = QUALITIES.get(event.quality)
     if quality is None or quality == template.quality or _is_deleted(template):
         return False
@@ -93,14 +93,14 @@ def apply_category_change(
     event: CategoryEvent,
     at_ms: int,
 ) -> bool:
-    """A template has another category, or it is said that it will; the same news again changes nothing.
+    """Change a template's category, or announce the change; the same event again changes nothing.
 
     Source: facts 3.4, "category changed": an alert first, then the change; the list shows `oldCategory`.
     """
     category = event.next_category
-    known = category in Category.__members__
+    is_known = category in Category.__members__
     shown = template.category if event.is_done else template.new_category
-    if not known or category == shown or _is_deleted(template):
+    if not is_known or category == shown or _is_deleted(template):
         return False
     if event.is_done:
         columns: dict[str, str | None] = {
@@ -111,8 +111,8 @@ def apply_category_change(
     else:
         columns = {"new_category": category}
     change_template(connection, template.id, modified_on_ms=at_ms, **columns)
-    told = Told.FILED if event.is_done else Told.ANNOUNCED
-    tell_of(connection, template, told, at_ms, old=template.category.value, new=category)
+    change = Told.FILED if event.is_done else Told.ANNOUNCED
+    tell_of(connection, template, change, at_ms, old=template.category.value, new=category)
     if app is not None:
         recorder.emit_callback(
             app,

@@ -1,4 +1,4 @@
-"""Our templates brought into line with the operator's list of them, by id, or by name and language."""
+"""Synchronises our templates with the operator's list of them, by id, or by name and language."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -15,7 +15,7 @@ from waypost.store.accounts.partners import app_by_id
 from waypost.store.templates.templates import change_template, template_known_to_operator
 
 KEPT: Final = {TemplateStatus.FLAGGED, TemplateStatus.LOCKED}
-"""The operator lists these as approved."""
+"""Statuses that the operator lists as approved."""
 
 
 def align_templates(
@@ -27,26 +27,30 @@ def align_templates(
     waiting: set[str],
     now_ms: int,
 ) -> set[str]:
-    """Bring status, quality, category and reason into line; what differs is called back.
+    """Bring status, quality, category and reason into line with the operator's; each difference causes a callback.
 
     Args:
         connection: the writer's.
         recorder: of this transaction.
         business_account_id: whose templates.
-        listed: the operator's whole list, with what its review says of each.
-        waiting: ids of ours of which the operator has yet to hear something: they are left alone.
+        listed: the operator's whole list, with the result of each review.
+        waiting: ids of ours of which something has yet to be sent to the operator: they are not changed.
         now_ms: by our clock.
 
     Returns:
         The operator's ids of those that it has, and is not deleting.
     """
-    for one in listed:
+    for operator_template in listed:
         template = template_known_to_operator(
-            connection, business_account_id, one.id, one.name, one.language.replace("-", "_")
+            connection,
+            business_account_id,
+            operator_template.id,
+            operator_template.name,
+            operator_template.language.replace("-", "_"),
         )
         if template is not None and template.id not in waiting:
-            _align(connection, recorder, template, one, now_ms)
-    return {one.id for one in listed if not one.is_being_deleted}
+            _align(connection, recorder, template, operator_template, now_ms)
+    return {operator_template.id for operator_template in listed if not operator_template.is_being_deleted}
 
 
 def _align(
@@ -67,11 +71,11 @@ def _align(
 
 
 def review_of(template: Template, status: str, reason: str | None) -> ReviewEvent:
-    """The news that a template has this status at the operator."""
+    """Return the event that a template has this status at the operator."""
     operator_id = template.operator_template_id or ""
     return ReviewEvent(template.business_account_id, operator_id, *names_of(template), status, reason)
 
 
 def names_of(template: Template) -> tuple[str, str]:
-    """A template's name and language."""
+    """Return a template's name and language."""
     return template.draft.element_name or "", template.draft.language_code

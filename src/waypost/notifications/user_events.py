@@ -1,4 +1,4 @@
-"""What subscriptions are told when a user of an app opts in or out."""
+"""The callback when a user of an app opts in or out."""
 
 from functools import partial
 

@@ -1,1 +1,1 @@
-"""Probes: is the process alive, and can it do its work?"""
+"""Probes, metrics, traces and the API reference of a running service, and the retention of its data."""

@@ -1,4 +1,4 @@
-"""`/openapi.json` and `/docs`: the reference of the API, made when it is first asked for; nothing from the network."""
+"""`/openapi.json` and `/docs`: the API reference, made at the first request; nothing comes from the network."""
 
 import json
 from typing import Any, Final
@@ -23,7 +23,6 @@ _HEADERS: Final = {
     "Cache-Control": "no-cache",
 }
 
-
 _USUAL: Final = {  # fields that a sample request shows although they may be left out
     "password", "enableSample", "buttons", "channel", "source", "src.name", "message", "postbackTexts", "version",
     "messaging_product", "recipient_type", "to", "type", "text", "file_type", "active", "name", "categories",
@@ -35,7 +34,7 @@ class Docs:
     """The pages. Jinja2 and the document are loaded at the first request, not at the start.
 
     Args:
-        server: where the service is reached, for the samples.
+        server: base URL of the service, for the samples.
     """
 
     def __init__(self, server: str) -> None:
@@ -44,7 +43,7 @@ class Docs:
         self._pages: Any = None
 
     def routes(self) -> list[Route]:
-        """All of them."""
+        """Return all routes."""
         return [
             Route("/openapi.json", self._openapi),
             Route("/docs", self._index),
@@ -53,25 +52,25 @@ class Docs:
         ]
 
     async def _openapi(self, _request: Request) -> Response:
-        """The whole document."""
+        """Return the whole document."""
         if self._document is None:
             self._document = openapi.document(self._server)
         return JSONResponse(self._document)
 
     async def _index(self, _request: Request) -> Response:
-        """Every route, by section."""
+        """Return the list of routes, by section."""
         return self._page("index.html", path="")
 
     async def _operation(self, request: Request) -> Response:
-        """One route."""
-        wanted = request.path_params["operation"]
-        row = next((row for row in ROUTES if openapi.operation_id(row) == wanted), None)
+        """Return the page of one route."""
+        operation = request.path_params["operation"]
+        row = next((row for row in ROUTES if openapi.operation_id(row) == operation), None)
         if row is None:
             return self._page("missing.html", 404, path="")
-        return self._page("operation.html", path=wanted, **_shown(row, self._server))
+        return self._page("operation.html", path=operation, **_shown(row, self._server))
 
     async def _style(self, _request: Request) -> Response:
-        """The pages' one style sheet."""
+        """Return the pages' one style sheet."""
         source, _, _ = self._loaded().loader.get_source(self._loaded(), "style.css")
         return PlainTextResponse(source, media_type="text/css", headers=_HEADERS)
 
@@ -81,7 +80,7 @@ class Docs:
 
     def _loaded(self) -> Any:
         if self._pages is None:
-            from jinja2 import Environment, PackageLoader  # here, because few ask for a page
+            from jinja2 import Environment, PackageLoader  # imported here, because few processes serve a page
 
             self._pages = Environment(
                 loader=PackageLoader("waypost.operations", "pages"),
@@ -93,9 +92,9 @@ class Docs:
 
 
 def _sections() -> list[dict[str, Any]]:
-    found: dict[str, list[dict[str, str]]] = {}
+    sections: dict[str, list[dict[str, str]]] = {}
     for row in ROUTES:
-        found.setdefault(openapi.section_of(row), []).append(
+        sections.setdefault(openapi.section_of(row), []).append(
             {
                 "id": openapi.operation_id(row),
                 "method": row.method,
@@ -103,18 +102,18 @@ def _sections() -> list[dict[str, Any]]:
                 "summary": openapi.told_of(row)[0],
             }
         )
-    return [{"name": name, "rows": rows} for name, rows in found.items()]
+    return [{"name": name, "rows": rows} for name, rows in sections.items()]
 
 
 def _shown(row: RouteRow, server: str) -> dict[str, Any]:
-    """What one page shows."""
+    """Return the values of one page's template."""
     summary, description = openapi.told_of(row)
     schema = SHAPES.get(row.shape)
     is_file = schema is not None and openapi.is_file(schema)
     return {
         "row": row,
         "summary": summary,
-        "paragraphs": [" ".join(part.split()) for part in description.split("\n\n") if part],
+        "paragraphs": [" ".join(paragraph.split()) for paragraph in description.split("\n\n") if paragraph],
         "rate": RATES[row.rate],
         "headers": _credential_headers(row),
         "key": None if row.once is Once.NO else openapi.KEY,
@@ -151,7 +150,7 @@ def _rows_of(names: tuple[str, ...]) -> list[dict[str, Any]]:
 
 
 def _curl(row: RouteRow, server: str) -> str:
-    """A command that makes such a request, with sample values."""
+    """Return a command that makes such a request, with sample values."""
     path = row.path
     for name in openapi.path_parts(row):
         path = path.replace(f"{{{name}}}", openapi.PATH_PARTS[name][1])

@@ -1,8 +1,8 @@
-"""Table: every metric. What is shown to Prometheus and the reference page are made from it.
+"""Table: every metric. The samples for Prometheus and the reference page are made from it.
 
-No label is anybody's name, number or address, and each has few values: a metric must cost the same with
-ten thousand partners. Figures of one process are what it has counted since it started; figures of the
-store are the same whichever process is asked.
+No label is anyone's name, number or address, and each has few values: a metric must cost the same with
+ten thousand partners. Metrics of one process are what it has counted since it started; metrics of
+the store are the same whichever process is scraped.
 """
 
 from collections import Counter
@@ -26,7 +26,7 @@ from waypost.store.queue.jobs import QueueName
 
 
 class Kind(StrEnum):
-    """Of metrics, as Prometheus has them."""
+    """The kinds of metrics that Prometheus has."""
 
     COUNTER = "counter"
     GAUGE = "gauge"
@@ -34,16 +34,16 @@ class Kind(StrEnum):
 
 
 class ServerCounts(Protocol):
-    """What a server of this process has counted of its connections."""
+    """The connection counters of one server of this process."""
 
     @property
     def open_count(self) -> int:
-        """How many are open."""
+        """Number of open connections."""
         ...
 
     @property
     def refused(self) -> Mapping[int, int]:
-        """How often the server itself has answered with which status."""
+        """Number of errors that the server itself has sent, by status."""
         ...
 
 
@@ -52,7 +52,7 @@ class MeasuredParts:
     """The parts of one process that are measured.
 
     Attributes:
-        doors: gives the routes of the table, which are made last.
+        doors: returns the endpoints of the route table, which are made last.
         stages: those that this process runs.
     """
 
@@ -68,13 +68,13 @@ class MeasuredParts:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """Everything that is looked at when somebody asks.
+    """The values of one scrape.
 
     Attributes:
-        depths: of the store, read a few seconds ago at most; None where it does not answer.
-        now_ms: by the clock that rules follow.
-        ready: whether each check of readiness passes, by its name.
-        servers: those of this process that answer for the service.
+        depths: of the store, read a few seconds ago at most; None where it does not respond.
+        now_ms: by the clock that due times follow.
+        ready: whether each readiness check passes, by its name.
+        servers: those of this process that serve the service.
     """
 
     parts: MeasuredParts
@@ -85,7 +85,7 @@ class Scene:
 
 
 Samples = Iterable[tuple[tuple[str, ...], float | Spread]]
-"""The values of the labels, in the order of the table, with what was measured."""
+"""The values of the labels, in the order of the table, and the measured value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +93,9 @@ class MetricRow:
     """One metric.
 
     Attributes:
-        name: with `waypost_` before it, its unit and `_total` of a counter at its end.
+        name: without `waypost_` before it; with its unit, and `_total` for a counter, at its end.
         of: `process`, or `store` where every process of one store shows the same.
-        read: gives the samples; labels whose value is 0 from the start may be left out.
+        read: returns the samples; labels whose value is 0 from the start may be left out.
     """
 
     name: str
@@ -107,33 +107,33 @@ class MetricRow:
 
 
 def _of_requests(scene: Scene) -> Samples:
-    for route, door in scene.parts.doors():
-        for status, count in sorted(door.statuses.items()):
+    for route, endpoint in scene.parts.doors():
+        for status, count in sorted(endpoint.statuses.items()):
             yield (route, str(status)), count
 
 
 def _of_refusals(scene: Scene) -> Samples:
-    for route, door in scene.parts.doors():
-        for reason, count in sorted(door.tally.items()):
-            if reason != "accepted":
-                yield (route, reason), count
+    for route, endpoint in scene.parts.doors():
+        for code, count in sorted(endpoint.tally.items()):
+            if code != "accepted":
+                yield (route, code), count
 
 
 def _of_request_times(scene: Scene) -> Samples:
-    for route, door in scene.parts.doors():
-        if door.took_s.count:
-            yield (route,), door.took_s
+    for route, endpoint in scene.parts.doors():
+        if endpoint.took_s.count:
+            yield (route,), endpoint.took_s
 
 
 def _of_webhooks(scene: Scene) -> Samples:
-    for answer in ("kept", "wrong signature", "too large"):
-        yield (answer,), scene.parts.webhook.counts[answer]
+    for result in ("stored", "wrong signature", "too large"):
+        yield (result,), scene.parts.webhook.counts[result]
 
 
 def _of_jobs(scene: Scene) -> Samples:
     for queue_name, counts in scene.parts.queue.counts.items():
-        for what in ("claimed", "completed", "retried_later", "abandoned", "defects", "dead_letters"):
-            yield (_name(queue_name), what), getattr(counts, what)
+        for name in ("claimed", "completed", "retried_later", "abandoned", "defects", "dead_letters"):
+            yield (_name(queue_name), name), getattr(counts, name)
 
 
 def _of_depths(scene: Scene) -> Samples:
@@ -153,8 +153,8 @@ def _of_calls(calls: CallCounts) -> Samples:
 
 
 def _of_call_times(calls: CallCounts) -> Samples:
-    for word, spread in sorted(calls.took_s.items()):
-        yield (word,), spread
+    for label, spread in sorted(calls.took_s.items()):
+        yield (label,), spread
 
 
 def _of_store_errors(scene: Scene) -> Samples:
@@ -165,10 +165,10 @@ def _of_store_errors(scene: Scene) -> Samples:
 
 
 def _of_server_refusals(scene: Scene) -> Samples:
-    refused = Counter[int]()
+    errors = Counter[int]()
     for server in scene.servers:
-        refused.update(server.refused)
-    for status, count in sorted(refused.items()):
+        errors.update(server.refused)
+    for status, count in sorted(errors.items()):
         yield (str(status),), count
 
 
@@ -189,66 +189,66 @@ _QUEUE: Final = ("queue",)
 
 # fmt: off
 METRICS: Final = (  # Source: decision 0046
-    #         name                              kind labels               of         meaning
-    # 1 accept
-    MetricRow("requests_total",                 _C, ("route", "status"),  "process", "Requests answered.", _of_requests),
-    MetricRow("errors_total",                 _C, ("route", "reason"),  "process", "Requests refused, by the reason in the table of refusals; `defect` is ours.", _of_refusals),
-    MetricRow("request_seconds",                _H, ("route",),           "process", "From a request's headers to its answer.", _of_request_times),
-    # 2 journal
-    MetricRow("queue_jobs_total",             _C, ("queue", "what"),     "process", "Entries claimed, settled, released for later, let go as they were, given back for a defect of ours, set aside.", _of_jobs),
-    MetricRow("queue_in_flight",                 _G, _QUEUE,                "process", "Entries being worked.",
+    #         name                         kind labels               scope      meaning
+    # 1 api
+    MetricRow("requests_total",            _C, ("route", "status"),  "process", "Requests, by the status of the response.", _of_requests),
+    MetricRow("errors_total",              _C, ("route", "code"),    "process", "Requests that got an error, by error code; `defect` is ours.", _of_refusals),
+    MetricRow("request_seconds",           _H, ("route",),           "process", "Time from a request's headers to its response.", _of_request_times),
+    # 2 queue
+    MetricRow("queue_jobs_total",          _C, ("queue", "event"),   "process", "Jobs claimed, completed, retried later, abandoned (returned without being begun), failed by a defect of ours, and made dead letters.", _of_jobs),
+    MetricRow("queue_in_flight",           _G, _QUEUE,               "process", "Jobs being worked.",
               lambda scene: [((_name(stage.queue_name),), stage.busy) for stage in scene.parts.stages]),
-    MetricRow("queue_slots",                    _G, _QUEUE,                "process", "How many may be worked at once.",
-              lambda scene: [((_name(one.queue_name),), scene.parts.queue.plans[one.queue_name].in_flight) for one in scene.parts.stages]),
-    MetricRow("queue_jobs_in_memory",                      _G, _QUEUE,                "process", "Entries read from the store and not ended.",
-              lambda scene: [((_name(one.queue_name),), scene.parts.queue.count_claimed(one.queue_name)) for one in scene.parts.stages]),
-    MetricRow("queue_claim_lag_seconds",         _H, _QUEUE,                "process", "From the moment an entry was due to the moment it was claimed; what pacing makes it wait is in it.",
+    MetricRow("queue_slots",               _G, _QUEUE,               "process", "Maximum number of jobs worked at once.",
+              lambda scene: [((_name(stage.queue_name),), scene.parts.queue.plans[stage.queue_name].in_flight) for stage in scene.parts.stages]),
+    MetricRow("queue_jobs_in_memory",      _G, _QUEUE,               "process", "Jobs read from the store and not ended.",
+              lambda scene: [((_name(stage.queue_name),), scene.parts.queue.count_claimed(stage.queue_name)) for stage in scene.parts.stages]),
+    MetricRow("queue_claim_lag_seconds",   _H, _QUEUE,               "process", "Time from the moment a job was due to the moment it was claimed; delays by pacing are included.",
               lambda scene: [((_name(queue),), counts.lag_s) for queue, counts in scene.parts.queue.counts.items()]),
-    MetricRow("queue_loop_busy_seconds",             _G, _QUEUE,                "process", "How long the queue's loop has been at what it does; 0 while it waits for work. Minutes mean that it is stuck.",
+    MetricRow("queue_loop_busy_seconds",   _G, _QUEUE,               "process", "How long the queue's loop has been in its current step; 0 while it waits for jobs. Minutes mean that it is stuck.",
               lambda scene: [((_name(stage.queue_name),), stage.at_it_for_s) for stage in scene.parts.stages]),
-    MetricRow("queue_leases",                    _G, _QUEUE,                "process", "Shards of the queue that this process works, of 256.",
+    MetricRow("queue_leases",              _G, _QUEUE,               "process", "Shards of the queue that this process works, out of 256.",
               lambda scene: [((_name(queue),), len(shards)) for queue, shards in scene.parts.queue.shards.held.items()]),
-    MetricRow("queue_depth",                     _G, ("queue", "state"),    "store",   "Entries by state; at most 20,000 of a queue are counted.", _of_depths),
-    MetricRow("queue_depth_is_capped",                 _G, _QUEUE,                "store",   "1 where the queue has more entries than are counted.",
+    MetricRow("queue_depth",               _G, ("queue", "state"),   "store",   "Jobs by state; at most 20,000 of a queue are counted.", _of_depths),
+    MetricRow("queue_depth_is_capped",     _G, _QUEUE,               "store",   "1 where the queue has more jobs than are counted.",
               lambda scene: [((_name(queue),), depth.is_longer) for queue, depth in _depths(scene)]),
-    MetricRow("queue_oldest_due_seconds",        _G, _QUEUE,                "store",   "For how long the entry has been due that has waited longest, of those counted.", _of_oldest),
+    MetricRow("queue_oldest_due_seconds",  _G, _QUEUE,               "store",   "How long the longest waiting job has been due, among those counted.", _of_oldest),
     # 3 and 4, dispatch and operator
-    MetricRow("operator_messages_total",        _C, ("outcome", "code"),  "process", "Messages handed to the operator, by outcome and by the thousand of its code.",
+    MetricRow("operator_messages_total",   _C, ("outcome", "code"),  "process", "Messages sent to the operator, by outcome and by the thousand of its error code.",
               lambda scene: _of_calls(scene.parts.dispatch.counts)),
-    MetricRow("operator_call_seconds",          _H, ("outcome",),         "process", "How long the operator took to answer one.",
+    MetricRow("operator_call_seconds",     _H, ("outcome",),         "process", "Response time of the operator for one message.",
               lambda scene: _of_call_times(scene.parts.dispatch.counts)),
     # 5 events
-    MetricRow("webhooks_total",                 _C, ("answer",),          "process", "Webhooks of the operator, by our answer.", _of_webhooks),
-    MetricRow("webhook_items_total",            _C, (),                   "process", "Statuses, messages and changes in those that were kept.",
+    MetricRow("webhooks_total",            _C, ("result",),          "process", "Webhooks from the operator, by result.", _of_webhooks),
+    MetricRow("webhook_items_total",       _C, (),                   "process", "Statuses, messages and changes in the webhooks that were stored.",
               lambda scene: _alone(scene.parts.webhook.counts["items"])),
-    MetricRow("events_total",                   _C, ("event",),           "process", "Events applied; a status by its state.",
-              lambda scene: [((word,), count) for word, count in sorted(scene.parts.ingest.counts.items())]),
+    MetricRow("events_total",              _C, ("event",),           "process", "Events applied, by kind; a status by its state.",
+              lambda scene: [((event,), count) for event, count in sorted(scene.parts.ingest.counts.items())]),
     # 6 callbacks
-    MetricRow("callback_attempts_total",        _C, ("status", "result"), "process", "Callbacks tried, by the class of the answer's status and by whether it was taken, is tried again, or is given up.",
+    MetricRow("callback_attempts_total",   _C, ("status", "result"), "process", "Callback attempts, by the class of the response's status and by result: delivered, retried or given up.",
               lambda scene: _of_calls(scene.parts.callbacks.figures.counts)),
-    MetricRow("callback_seconds",               _H, ("status",),          "process", "How long a receiver took to answer.",
+    MetricRow("callback_seconds",          _H, ("status",),          "process", "Response time of a receiver for one attempt.",
               lambda scene: _of_call_times(scene.parts.callbacks.figures.counts)),
-    MetricRow("callback_addresses",             _G, ("circuit",),         "process", "Addresses of subscriptions that this process has tried lately, by their circuit.",
-              lambda scene: [((word,), count) for word, count in sorted(scene.parts.callbacks.circuits.items())]),
-    MetricRow("callback_pauses_total",          _C, (),                   "process", "Subscriptions paused for taking nothing.",
+    MetricRow("callback_addresses",        _G, ("circuit",),         "process", "Receivers of subscriptions that this process has tried lately, by the state of their circuit.",
+              lambda scene: [((state,), count) for state, count in sorted(scene.parts.callbacks.circuits.items())]),
+    MetricRow("callback_pauses_total",     _C, (),                   "process", "Subscriptions paused because their callbacks failed.",
               lambda scene: _alone(scene.parts.callbacks.pauses)),
-    MetricRow("subscriptions_paused",           _G, ("by",),              "store",   "Subscriptions that are paused, by the service for taking nothing, or by their partner; at most 20,000 are looked at.",
+    MetricRow("subscriptions_paused",      _G, ("by",),              "store",   "Paused subscriptions: by the service because their callbacks failed, or by their partner; at most 20,000 are counted.",
               lambda scene: [] if scene.depths is None else [((by,), count) for by, count in scene.depths.paused.items()]),
     # The store
-    MetricRow("commit_seconds",                 _H, (),                   "process", "From the begin of a transaction to the end of its flush.",
+    MetricRow("commit_seconds",            _H, (),                   "process", "Time from the begin of a transaction to the end of its flush.",
               lambda scene: _alone(scene.parts.database.counts.took_s)),
-    MetricRow("commit_items",                   _H, (),                   "process", "Pieces of work that shared a transaction.",
+    MetricRow("commit_items",              _H, (),                   "process", "Writes that shared a transaction.",
               lambda scene: _alone(scene.parts.database.counts.items)),
-    MetricRow("commit_waiting",                 _G, (),                   "process", "Pieces of work that wait for the transaction after this one.",
+    MetricRow("commit_waiting",            _G, (),                   "process", "Writes that wait for the transaction after this one.",
               lambda scene: _alone(scene.parts.database.waiting)),
-    MetricRow("store_errors_total",             _C, ("of",),              "process", "Shared transactions torn apart, writes and reads that failed.", _of_store_errors),
+    MetricRow("store_errors_total",        _C, ("operation",),       "process", "Shared transactions that were split after an error, and writes and reads that failed.", _of_store_errors),
     # The process
-    MetricRow("connections",                    _G, (),                   "process", "Connections that clients have open.",
+    MetricRow("connections",               _G, (),                   "process", "Connections that clients have open.",
               lambda scene: _alone(sum(server.open_count for server in scene.servers))),
-    MetricRow("server_errors_total",          _C, ("status",),          "process", "Requests refused before they were read whole: too large, too slow, or malformed; and connections for which there was no room.", _of_server_refusals),
-    MetricRow("ready",                          _G, ("check",),           "process", "1 where a check of readiness passes.",
+    MetricRow("server_errors_total",       _C, ("status",),          "process", "Requests rejected before they were read completely: too large, too slow, or malformed; and connections for which there was no room.", _of_server_refusals),
+    MetricRow("ready",                     _G, ("check",),           "process", "1 where a readiness check passes.",
               lambda scene: [((name,), passes) for name, passes in scene.ready.items()]),
-    MetricRow("build",                          _G, ("version",),         "process", "1; its label is the version.",
+    MetricRow("build",                     _G, ("version",),         "process", "1; its label is the version.",
               lambda _scene: [((__version__,), 1)]),
 )
 # fmt: on

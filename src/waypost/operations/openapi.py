@@ -33,7 +33,7 @@ PATH_PARTS: Final = {  # name: meaning, example
     "key_id":          ("A key's id.", "01990000-0000-7000-8000-0000000000d1"),
     "app_name":        ("The name of one of your apps.", "WaypostDemo"),
 }
-SECURITY: Final[Mapping[Credential, list[dict[str, list[str]]]]] = {  # Source: facts 1.1: either header will do
+SECURITY: Final[Mapping[Credential, list[dict[str, list[str]]]]] = {  # Source: facts 1.1: either header is accepted
     Credential.NONE:          [],
     Credential.PARTNER_TOKEN: [{"partnerToken": []}, {"partnerTokenHeader": []}],
     Credential.APP_TOKEN:     [{"appToken": []}, {"appTokenHeader": []}, {"partnerToken": []}, {"partnerTokenHeader": []}],
@@ -41,7 +41,7 @@ SECURITY: Final[Mapping[Credential, list[dict[str, list[str]]]]] = {  # Source: 
 }
 SCHEMES: Final = {
     #                       header           what it holds
-    "partnerToken":       ("Authorization", "A partner token from login, as it is or after `Bearer `; 24 hours."),
+    "partnerToken":       ("Authorization", "A partner token from login, as it is or after `Bearer `; valid for 24 hours."),
     "partnerTokenHeader": ("token",         "A partner token from login, in the other header that clients use."),
     "appToken":           ("Authorization", "The app token of the app in the path, as it is or after `Bearer `."),
     "appTokenHeader":     ("token",         "The app token of the app in the path, in the other header."),
@@ -60,25 +60,26 @@ SECTIONS: Final = {  # modules whose routes stand under a heading that is not th
     "business":           "Business profile and blocked users",
     "numbers":            "Health and ratings",
     "app_users":          "Users of an app",
-    "no_meaning":         "What has no meaning here",
+    "no_meaning":         "Not supported",
 }
 KEY: Final = (
     "Idempotency-Key",
-    "Optional: a text of your own for this request, best a random UUID. Sent again within 24 hours with the same body, "
-    "it is answered as the first time and not carried out again.",
+    "Optional: a text of your own for this request, best a random UUID. A request that repeats it within 24 hours, with "
+    "the same body, gets the first response again and is not carried out again.",
 )
 EVERYWHERE: Final = (413, 429, 500)
-"""Statuses that any route may answer with."""
+"""Statuses that any route may respond with."""
 # fmt: on
 
 _PART: Final = re.compile(r"\{(\w+)\}")
+_SOURCE: Final = re.compile(r"\s*\bSource: .*?(?=\n\n|\Z)", re.DOTALL)
 
 
 def document(server: str) -> Document:
-    """The whole document, OpenAPI 3.1.
+    """Return the whole document, OpenAPI 3.1.
 
     Args:
-        server: where the service is reached.
+        server: base URL of the service.
     """
     paths: dict[str, dict[str, Any]] = {}
     for row in ROUTES:
@@ -88,7 +89,7 @@ def document(server: str) -> Document:
         "info": {
             "title": "Waypost",
             "version": __version__,
-            "description": "Partner API and messaging API. Bodies are forms unless a route says otherwise; answers are JSON.",
+            "description": "Partner API and messaging API. Bodies are forms unless stated otherwise; responses are JSON.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": server}],
@@ -125,46 +126,46 @@ def document(server: str) -> Document:
 
 
 def section_of(row: RouteRow) -> str:
-    """The heading under which a route stands: its module's, or its module's name in words."""
+    """Return the heading of a route: its module's heading, or its module's name as text."""
     name = row.endpoint.__module__.rpartition(".")[2]
     return SECTIONS.get(name, name.replace("_", " ").capitalize())
 
 
 def operation_id(row: RouteRow) -> str:
-    """A name of its own for each route."""
+    """Return a unique name for each route."""
     parts = re.sub(r"[^a-z0-9]+", "-", row.path.lower()).strip("-")
     return f"{row.method.lower()}-{parts}"
 
 
 def told_of(row: RouteRow) -> tuple[str, str]:
-    """What a route does, in a line, and the rest: its endpoint's own words."""
-    text = inspect.getdoc(row.endpoint) or ""
+    """Return a route's summary, in a line, and its description: from its endpoint's docstring."""
+    text = _SOURCE.sub("", inspect.getdoc(row.endpoint) or "")  # citations of ours do not concern clients
     first, _, rest = text.partition("\n\n")
     rest = re.sub(r"(?ms)^(Args|Returns|Raises):\n(?:[ \t]+.*\n?)*", "", rest)
     return " ".join(first.split()), rest.strip()
 
 
 def path_parts(row: RouteRow) -> list[str]:
-    """The names of the parts of the path that vary."""
+    """Return the names of the variable parts of the path."""
     return _PART.findall(row.path)
 
 
 def fields_of(names: Iterable[str]) -> dict[str, Field]:
-    """Rows of the table of fields, by their names on the wire."""
+    """Return rows of the table of fields, by their names on the wire."""
     return {wire_name(name): FIELDS[name] for name in names}
 
 
 def errors_of(row: RouteRow) -> dict[int, list[ErrorRow]]:
-    """The refusals a route may give, by status, in the order of the table."""
-    found: dict[int, list[ErrorRow]] = {}
-    for reason in reasons_of(row):
-        error = ERRORS[reason]
-        found.setdefault(error.status, []).append(error)
-    return found
+    """Return the errors of a route, by status, in the order of the table."""
+    errors: dict[int, list[ErrorRow]] = {}
+    for code in reasons_of(row):
+        error = ERRORS[code]
+        errors.setdefault(error.status, []).append(error)
+    return errors
 
 
 def json_schema(field: Field) -> dict[str, Any] | None:
-    """The JSON Schema of a JSON text's content, references resolved; None for other fields."""
+    """Return the JSON Schema of a JSON text's content, references resolved; None for other fields."""
     if field.json_shape is None:
         return None
     schema, components = msgspec.json.schema_components([field.json_shape], ref_template="{name}")
@@ -173,12 +174,12 @@ def json_schema(field: Field) -> dict[str, Any] | None:
 
 
 def is_file(schema: Mapping[str, Any]) -> bool:
-    """Whether a shape is the bytes of a file and no JSON."""
+    """True if a shape is the bytes of a file and not JSON."""
     return schema.get("format") == "binary"
 
 
 def format_of(name: str) -> str:
-    """The name of the string format of a JSON text; `name` is the key of the table of fields."""
+    """Return the name of the string format of a JSON text; `name` is the key of the table of fields."""
     return f"waypost-{re.sub('[^a-z0-9]+', '-', name.lower())}"
 
 
@@ -199,7 +200,7 @@ def _operation(row: RouteRow) -> dict[str, Any]:
         operation["deprecated"] = True
         for response in operation["responses"].values():
             response.setdefault("headers", {})["Deprecation"] = {
-                "description": "Since when this address is an older one (RFC 9745).",
+                "description": "Since when this path is deprecated (RFC 9745).",
                 "schema": {"const": row.deprecation[1].decode()},
             }
     content = _content(row)
@@ -312,34 +313,34 @@ def _responses(row: RouteRow) -> dict[str, Any]:
 
 
 def _success(row: RouteRow, status: int) -> dict[str, Any]:
-    told: dict[str, Any] = {"description": HTTPStatus(status).phrase}
+    response: dict[str, Any] = {"description": HTTPStatus(status).phrase}
     if row.once is not Once.NO:
-        told["headers"] = {
+        response["headers"] = {
             "Idempotent-Replayed": {
-                "description": "There where this is the answer to an earlier request with the same key.",
+                "description": "Present where this is the response to an earlier request with the same key.",
                 "schema": {"const": "true"},
             }
         }
     if status == HTTPStatus.NO_CONTENT or not row.shape:
-        return told
+        return response
     schema = SHAPES[row.shape]
     if is_file(schema):
-        told["content"] = {"*/*": {"schema": {}}}
-        return told
-    told["content"] = {"application/json": {"schema": schema, "example": sample(schema)}}
-    return told
+        response["content"] = {"*/*": {"schema": {}}}
+        return response
+    response["content"] = {"application/json": {"schema": schema, "example": sample(schema)}}
+    return response
 
 
 def _refusal(status: int, errors: list[ErrorRow]) -> dict[str, Any]:
     examples = {
-        f"text-{at}": {"value": {"status": "error", "message": error.text}}
-        for at, error in enumerate(errors, 1)
+        f"text-{number}": {"value": {"status": "error", "message": error.text}}
+        for number, error in enumerate(errors, 1)
         if error.text is not None
     }
     media: dict[str, Any] = {"schema": {"$ref": "#/components/schemas/Error"}}
     if examples:
         media["examples"] = examples
-    told: dict[str, Any] = {
+    response: dict[str, Any] = {
         "description": HTTPStatus(status).phrase,
         "content": {"application/json": media},
         "headers": {
@@ -350,15 +351,15 @@ def _refusal(status: int, errors: list[ErrorRow]) -> dict[str, Any]:
         },
     }
     if status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.CONFLICT):
-        told["headers"]["Retry-After"] = {
+        response["headers"]["Retry-After"] = {
             "description": "Seconds until the next request may be made.",
             "schema": {"type": "string", "pattern": "^[0-9]+$"},
         }
-    return told
+    return response
 
 
 def _resolved(schema: Any, components: Mapping[str, Any], inside: tuple[str, ...]) -> Any:
-    """A schema with its references written out; one inside itself becomes anything."""
+    """Return a schema with its references replaced; one inside itself becomes anything."""
     match schema:
         case {"$ref": str(name)}:
             if name in inside:

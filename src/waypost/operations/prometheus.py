@@ -1,4 +1,4 @@
-"""`/metrics`: the table as Prometheus reads it, for whoever may."""
+"""`/metrics`: the table in the format of Prometheus, for permitted readers."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -17,14 +17,14 @@ from waypost.operations.metrics import METRICS, Kind, MetricRow, Scene
 from waypost.store.database import Database
 from waypost.store.queue.depths import QueueDepths, read_queue_depths
 
-if TYPE_CHECKING:  # it loads a web server; this process needs it at the first scrape
+if TYPE_CHECKING:  # it loads a web server; this process needs it only at the first scrape
     from prometheus_client.core import Metric
 
 FRESH_S: Final = 5
-"""How long what the store was asked is shown again, however often somebody asks."""
+"""How long the queue depths read from the store are shown again, whatever the number of scrapes."""
 
 WITHIN_S: Final = 2
-"""How long the store has to say how much waits; after that its metrics are left out."""
+"""How long reading the queue depths may take; after that their metrics are left out."""
 
 _FORWARDED: Final = ("forwarded", "x-forwarded-for", "x-real-ip")
 
@@ -32,13 +32,13 @@ View = Callable[[QueueDepths | None], Awaitable[Scene]]
 
 
 class Exposition:
-    """The door `/metrics` of one process.
+    """The endpoint `/metrics` of one process.
 
     Args:
-        database: for what waits.
-        view: gives what is looked at, with what waits in the store.
+        database: for the queue depths.
+        view: returns the values of a scrape, given the queue depths.
         process: names this process in the label `process` of every sample.
-        tokens: each opens the door; None opens nothing.
+        tokens: each permits reading; None permits nothing.
     """
 
     def __init__(self, database: Database, view: View, *, process: str, tokens: Sequence[str | None]) -> None:
@@ -53,7 +53,7 @@ class Exposition:
         self._log = log("operations")
 
     def routes(self) -> list[Route]:
-        """The one route."""
+        """Return the one route."""
         return [Route("/metrics", self._metrics, methods=["GET"])]
 
     async def _metrics(self, request: Request) -> Response:
@@ -71,17 +71,17 @@ class Exposition:
         return Response(text, headers={"Content-Type": content_type})
 
     def _may_read(self, request: Request) -> bool:
-        """Whoever has a token, or asks from this machine and for itself.
+        """True if the request has a token, or comes from this machine and was not forwarded.
 
-        What a proxy on this machine passes on comes from this machine too: it names another host, or
-        says that it forwards.
+        A request that a proxy on this machine forwards comes from this machine too: it names another host,
+        or has a forwarding header.
         """
         given = request.headers.get("authorization", "").removeprefix("Bearer ")
         if given:
             return any(same(given, token) for token in self._tokens)
-        is_near = request.client is not None and is_loopback(request.client.host)
-        is_passed_on = any(name in request.headers for name in _FORWARDED)
-        return is_near and not is_passed_on and is_loopback((request.url.hostname or "").strip("[]"))
+        is_local = request.client is not None and is_loopback(request.client.host)
+        is_forwarded = any(name in request.headers for name in _FORWARDED)
+        return is_local and not is_forwarded and is_loopback((request.url.hostname or "").strip("[]"))
 
     async def _fresh_depths(self) -> QueueDepths | None:
         async with self._one_at_a_time:
@@ -91,9 +91,9 @@ class Exposition:
                 try:
                     async with asyncio.timeout(WITHIN_S):
                         self._depths = await self._database.read(read_queue_depths)
-                except Exception as error:  # noqa: BLE001  what this process counted is shown all the same
+                except Exception as error:  # noqa: BLE001  the counters of this process are shown all the same
                     self._depths = None
-                    self._log.warning("the store did not say what waits", error=type(error).__name__)
+                    self._log.warning("the queue depths could not be read", error=type(error).__name__)
             return self._depths
 
     def _families(self, scene: Scene) -> Iterable["Metric"]:
@@ -104,13 +104,15 @@ class Exposition:
 
             self._of_process = ProcessCollector(registry=CollectorRegistry())
         for metric in self._of_process.collect():
-            for at, one in enumerate(metric.samples):
-                metric.samples[at] = one._replace(labels={**one.labels, "process": self._process})
+            for index, metric_sample in enumerate(metric.samples):
+                metric.samples[index] = metric_sample._replace(
+                    labels={**metric_sample.labels, "process": self._process}
+                )
             yield metric
 
 
 class _Collected:
-    """What an encoder takes for a registry."""
+    """The interface of a registry that an encoder needs."""
 
     def __init__(self, families: Iterable["Metric"]) -> None:
         self._families = families
@@ -120,26 +122,26 @@ class _Collected:
 
 
 def family(row: MetricRow, scene: Scene, process: str) -> "Metric":
-    """One row of the table with what is measured now."""
+    """Return one row of the table with its current values."""
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
     names = ("process", *row.labels)
     name = f"waypost_{row.name}"
     if row.kind is Kind.HISTOGRAM:
-        spreads = HistogramMetricFamily(name, row.meaning, labels=names)
+        histogram = HistogramMetricFamily(name, row.meaning, labels=names)
         for labels, spread in row.read(scene):
             if isinstance(spread, Spread):
-                spreads.add_metric((process, *labels), buckets(spread), spread.total)
-        return spreads
-    made = CounterMetricFamily if row.kind is Kind.COUNTER else GaugeMetricFamily
-    plain = made(name, row.meaning, labels=names)
+                histogram.add_metric((process, *labels), buckets(spread), spread.total)
+        return histogram
+    metric_type = CounterMetricFamily if row.kind is Kind.COUNTER else GaugeMetricFamily
+    metric = metric_type(name, row.meaning, labels=names)
     for labels, value in row.read(scene):
         if not isinstance(value, Spread):
-            plain.add_metric((process, *labels), float(value))
-    return plain
+            metric.add_metric((process, *labels), float(value))
+    return metric
 
 
 def buckets(spread: Spread) -> list[tuple[str, float]]:
-    """Each bound with how many values are not above it."""
+    """Return each bound with the number of values that are not above it."""
     bounds = [*(repr(float(bound)) for bound in spread.bounds), "+Inf"]
     return list(zip(bounds, map(float, accumulate(spread.counts)), strict=True))

@@ -1,7 +1,7 @@
-"""Table: what has to be so before this process should be given work. `/readyz` and a metric say it.
+"""Table: the conditions under which this process should get work, for `/readyz` and a metric.
 
-Each check gives a sentence when it fails. Sentences name no path, no address and no number of anybody:
-whoever asks needs no credential.
+Each check returns a sentence when it fails. Sentences contain no path, no address and no phone number:
+the endpoint needs no credential.
 """
 
 import asyncio
@@ -19,23 +19,23 @@ from waypost.store.health import revision_of, write_nothing
 from waypost.store.tables import REVISION
 
 WITHIN_S: Final = 2
-"""How long the store has to answer a check."""
+"""How long the store has to respond to a check."""
 
 FRESH_S: Final = 1
-"""How long the answers of the store are given again, so that nobody can load it by asking."""
+"""How long the results of the checks are returned again, so that requests cannot load the store."""
 
 
 @dataclass(slots=True)
 class Parts:
-    """What is looked at.
+    """The parts of a process that are checked.
 
     Attributes:
         name: of this process.
         folder: where the store and the media are.
-        stuck_s: for how long a queue's loop may be at one thing: longer than any call takes.
+        stuck_s: for how long a queue's loop may be in one step: longer than any call takes.
         stages: those that this process runs, with the task that runs each once it has been started.
-        loops: what else runs for as long as the process does, by name.
-        simulator: says why the simulator in this process does not do its work; None where there is none.
+        loops: the other tasks that run for as long as the process does, by name.
+        simulator: returns why the simulator in this process does not work; None where there is none.
     """
 
     database: Database
@@ -52,7 +52,7 @@ class Parts:
 
 
 Check = Callable[[Parts], Awaitable[str]]
-"""Gives an empty text when it passes."""
+"""Returns an empty text when it passes."""
 
 
 async def _is_not_stopping(parts: Parts) -> str:
@@ -68,11 +68,11 @@ async def _store_reads(parts: Parts) -> str:
 
 
 async def _store_writes(parts: Parts) -> str:
-    joins = (parts.database.join, parts.database.join_from_request)  # by connections of their own, maybe
+    joins = (parts.database.join, parts.database.join_from_request)  # these may use separate connections
     for join in joins:
-        why_not = await _in_time(join(write_nothing, parts.name), "write")
-        if why_not:
-            return why_not
+        problem = await _in_time(join(write_nothing, parts.name), "write")
+        if problem:
+            return problem
     return ""
 
 
@@ -83,9 +83,9 @@ async def _queues_are_worked(parts: Parts) -> str:
         if task is None:
             return f"the queue {name} is not worked yet"
         if task.done():
-            return f"the queue {name} is worked no more"
+            return f"the queue {name} is no longer worked"
         if stage.at_it_for_s > parts.stuck_s:
-            return f"the queue {name} has been at one thing for {stage.at_it_for_s:.0f} s"
+            return f"the queue {name} has been in one step for {stage.at_it_for_s:.0f} s"
         if stage.failures:
             return f"the queue {name} has failed {stage.failures} times in a row"
     return ""
@@ -107,27 +107,27 @@ async def _leases_are_kept(parts: Parts) -> str:
 async def _has_room(parts: Parts) -> str:
     usage = await asyncio.to_thread(shutil.disk_usage, parts.folder)
     free_mb = usage.free // 1_000_000
-    return "" if free_mb >= parts.least_free_mb else f"{free_mb} MB are free beside the store"
+    return "" if free_mb >= parts.least_free_mb else f"only {free_mb} MB are free beside the store"
 
 
 # fmt: off
 CHECKS: Final[Mapping[str, tuple[Check, str]]] = {  # Source: decision 0046
-    #                check               what it means
-    "stopping":     (_is_not_stopping,  "It has not been told to stop."),
-    "held":         (_is_not_held,      "It was not started with `--hold`."),
-    "store_reads":  (_store_reads,      "The store answers a read within 2 s, and its schema is not older than this version's."),
-    "store_writes": (_store_writes,     "A write is on disk within 2 s."),
-    "queues":        (_queues_are_worked, "The loop of each queue runs, gets somewhere, and does not fail."),
-    "loops":        (_loops_run,        "What deletes and sweeps beside the queues runs."),
-    "simulator":    (_simulator_works,  "The simulator of `waypost dev` delivers webhooks, reviews templates and plays its phones."),
-    "leases":       (_leases_are_kept,  "Its leases are renewed, where several processes share a store."),
-    "disk":         (_has_room,         "There is room beside the store for what has been taken already."),
+    #                check                passes when
+    "stopping":     (_is_not_stopping,   "The process is not stopping."),
+    "held":         (_is_not_held,       "The process was not started with `--hold`."),
+    "store_reads":  (_store_reads,       "The store responds to a read within 2 s, and its schema is not older than this version's."),
+    "store_writes": (_store_writes,      "A write is on disk within 2 s."),
+    "queues":       (_queues_are_worked, "The loop of each queue runs, makes progress, and does not fail."),
+    "loops":        (_loops_run,         "The loops that delete and sweep beside the queues run."),
+    "simulator":    (_simulator_works,   "The simulator of `waypost dev` delivers webhooks, reviews templates and runs its phones."),
+    "leases":       (_leases_are_kept,   "The leases are renewed, where several processes share a store."),
+    "disk":         (_has_room,          "There is enough free space beside the store for the work already accepted."),
 }
 # fmt: on
 
 
 class Readiness:
-    """Asks all checks, at most once a second."""
+    """Runs all checks, at most once a second."""
 
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
@@ -138,7 +138,7 @@ class Readiness:
         self._log = log("operations")
 
     async def reasons(self) -> dict[str, str]:
-        """Of each check why it fails; an empty text where it passes."""
+        """Return for each check why it fails; an empty text where it passes."""
         now_s = asyncio.get_running_loop().time()
         if now_s < self._until_s and bool(self._answer.get("stopping")) == self.parts.stopping:
             return self._answer
@@ -147,8 +147,8 @@ class Readiness:
         return await asyncio.shield(self._asking)
 
     async def _ask(self) -> dict[str, str]:
-        said = await asyncio.gather(*(check(self.parts) for check, _ in CHECKS.values()))
-        self._answer = dict(zip(CHECKS, said, strict=True))
+        results = await asyncio.gather(*(check(self.parts) for check, _ in CHECKS.values()))
+        self._answer = dict(zip(CHECKS, results, strict=True))
         self._until_s = asyncio.get_running_loop().time() + FRESH_S
         failing = {name: why for name, why in self._answer.items() if why}
         if bool(failing) == self._was_ready and not self.parts.stopping:
@@ -157,13 +157,13 @@ class Readiness:
         return self._answer
 
 
-async def _in_time(asked: Awaitable[Any], what: str, judge: Callable[[Any], str] = lambda _answer: "") -> str:
+async def _in_time(asked: Awaitable[Any], what: str, judge: Callable[[Any], str] = lambda _result: "") -> str:
     try:
         async with asyncio.timeout(WITHIN_S):
             return judge(await asked)
     except TimeoutError:
         return f"the store did not {what} within {WITHIN_S} s"
-    except Exception as error:  # noqa: BLE001  whatever keeps the store from answering
+    except Exception as error:  # noqa: BLE001  whatever keeps the store from responding
         return f"the store did not {what}: {type(error).__name__}"
 
 

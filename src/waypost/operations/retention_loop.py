@@ -1,6 +1,6 @@
-"""Forgets what is kept long enough, beside the street: a small piece at a time, with pauses between.
+"""Deletes data whose retention is over, beside the pipeline: a small part at a time, with pauses between.
 
-On PostgreSQL it also makes the ranges of tomorrow, and drops those of which nothing is needed any more.
+On PostgreSQL it also creates the partitions of tomorrow, and drops those that are no longer needed.
 """
 
 import asyncio
@@ -28,19 +28,19 @@ Result = TypeVar("Result")
 
 EVERY_MS: Final = 60 * 60 * 1000
 FIRST_MS: Final = 60 * 1000
-"""A start has more urgent things to do."""
+"""Delay after the start, which has more urgent things to do."""
 REST: Final = 4
-"""The street has four fifths of the time, and a turn the rest."""
+"""The pipeline gets four fifths of the time, and a turn the rest."""
 
 
 class Retention:
-    """Takes a turn a minute after the start and then every hour; of several processes on one store, one does.
+    """Runs a minute after the start and then every hour; of several processes on one store, only one.
 
     Args:
-        rest: how many times as long as a piece has taken is waited before the next.
+        rest: how many times as long as a transaction took is waited before the next.
 
     Attributes:
-        forgotten: how many pieces of each kind have been worked.
+        forgotten: how many transactions have been run, by rule.
     """
 
     def __init__(self, database: Database, clock: Clock, keep: Keep, *, rest: float = REST) -> None:
@@ -53,18 +53,18 @@ class Retention:
         self.forgotten: Counter[str] = Counter()
 
     async def run(self) -> None:
-        """Take turns until `stop`; a store that is away makes it wait for the next time."""
+        """Run turns until `stop`; a store that cannot be reached makes it wait for the next time."""
         await self._clock.wait(self._stopped, until_ms=self._clock.now_ms() + FIRST_MS)
         while not self._stopped.is_set():
             try:
                 if await self._database.tidy(begin_turn, self._clock.now_ms(), EVERY_MS // 2):
                     await self.turn()
             except Exception:  # noqa: BLE001  logged; the next turn does what this one did not
-                self._log.exception("what is old could not be forgotten")
+                self._log.exception("expired data could not be deleted")
             await self._clock.wait(self._stopped, until_ms=self._clock.now_ms() + EVERY_MS)
 
     async def turn(self) -> None:
-        """Forget everything whose time is over."""
+        """Delete everything whose retention is over."""
         has_ranges = self._database.engine == "postgresql"
         if has_ranges:
             await self._add_parts()
@@ -78,27 +78,27 @@ class Retention:
                 self.forgotten[rule.name] += 1
 
     def stop(self) -> None:
-        """Let `run` return."""
+        """Make `run` return."""
         self._stopped.set()
 
     async def _add_parts(self) -> None:
-        for part in await self._database.read(missing_parts, self._clock.now_ms()):
-            await self._piece(add_part, part)
+        for partition in await self._database.read(missing_parts, self._clock.now_ms()):
+            await self._piece(add_part, partition)
 
     async def _drop_parts(self, rule: Rule, before_ms: int) -> int:
-        """Drop the ranges that are past; give the time up to which the rest goes by pieces."""
+        """Drop the partitions that are past; return the time up to which the rest is deleted row by row."""
         for table in rule.ranges:
-            for part in await self._database.read(past_parts, table, floor_id(before_ms)):
-                if not self._stopped.is_set() and not await self._piece(holds_open, part):
-                    await self._piece(drop_part, part)
+            for partition in await self._database.read(past_parts, table, floor_id(before_ms)):
+                if not self._stopped.is_set() and not await self._piece(holds_open, partition):
+                    await self._piece(drop_part, partition)
             before_ms = await self._database.read(begin_of_range, table, before_ms)
         return before_ms
 
     async def _piece(self, work: Callable[..., Result], *args: Any) -> Result:
-        """One transaction, and then a rest that leaves the store to others."""
+        """Run one transaction, and then pause to leave the store to others."""
         began_s = time.monotonic()
-        done = await self._database.tidy(work, *args)
+        result = await self._database.tidy(work, *args)
         rest_s = min(self._rest * (time.monotonic() - began_s), 1)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._stopped.wait(), rest_s)
-        return done
+        return result

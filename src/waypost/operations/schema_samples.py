@@ -1,10 +1,10 @@
-"""Sample values of a JSON Schema: what an answer looks like, for the document and the pages."""
+"""Sample values of a JSON Schema: example responses for the OpenAPI document and its pages."""
 
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
 # fmt: off
-BY_NAME: Final[Mapping[str, Any]] = {  # members whose sample says more than their type
+BY_NAME: Final[Mapping[str, Any]] = {  # members whose sample shows more than their type
     "id":            "01990000-0000-7000-8000-0000000000b1",
     "messageId":     "01990000-0000-7000-8000-0000000000c1",
     "appId":         "01990000-0000-7000-8000-0000000000a1",
@@ -21,7 +21,7 @@ BY_NAME: Final[Mapping[str, Any]] = {  # members whose sample says more than the
 
 
 def sample(schema: Mapping[str, Any], name: str = "") -> Any:
-    """A value that the schema allows, the same at every call.
+    """Return a value that the schema allows, the same at every call.
 
     Args:
         schema: of the kinds that the tables use: const, enum, object, array, oneOf, plain types.
@@ -38,8 +38,8 @@ def sample(schema: Mapping[str, Any], name: str = "") -> Any:
             return sample(schema[key][0], name)
     kind: Any = schema.get("type")
     if isinstance(kind, list):
-        kind = next(one for one in cast("list[str]", kind) if one != "null")
-    known = BY_NAME.get(name)
+        kind = next(name_of_type for name_of_type in cast("list[str]", kind) if name_of_type != "null")
+    named_sample = BY_NAME.get(name)
     match kind:
         case "object":
             members: Mapping[str, Any] = schema.get("properties", {})
@@ -47,12 +47,12 @@ def sample(schema: Mapping[str, Any], name: str = "") -> Any:
         case "array":
             return [sample(schema.get("items", {}), name.removesuffix("s"))]
         case "string":
-            return known if isinstance(known, str) else name or "text"
+            return named_sample if isinstance(named_sample, str) else name or "text"
         case "integer":
-            return known if isinstance(known, int) else 1
+            return named_sample if isinstance(named_sample, int) else 1
         case "number":
             return 1.5
         case "boolean":
             return True
         case _:
-            return known if known is not None else {}
+            return named_sample if named_sample is not None else {}

@@ -1,8 +1,8 @@
-"""OpenTelemetry: a span for each step of a message, all in one trace, whichever process takes it.
+"""OpenTelemetry: a span for each step of a message, all in one trace, whichever process runs the step.
 
-The trace's id is the message's id, which has its 128 bits, and the first span's id is made from it too. So no
-process has to be told by another which trace a message belongs to, nothing of it is stored, and whoever has
-a message's id can look its trace up. Which share of the messages is traced is decided by the last 56 bits of
+The trace's id is the message's id, which has its 128 bits, and the first span's id is made from it too. So
+processes do not have to share which trace a message belongs to, nothing of it is stored, and the message's
+id is enough to find its trace. Which share of the messages is traced is decided by the last 56 bits of
 the id, which are random: each process decides alike.
 
 Source: W3C Trace Context, level 2, "trace-id" and "random-trace-id"; decision 0046.
@@ -18,27 +18,27 @@ from waypost import __version__
 from waypost.base.ids import is_uuid
 from waypost.base.telemetry.tracing import TraceRecord, TraceStep, tracer
 
-if TYPE_CHECKING:  # the extra `otel` may not be there, and takes a tenth of a second to load
+if TYPE_CHECKING:  # the extra `otel` may not be installed, and takes a tenth of a second to load
     from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
     from opentelemetry.sdk.trace.export import SpanExporter
     from opentelemetry.trace import SpanContext
 
 FIRST: Final = TraceStep.ACCEPTED
-"""The step whose span all others hang on."""
+"""The step whose span is the parent of all others."""
 
 _RANDOM_BITS: Final = 56
 _NOT_IN_SPANS: Final = frozenset({"traceparent"})
 
 
 class NoTracing(Exception):
-    """Spans are asked for and cannot be made; the text says the remedy."""
+    """Spans are configured and cannot be made; the text contains the fix."""
 
 
 class Tracing:
     """Makes spans of steps until it is closed.
 
     Args:
-        hand_on: what takes finished spans.
+        hand_on: receives finished spans.
         share: of the messages, 0 to 1.
     """
 
@@ -49,7 +49,7 @@ class Tracing:
         from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 
         class Ids(RandomIdGenerator):
-            """Gives the ids of a first span, where one is about to be made."""
+            """Returns the ids of a root span, where one is about to be made."""
 
             first: tuple[int, int] | None = None
 
@@ -74,7 +74,7 @@ class Tracing:
         self._no_more = tracer.trace_to(self._hear)
 
     def close(self) -> None:
-        """Hear of no more steps, and hand on what has been made."""
+        """Stop receiving steps, and pass on the spans that have been made."""
         self._no_more()
         self._provider.shutdown()
 
@@ -84,27 +84,27 @@ class Tracing:
         trace_id, first_id = ids_of(told.message_id)
         if trace_id % (1 << _RANDOM_BITS) >= self._below:
             return
-        row = told.step.value
-        begin: dict[str, Any] = {"start_time": told.ended_ns - told.took_ns, "attributes": _attributes(told)}
+        step = told.step.value
+        options: dict[str, Any] = {"start_time": told.ended_ns - told.took_ns, "attributes": _attributes(told)}
         if told.step is FIRST:
             self._ids.first = (trace_id, first_id)
             try:
                 span = self._tracer.start_span(
-                    f"{row.part}: {row.says}", _no_context(), links=_links(told.facts.get("traceparent")), **begin
+                    f"{step.part}: {step.says}", _no_context(), links=_links(told.facts.get("traceparent")), **options
                 )
             finally:
                 self._ids.first = None
         else:
-            span = self._tracer.start_span(f"{row.part}: {row.says}", _below(trace_id, first_id), **begin)
+            span = self._tracer.start_span(f"{step.part}: {step.says}", _below(trace_id, first_id), **options)
         if told.failed:
             span.set_status(_error())
         span.end(told.ended_ns)
 
 
 def open_tracing(endpoint: str, *, share: float, process: str) -> Tracing:
-    """Send spans to an address, in batches and off the loop.
+    """Send spans to an endpoint, in batches and off the event loop.
 
-    What the exporter itself reads from `OTEL_EXPORTER_OTLP_…` (headers, certificates) counts too.
+    The settings that the exporter itself reads from `OTEL_EXPORTER_OTLP_…` (headers, certificates) apply too.
 
     Raises:
         NoTracing: the extra is not installed.
@@ -122,7 +122,7 @@ def open_tracing(endpoint: str, *, share: float, process: str) -> Tracing:
 
 
 def ids_of(message_id: str) -> tuple[int, int]:
-    """A message's trace id and the id of its first span."""
+    """Return a message's trace id and the id of its first span."""
     trace_id = UUID(message_id).int
     return trace_id, (trace_id ^ (trace_id >> 64)) & 0xFFFF_FFFF_FFFF_FFFF or 1
 
@@ -156,14 +156,14 @@ def _span_context(trace_id: int, span_id: int) -> SpanContext:
 
 
 def _links(traceparent: str | None) -> list[Any]:
-    """What the sender was doing: a link, because this trace's id is the message's."""
+    """Return a link to the sender's span: no parent, because this trace's id is the message's."""
     from opentelemetry.trace import Link, get_current_span
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
     if not traceparent:
         return []
-    read: Callable[..., Any] = TraceContextTextMapPropagator().extract
-    sender = get_current_span(read({"traceparent": traceparent}, _no_context())).get_span_context()
+    extract: Callable[..., Any] = TraceContextTextMapPropagator().extract
+    sender = get_current_span(extract({"traceparent": traceparent}, _no_context())).get_span_context()
     return [Link(sender)] if sender.is_valid else []
 
 

@@ -1,1 +1,1 @@
-"""The one client for addresses that others chose."""
+"""The one HTTP client for URLs that others chose."""

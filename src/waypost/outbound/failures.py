@@ -1,4 +1,4 @@
-"""Why an address gave no response, in plain words: no library's text reaches a partner."""
+"""Explains in plain words why a URL gave no response: no library's text reaches a partner."""
 
 import socket
 import ssl
@@ -17,7 +17,7 @@ class NotAllowed(OSError):
 _BROKEN: Final = "the connection was closed before the response was complete"
 
 # fmt: off
-REASONS: Final[tuple[tuple[type[BaseException], str], ...]] = (  # the first row that fits; of the cause before its error
+REASONS: Final[tuple[tuple[type[BaseException], str], ...]] = (  # the first row that matches; for the cause before its error
     (ssl.SSLCertVerificationError,           "its certificate is not valid"),
     (ssl.SSLError,                           "no secure connection could be made (TLS)"),
     (aiohttp.ClientConnectorCertificateError, "its certificate is not valid"),
@@ -48,22 +48,22 @@ REASONS: Final[tuple[tuple[type[BaseException], str], ...]] = (  # the first row
 
 
 def plain_reason(error: BaseException) -> str:
-    """Return why an address gave no response, for whoever chose the address."""
+    """Return why a URL gave no response, for the partner that chose the URL."""
     chain = list(_chain(error))
-    for one in chain:
-        if isinstance(one, NotAllowed):
-            return str(one)
+    for cause in chain:
+        if isinstance(cause, NotAllowed):
+            return str(cause)
     if isinstance(error, NotReached) and isinstance(error.__cause__, TimeoutError):
         return "timed out: could not connect in time"
-    for one in chain:
+    for cause in chain:
         for kind, reason in REASONS:
-            if type(one) is not NotReached and isinstance(one, kind):
+            if type(cause) is not NotReached and isinstance(cause, kind):
                 return reason
     return "could not connect"
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The causes first: they say more."""
+    """Yield an error and its causes, the causes first: they are more specific."""
     inner = getattr(error, "os_error", None) or error.__cause__
     if isinstance(inner, BaseException) and inner is not error:
         yield from _chain(inner)

@@ -1,4 +1,4 @@
-"""Which network addresses are public unicast, whatever they embed."""
+"""Decides whether a network address is public unicast, including any address that it embeds."""
 
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_network
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 Address = IPv4Address | IPv6Address
 
 # fmt: off
-EMBEDDING: Final = (  # IPv6 ranges that carry an IPv4 address, and which bits it is. Source: RFC 4291, 6052, 3056
+EMBEDDING: Final = (  # IPv6 ranges that embed an IPv4 address, and its bits. Source: RFC 4291, 6052, 3056
     #  range                          bits to the right of the IPv4 address
     (IPv6Network("::ffff:0:0/96"),    0),
     (IPv6Network("::/96"),            0),
@@ -15,7 +15,7 @@ EMBEDDING: Final = (  # IPv6 ranges that carry an IPv4 address, and which bits i
     (IPv6Network("2002::/16"),       80),
 )
 ISATAP: Final = (0x0000_5EFE, 0x0200_5EFE)  # the upper half of an interface id before an IPv4 address. Source: RFC 5214
-NEVER_PUBLIC: Final = (  # what some versions of Python take for public. Source: IANA, special-purpose address registries
+NEVER_PUBLIC: Final = (  # public by mistake in some versions of Python. Source: IANA, special-purpose address registries
     ip_network("192.88.99.0/24"),  # 6to4 relay anycast
     ip_network("3fff::/20"),       # documentation
     ip_network("5f00::/16"),       # segment routing
@@ -26,7 +26,7 @@ UNICAST: Final = IPv6Network("2000::/3")  # all that is assigned so far. Source:
 
 
 def is_public(address: Address) -> bool:
-    """Whether an address is public unicast, its embedded IPv4 address included."""
+    """True if an address is public unicast, its embedded IPv4 address included."""
     if isinstance(address, IPv6Address):
         for network, shift in EMBEDDING:
             if address in network and int(address) > 1:

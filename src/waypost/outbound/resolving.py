@@ -1,4 +1,4 @@
-"""Names to addresses, on threads of its own: a name that nobody answers for holds up no other."""
+"""Resolves names to addresses, on threads of its own: a name without a response delays no other."""
 
 import asyncio
 import socket
@@ -12,26 +12,26 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from waypost.base.http.post_client import AddrInfo, Resolve
 
 THREADS: Final = 64
-"""A look-up cannot be cut off. With the loop's own few threads, some dead names would stop all look-ups."""
+"""A lookup cannot be cancelled. With the loop's own few threads, some dead names would stop all lookups."""
 
 KEPT_S: Final = 10
-"""How long an answer is used again. Every use is vetted, so that a name may change its mind."""
+"""How long a result is used again. Every use is vetted, so a name may change its address."""
 
 MOST_KEPT: Final = 10_000
 
 
 class ThreadResolver:
-    """Asks the system, as every other program on the machine does; once for all who ask at one time."""
+    """Resolves by the system's resolver, as other programs on the machine do; once for simultaneous requests."""
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="resolver")
         self._asked: dict[tuple[str, int], tuple[float, asyncio.Future[list[AddrInfo]]]] = {}
 
     async def __call__(self, host: str, port: int) -> Sequence[AddrInfo]:
-        """Every address of a name.
+        """Return every address of a name.
 
         Raises:
-            OSError: there is none, or nobody answers.
+            OSError: it has none, or no name server responds.
         """
         loop = asyncio.get_running_loop()
         key = (host, port)
@@ -39,21 +39,21 @@ class ThreadResolver:
         if known is None or known[0] <= loop.time() or _has_failed(known[1]):
             if len(self._asked) >= MOST_KEPT:
                 self._asked.clear()
-            asked = loop.run_in_executor(self._threads, _look_up, host, port)
-            known = self._asked[key] = (loop.time() + KEPT_S, asked)
-        # Whoever goes away takes the look-up from nobody else.
+            lookup = loop.run_in_executor(self._threads, _look_up, host, port)
+            known = self._asked[key] = (loop.time() + KEPT_S, lookup)
+        # A caller that is cancelled does not cancel the lookup for the others.
         return await asyncio.shield(known[1])
 
     def close(self) -> None:
-        """Wait for no look-up that is under way."""
+        """Shut down without waiting for running lookups."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 class VettedNames(AbstractResolver):
-    """The same for the general client, every answer vetted, all of its addresses.
+    """The same for the general client: all addresses of a name, every result vetted.
 
     Args:
-        resolve: gives the addresses.
+        resolve: returns the addresses.
         vet: raises `OSError` for one that may not be reached.
     """
 
@@ -62,10 +62,10 @@ class VettedNames(AbstractResolver):
         self._vet = vet
 
     async def infos(self, host: str, port: int) -> Sequence[AddrInfo]:
-        """Every address of a name, all of them allowed.
+        """Return every address of a name, all of them allowed.
 
         Raises:
-            OSError: there is none, nobody answers, or one may not be reached.
+            OSError: it has none, no name server responds, or one address may not be reached.
         """
         literal = literal_in(host)
         if literal is not None:  # whether or not this system's resolver knows the spelling
@@ -78,26 +78,26 @@ class VettedNames(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        """Every address of a name, as the general client wants them."""
+        """Return every address of a name, in the form of the general client."""
         return [
             ResolveResult(
                 hostname=host,
-                host=str(where[0]),
+                host=str(address[0]),
                 port=port,
                 family=known,
                 proto=protocol,
                 flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
             )
-            for known, _, protocol, _, where in await self.infos(host, port)
+            for known, _, protocol, _, address in await self.infos(host, port)
             if family in (known, socket.AF_UNSPEC)
         ]
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: no resource is held."""
 
 
 def literal_in(host: str) -> str | None:
-    """The address that a host is by itself: a literal one, also with a dot or a zone at its end, or this machine.
+    """Return the address that a host is by itself: a literal one, also with a final dot or zone, or this machine.
 
     Source: RFC 6761, section 6.3, for names that end with `localhost`.
     """

@@ -1,4 +1,4 @@
-"""Resolve, vet, connect to what was vetted; a GET follows a few redirects, each vetted like the first address."""
+"""Resolve, vet, connect to what was vetted; a GET follows a few redirects, each vetted like the first URL."""
 
 import asyncio
 import socket
@@ -21,7 +21,7 @@ Network = str
 
 IDLE_S: Final = 2
 CONNECT_S: Final = 5
-PER_ADDRESS: Final = 256  # whoever posts shares out by subscription; several may share a host
+PER_ADDRESS: Final = 256  # the sender limits each subscription; several may share a host
 MOST_ANSWER_BYTES: Final = 4096
 MOST_REDIRECTS: Final = 3
 REDIRECTS: Final = (301, 302, 303, 307, 308)
@@ -29,10 +29,10 @@ REDIRECTS: Final = (301, 302, 303, 307, 308)
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back.
+    """The response to a request, or why there was none.
 
     Attributes:
-        status: None when there was no answer.
+        status: None when there was no response.
         body: its first 4 KiB.
         error: why there was none, in plain words.
     """
@@ -48,17 +48,17 @@ HELD: Final = "the service is held: it calls nobody"
 
 
 class VettedClient:
-    """Posts to addresses that partners chose, and gets what stands behind them.
+    """Posts to URLs that partners chose, and gets the content of such URLs.
 
-    A name is refused where any of its addresses is not public. Each connection is vetted again where
-    its socket is made, so literal addresses and rebinding are seen too. A post follows no redirect, a
-    get at most three, and each is resolved and vetted as if it had been given (decision 0067). No proxy
+    A name is rejected where any of its addresses is not public. Each connection is vetted again where
+    its socket is made, so literal addresses and rebinding are covered too. A post follows no redirect, a
+    get at most three, and each is resolved and vetted like the first URL (decision 0067). No proxy
     of the environment is used.
 
     Args:
         allowed_networks: ranges that may be reached although they are not public.
         timeout_s: for one whole request. Source: facts 4.6.
-        resolve: gives the addresses of a name; the system does unless given.
+        resolve: returns the addresses of a name; the system's resolver unless given.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class VettedClient:
         )
 
     async def open(self) -> None:
-        """Make the connection pool."""
+        """Create the connection pool."""
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
                 limit=0,
@@ -109,9 +109,9 @@ class VettedClient:
         self._system.close()
 
     async def check(self, url: str) -> str | None:
-        """Why an address may not be called, as far as can be known without calling it; None where it may.
+        """Return why a URL may not be called, as far as this is known without calling it; None where it may.
 
-        A name that nobody answers for now may be called: it may be there later, and is vetted again then.
+        A name that cannot be resolved now may be called: it may exist later, and is vetted again then.
         """
         if self._held:
             return HELD
@@ -119,7 +119,7 @@ class VettedClient:
             host = URL(url).raw_host or ""
             async with asyncio.timeout(CONNECT_S):
                 await self._names.infos(host, 0)
-        except (NotAllowed, ValueError) as error:  # an address that cannot be read is none
+        except (NotAllowed, ValueError) as error:  # a URL that cannot be parsed may not be called
             return plain_reason(error)
         except (OSError, TimeoutError):
             return None
@@ -128,15 +128,15 @@ class VettedClient:
     async def post(
         self, url: str, body: bytes, headers: Mapping[str, str], *, may_go: Callable[[], bool] | None = None
     ) -> Answer:
-        """Post bytes and say what came back; never raises for what the other side does.
+        """Post bytes and return the response; never raise for what the other side does.
 
-        An answer counts from its status on: a body that breaks off, or does not end, changes nothing.
+        A response counts from its status on: a body that breaks off, or does not end, changes nothing.
 
         Args:
             url: of a partner's choice.
             body: sent as it is.
             headers: to send.
-            may_go: asked in the moment before it is sent.
+            may_go: checked just before it is sent.
         """
         if self._session is None:
             raise RuntimeError("the client is not open")
@@ -152,14 +152,14 @@ class VettedClient:
     async def get(
         self, url: str, take: Callable[[bytes], Awaitable[None]], *, headers: Mapping[str, str] | None = None
     ) -> Answer:
-        """Get bytes, handed on as they come, and say what came back; the body is not in the answer.
+        """Get bytes, passed on as they come, and return the response without its body.
 
-        Only a 200 is read; redirects are followed. An answer of another status, one that is encoded, and one that breaks off
-        are told apart by `status` and `error`.
+        Only a 200 is read; redirects are followed. A response with another status, one that is encoded, and
+        one that breaks off are distinguished by `status` and `error`.
 
         Args:
             url: of a partner's choice.
-            take: is given each part. What it raises ends the call, and is raised here.
+            take: receives each part. An error that it raises ends the call, and is raised here.
             headers: to send.
         """
         if self._session is None:
@@ -169,29 +169,29 @@ class VettedClient:
         began_ns = time.monotonic_ns()
         sent = {"Accept-Encoding": "identity", **(headers or {})}
         try:
-            where = URL(url)
+            current_url = URL(url)
             async with asyncio.timeout(self._timeout_s):
                 for _ in range(MOST_REDIRECTS + 1):
-                    async with self._session.get(where, headers=sent, allow_redirects=False) as response:
-                        status, told = response.status, response.headers
-                        if status not in REDIRECTS or "Location" not in told:
+                    async with self._session.get(current_url, headers=sent, allow_redirects=False) as response:
+                        status, response_headers = response.status, response.headers
+                        if status not in REDIRECTS or "Location" not in response_headers:
                             error = await _read_whole(response, take)
-                            answered = None if error else status
-                            return Answer(answered, _since_ms(began_ns), headers=told, error=error)
-                        where, sent = redirected(where, told["Location"]), _WITHOUT_CREDENTIALS
+                            final_status = None if error else status
+                            return Answer(final_status, _since_ms(began_ns), headers=response_headers, error=error)
+                        current_url, sent = redirected(current_url, response_headers["Location"]), _WITHOUT_CREDENTIALS
                 error = f"it redirects more than {MOST_REDIRECTS} times"
                 return Answer(None, _since_ms(began_ns), error=error)
         except asyncio.CancelledError:
             raise
-        except WrongRedirect as wrong:
-            return Answer(None, _since_ms(began_ns), error=str(wrong))
-        except _NotTaken as not_taken:
-            raise not_taken.error from None
+        except WrongRedirect as redirect_error:
+            return Answer(None, _since_ms(began_ns), error=str(redirect_error))
+        except _NotTaken as receiver_error:
+            raise receiver_error.error from None
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             return Answer(None, _since_ms(began_ns), error=plain_reason(error))
 
     def vet(self, host: str) -> None:
-        """Refuse an address that may not be reached.
+        """Raise an error for an address that may not be reached.
 
         Raises:
             NotAllowed: not public, and in no allowed network.
@@ -206,30 +206,30 @@ class VettedClient:
         raise NotAllowed(f"{host} is not a public address, and not in allowed_networks")
 
     def _vetted_socket(self, info: tuple[Any, ...]) -> socket.socket:
-        family, kind, protocol, _, where = info
-        self.vet(str(where[0]))
-        made = socket.socket(family, kind, protocol)
-        made.setblocking(False)
-        return made
+        family, kind, protocol, _, address = info
+        self.vet(str(address[0]))
+        vetted_socket = socket.socket(family, kind, protocol)
+        vetted_socket.setblocking(False)
+        return vetted_socket
 
 
 class WrongRedirect(Exception):
-    """A redirect that is not followed; the text says why."""
+    """A redirect that is not followed; the text is the reason."""
 
 
 _WITHOUT_CREDENTIALS: Final = {"Accept-Encoding": "identity"}
-"""The headers of a redirected request: what was meant for one address is sent to no other."""
+"""The headers of a redirected request: headers meant for one URL are sent to no other."""
 
 
 def redirected(where: URL, location: str) -> URL:
-    """The address that a redirect names, without a user and password.
+    """Return the URL that a redirect names, without a user and password.
 
     Raises:
-        WrongRedirect: it is no address of http or https, or leads from https to http.
+        WrongRedirect: it is not http or https, or leads from https to http.
     """
     try:
-        given = URL(location)
-        target = URL() if given.scheme and not given.raw_host else where.join(given).with_user(None)
+        named_url = URL(location)
+        target = URL() if named_url.scheme and not named_url.raw_host else where.join(named_url).with_user(None)
     except ValueError:
         target = URL()
     if target.scheme not in ("http", "https") or not target.raw_host:
@@ -240,19 +240,19 @@ def redirected(where: URL, location: str) -> URL:
 
 
 async def _read_whole(response: aiohttp.ClientResponse, take: Callable[[bytes], Awaitable[None]]) -> str | None:
-    """Hand on the body of a 200; say why it cannot be read, or None. Any other status has no body here."""
+    """Pass on the body of a 200; return why it cannot be read, or None. Any other status has no body here."""
     if response.status != 200:
         return None
     encoding = response.headers.get("Content-Encoding", "identity").lower()
     if encoding != "identity":
         return f"its answer is encoded as {encoding[:20]}"
-    async for part in response.content.iter_any():
-        await _hand_on(part, take)
+    async for chunk in response.content.iter_any():
+        await _hand_on(chunk, take)
     return None
 
 
 class _NotTaken(Exception):
-    """Whoever took the parts has failed, not the other side."""
+    """An error of the caller's `receive_chunk`, not of the other side."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(str(error))

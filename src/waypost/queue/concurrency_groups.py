@@ -1,7 +1,7 @@
-"""One group of a queue as this process holds it: what is read of it, and what is due.
+"""One concurrency group of a queue in memory: what has been read of it, and what is due.
 
-All of this can be thrown away at any moment; the store has it. Nobody but the group itself writes
-what it holds.
+All of this can be discarded at any moment; the store has it. Only the group itself changes what it
+holds.
 """
 
 import heapq
@@ -15,42 +15,42 @@ from waypost.queue.plans import GROUP_WINDOW
 from waypost.store.queue.jobs import GroupCursor, RunningTransactions
 
 LATE_MS: Final = 20_000
-"""Longer than a transaction that appends can last: the engines bound it."""
+"""Longer than a transaction that enqueues jobs can last: the engines bound it."""
 
 NUMBERED_MS: Final = 2_000
-"""Longer than it takes from the moment an entry gets its position until its transaction has a number.
+"""Longer than it takes from the moment a job gets its position until its transaction has a number.
 
-The two are some microseconds apart. What takes longer all the same is found once a minute.
+The two are some microseconds apart. A job that takes longer all the same is found once a minute.
 """
 
 MOST_READ: Final = GROUP_WINDOW // 2
-"""How many entries of a group one read gives; it is read on while it holds fewer."""
+"""Maximum number of jobs of a group in one read; a group is read on while it holds fewer."""
 
 
 @dataclass(frozen=True, slots=True)
 class NotBefore:
-    """Not yet: the key, or its whole group, waits until then."""
+    """A wait: the key, or its whole group, is not worked before then."""
 
     until_ms: int
     whole_group: bool
 
 
 class PaceCheck(Protocol):
-    """Says whether an entry may be worked now, and spends its slot when it may."""
+    """Decides whether a job may be worked now, and uses up its slot if it may."""
 
     def __call__(self, job: Job, now_ms: int, in_flight: int) -> NotBefore | None:
-        """None to go.
+        """Return None to start the job, or how long it waits.
 
         Args:
             job: the head of its key, due.
-            now_ms: by the clock that rules follow.
-            in_flight: how many of its group are being worked.
+            now_ms: by the clock that due times follow.
+            in_flight: how many jobs of its group are being worked.
         """
         ...
 
 
 class Completeness:
-    """How far all entries of a group are known, where positions are committed out of order."""
+    """The position up to which all jobs of a group are known, where positions are committed out of order."""
 
     __slots__ = ("_marked_before", "_marked_ms", "_marked_to", "_to")
 
@@ -60,25 +60,25 @@ class Completeness:
 
     @property
     def is_known(self) -> bool:
-        """Whether anything is known of it."""
+        """True if a read has been recorded."""
         return bool(self._marked_ms)
 
     def reset(self) -> None:
-        """Know nothing of it any more."""
+        """Discard what is known."""
         self._to = self._marked_to = 0
         self._marked_before = None
 
     def position(self, real_ms: int, read_to: int) -> int:
-        """The position beyond which entries may still appear.
+        """Return the position beyond which jobs may still appear.
 
-        What was read so long ago that every transaction of then has ended is complete.
+        What was read so long ago that every transaction of that time has ended is complete.
         """
         if real_ms - self._marked_ms >= LATE_MS:
             self._mark(real_ms, read_to, before=None)
         return self._to
 
     def note(self, real_ms: int, read_to: int, transactions: RunningTransactions) -> None:
-        """All that was there beyond `position` has been read, up to `read_to`."""
+        """Record that all jobs then in the store beyond `position` have been read, up to `read_to`."""
         if self._marked_before is None:
             self._marked_to, self._marked_ms, self._marked_before = read_to, real_ms, transactions.next
         elif transactions.oldest >= self._marked_before and real_ms - self._marked_ms >= NUMBERED_MS:
@@ -90,17 +90,17 @@ class Completeness:
 
 
 class ConcurrencyGroup:
-    """The held entries of one group.
+    """The jobs of one group that are in memory.
 
     Args:
         name: of the group.
-        is_read: the store has nothing of it that is not held.
+        is_read: all jobs of it in the store are in memory.
 
     Attributes:
-        in_flight: how many of its entries are being worked.
-        is_leaving: nothing more of it is begun, because another process shall work it.
+        in_flight: how many of its jobs are being worked.
+        is_leaving: no more of its jobs are started, because another process is to work it.
         is_reading: it is being read from the store.
-        ready: heads of keys that nobody works, by due time and position.
+        ready: heads of keys that are not being worked, by due time and position.
     """
 
     __slots__ = (
@@ -125,7 +125,7 @@ class ConcurrencyGroup:
         self.ready: list[tuple[int, int, str | int]] = []
         self._keys: dict[str | int, deque[Job]] = {}
         self._positions: set[int] = set()
-        self._ended: set[int] = set()  # while more was being read: what is read may still have them
+        self._ended: set[int] = set()  # while it was being read: what is read may still contain them
         self._not_before_ms = 0
         self._read_to = 0
         self._more = not is_read
@@ -133,24 +133,24 @@ class ConcurrencyGroup:
 
     @property
     def claimed(self) -> int:
-        """How many entries of it are held."""
+        """Number of its jobs in memory."""
         return len(self._positions)
 
-    # What the store has of it.
+    # Reading it from the store.
 
     @property
     def wants_more(self) -> bool:
-        """Whether to read further: there may be more, and half the room is free."""
+        """True if more should be read: there may be more, and half the window is free."""
         return self._more and not self.is_reading and not self.is_leaving and len(self._positions) < MOST_READ
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing of it is held or to be read."""
+        """True if none of its jobs is in memory or left to be read."""
         return not self._keys and not self._more and not self.is_reading
 
     @property
     def can_go(self) -> bool:
-        """Whether to forget it at once when it is empty.
+        """True if it can be dropped as soon as it is empty.
 
         Where positions are committed out of order it stays for a minute, because it knows how far it is
         complete: to read from a group's beginning again costs as much as all that was deleted there lately.
@@ -158,19 +158,19 @@ class ConcurrencyGroup:
         return self.is_empty and not self._complete.is_known
 
     def allow_read(self) -> None:
-        """The store may hold entries that have not been read."""
+        """Note that the store may hold jobs that have not been read."""
         self._more = True
 
     def rescan(self) -> None:
-        """Read it as if it were new, the next time that it is read."""
+        """Make the next read treat it as if it were new."""
         self._complete.reset()
 
     def begin_read(self) -> None:
-        """It is read from now on; what is appended meanwhile is read the next time."""
+        """Mark it as being read; jobs that are enqueued meanwhile are read the next time."""
         self._more, self.is_reading = False, True
 
     def cursor(self, real_ms: int, *, in_order: bool) -> GroupCursor:
-        """Where to read on.
+        """Return where to continue reading.
 
         Args:
             real_ms: now.
@@ -183,11 +183,11 @@ class ConcurrencyGroup:
         return GroupCursor(self.name, after, known, MOST_READ)
 
     def end_read(self, jobs: Sequence[Job], *, real_ms: int, transactions: RunningTransactions | None) -> None:
-        """It has been read.
+        """Add the jobs that have been read.
 
         Args:
-            jobs: what was found, oldest first; what is held or has ended meanwhile is known.
-            real_ms: when that was begun.
+            jobs: oldest first; those that are in memory already or have ended meanwhile are skipped.
+            real_ms: when the read was begun.
             transactions: that were running, where positions are committed out of order.
         """
         self.is_reading = False
@@ -201,63 +201,63 @@ class ConcurrencyGroup:
         self._more = self._more or not is_all
 
     def fail_read(self) -> None:
-        """It could not be read."""
+        """Note that it could not be read."""
         self.is_reading, self._more = False, True
 
     def enqueue(self, jobs: Iterable[Job]) -> bool:
-        """Hold entries that were just appended; False where what is held does not reach so far."""
+        """Hold jobs that were just enqueued; return False where what is in memory does not reach so far."""
         if self._more or self.is_reading or len(self._positions) >= MOST_READ:
             return False
         for job in jobs:
-            if job.position > self._read_to:  # else it was read before it was heard of
+            if job.position > self._read_to:  # else it was read before it was reported
                 self._read_to = job.position
                 self._add(job)
         return True
 
-    # What is due of it.
+    # Scheduling its jobs.
 
     @property
     def next_due_ms(self) -> int | None:
-        """When the earliest ready head is due; None without one."""
+        """Due time of the earliest ready head; None without one."""
         return max(self.ready[0][0], self._not_before_ms) if self.ready else None
 
     def rest_until(self, not_before_ms: int) -> None:
-        """Begin nothing of it before then."""
+        """Start none of its jobs before this time."""
         self._not_before_ms = not_before_ms
 
     def unhold(self) -> bool:
-        """Let it be asked for again at once; False where it was not held."""
-        was_held = bool(self._not_before_ms)
+        """Let it be claimed from at once; return False where it was not waiting."""
+        was_waiting = bool(self._not_before_ms)
         self._not_before_ms = 0
-        return was_held
+        return was_waiting
 
     def leave(self) -> None:
-        """Begin nothing more of it: another process shall work it."""
+        """Start no more of its jobs: another process is to work it."""
         self.is_leaving = True
 
     def claim_due(self, now_ms: int, pace: PaceCheck | None) -> Job | None:
-        """The next head that is due and may go, now being worked; None when there is none."""
+        """Claim and return the next head that is due and may start; None when there is none."""
         while self.ready and self.ready[0][0] <= now_ms and self._not_before_ms <= now_ms:
             _, _, key = heapq.heappop(self.ready)
             job = self._keys[key][0]
-            hold = pace(job, now_ms, self.in_flight) if pace else None
-            if hold is None:
+            wait = pace(job, now_ms, self.in_flight) if pace else None
+            if wait is None:
                 self.in_flight += 1
                 return job
-            if hold.whole_group:
-                self._not_before_ms = hold.until_ms
+            if wait.whole_group:
+                self._not_before_ms = wait.until_ms
             else:
-                job.due_ms = hold.until_ms
+                job.due_ms = wait.until_ms
             self._offer(job)
         return None
 
     def works_on(self, job: Job) -> bool:
-        """Whether this very entry is the head of its key."""
+        """True if this very job is the head of its key."""
         queue = self._keys.get(job.key)
         return bool(queue) and queue[0] is job
 
     def complete(self, job: Job, *, again: bool) -> None:
-        """End the work on a key's head: it goes, or waits for its new due time."""
+        """End the work on a key's head: remove it, or offer it again for its new due time."""
         self.in_flight -= 1
         if again:
             self._offer(job)
@@ -275,7 +275,7 @@ class ConcurrencyGroup:
         self._offer(job)
 
     def detach(self, job: Job) -> None:
-        """A head leaves its key to its followers, and waits by itself."""
+        """Separate a head from its key: its followers continue, and it waits by itself."""
         self.in_flight -= 1
         self._detach_from_ordering_key(job)
         job.is_detached = True
@@ -292,7 +292,7 @@ class ConcurrencyGroup:
             del self._keys[key]
 
     def _add(self, job: Job) -> None:
-        """Take in an entry of the store; one that is held or has just ended is known."""
+        """Add a job from the store, unless it is in memory or has just ended."""
         if job.position in self._positions or job.position in self._ended:
             return
         self._positions.add(job.position)

@@ -1,4 +1,4 @@
-"""An entry as a stage holds it."""
+"""A job in memory, as a stage works it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,15 +9,15 @@ from waypost.store.queue.jobs import JobRow, JobState, NewJob, QueueName, subjec
 
 @dataclass(slots=True, eq=False)
 class Job:
-    """One hand-off, claimed for as long as this process holds its shard's lease.
+    """One hand-off between stages, claimed for as long as this process holds its shard's lease.
 
     Attributes:
-        attempt: how many tries have been made before this one.
+        attempt: how many attempts have been made before this one.
         was_in_flight: it was being sent when its worker died; it may have arrived.
-        is_detached: those of its ordering key wait for it no longer.
+        is_detached: the other jobs of its ordering key no longer wait for it.
         is_replay: a callback that is sent once more.
         in_flight: it is being sent right now.
-        held_since_ms: when this process first saw it fail; not kept in the store.
+        held_since_ms: when this process first saw it fail; not stored.
     """
 
     position: int
@@ -36,12 +36,12 @@ class Job:
 
     @property
     def key(self) -> str | int:
-        """What is worked one at a time: all of its ordering key, or it alone."""
+        """The key that is worked one at a time: its ordering key, or its own position once it is detached."""
         return self.position if self.is_detached else self.ordering_key
 
 
 def read_jobs(queue_name: QueueName, group: str, rows: Iterable[JobRow]) -> list[Job]:
-    """Entries as they were read."""
+    """Return jobs from the rows of the store."""
     read_subject, in_flight = subject_reader(queue_name), int(JobState.IN_FLIGHT)
     return [
         Job(
@@ -62,7 +62,7 @@ def read_jobs(queue_name: QueueName, group: str, rows: Iterable[JobRow]) -> list
 
 
 def make_job(position: int, new: NewJob) -> Job:
-    """An entry as it was appended."""
+    """Return a job that was just enqueued."""
     return Job(
         position=position,
         queue=new.queue,

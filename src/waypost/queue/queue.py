@@ -1,7 +1,7 @@
-"""The journal on a store: claims are held in memory under a lease, everything else is written.
+"""The queues on a store: claims are held in memory under a lease, everything else is written.
 
 A claim needs no write, because only the process that leases a shard works its groups. What a crash
-must not lose is written: the entry itself, the in-hand mark, a release, and settling.
+must not lose is written: the job itself, the in-flight mark, a retry, and completion.
 """
 
 import asyncio
@@ -36,18 +36,18 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 AWAY_S: Final = 0.5
-"""How long after a store could not be reached it is asked again."""
+"""Time to wait before a store that could not be reached is tried again."""
 
 
 class JobQueue:
-    """Queues of entries, claimed in batches, one at a time per order key.
+    """Queues of jobs, claimed in batches, one at a time per ordering key.
 
     Args:
         database: open.
         clock: `now_ms` decides what is due; leases follow `real_ms`.
         holder: names this process in leases.
         lease_ms: how long a lease lasts unless renewed; unused where the store has one process.
-        plans: how each queue is shared out.
+        plans: the limits of each queue.
         queue_names: those that this process works.
     """
 
@@ -75,38 +75,38 @@ class JobQueue:
         self._log = log("queue")
 
     async def open(self) -> None:
-        """Begin to hear of what is appended; where the store has one process, hold every shard."""
+        """Start to receive notices of new jobs; where the store has one process, hold every shard."""
         self._feed.open()
         await self.shards.open()
 
     def start(self) -> None:
-        """Begin to take work: a process that only opens the store takes none."""
+        """Start to take leases: a process that only opens the store takes none."""
         self.shards.start()
 
     async def close(self) -> None:
-        """Give the leases back, so that others go on at once."""
+        """Release the leases, so that other processes continue at once."""
         await self.shards.close()
 
     async def claim(self, queue_name: QueueName, *, at_most: int, pace: PaceCheck | None = None) -> list[Job]:
-        """Due entries to work now: one of each key, oldest first, no group beyond its share.
+        """Return due jobs to work now: one of each key, oldest first, no group beyond its share.
 
-        Each must be ended by `settle`, `release`, `retry_after_defect` or `abandoned`.
+        Each must be ended by `complete`, `retry_later`, `retry_after_defect`, `park` or `abandon`.
         """
         await self.shards.keep()
-        self._woken[queue_name].clear()  # before reading: what is appended meanwhile sets it again
+        self._woken[queue_name].clear()  # before reading: a job that is enqueued meanwhile sets it again
         await self._feed.read_on(queue_name)
         now_ms = self._clock.now_ms()
-        taken = self._waiting[queue_name].claim_due(
+        claimed = self._waiting[queue_name].claim_due(
             at_most=at_most, share=self.plans[queue_name].share, now_ms=now_ms, pace=pace
         )
         counts = self.counts[queue_name]
-        counts.claimed += len(taken)
-        for job in taken:
+        counts.claimed += len(claimed)
+        for job in claimed:
             counts.lag_s.add((now_ms - job.due_ms) / 1000)
-        return taken
+        return claimed
 
     def count_claimed(self, queue_name: QueueName) -> int:
-        """How many entries of a queue this process has read and not ended."""
+        """Return how many jobs of a queue this process has read and not ended."""
         return sum(group.claimed for group in self._waiting[queue_name].groups.values())
 
     async def wait(self, queue_name: QueueName) -> None:
@@ -115,7 +115,7 @@ class JobQueue:
         await self._clock.wait(self._woken[queue_name], until_ms=due_ms, poll_ms=POLL_MS)
 
     def is_idle(self, queue_name: QueueName) -> bool:
-        """Whether the queue has been looked through and nothing has been appended since."""
+        """True if the queue has been scanned and nothing has been enqueued since."""
         return (
             self._feed.has_scanned(queue_name)
             and not self._woken[queue_name].is_set()
@@ -123,29 +123,29 @@ class JobQueue:
         )
 
     def next_due_ms(self, queue_name: QueueName) -> int | None:
-        """When the next entry that this process holds may be worked; None when it holds none."""
+        """Return when the next job in memory may be worked; None when there is none."""
         return self._waiting[queue_name].next_due_ms(self.plans[queue_name].share)
 
     def wake_worker(self, queue_name: QueueName) -> None:
-        """Let `wait` return."""
+        """Make `wait` return."""
         self._woken[queue_name].set()
 
     def on_wake(self, queue_name: QueueName, heard: Heard) -> None:
-        """Call this, on the loop, with each group of the queue that something was appended to, or told of."""
+        """Call `listener`, on the event loop, with each group of the queue that has new jobs or is notified."""
         self._feed.on_wake(queue_name, heard)
 
     def end_hold(self, queue_name: QueueName, group: str) -> None:
-        """Let a group that was held be asked for again at once."""
-        held = self._waiting[queue_name].groups.get(group)
-        if held is not None and held.unhold():
+        """Let a group that was made to wait be claimed from at once."""
+        waiting_group = self._waiting[queue_name].groups.get(group)
+        if waiting_group is not None and waiting_group.unhold():
             self._woken[queue_name].set()
 
     async def mark_in_flight(self, jobs: Sequence[Job]) -> list[Job]:
-        """Mark entries, on disk, as being sent right now; give those that are marked.
+        """Mark jobs, on disk, as being sent right now; return those that are marked.
 
-        One that is not among them is another process's by now: it may not be sent, and is let go.
-        When a mark cannot be written, that is raised once all have been tried. None counts as in
-        hand then, and none may be sent.
+        A job that is not among them is another process's by now: it must not be sent, and is dropped. When a
+        mark cannot be written, its error is raised once all have been tried. None counts as in flight then,
+        and none may be sent.
         """
         marks = [InFlightMark(job.position, self._fence(job)) for job in jobs]
         written = await self._database.join_all(mark_in_flight, marks)
@@ -161,9 +161,9 @@ class JobQueue:
         return marked
 
     async def complete(self, job: Job, work: Callable[[Any, Sequence[Item]], Sequence[Any]], item: Item) -> None:
-        """Hand the item to a write that deletes the entry with the state it changes; then let the key go on.
+        """Pass the item to a write that deletes the job with the state it changes; then free its ordering key.
 
-        What has happened is written down however long the store is away.
+        The write is repeated while the store cannot be reached: what has happened must be recorded.
         """
         await self._until_written(work, item)
         self.counts[job.queue].completed += 1
@@ -172,7 +172,7 @@ class JobQueue:
     async def complete_all(
         self, pieces: Sequence[tuple[Job, Item]], work: Callable[[Any, Sequence[Item]], Sequence[Any]]
     ) -> list[tuple[Job, BaseException]]:
-        """Settle many at once; give those that failed, each with its own error, still to be ended."""
+        """Complete many jobs at once; return those that failed, each with its own error, still to be ended."""
         results = await self._database.join_all(work, [item for _, item in pieces])
         failed: list[tuple[Job, BaseException]] = []
         for (job, _), result in zip(pieces, results, strict=True):
@@ -186,16 +186,16 @@ class JobQueue:
     async def retry_later(
         self, job: Job, *, due_ms: int, note: str, detach: bool = False, news: MessageTraceEvent | None = None
     ) -> None:
-        """Give an entry back, to be tried again from `due_ms` on.
+        """Return a job to its queue, to be tried again from `due_ms` on.
 
         Args:
             job: claimed.
             due_ms: not before then.
-            note: why; kept.
-            detach: its followers wait for it no longer.
-            news: a line of the trace of the message that it carries; written in the same transaction.
+            note: why; stored.
+            detach: its followers no longer wait for it.
+            news: an event in the trace of the job's message; written in the same transaction.
         """
-        release = JobRetry(
+        retry = JobRetry(
             job.position,
             due_ms,
             job.attempt + 1,
@@ -206,7 +206,7 @@ class JobQueue:
             self._fence(job),
             news,
         )
-        if not await self._until_written(retry_jobs_later, release):
+        if not await self._until_written(retry_jobs_later, retry):
             self.shards.mark_lease_lost(job.queue, [job.concurrency_group])
         self.counts[job.queue].retried_later += 1
         job.due_ms = due_ms
@@ -224,12 +224,12 @@ class JobQueue:
             self._end(job, again=True)
 
     async def retry_after_defect(self, job: Job, error: BaseException) -> None:
-        """Give back an entry on which our own code failed; after five times, set it aside.
+        """Return a job on which our own code failed to its queue; after five defects it is a dead letter.
 
-        Its followers go on once it is set aside. An entry in hand stays in hand: whether it was
+        Its followers continue once it is a dead letter. A job in flight stays in flight: whether it was
         sent is then as uncertain as after a crash.
         """
-        # Set before anything can fail: what may have been sent is never taken for unsent again.
+        # Set before anything can fail: a job that may have been sent never counts as unsent again.
         job.was_in_flight = job.was_in_flight or job.in_flight
         defects = job.defects + 1
         is_dead_letter = defects > len(DEFECT_DELAYS_S)
@@ -239,29 +239,29 @@ class JobQueue:
             position=job.position,
             ref=job.subject.ref,
             defects=defects,
-            set_aside=is_dead_letter,
+            dead_letter=is_dead_letter,
             exc_info=error,
         )
         state = _LEFT[job.was_in_flight, is_dead_letter]
         delay_ms = 0 if is_dead_letter else 1000 * DEFECT_DELAYS_S[defects - 1]
         due_ms = self._clock.now_ms() + delay_ms
-        release = JobRetry(
+        retry = JobRetry(
             job.position, due_ms, job.attempt, defects, state, job.is_detached, repr(error), self._fence(job)
         )
-        if not await self._database.join(retry_jobs_later, release):
+        if not await self._database.join(retry_jobs_later, retry):
             self.shards.mark_lease_lost(job.queue, [job.concurrency_group])
         counts = self.counts[job.queue]
         counts.defects += 1
         counts.dead_letters += is_dead_letter
-        # Counted once it is written: a store that is away is nobody's defect.
+        # Counted once it is written: an unreachable store is not a defect.
         job.due_ms, job.defects = due_ms, defects
         self._end(job, again=not is_dead_letter)
 
     def park(self, job: Job) -> None:
-        """Give back an entry that waits for something of this process, until `unpark`.
+        """Return a job that waits for something in this process, until `unpark`.
 
-        It takes no place, and stays the head of its key. Nothing is written: after a crash it is
-        simply claimed.
+        It takes no slot, and stays the head of its key. Nothing is written: after a crash it is simply
+        claimed.
         """
         group = self._waiting[job.queue].group_of(job)
         if group is None:
@@ -271,7 +271,7 @@ class JobQueue:
         self._has_ended(job, group)
 
     def unpark(self, job: Job) -> bool:
-        """Let a parked entry be claimed again; false where another process works its group now."""
+        """Let a parked job be claimed again; return False where another process works its group now."""
         group = self._waiting[job.queue].group_of(job)
         if group is None:
             return False
@@ -280,16 +280,16 @@ class JobQueue:
         return True
 
     def is_ours(self, job: Job) -> bool:
-        """Whether a claimed entry may still be worked: asked just before something leaves for outside.
+        """True if a claimed job may still be worked; checked just before anything is sent outside.
 
-        A process that was stopped for longer than its leases last finds here that others went on.
+        A process that was stopped for longer than its leases last finds here that others have taken over.
         """
         if self._database.sole:
             return True
         return self.shards.is_kept and self._waiting[job.queue].group_of(job) is not None
 
     def abandon(self, job: Job) -> None:
-        """Give back an entry whose work was not begun, or cannot be written down; nothing is written."""
+        """Return a job whose work was not begun, or cannot be recorded; nothing is written."""
         job.was_in_flight = job.was_in_flight or job.in_flight
         self.counts[job.queue].abandoned += 1
         self._end(job, again=True)
@@ -312,7 +312,7 @@ class JobQueue:
         return ShardFence(job.queue, shard, self._holder)
 
     async def _until_written(self, work: Callable[[Any, Sequence[Item]], Sequence[Result]], item: Item) -> Result:
-        """Write, however often the store is away meanwhile: nobody else knows what is being written."""
+        """Write, and retry while the store cannot be reached: no other process knows what is being written."""
         while True:
             try:
                 return await self._database.join(work, item)
@@ -321,7 +321,7 @@ class JobQueue:
 
 
 # fmt: off
-_LEFT: Final = {  # how an entry with a defect is left in the store: may it have been sent, is it set aside
+_LEFT: Final = {  # the stored state of a job with a defect, by: may it have been sent, is it a dead letter
     (False, False): JobState.OPEN,
     (True,  False): JobState.IN_FLIGHT,
     (False, True):  JobState.DEAD_LETTER,

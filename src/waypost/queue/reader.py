@@ -1,7 +1,7 @@
-"""How entries come into memory: read from the store group by group, or handed on as they are written.
+"""Brings jobs into memory: reads them from the store group by group, or takes them over as they are written.
 
-Where a process has the store to itself and has looked through a queue, what is appended goes straight
-into its group; else the group is read on from where it was read to (decisions 0007, 0055).
+Where a process has the store to itself and has scanned a queue, a new job goes straight into its
+group; otherwise the group is read on from its last position (decisions 0007, 0055).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,24 +18,24 @@ from waypost.store.queue.jobs import NewJob, QueueName, list_groups, read_jobs_a
 from waypost.store.write_through_cache import EnqueuedJobs
 
 POLL_MS: Final = 5_000
-"""How often, in real time, the store is asked for groups that no wake-up told of: the safety net."""
+"""Interval, in real time, at which the store is searched for groups that no wake-up reported: the safety net."""
 
 Heard = Callable[[str], None]
 
 
 class QueueReader:
-    """What fills the queues of one process.
+    """Fills the queues of one process.
 
-    It alone brings groups and entries in; the journal's work and lost shards take them out. Its own
-    state is when each queue was last looked through, and of which queues every group is known.
+    It alone adds groups and jobs; completed work and lost shards remove them. Its own state is when each
+    queue was last scanned, and of which queues every group is known.
 
     Args:
         database: open.
-        clock: `now_ms` says what cannot be due so late; when to look again follows `real_ms`.
-        waiting: the entries held of each queue; filled here.
+        clock: `now_ms` decides what cannot be due so late; the scans follow `real_ms`.
+        waiting: the scheduler of each queue; filled here.
         shards: whose groups may be read.
-        plans: how far ahead an entry of a queue may be due.
-        rouse: told of each queue in which there may be something to claim.
+        plans: how far ahead a job of a queue may be due.
+        rouse: called with each queue in which there may be something to claim.
     """
 
     def __init__(
@@ -56,39 +56,39 @@ class QueueReader:
         self._rouse = rouse
         self._polled_ms: dict[QueueName, int] = {}
         self._surveyed: set[QueueName] = set()
-        """Queues of which every group that the store has entries of is known, and each commit is heard of."""
+        """Queues of which every group with jobs in the store is known, and each commit is reported."""
         self._hearers: dict[QueueName, list[Heard]] = {}
 
     def open(self) -> None:
-        """Begin to hear of what is appended, and of shards that are gained."""
+        """Start to receive notices of new jobs, and of shards that are gained."""
         self._database.on_append(self._receive_wake_ups)
         self._database.on_notification(self._on_notification)
         self._shards.on_gained(self._rescan)
 
     def on_wake(self, queue_name: QueueName, heard: Heard) -> None:
-        """Call this, on the loop, with each group of the queue that something was appended to, or told of."""
+        """Call `listener`, on the event loop, with each group of the queue that has new jobs or is notified."""
         self._hearers.setdefault(queue_name, []).append(heard)
 
     def has_scanned(self, queue_name: QueueName) -> bool:
-        """Whether the queue has been looked through since it last had to be."""
+        """True if the queue has been scanned since it last had to be."""
         return queue_name in self._polled_ms
 
     async def read_on(self, queue_name: QueueName) -> None:
-        """Read what is new of a queue's groups, as far as there is room; all its groups when it is time to."""
-        waiting = self._waiting[queue_name]
+        """Read new jobs of a queue's groups, as far as there is room; list all its groups when that is due."""
+        scheduler = self._waiting[queue_name]
         real_ms = self._clock.real_ms()
         polled_ms = self._polled_ms.get(queue_name)
         if polled_ms is None or real_ms - polled_ms >= POLL_MS:
             self._polled_ms[queue_name] = real_ms
-            waiting.rescan(real_ms)
+            scheduler.rescan(real_ms)
             names = await self._database.read(list_groups, queue_name)
-            waiting.wake(
+            scheduler.wake(
                 (name for name in names if shard_of(name) in self._shards.held[queue_name]),
                 partial(self._shards.not_before_ms, queue_name),
             )
             if self._database.sole and queue_name in self._polled_ms:
                 self._surveyed.add(queue_name)
-        groups = waiting.to_read()
+        groups = scheduler.to_read()
         if not groups:
             return
         for group in groups:
@@ -97,18 +97,18 @@ class QueueReader:
         cursors = [group.cursor(real_ms, in_order=self._database.in_order) for group in groups]
         try:
             read = await self._database.read(read_jobs_after, queue_name, cursors)
-            found = [(group, read_jobs(queue_name, group.name, read.rows[group.name])) for group in groups]
+            jobs_by_group = [(group, read_jobs(queue_name, group.name, read.rows[group.name])) for group in groups]
         except BaseException:
             for group in groups:
                 group.fail_read()
             raise
-        for group, jobs in found:
+        for group, jobs in jobs_by_group:
             for job in jobs:
                 self._clamp_future_due(job)
             group.end_read(jobs, real_ms=real_ms, transactions=read.transactions)
 
     def _clamp_future_due(self, job: Job) -> None:
-        """What cannot be due so late was written by a clock that ran ahead: another process's, or ours once."""
+        """Make a job due now if its due time must come from a clock that ran ahead: another process's, or ours."""
         ahead_ms = self._plans[job.queue].ahead_ms
         if ahead_ms is None or job.attempt or job.defects:
             return
@@ -117,16 +117,16 @@ class QueueReader:
             job.due_ms = now_ms
 
     def _receive_wake_ups(self, appended: EnqueuedJobs) -> None:
-        for (number, group), told in appended.jobs.items():
-            # What has to be looked for may stand before what is told: then all of it is read, in order.
-            if (number, group) in appended.groups or not self._hand_on(QueueName(number), group, told):
+        for (number, group), new_jobs in appended.jobs.items():
+            # Jobs that have to be read may come before the new ones: then all are read, in order.
+            if (number, group) in appended.groups or not self._hand_on(QueueName(number), group, new_jobs):
                 appended.look_at(number, group)
         for number, group in appended.groups:
             if not self._wake(QueueName(number), group):
                 self._database.notify(APPENDED_TO, f"{number} {group}")
 
     def _hand_on(self, queue_name: QueueName, group: str, told: Sequence[tuple[int, NewJob]]) -> bool:
-        """Hold new entries without reading them; False where the store has to be asked."""
+        """Hold new jobs without reading them; return False where the store must be read."""
         if queue_name not in self._surveyed:
             return False
         jobs = [make_job(position, job) for position, job in told]
@@ -146,7 +146,7 @@ class QueueReader:
                 self._rescan(queue_name)
 
     def _wake(self, queue_name: QueueName, group: str) -> bool:
-        """Look at a group; False where another process works it."""
+        """Have a group read; return False where another process works it."""
         if shard_of(group) not in self._shards.held[queue_name]:
             return False
         self._waiting[queue_name].wake([group], partial(self._shards.not_before_ms, queue_name))
@@ -155,11 +155,11 @@ class QueueReader:
 
     def _has_grown(self, queue_name: QueueName, group: str) -> None:
         self._rouse(queue_name)
-        for heard in self._hearers.get(queue_name, ()):
-            heard(group)
+        for listener in self._hearers.get(queue_name, ()):
+            listener(group)
 
     def _rescan(self, queue_name: QueueName) -> None:
-        """Ask the store for every group that this process may work."""
+        """Search the store again for every group that this process may work."""
         self._polled_ms.pop(queue_name, None)
         self._surveyed.discard(queue_name)
         self._rouse(queue_name)

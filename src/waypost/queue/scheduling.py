@@ -1,6 +1,6 @@
-"""The groups of one queue that this process holds.
+"""The concurrency groups of one queue that this process holds.
 
-All of this can be thrown away at any moment; the store has it.
+All of this can be discarded at any moment; the store has it.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -10,24 +10,24 @@ from waypost.queue.concurrency_groups import ConcurrencyGroup, PaceCheck
 from waypost.queue.job import Job
 
 AGAIN_MS: Final = 60_000
-"""How often groups are read from their first entry on."""
+"""Interval at which groups are read again from their first job on."""
 
 
 class QueueScheduler:
-    """The groups of one queue."""
+    """The concurrency groups of one queue, and the choice of the jobs that are due."""
 
     def __init__(self) -> None:
         self.groups: dict[str, ConcurrencyGroup] = {}
         self._looked_ms = 0
         self.ending: dict[str, list[ConcurrencyGroup]] = {}
-        """Forgotten groups of which entries are still being worked here: their shards may not come back before."""
+        """Dropped groups of which jobs are still being worked here; their shards may not come back before these end."""
 
     def wake(self, names: Iterable[str], not_before_ms: Callable[[str], int] | None = None) -> None:
-        """The store may hold new entries of these groups.
+        """Note that the store may hold new jobs of these groups.
 
         Args:
             names: of the groups.
-            not_before_ms: until when a group rests that has not been held so far.
+            not_before_ms: gives the time until which a group waits that has not been in memory so far.
         """
         for name in names:
             group = self.groups.get(name)
@@ -37,13 +37,13 @@ class QueueScheduler:
             group.allow_read()
 
     def enqueue(self, name: str, jobs: Sequence[Job]) -> bool:
-        """Hold entries that were just appended to a group, in the order of their positions.
+        """Hold jobs that were just enqueued to a group, in the order of their positions.
 
-        To be called only where every commit is heard of, in order, and where each group that has
-        entries in the store is known: then one that is not known has no other.
+        Call this only where every commit is reported, in order, and where each group that has jobs in the
+        store is known: then an unknown group has no other jobs.
 
         Returns:
-            False where the store has to be asked: what is held of the group does not reach so far.
+            False where the store must be read: what is in memory of the group does not reach so far.
         """
         group = self.groups.get(name)
         if group is None:
@@ -51,9 +51,9 @@ class QueueScheduler:
         return group.enqueue(jobs)
 
     def rescan(self, real_ms: int) -> None:
-        """Once a minute, read each group as if it were new: whatever was missed is found then.
+        """Once a minute, read each group as if it were new, so that a job that was missed is found.
 
-        Nothing should be. What a commit that waits for a standby holds back for long is why it is done.
+        None should be missed. This is done because a commit that waits for a standby can hide jobs for long.
         """
         if real_ms - self._looked_ms < AGAIN_MS:
             return
@@ -64,58 +64,58 @@ class QueueScheduler:
             group.rescan()
 
     def forget(self, names: Iterable[str]) -> None:
-        """Another process works these groups now, or may."""
+        """Drop groups that another process works now, or may work."""
         for name in list(names):
             group = self.groups.pop(name, None)
             if group is not None and group.in_flight:
                 self.ending.setdefault(name, []).append(group)
 
     def group_of(self, job: Job) -> ConcurrencyGroup | None:
-        """The group in which this very entry is the head of its key; None when it has been forgotten."""
+        """Return the group in which this very job is the head of its key; None when the group was dropped."""
         group = self.groups.get(job.concurrency_group)
         return group if group is not None and group.works_on(job) else None
 
     def ended_elsewhere(self, job: Job) -> None:
-        """The work on an entry of a forgotten group has ended."""
-        forgotten = self.ending.get(job.concurrency_group, ())
-        for group in forgotten:
+        """End the work on a job of a dropped group."""
+        dropped = self.ending.get(job.concurrency_group, ())
+        for group in dropped:
             if group.works_on(job):
                 group.complete(job, again=True)
-        still = [group for group in forgotten if group.in_flight]
-        if still:
-            self.ending[job.concurrency_group] = still
+        remaining = [group for group in dropped if group.in_flight]
+        if remaining:
+            self.ending[job.concurrency_group] = remaining
         else:
             self.ending.pop(job.concurrency_group, None)
 
     @property
     def is_reading(self) -> bool:
-        """Whether something is being read from the store, or is about to be."""
+        """True if something is being read from the store, or is about to be."""
         return any(group.is_reading or group.wants_more for group in self.groups.values())
 
     def to_read(self) -> list[ConcurrencyGroup]:
-        """Groups of which more should be read."""
+        """Return the groups of which more should be read."""
         return [group for group in self.groups.values() if group.wants_more]
 
     def claim_due(self, *, at_most: int, share: int, now_ms: int, pace: PaceCheck | None) -> list[Job]:
-        """Due heads, one of each group in turn, no group beyond its share."""
-        taken: list[Job] = []
+        """Return due heads, one of each group in turn, no group beyond its share."""
+        claimed: list[Job] = []
         open_groups = [group for group in self.groups.values() if group.ready and not group.is_leaving]
-        while open_groups and len(taken) < at_most:
+        while open_groups and len(claimed) < at_most:
             still_open: list[ConcurrencyGroup] = []
             for group in open_groups:
-                if len(taken) >= at_most:
+                if len(claimed) >= at_most:
                     break
                 job = group.claim_due(now_ms, pace) if group.in_flight < share else None
                 if job is not None:
-                    taken.append(job)
+                    claimed.append(job)
                     still_open.append(group)
             open_groups = still_open
         for name in [name for name, group in self.groups.items() if group.can_go]:
             del self.groups[name]
-        return taken
+        return claimed
 
     def next_due_ms(self, share: int) -> int | None:
-        """When the next head is due, of the groups that have room."""
+        """Return when the next head is due, among the groups that have free slots."""
         dues = [
             group.next_due_ms
             for group in self.groups.values()

@@ -1,7 +1,7 @@
-"""Which shards of the queues this process works, where several processes share a store.
+"""The leases on shards of the queues, where several processes share a store.
 
-Each process takes its fair part of every queue that it works, renews its leases, and gives back what is
-too much when another one comes. A process that cannot renew stops claiming before its leases run out
+Each process takes its fair part of every queue that it works, renews its leases, and releases the
+surplus when another process joins. A process that cannot renew stops claiming before its leases run out
 (decision 0052).
 """
 
@@ -21,10 +21,10 @@ from waypost.store.queue.jobs import QueueName
 from waypost.store.queue.leases import SHARDS, Keeping, Share, forget_leases, give_back_leases, keep_leases
 
 LEASES: Final = "leases"
-"""What processes tell each other when one comes, goes, or has given shards back."""
+"""Subject of the notification that a process has joined, has left, or has released shards."""
 
 AGAIN_S: Final = 0.3
-"""How long after a renewal that failed the next one is tried."""
+"""Time from a renewal that failed to the next one."""
 
 Gained = Callable[[QueueName], None]
 
@@ -34,9 +34,9 @@ class Shards:
 
     Args:
         database: open.
-        clock: its `real_ms` says when to renew.
-        waiting: the entries held of each queue; those of shards that are lost are forgotten.
-        plans: how each queue is worked.
+        clock: its `real_ms` decides when to renew.
+        waiting: the scheduler of each queue; groups of shards that are lost are dropped from it.
+        plans: the limits of each queue.
         holder: names this process.
         lease_ms: how long a lease lasts unless renewed.
         queue_names: those that this process works.
@@ -76,11 +76,11 @@ class Shards:
         self._log = log("leases")
 
     def on_gained(self, gained: Gained) -> None:
-        """Call this when shards of a queue have become this process's."""
+        """Call `listener` when this process has gained shards of a queue."""
         self._gained.append(gained)
 
     async def open(self) -> None:
-        """Hold every shard where the store is this process's alone; else none before there is work."""
+        """Hold every shard where the store is this process's alone; otherwise none before there is work."""
         if self._database.sole:
             await self._database.write(forget_leases)
             for queue_name in self._queue_names:
@@ -89,17 +89,17 @@ class Shards:
         self._database.on_notification(self._told)
 
     def start(self) -> None:
-        """Take and keep leases from now on, also while nothing is claimed.
+        """Take and renew leases from now on, also while nothing is claimed.
 
-        A process that works no queue is in the list of processes all the same: the doctor reads there
-        who is at work.
+        A process that works no queue is in the list of processes all the same: `doctor` reads there which
+        processes run.
         """
         if not self._database.sole:
             self._stir.set()
             self._keeper = asyncio.create_task(self._keep_on())
 
     async def close(self) -> None:
-        """Give every lease back, so that others go on at once."""
+        """Release every lease, so that other processes continue at once."""
         self._closed = True
         if self._database.sole:
             return
@@ -108,19 +108,19 @@ class Shards:
             await asyncio.gather(self._keeper, return_exceptions=True)
         if not self._began:
             return
-        async with self._keeping:  # a renewal that is under way would come after
+        async with self._keeping:  # a renewal that is running would come after
             try:
                 await self._database.join(_release_leases, (self._holder, self._clock.real_ms()))
             except StoreAway:
-                self._log.warning("leases could not be given back; they run out by themselves")
+                self._log.warning("leases could not be released; they expire by themselves")
             else:
                 self._database.notify(LEASES, "")
 
     async def keep(self) -> None:
-        """Renew, take and give back, if it is time to.
+        """Renew, take and release leases, if it is time to.
 
         Raises:
-            StoreAway: and nothing may be claimed once what is held has run out.
+            StoreAway: the store cannot be reached; nothing may be claimed once the leases have run out.
         """
         if self._database.sole or self._closed:
             return
@@ -132,22 +132,22 @@ class Shards:
 
     @property
     def is_kept(self) -> bool:
-        """Whether the leases hold: a process that cannot renew them works nothing."""
+        """True if the leases are valid: a process that cannot renew them works nothing."""
         return self._database.sole or self._clock.real_ms() < self._until_ms
 
     def not_before_ms(self, queue_name: QueueName, group: str) -> int:
-        """Until when a group rests because its shard was another's a moment ago; 0 for not at all."""
+        """Return until when a group waits because its shard was another process's just now; 0 for not at all."""
         resting = self._resting[queue_name]
         return resting.get(shard_of(group), 0) if resting else 0
 
     def mark_lease_lost(self, queue_name: QueueName, groups: Iterable[str]) -> None:
-        """A write has shown that the leases of these groups are not this process's any more."""
+        """Drop the shards of these groups: a write has shown that their leases are no longer this process's."""
         shards = {shard_of(group) for group in groups}
         self._drop_shards({queue_name: (self.held[queue_name] | self._leaving[queue_name]) - shards}, leaving_too=True)
         self._renew_soon()
 
     def has_ended(self, queue_name: QueueName, group: str) -> None:
-        """Nothing of a group is being worked any more: where its shard is on its way out, let it go."""
+        """Renew soon if a group's shard is to be released: nothing of the group is being worked any more."""
         if self._leaving[queue_name] and shard_of(group) in self._leaving[queue_name]:
             self._renew_soon()
 
@@ -158,16 +158,16 @@ class Shards:
 
     async def _renew(self) -> None:
         async with self._keeping:
-            asked_ms = self._clock.real_ms()
-            if self._closed or asked_ms < self._renew_at_ms:  # another has done it meanwhile
+            started_ms = self._clock.real_ms()
+            if self._closed or started_ms < self._renew_at_ms:  # another task has done it meanwhile
                 return
             idle = {queue_name: self._idle(queue_name) for queue_name in self._queue_names}
-            asked = Keeping(self._holder, self._queue_names, idle, self._lease_ms, asked_ms)
+            request = Keeping(self._holder, self._queue_names, idle, self._lease_ms, started_ms)
             self._asked_again = False
-            share: Share = await self._database.join(keep_leases, asked)
+            share: Share = await self._database.join(keep_leases, request)
             if not self._asked_again:
-                self._renew_at_ms = asked_ms + self._lease_ms // 3
-            self._until_ms = asked_ms + self._lease_ms
+                self._renew_at_ms = started_ms + self._lease_ms // 3
+            self._until_ms = started_ms + self._lease_ms
             self._lose_taken(share)
             for queue_name in self._queue_names:
                 still_worked = {shard_of(name) for name in self._waiting[queue_name].ending}
@@ -180,8 +180,8 @@ class Shards:
             self._cool_down(share)
             too_much = [self._leave(queue_name, share) for queue_name in self._queue_names]
         for queue_name in gained:
-            for tell in self._gained:
-                tell(queue_name)
+            for listener in self._gained:
+                listener(queue_name)
         if not self._began or any(idle.values()):
             self._database.notify(LEASES, "")
         self._began = True
@@ -193,33 +193,37 @@ class Shards:
             kept = shards if leaving_too else shards | self._leaving[queue_name]
             lost = (self.held[queue_name] | self._leaving[queue_name]) - kept
             if lost:
-                waiting = self._waiting[queue_name]
-                waiting.forget([name for name in waiting.groups if shard_of(name) in lost])
+                scheduler = self._waiting[queue_name]
+                scheduler.forget([name for name in scheduler.groups if shard_of(name) in lost])
                 self.held[queue_name] = self.held[queue_name] - lost
                 self._leaving[queue_name] = self._leaving[queue_name] - lost
 
     def _lose_taken(self, share: Share) -> None:
-        """Forget what is held of shards that were taken just now: the store knows that they were not ours.
+        """Drop the jobs of shards that were taken just now: the store knows that they were not ours before.
 
         Our own clock may not: a machine that its hypervisor has stopped knows nothing of it, and the
-        store's may have been put on. Others may have worked what we hold.
+        store's clock may have been moved forward. Others may have worked these jobs.
         """
-        taken = {queue_name: {one.shard for one in share.taken[queue_name]} for queue_name in self._queue_names}
-        self._drop_shards({queue_name: self.held[queue_name] - taken[queue_name] for queue_name in self._queue_names})
+        newly_leased = {
+            queue_name: {lease.shard for lease in share.taken[queue_name]} for queue_name in self._queue_names
+        }
+        self._drop_shards(
+            {queue_name: self.held[queue_name] - newly_leased[queue_name] for queue_name in self._queue_names}
+        )
 
     def _cool_down(self, share: Share) -> None:
-        """What was another's a moment ago rests for as long as that one's pace may still count."""
+        """Make shards that were another process's just now wait for as long as its pace may still count."""
         now_ms = self._clock.now_ms()
         for queue_name in self._queue_names:
             rests_ms = self._plans[queue_name].rests_ms
-            resting = {shard: until for shard, until in self._resting[queue_name].items() if until > now_ms}
-            for one in share.taken[queue_name]:
-                if one.rested_ms is not None and one.rested_ms < rests_ms:
-                    resting[one.shard] = now_ms + rests_ms - one.rested_ms
-            self._resting[queue_name] = resting
+            cooldowns = {shard: until for shard, until in self._resting[queue_name].items() if until > now_ms}
+            for lease in share.taken[queue_name]:
+                if lease.rested_ms is not None and lease.rested_ms < rests_ms:
+                    cooldowns[lease.shard] = now_ms + rests_ms - lease.rested_ms
+            self._resting[queue_name] = cooldowns
 
     def _leave(self, queue_name: QueueName, share: Share) -> bool:
-        """Stop claiming from shards beyond the fair part, the idle ones first."""
+        """Stop claiming from shards beyond the fair part, the idle ones first; return False if there are none."""
         surplus = len(self.held[queue_name]) - share.most[queue_name]
         if surplus <= 0:
             return False
@@ -229,16 +233,16 @@ class Shards:
             shard = shard_of(name)
             if shard in load:
                 load[shard] += 1 + group.in_flight
-        going = set(sorted(load, key=lambda shard: (load[shard], shard))[:surplus])
-        self.held[queue_name] = self.held[queue_name] - going
-        self._leaving[queue_name] |= going
+        surplus_shards = set(sorted(load, key=lambda shard: (load[shard], shard))[:surplus])
+        self.held[queue_name] = self.held[queue_name] - surplus_shards
+        self._leaving[queue_name] |= surplus_shards
         for name, group in groups.items():
-            if shard_of(name) in going:
+            if shard_of(name) in surplus_shards:
                 group.leave()
         return True
 
     def _idle(self, queue_name: QueueName) -> set[int]:
-        """The shards on their way out of which nothing is being worked any more."""
+        """Return the shards to be released of which nothing is being worked any more; drop their groups."""
         leaving = self._leaving[queue_name]
         if not leaving:
             return set()
@@ -254,7 +258,7 @@ class Shards:
             self._renew_soon()
 
     async def _keep_on(self) -> None:
-        """Renew while entries are being worked that take longer than a lease lasts."""
+        """Renew also while jobs are being worked that take longer than a lease lasts."""
         while True:
             wait_ms = max(0, self._renew_at_ms - self._clock.real_ms())
             try:
@@ -267,7 +271,7 @@ class Shards:
                 await self.keep()
             except StoreAway:
                 await asyncio.sleep(AGAIN_S)
-            except Exception:  # noqa: BLE001  logged; whoever keeps the leases must outlive a defect
+            except Exception:  # noqa: BLE001  logged; the renewals must outlive a defect
                 self._log.exception("leases could not be renewed; trying again")
                 await asyncio.sleep(1)
 

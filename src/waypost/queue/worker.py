@@ -1,4 +1,4 @@
-"""The loop every stage runs: claim what there is room for, work it side by side, stop in order."""
+"""The loop of every stage: claim as many jobs as there are free slots, work them concurrently, stop in order."""
 
 import asyncio
 import time
@@ -14,12 +14,13 @@ from waypost.store.queue.jobs import QueueName
 Work = Callable[[], Awaitable[None]]
 Prepared = Sequence[tuple[Job, Work]]
 Prepare = Callable[[Sequence[Job]], Awaitable[Prepared]]
-"""Gets a batch ready with few look-ups, and gives the work of each entry. Each piece of work ends its
-entry itself, by `settle` or `release`; entries left out have been ended already."""
+"""Prepares a batch with few queries, and returns the work of each job. The work ends its job itself, by
+`complete` or `retry_later`; jobs that are left out have been ended already.
+"""
 
 
 def failing(error: BaseException) -> Work:
-    """The work of an entry on which its preparation failed already: the defect is that entry's alone."""
+    """Return work that raises the error with which a job's preparation failed: the defect is that job's alone."""
 
     async def work() -> None:
         raise error
@@ -28,9 +29,9 @@ def failing(error: BaseException) -> Work:
 
 
 class StageWorker:
-    """Works one queue until told to stop.
+    """Works one queue until it is stopped.
 
-    A defect belongs to its entry: that one is released with a delay and the loop goes on.
+    A defect belongs to its job: that job is retried later and the loop continues.
     """
 
     def __init__(
@@ -42,40 +43,40 @@ class StageWorker:
         self._pace = pace
         self._in_flight = queue.plans[queue_name].in_flight
         self._busy = 0
-        self._freed = asyncio.Event()  # set when an entry has ended
+        self._freed = asyncio.Event()  # set when a job has ended
         self._working: set[asyncio.Task[None]] = set()
         self._stopping = False
         self._since_s: float | None = None
         self.failures = 0
-        """How many turns in a row have failed."""
+        """How many turns of the loop in a row have failed."""
         self._log = log(queue_name.name.lower())
 
     @property
     def queue_name(self) -> QueueName:
-        """The one it works."""
+        """The queue that it works."""
         return self._queue_name
 
     @property
     def at_it_for_s(self) -> float:
-        """How long the loop has been at what it does now; 0 while it waits for something to do.
+        """Seconds that the loop has spent on its current step; 0 while it waits for jobs.
 
-        While every place is taken it is the time since one became free.
+        While every slot is in use, it is the time since one became free.
         """
         return 0 if self._since_s is None else time.monotonic() - self._since_s
 
     @property
     def busy(self) -> int:
-        """How many entries are being worked."""
+        """Number of jobs being worked."""
         return self._busy
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is being worked, and what was appended has been looked at."""
+        """True if no job is being worked, and every job that was enqueued has been read."""
         return self._busy == 0 and self._queue.is_idle(self._queue_name)
 
     @property
     def next_due_ms(self) -> int | None:
-        """When the next entry of the queue is due; None when there is none."""
+        """Due time of the queue's next job; None when there is none."""
         return self._queue.next_due_ms(self._queue_name)
 
     async def run(self) -> None:
@@ -86,13 +87,13 @@ class StageWorker:
                 self.failures = 0
             except asyncio.CancelledError:
                 raise
-            except Exception:  # noqa: BLE001  logged; the loop must outlive a store that is away
+            except Exception:  # noqa: BLE001  logged; the loop must outlive an unreachable store
                 self.failures += 1
-                self._log.exception("the store did not answer; trying again")
+                self._log.exception("the store did not respond; trying again")
                 await asyncio.sleep(1)
 
     async def stop(self, *, within_s: float) -> None:
-        """Claim nothing more, and return when what is being worked has ended, or is cut off."""
+        """Claim nothing more, and return when all running work has ended, or is cancelled."""
         self._stopping = True
         self._freed.set()
         self._queue.wake_worker(self._queue_name)
@@ -110,7 +111,7 @@ class StageWorker:
         self._since_s = time.monotonic()
         room = self._in_flight - self._busy
         if room <= 0:
-            # Whatever is due or appended now, nothing can be claimed before an entry ends.
+            # Whatever is due or enqueued now, nothing can be claimed before a job ends.
             self._freed.clear()
             await self._freed.wait()
             return
@@ -125,17 +126,17 @@ class StageWorker:
             return
         self._busy += len(jobs)
         # One batch is prepared at a time; what becomes due meanwhile is the next batch, so that the
-        # look-ups and the mark of a batch are shared by more entries the more there is to do.
+        # queries and the mark of a batch are shared by more jobs the more there is to do.
         await asyncio.wait([self._start(self._begin(jobs))])
 
     async def _begin(self, jobs: Sequence[Job]) -> None:
         try:
             prepared = await self._prepare(jobs)
-        except StoreAway:  # nobody's defect, and nothing of it has been sent
+        except StoreAway:  # not a defect, and nothing of it has been sent
             for job in jobs:
                 self._start(self._abandon(job))
             return
-        except Exception as error:  # noqa: BLE001  a defect belongs to its entries
+        except Exception as error:  # noqa: BLE001  a defect belongs to its jobs
             for job in jobs:
                 self._start(self._retry_after_defect(job, error))
             return
@@ -149,13 +150,13 @@ class StageWorker:
             await work()
         except StoreAway:
             await self._abandon(job)
-        except Exception as error:  # noqa: BLE001  a defect belongs to its entry
+        except Exception as error:  # noqa: BLE001  a defect belongs to its job
             await self._retry_after_defect(job, error)
         else:
             self._done()
 
     async def _abandon(self, job: Job) -> None:
-        """Give back an entry that a store which is away kept from being worked."""
+        """Return a job that could not be worked because the store is unreachable."""
         await asyncio.sleep(AWAY_S)
         self._queue.abandon(job)
         self._done()
@@ -163,8 +164,8 @@ class StageWorker:
     async def _retry_after_defect(self, job: Job, error: BaseException) -> None:
         try:
             await self._queue.retry_after_defect(job, error)
-        except Exception:  # noqa: BLE001  logged; the entry is still in the store
-            self._log.exception("an entry could not be given back", position=job.position)
+        except Exception:  # noqa: BLE001  logged; the job is still in the store
+            self._log.exception("a job could not be returned to its queue", position=job.position)
             await asyncio.sleep(1)
             self._queue.abandon(job)
         finally:
