@@ -114,19 +114,19 @@ async def test_namespace_of_a_business_account_is_asked_of_the_operator(typist: 
 # fmt: off
 REFUSED: Final = (
     # words                                                             what is said
-    ((*NEW, "--app-secret", "s"),                                       "token is needed"),
+    ((*NEW, "--app-secret", "s"),                                       "token is required"),
     ((*NEW, "--token", "with a space", "--app-secret", "s"),            "token must be visible ASCII"),
     (("account", "operator", "a/b", "--version", "v1.0"),               "waypost: "),
     (("account", "operator", "a b", "--base-url", "http://x", "--app-id", "1", "--token", "t", "--app-secret", "s"), "id must be 1 to 64"),
     (("account", "operator", "main", "--base-url", "http://x/"),        "without a slash at its end"),
     (("account", "operator", "main", "--version", "25"),                "such as v25.0"),
-    (("account", "token", "nobody", "--token", "t"),                    "base_url is needed"),
+    (("account", "token", "nobody", "--token", "t"),                    "base_url is required"),
     (("account", "token", "main"),                                      "--token-file"),
     (("account", "token", "main", "--token-file", "not-there.txt"),     "cannot be read"),
     (("account", "numbers", "nobody", "1"),                             "must name an operator account"),
-    (("account", "numbers", "main", "424242"),                          "The operator refuses"),
+    (("account", "numbers", "main", "424242"),                          "The operator returned an error"),
     (("account", "subscribe", "424242"),                                "no such business account"),
-    (("account", "business", "424242", str(PARTNER.id), "main"),        "The operator refuses"),
+    (("account", "business", "424242", str(PARTNER.id), "main"),        "The operator returned an error"),
 )
 # fmt: on
 

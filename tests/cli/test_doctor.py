@@ -154,7 +154,7 @@ CASES: Final[dict[str, tuple[Arrange, str, str, str, str]]] = {
     "other digits":          (other_number,                  f"main: number +{APP.phone_number} of {APP.name}", "wrong", "is +1 555-999-0000", "waypost app connect"),
     "not registered":        (stands(status="DISCONNECTED"), f"main: number +{APP.phone_number} of {APP.name}", "wrong", "status is DISCONNECTED", "register"),
     "poor quality":          (stands(quality_rating="RED"),  f"main: number +{APP.phone_number} of {APP.name}", "warning", "quality is RED", "not wanted"),
-    "nobody subscribed":     (nobody_subscribed,             f"main: webhook of {ACCOUNT.id}", "wrong",   "is not subscribed; nobody is", f"waypost account subscribe {ACCOUNT.id}"),
+    "nobody subscribed":     (nobody_subscribed,             f"main: webhook of {ACCOUNT.id}", "wrong",   "is not subscribed; subscribed: none", f"waypost account subscribe {ACCOUNT.id}"),
     "other address":         (other_webhook,                 f"main: webhook of {ACCOUNT.id}", "wrong",   "/operator/webhook, and ours is", f"waypost account subscribe {ACCOUNT.id}"),
     "template not there":    (template_gone,                 f"main: templates of {ACCOUNT.id}", "warning", "does not have 1: greeting (en_US)", "--submit-templates"),
     "fault armed":           (fault_armed,                   "main: simulator",                "warning", "1 fault is armed",           "DELETE"),
@@ -189,7 +189,7 @@ async def test_template_that_stands_otherwise_at_the_operator_is_told(cut_street
     findings = await findings_of(cut_street)
 
     [found] = [one for one in findings if one["about"] == f"main: templates of {ACCOUNT.id}"]
-    assert found["text"] == "1 stand otherwise: greeting (en_US) is APPROVED here and PAUSED there"
+    assert found["text"] == "1 with another status: greeting (en_US) is APPROVED here and PAUSED there"
     assert f"waypost app operator {APP.id} main" in found["remedy"]
 
 
@@ -198,7 +198,7 @@ async def test_pace_above_the_operators_is_wrong(make_street: Callable[..., Any]
 
     findings = await findings_of(street)
 
-    assert [one["text"] for one in bad(findings)] == ["we send 500 a second, and the operator takes 80"]
+    assert [one["text"] for one in bad(findings)] == ["we send 500 messages a second, and the operator accepts 80"]
 
 
 async def test_address_where_nobody_answers_is_wrong(make_street: Callable[..., Any]) -> None:

@@ -67,8 +67,8 @@ async def newcomer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIter
 @pytest.mark.parametrize(
     ("moved_ms", "texts"),
     [
-        (0, ["its clock stands still"]),
-        (25 * HOUR_MS, ["its clock is 1 day, 1:00:00 ahead of this machine's", "its clock stands still"]),
+        (0, ["its clock is frozen"]),
+        (25 * HOUR_MS, ["its clock is 1 day, 1:00:00 ahead of this machine's", "its clock is frozen"]),
     ],
 )
 async def test_clock_of_the_demonstration_that_is_not_the_machines_is_told(
@@ -80,7 +80,7 @@ async def test_clock_of_the_demonstration_that_is_not_the_machines_is_told(
 
     told = await newcomer.doctor()
 
-    assert [one["text"] for one in of_simulator(fresh)] == ["no faults armed, its clock is this machine's"]
+    assert [one["text"] for one in of_simulator(fresh)] == ["no faults armed, its clock equals this machine's"]
     said = of_simulator(told)
     assert [one["text"] for one in said] == texts
     assert {one["state"] for one in said} == {"warning"}
@@ -164,7 +164,7 @@ async def test_review_of_the_business_account_that_is_not_over_is_told(
 
     [said] = await found(street, f"main: business account {ACCOUNT.id}")
 
-    assert (said["state"], said["text"]) == ("warning", f"the operator's review says {review}")
+    assert (said["state"], said["text"]) == ("warning", f"its review at the operator is {review}")
 
 
 # fmt: off

@@ -99,7 +99,7 @@ async def test_lanes_are_worked_by_the_processes_that_are_given_them(start: Star
         "wrong",
         "start one with: waypost serve --stages callbacks,dispatch,events",
     )
-    assert without_events["text"] == "no process works events: what is for them waits"
+    assert without_events["text"] == "no process runs events: their jobs wait"
     assert (await lanes_finding(accepts))["state"] == "ok"
     assert held(accepts) == set()
     assert held(sends) == {QueueName.OUTBOUND, QueueName.UNCONFIRMED, QueueName.CALLBACKS}

@@ -298,7 +298,7 @@ async def test_switch_to_an_operator_that_is_away_changes_nothing(street: Street
     [
         ({"operator_account_id": "nobody"}, 404, "must name an operator account"),
         ({"operator_account_id": 7}, 400, "The body"),
-        ({"operator_account_id": OPERATOR.id, "phone_number_id": "2000000000000002"}, 409, "carried by main already"),
+        ({"operator_account_id": OPERATOR.id, "phone_number_id": "2000000000000002"}, 409, "operator account main"),
     ],
 )
 async def test_switch_that_makes_no_sense_is_refused_with_the_reason(

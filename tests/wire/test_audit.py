@@ -215,7 +215,7 @@ async def test_pages_of_the_log_by_the_admin_api(waypost: Waypost) -> None:
         ("partner_id=", "partner_id must be a number."),
         ("since_ms=-1", "since_ms must be a number."),
         ("outcome=maybe", "outcome must be done or rejected."),
-        ("user=ann", "user is no filter of the audit log"),
+        ("user=ann", "user is not a filter of the audit log"),
     ],
 )
 async def test_a_wrong_filter_is_named(waypost: Waypost, query: str, names: str) -> None:

@@ -1,1 +1,1 @@
-"""A door for the command line, for tests and for the console's settings."""
+"""The admin API, for the command line, tests and the console's settings."""

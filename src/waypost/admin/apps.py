@@ -1,4 +1,4 @@
-"""The admin API's operations on apps: added, connected to a number, given another token, and what they have."""
+"""The admin API's operations on apps: list, add, connect to a number, renew the token, list messages and templates."""
 
 from dataclasses import replace
 from typing import Any, Final
@@ -25,7 +25,7 @@ class NewApp(msgspec.Struct, forbid_unknown_fields=True):
     """An app to add.
 
     Attributes:
-        per_second: its number's throughput at the operator; None: what the service is set to.
+        per_second: its number's throughput at the operator; None: the service's setting.
     """
 
     partner_id: int
@@ -37,7 +37,7 @@ class NewApp(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class AppConnection(msgspec.Struct, forbid_unknown_fields=True):
-    """The number and the business account that an app gets."""
+    """The number and the business account of an app."""
 
     phone_number: str
     phone_number_id: str
@@ -54,7 +54,7 @@ async def add_app(context: AdminContext, given: NewApp) -> dict[str, Any]:
     """Store an app and return it with its app token.
 
     Raises:
-        Refused: a field is broken, its name or its source number is taken, or its business account
+        ApiError: a field is invalid, its name or its source number is in use, or its business account
             is not the partner's.
     """
     digits = read_phone_number(given.phone_number)
@@ -84,12 +84,12 @@ async def add_app(context: AdminContext, given: NewApp) -> dict[str, Any]:
 
 
 async def connect_app(context: AdminContext, given: AppConnection, app_id: str) -> Any:
-    """Give an app its number and business account, and make it live or a sandbox app.
+    """Set an app's number and business account, and make it live or a sandbox app.
 
-    Late news of what was sent before still counts, also where another operator carries it now.
+    Late events of messages sent before still count, also from the previous operator.
 
     Raises:
-        Refused: there is no such app, a field is broken, the number is another app's, or the business
+        ApiError: there is no such app, a field is invalid, the number is another app's, or the business
             account is not the partner's.
     """
     app = await _named(context, app_id)
@@ -104,20 +104,20 @@ async def connect_app(context: AdminContext, given: AppConnection, app_id: str) 
     now_ms = context.clock.now_ms()
 
     def connect(connection: Connection) -> App | None:
-        def connected(held: App) -> App:
-            keep_stay(connection, held, now_ms + KEPT_MS)
-            since_ms = held.preferences.live_since_ms if held.live else now_ms
+        def apply(stored: App) -> App:
+            keep_stay(connection, stored, now_ms + KEPT_MS)
+            since_ms = stored.preferences.live_since_ms if stored.live else now_ms
             return replace(
-                held,
+                stored,
                 phone_number=digits,
                 phone_number_id=given.phone_number_id,
                 business_account_id=given.business_account_id,
                 live=given.live,
                 modified_on_ms=now_ms,
-                preferences=replace(held.preferences, live_since_ms=since_ms if given.live else 0),
+                preferences=replace(stored.preferences, live_since_ms=since_ms if given.live else 0),
             )
 
-        return change_app(connection, app_id, connected)
+        return change_app(connection, app_id, apply)
 
     try:
         changed = await context.database.write(connect)
@@ -134,7 +134,7 @@ async def renew_token(context: AdminContext, app_id: str) -> Any:
     """Revoke an app's token and return the next one.
 
     Raises:
-        Refused: there is no such app.
+        ApiError: there is no such app.
     """
     serial = (await _named(context, app_id)).token_serial + 1
     token = context.seals.app_token(app_id, serial)

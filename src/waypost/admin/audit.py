@@ -1,4 +1,4 @@
-"""The admin API's operation that reads the audit log: filtered, a page at a time."""
+"""The admin API's operation that reads pages of the audit log, with filters."""
 
 from typing import Any, Final, Literal
 
@@ -12,7 +12,7 @@ MAX_ENTRIES: Final = 500
 
 
 class AuditQuery(msgspec.Struct, forbid_unknown_fields=True):
-    """The filters; one that is not known is an error here, because entries would be missed."""
+    """The filters; an unknown one is an error, because ignoring it would return wrong entries."""
 
     partner_id: int | None = None
     actor: str | None = None
@@ -30,8 +30,8 @@ class AuditQuery(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def list_audit_entries(context: AdminContext, given: AuditQuery) -> Any:
-    """Return the newest entries, and where the next page begins."""
-    wanted = AuditFilter(
+    """Return the newest entries, and the cursor of the next page."""
+    audit_filter = AuditFilter(
         partner_id=given.partner_id,
         actor=given.actor,
         action=given.action,
@@ -40,6 +40,6 @@ async def list_audit_entries(context: AdminContext, given: AuditQuery) -> Any:
         until_ms=given.until_ms,
         before_id=given.before,
     )
-    found = await context.database.read(audit_page, wanted, given.limit + 1)
-    jobs, is_more = found[: given.limit], len(found) > given.limit
-    return {"entries": [msgspec.to_builtins(one) for one in jobs], "next": jobs[-1].id if is_more else None}
+    rows = await context.database.read(audit_page, audit_filter, given.limit + 1)
+    entries, is_more = rows[: given.limit], len(rows) > given.limit
+    return {"entries": [msgspec.to_builtins(entry) for entry in entries], "next": entries[-1].id if is_more else None}

@@ -1,4 +1,4 @@
-"""Around every call of the admin API: who may make it, and its entry in the audit log."""
+"""Authorisation of every call of the admin API, and its entry in the audit log."""
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from typing import Any, Final, Protocol, cast
@@ -23,10 +23,10 @@ _log = ThrottledLog(log("admin"))
 
 
 class Limits(Protocol):
-    """Bounds for those who have no valid admin token."""
+    """Limits for callers without a valid admin token."""
 
     async def check_admin(self, address: str) -> None:
-        """Raise Refused after too many wrong tokens from an address."""
+        """Raise ApiError after too many wrong tokens from an address."""
         ...
 
     async def spend_admin(self, address: str) -> object:
@@ -34,7 +34,7 @@ class Limits(Protocol):
         ...
 
     async def may_audit_refusal(self) -> bool:
-        """True while refusals without a valid token get entries."""
+        """True while rejected calls without a valid token get entries."""
         ...
 
 
@@ -42,13 +42,13 @@ class AdminGate:
     """Admits requests and records actions.
 
     Args:
-        token: the admin token; None: nobody but the console is admitted.
-        console_token: what the console of this process holds; its pages record what people do there.
+        token: the admin token; None: only the console is admitted.
+        console_token: the token of this process's console; its pages record people's actions themselves.
         hosts: host names that count as this service's own beside loopback.
-        limits: of wrong tokens.
-        address_of: what a client is counted by, and known by in the log.
-        audit: the log.
-        directory: finds whose an app is.
+        limits: limits of wrong tokens.
+        address_of: returns the address that a client is counted by and logged with.
+        audit: the audit log.
+        directory: finds the partner of an app.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class AdminGate:
         self._directory = directory
 
     def around(self, row: AdminRoute, call: Call) -> Callable[[Request], Awaitable[Response]]:
-        """An endpoint that admits, calls, records, and then responds."""
+        """Return an endpoint that authorises the request, calls the operation, records it, and responds."""
 
         async def respond(request: Request) -> Response:
             actor, reason, body = NOBODY, "", None
@@ -79,9 +79,9 @@ class AdminGate:
                 actor = await self._admit(request)
                 body = await call(request)
                 status, headers = 200, dict[str, str]()
-            except ApiError as refused:
-                status, body, headers = error_response(refused, names_field=True)
-                reason = refused.code.value
+            except ApiError as error:
+                status, body, headers = error_response(error, names_field=True)
+                reason = error.code.value
             except Exception:
                 await self._record(request, row.name, actor, 500, "defect", None)
                 raise
@@ -92,27 +92,27 @@ class AdminGate:
         return respond
 
     async def _admit(self, request: Request) -> str:
-        """Return who asks.
+        """Return the caller's name for the audit log; empty for the console.
 
         Raises:
-            Refused: wrong host, foreign origin, too many wrong tokens, a wrong token, or no JSON.
+            ApiError: wrong host, foreign origin, too many wrong tokens, a wrong token, or no JSON.
         """
         _check_origin(request, self._hosts)
-        given = _token_of(request)
-        if self._console_token and same(given, self._console_token):
+        token = _token_of(request)
+        if self._console_token and same(token, self._console_token):
             _check_json(request)
             return ""
         address = self._address_of(request.scope)
         await self._limits.check_admin(address)
-        if not given or self._token is None or not same(given, self._token):
-            _log.warning("a wrong admin token was refused", address=address)
+        if not token or self._token is None or not same(token, self._token):
+            _log.warning("a wrong admin token was rejected", address=address)
             await self._limits.spend_admin(address)
             raise ApiError(ErrorCode.AUTHENTICATION_FAILED, "Authorization must be Bearer and the admin_token.")
         _check_json(request)
         return ADMIN
 
     async def _is_recorded(self, actor: str, reason: str, *, is_action: bool) -> bool:
-        """The console's pages record themselves; of refusals without a token only so many are."""
+        """True if the call gets an entry: console pages record themselves; entries without a token are limited."""
         if actor == ADMIN:
             return is_action
         return (
@@ -122,39 +122,39 @@ class AdminGate:
     async def _record(self, request: Request, action: str, actor: str, status: int, reason: str, body: Any) -> None:
         if not actor:
             return
-        told: Mapping[str, Any] = {}
+        result: Mapping[str, Any] = {}
         if isinstance(body, dict) and status < 400:
-            told = cast("Mapping[str, Any]", body)
-        named = {**request.path_params}
-        if "id" in told and not named:
-            named["id"] = told["id"]
+            result = cast("Mapping[str, Any]", body)
+        parameters = {**request.path_params}
+        if "id" in result and not parameters:
+            parameters["id"] = result["id"]
         await self._audit.record(
             actor=actor,
             remote_address=self._address_of(request.scope),
             action=action,
             status=status,
-            partner_id=await self._partner_of(named, told) if actor == ADMIN else None,
-            subject=" ".join(f"{name}={value}" for name, value in named.items()),
+            partner_id=await self._partner_of(parameters, result) if actor == ADMIN else None,
+            subject=" ".join(f"{name}={value}" for name, value in parameters.items()),
             detail=reason,
         )
 
     async def _partner_of(self, named: Mapping[str, Any], told: Mapping[str, Any]) -> int | None:
-        """The partner whose account it concerns, where the path or the response says so."""
+        """Return the partner of the affected account, if the path or the response identifies it."""
         if "app_id" in named:
             app = await self._directory.app(str(named["app_id"]))
             return None if app is None else app.partner_id
-        given = str(named.get("partner_id", told.get("partner_id", "")))
-        return int(given) if given.isascii() and given.isdecimal() and len(given) < 19 else None
+        text = str(named.get("partner_id", told.get("partner_id", "")))
+        return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else None
 
 
 def _check_origin(request: Request, hosts: Sequence[str]) -> None:
-    """Return when no page of another site has sent the request.
+    """Check that the request was not sent by a page of another site.
 
-    Host and origin keep a page in somebody's browser out, also one whose name resolves to this
-    machine. Source: decision 0081.
+    The check of Host and Origin keeps out pages in an administrator's browser, also those whose name
+    resolves to this machine. Source: decision 0081.
 
     Raises:
-        Refused: wrong host, or foreign origin.
+        ApiError: wrong host, or foreign origin.
     """
     host = hostname_of("//" + request.headers.get("host", ""))
     if not (host in hosts or is_loopback(host)):
@@ -166,15 +166,15 @@ def _check_origin(request: Request, hosts: Sequence[str]) -> None:
 
 
 def _token_of(request: Request) -> str:
-    """The token that a request holds; empty: none."""
+    """Return the token of a request; empty if it has none."""
     return request.headers.get("authorization", "").removeprefix("Bearer ")
 
 
 def _check_json(request: Request) -> None:
-    """Return when a body is said to be JSON, which no page of another site can send unasked.
+    """Check that the Content-Type is JSON, which a page of another site cannot send without preflight.
 
     Raises:
-        Refused: it is not.
+        ApiError: it is another type.
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if request.method in ("POST", "PUT") and kind != "application/json":

@@ -1,4 +1,4 @@
-"""The admin API's operations on callbacks: subscriptions and their keys, what was sent, and sending it again."""
+"""The admin API's operations on callbacks: subscriptions and their keys, sent callbacks, replays, reports."""
 
 from typing import Any, Final
 
@@ -21,13 +21,13 @@ from waypost.wire.redaction import shown_callback
 
 MOST_KEEP_OLD_S: Final = 30 * 86_400
 MOST_REPLAYED: Final = 100_000
-"""In one call. Who wants more names a shorter time, several times."""
+"""In one call; for more, call several times with shorter time ranges."""
 
 _END_OF_TIME_MS: Final = 1 << 53
 
 
 class SubscriptionQuery(msgspec.Struct):
-    """Whose subscriptions; those that fit everything that is given. A number of 0 is not given."""
+    """A filter of subscriptions, which must match every given field. A number 0 counts as absent."""
 
     subscription_id: int | None = None
     app_id: str | None = None
@@ -35,7 +35,7 @@ class SubscriptionQuery(msgspec.Struct):
 
 
 class ReportQuery(msgspec.Struct):
-    """Of which time, and likewise whose; without a time, the last day."""
+    """The time range of a report, and the same filter; without a range, the last day."""
 
     to_ms: int | None = None
     from_ms: int | None = None
@@ -45,18 +45,18 @@ class ReportQuery(msgspec.Struct):
 
 
 class KeyRotation(msgspec.Struct, forbid_unknown_fields=True):
-    """How long the old key signs beside the new one."""
+    """The rotation of a key: how long the old key signs beside the new one."""
 
     keep_old_for_s: int = 86_400
 
     def __post_init__(self) -> None:
-        """Check that it is not for ever."""
+        """Check that the time is limited."""
         if not 0 <= self.keep_old_for_s <= MOST_KEEP_OLD_S:
             raise invalid_field("keep_old_for_s", f"0 to {MOST_KEEP_OLD_S} seconds")
 
 
 class Replay(msgspec.Struct, forbid_unknown_fields=True):
-    """Which callbacks to send again; those that fit everything that is given.
+    """A filter of callbacks to replay, which must match every given field.
 
     Attributes:
         dry_run: only count them.
@@ -75,56 +75,56 @@ class Replay(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def list_subscriptions(context: AdminContext, given: SubscriptionQuery) -> Any:
-    """Return subscriptions with their state, their circuit, and how much waits for each."""
-    found = await context.database.read(receivers, _whose(given))
-    return {"subscriptions": [_shown(context, one) for one in found]}
+    """Return subscriptions with their state, their circuit, and the number of callbacks that wait."""
+    rows = await context.database.read(receivers, _whose(given))
+    return {"subscriptions": [_shown(context, row) for row in rows]}
 
 
 async def show_subscription(context: AdminContext, subscription_id: int) -> Any:
-    """Return one of them."""
+    """Return one subscription in the same form."""
     return _shown(context, await _named(context, subscription_id))
 
 
 async def check_subscription(context: AdminContext, subscription_id: int) -> Any:
-    """Send the ping to a subscription's address, signed, and return what it answers."""
+    """Send a signed ping to a subscription's URL, and return the response."""
     read = context.database.read
-    found = await read(subscriptions_by_ids, {subscription_id}, context.directory.unseal)
-    subscription = found.get(subscription_id)
+    subscriptions = await read(subscriptions_by_ids, {subscription_id}, context.directory.unseal)
+    subscription = subscriptions.get(subscription_id)
     app = None if subscription is None else await read(app_by_id, subscription.app_id)
     if subscription is None or app is None:
         raise not_found("subscription", "subscription_id")
     call_id, at_s = context.ids.new(), machine_ms() // 1000
     now_ms = context.clock.now_ms()
     body = callback_v2.check_body(app, now_ms) if subscription.version == 2 else callback_v3.check_body(app)
-    keys = [context.seals.callback_key(subscription_id, one) for one in subscription.serials(now_ms)]
+    keys = [context.seals.callback_key(subscription_id, serial) for serial in subscription.serials(now_ms)]
     headers = laid_over(subscription.headers, signature_headers(call_id, at_s, body, keys))
-    answer = await context.outbound.post(subscription.url, body, headers)
+    response = await context.outbound.post(subscription.url, body, headers)
     return {
-        "taken": answer.status is not None and 200 <= answer.status < 300,
-        "status": answer.status,
-        "duration_ms": answer.duration_ms,
-        "error": answer.error,
-        "answer": answer.body.decode("utf-8", "replace"),
+        "taken": response.status is not None and 200 <= response.status < 300,
+        "status": response.status,
+        "duration_ms": response.duration_ms,
+        "error": response.error,
+        "answer": response.body.decode("utf-8", "replace"),
         "sent": body.decode(),
     }
 
 
 async def resume(context: AdminContext, subscription_id: int) -> Any:
-    """Let a subscription go on that the service has paused; what waited is delivered, in order."""
+    """Resume a subscription that the service has paused; waiting callbacks are delivered in order."""
 
     def change(connection: Connection) -> tuple[bool, dict[str, Any]] | None:
-        was = resume_subscription(connection, subscription_id)
-        if was is None:
+        before = resume_subscription(connection, subscription_id)
+        if before is None:
             return None
-        # With what waits at this moment: a moment later the first of it may have been delivered.
-        [now] = receivers(connection, Whose(id=subscription_id))
-        return was.paused_on_ms is not None, now
+        # Read in the same transaction, to count what waits now: a moment later some may be delivered.
+        [after] = receivers(connection, Whose(id=subscription_id))
+        return before.paused_on_ms is not None, after
 
     changed = await context.database.write(change)
     if changed is None:
         raise not_found("subscription", "subscription_id")
-    was_paused, now = changed
-    return _shown(context, now) | {"was_paused": was_paused}
+    was_paused, after = changed
+    return _shown(context, after) | {"was_paused": was_paused}
 
 
 async def show_key(context: AdminContext, subscription_id: int) -> Any:
@@ -133,7 +133,7 @@ async def show_key(context: AdminContext, subscription_id: int) -> Any:
 
 
 async def rotate_key(context: AdminContext, given: KeyRotation, subscription_id: int) -> Any:
-    """Give a subscription a new key. For a while both sign; the key before the old one signs no more."""
+    """Rotate a subscription's key. For a while both keys sign; any key before the old one no longer signs."""
     until_ms = context.clock.now_ms() + given.keep_old_for_s * 1000
     if not await context.database.write(renew_key, subscription_id, until_ms):
         raise not_found("subscription", "subscription_id")
@@ -141,7 +141,7 @@ async def rotate_key(context: AdminContext, given: KeyRotation, subscription_id:
 
 
 async def report(context: AdminContext, given: ReportQuery) -> Any:
-    """Return how long receivers took to answer, and what."""
+    """Return the response times and results of receivers."""
     to_ms = context.clock.now_ms() + 1 if given.to_ms is None else given.to_ms
     from_ms = to_ms - DAY_MS if given.from_ms is None else given.from_ms
     rows = await context.database.read(answer_times, _whose(given), from_ms, to_ms)
@@ -149,16 +149,16 @@ async def report(context: AdminContext, given: ReportQuery) -> Any:
 
 
 async def replay(context: AdminContext, given: Replay) -> Any:
-    """Send callbacks again: the same bytes, the same id, the same sequence number, beside the live ones.
+    """Replay callbacks: the same bytes, id and sequence number, concurrently with the live ones.
 
     Raises:
-        Refused: nothing says which, or they are too many.
+        ApiError: there is no filter, or too many callbacks match.
     """
-    named = (given.callback_id, given.subscription_id, given.app_id, given.partner_id)
-    if all(one is None for one in named):
+    selectors = (given.callback_id, given.subscription_id, given.app_id, given.partner_id)
+    if all(value is None for value in selectors):
         accepted = "a callback_id, a subscription_id, an app_id or a partner_id"
         raise ApiError(ErrorCode.FIELD_MISSING, f"Name {accepted}.", accepted=accepted)
-    wanted = Wanted(
+    replay_filter = Wanted(
         whose=Whose(given.subscription_id, given.app_id, given.partner_id),
         callback_id=given.callback_id,
         recipient=given.recipient,
@@ -167,18 +167,18 @@ async def replay(context: AdminContext, given: Replay) -> Any:
         from_ms=given.from_ms,
         to_ms=min(given.to_ms, context.clock.now_ms() + 1),
     )
-    counted = await context.database.read(count_wanted, wanted)
+    counted = await context.database.read(count_wanted, replay_filter)
     if given.dry_run:
         return {"would_replay": counted["callbacks"], "still_waiting": counted["waiting"]}
     if counted["callbacks"] > MOST_REPLAYED:
         raise ApiError(
             ErrorCode.FIELD_BROKEN,
-            f"That are {counted['callbacks']} callbacks; name fewer than {MOST_REPLAYED} at once, "
-            "by from_ms and to_ms for example.",
+            f"The filter matches {counted['callbacks']} callbacks; select at most {MOST_REPLAYED} at once, "
+            "for example by from_ms and to_ms.",
         )
     appended, after = 0, None
     while True:
-        count, after = await context.database.write(append_replays, wanted, after, context.clock.now_ms())
+        count, after = await context.database.write(append_replays, replay_filter, after, context.clock.now_ms())
         appended += count
         if after is None:
             return {"replayed": appended, "still_waiting": counted["waiting"]}
@@ -190,15 +190,15 @@ async def show_callback(context: AdminContext, callback_id: str) -> Any:
 
 
 async def reveal_callback(context: AdminContext, callback_id: str) -> Any:
-    """Return the same with its text; one-time codes stay hidden."""
+    """Return one callback with its text; one-time codes stay hidden."""
     return await _callback(context, callback_id, text=True)
 
 
 async def _callback(context: AdminContext, callback_id: str, *, text: bool) -> Any:
-    found = await context.database.read(callback_with_attempts, callback_id)
-    if found is None:
+    callback = await context.database.read(callback_with_attempts, callback_id)
+    if callback is None:
         raise not_found("callback", "callback_id")
-    return shown_callback(found, text=text)
+    return shown_callback(callback, text=text)
 
 
 def _whose(given: SubscriptionQuery | ReportQuery) -> Whose:
@@ -206,22 +206,22 @@ def _whose(given: SubscriptionQuery | ReportQuery) -> Whose:
 
 
 async def _named(context: AdminContext, subscription_id: int) -> dict[str, Any]:
-    found = await context.database.read(receivers, Whose(id=subscription_id))
-    if not found:
+    rows = await context.database.read(receivers, Whose(id=subscription_id))
+    if not rows:
         raise not_found("subscription", "subscription_id")
-    return found[0]
+    return rows[0]
 
 
 def _keys(context: AdminContext, row: dict[str, Any]) -> dict[str, Any]:
-    def shown(serial: int) -> str:
+    def key_of(serial: int) -> str:
         return key_text(context.seals.callback_key(row["id"], serial))
 
     serial, until_ms = row["key_serial"], row["old_key_until_ms"]
     has_old = serial > 1 and (until_ms or 0) > context.clock.now_ms()
     return {
         "subscription_id": row["id"],
-        "key": shown(serial),
-        "old_key": shown(serial - 1) if has_old else None,
+        "key": key_of(serial),
+        "old_key": key_of(serial - 1) if has_old else None,
         "old_key_until_ms": until_ms if has_old else None,
     }
 
@@ -231,7 +231,7 @@ def _shown(context: AdminContext, row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _state(row: dict[str, Any]) -> str:
-    """In one word: who has paused it, whether its address takes anything."""
+    """Return the state of a subscription: paused, and by whom, active or failing."""
     if not row["active"]:
         return "paused by its partner"
     if row["paused_on_ms"] is not None:

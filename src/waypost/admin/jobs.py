@@ -1,4 +1,4 @@
-"""The admin API's operations on what waits: queues, entries that were set aside, and messages."""
+"""The admin API's operations on queues, dead letters and messages."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from waypost.store.queue.jobs import (
 
 
 async def list_queues(context: AdminContext) -> Any:
-    """Return how many entries of each queue are in which state."""
+    """Return the number of jobs in each queue by state."""
     read = context.database.read
     depths = {queue_name: await read(count_jobs_by_state, queue_name) for queue_name in QueueName}
     return {
@@ -25,7 +25,7 @@ async def list_queues(context: AdminContext) -> Any:
 
 
 async def list_dead_letters(context: AdminContext) -> Any:
-    """Return the entries that wait for a person."""
+    """Return the dead letters."""
     rows = await context.database.read(read_dead_letters)
     return {
         "dead_letters": [
@@ -42,21 +42,21 @@ async def list_dead_letters(context: AdminContext) -> Any:
 
 
 async def retry_dead_letter(context: AdminContext, position: int) -> Any:
-    """Put an entry back, to be worked again."""
+    """Put a dead letter back into its queue, to be retried."""
     if not await context.database.write(reopen_dead_letter, position, context.clock.now_ms()):
         raise _unknown_entry()
     return {"retried": position}
 
 
 async def delete_dead_letter(context: AdminContext, position: int) -> Any:
-    """Delete an entry; what it was about is not done."""
+    """Delete a dead letter; its work is not done."""
     if not await context.database.write(remove_dead_letter, position):
         raise _unknown_entry()
     return {"deleted": position}
 
 
 async def count_messages(context: AdminContext) -> Any:
-    """Return how many messages are in which state."""
+    """Return the number of messages by state."""
     return {"messages": await context.database.read(message_counts)}
 
 
@@ -69,4 +69,4 @@ async def show_message(context: AdminContext, message_id: str) -> Any:
 
 
 def _unknown_entry() -> ApiError:
-    return ApiError(ErrorCode.NOT_FOUND, "There is no such entry set aside.", field="position")
+    return ApiError(ErrorCode.NOT_FOUND, "There is no such dead letter.", field="position")

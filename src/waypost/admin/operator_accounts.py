@@ -1,4 +1,4 @@
-"""Operator accounts and the business accounts behind them: made, changed, shown, subscribed."""
+"""Operator accounts and their business accounts: create, change, list, subscribe."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -17,17 +17,17 @@ WEBHOOK_PATH: Final = "/operator/webhook"
 
 
 def callback_url(context: AdminContext, account_id: str) -> str:
-    """Where the operator calls us for this account; registered there, so it never changes."""
+    """Return the webhook URL of an operator account; it is registered at the operator, so it never changes."""
     return f"{context.public_url}{WEBHOOK_PATH}/{quote(account_id, safe='')}"
 
 
 @dataclass(frozen=True, slots=True)
 class AccountChange:
-    """What is to be set; what is not named stays as it is, and a new account takes the adapter's defaults.
+    """The fields to set; absent ones stay unchanged, or get the adapter's defaults in a new account.
 
     Attributes:
-        kind: of a new account; None: that of the account, or the first kind.
-        fields: of the account's adapter.
+        kind: of a new account; None: the existing account's kind, or the first kind.
+        fields: the fields of the account's adapter.
     """
 
     kind: str | None = None
@@ -38,53 +38,61 @@ class AccountChange:
 async def change_operator_account(
     context: AdminContext, account_id: str, change: AccountChange
 ) -> tuple[OperatorAccount, Mapping[str, str]]:
-    """Make an operator account, or change what is given of the one with this id.
+    """Create an operator account, or change the given fields of the one with this id.
 
     Returns:
-        The account, and the secrets that were made now because none were given.
+        The account, and the secrets that were generated because none were given.
 
     Raises:
-        Refused: a field is missing, broken or not the adapter's.
+        ApiError: a field is missing, invalid or not the adapter's.
     """
-    held = await context.directory.operator_account(account_id)
-    kind = change.kind or (context.operators.kinds[0] if held is None else held.kind)
+    existing = await context.directory.operator_account(account_id)
+    kind = change.kind or (context.operators.kinds[0] if existing is None else existing.kind)
     if kind not in context.operators.kinds:
         raise ApiError(ErrorCode.FIELD_BROKEN, f"kind must be one of {', '.join(context.operators.kinds)}.")
-    if held is not None and kind != held.kind:
-        raise ApiError(ErrorCode.FIELD_BROKEN, f"kind must be {held.kind}: that of an account never changes.")
-    wanted = context.operators.of_kind(kind).fields
-    names = [one.name for one in wanted]
+    if existing is not None and kind != existing.kind:
+        raise ApiError(ErrorCode.FIELD_BROKEN, f"kind must be {existing.kind}: that of an account never changes.")
+    adapter_fields = context.operators.of_kind(kind).fields
+    names = [adapter_field.name for adapter_field in adapter_fields]
     unknown = next((name for name in change.fields if name not in names), None)
     if unknown is not None:
         raise ApiError(
             ErrorCode.UNREADABLE,
             f"The body must be a JSON object of the call's fields: Object contains unknown field `{unknown}`.",
         )
-    if held is not None:
-        base_url = held.base_url if change.base_url is None else change.base_url
-        account = replace(held.with_fields(**change.fields), base_url=base_url)
+    if existing is not None:
+        base_url = existing.base_url if change.base_url is None else change.base_url
+        account = replace(existing.with_fields(**change.fields), base_url=base_url)
         await provisioning.put_operator_account(context, account)
         return account, {}
-    made = {one.name: context.ids.secret() for one in wanted if one.is_made and one.name not in change.fields}
-    defaults = {one.name: one.default for one in wanted if one.default is not None}
-    given = {**defaults, **made, **change.fields}
-    missing = next((name for name in names if name not in given), None)
+    generated = {
+        adapter_field.name: context.ids.secret()
+        for adapter_field in adapter_fields
+        if adapter_field.is_made and adapter_field.name not in change.fields
+    }
+    defaults = {
+        adapter_field.name: adapter_field.default
+        for adapter_field in adapter_fields
+        if adapter_field.default is not None
+    }
+    values = {**defaults, **generated, **change.fields}
+    missing = next((name for name in names if name not in values), None)
     if change.base_url is None or missing is not None:
         name = "base_url" if change.base_url is None else missing
-        raise ApiError(ErrorCode.FIELD_MISSING, f"{name} is needed for an operator account that is not there yet.")
-    account = OperatorAccount(account_id, kind, change.base_url, given)
+        raise ApiError(ErrorCode.FIELD_MISSING, f"{name} is required for a new operator account.")
+    account = OperatorAccount(account_id, kind, change.base_url, values)
     await provisioning.put_operator_account(context, account)
-    return account, made
+    return account, generated
 
 
 async def add_business_account(
     context: AdminContext, account_id: str, partner_id: int, operator_account_id: str, namespace: str | None
 ) -> BusinessAccount:
-    """Keep a business account; without a namespace the operator is asked for it.
+    """Store a business account; without a namespace it is requested from the operator.
 
     Raises:
-        Refused: its id is taken, its partner or operator account does not exist, or the operator
-            does not tell the namespace.
+        ApiError: its id is in use, its partner or operator account does not exist, or the operator
+            does not return the namespace.
     """
     if namespace is None:
         operator_account = await _known(context, operator_account_id)
@@ -95,7 +103,7 @@ async def add_business_account(
         if not namespace:
             raise ApiError(
                 ErrorCode.FIELD_MISSING,
-                "namespace is needed: the operator does not tell the one of this business account.",
+                "namespace is required: the operator does not return the one of this business account.",
             )
     account = BusinessAccount(account_id, partner_id, namespace, operator_account_id)
     await provisioning.add_business_account(context, account)
@@ -105,26 +113,26 @@ async def add_business_account(
 async def list_numbers(
     context: AdminContext, operator_account_id: str, business_account_id: str
 ) -> list[dict[str, Any]]:
-    """The numbers that the operator has under a business account, as it shows them.
+    """Return the numbers of a business account as the operator lists them.
 
     Raises:
-        Refused: there is no such operator account, or the operator does not tell.
+        ApiError: there is no such operator account, or the operator does not return them.
     """
     account = await _known(context, operator_account_id)
     try:
-        return [one.raw for one in await ask(context.operators, account, ListNumbers(business_account_id))]
+        return [number.raw for number in await ask(context.operators, account, ListNumbers(business_account_id))]
     except NotTold as error:
         raise error.refusal() from error
 
 
 async def subscribe(context: AdminContext, business_account_id: str) -> str:
-    """Have the operator send a business account's webhooks to us, and give the address.
+    """Subscribe us to a business account's webhooks at the operator, and return our webhook URL.
 
-    The operator shakes hands with that address before it answers, so the service must be running
+    The operator does its handshake with that URL before it responds, so the service must be running
     and reachable there.
 
     Raises:
-        Refused: there is no such business account, or the operator does not subscribe us.
+        ApiError: there is no such business account, or the operator does not subscribe us.
 
     Source: operator's facts 1, "Webhook subscription", and 7.1.
     """
@@ -136,26 +144,26 @@ async def subscribe(context: AdminContext, business_account_id: str) -> str:
     try:
         await ask(context.operators, account, Subscribe(business_account_id, address))
     except NotTold as error:
-        refusal = error.refusal()
+        api_error = error.refusal()
         raise ApiError(
-            refusal.code,
-            f"{refusal.explanation} The service must be running, and the operator must reach it at "
+            api_error.code,
+            f"{api_error.explanation} The service must be running, and the operator must reach it at "
             f"{address}; WAYPOST_PUBLIC_URL sets the address.",
-            retry_after_s=refusal.retry_after_s,
+            retry_after_s=api_error.retry_after_s,
         ) from error
     return address
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """An operator account with the business accounts that it carries, and their apps."""
+    """An operator account with its business accounts and their apps."""
 
     account: OperatorAccount
     businesses: tuple[tuple[BusinessAccount, tuple[App, ...]], ...]
 
 
 async def standings(context: AdminContext) -> list[Standing]:
-    """Every operator account, in the order of their ids."""
+    """Return every operator account with its business accounts and apps, ordered by id."""
     read = context.database.read
     accounts = await read(all_operator_accounts, context.directory.unseal)
     businesses, apps = await read(all_business_accounts), await read(all_apps)

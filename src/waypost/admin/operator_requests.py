@@ -1,4 +1,4 @@
-"""Questions to an operator on the administrator's behalf: the answer, or in one sentence why there is none."""
+"""Direct calls to an operator for the administrator; a failed one explains the reason in one sentence."""
 
 from typing import Final
 
@@ -10,13 +10,13 @@ from waypost.operators.contract import Operators
 
 
 class NotTold(Exception):
-    """The operator refused, or did not answer.
+    """The operator returned an error or no response.
 
     Attributes:
-        code: of the refusal; None where there was no answer.
-        text: the operator's words, or what became of the call.
-        problem: what the code says about the operator account; None: nothing more than the text.
-        is_offered: the operator has such a call.
+        code: the operator's error code; None without a response.
+        text: the operator's error text, or the reason for the missing response.
+        problem: what the code means for the operator account; None: nothing beyond the text.
+        is_offered: True if the operator has such a call.
     """
 
     def __init__(self, code: int | None, text: str, problem: Problem | None = None, *, is_offered: bool = True) -> None:
@@ -27,25 +27,25 @@ class NotTold(Exception):
         self.is_offered: Final = is_offered
 
     def refusal(self) -> ApiError:
-        """The same as the answer of a door."""
+        """Return the failure as an error of our API."""
         if self.code is not None:
-            return ApiError(ErrorCode.OPERATOR_REFUSED, f"The operator refuses: {self.text}")
+            return ApiError(ErrorCode.OPERATOR_REFUSED, f"The operator returned an error: {self.text}")
         return ApiError(
-            ErrorCode.OPERATOR_UNAVAILABLE, f"The operator cannot be asked now: {self.text}", retry_after_s=10
+            ErrorCode.OPERATOR_UNAVAILABLE, f"The operator is unavailable now: {self.text}", retry_after_s=10
         )
 
 
 async def ask(operators: Operators, account: OperatorAccount, request: OperatorCall[Response]) -> Response:
-    """Make a direct call.
+    """Make a direct call and return its response.
 
     Raises:
-        NotTold: there is no answer.
+        OperatorCallFailed: the operator returned an error or no response.
     """
     operator = operators.of(account)
     match await operator.call(account, request):
-        case Rejected(code=code, text=text, operator_code=own):
-            known = code if own is None else own
-            raise NotTold(known, text, operator.explain(known))
+        case Rejected(code=code, text=text, operator_code=operator_code):
+            error_code = code if operator_code is None else operator_code
+            raise NotTold(error_code, text, operator.explain(error_code))
         case NotOffered(text=text):
             raise NotTold(0, text, is_offered=False)
         case Unavailable(code=code, text=text):

@@ -1,6 +1,6 @@
-"""An app is switched from one operator account to another: the simulator's and the real one's, say.
+"""The switch of an app from one operator account to another, for example from the simulator's to a real one.
 
-The operator account belongs to the business account, so all that the business account has goes
+An operator account belongs to a business account, so everything of the business account switches
 together: its apps and its templates (decision 0033).
 """
 
@@ -55,12 +55,12 @@ _NEW_SUBMISSION: Final = frozenset(TemplateStatus) - {
 
 @dataclass(frozen=True, slots=True)
 class SwitchWish:
-    """What an administrator asks for; an id that is not given is what it was there before, or found.
+    """A requested switch; an absent id is the one used there before, or is found at the operator.
 
     Attributes:
-        business_account_id: the one at the new operator account.
-        phone_number_id: the app's there.
-        submit_templates: hand in those that the new operator does not have.
+        business_account_id: the id at the new operator account.
+        phone_number_id: the id of the app's number there.
+        submit_templates: submit the templates that the new operator does not have.
     """
 
     operator_account_id: str
@@ -71,13 +71,13 @@ class SwitchWish:
 
 @dataclass(frozen=True, slots=True)
 class Switched:
-    """Where things are now.
+    """The result of a switch.
 
     Attributes:
-        left: the operator account that carried the app before; the new one's id where nothing moved.
-        apps: of the business account, all of them.
-        missing: templates that the operator does not have, and was not handed.
-        submitted: how many were handed in.
+        left: id of the app's previous operator account; the same as the new one's if nothing moved.
+        apps: all apps of the business account.
+        missing: templates that the operator does not have and that were not submitted.
+        submitted: the number of templates submitted.
     """
 
     account: BusinessAccount
@@ -88,96 +88,98 @@ class Switched:
 
 
 async def switch_app(context: AdminContext, app_id: str, wish: SwitchWish) -> Switched:
-    """Have another operator account carry an app; without a restart, and safe to repeat.
+    """Switch an app to another operator account; without a restart, and safe to repeat.
 
-    The new operator is asked first: for its numbers, its namespace and its templates. Only when all
-    three have come is anything changed, in one transaction. What is being sent at that moment ends
-    under the old account, whose late news still counts.
+    The new operator's numbers, namespace and templates are requested first. Only with all three is
+    anything changed, in one transaction. Messages in flight at that moment complete under the old
+    account, whose late events still count.
 
     Raises:
-        Refused: the app, its business account or the operator account is not there; the operator does
-            not have the business account or a number; it does not answer; an id is taken.
+        ApiError: the app, its business account or the operator account does not exist; the operator does
+            not have the business account or a number; it does not respond; an id is in use.
     """
     app = await context.database.read(app_by_id, app_id)
     if app is None:
         raise ApiError(ErrorCode.NOT_FOUND, "There is no such app.")
-    found = await context.database.read(business_account_with_apps, app.business_account_id)
-    if found is None:
+    stored = await context.database.read(business_account_with_apps, app.business_account_id)
+    if stored is None:
         raise ApiError(ErrorCode.FIELD_BROKEN, "The app has no business account yet; connect it to one first.")
-    before, apps = found
+    before, apps = stored
     account = await context.directory.operator_account(wish.operator_account_id)
     if account is None:
         raise ApiError(ErrorCode.NOT_FOUND, "operator_account_id must name an operator account.")
     is_move = before.operator_account_id != account.id
-    known = await context.database.read(names_at, [one.id for one in apps], account.id)
-    there = wish.business_account_id or (
-        known[app.id].business_account_id if is_move and app.id in known else before.id
+    previous = await context.database.read(names_at, [each_app.id for each_app in apps], account.id)
+    target_id = wish.business_account_id or (
+        previous[app.id].business_account_id if is_move and app.id in previous else before.id
     )
-    if not is_move and (there != before.id or wish.phone_number_id is not None):
+    if not is_move and (target_id != before.id or wish.phone_number_id is not None):
         raise ApiError(
             ErrorCode.ALREADY_EXISTS,
-            f"The app is carried by {account.id} already; `waypost app connect` changes its ids.",
+            f"The app already uses the operator account {account.id}; `waypost app connect` changes its ids.",
         )
     try:
-        namespace, numbers, listed = await _ask_all(context, account, there)
+        namespace, numbers, templates = await _ask_all(context, account, target_id)
     except NotTold as error:
         raise error.refusal() from error
     names = {
-        one.id: _names_of(
-            one, there, numbers, wished=wish.phone_number_id if one.id == app.id else None, known=known.get(one.id)
+        each_app.id: _names_of(
+            each_app,
+            target_id,
+            numbers,
+            wished=wish.phone_number_id if each_app.id == app.id else None,
+            known=previous.get(each_app.id),
         )
-        for one in apps
+        for each_app in apps
     }
     now_ms = context.clock.now_ms()
-    after = replace(before, id=there, namespace=namespace or before.namespace, operator_account_id=account.id)
+    after = replace(before, id=target_id, namespace=namespace or before.namespace, operator_account_id=account.id)
     switch = Switch(before, after, names, now_ms=now_ms, left_ms=now_ms + KEPT_MS)
     try:
-        switched = await context.database.write(
-            _switch, context.ids, switch if is_move else None, after, listed, wish, now_ms
+        result = await context.database.write(
+            _switch, context.ids, switch if is_move else None, after, templates, wish, now_ms
         )
     except Unswitchable as error:
         raise ApiError(ErrorCode.ALREADY_EXISTS, str(error)) from error
     context.directory.forget()
     _log.info("an app was switched", app=app_id, left=before.operator_account_id, to=account.id)
-    return replace(switched, left=before.operator_account_id)
+    return replace(result, left=before.operator_account_id)
 
 
 async def _ask_all(
     context: AdminContext, account: OperatorAccount, business_account_id: str
 ) -> tuple[str, Sequence[OperatorNumber], Sequence[OperatorTemplate]]:
-    """The namespace, the numbers and the templates that the operator has there."""
+    """Return the namespace, numbers and templates that the operator has in a business account."""
     operators = context.operators
     business = await ask(operators, account, GetBusinessAccount(business_account_id))
     numbers = await ask(operators, account, ListNumbers(business_account_id))
-    listed = await ask(operators, account, ListTemplates(business_account_id, TemplateDetail.REVIEW))
-    return business.namespace, numbers, listed
+    templates = await ask(operators, account, ListTemplates(business_account_id, TemplateDetail.REVIEW))
+    return business.namespace, numbers, templates
 
 
 def _names_of(
     app: App, business_account_id: str, numbers: Sequence[OperatorNumber], *, wished: str | None, known: Names | None
 ) -> Names:
-    """What the operator calls an app's number: as wished, as it was, by its digits, or by the same id.
+    """Return the operator's ids of an app's number: as requested, as before, by its digits, or the same id.
 
     Raises:
-        Refused: the operator has no such number under the business account.
+        ApiError: the operator has no such number in the business account.
     """
     if not app.phone_number_id and wished is None:
         return Names(business_account_id, "", app.phone_number)
-    digits = {one.id: read_phone_number(one.shown) or "" for one in numbers}
-    remembered = (
-        known.phone_number_id if known is not None and known.business_account_id == business_account_id else None
-    )
-    by_digits = next((one for one, number in digits.items() if number == app.phone_number), None)
-    candidates = [wished] if wished else [remembered, by_digits, app.phone_number_id]
-    chosen = next((one for one in candidates if one and one in digits), None)
+    digits_by_id = {number.id: read_phone_number(number.shown) or "" for number in numbers}
+    previous = known.phone_number_id if known is not None and known.business_account_id == business_account_id else None
+    by_digits = next((number_id for number_id, digits in digits_by_id.items() if digits == app.phone_number), None)
+    candidates = [wished] if wished else [previous, by_digits, app.phone_number_id]
+    chosen = next((number_id for number_id in candidates if number_id and number_id in digits_by_id), None)
     if chosen is None:
-        accepted = ", ".join(f"{one} (+{number})" for one, number in digits.items()) or "none yet"
+        accepted = ", ".join(f"{number_id} (+{digits})" for number_id, digits in digits_by_id.items()) or "none yet"
         raise ApiError(
             ErrorCode.FIELD_BROKEN,
             f"phone_number_id must be the number of the app {app.name} at the operator; its numbers "
             f"under {business_account_id} are: {accepted}.",
         )
-    return Names(business_account_id, chosen, digits[chosen] or app.phone_number)
+    return Names(business_account_id, chosen, digits_by_id[chosen] or app.phone_number)
 
 
 def _switch(
@@ -189,34 +191,38 @@ def _switch(
     wish: SwitchWish,
     now_ms: int,
 ) -> Switched:
-    """Switch, align the templates, and perhaps hand in what is missing: all or nothing."""
+    """Switch, align the templates, and submit the missing ones if requested: all or nothing."""
     if switch is not None:
         switch_operator(connection, switch)
     elif carrier_of(connection, account.id) != account.operator_account_id:
         raise Unswitchable("The business account has just changed; try again.")
     recorder = StateChangeRecorder(connection, ids, now_ms)
-    waiting = templates_on_their_way(connection, account.id)
-    there = align_templates(connection, recorder, account.id, listed, waiting=waiting, now_ms=now_ms)
-    whole = find_templates(connection, account.partner_id, account.id, TemplateWish())
-    missing = [one for one in whole if one.operator_template_id not in there and one.id not in waiting]
-    for template in missing:  # the record keeps its status; the id says nothing any more
+    pending_ids = templates_on_their_way(connection, account.id)
+    operator_ids = align_templates(connection, recorder, account.id, listed, waiting=pending_ids, now_ms=now_ms)
+    templates = find_templates(connection, account.partner_id, account.id, TemplateWish())
+    missing = [
+        template
+        for template in templates
+        if template.operator_template_id not in operator_ids and template.id not in pending_ids
+    ]
+    for template in missing:  # the record keeps its status; the old operator's id is no longer valid
         change_template(connection, template.id, operator_template_id=None)
-    submitted = [one for one in missing if wish.submit_templates and one.status in _NEW_SUBMISSION]
+    submitted = [template for template in missing if wish.submit_templates and template.status in _NEW_SUBMISSION]
     for template in submitted:
         _submit(connection, recorder, template, now_ms)
     recorder.write()
-    found = business_account_with_apps(connection, account.id)
-    if found is None:
-        raise LookupError(f"business account {account.id} has just been there")
-    left = [one for one in missing if one not in submitted]
-    return Switched(found[0], account.operator_account_id, found[1], left, len(submitted))
+    stored = business_account_with_apps(connection, account.id)
+    if stored is None:
+        raise LookupError(f"business account {account.id} existed a moment ago")
+    unsubmitted = [template for template in missing if template not in submitted]
+    return Switched(stored[0], account.operator_account_id, stored[1], unsubmitted, len(submitted))
 
 
 def _submit(connection: Connection, recorder: StateChangeRecorder, template: Template, now_ms: int) -> None:
-    """Hand in a template that we know and the operator does not."""
+    """Submit a template that exists here and not at the operator."""
     app = app_by_id(connection, template.app_id)
-    bare = replace(template, operator_template_id=None)
+    unsubmitted = replace(template, operator_template_id=None)
     pending = TemplateStatus.PENDING
-    event = review_of(bare, pending.value, None)
-    apply_status_change(connection, recorder, app, bare, pending, event, now_ms)
-    enqueue_jobs(connection, [template_job(bare, SubjectKind.TEMPLATE_SUBMISSION, due_ms=now_ms)])
+    event = review_of(unsubmitted, pending.value, None)
+    apply_status_change(connection, recorder, app, unsubmitted, pending, event, now_ms)
+    enqueue_jobs(connection, [template_job(unsubmitted, SubjectKind.TEMPLATE_SUBMISSION, due_ms=now_ms)])

@@ -1,4 +1,4 @@
-"""The admin API's operations on operators: accounts, numbers, webhooks, the switch, and the doctor."""
+"""The admin API's operations on operator accounts: accounts, numbers, webhooks, the switch, and the doctor."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ from waypost.domain.errors import ApiError, ErrorCode
 
 
 class NumbersQuery(msgspec.Struct):
-    """Whose numbers."""
+    """The business account whose numbers to list."""
 
     business_account_id: str = ""
 
@@ -36,7 +36,7 @@ class NewBusinessAccount(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class OperatorSwitch(msgspec.Struct, forbid_unknown_fields=True):
-    """Which operator account is to carry an app; as `SwitchWish`."""
+    """A requested switch of an app to an operator account; see `SwitchRequest`."""
 
     operator_account_id: str
     business_account_id: str | None = None
@@ -45,40 +45,40 @@ class OperatorSwitch(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class DoctorQuery(msgspec.Struct):
-    """Whose accounts are examined; without a partner, all."""
+    """The partner whose accounts to examine; all if absent."""
 
     partner_id: int | None = None
 
 
 async def list_accounts(context: AdminContext) -> Any:
-    """Return every operator account with its business accounts and apps, without a secret."""
-    return {"operator_accounts": [_standing_view(context, one) for one in await standings(context)]}
+    """Return every operator account with its business accounts and apps, without secrets."""
+    return {"operator_accounts": [_standing_view(context, overview) for overview in await standings(context)]}
 
 
 async def put_account(context: AdminContext, given: dict[str, str | None], account_id: str) -> Any:
-    """Make an operator account, or change what is given of the one with this id; its fields are its adapter's."""
+    """Create an operator account, or change the given fields of the one with this id; its adapter defines them."""
     fields = {name: value for name, value in given.items() if value is not None}
     change = AccountChange(fields.pop("kind", None), fields.pop("base_url", None), fields)
-    account, made = await change_operator_account(context, account_id, change)
-    shown = {
+    account, generated = await change_operator_account(context, account_id, change)
+    view = {
         "id": account.id,
         "webhook_path": f"/operator/webhook/{account.id}",
         "callback_url": callback_url(context, account.id),
     }
-    return {**shown, **made}
+    return {**view, **generated}
 
 
 async def show_numbers(context: AdminContext, given: NumbersQuery, account_id: str) -> Any:
-    """Return the numbers that the operator has under a business account."""
+    """Return the numbers of a business account at the operator."""
     if not given.business_account_id:
         accepted = "the operator's id of a business account"
-        text = f"business_account_id is needed: {accepted}."
+        text = f"business_account_id is required: {accepted}."
         raise ApiError(ErrorCode.FIELD_MISSING, text, field="business_account_id", accepted=accepted)
     return {"numbers": await list_numbers(context, account_id, given.business_account_id)}
 
 
 async def put_business_account(context: AdminContext, given: NewBusinessAccount) -> Any:
-    """Store a business account; without a namespace the operator is asked for it."""
+    """Store a business account; without a namespace it is requested from the operator."""
     account = await add_business_account(
         context, given.id, given.partner_id, given.operator_account_id, given.namespace
     )
@@ -86,35 +86,35 @@ async def put_business_account(context: AdminContext, given: NewBusinessAccount)
 
 
 async def subscribe_account(context: AdminContext, account_id: str) -> Any:
-    """Have the operator send a business account's webhooks to us."""
+    """Subscribe this service to a business account's webhooks at the operator."""
     return {"id": account_id, "callback_url": await subscribe(context, account_id)}
 
 
 async def switch(context: AdminContext, given: OperatorSwitch, app_id: str) -> Any:
-    """Have another operator account carry an app."""
-    wish = SwitchWish(**msgspec.structs.asdict(given))
-    switched = await switch_app(context, app_id, wish)
-    return _switch_view(switched, callback_url(context, wish.operator_account_id))
+    """Switch an app to another operator account."""
+    switch_request = SwitchWish(**msgspec.structs.asdict(given))
+    result = await switch_app(context, app_id, switch_request)
+    return _switch_view(result, callback_url(context, switch_request.operator_account_id))
 
 
 async def doctor(context: AdminContext, given: DoctorQuery) -> Any:
-    """Return the findings about everything, or about what one partner has."""
+    """Return the results of all checks, or of those that concern one partner."""
     if given.partner_id is None:
-        findings = await examine(context)
+        results = await examine(context)
     else:
-        findings = await examine_for(context, given.partner_id)
-    return {"findings": [msgspec.to_builtins(one) for one in findings]}
+        results = await examine_for(context, given.partner_id)
+    return {"findings": [msgspec.to_builtins(result) for result in results]}
 
 
 def _standing_view(context: AdminContext, standing: Standing) -> dict[str, Any]:
-    """Without a secret."""
+    """Return an operator account as JSON members, without secrets."""
     account = standing.account
-    shown = [one.name for one in context.operators.of(account).fields if not one.is_secret]
+    public_fields = [field.name for field in context.operators.of(account).fields if not field.is_secret]
     return {
         "id": account.id,
         "kind": account.kind,
         "base_url": account.base_url,
-        **{name: account[name] for name in shown},
+        **{name: account[name] for name in public_fields},
         "callback_url": callback_url(context, account.id),
         "business_accounts": [
             {

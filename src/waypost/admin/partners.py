@@ -1,4 +1,4 @@
-"""The admin API's operations on partners: listed, added, and given another password."""
+"""The admin API's operations on partners: list, add, change the password."""
 
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ MOST_PASSWORD: Final = 1024
 
 
 class NewPartner(msgspec.Struct, forbid_unknown_fields=True):
-    """A partner to add; without a password, client secrets alone log in."""
+    """A partner to add; without a password, only client secrets log in."""
 
     email: str
     name: str
@@ -24,7 +24,7 @@ class NewPartner(msgspec.Struct, forbid_unknown_fields=True):
     phone_number: str = ""
 
     def __post_init__(self) -> None:
-        """Check the password, then the address."""
+        """Check the password, then the e-mail address."""
         if self.password is not None:
             _check_password(self.password)
         if self.email.count("@") != 1 or " " in self.email:
@@ -32,11 +32,11 @@ class NewPartner(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class NewPassword(msgspec.Struct, forbid_unknown_fields=True):
-    """Another password.
+    """A new password.
 
     Attributes:
-        end_tokens: whether partner tokens end too, which else live out their day.
-        keep_session: hash of the one session of the console that stays: that of whoever asks.
+        end_tokens: True if partner tokens end too; otherwise they stay valid until they expire.
+        keep_session: hash of the one console session that stays: the caller's.
     """
 
     password: str
@@ -57,7 +57,7 @@ async def add_partner(context: AdminContext, given: NewPartner) -> Any:
     """Store a partner and return its id.
 
     Raises:
-        Refused: the e-mail address is taken.
+        ApiError: the e-mail address is in use.
     """
     partner = Partner(
         id=0, name=given.name, email=given.email, contact_name=given.contact_name, phone_number=given.phone_number
@@ -70,12 +70,12 @@ async def add_partner(context: AdminContext, given: NewPartner) -> Any:
 
 
 async def change_password(context: AdminContext, given: NewPassword, partner_id: int) -> Any:
-    """Set a partner's password, and end its sessions. From then on the API takes client secrets only.
+    """Set a partner's password and end its sessions. From then on the API accepts only client secrets.
 
     Source: spec, "Authentication", rule 2; decision 0058.
 
     Raises:
-        Refused: there is no such partner.
+        ApiError: there is no such partner.
     """
 
     def change(connection: Connection) -> tuple[int, int]:
@@ -92,15 +92,15 @@ async def change_password(context: AdminContext, given: NewPassword, partner_id:
         "changed": True,
         "sessions_ended": sessions_ended,
         **({"tokens_ended": tokens_ended} if given.end_tokens else {}),
-        "next": "The API takes client secrets only from now on.",
+        "next": "The API accepts only client secrets from now on.",
     }
 
 
 def _check_password(password: str) -> None:
-    """Return when a password may be one of the portal's.
+    """Check that a password satisfies the portal's rules.
 
     Raises:
-        Refused: too short or too long, or without one of the four kinds of characters.
+        ApiError: too short or too long, or without one of the four kinds of characters.
 
     Source: facts 1.3.
     """

@@ -1,4 +1,4 @@
-"""What the admin API's operations work with, and what several of them do."""
+"""The context of the admin API's operations, and steps that several of them share."""
 
 import re
 from collections.abc import Callable
@@ -31,15 +31,15 @@ class PasswordHasher(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AdminContext:
-    """What an administrator works with.
+    """The collaborators and settings that every operation receives.
 
     Attributes:
-        outbound: posts to addresses that partners chose.
-        circuit_of: returns the state of a subscription's circuit; None where this process does not work it.
+        outbound: posts to URLs that partners chose.
+        circuit_of: returns the state of a subscription's circuit; None if this process does not work it.
         public_url: where the operator reaches the webhook, without a slash at its end.
-        per_second: throughput of a source that has none of its own.
+        per_second: throughput of a source without a setting of its own.
         data: the folder of the store, the instance key and the media.
-        show_text: whether the text of messages is shown without a reveal.
+        show_text: True if the text of messages is shown without a reveal.
     """
 
     database: Database
@@ -58,10 +58,10 @@ class AdminContext:
 
 
 async def put_operator_account(context: AdminContext, account: OperatorAccount) -> None:
-    """Keep an operator account, or change the one with this id.
+    """Store an operator account, or change the one with this id.
 
     Raises:
-        Refused: a field is broken.
+        ApiError: a field is invalid.
     """
     _check_operator_account(context, account)
     await context.database.write(stored.put_operator_account, account, context.directory.seal)
@@ -69,16 +69,16 @@ async def put_operator_account(context: AdminContext, account: OperatorAccount) 
 
 
 async def add_business_account(context: AdminContext, account: BusinessAccount) -> None:
-    """Keep a business account.
+    """Store a business account.
 
     Raises:
-        Refused: its id is taken, or its partner or operator account does not exist.
+        ApiError: its id is in use, or its partner or operator account does not exist.
     """
     await partner_of(context, account.partner_id)
     if not account.id:
         raise invalid_field("id", "the operator's id of the business account")
-    known = await context.directory.operator_account(account.operator_account_id)
-    if known is None:
+    operator_account = await context.directory.operator_account(account.operator_account_id)
+    if operator_account is None:
         raise ApiError(ErrorCode.NOT_FOUND, "operator_account_id must name an operator account.")
     if not await context.database.write(stored.add_business_account, account):
         raise ApiError(ErrorCode.ALREADY_EXISTS, "id is taken by another business account.")
@@ -100,10 +100,10 @@ def _check_operator_account(context: AdminContext, account: OperatorAccount) -> 
 
 
 async def partner_of(context: AdminContext, partner_id: int) -> Partner:
-    """One partner.
+    """Return one partner.
 
     Raises:
-        Refused: there is no such partner.
+        ApiError: there is no such partner.
     """
     partner = await context.database.read(stored.partner_by_id, partner_id)
     if partner is None:

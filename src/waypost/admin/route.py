@@ -1,4 +1,4 @@
-"""A row of the admin API's table, and how a request is read for the function that carries it out."""
+"""The row type of the admin API's route table, which reads a request and calls the operation's function."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -15,15 +15,15 @@ Shape = TypeVar("Shape")
 
 MAX_DIGITS: Final = 18
 _NUMBERS: Final = ("partner_id", "subscription_id", "position")
-"""Parts of paths that are numbers; all others are texts."""
+"""Path parameters that are numbers; all others are texts."""
 
 
 AnyFields = dict[str, str | None]
-"""The body of a call whose fields are the operator adapter's to name."""
+"""The body of a call whose fields the operator adapter defines."""
 
 
 class Nothing(msgspec.Struct, forbid_unknown_fields=True):
-    """The body of a call that takes no fields."""
+    """The body of a call without fields."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +31,10 @@ class AdminRoute:
     """One operation.
 
     Attributes:
-        takes: the struct of its body, or for GET and DELETE of its query; None: neither is read.
-        function: carries it out. Its arguments are the context, then what is taken unless that is
-            `Nothing`, and the parts of the path by name; it returns the response's JSON value.
-        shows_secret: reading it is an action too, which the audit log records.
+        request_type: the struct of its body, or for GET and DELETE of its query; None: neither is read.
+        function: carries it out. Its arguments are the context, then the struct unless that is
+            `EmptyBody`, and the path parameters by name; it returns the response's JSON value.
+        shows_secret: True if reading it is an action too, which the audit log records.
     """
 
     method: Literal["GET", "POST", "PUT", "DELETE"]
@@ -45,7 +45,7 @@ class AdminRoute:
 
     @property
     def name(self) -> str:
-        """Method and path, as one text."""
+        """Return method and path as one text."""
         return f"{self.method} {self.path}"
 
     @property
@@ -57,18 +57,18 @@ class AdminRoute:
         """Carry out a request and return the JSON value of its response.
 
         Raises:
-            Refused: it cannot be read, in the order body, path, query; or the function refuses it.
+            ApiError: it cannot be read, in the order body, path, query; or as the function does.
         """
         has_body = self.method in ("POST", "PUT")
-        given: list[Any] = []
+        arguments: list[Any] = []
         if self.takes and has_body:
-            given.append(await _read_body(request, self.takes))
+            arguments.append(await _read_body(request, self.takes))
         path: dict[str, Any] = dict(request.path_params)
         for name in path.keys() & _NUMBERS:
             path[name] = _number(name, path[name], ErrorCode.NOT_FOUND)
         if self.takes and not has_body:
-            given.append(_read_query(request, cast("type[msgspec.Struct]", self.takes)))
-        return await self.function(context, *([] if self.takes is Nothing else given), **path)
+            arguments.append(_read_query(request, cast("type[msgspec.Struct]", self.takes)))
+        return await self.function(context, *([] if self.takes is Nothing else arguments), **path)
 
 
 async def _read_body(request: Request, shape: type[Shape]) -> Shape:
@@ -77,17 +77,17 @@ async def _read_body(request: Request, shape: type[Shape]) -> Shape:
 
 
 def _read_query(request: Request, shape: type[msgspec.Struct]) -> msgspec.Struct:
-    """Return the query as a struct; numbers are read last, so that a wrong one is the last error."""
+    """Return the query as a struct; numbers are read last, so that an invalid one is the last error."""
     texts, fields = request.query_params, msgspec.structs.fields(shape)
     names = [field.name for field in fields]
-    other = next((name[:100] for name in texts if name not in names), None)
-    if other is not None and shape.__struct_config__.forbid_unknown_fields:
+    unknown = next((name[:100] for name in texts if name not in names), None)
+    if unknown is not None and shape.__struct_config__.forbid_unknown_fields:
         accepted = ", ".join(names)
-        text = f"{other} is no filter of the audit log; accepted: {accepted}."
-        raise ApiError(ErrorCode.FIELD_BROKEN, text, field=other, accepted=accepted)
-    given = [(field.name, get_args(field.type) or (field.type,)) for field in fields if field.name in texts]
-    given.sort(key=lambda field: int in field[1])
-    return shape(**{name: _value(name, kinds, texts[name]) for name, kinds in given})
+        text = f"{unknown} is not a filter of the audit log; accepted: {accepted}."
+        raise ApiError(ErrorCode.FIELD_BROKEN, text, field=unknown, accepted=accepted)
+    values = [(field.name, get_args(field.type) or (field.type,)) for field in fields if field.name in texts]
+    values.sort(key=lambda field: int in field[1])
+    return shape(**{name: _value(name, kinds, texts[name]) for name, kinds in values})
 
 
 def _value(name: str, kinds: tuple[Any, ...], text: str) -> Any:

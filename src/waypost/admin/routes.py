@@ -1,4 +1,4 @@
-"""The admin API: `/admin/…`, JSON, a credential of its own, loopback unless set. One row for each operation."""
+"""The routes of the admin API: `/admin/…`, JSON, its own credential, loopback unless set. One row per operation."""
 
 from functools import partial
 from typing import Final
@@ -12,8 +12,8 @@ from waypost.admin.provisioning import AdminContext
 from waypost.admin.route import AdminRoute, AnyFields, Nothing
 
 # fmt: off
-ROUTES: Final = (  # the first that fits is taken
-    #          method    path                                                      takes                             function
+ROUTES: Final = (  # the first match is used
+    #          method    path                                                      request type                      function
     AdminRoute("GET",    "/admin/partners",                                        None,                             partners.list_partners),
     AdminRoute("POST",   "/admin/partners",                                        partners.NewPartner,              partners.add_partner),
     AdminRoute("POST",   "/admin/partners/{partner_id}/password",                  partners.NewPassword,             partners.change_password),

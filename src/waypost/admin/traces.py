@@ -1,4 +1,4 @@
-"""The admin API's operations on one message's trace, by our id or by the operator's."""
+"""The admin API's operations on a message's trace, by our id or by the operator's."""
 
 from typing import Any, Final
 
@@ -9,26 +9,26 @@ from waypost.store.console.trace import whole_way
 from waypost.wire.redaction import Sight, shown_callback, shown_request
 
 NOT_KEPT: Final = "no longer kept"
-"""Of a request whose words retention has cleared."""
+"""The value of a request whose content was deleted at the end of its retention."""
 
 
 async def show_trace(context: AdminContext, message_id: str) -> Any:
-    """Return request, entry, news, callbacks and every attempt."""
+    """Return a message's request, job, events, callbacks and every attempt."""
     return await _trace(context, message_id, text=context.show_text)
 
 
 async def reveal_trace(context: AdminContext, message_id: str) -> Any:
-    """Return the same with its text; one-time codes stay hidden."""
+    """Return the same trace with the message's text; one-time codes stay hidden."""
     return await _trace(context, message_id, text=True)
 
 
 async def _trace(context: AdminContext, message_id: str, *, text: bool) -> Any:
-    found = await context.database.read(whole_way, message_id)
-    if found is None:
-        words = "There is no message of this id, ours or the operator's."
-        raise ApiError(ErrorCode.NOT_FOUND, words, field="message_id")
-    own_id = found["id"]
+    trace = await context.database.read(whole_way, message_id)
+    if trace is None:
+        message = "There is no message of this id, ours or the operator's."
+        raise ApiError(ErrorCode.NOT_FOUND, message, field="message_id")
+    own_id = trace["id"]
     trace_id = own_id.replace("-", "") if is_uuid(own_id) else None
-    came = shown_request(found["request"], Sight(text, found["holds_code"])) if found["words_kept"] else NOT_KEPT
-    callbacks = [shown_callback(one, text=text) for one in found["callbacks"]]
-    return {**found, "request": came, "trace_id": trace_id, "callbacks": callbacks}
+    request = shown_request(trace["request"], Sight(text, trace["holds_code"])) if trace["words_kept"] else NOT_KEPT
+    callbacks = [shown_callback(callback, text=text) for callback in trace["callbacks"]]
+    return {**trace, "request": request, "trace_id": trace_id, "callbacks": callbacks}

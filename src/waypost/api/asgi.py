@@ -1,4 +1,4 @@
-"""The service's doors: routes to endpoints, refusals and defects to answers."""
+"""The service as an ASGI application: routes requests to endpoints, turns errors and defects into responses."""
 
 import time
 from collections import Counter
@@ -28,7 +28,7 @@ _encode: Final = msgspec.json.Encoder().encode
 _JSON: Final = (b"content-type", b"application/json")
 _log = log("api")
 
-SPENT: Final = {  # refusals that spend all the same: the window is full, or somebody else has been called already
+SPENT: Final = {  # errors that still count: the window is full, or an outgoing call was already made
     ErrorCode.TOO_MANY_REQUESTS, ErrorCode.INVALID_URL, ErrorCode.MEDIA_NOT_FETCHED, ErrorCode.WRONG_FILE_TYPE,
     ErrorCode.FILE_TOO_LARGE, ErrorCode.NO_ROOM, ErrorCode.MEDIA_QUOTA, ErrorCode.OPERATOR_REFUSED,
 }  # fmt: skip
@@ -37,14 +37,14 @@ SPENT: Final = {  # refusals that spend all the same: the window is full, or som
 class Door:
     """One route as a plain ASGI callable.
 
-    A refusal becomes its row of the error table; anything else that an endpoint raises is a defect
+    An `ApiError` becomes its row of the error table; any other exception of an endpoint is a defect
     and becomes the documented 500.
 
     Attributes:
-        tally: how often it has answered what: the value of a reason, `accepted`, `replayed`, or `defect`.
-        statuses: how often it has answered with which status.
-        took_s: from the request's headers to the answer, before it is sent.
-        deprecation: the header that every answer of an older address has.
+        outcomes: requests by outcome: the value of an error code, `accepted`, `replayed`, or `defect`.
+        statuses: responses by status.
+        took_s: from the request's headers to the response, before it is sent.
+        deprecation: the header of every response of a deprecated path.
     """
 
     def __init__(self, services: Services, row: RouteRow) -> None:
@@ -52,16 +52,16 @@ class Door:
         self.statuses: Counter[int] = Counter()
         self.took_s = Spread(CALL_S)
         self._services = services
-        held = services.held and is_held(row)
-        self._endpoint = refuse_held if held else with_audit(row)
+        is_rejected = services.held and is_held(row)
+        self._endpoint = refuse_held if is_rejected else with_audit(row)
         self._row = row
-        self._takes_key = row.once is not Once.NO and not held
+        self._takes_key = row.once is not Once.NO and not is_rejected
         self._streams = row.carries is Carries.MULTIPART
         self.deprecation = row.deprecation
-        self._known = (row.rate, row.name, row.credential)  # once: this is the busiest line there is
+        self._known = (row.rate, row.name, row.credential)  # computed once: the hot path uses it for every request
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Respond to one request."""
         began_s = time.perf_counter()
         headers: list[tuple[bytes, bytes]] = []
         file: Path | None = None
@@ -74,24 +74,24 @@ class Door:
                 receive,
                 *self._known,
             )
-            what = "accepted"
+            outcome = "accepted"
             if self._takes_key and request.has_header(HEADER):
-                answer = await once(self._services, request, self._row, self._endpoint)
+                response = await once(self._services, request, self._row, self._endpoint)
                 if request.keyed is not None and request.keyed.replayed:
-                    what = "replayed"
+                    outcome = "replayed"
             else:
-                answer = await self._endpoint(self._services, request)
-            status, body, file = answer.status, answer.bytes(), answer.file
-            kind = _JSON if file is None else (b"content-type", answer.content_type.encode())
-            if answer.headers:
-                headers.extend((name.encode(), value.encode()) for name, value in answer.headers)
-            self.tally[what] += 1
-        except ApiError as refused:
-            if request is not None and refused.code not in SPENT:
+                response = await self._endpoint(self._services, request)
+            status, body, file = response.status, response.bytes(), response.file
+            kind = _JSON if file is None else (b"content-type", response.content_type.encode())
+            if response.headers:
+                headers.extend((name.encode(), value.encode()) for name, value in response.headers)
+            self.tally[outcome] += 1
+        except ApiError as error:
+            if request is not None and error.code not in SPENT:
                 await request.give_back(self._services.limiter)
-            self.tally[refused.code.value] += 1
-            status, told, extra = error_response(refused, names_field=UNCOUNTED in scope)
-            body, kind = _encode(told), _JSON
+            self.tally[error.code.value] += 1
+            status, content, extra = error_response(error, names_field=UNCOUNTED in scope)
+            body, kind = _encode(content), _JSON
             headers = [(name.encode(), value.encode()) for name, value in extra.items()]
         except Held:
             self.tally["held"] += 1
@@ -99,12 +99,12 @@ class Door:
             headers = [(b"retry-after", HELD_RETRY_S)]
         except ConnectionError:
             return
-        except StoreAway as away:
-            self.tally["store away"] += 1
-            _log.warning(str(away), path=scope.get("path"))
+        except StoreAway as error:
+            self.tally["store unavailable"] += 1
+            _log.warning(str(error), path=scope.get("path"))
             status, body = 500, _encode({"status": "error", "message": INTERNAL_TEXT})
             headers, kind = [], _JSON
-        except Exception:  # noqa: BLE001  a door answers whatever happens
+        except Exception:  # noqa: BLE001  every request gets a response
             self.tally["defect"] += 1
             _log.exception("defect", path=scope.get("path"))
             status, body = 500, _encode({"status": "error", "message": INTERNAL_TEXT})
@@ -126,23 +126,23 @@ class Door:
 class Service:
     """The whole service as an ASGI application.
 
-    The busiest routes are found by one look in a dictionary; all others go through the router.
+    Routes without path parameters are found by one dictionary lookup; all others go through the router.
 
     Args:
-        services: what endpoints use.
-        more_routes: doors of other stages, and of the process itself.
-        rows: of the route table; none where this process accepts nothing.
+        services: the services that endpoints use.
+        more_routes: routes of other stages, and of the process itself.
+        rows: rows of the route table; empty if this process serves no endpoint of it.
     """
 
     def __init__(
         self, services: Services, more_routes: Sequence[BaseRoute] = (), *, rows: Sequence[RouteRow] = ROUTES
     ) -> None:
-        doors = [(row, Door(services, row)) for row in rows]
-        self._doors = doors
-        self._busiest = {(row.method, row.path): door for row, door in doors if "{" not in row.path}
+        endpoints = [(row, Door(services, row)) for row in rows]
+        self._doors = endpoints
+        self._busiest = {(row.method, row.path): endpoint for row, endpoint in endpoints if "{" not in row.path}
         by_path: dict[str, dict[str, Door]] = {}
-        for row, door in doors:
-            by_path.setdefault(row.path, {})[row.method] = door
+        for row, endpoint in endpoints:
+            by_path.setdefault(row.path, {})[row.method] = endpoint
         self._router = Router(
             routes=[
                 *(_PathRoute(path, by_path[path]) for path in sorted(by_path, key=_named_parts_first)),
@@ -153,62 +153,64 @@ class Service:
 
     @property
     def doors(self) -> list[tuple[str, Door]]:
-        """Every route of the table by its name."""
-        return [(row.name, door) for row, door in self._doors]
+        """Return each endpoint with the name of its route."""
+        return [(row.name, endpoint) for row, endpoint in self._doors]
 
     @property
     def tally(self) -> Counter[tuple[str, str]]:
-        """How often each route, by its name, has answered what."""
-        return Counter({(row.name, what): count for row, door in self._doors for what, count in door.tally.items()})
+        """Return the number of requests by route name and outcome."""
+        return Counter(
+            {(row.name, outcome): count for row, endpoint in self._doors for outcome, count in endpoint.tally.items()}
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Respond to one request."""
         if scope["type"] != "http":
             return
         path: str = scope["path"]
-        door = self._busiest.get((scope["method"], path))
-        if door is not None:
-            await door(scope, receive, send)
+        endpoint = self._busiest.get((scope["method"], path))
+        if endpoint is not None:
+            await endpoint(scope, receive, send)
             return
         if len(path) > 1 and path.endswith("/"):  # Source: facts 1.4: some clients add one
             scope["path"] = path.rstrip("/")
-        scope["app"] = self  # so that the router raises, and does not answer in words of its own
+        scope["app"] = self  # so that the router raises instead of sending a response of its own
         has_begun, response = False, None
 
-        async def tell(message: MutableMapping[str, Any]) -> None:
+        async def tracked_send(message: MutableMapping[str, Any]) -> None:
             nonlocal has_begun
             has_begun = True
             await send(message)
 
         try:
-            await self._router(scope, receive, tell)
+            await self._router(scope, receive, tracked_send)
         except HTTPException as error:
             response = _plain_error(error.status_code, error.headers)
-        except StoreAway as away:
-            _log.warning(str(away), path=path)
+        except StoreAway as error:
+            _log.warning(str(error), path=path)
             response = _plain_error(500)
-        except Exception:  # noqa: BLE001  a door answers whatever happens
+        except Exception:  # noqa: BLE001  every request gets a response
             _log.exception("defect", path=path)
             response = _plain_error(500)
-        # One that has begun ends with its connection: it is not whole, and must not look so.
+        # A response that has begun is cut off with its connection: it is incomplete and must not look complete.
         if response is not None and not has_begun:
             await response(scope, receive, send)
 
 
 def _named_parts_first(path: str) -> list[bool]:
-    """Sorts `…/template/msg` before `…/template/{element_name}`."""
+    """Return a sort key that puts `…/template/msg` before `…/template/{element_name}`."""
     return [part.startswith("{") for part in path.split("/")]
 
 
 class _PathRoute(Route):
-    """One path; where it has no such method, a later path that has one goes before it."""
+    """The route of one path; if it lacks the method, a later path that has the method is preferred."""
 
     def __init__(self, path: str, doors: "dict[str, Door]") -> None:
         super().__init__(path, _ByMethod(doors))
         self._doors = doors
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """How well it fits."""
+        """Return how well the route matches, and the scope for it."""
         match, inner = super().matches(scope)
         if match is Match.FULL and scope["method"] not in self._doors:
             match = Match.PARTIAL
@@ -216,24 +218,24 @@ class _PathRoute(Route):
 
 
 class _ByMethod:
-    """One path's doors by method; another method is refused with those that are allowed."""
+    """Dispatches a path's requests by method; responds to any other method with 405 and the allowed ones."""
 
     def __init__(self, doors: dict[str, Door]) -> None:
         self._doors = doors
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        door = self._doors.get(scope["method"])
-        if door is not None:
-            await door(scope, receive, send)
+        endpoint = self._doors.get(scope["method"])
+        if endpoint is not None:
+            await endpoint(scope, receive, send)
             return
         allowed = ", ".join(sorted(self._doors))
-        refused = ApiError(ErrorCode.METHOD_NOT_ALLOWED, f"This path takes {allowed}.")
-        status, told, _ = error_response(refused)
+        error = ApiError(ErrorCode.METHOD_NOT_ALLOWED, f"This path takes {allowed}.")
+        status, content, _ = error_response(error)
         headers = {"Allow": allowed}
-        for one in self._doors.values():
-            if one.deprecation is not None:
-                headers["Deprecation"] = one.deprecation[1].decode()
-        response = Response(_encode(told), status, headers, media_type="application/json")
+        for other in self._doors.values():
+            if other.deprecation is not None:
+                headers["Deprecation"] = other.deprecation[1].decode()
+        response = Response(_encode(content), status, headers, media_type="application/json")
         await response(scope, receive, send)
 
 

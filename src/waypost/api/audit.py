@@ -1,4 +1,4 @@
-"""Which calls of the partner API change an account, and their entries in the audit log."""
+"""The audit log's entries for calls of the partner API that change an account."""
 
 from typing import Final
 
@@ -23,23 +23,23 @@ AUDITED: Final = frozenset(  # names of routes; each takes a partner token
     }
 )
 _NO_ACTION: Final = (ErrorCode.AUTHENTICATION_FAILED, ErrorCode.TOO_MANY_REQUESTS)
-"""Of nobody who is known, or without a bound: these are in the log and the metrics."""
+"""Errors without an audit entry: the caller is unknown, or their number is unbounded. Log and metrics have them."""
 
 
 def with_audit(row: RouteRow) -> Endpoint:
-    """The endpoint of a row, which writes its entry before it returns; of others as it is."""
+    """Return a row's endpoint; if the route is audited, wrapped so that it writes an entry before it returns."""
     if row.name not in AUDITED:
         return row.endpoint
 
     async def endpoint(services: Services, request: Request) -> Answer:
         try:
-            answer = await row.endpoint(services, request)
-        except ApiError as refused:
-            if refused.code not in _NO_ACTION:
-                await _record(services, request, row, 400, refused.code.value)
+            response = await row.endpoint(services, request)
+        except ApiError as error:
+            if error.code not in _NO_ACTION:
+                await _record(services, request, row, 400, error.code.value)
             raise
-        await _record(services, request, row, answer.status, "")
-        return answer
+        await _record(services, request, row, response.status, "")
+        return response
 
     return endpoint
 

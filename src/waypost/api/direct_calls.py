@@ -1,4 +1,4 @@
-"""Direct calls: calls that only read or set something at the operator, and the time they may take."""
+"""Direct calls, which only read or set something at the operator, and their time limit."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -18,10 +18,10 @@ _log = log("api")
 
 
 def number_of(app: App) -> str:
-    """The operator's id of the app's number.
+    """Return the operator's id of the app's number.
 
     Raises:
-        Refused: it has none yet.
+        ApiError: the app has no number yet.
     """
     if not app.phone_number_id:
         raise ApiError(ErrorCode.APP_NOT_APPROVED, _NONE_YET)
@@ -29,10 +29,10 @@ def number_of(app: App) -> str:
 
 
 def account_of(app: App) -> str:
-    """The id of the app's business account.
+    """Return the id of the app's business account.
 
     Raises:
-        Refused: it has none yet.
+        ApiError: the app has no business account yet.
     """
     if not app.business_account_id:
         raise ApiError(ErrorCode.APP_NOT_APPROVED, _NONE_YET)
@@ -43,8 +43,8 @@ async def ask(services: Services, app: App, request: OperatorCall[Response]) -> 
     """Make a direct call to the operator behind an app.
 
     Raises:
-        Refused: the app has no business account; the operator refuses, in its own words; or it does not
-            answer, with 503, because then it is not known whether it has done what was asked.
+        ApiError: the app has no business account; the operator returns an error, whose text is passed on; or
+            503, it sends no response, because then it is unknown whether it carried out the call.
 
     Source: decision 0026.
     """
@@ -61,8 +61,8 @@ async def ask(services: Services, app: App, request: OperatorCall[Response]) -> 
 
 
 def unavailable(app: App, what: str, why: str) -> ApiError:
-    """The refusal of a direct call that was not answered; why is for our log, not for the partner."""
-    _log.warning("a direct call was not answered", ask=what, app=app.id, why=why)
+    """Return the error for a direct call without a response; the reason goes to our log, not to the partner."""
+    _log.warning("a direct call got no response", call=what, app=app.id, reason=why)
     return ApiError(
         ErrorCode.OPERATOR_UNAVAILABLE,
         "The operator cannot be asked now; try again later.",
@@ -71,22 +71,22 @@ def unavailable(app: App, what: str, why: str) -> ApiError:
 
 
 WITHIN_S: Final = 10
-"""For all that one request asks of the operator. Source: decision 0026."""
+"""For all direct calls of one request together. Source: decision 0026."""
 
 
 @asynccontextmanager
 async def in_time(app: App, what: str) -> AsyncGenerator[None]:
-    """What is asked of the operator inside is answered in time, or given up.
+    """Limit the time of the direct calls made inside the `async with` block.
 
     Args:
-        app: whose request it is.
-        what: is asked, for our log.
+        app: the app whose request it is.
+        what: the call's name, for our log.
 
     Raises:
-        Refused: 503, as where the operator does not answer.
+        ApiError: 503, as if the operator had sent no response.
     """
     try:
         async with asyncio.timeout(WITHIN_S):
             yield
-    except TimeoutError as late:
-        raise unavailable(app, what, f"it took longer than {WITHIN_S} s in all") from late
+    except TimeoutError as error:
+        raise unavailable(app, what, f"it took longer than {WITHIN_S} s in all") from error

@@ -1,4 +1,4 @@
-"""Flows at the operator: made, listed, changed, published, deprecated, deleted."""
+"""Endpoints for flows at the operator: create, list, change, publish, deprecate, delete."""
 
 import asyncio
 import re
@@ -36,83 +36,83 @@ from waypost.wire.forms import Form, read_json
 
 LONGEST_NAME: Final = 200  # Source: spec, "Limits"
 MOST_FILE_BYTES: Final = 10 * 1024 * 1024  # Source: the operator's page "Flows API"
-SHOWN: Final = (  # what one flow may be asked for
+SHOWN: Final = (  # the fields that can be requested of one flow
     "id", "name", "status", "categories", "validation_errors", "json_version", "data_api_version",
     "endpoint_uri", "preview", "whatsapp_business_account", "application", "updated_at",
 )  # fmt: skip
 MOST_FILES: Final = 4
-"""How many flows' files are held in memory at once: each until the operator has it."""
+"""Flow files held in memory at once: each until the operator has it."""
 _places: Final = threading.BoundedSemaphore(MOST_FILES)
 _PLACE_AGAIN_S: Final = 2
 FILE_WITHIN_S: Final = 60
-"""How long a file may take to arrive: whoever sends slowly holds a place of others."""
+"""For the upload of a file: a slow client occupies a slot that others need."""
 _ID: Final = re.compile(r"[0-9]{1,32}")
 _list: Final = msgspec.json.Decoder(list[str])
 
 
 async def create_flow(services: Services, request: Request) -> Answer:
-    """Make a flow in the app's business account; it begins as a draft.
+    """Create a flow in the app's business account; it begins as a draft.
 
-    Refuses in this order: 401, 429, 400 a missing or broken field, 400 in the operator's words, 503.
+    Errors in this order: 401, 429, 400 a missing or invalid field, 400 the operator's error, 503.
 
     Source: facts 9.4; the name's length: spec, "Limits".
     """
     app = await admitted_app(services, request)
     form = request.form_or_json()
     name = _name(form.required("name", f"1 to {LONGEST_NAME} characters"))
-    categories, more = _categories(form), _more(form)
-    await _check_clone(services, app, more)
+    categories, options = _categories(form), _more(form)
+    await _check_clone(services, app, options)
     account_id = account_of(app)
     try:
-        made = await ask(services, app, CreateFlow(account_id, name, categories, **more))
-    except ApiError as refused:
-        if refused.code is not ErrorCode.OPERATOR_REFUSED or not _was_begun(request):
+        flow = await ask(services, app, CreateFlow(account_id, name, categories, **options))
+    except ApiError as error:
+        if error.code is not ErrorCode.OPERATOR_REFUSED or not _was_begun(request):
             raise
-        # The draft of an earlier try, whose answer was lost: a name is unique in its account, so the operator refuses
-        # to make it again. What has the name could still be somebody else's: so it is taken only for a request that
-        # is known to have been begun.
-        found = await ask(services, app, FindDraftFlow(account_id, name, categories))
-        if found is None:
+        # The draft of an earlier attempt, whose response was lost: names are unique in an account, so the operator
+        # rejects the second creation. Another client may own the draft with this name, so it is returned only if
+        # this request is known to have begun before.
+        draft = await ask(services, app, FindDraftFlow(account_id, name, categories))
+        if draft is None:
             raise
-        made = found
-    return Answer({"id": made.id, "status": "success", "validation_errors": made.validation_errors}, 201)
+        flow = draft
+    return Answer({"id": flow.id, "status": "success", "validation_errors": flow.validation_errors}, 201)
 
 
 def _was_begun(request: Request) -> bool:
-    """Whether this very request came before, under its key, and nobody knows what came of it."""
+    """True if the same request was begun before under its key and its outcome is unknown."""
     return request.keyed is not None and request.keyed.begun_before
 
 
 async def list_flows(services: Services, request: Request) -> Answer:
-    """The flows of the app's business account: a bare list. Source: facts 9.4."""
+    """Return the flows of the app's business account as a bare list. Source: facts 9.4."""
     app = await admitted_app(services, request)
     return Answer((await ask(services, app, ListFlows(account_of(app)))).raw)
 
 
 async def show_flow(services: Services, request: Request) -> Answer:
-    """One flow, with the fields that are wished. Source: facts 9.4."""
+    """Return one flow with the requested fields. Source: facts 9.4."""
     app = await admitted_app(services, request)
-    wished = [name.strip() for name in (request.query("fields") or "").split(",") if name.strip()]
-    if any(name not in SHOWN for name in wished):
+    requested = [name.strip() for name in (request.query("fields") or "").split(",") if name.strip()]
+    if any(name not in SHOWN for name in requested):
         raise ApiError(ErrorCode.FIELD_BROKEN, f"fields must be some of {','.join(SHOWN)}.")
     flow_id = await _flow_of(services, app, request)
-    return Answer((await ask(services, app, GetFlow(flow_id, wished or SHOWN))).raw)
+    return Answer((await ask(services, app, GetFlow(flow_id, requested or SHOWN))).raw)
 
 
 async def change_flow(services: Services, request: Request) -> Answer:
     """Change a draft's name or categories. Source: facts 9.4."""
     app = await admitted_app(services, request)
     form = request.form_or_json()
-    more = _more(form)
+    options = _more(form)
     name = categories = None
     if form.text("name") is not None:
         name = _name(form.required("name", f"1 to {LONGEST_NAME} characters"))
     if form.text("categories") is not None or form.all("categories[]"):
         categories = _categories(form)
-    if name is None and categories is None and not more:
+    if name is None and categories is None and not options:
         raise ApiError(ErrorCode.FIELD_MISSING, "Name what is to change: name or categories.")
-    await _check_clone(services, app, more)
-    return await _done(services, app, request, lambda flow_id: ChangeFlow(flow_id, name, categories, **more))
+    await _check_clone(services, app, options)
+    return await _done(services, app, request, lambda flow_id: ChangeFlow(flow_id, name, categories, **options))
 
 
 async def delete_flow(services: Services, request: Request) -> Answer:
@@ -126,12 +126,12 @@ async def publish_flow(services: Services, request: Request) -> Answer:
 
 
 async def deprecate_flow(services: Services, request: Request) -> Answer:
-    """Take a published flow out of use. Source: facts 9.4."""
+    """Deprecate a published flow. Source: facts 9.4."""
     return await _done(services, await admitted_app(services, request), request, DeprecateFlow)
 
 
 async def preview_flow(services: Services, request: Request) -> Answer:
-    """Where a flow can be tried out. Source: facts 9.4."""
+    """Return the URL of a flow's preview. Source: facts 9.4."""
     app = await admitted_app(services, request)
     flow_id = await _flow_of(services, app, request)
     flow = await ask(services, app, GetFlow(flow_id, ("preview",)))
@@ -139,7 +139,7 @@ async def preview_flow(services: Services, request: Request) -> Answer:
 
 
 async def show_assets(services: Services, request: Request) -> Answer:
-    """A flow's files: a bare list, whose first has the address of its JSON. Source: facts 9.4, 17."""
+    """Return a flow's files as a bare list; the first has the URL of its JSON. Source: facts 9.4, 17."""
     app = await admitted_app(services, request)
     flow_id = await _flow_of(services, app, request)
     return Answer((await ask(services, app, ListFlowAssets(flow_id))).raw)
@@ -148,8 +148,8 @@ async def show_assets(services: Services, request: Request) -> Answer:
 async def put_assets(services: Services, request: Request) -> Answer:
     """Set a draft's JSON by a multipart form with the field `file`.
 
-    Refuses in this order: 401, 429 also where too many such files are on their way, 400 no file, 413,
-    400 another's flow, 400 in the operator's words, 503.
+    Errors in this order: 401, 429 also if too many such files are in flight, 400 no file, 413,
+    400 another account's flow, 400 the operator's error, 503.
 
     Source: facts 9.4.
     """
@@ -163,25 +163,25 @@ async def put_assets(services: Services, request: Request) -> Answer:
 
 async def _done(services: Services, app: App, request: Request, call: Callable[[str], OperatorCall[Done]]) -> Answer:
     flow_id = await _flow_of(services, app, request)
-    done = await ask(services, app, call(flow_id))
-    return Answer({"status": "success", "success": done.success})
+    result = await ask(services, app, call(flow_id))
+    return Answer({"status": "success", "success": result.success})
 
 
 async def _flow_of(services: Services, app: App, request: Request) -> str:
-    """The flow in the path, which must belong to the app's business account.
+    """Return the id of the flow in the path, which must belong to the app's business account.
 
     Raises:
-        Refused: it is another's, or does not exist, which is answered alike.
+        ApiError: it belongs to another account or does not exist; the error is the same.
     """
     unknown = ApiError(ErrorCode.OPERATOR_REFUSED, "The path must name a flow of the app's business account.")
     return await _own_flow(services, app, request.path["flow_id"], unknown)
 
 
 async def _check_clone(services: Services, app: App, more: dict[str, str]) -> None:
-    """The flow that is to be copied must belong to the app's business account too.
+    """Check that the flow to copy belongs to the app's business account too.
 
     Raises:
-        Refused: as `_flow_of`.
+        ApiError: it does not.
     """
     if "clone_flow_id" in more:
         unknown = ApiError(ErrorCode.FIELD_BROKEN, "clone_flow_id must name a flow of the app's business account.")
@@ -189,20 +189,20 @@ async def _check_clone(services: Services, app: App, more: dict[str, str]) -> No
 
 
 async def _own_flow(services: Services, app: App, flow_id: str, unknown: ApiError) -> str:
-    """A flow's id, once it is known to belong to the app's business account.
+    """Return a flow's id if the flow belongs to the app's business account.
 
-    Our token at the operator may open many accounts, so the operator is asked whose it is.
+    Our token at the operator may open many accounts, so we request the flow's owner from the operator.
 
     Raises:
-        Refused: `not_found`, where it does not.
+        ApiError: `not_found_error`, if it does not.
     """
     account = account_of(app)
     if not _ID.fullmatch(flow_id):
         raise unknown
     try:
         owner = await ask(services, app, GetFlowOwner(flow_id))
-    except ApiError as refused:
-        raise unknown if refused.code is ErrorCode.OPERATOR_REFUSED else refused from refused
+    except ApiError as error:
+        raise unknown if error.code is ErrorCode.OPERATOR_REFUSED else error from error
     if owner != account:
         raise unknown
     return flow_id
@@ -215,32 +215,32 @@ def _name(name: str) -> str:
 
 
 def _categories(form: Form) -> list[str]:
-    """The categories: a JSON list, a list with commas, or a field that is repeated."""
+    """Return the categories: a JSON list, a list separated by commas, or a repeated field."""
     text = form.text("categories") or ""
     if text.lstrip().startswith("["):
-        given = read_json(text, _list, name="categories", accepted="a list of texts")
+        values = read_json(text, _list, name="categories", accepted="a list of texts")
     else:
-        given = [part for one in form.all("categories", "categories[]") for part in one.split(",")]
-    found = [one.strip().upper() for one in given if one.strip()]
-    if not found:
+        values = [part for value in form.all("categories", "categories[]") for part in value.split(",")]
+    categories = [value.strip().upper() for value in values if value.strip()]
+    if not categories:
         raise ApiError(
             ErrorCode.FIELD_MISSING,
             "Required request parameter 'categories' is not present: a list such as [\"SIGN_UP\"].",
         )
-    return found
+    return categories
 
 
 def _more(form: Form) -> dict[str, str]:
-    given = {name: form.text(name) for name in ("clone_flow_id", "endpoint_uri", "flow_json")}
-    return {name: text for name, text in given.items() if text}
+    values = {name: form.text(name) for name in ("clone_flow_id", "endpoint_uri", "flow_json")}
+    return {name: text for name, text in values.items() if text}
 
 
 @contextmanager
 def _place() -> Generator[None]:
-    """A place for one file in memory.
+    """Hold a slot for one file in memory.
 
     Raises:
-        Refused: none is free.
+        ApiError: no slot is free.
     """
     if not _places.acquire(blocking=False):
         raise ApiError(
@@ -258,31 +258,31 @@ async def _file_in_time(request: Request) -> tuple[str, str, bytes]:
     try:
         async with asyncio.timeout(FILE_WITHIN_S):
             return await _read_file(request)
-    except TimeoutError as late:
+    except TimeoutError as error:
         raise ApiError(
             ErrorCode.FIELD_MISSING, f"Required request parameter 'file' did not arrive within {FILE_WITHIN_S} seconds."
-        ) from late
+        ) from error
 
 
 async def _read_file(request: Request) -> tuple[str, str, bytes]:
-    """Name, MIME type and bytes of the part `file`.
+    """Return name, MIME type and bytes of the part `file`.
 
     Raises:
-        Refused: there is none, or it is too large.
+        ApiError: the part is missing or too large.
     """
-    found: PartHead | None = None
+    head: PartHead | None = None
     is_inside = False
     content = bytearray()
     async for part in read_parts(request):
         if isinstance(part, PartHead):
-            is_inside = part.name == "file" and found is None
-            found = part if is_inside else found
+            is_inside = part.name == "file" and head is None
+            head = part if is_inside else head
         elif is_inside:
             content += part
             if len(content) > MOST_FILE_BYTES:
                 raise ApiError(ErrorCode.FILE_TOO_LARGE, f"file must be at most {MOST_FILE_BYTES} bytes.")
-    if found is None or not content:
+    if head is None or not content:
         raise ApiError(
             ErrorCode.FIELD_MISSING, "Required request parameter 'file' is not present: a part with the flow's JSON."
         )
-    return found.file_name or "flow.json", found.content_type or "application/json", bytes(content)
+    return head.file_name or "flow.json", head.content_type or "application/json", bytes(content)

@@ -1,4 +1,4 @@
-"""Which calls a held service refuses: all that change something, and those that would call somebody else."""
+"""The calls that a held service rejects: those that change something, and those that make an outgoing call."""
 
 from typing import Final
 
@@ -11,24 +11,24 @@ HELD_BODY: Final = (
     b'Calls that only read work."}'
 )
 HELD_RETRY_S: Final = b"60"
-_WORK: Final = frozenset(  # they change nothing that anybody waits for
+_WORK: Final = frozenset(  # still served: they change nothing that leaves the service
     {"POST /partner/account/login", "POST /partner/app/{app_id}/templates/check"}
 )
 
 
 class Held(Exception):
-    """The service is held, and refuses the call with 503."""
+    """The service is held and rejects the call with 503."""
 
 
 def is_held(row: RouteRow) -> bool:
-    """True for a call that a held service refuses."""
+    """True if a held service rejects the route's calls."""
     return (row.method != "GET" or row.calls) and row.name not in _WORK
 
 
 async def refuse_held(_services: Services, _request: Request) -> Answer:
-    """The endpoint of each of them.
+    """Reject a call; the endpoint of every route that is unavailable while the service is held.
 
     Raises:
-        Held: always.
+        ServiceHeld: always.
     """
     raise Held

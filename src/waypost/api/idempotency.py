@@ -1,4 +1,4 @@
-"""Requests with an `Idempotency-Key`: carried out once, and answered alike however often they come (decision 0044)."""
+"""Requests with an `Idempotency-Key`: carried out once; repeats get the same response (decision 0044)."""
 
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
@@ -50,7 +50,7 @@ _log = log("api")
 
 
 class _Kept(msgspec.Struct, array_like=True):
-    """An answer as it is kept, before it is sealed."""
+    """A response as it is stored, before it is encrypted."""
 
     status: int
     headers: tuple[tuple[str, str], ...]
@@ -62,19 +62,19 @@ _decode: Final = msgspec.json.Decoder(_Kept).decode
 
 
 async def once(services: Services, request: Request, row: RouteRow, endpoint: Endpoint) -> Answer:
-    """Carry out a request that has a key, or answer as it was answered before.
+    """Carry out a request that has a key, or return the stored response of the earlier one.
 
-    Only successes are kept: a refusal has changed nothing, and is made anew. Neither a replay nor a
-    refusal spends of a rate.
+    Only successes are stored: a request that ended in an error changed nothing and is carried out
+    again. Neither a replay nor an error counts toward a rate.
 
     Raises:
-        Refused: as the endpoint does; 400 the key, 422 it was used for another body, 409 its request is
-            still being carried out.
+        ApiError: as the endpoint does; 400 invalid key, 422 the key was used for another body, 409 the
+            key's request is still being carried out.
     """
-    asker = await _asker(services, request)
-    if asker is None:
-        return await endpoint(services, request)  # it refuses, in its own words
-    partner_id, app_id, holder = asker
+    caller = await _asker(services, request)
+    if caller is None:
+        return await endpoint(services, request)  # it raises the error, with its own text
+    partner_id, app_id, holder = caller
     keyed = Keyed(
         partner_id=partner_id,
         route=row.name if app_id is None else f"{row.name} {app_id}",
@@ -84,73 +84,73 @@ async def once(services: Services, request: Request, row: RouteRow, endpoint: En
     )
     streams = row.carries is Carries.MULTIPART
     await _take_body(request, keyed, streams=streams)
-    found = None
+    earlier = None
     if row.once is Once.MARKED:
         keyed.holder = services.ids.new()
-        found, keyed.begun_before = await services.database.write(_mark, keyed.asked)
+        earlier, keyed.begun_before = await services.database.write(_mark, keyed.asked)
     elif row.calls:
-        found = await services.database.read(earlier_request, keyed.asked)
-    if found is None:
+        earlier = await services.database.read(earlier_request, keyed.asked)
+    if earlier is None:
         try:
             return await _carried_out(services, request, keyed, endpoint)
         except ApiError:
             if row.calls:
                 raise
-            # Most keys are new, so what they hold is looked at late: by the transaction, or here.
-            found = await services.database.read(earlier_request, keyed.asked)
-            if found is None or not await _opens(services, holder, found):
+            # Most keys are new, so the stored response is looked up late: by the transaction, or here.
+            earlier = await services.database.read(earlier_request, keyed.asked)
+            if earlier is None or not await _opens(services, holder, earlier):
                 raise
             await request.give_back(services.limiter)
-    elif not await _opens(services, holder, found):
+    elif not await _opens(services, holder, earlier):
         request.keyed = None
-        return await endpoint(services, request)  # likewise: its token is for another app
+        return await endpoint(services, request)  # it raises the error: the token is for another app
     if streams:
         await _read_to_end(request)
-    return _replay(services, keyed, found)
+    return _replay(services, keyed, earlier)
 
 
 async def commit(
     services: Services, request: Request, work: Callable[..., Result], *args: Any, answer: Callable[[Result], Answer]
 ) -> Answer:
-    """Run a write; where the request has a key, keep its answer in the same transaction.
+    """Run a write; if the request has a key, store its response in the same transaction.
 
     Args:
-        services: of the door.
+        services: of the endpoint.
         request: the request.
-        work: the write: a function of a connection and what follows here.
-        args: for the write.
-        answer: for what the write gives; it may refuse, and then nothing is written.
+        work: the write: a function of a connection and `args`.
+        args: further arguments of `work`.
+        answer: makes the response from the result of `work`; if it raises, nothing is written.
 
     Returns:
-        The answer; or the one that the key holds already, and then nothing is written.
+        The response; or the one already stored under the key, and then nothing is written.
     """
     keyed = request.keyed
     if keyed is None:
         return answer(await services.database.write(work, *args))
-    given: list[Answer] = []
+    responses: list[Answer] = []
 
-    def sealed(result: Result) -> bytes:
-        given[:] = [answer(result)]
-        return _sealed(services, keyed, given[0])
+    def seal(result: Result) -> bytes:
+        responses[:] = [answer(result)]
+        return _sealed(services, keyed, responses[0])
 
-    def worked(connection: Connection) -> Result:
+    def run(connection: Connection) -> Result:
         return work(connection, *args)
 
     try:
-        found = await services.database.write(write_keyed, keyed.asked, worked, sealed)
+        earlier = await services.database.write(write_keyed, keyed.asked, run, seal)
     except LostKey as error:
         raise _in_use() from error
-    if found is not None:
-        return _replay(services, keyed, found)
+    if earlier is not None:
+        return _replay(services, keyed, earlier)
     keyed.ended = True
-    return given[0]
+    return responses[0]
 
 
 async def record_message(services: Services, request: Request, message: Message, answer: Answer) -> Answer:
-    """Write a message with the entry that carries it; the busiest write, so all that wait share one.
+    """Store a message with its outbound job; the most frequent write, so it joins a group commit.
 
     Returns:
-        The answer; or the one that the request's key holds already, and then nothing is written.
+        The response; or the one already stored under the request's key, and then nothing is written.
     """
     keyed = request.keyed
     if keyed is None:
@@ -158,9 +158,9 @@ async def record_message(services: Services, request: Request, message: Message,
         return answer
     keyed.app_id = message.app_id
     item: tuple[KeyedRequest, Message, bytes] = (keyed.asked, message, _sealed(services, keyed, answer))
-    found = await services.database.join_from_request(record_keyed_messages, item)
-    if found is not None:
-        return _replay(services, keyed, found)
+    earlier = await services.database.join_from_request(record_keyed_messages, item)
+    if earlier is not None:
+        return _replay(services, keyed, earlier)
     keyed.ended = True
     return answer
 
@@ -168,42 +168,42 @@ async def record_message(services: Services, request: Request, message: Message,
 async def _carried_out(services: Services, request: Request, keyed: Keyed, endpoint: Endpoint) -> Answer:
     is_undone = False
     try:
-        answer = await endpoint(services, request)
-        if not keyed.ended and answer.status < 300:  # all it did was done by others
-            done = answer
-            answer = await commit(services, request, _nothing, answer=lambda _: done)
-    except ApiError as refused:
-        is_undone = refused.code is not ErrorCode.OPERATOR_UNAVAILABLE
+        response = await endpoint(services, request)
+        if not keyed.ended and response.status < 300:  # the endpoint wrote nothing itself
+            endpoint_response = response
+            response = await commit(services, request, _nothing, answer=lambda _: endpoint_response)
+    except ApiError as error:
+        is_undone = error.code is not ErrorCode.OPERATOR_UNAVAILABLE
         raise
     finally:
         if keyed.holder is not None and not keyed.ended:
             await _unmark(services, keyed, is_undone=is_undone and not keyed.begun_before)
     if keyed.replayed:
         await request.give_back(services.limiter)
-    return answer
+    return response
 
 
 def _mark(connection: Connection, asked: KeyedRequest) -> tuple[Earlier | None, bool]:
-    begun = was_begun(connection, asked)
-    return mark_running(connection, asked), begun
+    is_begun = was_begun(connection, asked)
+    return mark_running(connection, asked), is_begun
 
 
 async def _unmark(services: Services, keyed: Keyed, *, is_undone: bool) -> None:
-    """Let the key be used again at once; if that fails, it can be once the mark has run out.
+    """Make the key usable again at once; if that fails, it is usable once its mark expires.
 
     Args:
-        services: of the door.
+        services: of the endpoint.
         keyed: the request.
-        is_undone: whether it is known that nothing was done; else it is remembered that it was begun.
+        is_undone: True if it is certain that nothing was done; otherwise the key stays marked as begun.
     """
     try:
         await services.database.write(unmark_running if is_undone else leave_running, keyed.asked)
-    except Exception:  # noqa: BLE001  what has gone wrong before is told, not this
-        _log.exception("a key could not be given free", route=keyed.route)
+    except Exception:  # noqa: BLE001  the earlier error is reported, not this one
+        _log.exception("an idempotency key could not be released", route=keyed.route)
 
 
 async def _asker(services: Services, request: Request) -> tuple[int, str | None, KeyHolder | None] | None:
-    """Whose request it is: the partner, the app in the path, and who holds an API key; None: nobody's."""
+    """Return the caller's partner id, the app id in the path and the API key's holder; None if not authorised."""
     in_path = "app_id" in request.path
     try:
         match request.credential:
@@ -224,7 +224,7 @@ async def _asker(services: Services, request: Request) -> tuple[int, str | None,
 
 
 async def _opens(services: Services, holder: KeyHolder | None, found: Earlier) -> bool:
-    """Whether who asks may see what the key of a request holds: as an API key an app's token opens one app."""
+    """True if the caller may see the stored response: an app's token sent as an API key opens only that app."""
     if holder is None or holder.app_token_hash is None or found.app_id is None:
         return True
     app = await services.directory.app(found.app_id)
@@ -243,7 +243,7 @@ def _read_key(request: Request) -> str:
 
 
 async def _take_body(request: Request, keyed: Keyed, *, streams: bool) -> None:
-    """Take the body's fingerprint: now, or of parts as they will be read."""
+    """Fingerprint the body: now, or a multipart body's parts as they are read."""
     request.keyed = keyed
     if not streams:
         keyed.fingerprint.add(request.body)
@@ -261,35 +261,35 @@ async def _take_body(request: Request, keyed: Keyed, *, streams: bool) -> None:
 
 
 async def _read_to_end(request: Request) -> None:
-    """Read the parts for their fingerprint only."""
+    """Read the parts only for their fingerprint."""
     size_bytes = 0
     kind = (request.header(b"content-type") or "").partition(";")[0].strip().lower()
     if kind != "multipart/form-data":
         return
-    async for one in read_parts(request):
-        size_bytes += len(one) if isinstance(one, bytes) else 0
+    async for part in read_parts(request):
+        size_bytes += len(part) if isinstance(part, bytes) else 0
         if size_bytes > MOST_UPLOAD_BYTES + MOST_AROUND_BYTES:
-            raise _of_another()  # so large a one was never taken
+            raise _of_another()  # a body this large was never accepted
 
 
 def _sealed(services: Services, keyed: Keyed, answer: Answer) -> bytes:
-    kept = _Kept(answer.status, answer.headers, answer.bytes().decode())
-    return services.seals.seal(_encode(kept).decode(), of=_place(keyed))
+    stored = _Kept(answer.status, answer.headers, answer.bytes().decode())
+    return services.seals.seal(_encode(stored).decode(), of=_place(keyed))
 
 
 def _replay(services: Services, keyed: Keyed, found: Earlier) -> Answer:
-    """The earlier answer to the same request, byte for byte.
+    """Return the stored response of the same request, byte for byte.
 
     Raises:
-        Refused: it was another request, or it has no answer yet.
+        ApiError: the key's request was a different one, or has no response yet.
     """
     if found.body_hash != keyed.fingerprint.value:
         raise _of_another()
     if found.answer is None:
         raise _in_use()
-    kept = _decode(services.seals.open(found.answer, of=_place(keyed)))
+    stored = _decode(services.seals.open(found.answer, of=_place(keyed)))
     keyed.ended = keyed.replayed = True
-    return Answer(kept.body.encode() or None, kept.status, headers=(*kept.headers, REPLAYED))
+    return Answer(stored.body.encode() or None, stored.status, headers=(*stored.headers, REPLAYED))
 
 
 def _place(keyed: Keyed) -> str:
@@ -297,7 +297,7 @@ def _place(keyed: Keyed) -> str:
 
 
 def _nothing(_connection: Connection) -> None:
-    """What is to be written was written already, or is others'."""
+    """Write nothing: only the response is stored."""
 
 
 def _of_another() -> ApiError:

@@ -1,4 +1,4 @@
-"""Passwords by argon2id, in threads of their own, and the same time for an e-mail nobody has."""
+"""Password hashing with argon2id, in threads of its own; an unknown e-mail address takes the same time."""
 
 import asyncio
 from collections.abc import Callable
@@ -12,7 +12,7 @@ Result = TypeVar("Result")
 
 
 class Passwords:
-    """Hashes and checks. At most two at once: each takes 64 MiB."""
+    """Hashes and verifies passwords, at most two at once: each takes 64 MiB."""
 
     def __init__(self) -> None:
         self._hasher = PasswordHasher()
@@ -20,20 +20,20 @@ class Passwords:
         self._nobodys: str | None = None
 
     async def hash(self, password: str) -> str:
-        """The argon2id hash of a password."""
+        """Return the argon2id hash of a password."""
         return await self._run(self._hasher.hash, password)
 
     async def matches(self, stored: str | None, password: str) -> bool:
-        """Whether the password is the one behind the hash; costs the same when there is none, or an empty one."""
+        """True if the password matches the hash; takes the same time when there is none, or an empty one."""
         if not stored:
             if self._nobodys is None:
-                self._nobodys = await self.hash("nobody's password")
+                self._nobodys = await self.hash("placeholder password")
             await self._run(self._check, self._nobodys, password)
             return False
         return await self._run(self._check, stored, password)
 
     def close(self) -> None:
-        """End the threads."""
+        """Stop the threads."""
         self._threads.shutdown()
 
     def _check(self, stored: str, password: str) -> bool:

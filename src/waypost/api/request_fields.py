@@ -1,4 +1,4 @@
-"""The table of fields: what each name in a form, a JSON body or a query holds. For the OpenAPI document and the pages."""
+"""The table of request fields: every name in a form, a JSON body or a query. For the OpenAPI document and the pages."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,7 +15,7 @@ from waypost.wire.templates.library_buttons import LibraryButton
 
 
 class FieldType(StrEnum):
-    """What a field's text is read as."""
+    """The type that a field's text is parsed as."""
 
     TEXT = "text"
     INTEGER = "integer"
@@ -27,13 +27,13 @@ class FieldType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One row. Its key is the wire's name; where one name means two things, `@` and a word follow it.
+    """One row. Its key is the wire name; if one name has two meanings, `@` and a suffix follow it.
 
     Attributes:
-        required: whether a request without it is refused by every route that reads it.
+        required: True if every route that reads it returns an error without it.
         meaning: one sentence.
-        example: as it stands in a form.
-        json_shape: of JSON text, the msgspec type that reads it; its JSON Schema goes into the document.
+        example: a value as it is sent in a form.
+        json_type: of JSON text, the msgspec type that decodes it; its JSON Schema goes into the document.
     """
 
     type: FieldType
@@ -54,8 +54,10 @@ _TYPES: Final = {
 }
 _SHAPES: Final = {FieldFormat.BUTTONS: list[SentButton], FieldFormat.CARDS: list[SentCard]}
 _TEMPLATE_ROWS: Final = {
-    one.name: Field(_TYPES.get(one.format, _T), one.required, one.meaning, one.example, _SHAPES.get(one.format))
-    for one in TEMPLATE_FIELDS
+    field.name: Field(
+        _TYPES.get(field.format, _T), field.required, field.meaning, field.example, _SHAPES.get(field.format)
+    )
+    for field in TEMPLATE_FIELDS
 }
 
 # fmt: off
@@ -67,191 +69,191 @@ FIELDS: Final = {  # Source: spec, "Endpoints"; facts 1 to 4, 8, 9, 13
     **_TEMPLATE_ROWS,
 
     # Subscriptions. Source: facts 4.2
-    "modes":        Field(_T, True,  "Which callbacks: modes with commas, or the field repeated.", "MESSAGE,SENT,DELIVERED,FAILED"),
-    "modes@change": Field(_T, False, "Which callbacks from now on.", "MESSAGE,FAILED"),
+    "modes":        Field(_T, True,  "The callbacks to send: modes separated by commas, or the field repeated.", "MESSAGE,SENT,DELIVERED,FAILED"),
+    "modes@change": Field(_T, False, "The callbacks to send from now on.", "MESSAGE,FAILED"),
     "tag":          Field(_T, True,  "A name for the subscription, unique within the app; at most 180 characters.", "orders"),
     "tag@change":   Field(_T, False, "Another name for the subscription.", "orders-2"),
-    "url":          Field(_T, True,  "Where callbacks are posted: an http or https address.", "https://shop.example/callbacks"),
-    "url@change":   Field(_T, False, "Where callbacks are posted from now on.", "https://shop.example/callbacks/2"),
-    "version":      Field(_I, False, "Of the bodies: 2 or 3; a new subscription without one gets 2.", "2"),
-    "active":       Field(_B, False, "false pauses the subscription, true goes on with it.", "false"),
-    "showOnUI":     Field(_B, False, "Kept and shown again.", "false"),
+    "url":          Field(_T, True,  "The URL that callbacks are posted to: http or https.", "https://shop.example/callbacks"),
+    "url@change":   Field(_T, False, "Another URL that callbacks are posted to.", "https://shop.example/callbacks/2"),
+    "version":      Field(_I, False, "The version of the bodies: 2 or 3; 2 for a new subscription when absent.", "2"),
+    "active":       Field(_B, False, "false pauses the subscription, true resumes it.", "false"),
+    "showOnUI":     Field(_B, False, "Stored and returned; no other effect.", "false"),
     "meta":         Field(_J, False, "JSON text; its headers are added to each callback's request.", '{"headers":{"X-Shop":"s-1"}}', SubscriptionMeta),
-    "doCheck":      Field(_B, False, "false leaves out the ping of the address.", "true"),
+    "doCheck":      Field(_B, False, "false skips the ping of the URL.", "true"),
 
     # Sending. Source: spec, "Endpoints", 2 to 4 and 6; facts 9
-    "channel":              Field(_T, False, "The channel: whatsapp, which it also is when absent.", "whatsapp"),
-    "source":               Field(_T, False, "The app's phone number; required, unless `src` is there. Where the path names the app, its id serves too.", "15550001000"),
+    "channel":              Field(_T, False, "The channel: whatsapp, also when absent.", "whatsapp"),
+    "source":               Field(_T, False, "The app's phone number; required unless `src` is there. If the path names the app, its id is accepted too.", "15550001000"),
     "src":                  Field(_T, False, "Another name of `source`.", "15550001000"),
     "destination":          Field(_T, True,  "The recipient's phone number: 8 to 15 digits.", "15550002001"),
-    "src.name":             Field(_T, False, "The app's name; required for session messages with an API key. Where the path names the app, its id serves too.", "WaypostDemo"),
-    "message@session":      Field(_J, True,  "JSON text: the message, by its type. A text that is no JSON object is sent as it is.", '{"type":"text","text":"Hello"}', SESSION_MESSAGE),
-    "disablePreview":       Field(_B, False, "true shows no preview of an address in the text.", "false"),
+    "src.name":             Field(_T, False, "The app's name; required for session messages with an API key. If the path names the app, its id is accepted too.", "WaypostDemo"),
+    "message@session":      Field(_J, True,  "JSON text: the message, by its type. A text that is not a JSON object is sent as it is.", '{"type":"text","text":"Hello"}', SESSION_MESSAGE),
+    "disablePreview":       Field(_B, False, "true shows no preview of a URL in the text.", "false"),
     "template":             Field(_J, True,  "JSON text: the template's id and the values of its variables, in order.", '{"id":"01990000-0000-7000-8000-0000000000b1","params":["Ann","4711"]}', TemplateId),
-    "message@template":     Field(_J, False, "JSON text: the medium, place or cards that the template shows.", '{"type":"text","text":"Hi Ann"}', TemplateMessage),
-    "postbackTexts":        Field(_J, False, "JSON text: what each quick reply calls back, by the button's index from 0.", '[{"index":0,"text":"ok-1"}]', list[PostbackText] | PostbackText),
-    "sandbox":              Field(_B, False, "Kept and shown; no other effect.", "false"),
+    "message@template":     Field(_J, False, "JSON text: the media, location or cards that the template shows.", '{"type":"text","text":"Hi Ann"}', TemplateMessage),
+    "postbackTexts":        Field(_J, False, "JSON text: the postback text of each quick reply, by the button's index from 0.", '[{"index":0,"text":"ok-1"}]', list[PostbackText] | PostbackText),
+    "sandbox":              Field(_B, False, "Stored and shown; no other effect.", "false"),
     "messaging_product":    Field(_T, False, "The product: whatsapp.", "whatsapp"),
     "recipient_type":       Field(_T, False, "The kind of recipient: individual or group.", "individual"),
-    "to":                   Field(_T, False, "The recipient's phone number, or the id of a group; sent exactly as it is. Required, unless `recipient` is there.", "15550002001"),
+    "to":                   Field(_T, False, "The recipient's phone number, or the id of a group; sent exactly as it is. Required unless `recipient` is there.", "15550002001"),
     "recipient":            Field(_T, False, "A business-scoped user id, instead of `to`.", "US.1349"),
-    "type@passthrough":     Field(_T, False, "The type of the message, whose object stands under its name; required, but for a read receipt.", "text"),
-    "context@passthrough":  Field(_J, False, "JSON text: which message this one answers.", '{"message_id":"01990000-0000-7000-8000-0000000000c1"}', AnsweredMessage),
-    "category@direct":      Field(_T, False, "Of Direct Send, the operator's category of a message without a template: utility or authentication.", ""),
-    "ttl_seconds":          Field(_I, False, "Of Direct Send, how long the operator tries to deliver it.", ""),
-    "biz_opaque_callback_data": Field(_T, False, "The partner's own text of at most 475 characters; statuses of version 3 give it back.", ""),
-    "status@read":          Field(_T, False, "read: this is a read receipt, and no message.", ""),
-    "message_id@read":      Field(_T, False, "Of a read receipt, the inbound message's id.", ""),
-    "typing_indicator":     Field(_J, False, "JSON text, of a read receipt: show that somebody writes.", "", TypingIndicator),
-    "text@passthrough":     Field(_J, False, "JSON text: a text.", '{"body":"Hello"}', dict[str, Any]),
+    "type@passthrough":     Field(_T, False, "The type of the message, whose object is in the field of that name; required except for a read receipt.", "text"),
+    "context@passthrough":  Field(_J, False, "JSON text: the message that this one replies to.", '{"message_id":"01990000-0000-7000-8000-0000000000c1"}', AnsweredMessage),
+    "category@direct":      Field(_T, False, "For Direct Send, the operator's category of a message without a template: utility or authentication.", ""),
+    "ttl_seconds":          Field(_I, False, "For Direct Send, how long the operator tries to deliver it.", ""),
+    "biz_opaque_callback_data": Field(_T, False, "The partner's own text of at most 475 characters; statuses of version 3 return it.", ""),
+    "status@read":          Field(_T, False, "read: this is a read receipt, not a message.", ""),
+    "message_id@read":      Field(_T, False, "For a read receipt, the inbound message's id.", ""),
+    "typing_indicator":     Field(_J, False, "JSON text, for a read receipt: show a typing indicator.", "", TypingIndicator),
+    "text@passthrough":     Field(_J, False, "JSON text: a text message.", '{"body":"Hello"}', dict[str, Any]),
     "image":                Field(_J, False, "JSON text: an image.", '{"link":"https://shop.example/a.png"}', dict[str, Any]),
     "audio":                Field(_J, False, "JSON text: audio.", '{"link":"https://shop.example/a.mp3"}', dict[str, Any]),
     "video":                Field(_J, False, "JSON text: a video.", '{"link":"https://shop.example/a.mp4"}', dict[str, Any]),
     "document":             Field(_J, False, "JSON text: a document.", '{"link":"https://shop.example/a.pdf","filename":"a.pdf"}', dict[str, Any]),
     "sticker":              Field(_J, False, "JSON text: a sticker.", '{"link":"https://shop.example/a.webp"}', dict[str, Any]),
-    "location":             Field(_J, False, "JSON text: a place.", '{"latitude":52.52,"longitude":13.4,"name":"Shop","address":"Main Street 1"}', dict[str, Any]),
+    "location":             Field(_J, False, "JSON text: a location.", '{"latitude":52.52,"longitude":13.4,"name":"Shop","address":"Main Street 1"}', dict[str, Any]),
     "contacts":             Field(_J, False, "JSON text: contact cards.", '[{"name":{"formatted_name":"Ann","first_name":"Ann"},"phones":[{"phone":"+15550002001"}]}]', list[dict[str, Any]]),
     "reaction":             Field(_J, False, "JSON text: a reaction to a message.", '{"message_id":"01990000-0000-7000-8000-0000000000c1","emoji":"👍"}', dict[str, Any]),
     "interactive":          Field(_J, False, "JSON text: buttons, a list, a flow, products.", '{"type":"button","body":{"text":"Shall we come?"},"action":{"buttons":[{"type":"reply","reply":{"id":"yes","title":"Yes"}}]}}', dict[str, Any]),
     "template@passthrough": Field(_J, False, "JSON text: a template's name, language and components.", '{"name":"order_ready","language":{"policy":"deterministic","code":"en_US"},"components":[{"type":"body","parameters":[{"type":"text","text":"Ann"},{"type":"text","text":"4711"}]}]}', TemplateObject),
-    "type@event":           Field(_T, True,  "The kind of event: message-event.", "message-event"),
+    "type@event":           Field(_T, True,  "The type of event: message-event.", "message-event"),
     "message@event":        Field(_O, True,  "The receipt.", '{"messaging_product":"whatsapp","status":"read","message_id":"wamid.A"}', ReadMessage),
 
     # Media. Source: spec, "Upload media"; facts 8
-    "file":                 Field(_F, True,  "A file, or the public address of one as text.", "https://shop.example/a.png"),
-    "file_type":            Field(_T, False, "The file's MIME type; told from the bytes where it is absent.", "image/png"),
-    "fileName":             Field(_T, False, "The name that the file is offered under.", "picture.png"),
+    "file":                 Field(_F, True,  "A file, or its public URL as text.", "https://shop.example/a.png"),
+    "file_type":            Field(_T, False, "The file's MIME type; detected from the bytes when absent.", "image/png"),
+    "fileName":             Field(_T, False, "The file name of the download.", "picture.png"),
 
     # Checking a draft. Source: ours
-    "elementName@check":     Field(_T, False, "The template's name, as far as it is known.", "order_packed"),
-    "category@check":        Field(_T, False, "The category, as far as it is known.", "UTILITY"),
-    "templateType@check":    Field(_T, False, "The type, as far as it is known.", "TEXT"),
-    "vertical@check":        Field(_T, False, "What it is about.", "Orders"),
-    "content@check":         Field(_T, False, "The body, finished or not.", "Hi {{1}}, your order is ready."),
+    "elementName@check":     Field(_T, False, "The template's name, if already chosen.", "order_packed"),
+    "category@check":        Field(_T, False, "The category, if already chosen.", "UTILITY"),
+    "templateType@check":    Field(_T, False, "The type, if already chosen.", "TEXT"),
+    "vertical@check":        Field(_T, False, "The subject of the template.", "Orders"),
+    "content@check":         Field(_T, False, "The body, complete or not.", "Hi {{1}}, your order is ready."),
     "example@check":         Field(_T, False, "The body with each variable replaced by a value.", "Hi Ann, your order is ready."),
-    "templateId@check":      Field(_T, False, "Of an edit: the template that the form is laid over.", ""),
+    "templateId@check":      Field(_T, False, "For an edit: the template that the form changes.", ""),
 
-    # Template life. Source: facts 3.5, 3.6
-    "content@change":        Field(_T, False, "The body; absent: as it is.", "Hi {{1}}, your parcel is ready."),
-    "templateType@change":   Field(_T, False, "Another type; a carousel stays one.", "TEXT"),
-    "example@change":        Field(_T, False, "The body with each variable replaced by a value; absent: as it is.", "Hi Ann, your parcel is ready."),
-    "category@change":       Field(_T, False, "Another category; that of an approved template stays.", "UTILITY"),
-    "languageCode@library":  Field(_T, True,  "The language of the ready template.", "en_US"),
-    "libraryTemplateName":   Field(_T, True,  "The name of the ready template.", "order_on_its_way"),
-    "templateType@filter":   Field(_T, False, "Only templates of this type, or of one of a comma list.", "TEXT"),
-    "status@filter":         Field(_T, False, "Only templates with this status, or one of a comma list.", "APPROVED"),
-    "stage":                 Field(_T, False, "Only templates of these stages, a comma list; every template has the stage NONE.", "NONE"),
+    # Editing, listing and analysing templates. Source: facts 3.5, 3.6
+    "content@change":        Field(_T, False, "The body; unchanged when absent.", "Hi {{1}}, your parcel is ready."),
+    "templateType@change":   Field(_T, False, "Another type; a carousel cannot change its type.", "TEXT"),
+    "example@change":        Field(_T, False, "The body with each variable replaced by a value; unchanged when absent.", "Hi Ann, your parcel is ready."),
+    "category@change":       Field(_T, False, "Another category; that of an approved template cannot change.", "UTILITY"),
+    "languageCode@library":  Field(_T, True,  "The language of the library template.", "en_US"),
+    "libraryTemplateName":   Field(_T, True,  "The name of the library template.", "order_on_its_way"),
+    "templateType@filter":   Field(_T, False, "Only templates of this type, or of one of several separated by commas.", "TEXT"),
+    "status@filter":         Field(_T, False, "Only templates with this status, or one of several separated by commas.", "APPROVED"),
+    "stage":                 Field(_T, False, "Only templates of these stages, separated by commas; every template has the stage NONE.", "NONE"),
     "useable":               Field(_B, False, "Only templates that can be sent, or only those that cannot.", "true"),
-    "startTime":             Field(_I, False, "Only templates created then or later; milliseconds since 1970.", "1760000000000"),
-    "endTime":               Field(_I, False, "Only templates created then or earlier; milliseconds since 1970.", "1790000000000"),
-    "elementName@filter":    Field(_T, False, "Only the templates of exactly this name.", "order_update"),
+    "startTime":             Field(_I, False, "Only templates created at or after this time; milliseconds since the epoch.", "1760000000000"),
+    "endTime":               Field(_I, False, "Only templates created at or before this time; milliseconds since the epoch.", "1790000000000"),
+    "elementName@filter":    Field(_T, False, "Only templates with exactly this name.", "order_update"),
     "data":                  Field(_T, False, "Only templates whose data contains this text.", "your order"),
     "id@filter":             Field(_T, False, "Only the template with this id.", ""),
-    "pageNo":                Field(_I, False, "Which page; 1 is the newest, and 0 says nothing.", "1"),
-    "pageSize":              Field(_I, False, "How many templates a page has; without pageNo and pageSize all come.", "20"),
-    "token@query":           Field(_T, False, "The app token, where no header holds it.", ""),
-    "templateStatus":        Field(_T, False, "Only templates with this status, or one of a comma list.", "APPROVED"),
-    "templateCategory":      Field(_T, False, "Only templates of this category, or of one of a comma list.", "UTILITY"),
+    "pageNo":                Field(_I, False, "The page number; 1 is the newest, and 0 counts as absent.", "1"),
+    "pageSize":              Field(_I, False, "Templates per page; without pageNo and pageSize all are returned.", "20"),
+    "token@query":           Field(_T, False, "The app token, if no header holds it.", ""),
+    "templateStatus":        Field(_T, False, "Only templates with this status, or one of several separated by commas.", "APPROVED"),
+    "templateCategory":      Field(_T, False, "Only templates of this category, or of one of several separated by commas.", "UTILITY"),
     "quality":               Field(_T, False, "Only templates of this quality: HIGH, MEDIUM, LOW or UNKNOWN.", "UNKNOWN"),
     "languageCode@filter":   Field(_T, False, "Only templates in this language.", "en_US"),
-    "industry":              Field(_T, False, "Only ready templates for this industry.", "E_COMMERCE"),
-    "topic":                 Field(_T, False, "Only ready templates on this topic.", "ORDER_MANAGEMENT"),
-    "usecase":               Field(_T, False, "Only ready templates for this use.", "SHIPMENT_CONFIRMATION"),
-    "start":                 Field(_I, False, "Seconds since 1970, at most 90 days ago; absent: 30 days before the end.", ""),
-    "end":                   Field(_I, False, "Seconds since 1970; absent: now.", ""),
-    "granularity":           Field(_T, False, "DAILY, or AGGREGATED, which is usual.", "AGGREGATED"),
-    "metric_types":          Field(_T, False, "Of SENT, DELIVERED, READ, CLICKED, with commas; absent: all.", "SENT,READ"),
-    "template_ids":          Field(_T, False, "The id of one template; absent: all.", ""),
-    "templateList":          Field(_T, False, "The id of the template to compare with; required, unless `template_ids` is there.", "01990000-0000-7000-8000-0000000000b1"),
+    "industry":              Field(_T, False, "Only library templates for this industry.", "E_COMMERCE"),
+    "topic":                 Field(_T, False, "Only library templates on this topic.", "ORDER_MANAGEMENT"),
+    "usecase":               Field(_T, False, "Only library templates for this use case.", "SHIPMENT_CONFIRMATION"),
+    "start":                 Field(_I, False, "Seconds since the epoch, at most 90 days ago; 30 days before the end when absent.", ""),
+    "end":                   Field(_I, False, "Seconds since the epoch; now when absent.", ""),
+    "granularity":           Field(_T, False, "DAILY or AGGREGATED; AGGREGATED when absent.", "AGGREGATED"),
+    "metric_types":          Field(_T, False, "SENT, DELIVERED, READ or CLICKED, separated by commas; all when absent.", "SENT,READ"),
+    "template_ids":          Field(_T, False, "The id of one template; all when absent.", ""),
+    "templateList":          Field(_T, False, "The id of the template to compare with; required unless `template_ids` is there.", "01990000-0000-7000-8000-0000000000b1"),
     "template_ids@compare":  Field(_T, False, "Another name of `templateList`.", "01990000-0000-7000-8000-0000000000b1"),
-    "start@compare":         Field(_I, False, "Seconds since 1970, exactly 7, 30, 60 or 90 days before the end.", ""),
-    "end@compare":           Field(_I, False, "Seconds since 1970; absent: now.", ""),
-    "limit":                 Field(_I, False, "At most so many points, 1 to 30.", "30"),
-    "days":                  Field(_I, False, "Where `start` is absent: how far back, 7, 30, 60 or 90 days.", "7"),
-    "enable":                Field(_B, False, "true switches analytics on; they cannot be switched off.", "true"),
-    "enableOnUi":            Field(_B, False, "Kept and shown in the console.", "true"),
-    "templateId":            Field(_T, True,  "The template whose taps are meant.", "01990000-0000-7000-8000-0000000000b1"),
-    "disable":               Field(_B, False, "true leaves its taps out of analytics.", "true"),
-    "buttons@library":       Field(_J, False, "What the ready template's buttons open, in their order.", '[{"type":"URL","url":{"base_url":"https://shop.example/{{1}}","url_suffix_example":"https://shop.example/1"}}]', list[LibraryButton]),
+    "start@compare":         Field(_I, False, "Seconds since the epoch, exactly 7, 30, 60 or 90 days before the end.", ""),
+    "end@compare":           Field(_I, False, "Seconds since the epoch; now when absent.", ""),
+    "limit":                 Field(_I, False, "The maximum number of points, 1 to 30.", "30"),
+    "days":                  Field(_I, False, "The length of the window when `start` is absent: 7, 30, 60 or 90 days.", "7"),
+    "enable":                Field(_B, False, "true enables analytics; they cannot be disabled.", "true"),
+    "enableOnUi":            Field(_B, False, "Stored and shown in the console.", "true"),
+    "templateId":            Field(_T, True,  "The template whose button taps to exclude or include.", "01990000-0000-7000-8000-0000000000b1"),
+    "disable":               Field(_B, False, "true excludes its button taps from analytics.", "true"),
+    "buttons@library":       Field(_J, False, "The targets of the library template's buttons, in their order.", '[{"type":"URL","url":{"base_url":"https://shop.example/{{1}}","url_suffix_example":"https://shop.example/1"}}]', list[LibraryButton]),
 
     # Apps and their credentials. Source: facts 1.4, 1.5, 2
     "name@token":          Field(_T, True,  "A name for the token, unique among the app's active ones.", "night-job"),
-    "expiry":              Field(_I, True,  "When it expires, in milliseconds since the epoch: from 1 to 24 hours from now.", "1790000000000"),
-    "status@token":        Field(_T, False, "Only those that are ACTIVE, EXPIRED or REVOKED.", "ACTIVE"),
+    "expiry":              Field(_I, True,  "The expiry time in milliseconds since the epoch: 1 to 24 hours from now.", "1790000000000"),
+    "status@token":        Field(_T, False, "Only tokens with this status: ACTIVE, EXPIRED or REVOKED.", "ACTIVE"),
     "id@token":            Field(_T, True,  "The id of one of the app's tokens.", "01990000-0000-7000-8000-000000000002"),
     "name@key":            Field(_T, False, "A name for the key; `key` when absent.", "warehouse"),
     "apiKey":              Field(_T, True,  "An API key of the account, or an app token of the app.", ""),
     "appName":             Field(_T, True,  "The name of one of the partner's apps.", "DemoShop"),
-    "name@part":           Field(_T, False, "Part of the app's name, in any case.", "shop"),
+    "name@part":           Field(_T, False, "Part of the app's name, in upper or lower case.", "shop"),
     "phone@part":          Field(_T, False, "Part of the app's number.", "1555"),
-    "pageNo@apps":         Field(_I, False, "Which page, from 1; 0 says nothing.", "1"),
-    "pageSize@apps":       Field(_I, False, "How many apps a page has; 10 when absent.", "10"),
+    "pageNo@apps":         Field(_I, False, "The page number, from 1; 0 counts as absent.", "1"),
+    "pageSize@apps":       Field(_I, False, "Apps per page; 10 when absent.", "10"),
     "name@app":            Field(_T, True,  "The app's name: 6 to 150 letters, digits, spaces, hyphens and underscores.", "SpareShop"),
     "name@change":         Field(_T, False, "Another name for the app.", "SpareShop2"),
-    "templateMessaging":   Field(_B, False, "Kept and shown.", "true"),
-    "disableOptinPrefUrl": Field(_B, False, "Kept and shown.", "false"),
-    "comment":             Field(_T, False, "Why it is deleted; not kept.", ""),
-    "isHSMEnabled":        Field(_B, True,  "Whether template messaging is shown as on.", "true"),
-    "regenerate":          Field(_B, False, "Of a link that has no meaning here.", "true"),
-    "user":                Field(_T, False, "Of a link that has no meaning here.", ""),
-    "lang":                Field(_T, False, "Of a link that has no meaning here.", ""),
-    "callbackUrl":         Field(_T, True,  "An http or https address; kept and shown.", "https://shop.example/callbacks"),
-    "url@callback":        Field(_T, True,  "An http or https address; kept and shown.", "https://shop.example/callbacks"),
-    "modes@callback":      Field(_T, False, "Modes with commas; kept and shown.", "MESSAGE,SENT"),
+    "templateMessaging":   Field(_B, False, "Stored and shown.", "true"),
+    "disableOptinPrefUrl": Field(_B, False, "Stored and shown.", "false"),
+    "comment":             Field(_T, False, "The reason for the deletion; not stored.", ""),
+    "isHSMEnabled":        Field(_B, True,  "true shows template messaging as enabled.", "true"),
+    "regenerate":          Field(_B, False, "For a link that this service does not support.", "true"),
+    "user":                Field(_T, False, "For a link that this service does not support.", ""),
+    "lang":                Field(_T, False, "For a link that this service does not support.", ""),
+    "callbackUrl":         Field(_T, True,  "An http or https URL; stored and shown.", "https://shop.example/callbacks"),
+    "url@callback":        Field(_T, True,  "An http or https URL; stored and shown.", "https://shop.example/callbacks"),
+    "modes@callback":      Field(_T, False, "Modes separated by commas; stored and shown.", "MESSAGE,SENT"),
     "phone":               Field(_T, True,  "A phone number of 8 to 15 digits.", "15550002001"),
 
     # Account and number. Source: facts 13
-    "walletName":       Field(_T, False, "Of a transfer that has no meaning here.", ""),
-    "customerId":       Field(_T, False, "Of a transfer that has no meaning here.", ""),
-    "amount":           Field(_T, False, "Of a transfer that has no meaning here.", ""),
+    "walletName":       Field(_T, False, "For a transfer that this service does not support.", ""),
+    "customerId":       Field(_T, False, "For a transfer that this service does not support.", ""),
+    "amount":           Field(_T, False, "For a transfer that this service does not support.", ""),
     "from":             Field(_T, True,  "The first day, as YYYY-MM-DD, in UTC.", "2026-11-01"),
     "to@day":           Field(_T, True,  "The last day; at most 91 days after the first.", "2026-11-30"),
     "year":             Field(_I, True,  "The year, of four digits.", "2026"),
     "month":            Field(_I, True,  "The month, 1 to 12.", "11"),
-    "addLine1":         Field(_T, False, "Of the address, which the operator keeps as one line.", "1 Main Street"),
-    "addLine2":         Field(_T, False, "Likewise.", ""),
-    "city":             Field(_T, False, "Likewise.", "Springfield"),
-    "state":            Field(_T, False, "Likewise.", ""),
-    "pinCode":          Field(_T, False, "Likewise.", "12345"),
-    "country":          Field(_T, False, "Likewise.", "US"),
-    "vertical@profile": Field(_T, False, "What the business does: one of the operator's words.", "RETAIL"),
-    "website1":         Field(_T, False, "A web site, with http:// or https://; both are set together.", "https://shop.example"),
-    "website2":         Field(_T, False, "Another web site.", ""),
-    "desc":             Field(_T, False, "What the business says of itself.", "Everything for ships."),
+    "addLine1":         Field(_T, False, "Part of the postal address, which the operator stores as one line.", "1 Main Street"),
+    "addLine2":         Field(_T, False, "Part of the postal address.", ""),
+    "city":             Field(_T, False, "Part of the postal address.", "Springfield"),
+    "state":            Field(_T, False, "Part of the postal address.", ""),
+    "pinCode":          Field(_T, False, "Part of the postal address.", "12345"),
+    "country":          Field(_T, False, "Part of the postal address.", "US"),
+    "vertical@profile": Field(_T, False, "The industry of the business: one of the operator's values.", "RETAIL"),
+    "website1":         Field(_T, False, "A website, with http:// or https://; both are set together.", "https://shop.example"),
+    "website2":         Field(_T, False, "Another website.", ""),
+    "desc":             Field(_T, False, "The description of the business.", "Everything for ships."),
     "profileEmail":     Field(_T, False, "The business's e-mail address.", "shop@acme.test"),
-    "about":            Field(_T, True,  "The line under the number's name, 1 to 139 characters.", "Open all day."),
-    "file@photo":       Field(_F, False, "A JPEG or PNG picture, or the public address of one; required, unless `image` is there.", "https://shop.example/a.png"),
+    "about":            Field(_T, True,  "The about text under the number's name, 1 to 139 characters.", "Open all day."),
+    "file@photo":       Field(_F, False, "A JPEG or PNG picture, or its public URL; required unless `image` is there.", "https://shop.example/a.png"),
     "image@photo":      Field(_F, False, "Another name of `file`.", ""),
-    "maxResult":        Field(_I, False, "How many users a page has, 1 to 10000; 10000 when absent.", "1000"),
-    "pageNo@users":     Field(_I, False, "Which page, from 1.", "1"),
+    "maxResult":        Field(_I, False, "Users per page, 1 to 10000; 10000 when absent.", "1000"),
+    "pageNo@users":     Field(_I, False, "The page number, from 1.", "1"),
     "isBlocked":        Field(_B, True,  "true blocks the user, false unblocks it.", "true"),
-    "cap":              Field(_I, True,  "The cap of the app's fees, 50 to 750; kept and shown.", "100"),
-    "enableOptinMessage": Field(_B, True, "Kept; no opt-in message is sent here.", "false"),
+    "cap":              Field(_I, True,  "The cap of the app's fees, 50 to 750; stored and shown.", "100"),
+    "enableOptinMessage": Field(_B, True, "Stored; this service sends no opt-in message.", "false"),
     "contactEmail":     Field(_T, True,  "An e-mail address to contact the business.", "ops@shop.example"),
-    "contactName":      Field(_T, True,  "Whom to contact, 1 to 150 characters.", "Ada Lovelace"),
+    "contactName":      Field(_T, True,  "The contact's name, 1 to 150 characters.", "Ada Lovelace"),
     "contactNumber":    Field(_T, True,  "A phone number of 8 to 15 digits.", "15550009999"),
     "user@optedin":     Field(_T, True,  "A phone number of 8 to 15 digits.", "15550002001"),
     "block_users":      Field(_J, True,  "The users, as a JSON array of objects with `user`; 1 to 100.", '[{"user":"15550002001"}]', list[BlockedUser]),
-    "limit@users":      Field(_I, False, "How many on a page.", "100"),
-    "after":            Field(_T, False, "The cursor of the page before.", ""),
-    "before":           Field(_T, False, "The cursor of the page after.", ""),
-    "enable_welcome_message": Field(_B, False, "Whether somebody's first message tells that a chat was opened.", "false"),
+    "limit@users":      Field(_I, False, "Users per page.", "100"),
+    "after":            Field(_T, False, "The cursor at the end of the previous page.", ""),
+    "before":           Field(_T, False, "The cursor at the start of the next page.", ""),
+    "enable_welcome_message": Field(_B, False, "true makes a user's first message report that a chat was opened.", "false"),
     "commands":         Field(_J, False, "The commands, as a JSON array.", '[{"command_name":"hours","command_description":"When we are open"}]', list[ChatCommand]),
     "prompts":          Field(_J, False, "The ice breakers, as a JSON array: at most 4, of 1 to 80 characters.", '["Where is my order?"]', list[str]),
 
     # Flows. Source: facts 9.4
     "name@flow":        Field(_T, True,  "The flow's name, 1 to 200 characters, unique within the business account.", "Sign up"),
     "name@change_flow": Field(_T, False, "Another name for the flow, while it is a draft.", "Sign up 2"),
-    "categories":       Field(_J, False, "Its categories, as a JSON array; needed at creation.", '["SIGN_UP"]', list[str]),
-    "clone_flow_id":    Field(_T, False, "A flow to begin with.", ""),
-    "endpoint_uri":     Field(_T, False, "Where the operator asks for data, for flows that do.", ""),
+    "categories":       Field(_J, False, "Its categories, as a JSON array; required at creation.", '["SIGN_UP"]', list[str]),
+    "clone_flow_id":    Field(_T, False, "The flow to copy.", ""),
+    "endpoint_uri":     Field(_T, False, "The URL from which the operator requests data, for flows with an endpoint.", ""),
     "flow_json":        Field(_T, False, "The flow's JSON, as text.", ""),
-    "fields":           Field(_T, False, "Which members are wished, with commas; all when absent.", "id,name,status"),
+    "fields":           Field(_T, False, "The members to return, separated by commas; all when absent.", "id,name,status"),
     "file@flow":        Field(_F, True,  "The flow's JSON, as a file of at most 10 MB.", "flow.json"),
 }
 # fmt: on
 
 
 def wire_name(name: str) -> str:
-    """The name on the wire of a key of the table."""
+    """Return the wire name of a key of the table."""
     return name.partition("@")[0]

@@ -1,4 +1,4 @@
-"""The table of shapes: JSON Schemas of successful answers. For the OpenAPI document, and tests hold answers to them."""
+"""The table of JSON Schemas of successful responses. The OpenAPI document uses it; tests check responses against it."""
 
 from typing import Any, Final
 
@@ -12,27 +12,27 @@ ANY: Final[Schema] = {}
 
 
 def just(value: Any) -> Schema:
-    """Exactly this value."""
+    """Return the schema of exactly this value."""
     return {"const": value}
 
 
 def one_of(*values: str) -> Schema:
-    """One of these texts."""
+    """Return the schema of one of these texts."""
     return {"enum": list(values)}
 
 
 def listed(items: Schema) -> Schema:
-    """An array."""
+    """Return the schema of an array."""
     return {"type": "array", "items": items}
 
 
 def record(*, optional: tuple[str, ...] = (), open: bool = False, **members: Schema) -> Schema:
-    """An object with these members; all but the optional ones are always there.
+    """Return the schema of an object with these members; all but the optional ones are required.
 
     Args:
         optional: names of members that may be absent.
-        open: whether other members may be there too.
-        members: by name; a name that is no Python name goes in by `**{"…": …}`.
+        open: True if other members may be there too.
+        members: schemas by name; a name that is not a Python name is passed as `**{"…": …}`.
     """
     return {
         "type": "object",
@@ -43,7 +43,7 @@ def record(*, optional: tuple[str, ...] = (), open: bool = False, **members: Sch
 
 
 def success(*, optional: tuple[str, ...] = (), **members: Schema) -> Schema:
-    """The usual answer: `status` is `success`, beside these members."""
+    """Return the schema of the usual response: `status` is `success`, beside these members."""
     return record(optional=optional, open=False, status=just("success"), **members)
 
 

@@ -1,4 +1,4 @@
-"""What a row of the route table says."""
+"""The row type of the route table, and the error codes that follow from a row."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -13,15 +13,15 @@ Endpoint = Callable[[Services, Request], Awaitable[Answer]]
 
 
 class Once(StrEnum):
-    """Whether a route takes an idempotency key, and how it is carried out once under it (decision 0044)."""
+    """The handling of an idempotency key by a route (decision 0044)."""
 
-    NO = "takes no key"
-    IN_ONE = "all it does is one transaction, which keeps the key too"
-    MARKED = "it asks others first: the key is marked as running, until the transaction that ends it"
+    NO = "accepts no key"
+    IN_ONE = "does all its work in one transaction, which stores the key too"
+    MARKED = "makes an outgoing call first: the key is marked as running until the transaction that completes it"
 
 
 class Carries(StrEnum):
-    """How a request's body comes."""
+    """The format of a request's body."""
 
     NOTHING = "nothing"
     FORM = "application/x-www-form-urlencoded"
@@ -32,20 +32,20 @@ class Carries(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RouteRow:
-    """One row.
+    """One row of the route table.
 
     Attributes:
         rate: its row in the table of rates. Every route has windows of its own, whichever row it names.
-        carries: how the body comes; a multipart body is left to the endpoint to stream.
-        fields: the names it reads from the body; each is a row in the table of fields.
+        body_format: the format of the body; a multipart body is left to the endpoint to stream.
+        fields: the fields that it reads from the body; each is a row in the table of fields.
         query: likewise from the query.
-        answers: the statuses it may give, but 429, 413 and 500, which any may.
-        shape: the name of its successful answer in the table of shapes; empty: no body.
-        calls: whether it may call somebody else before it answers (decision 0026).
-        refuses: the reasons it may give beside those that its credential, its body and its key bring along.
-        once: whether it takes an idempotency key.
-        deprecated_s: since when its address is an older one, in seconds since the epoch: every response
-            says so in the header `Deprecation`. Source: RFC 9745.
+        statuses: the statuses of its responses except 429, 413 and 500, which any route may return.
+        response_schema: the name of its successful response in the table of schemas; empty: no body.
+        calls_out: True if it may make an outgoing call before it responds (decision 0026).
+        errors: its error codes beside those that follow from its credential, its body and its key.
+        idempotency: its handling of an idempotency key.
+        deprecated_s: since when its path is deprecated, in seconds since the epoch: every response then
+            has the header `Deprecation`. Source: RFC 9745.
     """
 
     method: str
@@ -66,24 +66,24 @@ class RouteRow:
 
     @property
     def deprecation(self) -> tuple[bytes, bytes] | None:
-        """The header of every response of an older address; None of any other."""
+        """Return the header of every response of a deprecated path; None for any other."""
         if self.deprecated_s is None:
             return None
         return (b"deprecation", f"@{self.deprecated_s}".encode())
 
     @property
     def name(self) -> str:
-        """Method and path, as one text."""
+        """Return method and path as one text."""
         return f"{self.method} {self.path}"
 
 
 def reasons_of(row: RouteRow) -> tuple[ErrorCode, ...]:
-    """Every reason for which a route may refuse, in the order of the table of reasons."""
-    found = {ErrorCode.AUTHENTICATION_FAILED, ErrorCode.TOO_MANY_REQUESTS, *row.refuses}
+    """Return every error code that a route may return, in the order of `ErrorCode`."""
+    codes = {ErrorCode.AUTHENTICATION_FAILED, ErrorCode.TOO_MANY_REQUESTS, *row.refuses}
     if "{app_id}" in row.path:
-        found.add(ErrorCode.NOT_FOR_THIS_APP)
+        codes.add(ErrorCode.NOT_FOR_THIS_APP)
     if row.carries is not Carries.NOTHING:
-        found |= {ErrorCode.BODY_TOO_LARGE, ErrorCode.UNREADABLE}
+        codes |= {ErrorCode.BODY_TOO_LARGE, ErrorCode.UNREADABLE}
     if row.once is not Once.NO:
-        found |= {ErrorCode.KEY_BROKEN, ErrorCode.KEY_OF_ANOTHER_REQUEST, ErrorCode.KEY_IN_USE}
-    return tuple(reason for reason in ErrorCode if reason in found)
+        codes |= {ErrorCode.KEY_BROKEN, ErrorCode.KEY_OF_ANOTHER_REQUEST, ErrorCode.KEY_IN_USE}
+    return tuple(code for code in ErrorCode if code in codes)

@@ -1,4 +1,4 @@
-"""What an endpoint may use."""
+"""The services that endpoints use."""
 
 from dataclasses import dataclass, field
 
@@ -21,19 +21,19 @@ from waypost.store.media.files import MediaFiles
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """Handed to every endpoint.
+    """The collaborators that every endpoint receives.
 
     Attributes:
-        login_limits: of failed logins; on whatever the settings say of rates.
+        login_limits: limits of failed logins; always on, whatever the settings of rates.
         operators: for direct calls, by the routes that may make them.
-        strict: hold requests to the operator's rules too, at once.
-        held: accept nothing, and call nobody; what only reads the store works.
-        proxies: whom to believe about where a request comes from.
+        strict: also check requests against the operator's rules, at once.
+        held: accept no changes and make no outgoing calls; calls that only read the store work.
+        proxies: the trusted proxies, which determine a client's address.
         files: the bytes of media.
-        audit: the log of what partners change about their account.
-        uploads: takes files, and fetches what partners name by address.
+        audit: the audit log of what partners change in their accounts.
+        uploads: stores uploaded files, and fetches files that partners name by URL.
         public_url: where partners and receivers reach us, without a slash at its end.
-        wallet: what the wallet's balance is shown as.
+        wallet: the wallet balance to show.
     """
 
     clock: Clock

@@ -1,4 +1,4 @@
-"""Where callbacks go: create, list, look at, change, delete. By app token, or self-serve by API key."""
+"""Endpoints for subscriptions: create, list, show, change, delete. By app token, or self-serve by API key."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -33,21 +33,21 @@ _WRONG_CREDENTIAL: Final = (ErrorCode.AUTHENTICATION_FAILED, ErrorCode.NOT_FOR_T
 
 
 async def create_subscription(services: Services, request: Request) -> Answer:
-    """Check the address with one ping, and keep the subscription.
+    """Create a subscription, once its URL has responded to one ping.
 
-    Refuses in this order: 401 wrong credential, 429 sixth in a minute, 400 unreadable or broken
-    fields, 400 tag taken or too many, 400 an address that does not answer 2xx to the ping.
+    Errors in this order: 401 wrong credential, 429 sixth in a minute, 400 unreadable or invalid
+    fields, 400 duplicate tag or too many, 400 the URL does not respond 2xx to the ping.
 
     Source: facts 4.1, 4.2, 4.5.
     """
     app = await _admitted(services, request)
     form = read_subscription(request.form())
-    held = await _held(services, app)
-    if any(one.tag == form.tag for one in held):
+    subscriptions = await _held(services, app)
+    if any(other.tag == form.tag for other in subscriptions):
         raise _tag_taken(form.tag)
-    if len(held) >= MOST_PER_APP:
+    if len(subscriptions) >= MOST_PER_APP:
         raise _too_many()
-    _check_voice(form, held)
+    _check_voice(form, subscriptions)
     await _check(services, app, form)
     now_ms = services.clock.now_ms()
     subscription = Subscription(
@@ -81,43 +81,47 @@ async def create_subscription(services: Services, request: Request) -> Answer:
 
 
 async def list_subscriptions(services: Services, request: Request) -> Answer:
-    """The app's subscriptions, oldest first. Source: facts 4.1."""
+    """Return the app's subscriptions, oldest first. Source: facts 4.1."""
     app = await _admitted(services, request)
-    held = await _held(services, app)
-    return Answer({"status": "success", "subscriptions": [subscription_object(one) for one in held]})
+    subscriptions = await _held(services, app)
+    return Answer(
+        {"status": "success", "subscriptions": [subscription_object(subscription) for subscription in subscriptions]}
+    )
 
 
 async def get_subscription(services: Services, request: Request) -> Answer:
-    """One subscription. Source: facts 4.1."""
+    """Return one subscription. Source: facts 4.1."""
     app = await _admitted(services, request)
     return _answer(await _named(services, request, app))
 
 
 async def update_subscription(services: Services, request: Request) -> Answer:
-    """Change a subscription, or pause it with `active` false; what is not named stays.
+    """Change a subscription, or pause it with `active` false; absent fields stay unchanged.
 
-    What was told before goes to the address that it has when it goes; a paused one hears of it once
-    it is active again, and never of what happened meanwhile (decision 0027).
+    Callbacks already emitted are sent to the URL that is set when they are sent. A paused subscription
+    gets them once it is active again; events during the pause cause none (decision 0027).
 
-    Refuses in this order: 401 wrong credential, 429 sixth in a minute, 400 unknown, 403 of another
-    app, 400 broken fields, 400 tag taken, 400 a new address that does not answer 2xx to the ping.
+    Errors in this order: 401 wrong credential, 429 sixth in a minute, 400 unknown, 403 of another
+    app, 400 invalid fields, 400 duplicate tag, 400 a new URL that does not respond 2xx to the ping.
 
     Source: facts 4.1, 4.2, 4.5.
     """
     app = await _admitted(services, request)
-    held = await _named(services, request, app)
+    subscription = await _named(services, request, app)
     fields = request.form()
-    form = read_change(fields, held)
-    others = [one for one in await _held(services, app) if one.id != held.id]
-    if any(one.tag == form.tag for one in others):
+    form = read_change(fields, subscription)
+    others = [other for other in await _held(services, app) if other.id != subscription.id]
+    if any(other.tag == form.tag for other in others):
         raise _tag_taken(form.tag)
     _check_voice(form, others)
-    if form.url != held.url or form.do_check:
+    if form.url != subscription.url or form.do_check:
         await _check(services, app, form)
     directory = services.directory
     change = partial(_changed, fields, services.clock.now_ms())
     try:
-        changed = await services.database.write(change_subscription, held, change, directory.seal, directory.unseal)
+        changed = await services.database.write(
+            change_subscription, subscription, change, directory.seal, directory.unseal
+        )
     except TagTaken as error:
         raise _tag_taken(form.tag) from error
     if changed is None:
@@ -126,9 +130,9 @@ async def update_subscription(services: Services, request: Request) -> Answer:
 
 
 def _changed(fields: Form, now_ms: int, held: Subscription) -> Subscription:
-    """The form laid over the subscription as it is once its address has answered.
+    """Return the subscription as stored now, changed by the form.
 
-    Another call may have changed it meanwhile: what this one does not name stays as that one left it.
+    Another call may have changed it during the ping: its changes of other fields stay.
     """
     form = read_change(fields, held)
     if form.active and (fields.text("active") is not None or form.url != held.url):
@@ -150,8 +154,8 @@ def _changed(fields: Form, now_ms: int, held: Subscription) -> Subscription:
 async def delete_subscription(services: Services, request: Request) -> Answer:
     """Delete one subscription; 204 with no body. Source: facts 4.1."""
     app = await _admitted(services, request)
-    held = await _named(services, request, app)
-    if not await services.database.write(delete_subscriptions, app.id, app.partner_id, held.id):
+    subscription = await _named(services, request, app)
+    if not await services.database.write(delete_subscriptions, app.id, app.partner_id, subscription.id):
         raise _unknown()
     return Answer(None, 204)
 
@@ -160,26 +164,26 @@ async def delete_all_subscriptions(services: Services, request: Request) -> Answ
     """Delete every subscription of the app; 204 with no body. Source: facts 4.1; its 401 facts 10."""
     try:
         app = await _admitted(services, request)
-    except ApiError as refused:
-        if refused.code in _WRONG_CREDENTIAL:
-            raise ApiError(ErrorCode.UNAUTHORIZED_ACCESS, refused.explanation) from refused
+    except ApiError as error:
+        if error.code in _WRONG_CREDENTIAL:
+            raise ApiError(ErrorCode.UNAUTHORIZED_ACCESS, error.explanation) from error
         raise
     await services.database.write(delete_subscriptions, app.id, app.partner_id)
     return Answer(None, 204)
 
 
 async def _admitted(services: Services, request: Request) -> App:
-    """The app in the path. By API key it must be live, and one of the key's partner's.
+    """Return the app in the path. By API key it must be live and belong to the key's partner.
 
-    Source: facts 4.1, with the last row for the self-serve twin.
+    Source: facts 4.1; for the self-serve route its last row.
     """
     if request.credential != Credential.API_KEY:
         return await admitted_app(services, request)
     try:
         app = await admitted_app(services, request)
-    except ApiError as refused:
-        if refused.code is ErrorCode.NOT_FOR_THIS_APP:
-            raise ApiError(ErrorCode.KEY_NOT_ASSOCIATED, refused.explanation) from refused
+    except ApiError as error:
+        if error.code is ErrorCode.NOT_FOR_THIS_APP:
+            raise ApiError(ErrorCode.KEY_NOT_ASSOCIATED, error.explanation) from error
         raise
     if not app.live:
         raise ApiError(ErrorCode.AUTHENTICATION_FAILED, "The app in the path must be live.")
@@ -187,18 +191,18 @@ async def _admitted(services: Services, request: Request) -> App:
 
 
 async def _named(services: Services, request: Request, app: App) -> Subscription:
-    """The subscription in the path. Another app's of the same partner is refused by name."""
-    wanted = request.path["subscription_id"]
-    if not (wanted.isascii() and wanted.isdecimal() and len(wanted) < 19):
+    """Return the subscription in the path. Another app of the same partner has its own error."""
+    subscription_id = request.path["subscription_id"]
+    if not (subscription_id.isascii() and subscription_id.isdecimal() and len(subscription_id) < 19):
         raise _unknown()
-    found = await services.database.read(
-        subscription_of_partner, app.partner_id, int(wanted), services.directory.unseal
+    subscription = await services.database.read(
+        subscription_of_partner, app.partner_id, int(subscription_id), services.directory.unseal
     )
-    if found is None:
+    if subscription is None:
         raise _unknown()
-    if found.app_id != app.id:
+    if subscription.app_id != app.id:
         raise ApiError(ErrorCode.NOT_SUBSCRIPTION_OWNER, "The subscription belongs to another of your apps.")
-    return found
+    return subscription
 
 
 async def _held(services: Services, app: App) -> list[Subscription]:
@@ -206,14 +210,14 @@ async def _held(services: Services, app: App) -> list[Subscription]:
 
 
 async def _check(services: Services, app: App, form: SubscriptionForm) -> None:
-    """Vet the address, and ping it unless the form says not to.
+    """Vet the URL, and ping it unless the form disables the ping.
 
-    The documented text is misleading, so the reason header tells the rest (facts 14).
+    The documented text is misleading, so the reason header explains the error (facts 14).
     """
-    why = await services.outbound.check(form.url)
-    if why is not None:
-        _log.info("an address may not be called", what=why)
-        raise ApiError(ErrorCode.INVALID_URL, f"url must lead to public addresses only; {why}.", field="url")
+    reason = await services.outbound.check(form.url)
+    if reason is not None:
+        _log.info("a subscription's URL is not allowed", reason=reason)
+        raise ApiError(ErrorCode.INVALID_URL, f"url must lead to public addresses only; {reason}.", field="url")
     if not form.do_check:
         return
     now_ms = services.clock.now_ms()
@@ -222,13 +226,13 @@ async def _check(services: Services, app: App, form: SubscriptionForm) -> None:
     headers = {
         **form.headers,
         "Content-Type": "application/json; charset=utf-8",
-        "User-Agent": f"Waypost/{__version__}",  # as every callback has it
+        "User-Agent": f"Waypost/{__version__}",  # the same as every callback's
     }
-    answer = await services.outbound.post(form.url, body, headers)
-    if answer.status is None or not 200 <= answer.status < 300:
-        what = answer.error or f"it answered {answer.status}"
-        _log.info("an address did not answer its check", what=what)
-        text = f"url must answer 2xx to a POST within 10 s, or send doCheck=false; {what}."
+    response = await services.outbound.post(form.url, body, headers)
+    if response.status is None or not 200 <= response.status < 300:
+        problem = response.error or f"it answered {response.status}"
+        _log.info("a subscription's URL failed its ping", reason=problem)
+        text = f"url must answer 2xx to a POST within 10 s, or send doCheck=false; {problem}."
         raise ApiError(ErrorCode.INVALID_URL, text, field="url")
 
 
@@ -251,8 +255,8 @@ def _too_many() -> ApiError:
 
 
 def _check_voice(form: SubscriptionForm, others: Sequence[Subscription]) -> None:
-    """One subscription of an app hears of calls. Source: ledger 1.4."""
-    if VOICE in form.modes and any(VOICE in one.modes for one in others):
+    """Check that at most one subscription of an app gets calls (mode VOICE). Source: ledger 1.4."""
+    if VOICE in form.modes and any(VOICE in subscription.modes for subscription in others):
         raise ApiError(
             ErrorCode.VOICE_SUBSCRIPTION_EXISTS,
             "One subscription of an app at most has the mode VOICE; change that one instead.",

@@ -1,4 +1,4 @@
-"""Calls that have no meaning here: known, and refused with a text that says why."""
+"""Endpoints of known calls that this service does not support; their error explains why."""
 
 from typing import Final
 
@@ -18,13 +18,13 @@ NO_MEANING: Final = {  # Source: facts 2, 13; decision 0025
 
 
 async def refuse_for_partner(services: Services, request: Request) -> Answer:
-    """Refuse a call of a partner's account, to those who may make it."""
+    """Reject an unsupported call on a partner's account, once the caller is authorised."""
     await admitted_partner(services, request)
     raise ApiError(ErrorCode.NO_MEANING, NO_MEANING[request.route])
 
 
 async def onboarding_link(services: Services, request: Request) -> Answer:
-    """Refuse the onboarding link; without a query in the documented words.
+    """Reject a call for the onboarding link; without a query with the documented text.
 
     Source: facts 2, `onboarding/embed/link`.
     """
@@ -35,6 +35,6 @@ async def onboarding_link(services: Services, request: Request) -> Answer:
 
 
 async def enable_mm_lite(services: Services, request: Request) -> Answer:
-    """Refuse MM Lite, which no number here has been made ready for. Source: facts 9.3, 11."""
+    """Reject enabling MM Lite, for which no number is set up here. Source: facts 9.3, 11."""
     await admitted_app(services, request)
     raise ApiError(ErrorCode.MM_LITE_OFF, "Nothing here sends through MM Lite; send as usual.")

@@ -1,1 +1,1 @@
-"""Is everything in place? Each module looks at one thing and gives findings, each with its remedy."""
+"""The checks of `waypost doctor`. Each module checks one subject and returns results with fix hints."""

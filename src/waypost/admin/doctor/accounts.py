@@ -1,4 +1,4 @@
-"""An operator account: its token, and the business accounts that the token opens."""
+"""Checks of an operator account: its token, its business accounts, and its usage of call limits."""
 
 from typing import Final
 
@@ -15,31 +15,31 @@ NEAR_PERCENT: Final = 80
 
 
 async def look_at_token(context: AdminContext, account: OperatorAccount) -> list[Finding]:
-    """Whether the token is valid, until when, and what it may do. Source: operator's page "Debug-Token"."""
+    """Check the token's validity, expiry and permissions. Source: operator's page "Debug-Token"."""
     about = f"{account.id}: token"
     try:
         token = await ask(context.operators, account, CheckToken())
     except NotTold as error:
         return refused(about, account.id, error)
     if token is None:
-        return []  # the other calls show whether it works
-    remedy = f"make a new token for the system user, then: waypost account token {account.id}"
+        return []  # the other calls show if it works
+    fix_hint = f"create a new token for the system user, then: waypost account token {account.id}"
     if not token.is_valid:
-        return [wrong(about, f"not valid: {token.reason or 'the operator does not say why'}", remedy)]
+        return [wrong(about, f"not valid: {token.reason or 'the operator gives no reason'}", fix_hint)]
     if token.missing_permissions:
-        return [wrong(about, f"lacks the permission {' and '.join(token.missing_permissions)}", remedy)]
+        return [wrong(about, f"lacks the permission {' and '.join(token.missing_permissions)}", fix_hint)]
     if token.expires_at_s:
         days = (token.expires_at_s * 1000 - context.clock.now_ms()) / DAY_MS
         if days <= 0:
-            return [wrong(about, "has expired", remedy)]
+            return [wrong(about, "has expired", fix_hint)]
         if days < SOON_DAYS:
-            return [warning(about, f"valid, and expires in {_shortly(days)}", remedy)]
+            return [warning(about, f"valid, and expires in {_shortly(days)}", fix_hint)]
         return [ok(about, f"valid, expires in {days:.0f} days")]
     return [ok(about, "valid, does not expire")]
 
 
 async def look_at_business(context: AdminContext, account: OperatorAccount, owner: BusinessAccount) -> list[Finding]:
-    """Whether the operator has the business account, and calls its namespace as we do."""
+    """Check that the operator has the business account, with the same namespace as ours."""
     about = f"{account.id}: business account {owner.id}"
     try:
         business = await ask(context.operators, account, GetBusinessAccount(owner.id))
@@ -47,30 +47,30 @@ async def look_at_business(context: AdminContext, account: OperatorAccount, owne
         return refused(about, account.id, error)
     if business.namespace and business.namespace != owner.namespace:
         text = f"its namespace is {business.namespace} at the operator and {owner.namespace} here"
-        remedy = "switch one of its apps away and back: waypost app operator"
-        return [warning(about, text, remedy)]
+        fix_hint = "switch one of its apps to another operator account and back: waypost app operator"
+        return [warning(about, text, fix_hint)]
     if business.review:
-        remedy = "see the review in the operator's console"
-        return [warning(about, f"the operator's review says {business.review}", remedy)]
-    return [ok(about, f"is there: {business.name or 'no name'}")]
+        fix_hint = "see the review in the operator's console"
+        return [warning(about, f"its review at the operator is {business.review}", fix_hint)]
+    return [ok(about, f"exists: {business.name or 'no name'}")]
 
 
 def look_at_usage(context: AdminContext, account: OperatorAccount) -> list[Finding]:
-    """How near its limits the account was when the operator last said."""
+    """Check how close the account was to its call limits at the operator's last report."""
     about = f"{account.id}: usage"
-    findings: list[Finding] = []
-    for one in context.operators.of(account).usage(account.id):
-        whose = f"{one.business_id} ({one.type})" if one.business_id else "the operator app"
-        text = f"{one.percent} % of the calls of {whose}"
-        if one.regain_minutes:
-            remedy = f"wait {one.regain_minutes} minutes; nothing is lost"
-            findings.append(warning(about, f"used up: {text}", remedy))
-        elif one.percent >= NEAR_PERCENT:
-            remedy = "ask for less: fewer template edits, fewer syncs"
-            findings.append(warning(about, f"near the limit: {text}", remedy))
+    results: list[Finding] = []
+    for usage in context.operators.of(account).usage(account.id):
+        subject = f"{usage.business_id} ({usage.type})" if usage.business_id else "the operator app"
+        text = f"{usage.percent} % of the calls of {subject}"
+        if usage.regain_minutes:
+            fix_hint = f"wait {usage.regain_minutes} minutes; nothing is lost"
+            results.append(warning(about, f"used up: {text}", fix_hint))
+        elif usage.percent >= NEAR_PERCENT:
+            fix_hint = "make fewer calls: fewer template edits, fewer syncs"
+            results.append(warning(about, f"near the limit: {text}", fix_hint))
         else:
-            findings.append(ok(about, text))
-    return findings
+            results.append(ok(about, text))
+    return results
 
 
 def _shortly(days: float) -> str:

@@ -1,11 +1,11 @@
-"""What a look at one thing has found."""
+"""The result of one check."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class State(StrEnum):
-    """How serious it is: `wrong` keeps something from working, `warning` soon may, or is to be known."""
+    """The severity: `wrong` prevents something from working, `warning` soon may or should be known."""
 
     OK = "ok"
     WARNING = "warning"
@@ -17,9 +17,9 @@ class Finding:
     """One line of the report. No secret is ever part of it.
 
     Attributes:
-        about: what was looked at, such as `operator account cloud`.
-        text: what was found.
-        remedy: what to do; empty where there is nothing to do.
+        about: the subject of the check, such as `operator account cloud`.
+        text: the result in one sentence.
+        remedy: the fix hint; empty if there is nothing to fix.
     """
 
     about: str
@@ -29,15 +29,15 @@ class Finding:
 
 
 def ok(about: str, text: str) -> Finding:
-    """It is as it should be."""
+    """Return the result of a passed check."""
     return Finding(about, State.OK, text)
 
 
 def warning(about: str, text: str, remedy: str) -> Finding:
-    """It works, and somebody should know."""
+    """Return a result that does not prevent anything from working but should be known."""
     return Finding(about, State.WARNING, text, remedy)
 
 
 def wrong(about: str, text: str, remedy: str) -> Finding:
-    """It does not work."""
+    """Return the result of a failed check."""
     return Finding(about, State.WRONG, text, remedy)

@@ -1,4 +1,4 @@
-"""All looks, side by side, within a time."""
+"""All checks of the doctor, run concurrently within a time limit."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -16,65 +16,69 @@ from waypost.admin.operator_accounts import Standing, standings
 from waypost.admin.provisioning import AdminContext
 
 WITHIN_S: Final = 30
-"""For all looks at one operator account; each of its calls takes at most ten."""
+"""For all checks of one operator account; each of its calls takes at most 10 s."""
 
 
 async def examine(context: AdminContext) -> list[Finding]:
-    """Every finding: of the store first, then of each operator account in the order of their ids."""
-    known = await standings(context)
-    store, *accounts = await asyncio.gather(look_at_store(context), *(_examine_account(context, one) for one in known))
-    if not known:
-        remedy = "add one with: waypost account operator"
-        store.append(warning("operator accounts", "there are none", remedy))
+    """Return every result: of the store first, then of each operator account, ordered by id."""
+    overviews = await standings(context)
+    store, *accounts = await asyncio.gather(
+        look_at_store(context), *(_examine_account(context, overview) for overview in overviews)
+    )
+    if not overviews:
+        fix_hint = "add one with: waypost account operator"
+        store.append(warning("operator accounts", "there are none", fix_hint))
     store += await look_at_files(context)
     store += await look_at_processes(context)
     store += await look_at_receivers(context)
-    return [*store, *(finding for findings in accounts for finding in findings)]
+    return [*store, *(result for results in accounts for result in results)]
 
 
 async def examine_for(context: AdminContext, partner_id: int) -> list[Finding]:
-    """What concerns one partner: the operator accounts that carry its business accounts, and nobody else's.
+    """Return the results that concern one partner: the operator accounts of its own business accounts.
 
-    How much of an account's calls is used up is left out: others' business accounts are named in it.
+    Usage of call limits is omitted, because it names other partners' business accounts.
     """
-    own = [
-        replace(standing, businesses=businesses)
-        for standing in await standings(context)
-        if (businesses := tuple((owner, apps) for owner, apps in standing.businesses if owner.partner_id == partner_id))
+    own_overviews = [
+        replace(overview, businesses=businesses)
+        for overview in await standings(context)
+        if (businesses := tuple((owner, apps) for owner, apps in overview.businesses if owner.partner_id == partner_id))
     ]
-    found = await asyncio.gather(*(_examine_account(context, one, shows_usage=False) for one in own))
-    return [finding for findings in found for finding in findings]
+    groups = await asyncio.gather(
+        *(_examine_account(context, overview, shows_usage=False) for overview in own_overviews)
+    )
+    return [result for results in groups for result in results]
 
 
 async def _examine_account(context: AdminContext, standing: Standing, *, shows_usage: bool = True) -> list[Finding]:
     account = standing.account
     try:
         async with asyncio.timeout(WITHIN_S):
-            found = await _look_at_all(context, standing)
+            results = await _look_at_all(context, standing)
     except TimeoutError:
-        text = f"the looks took longer than {WITHIN_S} s"
-        remedy = "check the line to the operator, and look again"
-        return [wrong(account.id, text, remedy)]
-    findings = [*found, *(look_at_usage(context, account) if shows_usage else ())]
+        text = f"the checks took longer than {WITHIN_S} s"
+        fix_hint = "check the connection to the operator, and run the doctor again"
+        return [wrong(account.id, text, fix_hint)]
+    results = [*results, *(look_at_usage(context, account) if shows_usage else ())]
     if not standing.businesses:
-        text = "carries no business account now; `waypost app operator` switches an app to it"
-        findings.append(ok(account.id, text))
-    return findings
+        text = "has no business account now; `waypost app operator` switches an app to it"
+        results.append(ok(account.id, text))
+    return results
 
 
 async def _look_at_all(context: AdminContext, standing: Standing) -> list[Finding]:
-    """The token first: where it does not work, each further question would only say so again."""
+    """Check the token first: if it does not work, every other call would only report the same error."""
     account = standing.account
     token = await look_at_token(context, account)
-    looks: list[Awaitable[list[Finding]]] = [look_at_handshake(context, account)]
-    if all(finding.state is not State.WRONG for finding in token):
+    checks: list[Awaitable[list[Finding]]] = [look_at_handshake(context, account)]
+    if all(result.state is not State.WRONG for result in token):
         for owner, apps in standing.businesses:
-            looks += [
+            checks += [
                 look_at_business(context, account, owner),
                 look_at_numbers(context, account, owner, apps),
                 look_at_subscription(context, account, owner, apps),
                 look_at_templates(context, account, owner, apps),
             ]
-    looks.append(look_at_simulator(account))
-    found = await asyncio.gather(*looks)
-    return [*token, *(finding for findings in found for finding in findings)]
+    checks.append(look_at_simulator(account))
+    groups = await asyncio.gather(*checks)
+    return [*token, *(result for results in groups for result in results)]

@@ -1,25 +1,25 @@
-"""What an operator's refusal of a direct call says about the account that made it."""
+"""Check results from the operator's errors in direct calls."""
 
 from waypost.admin.doctor.check_result import Finding, State
 from waypost.admin.operator_requests import NotTold
 
 
 def refused(about: str, account_id: str, told: NotTold) -> list[Finding]:
-    """The finding that an unanswered call makes, in the operator's own words; none where it has no such call."""
+    """Return the result of a failed call, with the operator's own text; none if the operator has no such call."""
     if not told.is_offered:
         return []
     if told.code is None:
-        text, remedy = (
+        text, fix_hint = (
             told.text,
             (
-                "see that it is up and the line to it is good; if its address is wrong: "
+                "check that it is running and the connection to it works; if its address is wrong: "
                 "waypost account operator {account} --base-url …"
             ),
         )
     elif told.problem is None:
-        text = f"the operator refuses: {told.text} ({told.code})"
-        remedy = "look the code up in docs/reference/operator-codes.md"
+        text = f"the operator returned an error: {told.text} ({told.code})"
+        fix_hint = "look the code up in docs/reference/operator-codes.md"
     else:
-        text, remedy = f"{told.problem.text}: {told.text} ({told.code})", told.problem.remedy
+        text, fix_hint = f"{told.problem.text}: {told.text} ({told.code})", told.problem.remedy
     is_serious = told.problem is None or told.problem.is_serious
-    return [Finding(about, State.WRONG if is_serious else State.WARNING, text, remedy.format(account=account_id))]
+    return [Finding(about, State.WRONG if is_serious else State.WARNING, text, fix_hint.format(account=account_id))]

@@ -1,4 +1,4 @@
-"""What is on this machine: the journal, the messages, and the simulator where one is the operator."""
+"""Checks on this machine: queues, messages, files, processes, and the simulator if one is the operator."""
 
 import asyncio
 from datetime import timedelta
@@ -24,84 +24,84 @@ FILES_NAMED: Final = 5
 
 
 async def look_at_store(context: AdminContext) -> list[Finding]:
-    """What waits, what waits for a person, and what nobody knows."""
+    """Check jobs, dead letters, apps and uncertain messages."""
     read = context.database.read
     depths = [await read(count_jobs_by_state, queue_name) for queue_name in QueueName]
     messages, apps = await read(message_counts), await read(all_apps)
-    waiting = sum(sum(depth.values()) for depth in depths)
-    aside = sum(count for depth in depths for state, count in depth.items() if state >= JobState.DEAD_LETTER)
+    open_jobs = sum(sum(depth.values()) for depth in depths)
+    dead_letters = sum(count for depth in depths for state, count in depth.items() if state >= JobState.DEAD_LETTER)
     uncertain = messages.get("uncertain", 0)
-    findings = [
-        ok("store", f"{sum(messages.values())} messages, {waiting} entries to work"),
+    results = [
+        ok("store", f"{sum(messages.values())} messages, {open_jobs} open jobs"),
         ok("apps", f"{len(apps)}") if apps else warning("apps", "there are none", "add one with: waypost app add"),
     ]
-    if aside:
-        remedy = "list them with: waypost dead-letter list; then retry or delete each"
-        findings.append(wrong("queue", f"{aside} dead letter{'' if aside == 1 else 's'}", remedy))
+    if dead_letters:
+        fix_hint = "list them with: waypost dead-letter list; then retry or delete each"
+        results.append(wrong("queue", f"{dead_letters} dead letter{'' if dead_letters == 1 else 's'}", fix_hint))
     if uncertain:
         text = f"{uncertain} messages may or may not have been sent"
-        remedy = "wait: each takes the operator's next word, or fails with code 4002"
-        findings.append(warning("messages", text, remedy))
-    return findings
+        fix_hint = "wait: the operator's next status decides, or the message fails with code 4002"
+        results.append(warning("messages", text, fix_hint))
+    return results
 
 
 async def look_at_files(context: AdminContext) -> list[Finding]:
-    """What other users of this machine can read: messages, media and sealed secrets are in these files."""
-    found = await asyncio.to_thread(readable_by_others, context.data)
-    if not found:
+    """Check that other users of this machine cannot read our files: messages, media and encrypted secrets."""
+    exposed = await asyncio.to_thread(readable_by_others, context.data)
+    if not exposed:
         return [ok("files", "no other user of this machine can read them")]
-    named = ", ".join(f"{path.relative_to(context.data)} ({mode:04o})" for path, mode in found[:FILES_NAMED])
-    others = f" and {len(found) - FILES_NAMED} more" if len(found) > FILES_NAMED else ""
+    named = ", ".join(f"{path.relative_to(context.data)} ({mode:04o})" for path, mode in exposed[:FILES_NAMED])
+    others = f" and {len(exposed) - FILES_NAMED} more" if len(exposed) > FILES_NAMED else ""
     text = f"other users of this machine can read {named}{others}"
-    return [warning("files", text, f"take it from them with: chmod -R go= {context.data}")]
+    return [warning("files", text, f"remove their access with: chmod -R go= {context.data}")]
 
 
 async def look_at_processes(context: AdminContext) -> list[Finding]:
-    """Queues that no process works, where several share a store: nothing is lost, and everything waits."""
+    """Check that every queue has a process, if several share a store: without one, its jobs wait."""
     if context.database.sole:
         return []
-    held = await context.database.write(queues_leased, context.clock.real_ms())
-    idle = sorted({stage_of_queue(queue_name) for queue_name in QueueName if queue_name not in held})
-    if not idle:
-        return [ok("processes", "every stage is worked")]
-    text = f"no process works {' and '.join(idle)}: what is for them waits"
-    remedy = f"start one with: waypost serve --stages {','.join(idle)}"
-    return [wrong("processes", text, remedy)]
+    leased = await context.database.write(queues_leased, context.clock.real_ms())
+    idle_stages = sorted({stage_of_queue(queue_name) for queue_name in QueueName if queue_name not in leased})
+    if not idle_stages:
+        return [ok("processes", "every stage has a process")]
+    text = f"no process runs {' and '.join(idle_stages)}: their jobs wait"
+    fix_hint = f"start one with: waypost serve --stages {','.join(idle_stages)}"
+    return [wrong("processes", text, fix_hint)]
 
 
 async def look_at_simulator(account: OperatorAccount) -> list[Finding]:
-    """Armed faults and a moved clock, where the operator is a simulator on this machine.
+    """Check for armed faults and a changed clock, if the operator is a simulator on this machine.
 
-    Only an address on this machine is asked, and one that has no control door, or keeps it to
-    itself, says nothing.
+    Only URLs on this machine are called. Without a control API, or if it rejects the call, there is no
+    result.
     """
     if not is_local(account.base_url):
         return []
     about = f"{account.id}: simulator"
     faults, clock = await _control(account, "faults"), await _control(account, "clock")
-    findings: list[Finding] = []
-    listed = cast(list[dict[str, Any]], (faults or {}).get("faults") or [])
-    armed = [one for one in listed if one.get("is_armed") is not False]
+    results: list[Finding] = []
+    fault_list = cast(list[dict[str, Any]], (faults or {}).get("faults") or [])
+    armed = [fault for fault in fault_list if fault.get("is_armed") is not False]
     if armed:
-        many = "1 fault is" if len(armed) == 1 else f"{len(armed)} faults are"
-        text = f"{many} armed: what goes wrong may be meant to"
-        remedy = f"to disarm them: curl -X DELETE {account.base_url}/control/faults"
-        findings.append(warning(about, text, remedy))
+        subject = "1 fault is" if len(armed) == 1 else f"{len(armed)} faults are"
+        text = f"{subject} armed: errors may be intentional"
+        fix_hint = f"to disarm them: curl -X DELETE {account.base_url}/control/faults"
+        results.append(warning(about, text, fix_hint))
     ahead_ms = (clock or {}).get("ahead_ms") or 0
     if isinstance(ahead_ms, int) and abs(ahead_ms) >= 1000:
-        way = "ahead of" if ahead_ms > 0 else "behind"
-        text = f"its clock is {timedelta(seconds=round(abs(ahead_ms) / 1000))} {way} this machine's"
-        findings.append(warning(about, text, "nothing, if it is meant to be"))
+        direction = "ahead of" if ahead_ms > 0 else "behind"
+        text = f"its clock is {timedelta(seconds=round(abs(ahead_ms) / 1000))} {direction} this machine's"
+        results.append(warning(about, text, "nothing to do if this is intended"))
     if (clock or {}).get("is_frozen") is True:
-        remedy = f"to let it run: waypost clock run, or POST {account.base_url}/control/clock/run"
-        findings.append(warning(about, "its clock stands still", remedy))
-    if findings or (faults is None and clock is None):
-        return findings
-    return [ok(about, "no faults armed, its clock is this machine's")]
+        fix_hint = f"to resume it: waypost clock run, or POST {account.base_url}/control/clock/run"
+        results.append(warning(about, "its clock is frozen", fix_hint))
+    if results or (faults is None and clock is None):
+        return results
+    return [ok(about, "no faults armed, its clock equals this machine's")]
 
 
 def is_local(base_url: str) -> bool:
-    """Whether an address is on this machine."""
+    """True if a URL is on this machine."""
     host = urlsplit(base_url).hostname or ""
     if host == "localhost":
         return True
@@ -115,7 +115,7 @@ async def _control(account: OperatorAccount, what: str) -> dict[str, Any] | None
     call = OverHttp(account.base_url, timeout_s=CONTROL_WITHIN_S)
     try:
         reply = await call("GET", f"/control/{what}", {}, None)
-        told = msgspec.json.decode(reply.body) if reply.status == 200 else None
+        content = msgspec.json.decode(reply.body) if reply.status == 200 else None
     except (NotReached, msgspec.DecodeError):
         return None
-    return cast(dict[str, Any], told) if isinstance(told, dict) else None
+    return cast(dict[str, Any], content) if isinstance(content, dict) else None

@@ -1,4 +1,4 @@
-"""Partners' receivers of callbacks: those that are paused, and those that take nothing."""
+"""Checks of partners' callback receivers: paused subscriptions, and failing callbacks."""
 
 from datetime import timedelta
 
@@ -8,16 +8,16 @@ from waypost.store.callbacks.receivers import paused_and_failing
 
 
 async def look_at_receivers(context: AdminContext) -> list[Finding]:
-    """A line for each subscription that hears nothing; none where all hear."""
+    """Return a result for each subscription that is paused or whose callbacks fail."""
     now_ms = context.clock.now_ms()
-    findings: list[Finding] = []
+    results: list[Finding] = []
     for row in await context.database.read(paused_and_failing):
         about = f"subscription {row.id}"
         if row.paused_on_ms is not None:
-            remedy = f"mend the receiver, then: waypost callbacks resume {row.id}"
-            findings.append(wrong(about, f"is paused: {row.pause_reason}", remedy))
+            fix_hint = f"fix the receiver, then: waypost callbacks resume {row.id}"
+            results.append(wrong(about, f"is paused: {row.pause_reason}", fix_hint))
         else:
             since = timedelta(seconds=(now_ms - row.failing_since_ms) // 1000)
-            remedy = f"see what it answers with: waypost callbacks report --subscription {row.id}"
-            findings.append(warning(about, f"has taken nothing for {since}", remedy))
-    return findings
+            fix_hint = f"see its responses with: waypost callbacks report --subscription {row.id}"
+            results.append(warning(about, f"callbacks have been failing for {since}", fix_hint))
+    return results

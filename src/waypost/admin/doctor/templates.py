@@ -1,4 +1,4 @@
-"""Templates: ours against the operator's list."""
+"""Checks that our templates match the operator's list."""
 
 from typing import Final
 
@@ -15,48 +15,47 @@ from waypost.notifications.template_sync import KEPT, names_of
 from waypost.store.templates.templates import find_templates, templates_on_their_way
 
 SHOWN: Final = 5
-"""How many are named in a line."""
+"""The number of templates named in one result."""
 
 
 async def look_at_templates(
     context: AdminContext, account: OperatorAccount, owner: BusinessAccount, apps: tuple[App, ...]
 ) -> list[Finding]:
-    """Which templates stand otherwise at the operator, and which it does not have."""
+    """Report templates whose status differs at the operator, and those it does not have."""
     about = f"{account.id}: templates of {owner.id}"
     try:
         listed = await ask(context.operators, account, ListTemplates(owner.id, TemplateDetail.STATUS))
     except NotTold as error:
         return refused(about, account.id, error)
     read = context.database.read
-    waiting = await read(templates_on_their_way, owner.id)
-    ours = [
-        one for one in await read(find_templates, owner.partner_id, owner.id, TemplateWish()) if one.id not in waiting
-    ]
-    by_id = {one.id: one for one in listed}
-    by_name = {(one.name, one.language.replace("-", "_")): one for one in listed}
+    pending_ids = await read(templates_on_their_way, owner.id)
+    stored = await read(find_templates, owner.partner_id, owner.id, TemplateWish())
+    templates = [template for template in stored if template.id not in pending_ids]
+    by_id = {remote.id: remote for remote in listed}
+    by_name = {(remote.name, remote.language.replace("-", "_")): remote for remote in listed}
     missing: list[str] = []
     differing: list[str] = []
-    for template in ours:
-        there = by_id.get(template.operator_template_id or "") or by_name.get(names_of(template))
-        if there is None:
+    for template in templates:
+        remote = by_id.get(template.operator_template_id or "") or by_name.get(names_of(template))
+        if remote is None:
             missing.append(_named(template))
-        elif not _is_alike(template, there):
-            differing.append(f"{_named(template)} is {template.status} here and {there.status} there")
+        elif not _is_alike(template, remote):
+            differing.append(f"{_named(template)} is {template.status} here and {remote.status} there")
     app_id = apps[0].id if apps else "APP_ID"
     align = f"waypost app operator {app_id} {account.id}"
-    findings: list[Finding] = []
+    results: list[Finding] = []
     if differing:
-        text = f"{len(differing)} stand otherwise: {_few(differing)}"
-        findings.append(warning(about, text, f"to take over the operator's word: {align}"))
+        text = f"{len(differing)} with another status: {_few(differing)}"
+        results.append(warning(about, text, f"to apply the operator's status: {align}"))
     if missing:
         text = f"the operator does not have {len(missing)}: {_few(missing)}"
-        findings.append(warning(about, text, f"to hand them in: {align} --submit-templates"))
-    return findings or [ok(about, f"{len(ours)}, each as the operator has it")]
+        results.append(warning(about, text, f"to submit them: {align} --submit-templates"))
+    return results or [ok(about, f"{len(templates)}, all the same as at the operator")]
 
 
 def _is_alike(template: Template, there: OperatorTemplate) -> bool:
-    theirs = OPERATOR_STATUSES.get(there.status)
-    return theirs is None or theirs is template.status or template.status in KEPT
+    status = OPERATOR_STATUSES.get(there.status)
+    return status is None or status is template.status or template.status in KEPT
 
 
 def _named(template: Template) -> str:

@@ -1,4 +1,4 @@
-"""An app's number and its business account: health, ratings, what the operator says of them."""
+"""Endpoints for the state of an app's number and business account: health, ratings, details."""
 
 from waypost.api.auth.authorisation import admitted_app
 from waypost.api.direct_calls import account_of, ask, number_of
@@ -11,10 +11,10 @@ from waypost.wire.account import business_account_info
 
 
 async def health(services: Services, request: Request) -> Answer:
-    """Whether the operator has the app's number connected and its account active.
+    """Return `healthy`: true if the app's number is connected at the operator and its account active.
 
-    Refuses in this order: 401, 429, 400 a sandbox app, 400 no business account, 400 the operator does
-    not know it or the number, 400 the operator does not answer.
+    Errors in this order: 401, 429, 400 a sandbox app, 400 no business account, 400 the operator does
+    not know it or the number, 400 the operator does not respond.
 
     Source: facts 13, `health`.
     """
@@ -27,16 +27,16 @@ async def health(services: Services, request: Request) -> Answer:
         raise ApiError(ErrorCode.WRONG_BUSINESS_ACCOUNT, "The app has no number yet.")
     try:
         number, account = await _told(services, app)
-    except ApiError as refused:
-        if refused.code is ErrorCode.OPERATOR_REFUSED:
-            raise ApiError(ErrorCode.WRONG_BUSINESS_ACCOUNT, refused.explanation) from refused
-        raise ApiError(ErrorCode.BUSINESS_ACCOUNT_UNKNOWN, refused.explanation) from refused
+    except ApiError as error:
+        if error.code is ErrorCode.OPERATOR_REFUSED:
+            raise ApiError(ErrorCode.WRONG_BUSINESS_ACCOUNT, error.explanation) from error
+        raise ApiError(ErrorCode.BUSINESS_ACCOUNT_UNKNOWN, error.explanation) from error
     is_healthy = account.status == "ACTIVE" and number.is_connected
     return Answer({"status": "success", "healthy": "true" if is_healthy else "false"})
 
 
 async def ratings(services: Services, request: Request) -> Answer:
-    """What the last event said of the number's quality and limit: events are called back, not kept.
+    """Return that no quality or limit event is available: such events are sent as callbacks, not stored.
 
     Source: facts 13, `ratings`; decision 0025.
     """
@@ -45,7 +45,7 @@ async def ratings(services: Services, request: Request) -> Answer:
 
 
 async def business_account_details(services: Services, request: Request) -> Answer:
-    """What the operator says of the number and its business account. Source: facts 13, `waba/info`."""
+    """Return the operator's details of the number and its business account. Source: facts 13, `waba/info`."""
     app = await admitted_app(services, request)
     number, account = await _told(services, app)
     return Answer({"status": "success", "wabaInfo": business_account_info(app, number, account)})

@@ -1,4 +1,4 @@
-"""What belongs to an app's number at the operator: profile, block list, conversational components."""
+"""Endpoints for an app's number at the operator: profile, block list, conversational components."""
 
 from dataclasses import replace
 from functools import partial
@@ -42,13 +42,13 @@ _prompts: Final = msgspec.json.Decoder(list[str])
 
 
 async def show_profile(services: Services, request: Request) -> Answer:
-    """The number's business profile. Source: facts 13, `business/profile`."""
+    """Return the number's business profile. Source: facts 13, `business/profile`."""
     app = await admitted_app(services, request)
     return await _profile_answer(services, app)
 
 
 async def change_profile(services: Services, request: Request) -> Answer:
-    """Change the number's business profile; what is not named stays. Source: facts 13."""
+    """Change the number's business profile; absent fields stay unchanged. Source: facts 13."""
     app = await admitted_app(services, request)
     change = read_profile(request.form_or_json())
     if change == SetProfile():
@@ -58,14 +58,14 @@ async def change_profile(services: Services, request: Request) -> Answer:
 
 
 async def show_about(services: Services, request: Request) -> Answer:
-    """The number's "about" line. Source: facts 13, `business/profile/about`."""
+    """Return the number's about text. Source: facts 13, `business/profile/about`."""
     app = await admitted_app(services, request)
     profile = await ask(services, app, GetProfile(number_of(app)))
     return Answer({"status": "success", "about": {"message": profile.about}})
 
 
 async def change_about(services: Services, request: Request) -> Answer:
-    """Set the number's "about" line. Source: facts 13."""
+    """Set the number's about text. Source: facts 13."""
     app = await admitted_app(services, request)
     about = request.form_or_json().required("about", f"1 to {MOST_ABOUT} characters")
     if len(about) > MOST_ABOUT:
@@ -75,17 +75,17 @@ async def change_about(services: Services, request: Request) -> Answer:
 
 
 async def show_photo(services: Services, request: Request) -> Answer:
-    """The address of the number's picture; empty when it has none. Source: facts 13."""
+    """Return the URL of the number's picture; empty if it has none. Source: facts 13."""
     app = await admitted_app(services, request)
     profile = await ask(services, app, GetProfile(number_of(app)))
     return Answer({"status": "success", "message": profile.picture_url})
 
 
 async def change_photo(services: Services, request: Request) -> Answer:
-    """Set the number's picture from a file or a public address; some clients call the part `image`.
+    """Set the number's picture from a file or a public URL; some clients call the part `image`.
 
-    Refuses in this order: 401, 429, 400 no file or another type, 413, 400 in the operator's words, 503
-    also where the operator takes longer than 10 s for the file and the change together.
+    Errors in this order: 401, 429, 400 no file or another type, 413, 400 the operator's error, 503
+    also if the operator takes longer than 10 s for the file and the change together.
 
     Source: facts 13, `business/profile/photo`.
     """
@@ -110,9 +110,9 @@ async def change_photo(services: Services, request: Request) -> Answer:
 
 
 async def delete_photo(services: Services, request: Request) -> Answer:
-    """Remove the number's picture; a number that has none answers alike.
+    """Remove the number's picture; the response is the same if it has none.
 
-    Source: ledger 1.9; that the operator takes an empty handle for it is decision 0065.
+    Source: ledger 1.9; decision 0065: the operator accepts an empty handle for it.
     """
     app = await admitted_app(services, request)
     await ask(services, app, SetProfile(number_of(app), picture=""))
@@ -127,8 +127,8 @@ async def block(services: Services, request: Request) -> Answer:
 async def block_one(services: Services, request: Request) -> Answer:
     """Block or unblock one user of the number.
 
-    Refuses in this order: 401, 429, 400 fields, 400 in the operator's words, also where it names the user
-    among those that could not be blocked, 503.
+    Errors in this order: 401, 429, 400 fields, 400 the operator's error, also if it lists the user
+    as one that could not be blocked, 503.
 
     Source: ledger 1.9, `PUT block`.
     """
@@ -146,22 +146,22 @@ async def block_one(services: Services, request: Request) -> Answer:
 
 
 async def unblock(services: Services, request: Request) -> Answer:
-    """Take users off the number's block list. Source: facts 13, `user/unblock`."""
+    """Unblock users of the number. Source: facts 13, `user/unblock`."""
     return await _change_block_list(services, request, Unblock)
 
 
 async def block_list(services: Services, request: Request) -> Answer:
-    """Whom the number has blocked, page by page, as the operator lists them. Source: facts 13."""
+    """Return a page of the users that the number has blocked, as the operator lists them. Source: facts 13."""
     app = await admitted_app(services, request)
     page = {name: request.query(name) or "" for name in ("limit", "after", "before")}
     if page["limit"] and not page["limit"].isdecimal():
         raise ApiError(ErrorCode.FIELD_BROKEN, "limit must be a number.")
-    listed = await ask(services, app, ListBlocked(number_of(app), **page))
-    return Answer({"data": [], **listed.raw, "status": "success"})
+    page_of_users = await ask(services, app, ListBlocked(number_of(app), **page))
+    return Answer({"data": [], **page_of_users.raw, "status": "success"})
 
 
 async def show_components(services: Services, request: Request) -> Answer:
-    """The number's ice breakers, commands and welcome message. Source: facts 13."""
+    """Return the number's ice breakers, commands and welcome message. Source: facts 13."""
     app = await admitted_app(services, request)
     number = number_of(app)
     components = await ask(services, app, GetComponents(number))
@@ -169,9 +169,9 @@ async def show_components(services: Services, request: Request) -> Answer:
 
 
 async def change_components(services: Services, request: Request) -> Answer:
-    """Set the number's ice breakers, commands and welcome message; what is not named stays.
+    """Set the number's ice breakers, commands and welcome message; absent fields stay unchanged.
 
-    Refuses ice breakers beyond 4 or 80 characters itself; the rest of the rules are the operator's.
+    More than 4 ice breakers, or one above 80 characters, are an error here; all other rules are the operator's.
 
     Source: facts 13, `conversational/component`.
     """
@@ -182,8 +182,8 @@ async def change_components(services: Services, request: Request) -> Answer:
     prompts = _read_prompts(form) if form.text("prompts") is not None else None
     if welcome is None and commands is None and prompts is None:
         raise ApiError(ErrorCode.FIELD_MISSING, "Name enable_welcome_message, commands, prompts or several of them.")
-    done = await ask(services, app, SetComponents(number_of(app), welcome, commands, prompts))
-    return Answer({"status": "success", "success": done.success})
+    result = await ask(services, app, SetComponents(number_of(app), welcome, commands, prompts))
+    return Answer({"status": "success", "success": result.success})
 
 
 def _read_commands(form: Form) -> list[tuple[str, str]]:
@@ -193,12 +193,12 @@ def _read_commands(form: Form) -> list[tuple[str, str]]:
         name="commands",
         accepted="a list of objects with command_name and command_description",
     )
-    return [(one.command_name, one.command_description) for one in commands]
+    return [(command.command_name, command.command_description) for command in commands]
 
 
 def _read_prompts(form: Form) -> list[str]:
     prompts = read_json(form.text("prompts") or "[]", _prompts, name="prompts", accepted="a list of texts")
-    if len(prompts) > MOST_PROMPTS or any(not 1 <= len(one) <= MOST_PROMPT for one in prompts):
+    if len(prompts) > MOST_PROMPTS or any(not 1 <= len(prompt) <= MOST_PROMPT for prompt in prompts):
         raise ApiError(
             ErrorCode.FIELD_BROKEN, f"prompts must be at most {MOST_PROMPTS} texts of 1 to {MOST_PROMPT} characters."
         )
@@ -218,12 +218,12 @@ async def _change_block_list(services: Services, request: Request, call: type[Bl
     )
     if not 1 <= len(users) <= MOST_BLOCKED:
         raise ApiError(ErrorCode.FIELD_BROKEN, f"block_users must name 1 to {MOST_BLOCKED} users.")
-    result = await _ask_to_block(services, app, call, [one.user for one in users])
+    result = await _ask_to_block(services, app, call, [user.user for user in users])
     return Answer({**result.raw, "status": "success"})
 
 
 async def _ask_to_block(services: Services, app: App, call: type[Block | Unblock], users: list[str]) -> BlockResult:
-    """Have the operator block or unblock users, and record whom it has, for `userStatus`."""
+    """Block or unblock users at the operator, and store the users that it changed, for `userStatus`."""
     result = await ask(services, app, call(number_of(app), users))
     if result.users:
         is_blocked = call is Block

@@ -1,4 +1,4 @@
-"""Wallet and usage: what we know, and nothing invented."""
+"""Endpoints for wallet and usage; they return only data that this service has."""
 
 from functools import partial
 
@@ -12,22 +12,22 @@ from waypost.wire.account import messaging_wallet_answer, read_days, usage_item,
 
 
 async def wallet_balance(services: Services, request: Request) -> Answer:
-    """The wallet's balance: settings, shown as set. Source: facts 13, `wallet/balance`."""
+    """Return the wallet's balance, which comes from the settings. Source: facts 13, `wallet/balance`."""
     await admitted_app(services, request)
     return Answer(wallet_answer(services.wallet))
 
 
 async def messaging_wallet_balance(services: Services, request: Request) -> Answer:
-    """The wallet's balance by an API key, for the account. Source: public clients of the older messaging API."""
+    """Return the account's wallet balance by API key. Source: public clients of the older messaging API."""
     holder = await holder_of_api_key(services, request)
     await request.spend(services.limiter, str(holder.partner_id))
     return Answer(messaging_wallet_answer(services.wallet))
 
 
 async def usage(services: Services, request: Request) -> Answer:
-    """What the app has sent and received on each day of a range, in UTC, counted from its messages.
+    """Return the messages that the app sent and received on each day of a range, in UTC.
 
-    Refuses in this order: 401, 429, 400 dates that are none, the wrong way round or too far apart.
+    Errors in this order: 401, 429, 400 invalid dates, in the wrong order or too far apart.
 
     Source: facts 13, `usage`.
     """
@@ -38,28 +38,28 @@ async def usage(services: Services, request: Request) -> Answer:
         usage_item(
             app,
             services.wallet,
-            one.day,
-            incoming=one.incoming,
-            texts=one.texts,
-            media=one.media,
-            templates=one.templates,
-            media_templates=one.media_templates,
-            by_category=one.by_category,
+            day.day,
+            incoming=day.incoming,
+            texts=day.texts,
+            media=day.media,
+            templates=day.templates,
+            media_templates=day.media_templates,
+            by_category=day.by_category,
         )
-        for one in days
+        for day in days
     ]
     return Answer({"status": "success", "partnerAppUsageList": items})
 
 
 async def discount(services: Services, request: Request) -> Answer:
-    """No discount on any day of a month: nobody is charged. Source: facts 13, `discount`."""
+    """Return no discount for any day of a month: the service charges nothing. Source: facts 13, `discount`."""
     await admitted_app(services, request)
-    for name, least, most in (("year", 2000, 9999), ("month", 1, 12)):
+    for name, minimum, maximum in (("year", 2000, 9999), ("month", 1, 12)):
         text = request.query(name)
         if not text:
             raise ApiError(
-                ErrorCode.FIELD_MISSING, f"Required request parameter '{name}' is not present: {least} to {most}."
+                ErrorCode.FIELD_MISSING, f"Required request parameter '{name}' is not present: {minimum} to {maximum}."
             )
-        if not least <= read_integer(text, name) <= most:
-            raise ApiError(ErrorCode.FIELD_BROKEN, f"{name} must be {least} to {most}.")
+        if not minimum <= read_integer(text, name) <= maximum:
+            raise ApiError(ErrorCode.FIELD_BROKEN, f"{name} must be {minimum} to {maximum}.")
     return Answer({"status": "success", "dailyAppDiscountList": []})

@@ -1,4 +1,4 @@
-"""A partner's apps: lists, details, create, change, delete."""
+"""Endpoints for a partner's apps: lists, details, create, change, delete."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -23,16 +23,16 @@ MOST_ON_A_PAGE = 1000
 
 
 async def list_partner_apps(services: Services, request: Request) -> Answer:
-    """Every app of the partner. Source: facts 2, `partnerApps`."""
+    """Return every app of the partner. Source: facts 2, `partnerApps`."""
     partner_id = await admitted_partner(services, request)
     apps = await services.database.read(apps_of, partner_id)
     return Answer({"status": "success", "partnerAppsList": [partner_app(app) for app in apps]})
 
 
 async def search_apps(services: Services, request: Request) -> Answer:
-    """A page of the partner's apps, by parts of their names and numbers.
+    """Return a page of the partner's apps, filtered by parts of their names and numbers.
 
-    The member that holds the list is not named in public; it is the one of the other list.
+    The name of the list's member is not documented; it is the same as in the other list.
 
     Source: facts 2, `app/list`; decision 0024.
     """
@@ -53,9 +53,9 @@ async def search_apps(services: Services, request: Request) -> Answer:
 
 
 async def link_app(services: Services, request: Request) -> Answer:
-    """Answer with one of the partner's apps, named beside a credential for it: all are linked already.
+    """Return one of the partner's apps by its name and a credential for it: all are linked already.
 
-    Refuses in this order: 401, 429, 400 a missing field, 400 no such app or another's credential.
+    Errors in this order: 401, 429, 400 a missing field, 400 no such app or another partner's credential.
 
     Source: facts 2, `appLink`.
     """
@@ -74,16 +74,16 @@ async def link_app(services: Services, request: Request) -> Answer:
 
 
 async def show_app(services: Services, request: Request) -> Answer:
-    """One app's details. Source: facts 2, `details`."""
+    """Return one app's details. Source: facts 2, `details`."""
     app = await admitted_app(services, request)
     details = app_details(app, await partner_of(services, app))
     return Answer({"status": "success", "app": "true", "appDetails": details})
 
 
 async def create_app(services: Services, request: Request) -> Answer:
-    """Make a sandbox app; the administrator gives it a number and makes it live.
+    """Create a sandbox app; the administrator gives it a number and makes it live.
 
-    Refuses in this order: 401, 429 eleventh in a minute, 400 a bad name, 409 a name that is taken.
+    Errors in this order: 401, 429 eleventh in a minute, 400 an invalid name, 409 a duplicate name.
 
     Source: facts 2, `POST /partner/app`.
     """
@@ -104,32 +104,32 @@ async def create_app(services: Services, request: Request) -> Answer:
     app = _with_wishes(app, form)
     token = services.seals.app_token(app.id, app.token_serial)
 
-    def answer(is_new: bool) -> Answer:
+    def make_response(is_new: bool) -> Answer:
         if not is_new:
             raise _name_taken()
         return Answer({"status": "success", "appId": app.id})
 
-    return await commit(services, request, add_app, app, hash_of(token), answer=answer)
+    return await commit(services, request, add_app, app, hash_of(token), answer=make_response)
 
 
 async def edit_app(services: Services, request: Request) -> Answer:
-    """Change an app's name and preferences; what is not named stays.
+    """Change an app's name and preferences; absent fields stay unchanged.
 
     Source: facts 2, `PUT /partner/app/{appId}`.
     """
     app = await admitted_app(services, request)
     form = read_app(request.form_or_json(), is_new=False)
     changed = await keep(services, app, partial(_with_wishes, form=form))
-    shown = changed_app(changed, await partner_of(services, changed))
-    return Answer({"status": "success", "app": shown})
+    item = changed_app(changed, await partner_of(services, changed))
+    return Answer({"status": "success", "app": item})
 
 
 async def remove_app(services: Services, request: Request) -> Answer:
-    """Delete a sandbox app with all that belongs to it.
+    """Delete a sandbox app with everything that belongs to it.
 
-    Refuses in this order: 401 wrong token, 401 not the partner's, 429, 403 a live app.
+    Errors in this order: 401 wrong token, 401 not the partner's, 429, 403 a live app.
 
-    Source: facts 2, `DELETE /partner/app/{appId}`; its words for all of it are `Unauthorized Access`.
+    Source: facts 2, `DELETE /partner/app/{appId}`; the text of each error is `Unauthorized Access`.
     """
     app = await app_of_partner_token(services, request, otherwise=ErrorCode.UNAUTHORIZED_ACCESS)
     await request.spend(services.limiter, str(app.partner_id))
@@ -140,41 +140,41 @@ async def remove_app(services: Services, request: Request) -> Answer:
 
 
 async def keep(services: Services, app: App, change: Callable[[App], App]) -> App:
-    """Change an app as it is now, and make the change count at once.
+    """Change an app as stored now, with immediate effect, and return it.
 
     Args:
         services: of the request.
-        app: which; it may be seconds old, so nothing of it but its id counts.
-        change: lays what was asked for over the app as it is.
+        app: the app; this copy may be seconds old, so only its id is used.
+        change: returns the stored app with the requested changes.
 
     Raises:
-        Refused: its name is taken, or it has just been deleted.
+        ApiError: its name is a duplicate, or it has just been deleted.
     """
 
-    def changed(held: App) -> App:
-        return replace(change(held), modified_on_ms=services.clock.now_ms())
+    def apply(stored: App) -> App:
+        return replace(change(stored), modified_on_ms=services.clock.now_ms())
 
     try:
-        kept = await services.database.write(change_app, app.id, changed)
+        updated = await services.database.write(change_app, app.id, apply)
     except Taken as error:
         raise _name_taken() from error
     services.directory.forget()
-    if kept is None:
+    if updated is None:
         raise ApiError(ErrorCode.NOT_FOR_THIS_APP, "The app has just been deleted.")
-    return kept
+    return updated
 
 
 def _with_wishes(app: App, form: AppForm) -> App:
-    wished: dict[str, Any] = {
+    requested: dict[str, Any] = {
         "template_messaging": form.template_messaging,
         "disable_optin_pref_url": form.disable_optin_pref_url,
     }
-    given = {name: value for name, value in wished.items() if value is not None}
-    return replace(app, name=form.name or app.name, preferences=replace(app.preferences, **given))
+    changes = {name: value for name, value in requested.items() if value is not None}
+    return replace(app, name=form.name or app.name, preferences=replace(app.preferences, **changes))
 
 
 async def partner_of(services: Services, app: App) -> Partner:
-    """The partner that an app belongs to."""
+    """Return the partner that an app belongs to."""
     partner = await services.database.read(partner_by_id, app.partner_id)
     if partner is None:
         raise LookupError(f"app {app.id} has no partner")
@@ -182,7 +182,7 @@ async def partner_of(services: Services, app: App) -> Partner:
 
 
 def _positive(request: Request, name: str, default: int) -> int:
-    """A number of the query; 0 says nothing, as in the lists of templates."""
+    """Return a number of the query; 0 counts as absent, as in the lists of templates."""
     text = request.query(name)
     number = read_integer(text, name) if text else 0
     if not 0 <= number <= 1_000_000:

@@ -1,4 +1,4 @@
-"""Credentials beside the app token: second keys, and minted tokens that expire."""
+"""Endpoints for an app's credentials beside its app token: additional keys, and minted tokens, which expire."""
 
 from collections.abc import Callable
 from functools import partial
@@ -18,9 +18,9 @@ LONGEST_NAME = 100
 
 
 async def create_key(services: Services, request: Request) -> Answer:
-    """Make a second key, which opens what the app token opens and does not expire; shown this once.
+    """Create an additional key, which is valid where the app token is and does not expire; shown only once.
 
-    Refuses in this order: 401, 429, 400 a bad name, 409 as many keys as may be.
+    Errors in this order: 401, 429, 400 an invalid name, 409 too many keys.
 
     Source: facts 1.4; decision 0024.
     """
@@ -28,15 +28,15 @@ async def create_key(services: Services, request: Request) -> Answer:
     name = _name(request.form_or_json().text("name") or "key")
     now_ms = services.clock.now_ms()
 
-    def answer(key: AppKey, secret: str) -> Answer:
-        shown = key_object(key, now_ms) | {"apiKey": secret}
-        return Answer({"status": "success", "apiKey": shown})
+    def make_response(key: AppKey, secret: str) -> Answer:
+        item = key_object(key, now_ms) | {"apiKey": secret}
+        return Answer({"status": "success", "apiKey": item})
 
-    return await _add(services, request, app, name, expires_on_ms=None, answer=answer)
+    return await _add(services, request, app, name, expires_on_ms=None, answer=make_response)
 
 
 async def list_keys(services: Services, request: Request) -> Answer:
-    """The app's second keys, never as they are. Source: facts 1.4."""
+    """Return the app's additional keys without their secrets. Source: facts 1.4."""
     app = await admitted_app(services, request)
     now_ms = services.clock.now_ms()
     keys = await _held(services, app, minted=False)
@@ -45,7 +45,7 @@ async def list_keys(services: Services, request: Request) -> Answer:
 
 
 async def delete_key(services: Services, request: Request) -> Answer:
-    """Make a second key worthless at once. Source: facts 1.4."""
+    """Revoke an additional key at once. Source: facts 1.4."""
     app = await admitted_app(services, request)
     key = await _revoke(services, app, request.path["key_id"], minted=False)
     if key is None or key.revoked_on_ms is not None:
@@ -54,9 +54,9 @@ async def delete_key(services: Services, request: Request) -> Answer:
 
 
 async def mint_token(services: Services, request: Request) -> Answer:
-    """Make an app token that expires, for a partner token; shown this once.
+    """Create an app token that expires; shown only once.
 
-    Refuses in this order: 401, 429, 400 a missing or broken field, 409 the name is taken, 409 three
+    Errors in this order: 401, 429, 400 a missing or invalid field, 409 a duplicate name, 409 three
     are active.
 
     Source: facts 1.5.
@@ -69,26 +69,26 @@ async def mint_token(services: Services, request: Request) -> Answer:
     if not SHORTEST_LIFE_MS <= life_ms <= LONGEST_LIFE_MS:
         raise invalid_field("expiry", "milliseconds since the epoch, from 1 hour to 24 hours from now")
 
-    def answer(key: AppKey, secret: str) -> Answer:
+    def make_response(key: AppKey, secret: str) -> Answer:
         return Answer({"status": "success", "token": secret, "id": key.id})
 
-    return await _add(services, request, app, name, expires_on_ms=expiry, answer=answer)
+    return await _add(services, request, app, name, expires_on_ms=expiry, answer=make_response)
 
 
 async def list_tokens(services: Services, request: Request) -> Answer:
-    """The app's minted tokens, never as they are; perhaps only those of one status. Source: facts 1.5."""
+    """Return the app's minted tokens without their secrets, optionally of one status. Source: facts 1.5."""
     app = await admitted_app(services, request)
-    wished = (request.query("status") or "").strip().upper()
-    if wished and wished not in list(KeyStatus):
+    status = (request.query("status") or "").strip().upper()
+    if status and status not in list(KeyStatus):
         raise invalid_field("status", f"one of {', '.join(KeyStatus)}")
     now_ms = services.clock.now_ms()
     tokens = [token_object(key, now_ms) for key in await _held(services, app, minted=True)]
-    chosen = [token for token in tokens if not wished or token["status"] == wished]
+    chosen = [token for token in tokens if not status or token["status"] == status]
     return Answer({"status": "success", "tokens": chosen})
 
 
 async def revoke_token(services: Services, request: Request) -> Answer:
-    """Make a minted token worthless at once; 410 when it has run out by itself.
+    """Revoke a minted token at once; 410 if it has already expired.
 
     Source: facts 1.5.
     """
@@ -114,18 +114,20 @@ async def _add(
     now_ms = services.clock.now_ms()
     key = AppKey(services.ids.new(), app.partner_id, app.id, name, now_ms, expires_on_ms)
     secret = TOKEN_PREFIX + services.ids.secret()
-    most = MOST_SECOND_KEYS if expires_on_ms is None else MOST_MINTED
+    limit = MOST_SECOND_KEYS if expires_on_ms is None else MOST_MINTED
     try:
         return await commit(
             services,
             request,
-            partial(add_app_key, key=key, key_hash=hash_of(secret), most=most, now_ms=now_ms),
+            partial(add_app_key, key=key, key_hash=hash_of(secret), most=limit, now_ms=now_ms),
             answer=lambda _: answer(key, secret),
         )
     except NameTaken as error:
         raise ApiError(ErrorCode.TOKEN_NAME_TAKEN, f"name {name} is taken by an active one; choose another.") from error
     except TooManyKeys as error:
-        raise ApiError(ErrorCode.TOO_MANY_TOKENS, f"At most {most} may be active per app; revoke one first.") from error
+        raise ApiError(
+            ErrorCode.TOO_MANY_TOKENS, f"At most {limit} may be active per app; revoke one first."
+        ) from error
 
 
 async def _held(services: Services, app: App, *, minted: bool) -> list[AppKey]:

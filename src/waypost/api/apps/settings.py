@@ -1,4 +1,4 @@
-"""What a partner may set for an app: preferences, contact, cap, and the callback calls of old."""
+"""Endpoints for the settings of an app: preferences, contact, cap, and the deprecated callback calls."""
 
 from dataclasses import replace
 from typing import Any
@@ -17,7 +17,7 @@ _NO_MESSAGE = (("Waypost-Reason", "Kept; no opt-in message is sent by this servi
 
 
 async def set_preference(services: Services, request: Request) -> Answer:
-    """Turn template messaging on or off, as it is shown. Source: facts 2, `appPreference`."""
+    """Set whether template messaging is shown as enabled. Source: facts 2, `appPreference`."""
     app = await admitted_app(services, request)
     form = request.form_or_json()
     form.required("isHSMEnabled", "true or false")
@@ -27,7 +27,7 @@ async def set_preference(services: Services, request: Request) -> Answer:
 
 
 async def set_callback_url(services: Services, request: Request) -> Answer:
-    """Keep the app's callback address. Source: facts 2, `callbackUrl`; deprecated there."""
+    """Store the app's callback URL. Source: facts 2, `callbackUrl`; deprecated there."""
     app = await admitted_app(services, request)
     url = request.form_or_json().required("callbackUrl", "an http or https address")
     check_url(url)
@@ -36,7 +36,7 @@ async def set_callback_url(services: Services, request: Request) -> Answer:
 
 
 async def set_callback_modes(services: Services, request: Request) -> Answer:
-    """Keep the modes of the app's callback address. Source: facts 2, `callback/mode`; deprecated there."""
+    """Store the modes of the app's callback URL. Source: facts 2, `callback/mode`; deprecated there."""
     app = await admitted_app(services, request)
     modes = read_callback_modes(request.form_or_json())
     await _prefer(services, app, callback_modes=modes)
@@ -45,7 +45,7 @@ async def set_callback_modes(services: Services, request: Request) -> Answer:
 
 
 async def set_callback(services: Services, request: Request) -> Answer:
-    """Keep the app's callback address and its modes. Source: facts 2, `callback`; deprecated there."""
+    """Store the app's callback URL and its modes. Source: facts 2, `callback`; deprecated there."""
     app = await admitted_app(services, request)
     form = request.form_or_json()
     url = form.text("url")
@@ -59,7 +59,7 @@ async def set_callback(services: Services, request: Request) -> Answer:
 
 
 async def set_optin_message(services: Services, request: Request) -> Answer:
-    """Keep whether an opt-in message is wanted; none is sent. Source: ledger 1.9, `optinMessagePreference`."""
+    """Store the opt-in message preference; none is sent. Source: ledger 1.9, `optinMessagePreference`."""
     app = await admitted_app(services, request)
     form = request.form_or_json()
     form.required("enableOptinMessage", "true or false")
@@ -68,7 +68,7 @@ async def set_optin_message(services: Services, request: Request) -> Answer:
 
 
 async def set_cap(services: Services, request: Request) -> Answer:
-    """Keep the cap of the app's fees, of which there are none; lists of apps show it.
+    """Store the cap of the app's fees; lists of apps show it, and no fees are charged.
 
     Source: ledger 1.9, `PUT capping`.
     """
@@ -79,13 +79,13 @@ async def set_cap(services: Services, request: Request) -> Answer:
 
 
 async def show_cap(services: Services, request: Request) -> Answer:
-    """The cap that was set; 0: none was. Source: facts 13, `capping`; the shape is ours."""
+    """Return the cap; 0 if none was set. Source: facts 13, `capping`; the response's format is ours."""
     app = await admitted_app(services, request)
     return Answer({"status": "success", "cap": app.preferences.cap})
 
 
 async def set_contact(services: Services, request: Request) -> Answer:
-    """Keep whom to contact about the app. Source: ledger 1.3, `onboarding/contact`."""
+    """Store the contact of the app. Source: ledger 1.3, `onboarding/contact`."""
     app = await admitted_app(services, request)
     email, name, number = read_contact(request.form_or_json())
     await _prefer(services, app, contact_email=email, contact_name=name, contact_number=number)
@@ -93,18 +93,18 @@ async def set_contact(services: Services, request: Request) -> Answer:
 
 
 async def show_contact(services: Services, request: Request) -> Answer:
-    """Whom to contact about the app: what was set for it, or the partner's account.
+    """Return the contact of the app: the one that was set, or that of the partner's account.
 
-    Source: decision 0065; the shape is ours.
+    Source: decision 0065; the response's format is ours.
     """
     app = await admitted_app(services, request)
     return Answer({"status": "success", "contact": contact_object(app, await partner_of(services, app))})
 
 
 async def _prefer(services: Services, app: App, **preferences: Any) -> None:
-    """Set these preferences of an app, and no other."""
+    """Set these preferences of an app and leave the others unchanged."""
 
-    def preferring(held: App) -> App:
-        return replace(held, preferences=replace(held.preferences, **preferences))
+    def apply(stored: App) -> App:
+        return replace(stored, preferences=replace(stored.preferences, **preferences))
 
-    await keep(services, app, preferring)
+    await keep(services, app, apply)

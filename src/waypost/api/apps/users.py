@@ -1,4 +1,4 @@
-"""Users of an app: opting in and out, and what is known of them (decision 0065)."""
+"""Endpoints for users of an app: opt in, opt out, status, list (decision 0065)."""
 
 from typing import Final
 
@@ -23,7 +23,7 @@ _SOURCE: Final = "API"
 
 
 async def opt_in(services: Services, request: Request) -> Answer:
-    """Opt a user in. No send asks for it; the list of users and `userStatus` show it.
+    """Opt a user in. Sending does not require it; the list of users and `userStatus` show it.
 
     Source: facts 2, `optin`: the opt-in calls are withdrawn, and no check is made.
     """
@@ -38,7 +38,7 @@ async def note_opted_in(services: Services, request: Request) -> Answer:
 
 
 async def note_opted_out(services: Services, request: Request) -> Answer:
-    """Opt a user out, by the app's name and an API key. Nothing keeps messages from the user.
+    """Opt a user out, by the app's name and an API key. Messages to the user are still sent.
 
     Source: facts 2; public clients of the older messaging API.
     """
@@ -47,7 +47,7 @@ async def note_opted_out(services: Services, request: Request) -> Answer:
 
 
 async def user_status(services: Services, request: Request) -> Answer:
-    """What is known of a user, who counts as opted in until the user opts out.
+    """Return the status of a user, who counts as opted in until the user opts out.
 
     Source: facts 2, `userStatus`; public page "User status".
     """
@@ -60,9 +60,9 @@ async def user_status(services: Services, request: Request) -> Answer:
 
 
 async def list_users(services: Services, request: Request) -> Answer:
-    """The users that have opted in or out, the latest change first.
+    """Return the users that have opted in or out, the latest change first.
 
-    Refuses in this order: 401, 400 an app that is not yours, 429, 400 numbers that are none.
+    Errors in this order: 401, 400 an app that is not yours, 429, 400 invalid numbers.
 
     Source: public clients of the older messaging API.
     """
@@ -70,7 +70,7 @@ async def list_users(services: Services, request: Request) -> Answer:
     size = _read_count(request, "maxResult", MOST_LISTED)
     page = _read_count(request, "pageNo", 1_000_000, default=1)
     users = await services.database.read(_page_of_users, app, page, size)
-    return Answer({"status": "success", "users": [user_item(one) for one in users]})
+    return Answer({"status": "success", "users": [user_item(user) for user in users]})
 
 
 async def _opt(services: Services, request: Request, app: App, field: str, *, opted_in: bool) -> Answer:
@@ -81,11 +81,11 @@ async def _opt(services: Services, request: Request, app: App, field: str, *, op
 
 
 def _record(connection: Connection, ids: Ids, app: App, phone: str, opted_in: bool, now_ms: int) -> None:
-    """Record it with the callbacks it causes; said again, it changes nothing and causes none."""
+    """Store the change and emit its callbacks; a repeated one changes nothing and causes none."""
     if set_opted(connection, app, phone, opted_in=opted_in, source=_SOURCE, at_ms=now_ms):
-        telling = StateChangeRecorder(connection, ids, now_ms)
-        emit_opted(telling, connection, app, phone, opted_in=opted_in, at_ms=now_ms)
-        telling.write()
+        recorder = StateChangeRecorder(connection, ids, now_ms)
+        emit_opted(recorder, connection, app, phone, opted_in=opted_in, at_ms=now_ms)
+        recorder.write()
 
 
 def _page_of_users(connection: Connection, app: App, page: int, size: int) -> list[AppUser]:

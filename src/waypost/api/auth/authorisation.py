@@ -1,4 +1,4 @@
-"""Credentials: partner token, app token, API key. Whoever has none learns nothing."""
+"""Authorisation by partner token, app token or API key. Errors reveal nothing to callers without a valid one."""
 
 from dataclasses import dataclass
 
@@ -14,11 +14,11 @@ from waypost.wire.login import is_partner_token
 
 @dataclass(frozen=True, slots=True)
 class KeyHolder:
-    """Who sent the header `apikey`.
+    """The holder of the key in the header `apikey`.
 
     Attributes:
-        app_token_hash: of an app's own token, which opens that app alone; None: an account's key, which
-            opens every app of its partner.
+        app_token_hash: of an app's own token, which is valid for that app only; None: an account's key,
+            which is valid for every app of its partner.
     """
 
     partner_id: int
@@ -26,17 +26,17 @@ class KeyHolder:
 
 
 async def holder_of_api_key(services: Services, request: Request) -> KeyHolder:
-    """The holder of the API key in the header `apikey`; an app's token serves there too.
+    """Return the holder of the API key in the header `apikey`; an app's token is accepted there too.
 
     Source: spec, "Authentication"; facts 1.1.
 
     Raises:
-        Refused: missing or unknown.
+        ApiError: the key is missing or unknown.
     """
     key = request.header(b"apikey")
     if key:
         key_hash = hash_of(key)
-        if not key.startswith(TOKEN_PREFIX):  # misses are not remembered, so the likelier goes first
+        if not key.startswith(TOKEN_PREFIX):  # misses are not cached, so the likelier kind goes first
             partner_id = await services.directory.partner_of_api_key(key_hash)
             if partner_id is not None:
                 return KeyHolder(partner_id)
@@ -47,7 +47,7 @@ async def holder_of_api_key(services: Services, request: Request) -> KeyHolder:
 
 
 async def opens(services: Services, holder: KeyHolder, app: App) -> bool:
-    """Whether a key opens an app: its partner's, and where the key is an app's token, that app's."""
+    """True if a key is valid for an app: the key of its partner or, for an app's token, of that app."""
     if app.partner_id != holder.partner_id:
         return False
     token_hash = holder.app_token_hash
@@ -58,10 +58,10 @@ async def opens(services: Services, holder: KeyHolder, app: App) -> bool:
 
 
 async def partner_of_token(services: Services, request: Request) -> int:
-    """The partner whose partner token the request holds.
+    """Return the id of the partner whose partner token the request holds.
 
     Raises:
-        Refused: missing, unknown, or run out.
+        ApiError: the token is missing, unknown or expired.
     """
     for token in tokens_of(request):
         if not is_partner_token(services.seals, token):
@@ -76,10 +76,10 @@ async def partner_of_token(services: Services, request: Request) -> int:
 
 
 async def admitted_app(services: Services, request: Request) -> App:
-    """The app in the path, opened by the credential that the route takes, one request of its rate spent.
+    """Return the app in the path, authorised by the route's credential, and spend one request of the rate.
 
     Raises:
-        Refused: 401 a wrong credential or another's app, 429 too many.
+        ApiError: 401 a wrong credential or another partner's app, 429 too many.
     """
     match request.credential:
         case Credential.PARTNER_TOKEN:
@@ -93,12 +93,12 @@ async def admitted_app(services: Services, request: Request) -> App:
 
 
 async def admitted_app_by_name(services: Services, request: Request) -> App:
-    """The app whose name the path ends in, opened by an API key, one request of its rate spent.
+    """Return the app named at the end of the path, authorised by API key, and spend one request of the rate.
 
-    Its id serves too: public clients put either there.
+    The app's id is accepted too: public clients send either.
 
     Raises:
-        Refused: 401 a wrong key, 400 an app that is not the partner's, 429 too many.
+        ApiError: 401 a wrong key, 400 an app that is not the partner's, 429 too many.
     """
     holder = await holder_of_api_key(services, request)
     name = request.path["app_name"]
@@ -112,10 +112,10 @@ async def admitted_app_by_name(services: Services, request: Request) -> App:
 
 
 async def app_of_api_key(services: Services, request: Request) -> App:
-    """The app in the path, which must be one of the partner's whose API key the request holds.
+    """Return the app in the path, which must belong to the partner of the request's API key.
 
     Raises:
-        Refused: a wrong key, or an app that is not the partner's.
+        ApiError: a wrong key, or an app that is not the partner's.
     """
     holder = await holder_of_api_key(services, request)
     app = await services.directory.app(request.path["app_id"])
@@ -127,15 +127,15 @@ async def app_of_api_key(services: Services, request: Request) -> App:
 async def app_of_partner_token(
     services: Services, request: Request, *, otherwise: ErrorCode = ErrorCode.NOT_FOR_THIS_APP
 ) -> App:
-    """The app in the path, which must be one of the partner's who holds the partner token.
+    """Return the app in the path, which must belong to the partner of the request's partner token.
 
     Args:
         services: for look-ups.
         request: the request.
-        otherwise: how a call says that the app is not the partner's, where it has words of its own.
+        otherwise: the error code for an app that is not the partner's, if the call has one of its own.
 
     Raises:
-        Refused: a wrong token, or an app that is not the partner's; no other than one that does not exist.
+        ApiError: a wrong token, or an app that is not the partner's; the same as for an unknown app.
     """
     partner_id = await partner_of_token(services, request)
     app = await services.directory.app(request.path["app_id"])
@@ -145,10 +145,10 @@ async def app_of_partner_token(
 
 
 async def admitted_partner(services: Services, request: Request) -> int:
-    """The partner whose partner token the request holds, one request of the route's rate spent.
+    """Return the partner id of the request's partner token, and spend one request of the route's rate.
 
     Raises:
-        Refused: 401 a wrong token, 429 too many.
+        ApiError: 401 a wrong token, 429 too many.
     """
     partner_id = await partner_of_token(services, request)
     await request.spend(services.limiter, str(partner_id))
@@ -156,16 +156,16 @@ async def admitted_partner(services: Services, request: Request) -> int:
 
 
 async def app_of_app_token(services: Services, request: Request, *, query: bool = False) -> App:
-    """The app in the path, opened by its app token (the first, a second key, or a minted one) or its partner's token.
+    """Return the app in the path, authorised by an app token (first, additional or minted) or its partner's token.
 
     Args:
         services: for look-ups.
         request: the request.
-        query: take the token from the query too, an old habit of the template list (facts 1.1).
+        query: accept the token in the query too, as older clients of the template list do (facts 1.1).
 
     Raises:
-        Refused: no valid token, or one for other apps. An app that is another partner's or does not
-            exist is answered alike.
+        ApiError: no valid token, or one for other apps; the same for another partner's app as for an
+            unknown one.
 
     Source: spec, "Authentication", 1: "The partner token from login is used as the authorization value
         on other partner endpoints"; decision 0068.
@@ -196,20 +196,20 @@ async def app_of_app_token(services: Services, request: Request, *, query: bool 
 
 
 def tokens_of(request: Request, *, query: bool = False) -> list[str]:
-    """The tokens a request holds: `token`, then `Authorization` without an optional `Bearer`.
+    """Return the request's tokens: `token`, then `Authorization` without an optional `Bearer`.
 
-    Source: facts 1.1: samples mix both names, and one big client sends both.
+    Source: facts 1.1: samples use both names, and one big client sends both.
     """
-    found: list[str] = []
+    tokens: list[str] = []
     for text in (request.header(b"token"), request.header(b"authorization")):
         if text:
-            word, _, rest = text.partition(" ")
-            found.append(rest.strip() if word.lower() == "bearer" and rest else text)
-    if query and not found:
+            scheme, _, rest = text.partition(" ")
+            tokens.append(rest.strip() if scheme.lower() == "bearer" and rest else text)
+    if query and not tokens:
         token = request.query("token")
         if token:
-            found.append(token)
-    return found
+            tokens.append(token)
+    return tokens
 
 
 def _is_token_of(services: Services, app: App, token_hash: str) -> bool:

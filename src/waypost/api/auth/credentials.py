@@ -1,10 +1,10 @@
-"""The kinds of credential."""
+"""The kinds of credential that routes require."""
 
 from enum import StrEnum
 
 
 class Credential(StrEnum):
-    """Which credential a route takes. Source: facts 1.1."""
+    """The kind of credential that a route requires. Source: facts 1.1."""
 
     NONE = "none"
     PARTNER_TOKEN = "partner token"  # noqa: S105  a kind of credential, not one

@@ -1,4 +1,4 @@
-"""Partner login, and the app tokens that follow from it."""
+"""Endpoints for partner login, and for the app token that a partner token gives access to."""
 
 from waypost.api.auth.authorisation import app_of_partner_token
 from waypost.api.http.proxies import counted_as
@@ -12,16 +12,16 @@ from waypost.domain.partner import PARTNER_TOKEN_LIFE_MS
 from waypost.store.accounts.partners import add_partner_token, login_facts
 from waypost.wire.login import account_object, app_token_answer, issue_partner_token
 
-MOST_BYTES = 16 * 1024  # of a body that nobody has vouched for yet
+MOST_BYTES = 16 * 1024  # of a body that is not authenticated yet
 MOST_EMAIL = 254
 MOST_PASSWORD = 1024
 _log = ThrottledLog(log("api"))
 
 
 async def log_in(services: Services, request: Request) -> Answer:
-    """Give a partner token for an e-mail address and the first password or a client secret.
+    """Return a partner token for an e-mail address and the first password or a client secret.
 
-    Refuses in this order: 429 too many from one address, 400 unreadable or missing fields,
+    Errors in this order: 429 too many from one IP address, 400 unreadable or missing fields,
     429 too many for one e-mail address from there, 429 too many failures, 401 wrong.
 
     Source: spec, "Partner login"; facts 1.2, also for JSON and the field `secret`.
@@ -32,8 +32,8 @@ async def log_in(services: Services, request: Request) -> Answer:
         raise ApiError(ErrorCode.BODY_TOO_LARGE, f"The body must be at most {MOST_BYTES} bytes.")
     form = request.form_or_json()
     email = form.required("email", "the e-mail address of your account").strip().lower()
-    given = [text for text in (form.text("password"), form.text("secret")) if text]
-    if not given or max(map(len, given)) > MOST_PASSWORD:
+    secrets = [text for text in (form.text("password"), form.text("secret")) if text]
+    if not secrets or max(map(len, secrets)) > MOST_PASSWORD:
         raise ApiError(
             ErrorCode.FIELD_MISSING,
             "Required request parameter 'password' is not present: your password or client secret, "
@@ -46,27 +46,27 @@ async def log_in(services: Services, request: Request) -> Answer:
     now_ms = services.clock.now_ms()
     facts = await services.database.read(login_facts, email, now_ms)
     secret_hashes = frozenset[str]() if facts is None else facts.secret_hashes
-    secret_hash = next((hash_of(text) for text in given if hash_of(text) in secret_hashes), None)
+    secret_hash = next((hash_of(text) for text in secrets if hash_of(text) in secret_hashes), None)
     # A changed password opens the portal only. Source: spec, "Authentication", rule 2.
     stored = facts.password_hash if facts and not facts.password_changed else None
-    is_right = secret_hash is not None or await services.passwords.matches(stored, given[0])
+    is_right = secret_hash is not None or await services.passwords.matches(stored, secrets[0])
     if facts is None or not is_right:
-        _log.info("a login was refused", address=address)
+        _log.info("a login failed", address=address)
         raise ApiError(ErrorCode.AUTHENTICATION_FAILED, "E-mail address or password is wrong.")
     token = issue_partner_token(services.seals, facts.partner, jti=services.ids.new(), now_ms=now_ms)
-    is_kept = await services.database.write(
+    is_stored = await services.database.write(
         add_partner_token, hash_of(token), facts.partner.id, now_ms, now_ms + PARTNER_TOKEN_LIFE_MS, secret_hash
     )
-    if not is_kept:
+    if not is_stored:
         raise ApiError(ErrorCode.AUTHENTICATION_FAILED, "The client secret has just been revoked.")
     await attempt.give_back()
     return Answer(account_object(facts.partner, token))
 
 
 async def app_token(services: Services, request: Request) -> Answer:
-    """Give the app token of one of the partner's apps: the same at every call, until it is revoked.
+    """Return the app token of one of the partner's apps: the same at every call, until it is revoked.
 
-    Refuses in this order: 401 wrong partner token, 401 not the partner's app, 429.
+    Errors in this order: 401 wrong partner token, 401 not the partner's app, 429.
 
     Source: facts 1.4.
     """

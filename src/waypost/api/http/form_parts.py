@@ -1,4 +1,4 @@
-"""Multipart bodies of text fields, and what is answered to a broken one."""
+"""Multipart bodies of text fields, and the error for an unreadable one."""
 
 from waypost.base.http.multipart import MultipartReader
 from waypost.domain.errors import ApiError, ErrorCode
@@ -6,26 +6,26 @@ from waypost.wire.forms import MOST_FIELDS, Form
 
 
 def broken_multipart(why: str) -> ApiError:
-    """The error for a body that cannot be read."""
+    """Return the error for a body that cannot be read."""
     return ApiError(ErrorCode.UNREADABLE, f"The body must be whole and readable multipart/form-data: {why}.")
 
 
 def read_form_parts(content_type: str, body: bytes) -> Form:
-    """Read a whole multipart body of text parts as a form, as PHP's curl sends one for an array.
+    """Parse a whole multipart body of text parts as a form; PHP's curl sends an array this way.
 
     Raises:
-        Refused: a broken body, too many parts, a file, not UTF-8, or U+0000 in one.
+        ApiError: an unreadable body, too many parts, a file, not UTF-8, or U+0000.
     """
     reader = MultipartReader(content_type, refused=broken_multipart, most_parts=MOST_FIELDS, errors="strict")
     pairs: list[tuple[str, bytearray]] = []
     try:
-        for one in reader.feed(body):
-            if isinstance(one, bytes):
-                pairs[-1][1].extend(one)
-            elif one.file_name is not None:
-                raise ApiError(ErrorCode.UNREADABLE, f"{one.name} must be text, and no file.")
+        for part in reader.feed(body):
+            if isinstance(part, bytes):
+                pairs[-1][1].extend(part)
+            elif part.file_name is not None:
+                raise ApiError(ErrorCode.UNREADABLE, f"{part.name} must be text, and no file.")
             else:
-                pairs.append((one.name, bytearray()))
+                pairs.append((part.name, bytearray()))
         reader.finish()
         form = [(name, value.decode("utf-8", "strict")) for name, value in pairs]
     except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""A request with an idempotency key, while it is being worked on."""
+"""The state of a request with an idempotency key while an endpoint works on it."""
 
 import hashlib
 from dataclasses import dataclass, field
@@ -10,10 +10,10 @@ from waypost.store.requests.idempotency import KeyedRequest
 
 
 class Fingerprint:
-    """The SHA-256 of what a request says: its bytes as they are, or the parts of a multipart body.
+    """The SHA-256 of a request's content: its bytes, or the parts of a multipart body.
 
-    Two bodies of the same parts differ in their boundary, which clients choose anew for each try. So
-    of parts their heads count, and their bytes, however they arrive.
+    Clients choose a new multipart boundary for each attempt, so bodies of the same parts differ. Only the
+    parts' heads and bytes count, however they are split in transit.
     """
 
     def __init__(self) -> None:
@@ -21,7 +21,7 @@ class Fingerprint:
         self._part = hashlib.sha256()
 
     def add(self, body: bytes) -> None:
-        """Add bytes as they are."""
+        """Add raw bytes."""
         self._whole.update(body)
 
     def add_part(self, one: PartHead | bytes) -> None:
@@ -35,7 +35,7 @@ class Fingerprint:
 
     @property
     def value(self) -> bytes:
-        """What has been added so far."""
+        """Return the hash of everything added so far."""
         whole = self._whole.copy()
         whole.update(self._part.digest())
         return whole.digest()
@@ -43,16 +43,16 @@ class Fingerprint:
 
 @dataclass(slots=True)
 class Keyed:
-    """A key, and how far its request has come.
+    """An idempotency key and the progress of its request.
 
     Attributes:
-        route: method and path, and the app's id where the path has one.
-        at_ms: when the request came.
-        app_id: of whose request; None: the partner's own.
-        holder: who has marked the key as being worked on; None: nobody did.
-        begun_before: whether the same request was begun before, and nobody knows what came of it.
-        ended: whether the key has its answer: its own, or an earlier one's.
-        replayed: whether it is an earlier one's.
+        route: method and path, and the app's id if the path has one.
+        at_ms: the time the request was received.
+        app_id: the app of the request; None: a call on the partner's account.
+        holder: id of this request's mark that the key is running; None: it has no mark.
+        begun_before: True if the same request was begun before and its outcome is unknown.
+        ended: True if the key has a stored response: this request's, or an earlier one's.
+        replayed: True if the response is an earlier request's.
     """
 
     partner_id: int
@@ -68,7 +68,7 @@ class Keyed:
 
     @property
     def asked(self) -> KeyedRequest:
-        """As the store takes it; once the whole body has been read."""
+        """Return the request as the store expects it; read the whole body first."""
         return KeyedRequest(
             partner_id=self.partner_id,
             route=self.route,

@@ -1,4 +1,4 @@
-"""Multipart bodies, read as they arrive: parts with their heads, and the bytes between."""
+"""Streaming reader of multipart bodies: the heads of parts, and their bytes as they arrive."""
 
 from collections.abc import AsyncIterator
 
@@ -8,36 +8,36 @@ from waypost.base.http.multipart import MultipartReader, PartHead
 
 
 async def read_parts(request: Request) -> AsyncIterator[PartHead | bytes]:
-    """The heads of the parts, each followed by its bytes as they arrive. Nothing of it is kept here.
+    """Yield the head of each part, followed by its bytes as they arrive. Nothing is buffered here.
 
     Raises:
-        Refused: no boundary, a broken body, or more parts or headers than any client sends.
-        ConnectionError: the client went away.
+        ApiError: no boundary, an unreadable body, or more parts or headers than any client sends.
+        ConnectionError: the client disconnected.
     """
     reader = MultipartReader(request.header(b"content-type") or "", refused=broken_multipart)
     keyed = request.keyed
     async for chunk in body_chunks(request):
-        for one in reader.feed(chunk):
+        for part in reader.feed(chunk):
             if keyed is not None:
-                keyed.fingerprint.add_part(one)
-            yield one
+                keyed.fingerprint.add_part(part)
+            yield part
     reader.finish()
 
 
 async def body_chunks(request: Request) -> AsyncIterator[bytes]:
-    """The body's bytes as they arrive.
+    """Yield the body's bytes as they arrive.
 
     Raises:
-        ConnectionError: the client went away.
+        ConnectionError: the client disconnected.
     """
     if request.receive is None:
         raise RuntimeError("the body has been read already")
-    more = True
-    while more:
+    has_more = True
+    while has_more:
         message = await request.receive()
         if message["type"] == "http.disconnect":
-            raise ConnectionError("the client went away")
-        more = message.get("more_body", False)
+            raise ConnectionError("the client disconnected")
+        has_more = message.get("more_body", False)
         chunk: bytes = message.get("body", b"")
         if chunk:
             yield chunk

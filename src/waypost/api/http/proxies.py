@@ -1,4 +1,4 @@
-"""Where a request comes from, behind proxies that may be believed and others that may not."""
+"""The IP address of a request's client, behind trusted and untrusted proxies."""
 
 from collections.abc import MutableMapping, Sequence
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
@@ -7,7 +7,7 @@ from typing import Any, Final
 Address = IPv4Address | IPv6Address
 
 NETWORK_BITS: Final = 64
-"""The least that a subscriber of version 6 is given; within it, a client has a new address whenever it likes.
+"""The smallest IPv6 network that a subscriber gets; a client can use any address within it at any time.
 
 Source: RFC 6177, section 2; RFC 8981.
 """
@@ -17,23 +17,23 @@ UNKNOWN: Final = "unknown"
 
 
 class Proxies:
-    """Tells a client's address from what proxies have written about it.
+    """Finds a client's address in the headers that trusted proxies add.
 
-    `X-Forwarded-For` is a list to whose end each proxy adds who has asked it. Anybody may send one, so
-    it is read from its end, and only as far as each writer is trusted: the address found is the last one
-    that a trusted proxy has seen with its own eyes. `X-Forwarded-Proto` and `X-Forwarded-Host` are not
-    read at all: where we are reached is the setting `public_url`, for callbacks too, which belong to
-    no request.
+    Each proxy appends the address of its peer to `X-Forwarded-For`. Any client may send this header, so
+    it is read from its end, and only as far as each writer is trusted: the result is the farthest address
+    that a trusted proxy has seen as its peer. `X-Forwarded-Proto` and `X-Forwarded-Host` are not read
+    at all: our own URL is the setting `public_url`, because callbacks, which belong to no request, need
+    it too.
 
     Args:
-        trusted: networks of the proxies; empty: nobody is believed.
+        trusted: networks of the trusted proxies; empty: no proxy is trusted.
     """
 
     def __init__(self, trusted: Sequence[str] = ()) -> None:
         self._trusted = [ip_network(network) for network in trusted]
 
     def client_address(self, scope: MutableMapping[str, Any]) -> str:
-        """Whoever has asked, as far as can be known; `not_found` without an address."""
+        """Return the client's address, as far as it can be known; `UNKNOWN` without one."""
         client = scope.get("client")
         peer = str(client[0]) if client else UNKNOWN
         if not self._trusted:
@@ -41,17 +41,17 @@ class Proxies:
         address = _read(peer)
         if address is None:
             return peer
-        for told in reversed(_forwarded(scope)):
+        for forwarded in reversed(_forwarded(scope)):
             if not self._is_trusted(address):
                 break
-            before = _read(told)
-            if before is None:  # whom it names, nobody can tell: the proxy itself answers for it
+            before = _read(forwarded)
+            if before is None:  # unreadable, so the proxy itself counts as the client
                 break
             address = before
         return str(address)
 
     def trusts(self, address: str) -> bool:
-        """True if a connection from this address is one of a trusted proxy."""
+        """True if this is the address of a trusted proxy."""
         read = _read(address)
         return read is not None and self._is_trusted(read)
 
@@ -60,10 +60,10 @@ class Proxies:
 
 
 def counted_as(address: str) -> str:
-    """What a client's requests are counted by: its address; of version 6 its network.
+    """Return the address that a client's requests are counted by: its IPv4 address, or its IPv6 network.
 
     Args:
-        address: as `Proxies.client_address` gives it.
+        address: as `TrustedProxies.client_address` returns it.
     """
     read = _read(address)
     if isinstance(read, IPv6Address):
@@ -72,15 +72,15 @@ def counted_as(address: str) -> str:
 
 
 def _forwarded(scope: MutableMapping[str, Any]) -> list[str]:
-    """What proxies have added, in their order: a proxy adds to the last header, or a header of its own."""
+    """Return the forwarded addresses in order: a proxy appends to the last header, or adds a header."""
     lines = [value.decode("latin-1") for name, value in scope["headers"] if name == _FORWARDED]
-    return [one.strip() for line in lines for one in line.split(",") if one.strip()]
+    return [address.strip() for line in lines for address in line.split(",") if address.strip()]
 
 
 def _read(text: str) -> Address | None:
-    """An address, with a port or without, in brackets or without; None: it is none.
+    """Return the parsed address, with or without port and brackets; None if it is not one.
 
-    One of version 4 inside one of version 6 is that of version 4, as a network in the setting is.
+    An IPv4 address mapped into IPv6 counts as the IPv4 address, like the networks in the setting.
     """
     host = text.strip().strip('"')
     if host.startswith("["):

@@ -1,4 +1,4 @@
-"""A request as an endpoint sees it, and its answer: thin, because these are the busiest lines there are."""
+"""A request as an endpoint sees it, and its response: thin, because every request runs through this code."""
 
 import asyncio
 import os
@@ -21,12 +21,12 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 MOST_BYTES: Final = 1024 * 1024
-"""Of one form; the largest field has 1,024 characters, but buttons and examples come beside it."""
+"""The limit of one form; the largest field has 1,024 characters, but buttons and examples come on top."""
 
 FORM_TYPE: Final = "application/x-www-form-urlencoded"
 
 UNCOUNTED: Final = "waypost.uncounted"
-"""In the scope of the console's own calls, which spend nothing. Source: decision 0078."""
+"""A key in the scope of the console's own calls, which do not count toward rates. Source: decision 0078."""
 
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -36,14 +36,14 @@ class Request:
     """One request.
 
     Attributes:
-        body: whole; empty where the endpoint streams it itself.
-        path: the parts of the path that vary, by name.
+        body: the whole body; empty if the endpoint streams it itself.
+        path: the path parameters by name.
         receive: for an endpoint that streams the body.
         rate: the row of the table of rates that its route names.
         route: its route's method and path.
-        credential: which one its route takes.
-        spent: the rates it has spent, and when, to be given back when it is refused.
-        keyed: its idempotency key, on routes that take one; None: it has none.
+        credential: the kind that its route requires.
+        spent: the rates that it has spent, and when; returned if the request ends in an error.
+        idempotency: its idempotency key and progress; None: it has no key.
     """
 
     scope: Scope
@@ -58,10 +58,10 @@ class Request:
     _headers: dict[bytes, bytes] | None = None
 
     async def spend(self, limiter: Limiter, of: str) -> None:
-        """Spend one request of the route's rate; it is given back when the request is refused after all.
+        """Spend one request of the route's rate; it is returned if the request ends in an error.
 
         Raises:
-            Refused: none is left.
+            ApiError: the rate is used up.
         """
         if self.scope.get(UNCOUNTED):
             return
@@ -70,12 +70,12 @@ class Request:
         self.spent.append((self.rate, window, at_ms))
 
     async def give_back(self, limiter: Limiter) -> None:
-        """Refused requests do not spend. Source: decision 0078."""
+        """Return what was spent: requests that end in an error do not count. Source: decision 0078."""
         while self.spent:
             await limiter.give_back(*self.spent.pop())
 
     def header(self, name: bytes) -> str | None:
-        """The header with this lower-case name, the last of several; not UTF-8 counts as absent."""
+        """Return the header with this lower-case name, the last of several; None if absent or not UTF-8."""
         headers = self._headers
         if headers is None:
             headers = self._headers = dict(self.scope["headers"])
@@ -88,25 +88,25 @@ class Request:
             return None
 
     def has_header(self, name: bytes) -> bool:
-        """Whether the header with this lower-case name is there, whatever it holds."""
+        """True if the header with this lower-case name is present, even empty or unreadable."""
         headers = self._headers
         if headers is None:
             headers = self._headers = dict(self.scope["headers"])
         return name in headers
 
     def form(self) -> Form:
-        """The body as a form; multipart is one too, of text parts only: PHP's curl sends arrays so.
+        """Return the body as a form; multipart counts as one if it has text parts only: PHP's curl sends arrays so.
 
         Raises:
-            Refused: it is declared to be something else, or cannot be read.
+            ApiError: its type is another one, or it cannot be read.
         """
         return self._form(self._kind())
 
     def form_or_json(self) -> Form:
-        """The body as a form, or as a JSON object: of texts, and of what a form holds as JSON text.
+        """Return the body, a form or a JSON object, as a form; members that are not texts become JSON text.
 
         Raises:
-            Refused: as `form`.
+            ApiError: as `form`.
         """
         kind = self._kind()
         if kind != "application/json":
@@ -120,12 +120,12 @@ class Request:
         )
 
     def members(self) -> dict[str, Any] | Form:
-        """The members of a JSON body, also of one that is declared to be a form, or else the form.
+        """Return the members of a JSON body, also if its type says form; otherwise the form.
 
-        Source: ledger, contradiction S3: pages send JSON text under the header of a form.
+        Source: ledger, contradiction S3: pages send JSON text with the Content-Type of a form.
 
         Raises:
-            Refused: as `form`.
+            ApiError: as `form`.
         """
         kind = self._kind()
         is_json = kind in ("", FORM_TYPE) and self.body.lstrip()[:1] == b"{"
@@ -144,11 +144,11 @@ class Request:
         return read_form(self.body)
 
     def text(self) -> str:
-        """The body as it came, for the trace."""
+        """Return the raw body as text, for the trace."""
         return self.body.decode("utf-8", "replace")
 
     def query(self, name: str) -> str | None:
-        """A field of the query; what cannot be read counts as absent."""
+        """Return a field of the query; an unreadable query counts as absent."""
         try:
             fields = parse_qsl(
                 self.scope.get("query_string", b"").decode("ascii", "replace"),
@@ -162,12 +162,12 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What an endpoint answers: JSON, or bytes that are JSON already; None sends no body.
+    """An endpoint's response: JSON, or bytes that are JSON already; None sends no body.
 
     Attributes:
         file: streamed instead of a body.
         content_type: of the file.
-        headers: beside the usual ones.
+        headers: in addition to the usual ones.
     """
 
     body: Any
@@ -177,23 +177,23 @@ class Answer:
     headers: tuple[tuple[str, str], ...] = ()
 
     def bytes(self) -> bytes:
-        """The body's bytes."""
+        """Return the body's bytes."""
         if self.body is None:
             return b""
         return self.body if isinstance(self.body, bytes) else _encode(self.body)
 
 
 async def read_body(scope: Scope, receive: Receive) -> bytes:
-    """The whole body, counted as it arrives.
+    """Return the whole body, counted as it arrives.
 
     Raises:
-        Refused: longer than any form may be.
-        ConnectionError: the client went away.
+        ApiError: the body is longer than any form may be.
+        ConnectionError: the client disconnected.
     """
     message = await receive()
     body: bytes = message.get("body", b"")
     if message["type"] == "http.disconnect":
-        raise ConnectionError("the client went away")
+        raise ConnectionError("the client disconnected")
     if not message.get("more_body", False) and len(body) <= MOST_BYTES:
         return body
     parts, size = [body], len(body)
@@ -202,7 +202,7 @@ async def read_body(scope: Scope, receive: Receive) -> bytes:
             break
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise ConnectionError("the client went away")
+            raise ConnectionError("the client disconnected")
         part: bytes = message.get("body", b"")
         size += len(part)
         parts.append(part)
@@ -212,24 +212,24 @@ async def read_body(scope: Scope, receive: Receive) -> bytes:
 
 
 async def send_answer(send: Send, status: int, body: bytes, headers: list[tuple[bytes, bytes]]) -> None:
-    """Send one complete answer."""
+    """Send one complete response."""
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 
 
 async def send_file(send: Send, status: int, path: Path, headers: list[tuple[bytes, bytes]]) -> None:
-    """Send one file as it is, in parts, without holding the loop."""
+    """Send one file in chunks, without blocking the event loop."""
     loop = asyncio.get_running_loop()
     with await loop.run_in_executor(None, path.open, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         length = (b"content-length", str(size).encode())
         await send({"type": "http.response.start", "status": status, "headers": [*headers, length]})
-        left = size
-        while left > 0:
-            part = await loop.run_in_executor(None, file.read, min(left, 256 * 1024))
+        remaining = size
+        while remaining > 0:
+            part = await loop.run_in_executor(None, file.read, min(remaining, 256 * 1024))
             if not part:
                 raise ConnectionError("the file became shorter while it was sent")
-            left -= len(part)
-            await send({"type": "http.response.body", "body": part, "more_body": left > 0})
+            remaining -= len(part)
+            await send({"type": "http.response.body", "body": part, "more_body": remaining > 0})
         if size == 0:
             await send({"type": "http.response.body", "body": b""})

@@ -1,1 +1,1 @@
-"""Limits on how often a partner may call: rates, and wrong passwords."""
+"""Rate limits of the partner API, and limits of failed logins."""

@@ -1,8 +1,8 @@
-"""How many wrong passwords, and wrong admin tokens, are checked within a minute. No setting turns this off.
+"""Limits of wrong passwords and wrong admin tokens per minute. No setting disables them.
 
-Failures count for an e-mail address together with the client's address, so that nobody can lock a
-partner out who sits at another address; for the client's address, whatever e-mail it tries; and, much
-wider, for the e-mail address alone, which many addresses together may guess at.
+Failures count per e-mail address and client address together, so that a client elsewhere cannot lock a
+partner out; per client address, whatever e-mail address it tries; and, with a much higher limit, per
+e-mail address alone, because many clients together may guess its password.
 """
 
 from collections.abc import Iterable
@@ -17,13 +17,13 @@ _WINDOWS: Final = ("login_failures", "login_failures_address", "login_failures_e
 
 @dataclass(frozen=True, slots=True)
 class LoginAttempt:
-    """One attempt, which counts as a failure until it is given back."""
+    """One attempt, which counts as a failure until it is refunded."""
 
     limiter: Limiter
     spent: tuple[tuple[str, str, int], ...]
 
     async def give_back(self) -> None:
-        """It was no failure."""
+        """Stop counting the attempt: it succeeded."""
         for name, key, at_ms in self.spent:
             await self.limiter.give_back(name, key, at_ms)
 
@@ -32,36 +32,36 @@ class LoginLimits:
     """Counts failed attempts at the API and in the console together.
 
     Args:
-        limiter: one that is on whatever the settings say of rates.
+        limiter: one that is always on, whatever the settings of rates.
     """
 
     def __init__(self, limiter: Limiter) -> None:
         self._limiter = limiter
 
     async def spend(self, email: str, address: str) -> LoginAttempt:
-        """Count an attempt as failed before it is checked, so that many at once are no way around.
+        """Count an attempt as failed before it is checked, so that concurrent attempts cannot exceed the limit.
 
         Args:
             email: in lower case.
-            address: what the client is counted by.
+            address: the address that the client is counted by.
 
         Raises:
-            Refused: there were too many failures; nothing is counted then.
+            ApiError: too many failures; this attempt is then not counted.
         """
         return await self._spend(zip(_WINDOWS, (f"{email} {address}", address, email), strict=True))
 
     async def check_admin(self, address: str) -> None:
-        """Return when an admin token from this address may be looked at.
+        """Check that an admin token from this address may be verified.
 
         Raises:
-            Refused: there were too many wrong ones; then the right one is refused too.
+            ApiError: too many wrong tokens; the right one is then rejected too.
         """
         await self._limiter.check("admin_failures", address)
 
     async def may_audit_refusal(self) -> bool:
-        """True where a rejected request without a valid credential gets an entry of the audit log.
+        """True if a rejected request without a valid credential gets an entry in the audit log.
 
-        Their number has a bound, so that nobody fills the log from outside.
+        Their number is limited, so that outsiders cannot fill the log.
         """
         try:
             await self._limiter.spend("audited_refusals", "")
@@ -70,10 +70,10 @@ class LoginLimits:
         return True
 
     async def spend_admin(self, address: str) -> LoginAttempt:
-        """The same of an attempt to use the admin API.
+        """Count an attempt to use the admin API as failed.
 
         Raises:
-            Refused: there were too many failures.
+            ApiError: too many failures.
         """
         return await self._spend([("admin_failures", address)])
 

@@ -1,4 +1,4 @@
-"""The table of rates, and moving windows: in memory, or in a store that several processes share."""
+"""The table of rates, and limiters with sliding windows: in memory, or in a store that several processes share."""
 
 from collections import deque
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ from waypost.store.requests.rates import (
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """How many requests within how long, per what."""
+    """A limit of requests within a time, and the scope that it applies to."""
 
     at_most: int
     within_ms: int
@@ -47,7 +47,7 @@ RATES: Final = {  # Source: spec, "Limits"; facts 11; decision 0078. One window 
     "delete_app":       Rate(20,          60_000,  "partner",          "facts 11"),
     "analytics":        Rate(10,          60_000,  "app",              "facts 11, template/analytics"),
     "template_sync":    Rate(1,        3_600_000,  "app",              "facts 11"),
-    "ratings":          Rate(10,          60_000,  "app",              "facts 11: the refresh is ours, the answer what we know"),
+    "ratings":          Rate(10,          60_000,  "app",              "facts 11: the refresh and its response are ours"),
     "upload":           Rate(10,           1_000,  "app",              "facts 11"),
     "download":         Rate(5,        3_600_000,  "app",              "facts 11"),
     "mmlite":           Rate(2,        3_600_000,  "app",              "facts 11"),
@@ -56,40 +56,40 @@ RATES: Final = {  # Source: spec, "Limits"; facts 11; decision 0078. One window 
 # fmt: on
 
 SWEEP_EVERY_MS: Final = 60_000
-"""How often windows that hold nothing any more are forgotten."""
+"""The interval at which empty windows are deleted."""
 SHARED_FROM_MS: Final = 60_000
-"""Windows as long as this are one for all processes that share a store; shorter ones each has its own."""
+"""The shortest window that all processes with a common store share; shorter ones are per process."""
 _MOST_SWEPT: Final = 1000
 
 
 class Limiter(Protocol):
-    """Moving windows. Refused requests do not spend: what was spent for one is given back."""
+    """Sliding windows. Requests that end in an error do not count: what they spent is refunded."""
 
     async def spend(self, name: str, of: str) -> int:
         """Spend one request of a rate.
 
         Args:
             name: the row of the table.
-            of: whose window, and of which route.
+            of: the window's route and app, address or other owner.
 
         Returns:
-            When it was spent, for `give_back`.
+            The time it was spent, for `refund`.
 
         Raises:
-            Refused: none is left; with the seconds until one is.
+            ApiError: the rate is used up; with the seconds to wait.
         """
         ...
 
     async def check(self, name: str, of: str) -> None:
-        """Return when one is left, and spend nothing.
+        """Check that the rate is not used up; spend nothing.
 
         Raises:
-            Refused: none is left.
+            ApiError: it is used up.
         """
         ...
 
     async def give_back(self, name: str, of: str, at_ms: int) -> None:
-        """Take back what was spent then: the request was refused for another reason."""
+        """Return the request spent at that time: it ended in another error."""
         ...
 
 
@@ -97,8 +97,8 @@ class LocalLimiter:
     """Windows in memory, of this process alone.
 
     Args:
-        clock: that the windows move by.
-        on: the one switch; off lets everything through.
+        clock: the clock of the windows.
+        on: False disables all rates.
     """
 
     def __init__(self, clock: Clock, *, on: bool = True) -> None:
@@ -108,7 +108,7 @@ class LocalLimiter:
         self._swept_ms = clock.now_ms()
 
     async def spend(self, name: str, of: str) -> int:
-        """See `Limiter`. Never waits."""
+        """See `Limiter`. Does not block."""
         if not self._on:
             return 0
         rate = RATES[name]
@@ -124,7 +124,7 @@ class LocalLimiter:
         return now_ms
 
     async def check(self, name: str, of: str) -> None:
-        """See `Limiter`. Never waits."""
+        """See `Limiter`. Does not block."""
         rate, now_ms = RATES[name], self._clock.now_ms()
         window = self._windows.get((name, of), ())
         alive = [at_ms for at_ms in window if at_ms > now_ms - rate.within_ms]
@@ -132,7 +132,7 @@ class LocalLimiter:
             raise _none_left(rate, alive[0] + rate.within_ms - now_ms)
 
     async def give_back(self, name: str, of: str, at_ms: int) -> None:
-        """See `Limiter`. Never waits."""
+        """See `Limiter`. Does not block."""
         window = self._windows.get((name, of))
         if window and at_ms in window:
             window.remove(at_ms)
@@ -148,13 +148,13 @@ class LocalLimiter:
 class SharedLimiter:
     """Long windows as rows of a store that several processes share, short ones in memory (decision 0045).
 
-    What this process has been told is full it first looks at without writing, so that whoever goes
-    on asking makes nobody wait.
+    A window that this process knows to be exhausted is first checked by a read, so that a client that
+    keeps sending does not slow down the others' writes.
 
     Args:
-        clock: that the windows move by, where the store has no clock of its own.
-        database: that the processes share.
-        on: the one switch; off lets everything through.
+        clock: the clock of the windows, if the store has no clock of its own.
+        database: the store that the processes share.
+        on: False disables all rates.
     """
 
     def __init__(self, clock: Clock, database: Database, *, on: bool = True) -> None:
@@ -188,7 +188,7 @@ class SharedLimiter:
         return spent.at_ms
 
     async def check(self, name: str, of: str) -> None:
-        """See `Limiter`. By our clock, which is near the store's."""
+        """See `Limiter`. Uses our clock, which is close to the store's."""
         rate = RATES[name]
         if not self._on or rate.within_ms < SHARED_FROM_MS:
             await self._local.check(name, of)
@@ -214,10 +214,10 @@ class SharedLimiter:
 
 @dataclass(frozen=True, slots=True)
 class _Full:
-    """A window in which none was left.
+    """An exhausted window.
 
     Attributes:
-        until_ms: by our clock, unless something is given back.
+        until_ms: its end by our clock, unless something is refunded.
         ahead_ms: how far the store's clock is ahead of ours.
     """
 

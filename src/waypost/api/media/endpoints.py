@@ -1,4 +1,4 @@
-"""Media: upload for a handle or an id, and download."""
+"""Endpoints for media: upload for a handle or an id, download, delete."""
 
 import asyncio
 from collections.abc import Callable
@@ -27,14 +27,14 @@ _log = log("api")
 
 
 class _IdTaken(Exception):
-    """An upload has the id already that was drawn for another."""
+    """The random id of a new upload is already in use."""
 
 
 async def upload_for_handle(services: Services, request: Request) -> Answer:
-    """Take a template's sample, and answer with a handle of ours.
+    """Upload a template's sample, and return a handle of ours.
 
-    Refuses in this order: 401 wrong token, 429 eleventh in a second, 400 no file, 400 another type,
-    413 too large. The operator is not asked: it gets the file when a template first needs it.
+    Errors in this order: 401 wrong token, 429 eleventh in a second, 400 no file, 400 another type,
+    413 too large. The operator gets the file later, when a template first needs it.
 
     Source: spec, "Upload media, handle id".
     """
@@ -43,7 +43,7 @@ async def upload_for_handle(services: Services, request: Request) -> Answer:
 
 
 async def upload_for_sending(services: Services, request: Request) -> Answer:
-    """Take a file for messages, and answer with a media id of ours; otherwise as for a handle.
+    """Upload a file for messages, and return a media id of ours; otherwise as for a handle.
 
     Source: spec, "Upload media, media id"; facts 8.
     """
@@ -54,51 +54,51 @@ async def upload_for_sending(services: Services, request: Request) -> Answer:
 
 
 async def upload_through_messaging(services: Services, request: Request) -> Answer:
-    """Take a file by API key; its address, which nobody can guess, needs no credential.
+    """Upload a file by API key; its URL is unguessable and needs no credential.
 
     Source: facts 8, `/wa/{appId}/wa/media`.
     """
     app = await admitted_app(services, request)
 
-    def answer(media: Media) -> dict[str, Any]:
+    def encode(media: Media) -> dict[str, Any]:
         url = f"{services.public_url}/media/{media.id}-{services.seals.media_key(media.id)}"
         return stored_answer(media.id, media.file_name, url)
 
-    return await _taken(services, request, app, answer, for_handle=False)
+    return await _taken(services, request, app, encode, for_handle=False)
 
 
 async def download_media(services: Services, request: Request) -> Answer:
-    """The bytes of one of the app's media: uploaded to us, sent by a recipient, or at the operator's only.
+    """Return the bytes of one of the app's media: uploaded to us, sent by a recipient, or only at the operator.
 
-    Refuses in this order: 401 wrong token, 429 sixth in an hour, 400 no media id, 401 an id that is
-    none of the app's, 503 the operator does not give it now.
+    Errors in this order: 401 wrong token, 429 sixth in an hour, 400 no media id, 401 an id that is
+    not the app's, 503 the operator does not return it now.
 
     Source: facts 8, 17 (flow media).
     """
     app = await admitted_app(services, request)
     media_id = request.path["media_id"]
-    wished = request.query("fileName")
+    requested_name = request.query("fileName")
     now_ms = services.clock.now_ms()
     uploaded = await services.database.read(media_of_app, app.id, media_id, now_ms)
     if uploaded is not None:
-        name = wished or uploaded.file_name or media_id
+        name = requested_name or uploaded.file_name or media_id
         return _file(services, uploaded.sha256, uploaded.mime_type, name)
     inbound = await services.database.read(inbound_of_app, app.id, media_id, now_ms)
     if inbound is not None and inbound.sha256 is not None:
-        name = wished or inbound.file_name or media_id
+        name = requested_name or inbound.file_name or media_id
         return _file(services, inbound.sha256, inbound.mime_type, name)
-    request.spent.clear()  # the operator is called, whatever comes of it
+    request.spent.clear()  # the operator is called, so the request counts even if it fails
     sha256, mime_type = await _from_operator(services, app, media_id)
-    return _file(services, sha256, mime_type, wished or media_id)
+    return _file(services, sha256, mime_type, requested_name or media_id)
 
 
 async def delete_media(services: Services, request: Request) -> Answer:
-    """Forget an upload of the partner's. A message that names it and has not gone out yet will fail.
+    """Delete an upload of the partner. A message that names it and is not sent yet will fail.
 
-    Refuses in this order: 401 wrong token, 429 too many, 400 no media id, 401 an id that is none of the
-    partner's uploads. The operator's copy is left to run out.
+    Errors in this order: 401 wrong token, 429 too many, 400 no media id, 401 an id that is not one of the
+    partner's uploads. The operator's copy is left to expire.
 
-    Source: a public client's habit.
+    Source: a public client.
     """
     app = await admitted_app(services, request)
     media_id = request.path["media_id"]
@@ -112,28 +112,28 @@ async def delete_media(services: Services, request: Request) -> Answer:
 async def _taken(
     services: Services, request: Request, app: App, shown: Callable[[Media], dict[str, Any]], *, for_handle: bool
 ) -> Answer:
-    """Take the upload and answer with it, or as is documented where our disk does not take it."""
-    told: list[Answer] = []
+    """Store the upload and return its response, or the documented error if our disk fails."""
+    responses: list[Answer] = []
 
     async def record(media: Media) -> bool:
-        def answer(is_new: bool) -> Answer:
+        def make_response(is_new: bool) -> Answer:
             if not is_new:
                 raise _IdTaken
             return Answer(shown(media))
 
         try:
-            told.append(await commit(services, request, _add, media, answer=answer))
+            responses.append(await commit(services, request, _add, media, answer=make_response))
         except _IdTaken:
             return False
         return True
 
     try:
         await services.uploads.from_request(app, request, record, for_handle=for_handle)
-        return told[0]
+        return responses[0]
     except ConnectionError:
         raise
     except OSError:
-        _log.exception("an upload could not be kept")
+        _log.exception("an upload could not be stored")
         body: dict[str, Any] = {"status": "error", "message": UPLOAD_FAILED_TEXT}
         return Answer(body, 500)
 
@@ -143,7 +143,7 @@ def _add(connection: Connection, media: Media) -> bool:
 
 
 async def _from_operator(services: Services, app: App, media_id: str) -> tuple[str, str]:
-    """Fetch one of the number's media from the operator; it stays here for an hour at most."""
+    """Fetch one of the number's media from the operator; it is retained here for an hour at most."""
     account = await services.directory.operator_account_of(app)
     _check_id(media_id)
     if account is None or not app.phone_number_id:
@@ -157,8 +157,8 @@ async def _from_operator(services: Services, app: App, media_id: str) -> tuple[s
             parts = services.operators.of(account).fetch_media(account, media_id, phone_number_id=app.phone_number_id)
             async for part in parts:
                 await _take(incoming, part)
-        found = types_of(incoming.head, await incoming.tail())
-        return await incoming.keep(), found[0]
+        types = types_of(incoming.head, await incoming.tail())
+        return await incoming.keep(), types[0]
     except TimeoutError as error:
         raise _not_given("it took longer than 10 s") from error
     except NoRoom as error:

@@ -1,4 +1,4 @@
-"""The door `/media/{key}`: bytes for whoever has the address, which nobody can guess."""
+"""The endpoint `/media/{key}`: serves media to anyone who has the unguessable URL."""
 
 import asyncio
 import re
@@ -24,7 +24,7 @@ _INBOUND: Final = re.compile(r"[0-9a-f]{64}")
 _UPLOADED: Final = re.compile(r"(\d{16})-([0-9a-f]{32})")
 _HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
-    # A recipient may send a page or a drawing with a program in it; nothing of it may run here.
+    # A recipient may send a page or a drawing that contains a script; it must not run here.
     "Content-Security-Policy": "default-src 'none'; sandbox",
     "Cache-Control": "private, max-age=86400, immutable",
     "Referrer-Policy": "no-referrer",
@@ -32,7 +32,7 @@ _HEADERS: Final = {
 
 
 class MediaDoor:
-    """Serves what recipients have sent, and what partners have uploaded through the messaging API."""
+    """Serves media that recipients sent, and media that partners uploaded through the messaging API."""
 
     def __init__(self, *, database: Database, files: MediaFiles, seals: Seals, clock: Clock) -> None:
         self._database = database
@@ -41,12 +41,12 @@ class MediaDoor:
         self._clock = clock
 
     async def show(self, request: Request) -> Response:
-        """Answer `GET`: the bytes, also in ranges; 404 unknown, expired or not to be had; 503 not here yet.
+        """Respond to `GET` with the bytes, also in ranges; 404 unknown, expired or failed; 503 not here yet.
 
-        What is still being fetched is waited for, at most 10 s: callbacks name the address before
-        the bytes are here, and most receivers ask at once.
+        It waits at most 10 s for a download in progress: callbacks contain the URL before
+        the bytes are here, and most receivers request it at once.
 
-        Source: facts 6.4, "Media URL form": served without token, `?download=` says how.
+        Source: facts 6.4, "Media URL form": served without token; `?download=` sets the disposition.
         """
         key: str = request.path_params["key"]
         as_download = request.query_params.get("download", "").lower() == "true"
@@ -66,14 +66,14 @@ class MediaDoor:
         return self._file(inbound.sha256, inbound.mime_type, inbound.file_name, as_download=as_download)
 
     async def _fetched(self, key: str) -> InboundMedia | None:
-        """The medium once it is here or never will be, or as it stands after the wait."""
-        looks = round(WAIT_S / LOOK_EVERY_S)
+        """Return the medium once its download has ended, or its current state after the wait."""
+        remaining_polls = round(WAIT_S / LOOK_EVERY_S)
         while True:
             media = (await self._database.read(inbound_by_keys, [key])).get(key)
             if media is None or media.expires_on_ms <= self._clock.now_ms():
                 return None
-            looks -= 1
-            if media.sha256 is not None or media.failed is not None or looks <= 0:
+            remaining_polls -= 1
+            if media.sha256 is not None or media.failed is not None or remaining_polls <= 0:
                 return media
             await asyncio.sleep(LOOK_EVERY_S)
 

@@ -1,4 +1,4 @@
-"""Messages in the operator's own words: flows, templates and every other type."""
+"""Endpoints for passthrough messages in the operator's own format: flows, templates and every other type."""
 
 from waypost.api.auth.authorisation import admitted_app
 from waypost.api.http.requests import Answer, Request
@@ -16,32 +16,32 @@ _BILLING = frozenset({"BILLING", "ALL"})
 
 
 async def send_passthrough(services: Services, request: Request) -> Answer:
-    """Take a message that goes to the operator as it is; 200 means that it is on disk.
+    """Accept a message that is sent to the operator as it is; 200 means that it is on disk.
 
-    A read receipt in the same place is handed to the operator at once. A strict service also wants a
-    subscription of billing, as the facts' page does. Refuses in this order: 401 wrong token, 429 too
+    A read receipt in the same format is sent to the operator at once. A strict service also requires a
+    billing subscription, as the documentation does. Errors in this order: 401 wrong token, 429 too
     many, 400 unreadable body, product, recipient, type or object, 400 app without a number.
 
     Source: spec, "Flow passthrough message"; facts 9.3.
     """
     app = await admitted_app(services, request)
-    given = read_passthrough(request.members())
-    if isinstance(given, ReadReceipt):
-        await mark_read(services, app, given)
+    parsed = read_passthrough(request.members())
+    if isinstance(parsed, ReadReceipt):
+        await mark_read(services, app, parsed)
         return Answer({"success": True})
     if not app.phone_number:
         raise ApiError(ErrorCode.INVALID_APP_DETAILS, "The app has no phone number yet.")
     if services.strict and not await _hears_of_billing(services, app):
         raise ApiError(ErrorCode.CALLBACK_BILLING_OFF, "The app needs a subscription with the mode BILLING.")
-    message = message_from(services, request, app, given.destination, given.content)
-    answer = await record_message(services, request, message, Answer(taken(message.id, given)))
+    message = message_from(services, request, app, parsed.destination, parsed.content)
+    response = await record_message(services, request, message, Answer(taken(message.id, parsed)))
     if tracer.on:
         tell_accepted(request, message)
-    return answer
+    return response
 
 
 async def send_mm_lite(services: Services, request: Request) -> Answer:
-    """Refuse: a marketing interface of the vendor's own, which no app has here.
+    """Reject the call: MM Lite is a marketing API of the vendor, which no app has here.
 
     Source: facts 9.3, "MM Lite".
     """
@@ -50,5 +50,5 @@ async def send_mm_lite(services: Services, request: Request) -> Answer:
 
 
 async def _hears_of_billing(services: Services, app: App) -> bool:
-    found = await services.database.read(subscriptions_of, app.id, app.partner_id, services.directory.unseal)
-    return any(one.active and _BILLING.intersection(one.modes) for one in found)
+    subscriptions = await services.database.read(subscriptions_of, app.id, app.partner_id, services.directory.unseal)
+    return any(subscription.active and _BILLING.intersection(subscription.modes) for subscription in subscriptions)

@@ -1,4 +1,4 @@
-"""Session and template messages, through the messaging API and through the partner API. The busiest doors."""
+"""Endpoints that send session and template messages, in the messaging API and the partner API. The hot path."""
 
 from typing import Final
 
@@ -20,21 +20,21 @@ from waypost.wire.messages.template_forms import json_text, read_template_send
 from waypost.wire.results import submitted
 
 MOST_BYTES_OF_STRANGERS: Final = 64 * 1024
-"""How long a body may be that is read although its credential is wrong."""
+"""The limit of a body that is read although its credential is wrong."""
 
 
 async def send_session_message(services: Services, request: Request) -> Answer:
-    """Take a free-form message; 200 means that it is on disk with the entry that carries it.
+    """Accept a free-form message; 200 means that it is on disk with its outbound job.
 
-    Refuses in this order: 401 wrong key, 400 unreadable form, 400 bad destination, 400 bad app
-    details, 429 twenty-first in a second for the source, 400 bad message.
+    Errors in this order: 401 wrong key, 400 unreadable form, 400 invalid destination, 400 invalid app
+    details, 429 twenty-first in a second for the source, 400 invalid message.
 
     Source: spec, "Send session text message"; facts 9.1.
     """
     try:
         holder = await holder_of_api_key(services, request)
-    except ApiError as refused:
-        raise _in_its_words(request, refused) from refused
+    except ApiError as error:
+        raise _in_its_words(request, error) from error
     form = request.form_or_json()
     addresses = read_addresses(form)
     if not addresses.app_name:
@@ -46,17 +46,17 @@ async def send_session_message(services: Services, request: Request) -> Answer:
 
 
 async def send_partner_session_message(services: Services, request: Request) -> Answer:
-    """Take a free-form message through the partner API, where the app's name may be missing.
+    """Accept a free-form message through the partner API; the app's name is optional.
 
-    Refuses in this order: 401 wrong token, 429 twenty-first in a second, 400 unreadable form, 400 bad
-    destination, 400 bad app details, 400 bad message.
+    Errors in this order: 401 wrong token, 429 twenty-first in a second, 400 unreadable form, 400 invalid
+    destination, 400 invalid app details, 400 invalid message.
 
     Source: facts 9.1.
     """
     try:
         app = await admitted_app(services, request)
-    except ApiError as refused:
-        raise _in_its_words(request, refused) from refused
+    except ApiError as error:
+        raise _in_its_words(request, error) from error
     form = request.form_or_json()
     addresses = read_addresses(form, app.id)
     _check_app(app, addresses)
@@ -65,11 +65,11 @@ async def send_partner_session_message(services: Services, request: Request) -> 
 
 
 async def send_template_message(services: Services, request: Request) -> Answer:
-    """Take a template message with its parameters, media and postback texts.
+    """Accept a template message with its parameters, media and postback texts.
 
     Without `src.name` the app is the one that has the source number (decision 0059); a strict service
-    refuses that. Refuses in this order: 401 wrong key, 400 unreadable form, 400 bad destination, 400 bad
-    app details, 429 eleventh in a minute, 400 bad template, parameters, media or postback texts.
+    requires it. Errors in this order: 401 wrong key, 400 unreadable form, 400 invalid destination, 400 invalid
+    app details, 429 eleventh in a minute, 400 invalid template, parameters, media or postback texts.
 
     Source: spec, "Send template message with postback texts"; facts 9.2.
     """
@@ -86,13 +86,13 @@ async def send_template_message(services: Services, request: Request) -> Answer:
 
 
 async def send_partner_template_message(services: Services, request: Request) -> Answer:
-    """Take a template message through the partner API.
+    """Accept a template message through the partner API.
 
-    Refuses in this order: 401 wrong token, 429 eleventh in a minute, 400 unreadable form, 400 bad
-    destination, 400 bad app details, 400 bad template, parameters, media or postback texts.
+    Errors in this order: 401 wrong token, 429 eleventh in a minute, 400 unreadable form, 400 invalid
+    destination, 400 invalid app details, 400 invalid template, parameters, media or postback texts.
 
-    Source: spec, "Send template message (image, location) through the partner API". Clients leave out
-        the message of a TEXT template and the app's name, which the path names already (facts 9).
+    Source: spec, "Send template message (image, location) through the partner API". Clients omit the
+        message of a TEXT template, and the app's name, because the path identifies the app (facts 9).
     """
     app = await admitted_app(services, request)
     form = request.form_or_json()
@@ -113,16 +113,16 @@ async def send_partner_template_message(services: Services, request: Request) ->
 async def take(
     services: Services, request: Request, app: App, destination: str, content: Content, *, sandbox: bool = False
 ) -> Answer:
-    """Keep a checked message with the entry that carries it, on disk, and answer with its id."""
+    """Store a checked message with its outbound job on disk, and return a response with its id."""
     message = message_from(services, request, app, destination, content, sandbox=sandbox)
-    answer = await record_message(services, request, message, Answer(submitted(message.id)))
+    response = await record_message(services, request, message, Answer(submitted(message.id)))
     if tracer.on:
         tell_accepted(request, message)
-    return answer
+    return response
 
 
 def tell_accepted(request: Request, message: Message) -> None:
-    """Say that a message has been accepted; for those who ask. A replay is not accepted again."""
+    """Record the trace step that a message was accepted. A replay is not accepted again."""
     if request.keyed is not None and request.keyed.replayed:
         return
     tracer.record(
@@ -138,7 +138,7 @@ def tell_accepted(request: Request, message: Message) -> None:
 def message_from(
     services: Services, request: Request, app: App, destination: str, content: Content, *, sandbox: bool = False
 ) -> Message:
-    """A message of an app's, as accepted now."""
+    """Return a new message of an app, accepted now."""
     return Message(
         id=services.ids.new(),
         partner_id=app.partner_id,
@@ -153,7 +153,7 @@ def message_from(
 
 
 def _in_its_words(request: Request, refused: ApiError) -> ApiError:
-    """A refused credential as the message's own pages say it: nested for products. Source: facts 10."""
+    """Return a credential's error in the format of the message's type: nested for products. Source: facts 10."""
     if refused.code is not ErrorCode.AUTHENTICATION_FAILED or len(request.body) > MOST_BYTES_OF_STRANGERS:
         return refused
     try:
@@ -213,10 +213,10 @@ def _check_template(services: Services, content: TemplateSend, template: Templat
 
 
 def refuse_for(complaint: str | None) -> None:
-    """Refuse a field for the operator's rule that it breaks; None breaks none.
+    """Raise an error for a violated rule of the operator; None is no violation.
 
     Raises:
-        Refused: the complaint.
+        ApiError: with the violation as its text.
     """
     if complaint is not None:
         raise ApiError(ErrorCode.FIELD_BROKEN, f"{complaint}.")

@@ -1,4 +1,4 @@
-"""Telling a recipient that a message was read, and a partner where a message stands."""
+"""Endpoints for read receipts, and for the status of a message."""
 
 from waypost.api.auth.authorisation import admitted_app
 from waypost.api.direct_calls import ask, number_of
@@ -22,7 +22,7 @@ async def put_message_read(services: Services, request: Request) -> Answer:
 
 
 async def post_event(services: Services, request: Request) -> Answer:
-    """Mark an inbound message as read, and perhaps show that somebody writes.
+    """Mark an inbound message as read, and optionally show a typing indicator.
 
     Source: facts 9.1, `v1/event` and its two errors.
     """
@@ -32,16 +32,16 @@ async def post_event(services: Services, request: Request) -> Answer:
 
 
 async def message_state(services: Services, request: Request) -> Answer:
-    """Where a message of the app stands, sent or received: what can be marked as read can be looked at.
+    """Return the status of a message that the app sent or received.
 
-    The path is the facts' (9.1), the shape our own.
+    Source: facts 9.1 for the path; the response's format is ours.
     """
     app = await admitted_app(services, request)
     message_id = request.path["message_id"]
     row = (await services.database.read(messages_by_ids, {message_id})).get(message_id)
     if row is not None and row.app_id == app.id:
-        shown = message_record(row, row.kind in OF_TEMPLATES)
-        return Answer({"status": "success", "message": shown})
+        record = message_record(row, row.kind in OF_TEMPLATES)
+        return Answer({"status": "success", "message": record})
     received = await services.database.read(inbound_with_sender, app.id, message_id)
     if received is None:
         raise ApiError(ErrorCode.MESSAGE_DOES_NOT_EXIST, "The path must end in the id of a message of the app's.")
@@ -49,10 +49,10 @@ async def message_state(services: Services, request: Request) -> Answer:
 
 
 async def mark_read(services: Services, app: App, receipt: ReadReceipt) -> None:
-    """Ask the operator to show an inbound message as read.
+    """Mark an inbound message as read at the operator.
 
     Raises:
-        Refused: the app has received no such message, or the operator refused or did not answer.
+        ApiError: the app has received no such message, or the operator returned an error or no response.
     """
     if await services.database.read(inbound_message, app.id, receipt.message_id) is None:
         raise ApiError(

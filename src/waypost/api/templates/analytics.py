@@ -1,4 +1,4 @@
-"""Template analytics: counted from our own messages, their statuses, and the taps on them."""
+"""Endpoints for template analytics, counted from our own messages, their statuses and their button taps."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -29,7 +29,7 @@ from waypost.wire.templates.analytics import (
 )
 
 # fmt: off
-_COUNTS: Final = {  # what a message in a state is counted as; others are not. Source: facts 3.6
+_COUNTS: Final = {  # the counters of a message in a state; other states have none. Source: facts 3.6
     MessageState.SENT.value:      ("sent",),
     MessageState.DELIVERED.value: ("sent", "delivered"),
     MessageState.READ.value:      ("sent", "delivered", "read"),
@@ -38,28 +38,30 @@ _COUNTS: Final = {  # what a message in a state is counted as; others are not. S
 
 
 async def show_analytics(services: Services, request: Request) -> Answer:
-    """What became of the app's templates.
+    """Return the analytics of the app's templates.
 
-    Refuses in this order: 401 wrong token, 429 eleventh in a minute, 404 analytics are off, 400 a
-    start of more than 90 days ago or a value that cannot be read, 400 unknown template.
+    Errors in this order: 401 wrong token, 429 eleventh in a minute, 404 analytics are disabled, 400 a
+    start of more than 90 days ago or an unreadable value, 400 unknown template.
 
     Source: facts 3.6.
     """
     app = await admitted_app(services, request)
     _check_on(app)
-    wish = read_wish(request.query, services.clock.now_ms() // 1000)
-    if wish.template_id is not None:
-        ids = [(await template_of(services, app, wish.template_id)).id]
+    query = read_wish(request.query, services.clock.now_ms() // 1000)
+    if query.template_id is not None:
+        ids = [(await template_of(services, app, query.template_id)).id]
     else:
-        every = await services.database.read(find_templates, app.partner_id, app.business_account_id, TemplateWish())
-        ids = [template.id for template in every[: wish.limit]]  # each has one point at least
-    points = await _points(services, app, ids, wish)
-    shown = [shown_point(point, wish.metrics) for point in points[: wish.limit]]
-    return Answer({"status": "success", "template_analytics": shown})
+        templates = await services.database.read(
+            find_templates, app.partner_id, app.business_account_id, TemplateWish()
+        )
+        ids = [template.id for template in templates[: query.limit]]  # each has one point at least
+    points = await _points(services, app, ids, query)
+    items = [shown_point(point, query.metrics) for point in points[: query.limit]]
+    return Answer({"status": "success", "template_analytics": items})
 
 
 async def set_analytics(services: Services, request: Request) -> Answer:
-    """Switch analytics on; there is no way back, as at the operator.
+    """Enable analytics; they cannot be disabled, as at the operator.
 
     Source: facts 3.6, 400 `Bad Request`.
     """
@@ -71,76 +73,76 @@ async def set_analytics(services: Services, request: Request) -> Answer:
     if enable is False:
         raise ApiError(ErrorCode.BAD_REQUEST, "enable must be true: analytics cannot be switched off.")
 
-    def switched(held: App) -> App:
-        kept = held.preferences
+    def apply(stored: App) -> App:
+        preferences = stored.preferences
         changed = replace(
-            kept,
-            analytics=kept.analytics or enable is True,
-            analytics_on_ui=kept.analytics_on_ui if on_ui is None else on_ui,
+            preferences,
+            analytics=preferences.analytics or enable is True,
+            analytics_on_ui=preferences.analytics_on_ui if on_ui is None else on_ui,
         )
-        return replace(held, preferences=changed)
+        return replace(stored, preferences=changed)
 
-    await keep(services, app, switched)
+    await keep(services, app, apply)
     return Answer({"status": "success"})
 
 
 async def set_button_clicks(services: Services, request: Request) -> Answer:
-    """Leave one template's taps out of its analytics, or take them in again. Source: facts 3.6."""
+    """Exclude one template's button taps from its analytics, or include them again. Source: facts 3.6."""
     app = await admitted_app(services, request)
     form = request.form()
     template_id = form.required("templateId", "the id of a template")
     template = await template_of(services, app, template_id)
     disabled = form.flag("disable")
 
-    def listed(held: App) -> App:
-        kept = held.preferences
-        without = tuple(one for one in kept.unclicked_templates if one != template.id)
+    def apply(stored: App) -> App:
+        preferences = stored.preferences
+        without = tuple(unclicked_id for unclicked_id in preferences.unclicked_templates if unclicked_id != template.id)
         if disabled:
             without = (*without, template.id)
-        return replace(held, preferences=replace(kept, unclicked_templates=without))
+        return replace(stored, preferences=replace(preferences, unclicked_templates=without))
 
-    await keep(services, app, listed)
+    await keep(services, app, apply)
     return Answer({"status": "success"})
 
 
 async def compare_templates(services: Services, request: Request) -> Answer:
-    """Two templates of one business account side by side.
+    """Compare two templates of one business account.
 
-    Refuses in this order: 401 wrong token, 429 eleventh in a minute, 404 analytics are off, 400 a
-    window or list that is not accepted, 400 an unknown template, 400 one of another business account,
-    400 one that is not approved, and where the service is strict 400 one of fewer than 1,000 sends.
+    Errors in this order: 401 wrong token, 429 eleventh in a minute, 404 analytics are disabled, 400 an
+    invalid window or list, 400 an unknown template, 400 one of another business account, 400 one that
+    is not approved, and, if the service is strict, 400 one with fewer than 1,000 sends.
 
     Source: public page "Compare templates"; facts 3.6.
     """
     app = await admitted_app(services, request)
     _check_on(app)
-    wish = read_comparison(request.query, services.clock.now_ms() // 1000)
-    ids = (request.path["template_id"], wish.template_id or "")
+    query = read_comparison(request.query, services.clock.now_ms() // 1000)
+    ids = (request.path["template_id"], query.template_id or "")
     compared = [await _compared(services, app, template_id) for template_id in ids]
-    if any(one.status is not TemplateStatus.APPROVED for one in compared):
+    if any(template.status is not TemplateStatus.APPROVED for template in compared):
         raise ApiError(ErrorCode.TEMPLATE_NOT_APPROVED, "Only approved templates can be compared.")
-    points = await _points(services, app, [one.id for one in compared], wish)
+    points = await _points(services, app, [template.id for template in compared], query)
     if services.strict and any(point.sent < LEAST_SENDS for point in points):
         raise ApiError(ErrorCode.TOO_FEW_SENDS, f"Each of the two templates needs at least {LEAST_SENDS} sends.")
     return Answer({"status": "success", "data": shown_comparison(points)})
 
 
 async def _compared(services: Services, app: App, template_id: str) -> Template:
-    """One of the two.
+    """Return one of the two templates to compare.
 
     Raises:
-        Refused: another business account of the same partner has it, or there is none of this id.
+        ApiError: it belongs to another business account of the same partner, or its id is unknown.
     """
-    found = await services.database.read(template_by_id, template_id)
-    if found is None or found.partner_id != app.partner_id:
+    template = await services.database.read(template_by_id, template_id)
+    if template is None or template.partner_id != app.partner_id:
         return await template_of(services, app, template_id)
-    if found.business_account_id != app.business_account_id:
+    if template.business_account_id != app.business_account_id:
         raise ApiError(ErrorCode.NOT_TEMPLATE_OWNER, "Both templates must be of the app's business account.")
     return await template_of(services, app, template_id)
 
 
 async def _points(services: Services, app: App, template_ids: Sequence[str], wish: AnalyticsWish) -> list[Point]:
-    """A point for each template, and for each day of UTC where they are wished for by day."""
+    """Return a point for each template, or, if the query is daily, for each template and day of UTC."""
     first_s = wish.start_s - wish.start_s % DAY_S if wish.daily else wish.start_s
     starts = range(first_s, wish.end_s + 1, DAY_S) if wish.daily else [first_s]
     points = {
@@ -163,16 +165,16 @@ async def _points(services: Services, app: App, template_ids: Sequence[str], wis
 async def _add_taps(
     services: Services, app: App, points: dict[tuple[str, int], Point], from_ms: int, until_ms: int, *, daily: bool
 ) -> None:
-    """What recipients tapped is kept as the operator told it, and read here as it is when it comes."""
+    """Count button taps; they are stored as the operator posted them and parsed here like a new webhook item."""
     tapped: list[tuple[int, InboundEvent]] = []
     for received_on_ms, kind, item in await services.database.read(taps, app.id, from_ms, until_ms):
         event = services.operators.of_kind(kind).read(item)
         if isinstance(event, InboundEvent) and event.is_tap and event.reply_to:
             tapped.append((received_on_ms // 1000, event))
-    answered = {event.reply_to for _, event in tapped if event.reply_to}
-    made_of = await services.database.read(templates_of_messages, app.partner_id, answered)
+    message_ids = {event.reply_to for _, event in tapped if event.reply_to}
+    template_by_message = await services.database.read(templates_of_messages, app.partner_id, message_ids)
     for at_s, event in tapped:
-        template_id = made_of.get(event.reply_to or "", "")
+        template_id = template_by_message.get(event.reply_to or "", "")
         start_s = at_s - at_s % DAY_S if daily else from_ms // 1000
         point = points.get((template_id, start_s))
         if point is not None and template_id not in app.preferences.unclicked_templates:
@@ -185,10 +187,10 @@ def _check_on(app: App) -> None:
 
 
 def _switch(text: str | None) -> bool | None:
-    """A boolean; None where it is absent.
+    """Return a boolean; None if it is absent.
 
     Raises:
-        Refused: neither true nor false.
+        ApiError: it is neither true nor false.
     """
     if not text:
         return None

@@ -1,4 +1,4 @@
-"""Templates: a draft is held against every rule before it is submitted. Nothing is kept."""
+"""The endpoint that checks a template draft against every rule before its submission. Nothing is stored."""
 
 from dataclasses import asdict, replace
 
@@ -20,14 +20,13 @@ from waypost.wire.templates.drafts import read_draft
 
 
 async def check_template(services: Services, request: Request) -> Answer:
-    """Say everything that is wrong with a draft: what creation would refuse, and what the review would.
+    """Return every violation in a draft: those that creation would reject, and those that the review would.
 
-    Beside the rules of the table: the name is free, samples are of their headers' kinds, what is edited
-    can be, and an edit leaves the category of an approved template alone. Addresses of samples are not
-    fetched.
+    Checks beside the rules of the table: the name is free, samples have their headers' types, an edited
+    template is editable, and an edit does not change the category of an approved template. URLs of
+    samples are not fetched.
 
-    Refuses in this order: 401 wrong token, 429, 400 unknown `templateId`, 400 a field that cannot be
-    read at all.
+    Errors in this order: 401 wrong token, 429, 400 unknown `templateId`, 400 an unreadable field.
 
     Source: ours; decision 0057.
     """
@@ -39,46 +38,46 @@ async def check_template(services: Services, request: Request) -> Answer:
         draft = edited_draft(replace(edited.draft, category=edited.category.value), form)
     else:
         draft = read_draft(form)
-    found = findings_of(draft, strict=services.strict, hosting=app.hosting)
-    found += await _of_the_store(services, app, draft, edited)
-    return Answer({"status": "success", "findings": [asdict(one) for one in found]})
+    violations = findings_of(draft, strict=services.strict, hosting=app.hosting)
+    violations += await _of_the_store(services, app, draft, edited)
+    return Answer({"status": "success", "findings": [asdict(violation) for violation in violations]})
 
 
 async def _of_the_store(services: Services, app: App, draft: Draft, edited: Template | None) -> list[Finding]:
-    """What only the store can tell."""
-    found: list[Finding] = []
+    """Return the violations that depend on the store."""
+    violations: list[Finding] = []
     if edited is not None:
         try:
             check_editable(edited)
-        except ApiError as refused:
-            says = refused.explanation
-            remedy = "Wait until it has been reviewed, or make another template."
+        except ApiError as error:
+            text = error.explanation
+            fix_hint = "Wait until it has been reviewed, or make another template."
             source = "operator's facts 2.6"
-            found.append(_finding("templateId", "status-editable", says, source, remedy))
+            violations.append(_finding("templateId", "status-editable", text, source, fix_hint))
     if edited is not None and edited.status in FILED and draft.category != edited.category:
-        says = f"category must stay {edited.category}: that of an approved template cannot be edited."
-        remedy = "Choose the category that it has, or make another template."
-        found.append(_finding("category", "category-stays", says, "facts 3.6", remedy))
+        text = f"category must stay {edited.category}: that of an approved template cannot be edited."
+        fix_hint = "Choose the category that it has, or make another template."
+        violations.append(_finding("category", "category-stays", text, "facts 3.6", fix_hint))
     if edited is None and await _is_taken(services, app, draft):
         name = f"elementName {draft.element_name}"
-        says = f"{name} is taken in {draft.language_code}."
-        remedy = "Choose another name, or delete the template that has it."
-        found.append(_finding("elementName", "name-free", says, "facts 3.3", remedy))
+        text = f"{name} is taken in {draft.language_code}."
+        fix_hint = "Choose another name, or delete the template that has it."
+        violations.append(_finding("elementName", "name-free", text, "facts 3.3", fix_hint))
     try:
         await check_samples(services, app, draft)
-    except ApiError as refused:
-        remedy = "Upload a sample of the header's kind."
-        found.append(_finding(refused.field, "sample-kind", refused.explanation, "facts 8", remedy))
-    return found
+    except ApiError as error:
+        fix_hint = "Upload a sample of the header's kind."
+        violations.append(_finding(error.field, "sample-kind", error.explanation, "facts 8", fix_hint))
+    return violations
 
 
 async def _is_taken(services: Services, app: App, draft: Draft) -> bool:
     if not app.business_account_id or not draft.element_name:
         return False
-    namesakes = await services.database.read(
+    same_name = await services.database.read(
         templates_named, app.partner_id, app.business_account_id, draft.element_name
     )
-    return any(one.draft.language_code == draft.language_code for one in namesakes)
+    return any(template.draft.language_code == draft.language_code for template in same_name)
 
 
 def _finding(field: str, rule: str, says: str, source: str, remedy: str) -> Finding:

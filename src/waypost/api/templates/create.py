@@ -1,4 +1,4 @@
-"""Templates: their creation."""
+"""The endpoint that creates templates."""
 
 from waypost.api.auth.authorisation import admitted_app
 from waypost.api.http.requests import Answer, Request
@@ -14,11 +14,11 @@ from waypost.wire.templates.record import template_record
 
 
 async def create_template(services: Services, request: Request) -> Answer:
-    """Keep a checked draft as PENDING, journal its review, and answer with its record.
+    """Store a checked draft as PENDING, enqueue it for review, and return its record.
 
-    Refuses in this order: 401 wrong token, 429 eleventh in a minute, 400 unreadable form, 400 first
-    broken rule, 400 an app that has no business account yet, 400 a sample of another kind or an
-    address that gives none, 400 the name is taken.
+    Errors in this order: 401 wrong token, 429 eleventh in a minute, 400 unreadable form, 400 first
+    violated rule, 400 an app without a business account, 400 a sample of another type or a URL that
+    yields none, 400 the name exists.
 
     Source: spec, "Create template", "Limits"; always 200 (decision 0010).
     """
@@ -43,7 +43,7 @@ async def create_template(services: Services, request: Request) -> Answer:
         category=Category(draft.category or ""),
     )
 
-    def answer(is_new: bool) -> Answer:
+    def make_response(is_new: bool) -> Answer:
         if not is_new:
             raise ApiError(
                 ErrorCode.TEMPLATE_EXISTS,
@@ -52,4 +52,4 @@ async def create_template(services: Services, request: Request) -> Answer:
             )
         return Answer({"status": "success", "template": template_record(template)})
 
-    return await commit(services, request, record_template, template, answer=answer)
+    return await commit(services, request, record_template, template, answer=make_response)

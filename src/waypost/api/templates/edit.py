@@ -1,4 +1,4 @@
-"""Templates: edited and deleted. Our record changes at once, and the operator hears of it by the street."""
+"""Endpoints that edit and delete templates. Our record changes at once; a job sends the change to the operator."""
 
 from dataclasses import replace
 
@@ -27,11 +27,11 @@ from waypost.wire.templates.changes import edited_draft
 
 
 async def change_template(services: Services, request: Request) -> Answer:
-    """Lay the form over the draft, check the whole again, and have it reviewed anew.
+    """Apply the form to the draft, check the whole draft, and submit it for another review.
 
-    Refuses in this order: 401 wrong token, 429 eleventh in a minute, 400 unknown id, 400 a status in
+    Errors in this order: 401 wrong token, 429 eleventh in a minute, 400 unknown id, 400 a status in
     which it cannot be edited, 400 unreadable form, 400 the category of an approved one, 400 first
-    broken rule, 400 an address that gives no sample.
+    violated rule, 400 a URL that yields no sample.
 
     Source: facts 3.6; operator's facts 2.6; decision 0021.
     """
@@ -62,10 +62,10 @@ async def change_template(services: Services, request: Request) -> Answer:
 
 
 def check_editable(template: Template) -> None:
-    """Return when the operator lets a template be edited.
+    """Check that the operator accepts edits of a template.
 
     Raises:
-        Refused: its status does not.
+        ApiError: not in its current status.
 
     Source: operator's facts 2.6.
     """
@@ -78,10 +78,10 @@ def check_editable(template: Template) -> None:
 
 
 async def delete_named(services: Services, request: Request) -> Answer:
-    """Delete a name in all its languages.
+    """Delete the templates of a name in all its languages.
 
-    Refuses in this order: 401 wrong token, 403 the token of another app of the partner's, 429, 400 a
-    sandbox app, 400 an app that has no business account yet, 400 unknown name, 400 the operator keeps it.
+    Errors in this order: 401 wrong token, 403 the token of another app of the partner, 429, 400 a
+    sandbox app, 400 an app without a business account, 400 unknown name, 400 the operator does not delete it.
 
     Source: facts 3.6.
     """
@@ -90,7 +90,7 @@ async def delete_named(services: Services, request: Request) -> Answer:
 
 
 async def delete_own_named(services: Services, request: Request) -> Answer:
-    """The same for the self-serve twin; its path is that of one template, and ends in a name.
+    """Delete the templates of a name, by the self-serve route; its path has the form of one template's.
 
     Source: facts 3.5.
     """
@@ -99,10 +99,10 @@ async def delete_own_named(services: Services, request: Request) -> Answer:
 
 
 async def delete_one(services: Services, request: Request) -> Answer:
-    """Delete one template; name and id must be of the same one.
+    """Delete one template; name and id must match.
 
-    Refuses as `delete_named`, and between: 403 a template of another of the partner's business
-    accounts, 403 an id that has another name.
+    Errors as of the deletion by name, and after an unknown name: 403 a template of another of the
+    partner's business accounts, 403 an id that has another name.
 
     Source: facts 3.6.
     """
@@ -120,15 +120,15 @@ async def delete_one(services: Services, request: Request) -> Answer:
 
 
 async def _deleting_app(services: Services, request: Request) -> App:
-    """The app whose template is to be deleted.
+    """Return the app whose template is to be deleted.
 
     Raises:
-        Refused: as told by the endpoints.
+        ApiError: see the endpoints.
     """
     try:
         app = await admitted_app(services, request)
-    except ApiError as refused:
-        if refused.code is ErrorCode.NOT_FOR_THIS_APP:
+    except ApiError as error:
+        if error.code is ErrorCode.NOT_FOR_THIS_APP:
             await _say_whose(services, request)
         raise
     if not app.live:
@@ -139,7 +139,7 @@ async def _deleting_app(services: Services, request: Request) -> App:
 
 
 async def _say_whose(services: Services, request: Request) -> None:
-    """Tell the holder of a good token for another app of the same partner; nobody else learns anything."""
+    """Raise a specific error for a valid token of another app of the same partner; return for any other caller."""
     app_id = request.path["app_id"]
     if not is_uuid(app_id):
         raise ApiError(ErrorCode.INVALID_APP_ID, "An app's id is a UUID.")
@@ -151,8 +151,8 @@ async def _say_whose(services: Services, request: Request) -> None:
 
 
 async def _delete_name(services: Services, app: App, name: str) -> Answer:
-    doomed = await services.database.read(templates_named, app.partner_id, app.business_account_id, name)
-    return await _delete(services, doomed)
+    templates = await services.database.read(templates_named, app.partner_id, app.business_account_id, name)
+    return await _delete(services, templates)
 
 
 async def _delete(services: Services, doomed: list[Template]) -> Answer:
@@ -163,18 +163,18 @@ async def _delete(services: Services, doomed: list[Template]) -> Answer:
     ids = [template.id for template in doomed]
     now_ms = services.clock.now_ms()
     await services.database.write(_delete_all, services.ids, ids, now_ms)
-    services.directory.forget()  # no process sends it any more
+    services.directory.forget()  # so that no process sends it from now on
     return Answer({"status": "success"})
 
 
 def _delete_all(connection: Connection, ids: Ids, template_ids: list[str], now_ms: int) -> None:
-    """Mark templates deleted, call back, and append what tells the operator, in one transaction."""
-    telling = StateChangeRecorder(connection, ids, now_ms)
+    """Mark templates deleted, emit callbacks, and enqueue the deletion at the operator, in one transaction."""
+    recorder = StateChangeRecorder(connection, ids, now_ms)
     for template_id in template_ids:
         template = template_by_id(connection, template_id)
         if template is None:
             continue
-        app = app_by_id(connection, template.app_id)  # whose subscriptions hear of it
+        app = app_by_id(connection, template.app_id)  # its subscriptions get the callbacks
         event = ReviewEvent(
             business_account_id=template.business_account_id,
             operator_template_id="",
@@ -183,7 +183,7 @@ def _delete_all(connection: Connection, ids: Ids, template_ids: list[str], now_m
             status=TemplateStatus.DELETED.value,
         )
         deleted = TemplateStatus.DELETED
-        if apply_status_change(connection, telling, app, template, deleted, event, now_ms):
-            entry = template_job(template, SubjectKind.TEMPLATE_DELETION, due_ms=now_ms)
-            enqueue_jobs(connection, [entry])
-    telling.write()
+        if apply_status_change(connection, recorder, app, template, deleted, event, now_ms):
+            job = template_job(template, SubjectKind.TEMPLATE_DELETION, due_ms=now_ms)
+            enqueue_jobs(connection, [job])
+    recorder.write()

@@ -1,4 +1,4 @@
-"""The operator's library of ready templates."""
+"""Endpoints for the operator's template library."""
 
 from typing import Final
 
@@ -36,7 +36,7 @@ _VARIABLE: Final = "{{%d}}"
 
 # fmt: off
 _FILTERS: Final = {  # Source: facts 3.6; the operator's page "Template library"
-    # wire           the call's
+    # wire           the operator call's
     "elementName":  "name",
     "industry":     "industry",
     "languageCode": "language",
@@ -53,21 +53,25 @@ _NEEDED: Final = {  # Source: facts 3.6, in this order
 
 
 async def list_library(services: Services, request: Request) -> Answer:
-    """The operator's ready templates, as it shows them. Source: facts 3.6."""
+    """Return the operator's library templates as it lists them. Source: facts 3.6."""
     app = await admitted_app(services, request)
-    filters = {theirs: value for ours, theirs in _FILTERS.items() if (value := request.query(ours))}
+    filters = {
+        filter_name: value for field_name, filter_name in _FILTERS.items() if (value := request.query(field_name))
+    }
     if "language" in filters:
         filters["language"] = spelled(filters["language"])
-    listed = await ask(services, app, ListLibrary(**filters))
-    return Answer({"status": "success", "templates": [one for one in listed.raw if isinstance(one, dict)]})
+    library = await ask(services, app, ListLibrary(**filters))
+    return Answer(
+        {"status": "success", "templates": [template for template in library.raw if isinstance(template, dict)]}
+    )
 
 
 async def create_from_library(services: Services, request: Request) -> Answer:
-    """Make a template from a ready one; the operator approves it at once, so it is asked directly.
+    """Create a template from the library; the operator approves it at once, so it is called directly.
 
-    Refuses in this order: 401 wrong token, 429, 400 the first missing field, 400 another category than
-    UTILITY, 400 unreadable buttons, 400 the name is taken, 400 the library has no such template, 400
-    the operator's refusal.
+    Errors in this order: 401 wrong token, 429, 400 the first missing field, 400 another category than
+    UTILITY, 400 unreadable buttons, 400 the name exists, 400 the library has no such template, 400
+    the operator's error.
 
     Source: facts 3.6.
     """
@@ -85,12 +89,12 @@ async def create_from_library(services: Services, request: Request) -> Answer:
     business = await services.directory.business_account(account_of(app))
     if business is None:
         raise LookupError(f"app {app.id} has no business account")
-    namesakes = await services.database.read(templates_named, app.partner_id, business.id, name)
-    if any(one.draft.language_code == language for one in namesakes):
+    same_name = await services.database.read(templates_named, app.partner_id, business.id, name)
+    if any(other.draft.language_code == language for other in same_name):
         raise ApiError(ErrorCode.TEMPLATE_EXISTS, f"elementName {name} is taken in {language}.")
     library_name = form.text("libraryTemplateName") or ""
     ready = await _ready_template(services, app, library_name, language)
-    made = await _made_by_operator(
+    created = await _made_by_operator(
         services,
         app,
         CreateFromLibrary(
@@ -106,46 +110,46 @@ async def create_from_library(services: Services, request: Request) -> Answer:
         business_account_id=business.id,
         namespace=business.namespace,
         draft=_draft_of(ready, inputs, name, language),
-        status=OPERATOR_STATUSES.get(made.status, TemplateStatus.PENDING),
+        status=OPERATOR_STATUSES.get(created.status, TemplateStatus.PENDING),
         created_on_ms=now_ms,
         modified_on_ms=now_ms,
         category=Category.UTILITY,
-        operator_template_id=made.id,
+        operator_template_id=created.id,
     )
 
-    def answer(is_new: bool) -> Answer:
+    def make_response(is_new: bool) -> Answer:
         if not is_new:
             raise ApiError(ErrorCode.TEMPLATE_EXISTS, f"elementName {name} is taken in {language}.")
         return Answer({"status": "success", "templates": template_record(template)})
 
-    return await commit(services, request, adopt_template, template, answer=answer)
+    return await commit(services, request, adopt_template, template, answer=make_response)
 
 
 async def _made_by_operator(
     services: Services, app: App, request: CreateFromLibrary, ready: LibraryTemplate
 ) -> CreatedTemplate:
-    """What the operator has made of a library template: now, or when it was last asked to.
+    """Create a template at the operator from its library, or return the one that an earlier attempt created.
 
-    An answer may have been lost, or we may have stopped before we kept it. The operator then refuses
-    to make it again; what it has under this name and of this text is what we asked for.
+    The earlier response may have been lost, or we may have stopped before we stored it. The operator then
+    rejects the second creation, and its template with the same name and text is the one we requested.
 
     Raises:
-        Refused: the operator refuses, and has nothing of the kind; or it does not answer.
+        ApiError: the operator returns an error and has no such template; or it does not respond.
     """
     account_id = request.business_account_id
     try:
         return await ask(services, app, request)
-    except ApiError as refused:
-        if refused.code is not ErrorCode.OPERATOR_REFUSED:
+    except ApiError as error:
+        if error.code is not ErrorCode.OPERATOR_REFUSED:
             raise
-        for there in await whole_list(services, app, ListTemplates(account_id, TemplateDetail.TEXTS, request.name)):
-            if _is_made_of(there, request, ready) and not await _is_known(services, account_id, there):
-                return CreatedTemplate(there.id, there.status)
+        for listed in await whole_list(services, app, ListTemplates(account_id, TemplateDetail.TEXTS, request.name)):
+            if _is_made_of(listed, request, ready) and not await _is_known(services, account_id, listed):
+                return CreatedTemplate(listed.id, listed.status)
         raise
 
 
 def _is_made_of(there: OperatorTemplate, request: CreateFromLibrary, ready: LibraryTemplate) -> bool:
-    """Whether a template of the operator's is the one that was asked for."""
+    """True if a template of the operator is the requested one."""
     return (
         (there.name, there.language) == (request.name, request.language)
         and not there.is_being_deleted
@@ -154,17 +158,17 @@ def _is_made_of(there: OperatorTemplate, request: CreateFromLibrary, ready: Libr
 
 
 async def _is_known(services: Services, account_id: str, there: OperatorTemplate) -> bool:
-    """Whether we have, or had, this template of the operator's: perhaps it is about to be deleted."""
+    """True if this template of the operator is or was stored here; it may be about to be deleted."""
     names = (there.id, there.name, there.language)
     known = await services.database.read(template_known_to_operator, account_id, *names)
     return known is not None
 
 
 async def _ready_template(services: Services, app: App, name: str, language: str) -> LibraryTemplate:
-    """The library's template of a name in a language.
+    """Return the library's template with a name in a language.
 
     Raises:
-        Refused: it has none of this name in this language.
+        ApiError: the library has none.
     """
     ready = await ask(services, app, GetLibraryTemplate(name, language))
     if ready is None:
@@ -176,11 +180,11 @@ async def _ready_template(services: Services, app: App, name: str, language: str
 
 
 def _draft_of(ready: LibraryTemplate, inputs: list[LibraryButton], name: str, language: str) -> Draft:
-    """What the operator has made of a library template, as a draft of ours."""
+    """Return the draft that corresponds to the operator's template from the library."""
     example = ready.body
     for nth, value in enumerate(ready.examples, start=1):
         example = example.replace(_VARIABLE % nth, value)
-    buttons = [_button(shown, inputs[nth] if nth < len(inputs) else None) for nth, shown in enumerate(ready.buttons)]
+    buttons = [_button(button, inputs[nth] if nth < len(inputs) else None) for nth, button in enumerate(ready.buttons)]
     return Draft(
         element_name=name,
         language_code=language,
@@ -190,7 +194,7 @@ def _draft_of(ready: LibraryTemplate, inputs: list[LibraryButton], name: str, la
         content=ready.body,
         example=example,
         header=ready.header or None,
-        buttons=tuple(one for one in buttons if one is not None),
+        buttons=tuple(button for button in buttons if button is not None),
     )
 
 

@@ -1,4 +1,4 @@
-"""Templates: the lists with their filters, and one by its id."""
+"""Endpoints that list templates with filters, and show one by its id."""
 
 from dataclasses import replace
 
@@ -16,44 +16,44 @@ from waypost.wire.templates.record import template_record
 
 
 async def list_templates(services: Services, request: Request) -> Answer:
-    """The templates of the app's business account, newest first, whichever of its apps made them.
+    """Return the templates of the app's business account, newest first, of all its apps.
 
-    Refuses in this order: 401 wrong token, 429 eleventh in a minute, 400 a filter that cannot be read.
+    Errors in this order: 401 wrong token, 429 eleventh in a minute, 400 an unreadable filter.
 
     Source: facts 3.5; decision 0020.
     """
     app = await app_of_app_token(services, request, query=True)
     await request.spend(services.limiter, app.id)
-    wish = partner_wish(request.query)
-    said = request.query("data")
-    if not said:
-        return _listed(await _find(services, app, wish))
-    # What a record shows as `data` is made from the draft, so this one filter is not the store's.
-    every = await _find(services, app, replace(wish, at_most=None, skipped=0))
-    found = [one for one in every if said in flattened(one.draft)]
-    end = None if wish.at_most is None else wish.skipped + wish.at_most
-    return _listed(found[wish.skipped : end])
+    template_filter = partner_wish(request.query)
+    text = request.query("data")
+    if not text:
+        return _listed(await _find(services, app, template_filter))
+    # A record's `data` is rendered from the draft, so the store cannot apply this filter.
+    templates = await _find(services, app, replace(template_filter, at_most=None, skipped=0))
+    matches = [template for template in templates if text in flattened(template.draft)]
+    end = None if template_filter.at_most is None else template_filter.skipped + template_filter.at_most
+    return _listed(matches[template_filter.skipped : end])
 
 
 async def list_own_templates(services: Services, request: Request) -> Answer:
-    """The same list for the self-serve twin, with filters of its own. Source: facts 3.5."""
+    """Return the same list for the self-serve route, which has other filters. Source: facts 3.5."""
     app = await admitted_app(services, request)
     return _listed(await _find(services, app, self_serve_wish(request.query)))
 
 
 async def list_templates_by_name(services: Services, request: Request) -> Answer:
-    """The self-serve list by the app's name. Source: public clients of the older messaging API."""
+    """Return the self-serve list by the app's name. Source: public clients of the older messaging API."""
     app = await admitted_app_by_name(services, request)
     return _listed(await _find(services, app, self_serve_wish(request.query)))
 
 
 async def show_template(services: Services, request: Request) -> Answer:
-    """One template of the app's business account.
+    """Return one template of the app's business account.
 
     Raises:
-        Refused: there is none of this id; another partner's is no other than none.
+        ApiError: the id is unknown or another partner's.
 
-    Source: facts 3.5: no page of the partner API; the self-serve twin has the call.
+    Source: facts 3.5: not documented for the partner API; the self-serve route exists.
     """
     app = await admitted_app(services, request)
     template = await template_of(services, app, request.path["template_id"])
@@ -61,15 +61,15 @@ async def show_template(services: Services, request: Request) -> Answer:
 
 
 async def template_of(services: Services, app: App, template_id: str) -> Template:
-    """One template of the app's business account.
+    """Return one template of the app's business account.
 
     Raises:
-        Refused: there is none of this id.
+        ApiError: the id is unknown.
     """
-    found = await _find(services, app, TemplateWish(template_id=template_id))
-    if not found:
+    matches = await _find(services, app, TemplateWish(template_id=template_id))
+    if not matches:
         raise ApiError(ErrorCode.TEMPLATE_NOT_FOUND, "The path must name a template of the app's business account.")
-    return found[0]
+    return matches[0]
 
 
 async def _find(services: Services, app: App, wish: TemplateWish) -> list[Template]:
@@ -77,4 +77,4 @@ async def _find(services: Services, app: App, wish: TemplateWish) -> list[Templa
 
 
 def _listed(templates: list[Template]) -> Answer:
-    return Answer({"status": "success", "templates": [template_record(one) for one in templates]})
+    return Answer({"status": "success", "templates": [template_record(template) for template in templates]})

@@ -1,4 +1,4 @@
-"""The samples of a draft: their kinds are held against its type, and each gets a handle of ours where it may."""
+"""The media samples of a draft: checks their types, and adds a handle of ours to each that needs one."""
 
 import asyncio
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from waypost.store.media.media import uploads_named
 from waypost.wire.media import not_fetched
 
 FETCH_S: Final = 10
-"""How long all samples of one draft that are named by address may take. Source: decision 0079."""
+"""For fetching all samples of one draft that are given by URL. Source: decision 0079."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +25,9 @@ class _Header:
     """A header that shows a medium: the draft's own, or a card's.
 
     Attributes:
+        owner: the draft or card that has the header.
         kind: IMAGE, VIDEO or DOCUMENT, as the partner wrote it.
-        place: what stands before the names of its fields in a refusal.
+        field_prefix: the prefix of its fields' names in an error.
     """
 
     part: Draft | Card
@@ -35,14 +36,14 @@ class _Header:
 
 
 async def with_samples(services: Services, app: App, draft: Draft) -> Draft:
-    """The draft with a handle for each sample that it names by an upload's media id, or by address only.
+    """Return the draft with a handle for each sample given by an upload's media id, or only by URL.
 
-    What is no live upload of this partner's stays as it is: the operator may know it. Addresses are
-    fetched side by side.
+    A media id that is not a live upload of this partner stays unchanged: the operator may know it. URLs
+    are fetched concurrently.
 
     Raises:
-        Refused: an upload of another kind than its header, or an address gives nothing, or not what a
-            sample may be.
+        ApiError: an upload has another type than its header, or a URL cannot be fetched or is not an
+            accepted sample.
 
     Source: spec, "Card object": when `exampleMedia` is absent the service generates the handle from the
         URL or the id.
@@ -71,13 +72,13 @@ async def with_samples(services: Services, app: App, draft: Draft) -> Draft:
 
 
 async def check_samples(services: Services, app: App, draft: Draft) -> dict[str, Media]:
-    """Hold the uploads that a draft names against the headers that are to show them.
+    """Check that the uploads that a draft names have the types of their headers.
 
     Returns:
-        The live uploads of this partner's by what names them.
+        The live uploads of this partner by the handle or media id that names them.
 
     Raises:
-        Refused: one is of another kind than its header.
+        ApiError: one has another type than its header.
     """
     headers = _headers(draft)
     named = [name for header in headers for name in _names(header.part)]
@@ -89,13 +90,13 @@ async def check_samples(services: Services, app: App, draft: Draft) -> dict[str,
 
 
 def _headers(draft: Draft) -> list[_Header]:
-    own = [_Header(draft, draft.template_type or "")] if type_row(draft.template_type).medium else []
+    own_header = [_Header(draft, draft.template_type or "")] if type_row(draft.template_type).medium else []
     cards = enumerate(draft.cards or ())
-    return own + [_Header(card, card.header_type, f"cards[{at}].") for at, card in cards]
+    return own_header + [_Header(card, card.header_type, f"cards[{index}].") for index, card in cards]
 
 
 def _names(part: Draft | Card) -> tuple[str, ...]:
-    """What may name uploads of ours: a handle, each line of one, or a media id."""
+    """Return the texts that may name uploads of ours: a handle, each line of it, or a media id."""
     if part.example_media:
         return (part.example_media, *lines_of(part.example_media))
     return (part.media_id,) if part.media_id else ()
@@ -115,24 +116,24 @@ def _check_kinds(header: _Header, uploads: Mapping[str, Media]) -> None:
 
 
 def _check_kind(header: _Header, field: str, media: Media) -> None:
-    """Hold what an upload is against the header that is to show it.
+    """Check an upload's MIME type against the header that shows it.
 
     Raises:
-        Refused: the operator makes no sample for such a header of it.
+        ApiError: the operator does not accept it as a sample of such a header.
     """
-    fitting = [
+    accepted_types = [
         mime_type
         for mime_type, row in ACCEPTED.items()
         if row.for_handle and row.kind.value.upper() == header.kind.upper()
     ]
-    if fitting and media.mime_type not in fitting:
-        name, accepted = f"{header.place}{field}", f"a medium of {' or '.join(fitting)}"
+    if accepted_types and media.mime_type not in accepted_types:
+        name, accepted = f"{header.place}{field}", f"a medium of {' or '.join(accepted_types)}"
         text = f"{name} must name {accepted} for {header.kind}; it is {media.mime_type}."
         raise ApiError(ErrorCode.FIELD_BROKEN, text, field=name, accepted=accepted)
 
 
 async def _fetched(services: Services, app: App, headers: list[_Header]) -> dict[str, Media]:
-    """What stands behind each address that names a sample alone, fetched once."""
+    """Fetch each URL that alone names a sample, once, and return the media by URL."""
     fields: dict[str, str] = {}
     for header in headers:
         if is_by_address(header.part):
@@ -148,9 +149,9 @@ async def _fetched(services: Services, app: App, headers: list[_Header]) -> dict
     except TimeoutError as error:
         field = next(iter(fields.values()))
         raise not_fetched(field, f"all together took more than {FETCH_S} s") from error
-    found: dict[str, Media] = {}
+    media_by_url: dict[str, Media] = {}
     for url, media in zip(fields, fetched, strict=True):
         if isinstance(media, BaseException):
             raise media
-        found[url] = media
-    return found
+        media_by_url[url] = media
+    return media_by_url

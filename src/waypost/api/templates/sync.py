@@ -1,4 +1,4 @@
-"""Templates brought into line with the operator's."""
+"""The endpoint that synchronises templates with the operator's."""
 
 from collections.abc import Sequence
 
@@ -22,13 +22,13 @@ from waypost.store.templates.templates import find_templates, templates_on_their
 
 
 async def sync_templates(services: Services, request: Request) -> Answer:
-    """Bring status, category, quality and reason of our templates into line with the operator's.
+    """Synchronise status, category, quality and reason of our templates with the operator's.
 
-    What the operator no longer has is deleted here; what it has and we do not is left alone
-    (decision 0021). What differs is called back, as the operator's own news is.
+    Templates that the operator no longer has are deleted here; those that only the operator has are
+    ignored (decision 0021). Changes cause the same callbacks as the operator's own events.
 
-    Refuses in this order: 401, 429, 400 in the operator's words, 503 the operator's list did not come
-    whole within 10 s: then nothing is changed, because what is not on half a list may be there.
+    Errors in this order: 401, 429, 400 the operator's error, 503 the operator's list is not complete
+    within 10 s: then nothing is changed, because a template missing in a partial list may exist.
 
     Source: facts 3.6: 202, once an hour, 401 `Unauthorized Access`; decision 0026.
     """
@@ -42,20 +42,20 @@ async def sync_templates(services: Services, request: Request) -> Answer:
 
 
 async def _admitted(services: Services, request: Request) -> App:
-    """The app in the path; this call has a text of its own for a credential that does not open it."""
+    """Return the app in the path; this call has its own error text for a wrong credential."""
     try:
         return await admitted_app(services, request)
-    except ApiError as refused:
-        if refused.code in (ErrorCode.AUTHENTICATION_FAILED, ErrorCode.NOT_FOR_THIS_APP):
-            raise ApiError(ErrorCode.UNAUTHORIZED_ACCESS, refused.explanation) from refused
+    except ApiError as error:
+        if error.code in (ErrorCode.AUTHENTICATION_FAILED, ErrorCode.NOT_FOR_THIS_APP):
+            raise ApiError(ErrorCode.UNAUTHORIZED_ACCESS, error.explanation) from error
         raise
 
 
 async def whole_list(services: Services, app: App, request: ListTemplates) -> Sequence[OperatorTemplate]:
-    """Return the templates that the operator lists.
+    """Return the operator's complete list of templates.
 
     Raises:
-        Refused: 503, the list is not whole, or does not come within 10 s.
+        ApiError: 503, the list is not complete within 10 s.
     """
     async with in_time(app, "ListTemplates"):
         return await ask(services, app, request)
@@ -69,14 +69,16 @@ def _bring_into_line(
     listed: Sequence[OperatorTemplate],
     now_ms: int,
 ) -> None:
-    """Apply what the operator lists; templates of which it has yet to hear something are left alone."""
-    telling = StateChangeRecorder(connection, ids, now_ms)
-    waiting = templates_on_their_way(connection, business_account_id)
-    there = align_templates(connection, telling, business_account_id, listed, waiting=waiting, now_ms=now_ms)
+    """Apply the operator's list; templates with changes that it has not received yet are left unchanged."""
+    recorder = StateChangeRecorder(connection, ids, now_ms)
+    pending_ids = templates_on_their_way(connection, business_account_id)
+    operator_ids = align_templates(
+        connection, recorder, business_account_id, listed, waiting=pending_ids, now_ms=now_ms
+    )
     for template in known:
-        gone = template.operator_template_id and template.operator_template_id not in there
-        if gone and template.id not in waiting:
+        is_deleted = template.operator_template_id and template.operator_template_id not in operator_ids
+        if is_deleted and template.id not in pending_ids:
             event = review_of(template, "DELETED", None)
             app = app_by_id(connection, template.app_id)
-            apply_status_change(connection, telling, app, template, TemplateStatus.DELETED, event, now_ms)
-    telling.write()
+            apply_status_change(connection, recorder, app, template, TemplateStatus.DELETED, event, now_ms)
+    recorder.write()

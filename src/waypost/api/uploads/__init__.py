@@ -1,1 +1,1 @@
-"""Files that partners upload: written to disk, recognised by their bytes, counted against a quota."""
+"""Files that partners upload: stored on disk, typed by their bytes, counted against a quota."""

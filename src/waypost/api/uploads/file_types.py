@@ -1,6 +1,6 @@
-"""What kind of file some bytes are, told from the bytes. The declared type is not trusted.
+"""Detection of a file's MIME type from its bytes. The declared type is not trusted.
 
-Most is known by a library; what it does not know or cannot tell apart is a table here (decision 0022).
+A library detects most types; the tables here add those it does not know or cannot distinguish (decision 0022).
 """
 
 from typing import Any, Final, cast
@@ -10,7 +10,7 @@ _OLD_OFFICE: Final = ("application/msword", "application/vnd.ms-excel", "applica
 _MP4: Final = ("video/mp4", "audio/mp4")
 
 # fmt: off
-KNOWN: Final = {  # the library's word for a kind, its file name ending, and the MIME types we call it
+KNOWN: Final = {  # the library's name of a type, a file extension, and our MIME types
     ".png":  ("image/png",),
     ".jpg":  ("image/jpeg",),
     ".jpeg": ("image/jpeg",),
@@ -20,9 +20,9 @@ KNOWN: Final = {  # the library's word for a kind, its file name ending, and the
     ".amr":  ("audio/amr",),
     ".mp3":  ("audio/mpeg",),
     ".ogg":  ("audio/ogg", "audio/opus"),
-    ".doc":  _OLD_OFFICE,  # one container for all three; which one it is stands anywhere in it
+    ".doc":  _OLD_OFFICE,  # one container for all three; the difference may be anywhere in it
 }
-BRANDS: Final = (  # ISO 14496-12, `ftyp`: how its brand begins; the library knows a few of them only
+BRANDS: Final = (  # ISO 14496-12, `ftyp`: the prefix of its brand; the library knows only a few of them
     (b"3g",   ("video/3gpp",)),
     (b"M4A",  ("audio/mp4",)),
     (b"M4B",  ("audio/mp4",)),
@@ -33,7 +33,7 @@ BRANDS: Final = (  # ISO 14496-12, `ftyp`: how its brand begins; the library kno
     (b"avi",  ("image/avif",)),
     (b"",     _MP4),
 )
-FRAMES: Final = (  # MPEG audio without a header: which bits of the first two bytes, and their value
+FRAMES: Final = (  # MPEG audio without a header: a mask of the first two bytes, and the masked value
     # mask     value    MIME type
     (0xFFF6,   0xFFF0,  ("audio/aac",)),   # ADTS
     (0xFFE6,   0xFFE2,  ("audio/mpeg",)),  # layer III
@@ -50,11 +50,11 @@ _ZIP_DIRECTORY_ENTRY: Final = b"PK\x01\x02"
 
 
 def types_of(head: bytes, tail: bytes) -> tuple[str, ...]:
-    """The MIME types that bytes may be, the likeliest first; never empty.
+    """Return the MIME types that a file may have, the likeliest first; never empty.
 
     Args:
-        head: their first few KiB.
-        tail: their last; where an archive names what it holds.
+        head: its first few KiB.
+        tail: its last bytes, which contain an archive's directory.
     """
     if head[4:8] == b"ftyp":
         return next(types for brand, types in BRANDS if head[8:12].startswith(brand))
@@ -64,21 +64,21 @@ def types_of(head: bytes, tail: bytes) -> tuple[str, ...]:
     for mask, value, types in FRAMES:
         if len(head) > 1 and first & mask == value:
             return types
-    found = _library_says(head)
+    detected = _library_says(head)
     if is_text(head):
-        found = (*found, "text/plain")
-    return found or ("application/octet-stream",)
+        detected = (*detected, "text/plain")
+    return detected or ("application/octet-stream",)
 
 
 def most_bytes_types(head: bytes) -> tuple[str, ...]:
-    """The same while bytes still come: an archive may still become any document."""
+    """Return the possible MIME types of a file that is still arriving: an archive may be any Office document."""
     if head.startswith(_ZIP):
-        return tuple(one for _, types in ZIPPED for one in types)
+        return tuple(mime_type for _, types in ZIPPED for mime_type in types)
     return types_of(head, b"")
 
 
 def is_text(head: bytes) -> bool:
-    """Whether the bytes are UTF-8 without control characters; the last one may be cut off."""
+    """True if the bytes are UTF-8 without control characters; the last character may be cut off."""
     if any(byte < 32 and byte not in _TEXT_CONTROLS for byte in head):
         return False
     for cut in range(min(4, max(1, len(head)))):
@@ -99,7 +99,7 @@ def _zipped(tail: bytes) -> tuple[str, ...]:
 
 
 def _library_says(head: bytes) -> tuple[str, ...]:
-    # Its tables are read at import, 16 ms: only a process that is sent a file pays.
+    # The import reads its tables, 16 ms: only a process that receives a file pays for it.
     import puremagic
 
     try:
@@ -107,8 +107,13 @@ def _library_says(head: bytes) -> tuple[str, ...]:
     except (puremagic.PureError, ValueError):
         return ()
     named = [match for match in matches if match.mime_type]
-    # What it is less sure of than of something that has a name does not count: every RIFF file is
-    # a little of a WebP to it.
-    sure = named[0].confidence if named else 0
-    found = [one for match in matches if match.confidence >= sure for one in KNOWN.get(str(match.extension), ())]
-    return tuple(dict.fromkeys(found or [str(match.mime_type) for match in named[:1]]))
+    # A match with less confidence than the first one with a MIME type does not count: the library reports
+    # every RIFF file as a WebP with low confidence.
+    confidence = named[0].confidence if named else 0
+    mime_types = [
+        mime_type
+        for match in matches
+        if match.confidence >= confidence
+        for mime_type in KNOWN.get(str(match.extension), ())
+    ]
+    return tuple(dict.fromkeys(mime_types or [str(match.mime_type) for match in named[:1]]))

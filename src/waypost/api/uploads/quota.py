@@ -1,4 +1,4 @@
-"""How many bytes of media each partner may have stored: what it has, and what is coming in just now."""
+"""The quota of media bytes per partner: counts stored files and uploads in progress."""
 
 from collections import Counter
 from collections.abc import AsyncGenerator
@@ -11,7 +11,7 @@ from waypost.store.media.media import stored_bytes
 
 
 class Arriving:
-    """One file that is coming in."""
+    """One upload in progress, as counted against the quota."""
 
     def __init__(self, quota: "MediaQuota", partner_id: int) -> None:
         self._quota = quota
@@ -20,19 +20,19 @@ class Arriving:
         self.size_bytes = 0
 
     async def look(self) -> None:
-        """Read anew what the partner has stored, and check it.
+        """Read again how much the partner has stored, and check it.
 
         Raises:
-            Refused: it would be more than the quota.
+            ApiError: the quota would be exceeded.
         """
         self._stored_bytes = await self._quota.stored(self._partner_id)
         self.add(0)
 
     def add(self, size_bytes: int) -> None:
-        """Count bytes that have come.
+        """Count received bytes.
 
         Raises:
-            Refused: it would be more than the quota.
+            ApiError: the quota would be exceeded.
         """
         self.size_bytes += size_bytes
         coming = self._quota.coming
@@ -47,7 +47,7 @@ class MediaQuota:
         most_bytes: 0: no limit.
 
     Attributes:
-        coming: bytes that are coming in for each partner; of this process.
+        incoming_bytes: bytes of uploads in progress by partner, in this process.
     """
 
     def __init__(self, database: Database, clock: Clock, *, most_bytes: int) -> None:
@@ -58,7 +58,7 @@ class MediaQuota:
 
     @asynccontextmanager
     async def arriving(self, partner_id: int) -> AsyncGenerator[Arriving]:
-        """Count a file from its first byte until its row is written or it is refused."""
+        """Count a file from its first byte until its row is written or it is rejected."""
         arriving = Arriving(self, partner_id)
         await arriving.look()
         try:
@@ -69,16 +69,16 @@ class MediaQuota:
                 del self.coming[partner_id]
 
     async def stored(self, partner_id: int) -> int:
-        """What a partner has stored; nothing is read where there is no limit."""
+        """Return how many bytes a partner has stored; 0 without a query if there is no limit."""
         if not self._most_bytes:
             return 0
         return await self._database.read(stored_bytes, partner_id, self._clock.now_ms())
 
     def check(self, size_bytes: int) -> None:
-        """Refuse more than the quota.
+        """Check a size against the quota.
 
         Raises:
-            Refused: it is more.
+            ApiError: it exceeds the quota.
         """
         if self._most_bytes and size_bytes > self._most_bytes:
             raise ApiError(

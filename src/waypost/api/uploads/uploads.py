@@ -1,4 +1,4 @@
-"""Uploads: bytes to our disk, sniffed and flushed, before anybody is answered."""
+"""Uploads: bytes are streamed to our disk, sniffed and flushed before the response is sent."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -35,24 +35,24 @@ from waypost.wire.media import (
 )
 
 MOST_AROUND_BYTES: Final = 1024 * 1024
-"""What a body may hold beside the file."""
+"""The limit of a body's bytes beside the file."""
 MOST_FIELD_BYTES: Final = 4096
 _ID_TRIES: Final = 5
 
 Record = Callable[[Media], Awaitable[bool]]
-"""Writes an upload's row, and perhaps more in the same transaction; false: its id or handle is taken."""
+"""Writes an upload's row, and possibly more in the same transaction; False: its id or handle is in use."""
 
 
 @dataclass(slots=True)
 class _Sent:
-    """What a request's parts say beside the bytes."""
+    """The file's head and declared type, from a request's parts."""
 
     declared: str = ""
     file: PartHead | None = None
 
 
 class Uploads:
-    """Takes files, and what stands behind addresses."""
+    """Stores files that partners upload or name by URL."""
 
     def __init__(
         self,
@@ -80,22 +80,22 @@ class Uploads:
         for_handle: bool,
         names: tuple[str, ...] = ("file",),
     ) -> Media:
-        """Take what the field `file` holds: a file, with or without a name, or an address as text.
+        """Store the content of the field `file`: a file, with or without a name, or a URL as text.
 
         Args:
-            app: for whom.
+            app: the app that uploads.
             request: its body has not been read.
-            record: writes the row; None: nothing else is written with it.
-            for_handle: as a template's sample; else for sending.
-            names: what the field may be called; the first of them in refusals.
+            record: writes the row; None: only the row is written.
+            for_handle: True for a template's sample, False for sending.
+            names: accepted names of the field; errors use the first.
 
         Returns:
             The upload, once its bytes and its row are on disk.
 
         Raises:
-            Refused: 400 nothing there, another type, an address that gives nothing; 413 too large.
-            ConnectionError: the client went away.
-            OSError: our disk does not take it.
+            ApiError: 400 no file, another type, a URL that cannot be fetched; 413 too large.
+            ConnectionError: the client disconnected.
+            OSError: our disk fails.
         """
         kind = read_type(request.header(b"content-type") or "")
         if kind == "multipart/form-data":
@@ -119,29 +119,29 @@ class Uploads:
         declared: str = "",
         field: str = "file",
     ) -> Media:
-        """Fetch what stands behind an address, vetted and bounded, and take it.
+        """Fetch a vetted URL, up to the size limit, and store the file.
 
         Args:
-            app: for whom.
-            url: of a partner's choice.
-            record: as for `from_request`.
-            for_handle: as a template's sample; else for sending.
-            declared: the MIME type it is said to have; empty where nothing is said.
-            field: what the address is called in a refusal.
+            app: the app that uploads.
+            url: chosen by the partner.
+            record: as for `store_from_request`.
+            for_handle: True for a template's sample, False for sending.
+            declared: the declared MIME type; empty without one.
+            field: the name of the URL's field in errors.
 
         Raises:
-            Refused: 400 `MEDIA_NOT_FETCHED` or another type, 413 too large.
-            OSError: our disk does not take it.
+            ApiError: 400 `MEDIA_NOT_FETCHED` or another type, 413 too large.
+            OSError: our disk fails.
         """
         check_address(url, field)
         async with self._incoming(app) as (incoming, arriving):
             guard = _Guard(incoming, arriving, for_handle=for_handle)
-            answer = await self._outbound.get(url, guard.take)
-            if answer.status != 200:
-                told = answer.error or f"it answered {answer.status}"
-                raise not_fetched(field, told)
+            response = await self._outbound.get(url, guard.take)
+            if response.status != 200:
+                reason = response.error or f"it answered {response.status}"
+                raise not_fetched(field, reason)
             await arriving.look()
-            hint = (answer.headers or {}).get("Content-Type", "")
+            hint = (response.headers or {}).get("Content-Type", "")
             return await self._keep(
                 app, incoming, read_type(declared), read_type(hint), _name_in(url), for_handle, record
             )
@@ -152,8 +152,8 @@ class Uploads:
         _check_length(request)
         async with self._incoming(app) as (incoming, arriving):
             guard = _Guard(incoming, arriving, for_handle=for_handle)
-            sent = await _read(request, names, guard)
-            file = sent.file
+            parts = await _read(request, names, guard)
+            file = parts.file
             if file is None or not incoming.size_bytes:
                 raise ApiError(
                     ErrorCode.FIELD_MISSING,
@@ -162,9 +162,9 @@ class Uploads:
             url = _address_in(file, incoming)
             if url is None:
                 await arriving.look()
-                declared, hint = read_type(sent.declared), read_type(file.content_type)
+                declared, hint = read_type(parts.declared), read_type(file.content_type)
                 return await self._keep(app, incoming, declared, hint, file.file_name or "", for_handle, record)
-        return await self.from_url(app, url, record, for_handle=for_handle, declared=sent.declared)
+        return await self.from_url(app, url, record, for_handle=for_handle, declared=parts.declared)
 
     async def _keep(
         self,
@@ -178,8 +178,8 @@ class Uploads:
     ) -> Media:
         if not incoming.size_bytes:
             raise ApiError(ErrorCode.FIELD_BROKEN, "file must have at least one byte.")
-        found = types_of(incoming.head, await incoming.tail())
-        mime_type = choose_type(found, declared, hint, for_handle=for_handle)
+        types = types_of(incoming.head, await incoming.tail())
+        mime_type = choose_type(types, declared, hint, for_handle=for_handle)
         most_bytes = ACCEPTED[mime_type].max_bytes
         if incoming.size_bytes > most_bytes:
             raise too_large(most_bytes, mime_type)
@@ -200,10 +200,10 @@ class Uploads:
         return await self._record(upload, record or self._add, for_handle=for_handle)
 
     async def with_handle(self, media: Media) -> Media:
-        """A further upload of the same bytes, with a handle: for a template whose sample was sent by its id.
+        """Store another upload of the same bytes with a handle: for a template whose sample is a media id.
 
         Args:
-            media: a live one, so that its bytes are on disk.
+            media: a live upload, so that its bytes are on disk.
         """
         return await self._record(media, self._add, for_handle=True)
 
@@ -211,7 +211,7 @@ class Uploads:
         return await self._database.join(add_media, media)
 
     async def _record(self, upload: Media, record: Record, *, for_handle: bool) -> Media:
-        """Write the row of bytes that are on disk, under an id of its own, as uploaded now."""
+        """Write the row of an upload whose bytes are on disk, with a new id and the current time."""
         now_ms = self._clock.now_ms()
         expires_on_ms = now_ms + MEDIA_LIFE_MS
         for _ in range(_ID_TRIES):
@@ -237,10 +237,10 @@ class Uploads:
 
     @asynccontextmanager
     async def _incoming(self, app: App) -> AsyncGenerator[tuple[Incoming, Arriving]]:
-        """A file, counted and within the room that there is, until its row is written.
+        """Open a file, counted against disk space and quota, until its row is written.
 
         Raises:
-            Refused: there is no room on the disk, or the partner's quota is used up.
+            ApiError: the disk is full, or the partner's quota is used up.
         """
         async with self._quota.arriving(app.partner_id) as arriving:
             try:
@@ -254,7 +254,7 @@ class Uploads:
 
 
 class _Guard:
-    """Lets bytes in while they may still become something that is accepted."""
+    """Accepts bytes as long as they can still become a file of an accepted type and size."""
 
     def __init__(self, incoming: Incoming, arriving: Arriving, *, for_handle: bool) -> None:
         self.incoming = incoming
@@ -264,55 +264,55 @@ class _Guard:
         self._sniffed = False
 
     async def take(self, part: bytes) -> None:
-        """Take bytes.
+        """Write bytes.
 
         Raises:
-            Refused: too large for what they are, of no type that is accepted, or beyond the quota.
+            ApiError: the file is too large for its type, of no accepted type, or exceeds the quota.
         """
         self._arriving.add(len(part))
         try:
             await self.incoming.add(part)
-        except NoRoom as error:  # not an OSError of whoever sends the bytes
+        except NoRoom as error:  # kept apart from an OSError of the sender's connection
             raise no_room() from error
         if not self._sniffed and len(self.incoming.head) >= HEAD_BYTES:
             self._sniffed = True
-            found = most_bytes_types(self.incoming.head)
-            possible = [one for one in found if one in self._accepted]
+            types = most_bytes_types(self.incoming.head)
+            possible = [mime_type for mime_type in types if mime_type in self._accepted]
             if not possible:
-                raise wrong_type(found[0], self._accepted)
-            self._most_bytes = max(ACCEPTED[one].max_bytes for one in possible)
+                raise wrong_type(types[0], self._accepted)
+            self._most_bytes = max(ACCEPTED[mime_type].max_bytes for mime_type in possible)
         if self.incoming.size_bytes > self._most_bytes:
             raise too_large(self._most_bytes, "what it begins as")
 
 
 async def _read(request: Request, names: tuple[str, ...], guard: _Guard) -> _Sent:
-    """Read the parts; the file's bytes go to the guard as they come, other fields are short."""
-    sent = _Sent()
+    """Read the parts; the file's bytes go to the guard as they arrive, other fields are short."""
+    parts = _Sent()
     field, field_bytes, around_bytes = "", bytearray(), 0
     fields: dict[str, bytes] = {}
-    async for one in read_parts(request):
-        if isinstance(one, PartHead):
+    async for part in read_parts(request):
+        if isinstance(part, PartHead):
             fields[field] = bytes(field_bytes)
-            field, field_bytes = one.name, bytearray()
-            if one.name in names:
-                if sent.file is not None:
+            field, field_bytes = part.name, bytearray()
+            if part.name in names:
+                if parts.file is not None:
                     raise ApiError(ErrorCode.FIELD_BROKEN, f"{names[0]} must be given once.")
-                sent.file = one
+                parts.file = part
         elif field in names:
-            await guard.take(one)
+            await guard.take(part)
         else:
-            around_bytes += len(one)
+            around_bytes += len(part)
             if around_bytes > MOST_AROUND_BYTES:
                 raise too_large(MOST_AROUND_BYTES, "what stands beside the file")
             if len(field_bytes) < MOST_FIELD_BYTES:
-                field_bytes += one
+                field_bytes += part
     fields[field] = bytes(field_bytes)
-    sent.declared = fields.get("file_type", b"").decode("utf-8", "replace")
-    return sent
+    parts.declared = fields.get("file_type", b"").decode("utf-8", "replace")
+    return parts
 
 
 def _check_length(request: Request) -> None:
-    """Refuse at once what says that it is too large."""
+    """Reject a body at once if its Content-Length is too large."""
     length = request.header(b"content-length") or ""
     most_bytes = MOST_UPLOAD_BYTES + MOST_AROUND_BYTES
     if length.isdecimal() and int(length[:20]) > most_bytes:
@@ -320,7 +320,7 @@ def _check_length(request: Request) -> None:
 
 
 def _address_in(file: PartHead, incoming: Incoming) -> str | None:
-    """The address that a part without a file name holds as text; None where it holds a file."""
+    """Return the URL that a part without a file name holds as text; None if it holds a file."""
     if file.file_name is not None or incoming.size_bytes > 2 * MOST_URL_CHARS:
         return None
     text = incoming.head.decode("utf-8", "replace").strip()
@@ -328,6 +328,6 @@ def _address_in(file: PartHead, incoming: Incoming) -> str | None:
 
 
 def _name_in(url: str) -> str:
-    """The last segment of an address's path, as a file name."""
+    """Return the last segment of a URL's path as a file name."""
     name = unquote(urlsplit(url).path).rpartition("/")[2]
     return "".join(char for char in name if char.isprintable())[:MOST_NAME_CHARS]
