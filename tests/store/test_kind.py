@@ -40,5 +40,5 @@ async def test_store_of_real_traffic_does_not_become_the_demonstrations(database
 async def test_store_with_a_known_credential_is_refused(database: Database, kind: CredentialKind) -> None:
     await database.write(add_credential, kind, PARTNER.id, "known", 0)
 
-    with pytest.raises(WrongStore, match="everybody knows"):
+    with pytest.raises(WrongStore, match="publicly known"):
         await database.read(check_real, {"known", "other"})

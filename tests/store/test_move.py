@@ -171,7 +171,7 @@ def test_database_with_anything_in_it_is_not_filled(path: Path, url: str) -> Non
     with psycopg.connect(url) as connection:
         connection.execute("CREATE TABLE somebodys (thing text)")
 
-    with pytest.raises(WrongStore, match="name an empty database"):
+    with pytest.raises(WrongStore, match="choose an empty database"):
         move(path, url, tell=_say_nothing)
 
 

@@ -1,1 +1,1 @@
-"""What is remembered: one implementation, on SQLAlchemy Core, for every engine."""
+"""The store: tables and statements on SQLAlchemy Core, one implementation for every engine."""

@@ -1,8 +1,8 @@
-"""The busiest writes: many rows of one table at once, each in the way that its engine does best.
+"""The busiest writes: many rows of one table at once, each in the way that suits the engine best.
 
 SQLAlchemy's work on each row and each call costs several times what the engine's own costs. Here a
-statement is made once for each engine, and rows go to the driver as they are. How they go there is
-the engine's own affair: see `Ways`.
+statement is made once for each engine, and rows go to the driver unchanged. The engine decides how
+they are sent: see `BulkStatements`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,18 +14,18 @@ from sqlalchemy import Connection, Table, bindparam, delete, insert, update
 Rows = Sequence[Mapping[str, Any]]
 
 WAYS: Final = "ways"
-"""Where a writing connection says how its engine does things: `connection.info[WAYS]`."""
+"""Key of the engine's bulk statements on a writing connection: `connection.info[BULK_STATEMENTS]`."""
 
 
 class Adding:
-    """New rows of a table; the values that are not given are the table's defaults.
+    """New rows of a table; values that are not given are the table's defaults.
 
-    Values are text, integers, bytes, booleans or None: the driver gets them as they are.
+    Values are text, integers, bytes, booleans or None: they reach the driver unchanged.
 
     Args:
-        table: which.
+        table: the table.
         columns: those that are given.
-        counts: whether the table numbers its rows, each higher than any before, and the numbers are wanted.
+        returns_ids: the table numbers its rows, each higher than any before, and the caller needs the numbers.
     """
 
     def __init__(self, table: Table, *columns: str, counts: bool = False) -> None:
@@ -34,16 +34,16 @@ class Adding:
         self.counts = counts
 
     def run(self, connection: Connection, rows: Rows) -> Sequence[int] | None:
-        """Add each row, in order; no rows, no call. A row may hold more than is added.
+        """Insert the rows in order; without rows, run nothing. A row may hold more than is inserted.
 
         Returns:
-            The number that each was given, of a table that counts its rows and an engine that tells.
+            The number of each row, if the table numbers its rows and the engine returns the numbers.
         """
         return _ways(connection).add(connection, self, rows) if rows else ()
 
 
 class Changing:
-    """New values for rows known by one column.
+    """New values for rows identified by one column.
 
     Each row has the key under `at`, and the new values under the names of their columns.
     """
@@ -54,7 +54,7 @@ class Changing:
         self.columns = columns
 
     def run(self, connection: Connection, rows: Rows) -> None:
-        """Change each row; no key may come twice."""
+        """Update each row; no key may occur twice."""
         if rows:
             _ways(connection).change(connection, self, rows)
 
@@ -67,46 +67,46 @@ class Removing:
         self.key = key
 
     def run(self, connection: Connection, keys: Sequence[Any]) -> set[Any]:
-        """Delete; give the keys that were there.
+        """Delete rows; return the keys that existed.
 
-        An engine whose store is one process's alone gives all: whoever holds an entry there is its
-        only holder.
+        An engine whose store has a single process returns all keys: the process that holds a job there
+        is the only one that can delete it.
         """
         return _ways(connection).remove(connection, self, keys) if keys else set()
 
 
 class Ways(Protocol):
-    """How an engine writes many rows at once, and what its clock says."""
+    """Bulk statements of an engine, its lock for rare writes, and its clock."""
 
     def add(self, connection: Connection, adding: Adding, rows: Rows) -> Sequence[int] | None:
-        """Add rows; give their numbers where the engine tells them."""
+        """Insert rows; return their numbers where the engine returns them."""
         ...
 
     def change(self, connection: Connection, changing: Changing, rows: Rows) -> None:
-        """Change rows."""
+        """Update rows."""
         ...
 
     def remove(self, connection: Connection, removing: Removing, keys: Sequence[Any]) -> set[Any]:
-        """Delete rows; give the keys that were there."""
+        """Delete rows; return the keys that existed."""
         ...
 
     def alone(self, connection: Connection) -> None:
-        """Let no other process write what is written seldom until this transaction ends."""
+        """Keep other processes from running rare writes until this transaction ends."""
         ...
 
     def now_ms(self, connection: Connection) -> int | None:
-        """The store's own clock in milliseconds since the epoch; None where the caller's is as good."""
+        """Return the store's own clock in milliseconds since the epoch; None where the caller's is as good."""
         ...
 
 
 class OneByOne:
-    """The ways of an engine that is called within the process: a statement compiled once, run for each row."""
+    """Bulk statements of an in-process engine: a statement compiled once, run for each row."""
 
     def __init__(self) -> None:
         self._known: dict[Any, tuple[str, Callable[[Any], Any] | None]] = {}
 
     def add(self, connection: Connection, adding: Adding, rows: Rows) -> Sequence[int] | None:
-        """See `Adding`. The one writer's rows have numbers one after the other."""
+        """Insert rows. There is one writer, so their numbers are consecutive."""
         if adding not in self._known:
             compiled = insert(adding.table).compile(dialect=connection.dialect, column_keys=list(adding.columns))
             self._known[adding] = (str(compiled), _order(compiled))
@@ -117,7 +117,7 @@ class OneByOne:
         return range(last - len(rows) + 1, last + 1)
 
     def change(self, connection: Connection, changing: Changing, rows: Rows) -> None:
-        """See `Changing`."""
+        """Update rows."""
         if changing not in self._known:
             compiled = (
                 update(changing.table)
@@ -129,7 +129,7 @@ class OneByOne:
         self._run(connection, changing, rows)
 
     def remove(self, connection: Connection, removing: Removing, keys: Sequence[Any]) -> set[Any]:
-        """See `Removing`."""
+        """Delete rows."""
         if removing not in self._known:
             compiled = (
                 delete(removing.table)
@@ -141,16 +141,16 @@ class OneByOne:
         return set(keys)
 
     def alone(self, connection: Connection) -> None:
-        """There is no other process."""
+        """Do nothing: there is no other process."""
 
     def now_ms(self, connection: Connection) -> int | None:
-        """None: the clock of the one process is as good."""
+        """Return None: the clock of the one process is as good."""
         return None
 
     def _run(self, connection: Connection, what: Any, rows: Rows) -> None:
         text, ordered = self._known[what]
-        given = list(rows) if ordered is None else [ordered(row) for row in rows]
-        connection.exec_driver_sql(text, cast("Any", given))
+        parameters = list(rows) if ordered is None else [ordered(row) for row in rows]
+        connection.exec_driver_sql(text, cast("Any", parameters))
 
 
 def _ways(connection: Connection) -> Ways:
@@ -158,7 +158,7 @@ def _ways(connection: Connection) -> Ways:
 
 
 def _order(compiled: Any, *, prefix: str = "") -> Callable[[Mapping[str, Any]], Any] | None:
-    """What makes a driver's row of one of ours; None where the driver takes names."""
+    """Return a function that makes a driver's row from one of ours; None where the driver takes names."""
     names: list[str] | None = compiled.positiontup
     if names is None:
         return None

@@ -1,6 +1,6 @@
-"""What a store's engine gives, and the errors the rest may meet."""
+"""The protocol of a database engine, and the errors that callers of the store may see."""
 
-from __future__ import annotations  # so that commands which only want the errors load no SQLAlchemy
+from __future__ import annotations  # so that commands that only need the errors load no SQLAlchemy
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -10,21 +10,21 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 Hear = Callable[[str], None]
-"""Called on a thread of the engine with what another process has told."""
+"""Called on a thread of the engine with the payload of a notification from another process."""
 
 
 class StoreInUse(Exception):
-    """Another process has this store open, and its engine allows one only."""
+    """Another process has this store open, and its engine allows only one."""
 
 
 class WrongStore(Exception):
-    """The store is of another revision or kind than this command works on; the text says the remedy."""
+    """The store is of another revision or kind than this command works on; the text gives the fix."""
 
 
 class StoreAway(Exception):
-    """The store cannot be reached, or its answer did not come: nobody's defect, and worth trying again.
+    """The store cannot be reached, or did not respond: not a defect, and worth a retry.
 
-    Whether what was being written is on disk is unknown when the answer to a commit did not come.
+    Whether a write is on disk is unknown when the response to its commit did not arrive.
     """
 
 
@@ -33,8 +33,8 @@ class Engine(Protocol):
 
     Attributes:
         name: `sqlite` or `postgresql`.
-        sole: whether this process is the only one that may have the store open.
-        in_order: whether a row with a higher number is never seen before one with a lower.
+        is_exclusive: only this process may have the store open.
+        commits_in_order: a row with a higher number is never visible before one with a lower.
         readers: how many threads may read at once.
         writers: how many connections write, each on a thread of its own.
     """
@@ -46,51 +46,51 @@ class Engine(Protocol):
     writers: int
 
     def open(self) -> None:
-        """Make the store when it is not there, and take whatever lock it needs.
+        """Create the store if it does not exist, and take the lock that it needs.
 
         Raises:
-            StoreInUse: another process has it.
+            StoreInUse: another process has it open.
             WrongStore: it has another revision.
-            StoreAway: it cannot be reached.
+            StoreUnavailable: it cannot be reached.
         """
         ...
 
     def write(self, nth: int = 0) -> AbstractContextManager[Connection]:
-        """A transaction on a writing connection; called on its writer's thread only."""
+        """Return a transaction on a writing connection; called on its writer's thread only."""
         ...
 
     def read(self) -> AbstractContextManager[Connection]:
-        """A connection that only reads, ended without a trace.
+        """Return a read-only connection, whose transaction leaves nothing behind.
 
-        On SQLite what is read is one consistent view. On PostgreSQL each statement is.
+        On SQLite it reads one consistent view. On PostgreSQL each statement does.
         """
         ...
 
     @property
     def beside(self) -> Callable[[], AbstractContextManager[Connection]] | None:
-        """Begins a transaction on a connection of its own, for work that nobody waits for; None: there is one writer."""
+        """Return what begins a background transaction on its own connection; None if there is one writer."""
         ...
 
     def is_away(self, error: BaseException) -> bool:
-        """Whether an error says that the store could not be reached."""
+        """Return True if an error means that the store could not be reached."""
         ...
 
     def is_clash(self, error: BaseException) -> bool:
-        """Whether a transaction failed only because of another at the same moment: it is worth running again."""
+        """Return True if a transaction failed only because of a concurrent one, so that it can be run again."""
         ...
 
     def listen(self, hear: Hear) -> None:
-        """Call this with whatever another process tells from now on, and with an empty text after a gap."""
+        """Call the listener with each payload from another process from now on, and with an empty text after a gap."""
         ...
 
     def notify(self, words: Sequence[str]) -> None:
-        """Tell every other process; never waits, and a process that is away hears nothing of it.
+        """Send payloads to every other process. Never waits; a process that is not connected misses them.
 
         Args:
-            words: each at most 7,000 bytes.
+            payloads: each at most 7,000 bytes.
         """
         ...
 
     def close(self) -> None:
-        """Close every connection and give the lock back."""
+        """Close every connection and release the lock."""
         ...

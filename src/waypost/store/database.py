@@ -1,4 +1,4 @@
-"""Transactions, group commit and readers; opened and closed."""
+"""Transactions, group commit and readers of one open store."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -18,13 +18,13 @@ Result = TypeVar("Result")
 
 Wake = Callable[[EnqueuedJobs], None]
 Hear = Callable[[str, str], None]
-"""Called on the loop with the subject and the words of what another process tells."""
+"""Called on the loop with the subject and the content of a notification from another process."""
 
 APPENDED_TO: Final = "appended"
-"""Its words: `queue group`."""
+"""Subject of a notification about new jobs; its content is `queue group`."""
 
 MISSED: Final = "missed"
-"""The subject after a gap, in which anything may have been told."""
+"""Subject after a gap, in which any notification may have been lost."""
 
 
 class Database:
@@ -51,32 +51,32 @@ class Database:
 
     @property
     def sole(self) -> bool:
-        """Whether no other process can have this store open."""
+        """True if no other process can have this store open."""
         return self._engine.sole
 
     @property
     def engine(self) -> str:
-        """The engine's name."""
+        """Name of the engine."""
         return self._engine.name
 
     @property
     def in_order(self) -> bool:
-        """Whether a row with a higher number is never seen before one with a lower."""
+        """True if a row with a higher number is never visible before one with a lower."""
         return self._engine.in_order
 
     @property
     def busy(self) -> bool:
-        """Whether a write is under way."""
+        """True while a write is running."""
         return any(writer.group.busy for writer in self._writers)
 
     @property
     def moves(self) -> int:
-        """How many writes have been begun since it was opened."""
+        """Number of writes begun since the store was opened."""
         return sum(writer.group.joined for writer in self._writers)
 
     @property
     def counts(self) -> CommitCounts:
-        """What the writers have done, and which reads have failed."""
+        """Counters of the writers, and of failed reads."""
         counts = CommitCounts(failed_reads=self._failed_reads)
         for writer in self._writers:
             counts.take_in(writer.group.counts)
@@ -84,16 +84,16 @@ class Database:
 
     @property
     def waiting(self) -> int:
-        """How many pieces of work wait for the transactions after these."""
+        """Number of writes that wait for the next transactions."""
         return sum(writer.group.waiting for writer in self._writers)
 
     async def open(self) -> None:
-        """Open or make the store.
+        """Open or create the store.
 
         Raises:
-            StoreInUse: another process has it.
+            StoreInUse: another process has it open.
             WrongStore: it has another revision.
-            StoreAway: it cannot be reached.
+            StoreUnavailable: it cannot be reached.
         """
         self._loop = asyncio.get_running_loop()
         await self._writers[0].run(self._engine.open)
@@ -101,74 +101,74 @@ class Database:
             self._engine.listen(self._told)
 
     async def close(self) -> None:
-        """Commit what waits, let whoever still reads come to an end, then close."""
+        """Commit what waits, let running reads end, then close."""
         for writer in self._writers:
             await writer.group.close()
-        # Before any connection is closed: one that is read from meanwhile brings the process down.
+        # Before any connection is closed: closing one during a read crashes the process.
         await asyncio.to_thread(self._readers.shutdown)
         await self._writers[0].run(self._engine.close)
         for writer in self._writers:
             writer.shutdown()
 
     def on_append(self, wake: Wake) -> None:
-        """Call this, on the loop, after each commit that appended entries."""
+        """Call the listener, on the loop, after each commit that enqueued jobs."""
         self._wakes.append(wake)
 
     def on_commit(self, watch: Callable[[], None]) -> None:
-        """Call this, on the loop, after each commit of this process."""
-        self._watchers = [*self._watchers, watch]  # the writer's thread may be at the old list
+        """Call the listener, on the loop, after each commit of this process."""
+        self._watchers = [*self._watchers, watch]  # the writer's thread may iterate over the old list
 
     def off_commit(self, watch: Callable[[], None]) -> None:
-        """Call it no more."""
-        self._watchers = [one for one in self._watchers if one != watch]
+        """Stop calling a commit listener."""
+        self._watchers = [other for other in self._watchers if other != watch]
 
     def on_notification(self, hear: Hear) -> None:
-        """Call this, on the loop, with what other processes tell, and with `MISSED` after a gap."""
+        """Call the listener, on the loop, with each notification; after a gap with `NOTIFICATIONS_MISSED`."""
         self._hears.append(hear)
 
     def notify(self, subject: str, words: str) -> None:
-        """Tell every other process that has this store open; one that is away hears nothing of it."""
+        """Send a notification to every other process with this store open; one that is not connected misses it."""
         if not self._engine.sole:
             self._engine.notify([f"{subject} {words}"])
 
     async def join(self, work: Callable[[Connection, Sequence[Item]], Sequence[Result]], item: Item) -> Result:
-        """Hand one item to a write; return its result once the transaction is on disk."""
+        """Add one item to a write; return its result once the transaction is on disk."""
         return await self._stages.join(work, item)
 
     async def join_from_request(
         self, work: Callable[[Connection, Sequence[Item]], Sequence[Result]], item: Item
     ) -> Result:
-        """As `join`, for what somebody outside waits to be told is on disk.
+        """Like `join`, for what a client waits to have on disk.
 
-        Where the engine has several writing connections, it does not wait for what the stages write.
-        A rate that is spent on the way belongs here too.
+        Where the engine has several writing connections, it does not wait for writes of the stages.
+        A rate that the request uses up belongs here too.
         """
         return await self._doors.join(work, item)
 
     async def join_all(
         self, work: Callable[[Connection, Sequence[Item]], Sequence[Result]], items: Sequence[Item]
     ) -> list[Result | BaseException]:
-        """Hand many items to a write at once; return each one's result, or its own error."""
+        """Add many items to a write at once; return each one's result, or its own error."""
         joined = [self._stages.join(work, item) for item in items]
         return await asyncio.gather(*joined, return_exceptions=True)
 
     async def write(self, work: Callable[..., Result], *args: Any) -> Result:
-        """Run one write that joins with nothing; for what happens seldom."""
+        """Run one write that is not combined with others; for rare writes."""
         return await self._stages.join(each, (work, args))
 
     async def tidy(self, work: Callable[..., Result], *args: Any) -> Result:
-        """Run one small write that nobody waits for: beside the others where the engine can."""
-        beside = self._engine.beside
-        if beside is None:
+        """Run one small write that no caller waits for: concurrently with the others where the engine can."""
+        background = self._engine.beside
+        if background is None:
             return await self._stages.join(each, (work, args))
-        return await self._readers.run(self._tidy, beside, work, args)
+        return await self._readers.run(self._tidy, background, work, args)
 
     async def read(self, look: Callable[..., Result], *args: Any) -> Result:
         """Run a read on a reader's thread."""
         return await self._readers.run(self._look, look, args)
 
     def _look(self, look: Callable[..., Result], args: tuple[Any, ...]) -> Result:
-        """Once more when the store was away: the connection may have broken while nobody used it."""
+        """Retry once when the store was unavailable: an idle connection may have broken."""
         for is_last in (False, True):
             try:
                 with self._engine.read() as connection:
@@ -176,7 +176,7 @@ class Database:
             except Exception as error:
                 if not is_last and self._engine.is_away(error):
                     continue
-                self._failed_reads += 1  # by several threads: one may be lost
+                self._failed_reads += 1  # by several threads: an increment may be lost
                 raise named(self._engine, error) from error
         raise AssertionError
 
@@ -186,29 +186,29 @@ class Database:
         work: Callable[..., Result],
         args: tuple[Any, ...],
     ) -> Result:
-        for left in reversed(range(CLASHES)):
+        for runs_left in reversed(range(CLASHES)):
             try:
                 with beside() as connection:
                     return work(connection, *args)
             except Exception as error:
-                if not left or not self._engine.is_clash(error):
+                if not runs_left or not self._engine.is_clash(error):
                     raise named(self._engine, error) from error
-        raise AssertionError("the last clash is raised")
+        raise AssertionError("the last conflict is raised")
 
     def _has_committed(self, appended: EnqueuedJobs) -> None:
-        """On a writer's thread."""
+        """Runs on a writer's thread."""
         if self._loop is None:
             return
         if appended:
-            for wake in self._wakes:
-                self._loop.call_soon_threadsafe(wake, appended)
-        for watch in self._watchers:
-            self._loop.call_soon_threadsafe(watch)
+            for listener in self._wakes:
+                self._loop.call_soon_threadsafe(listener, appended)
+        for commit_listener in self._watchers:
+            self._loop.call_soon_threadsafe(commit_listener)
 
     def _told(self, text: str) -> None:
-        """On the engine's thread."""
+        """Runs on the engine's thread."""
         if self._loop is None or self._loop.is_closed():
             return
-        subject, _, words = text.partition(" ")
-        for hear in self._hears:
-            self._loop.call_soon_threadsafe(hear, subject or MISSED, words)
+        subject, _, content = text.partition(" ")
+        for listener in self._hears:
+            self._loop.call_soon_threadsafe(listener, subject or MISSED, content)

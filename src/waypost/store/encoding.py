@@ -1,6 +1,6 @@
-"""Domain values to columns and back.
+"""Encoding of domain values as columns, and decoding of rows.
 
-What messages say, as canonical JSON: a table of their kinds.
+Message contents are canonical JSON; `CONTENT_KINDS` lists their kinds.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from waypost.store.typed_rows import RowReader
 
 _app_of: Final = RowReader(App)
 business_account_of: Final = RowReader(BusinessAccount)
-"""A business account from its row."""
+"""Return a business account from its row."""
 _operator_account_of: Final = RowReader(OperatorAccount)
 _template_of: Final = RowReader(Template)
 
@@ -31,24 +31,24 @@ _decode_profile = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 def partner_columns(partner: Partner) -> dict[str, Any]:
-    """Columns of a partner but its id and password."""
+    """Return the columns of a partner except its id and password."""
     profile = msgspec.to_builtins(partner)
     del profile["id"], profile["email"]
     return {"email": partner.email.lower(), "profile": _encode(profile).decode()}
 
 
 def partner_of(row: Row[Any]) -> Partner:
-    """A partner from its row."""
+    """Return a partner from its row."""
     return Partner(id=row.id, email=row.email, **_decode_profile(row.profile))
 
 
 def app_of(row: Row[Any]) -> App:
-    """An app from its row."""
+    """Return an app from its row."""
     return _app_of(row, phone_number=row.phone_number or "", preferences=_decode_preferences(row.preferences))
 
 
 def app_columns(app: App, token_hash: str) -> dict[str, Any]:
-    """Columns of an app."""
+    """Return the columns of an app."""
     return {
         "id": app.id,
         "partner_id": app.partner_id,
@@ -68,12 +68,12 @@ def app_columns(app: App, token_hash: str) -> dict[str, Any]:
 
 
 def operator_account_of(row: Row[Any], unseal: Callable[[bytes, str], str]) -> OperatorAccount:
-    """An operator account from its row, its secrets opened."""
+    """Return an operator account from its row, with its secrets decrypted."""
     return _operator_account_of(row, fields=_decode_fields(unseal(row.sealed_fields, row.id)))
 
 
 def operator_account_columns(account: OperatorAccount, seal: Callable[[str, str], bytes]) -> dict[str, Any]:
-    """Columns of an operator account, its secrets sealed."""
+    """Return the columns of an operator account, with its secrets encrypted."""
     return {
         "id": account.id,
         "kind": account.kind,
@@ -83,7 +83,7 @@ def operator_account_columns(account: OperatorAccount, seal: Callable[[str, str]
 
 
 def template_columns(template: Template) -> dict[str, Any]:
-    """Columns of a template."""
+    """Return the columns of a template."""
     return {
         "id": template.id,
         "partner_id": template.partner_id,
@@ -111,12 +111,12 @@ def template_columns(template: Template) -> dict[str, Any]:
 
 
 def template_of(row: Row[Any]) -> Template:
-    """A template from its row."""
+    """Return a template from its row."""
     return _template_of(row, draft=_decode_draft(row.draft))
 
 
 def message_columns(message: Message) -> dict[str, Any]:
-    """Columns of a message as accepted."""
+    """Return the columns of a newly accepted message."""
     content = message.content
     return {
         "id": message.id,
@@ -143,7 +143,7 @@ NAMES: Final[dict[type[Content], str]] = {  # the names are stored
 }
 TEMPLATE_PASSTHROUGH: Final = "template_passthrough"
 OF_TEMPLATES: Final = {NAMES[TemplateSend], TEMPLATE_PASSTHROUGH}
-"""The kinds that a callback calls a template message."""
+"""Kinds that a callback reports as a template message."""
 
 _DECODE: Final = {
     TEMPLATE_PASSTHROUGH: msgspec.json.Decoder(Passthrough).decode,
@@ -152,18 +152,18 @@ _DECODE: Final = {
 
 
 def name_of(content: Content) -> str:
-    """The kind of a content, as the column `kind` has it; a passthrough of a template has one of its own."""
+    """Return the kind of a content, as in the column `kind`; a template passthrough has its own."""
     if isinstance(content, Passthrough) and content.type == "template":
         return TEMPLATE_PASSTHROUGH
     return NAMES[type(content)]
 
 
 def kept_content_of(kind: str, content: bytes) -> Content | None:
-    """What a message says; None where its words have been kept long enough and are gone."""
+    """Return the content of a message; None once retention has cleared it."""
     return content_of(kind, content) if content else None
 
 
 def content_of(kind: str, stored: bytes) -> Content:
-    """What a message says, from its columns."""
+    """Return the content of a message from its columns."""
     content: Content = _DECODE[kind](stored)
     return content

@@ -1,6 +1,6 @@
-"""What a store knows of itself, and how it is written down.
+"""Properties that the store records about itself, and checks of what it is for.
 
-What a store is for: `dev` marks the one it seeds, and `serve` refuses such a store.
+`dev` marks the store that it seeds, and `serve` rejects such a store.
 """
 
 from collections.abc import Collection, Mapping
@@ -16,23 +16,23 @@ from waypost.store.tables import partners, store_facts, templates
 
 
 def set_revision(connection: Connection, revision: int, works_with: int) -> None:
-    """Write which revision the store has now, and with which it works."""
+    """Store the revision of the schema, and the lowest revision that works with it."""
     set_facts(connection, {"revision": str(revision), "works_with": str(works_with)})
 
 
 def set_facts(connection: Connection, facts: Mapping[str, str]) -> None:
-    """Write what the store knows of itself, in place of what it knew."""
+    """Store properties of the store, replacing older values."""
     statement = insert_or(store_facts)
-    replacing = statement.on_conflict_do_update(index_elements=["name"], set_={"value": statement.excluded.value})
+    replace = statement.on_conflict_do_update(index_elements=["name"], set_={"value": statement.excluded.value})
     for name, value in sorted(facts.items()):
-        connection.execute(replacing, {"name": name, "value": value})
+        connection.execute(replace, {"name": name, "value": value})
 
 
 DEMO = "demo"
 
 
 def mark_demo(connection: Connection) -> bool:
-    """Mark the store as the demonstration's; False when it is marked already.
+    """Mark the store as the demonstration's; return False if it is marked already.
 
     Raises:
         WrongStore: it holds partners and is not marked.
@@ -40,41 +40,40 @@ def mark_demo(connection: Connection) -> bool:
     if is_demo(connection):
         return False
     if connection.execute(select(func.count()).select_from(partners)).scalar_one():
-        raise WrongStore("this store belongs to `waypost serve`; name another folder with --data, or use --memory")
+        raise WrongStore("this store belongs to `waypost serve`; choose another folder with --data, or use --memory")
     connection.execute(insert(store_facts), {"name": "kind", "value": DEMO})
     return True
 
 
 def is_demo(connection: Connection) -> bool:
-    """Whether the store is marked as the demonstration's."""
+    """Return True if the store is marked as the demonstration's."""
     kind = select(store_facts.c.value).where(store_facts.c.name == "kind")
     return connection.execute(kind).scalar_one_or_none() == DEMO
 
 
 def check_real(connection: Connection, known_hashes: Collection[str]) -> None:
-    """Return when the store is fit for real traffic.
+    """Return if the store is fit for production.
 
     Args:
         connection: any.
-        known_hashes: of secrets that everybody knows.
+        known_hashes: of publicly known secrets.
 
     Raises:
         WrongStore: it is the demonstration's, or holds one of the secrets.
     """
     if is_demo(connection):
         raise WrongStore(
-            "this store was made by `waypost dev` and its secrets are known to everybody; "
-            "name another folder with --data"
+            "this store was made by `waypost dev` and its secrets are publicly known; choose another folder with --data"
         )
     for table in TABLES.values():
-        held = select(func.count()).where(table.c.hash.in_(known_hashes))
-        if connection.execute(held).scalar_one():
+        known = select(func.count()).where(table.c.hash.in_(known_hashes))
+        if connection.execute(known).scalar_one():
             raise WrongStore(
-                "this store holds a credential of the demonstration, which everybody knows; revoke it first"
+                "this store holds a credential of the demonstration, which is publicly known; revoke it first"
             )
 
 
 def seed_template(connection: Connection, template: Template) -> None:
-    """Keep a template that the operator already has; nothing is submitted."""
+    """Store a template that the operator already has; nothing is submitted."""
     connection.execute(delete(templates).where(templates.c.id == template.id))
     connection.execute(insert(templates), template_columns(template))

@@ -1,4 +1,4 @@
-"""Which revision a store has, whether this version works on it, and how it gets to this version's."""
+"""The revision of a store: whether this version works on it, and its upgrade."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -12,24 +12,24 @@ from waypost.store.schema import make_schema
 from waypost.store.tables import REVISION, store_facts
 
 OLDEST: Final = 5
-"""The first revision from which a store can be upgraded."""
+"""The oldest revision from which a store can be upgraded."""
 
 MOVING: Final = "moving"
-"""The fact that a store is being filled by `waypost move`."""
+"""Property of a store that `waypost move` is filling."""
 
 MOVED: Final = "moved"
-"""The fact that all of a store has been moved to another: two that go on would send everything twice."""
+"""Property of a store that has been moved to another: if both ran, everything would be sent twice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What a store says of its schema.
+    """The schema state that a store records.
 
     Attributes:
         revision: of the schema.
         works_with: the lowest revision whose processes may work on it.
-        moving: it is being filled, or its filling was cut off.
-        moved: another store goes on in its place.
+        is_moving: it is being filled, or filling it was interrupted.
+        is_moved: another store has replaced it.
     """
 
     revision: int
@@ -39,73 +39,73 @@ class Standing:
 
     @property
     def is_older(self) -> bool:
-        """Whether it must be upgraded before this version can work on it."""
+        """True if it must be upgraded before this version can work on it."""
         return self.revision < REVISION
 
     @property
     def fits(self) -> bool:
-        """Whether this version works on it as it is: its own revision, or a newer one that allows it."""
+        """True if this version can work on it: it has this revision, or a newer one that allows it."""
         return not self.moving and not self.moved and self.works_with <= REVISION <= self.revision
 
 
 def standing_of(connection: Connection) -> Standing | None:
-    """What the store says of itself; None where it is empty.
+    """Return the schema state that the store records; None where it is empty.
 
     Raises:
-        WrongStore: it is not a store of ours.
+        WrongStore: it is not a Waypost store.
     """
     if not inspect(connection).has_table(store_facts.name):
         return None
     names = ("revision", "works_with", MOVING, MOVED)
-    found = select(store_facts.c.name, store_facts.c.value).where(store_facts.c.name.in_(names))
-    facts = {row.name: row.value for row in connection.execute(found)}
-    revision = facts.get("revision", "")
-    works_with = facts.get("works_with", revision)
+    query = select(store_facts.c.name, store_facts.c.value).where(store_facts.c.name.in_(names))
+    properties = {row.name: row.value for row in connection.execute(query)}
+    revision = properties.get("revision", "")
+    works_with = properties.get("works_with", revision)
     if not revision.isdecimal() or not works_with.isdecimal():
-        raise WrongStore("this store does not say which revision it has; it is not one of waypost")
-    return Standing(int(revision), int(works_with), MOVING in facts, MOVED in facts)
+        raise WrongStore("this database has no schema revision; it is not a waypost store")
+    return Standing(int(revision), int(works_with), MOVING in properties, MOVED in properties)
 
 
 def make_or_check(connection: Connection, *, upgrade: bool = True) -> None:
-    """Make the schema in an empty store; bring an older one to this revision; check any other.
+    """Create the schema in an empty store; upgrade an older one to this revision; check any other.
 
     Args:
-        connection: within a transaction, and nobody else's in the store's revision.
+        connection: within a transaction that excludes other processes from the store's revision.
         upgrade: whether an older store may be upgraded.
 
     Raises:
-        WrongStore: this version cannot work on it; the text says the remedy.
+        WrongStore: this version cannot work on it; the text gives the fix.
     """
-    standing = standing_of(connection)
-    if standing is None:
+    status = standing_of(connection)
+    if status is None:
         make_schema(connection)
         make_first_parts(connection)
         set_revision(connection, REVISION, REVISION)
         return
-    if standing.moving:
+    if status.moving:
         raise WrongStore(
-            "this database is being filled by `waypost move`, or was when that was stopped; "
+            "this database is being filled by `waypost move`, or that was interrupted; "
             "run `waypost move` again, or drop the database"
         )
-    if standing.moved:
-        raise WrongStore("this store was moved to PostgreSQL, which goes on in its place; set WAYPOST_DATABASE_URL")
-    if standing.is_older:
-        if standing.revision < OLDEST:
+    if status.moved:
+        raise WrongStore("this store has been moved to PostgreSQL and is no longer used; set WAYPOST_DATABASE_URL")
+    if status.is_older:
+        if status.revision < OLDEST:
             raise WrongStore(
-                f"this store has revision {standing.revision}, which is older than any that can be upgraded "
-                f"({OLDEST}); start with an empty folder"
+                f"this store has revision {status.revision}, which is too old to be upgraded; the oldest is {OLDEST}; "
+                "start with an empty folder"
             )
         if not upgrade:
             raise WrongStore(
-                f"this store has revision {standing.revision} and this version of waypost works on "
+                f"this store has revision {status.revision} and this version of waypost works on "
                 f"revision {REVISION}; run `waypost store upgrade`"
             )
-        from waypost.store.migrations import upgrade_store  # Alembic costs a start much
+        from waypost.store.migrations import upgrade_store  # Alembic is slow to import
 
-        upgrade_store(connection, standing.revision)
-    elif not standing.fits:
+        upgrade_store(connection, status.revision)
+    elif not status.fits:
         raise WrongStore(
-            f"this store has revision {standing.revision}, works with versions from revision "
-            f"{standing.works_with} on, and this version of waypost has revision {REVISION}; "
+            f"this store has revision {status.revision} and needs a version with revision {status.works_with} "
+            f"or newer; this version of waypost has revision {REVISION}; "
             "use a newer version"
         )

@@ -1,11 +1,10 @@
-"""`column is one of these`, with the list as one value.
+"""SQL constructs that both engines understand, where Core has them for one dialect at a time.
 
-Core writes a parameter for each member, and so makes the statement's text anew for each list: that
-cost more than the statement. Here the text stays the same, and the engine takes the list apart.
+`column is any of a list`, with the list as one value: Core writes a parameter for each member, and so
+compiles the statement again for each list, which cost more than the statement. Here the text stays the
+same, and the engine unpacks the list.
 
-Statements that more than one engine understands, where Core has them for one dialect at a time.
-
-`insert_or` is an insert with `on_conflict_do_nothing`, `on_conflict_do_update` and `excluded`. Both
+`upsert` is an insert with `on_conflict_do_nothing`, `on_conflict_do_update` and `excluded`. Both
 engines spell these alike, and SQLite's compiler reads what PostgreSQL's construct holds.
 """
 
@@ -13,8 +12,7 @@ from typing import Any
 
 import msgspec
 from sqlalchemy import ARRAY, BigInteger, ColumnElement, Connection, Dialect, Integer, Select, Text, bindparam
-from sqlalchemy.dialects.postgresql import Insert as InsertOr
-from sqlalchemy.dialects.postgresql import insert as insert_or
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.expression import FunctionElement
 from sqlalchemy.types import NullType, TypeDecorator, TypeEngine
@@ -22,9 +20,12 @@ from sqlalchemy.types import NullType, TypeDecorator, TypeEngine
 from waypost.store.bulk_statements import WAYS
 from waypost.store.schema import POSTGRESQL
 
+InsertOr = postgresql.Insert
+insert_or = postgresql.insert
+
 
 class _Members(TypeDecorator[Any]):
-    """A list: an array where the engine has them, else one text of JSON."""
+    """A list: an array where the engine has them, else one JSON text."""
 
     impl = Text
     cache_ok = True
@@ -34,25 +35,25 @@ class _Members(TypeDecorator[Any]):
         self.of_numbers = of_numbers
 
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
-        """See SQLAlchemy."""
+        """Return the type for a dialect. See SQLAlchemy."""
         if dialect.name != POSTGRESQL:
             return dialect.type_descriptor(Text())
         return dialect.type_descriptor(ARRAY(BigInteger() if self.of_numbers else Text()))
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> Any:
-        """See SQLAlchemy."""
+        """Return the value to be bound. See SQLAlchemy."""
         members = list(value)
         return members if dialect.name == POSTGRESQL else msgspec.json.encode(members).decode()
 
 
 class _OneOf(FunctionElement[Any]):
-    name = "one_of"
-    type = NullType()  # of a boolean SQLite's compiler would make `... = 1`, which no index serves
+    name = "equals_any"
+    type = NullType()  # SQLite's compiler would render a boolean as `... = 1`, which no index serves
     inherit_cache = True
 
 
 def one_of(column: ColumnElement[Any], name: str) -> ColumnElement[Any]:
-    """Whether a column is one of the members of a parameter, which is any collection.
+    """Return a condition: the column equals one member of a parameter, which is any collection.
 
     Args:
         column: text or whole numbers.
@@ -64,23 +65,20 @@ def one_of(column: ColumnElement[Any], name: str) -> ColumnElement[Any]:
 
 @compiles(_OneOf, "sqlite")
 def _in_json(element: _OneOf, compiler: Any, **kw: Any) -> str:
-    column, members = (compiler.process(each, **kw) for each in element.clauses)
-    return f"{column} IN (SELECT value FROM json_each({members}))"  # noqa: S608  no text of anybody's
+    column, members = (compiler.process(clause, **kw) for clause in element.clauses)
+    return f"{column} IN (SELECT value FROM json_each({members}))"  # noqa: S608  only column and parameter names
 
 
 @compiles(_OneOf, POSTGRESQL)
 def _any_of_array(element: _OneOf, compiler: Any, **kw: Any) -> str:
-    column, members = (compiler.process(each, **kw) for each in element.clauses)
+    column, members = (compiler.process(clause, **kw) for clause in element.clauses)
     return f"{column} = ANY({members})"
 
 
-__all__ = ["InsertOr", "insert_or", "to_change"]
-
-
 def to_change(connection: Connection, statement: Select[Any]) -> Select[Any]:
-    """What is read to be changed: locked until the transaction ends, where the connection is the writer's.
+    """Return a query whose rows are locked until the transaction ends, if the connection is the writer's.
 
-    Several processes write at once on PostgreSQL, and what one decides from must still be so when it
-    writes. The statement says in which order rows are locked, so that two transactions cannot cross.
+    Several processes write at once on PostgreSQL, and what one decides from must still be true when it
+    writes. The query defines the order in which rows are locked, so that two transactions cannot deadlock.
     """
     return statement.with_for_update() if WAYS in connection.info else statement

@@ -1,7 +1,7 @@
-"""The schema. Times are milliseconds since the epoch, phone numbers digits, ids text.
+"""The tables. Times are milliseconds since the epoch, phone numbers are digits, ids are text.
 
-Every row that belongs to a partner carries `partner_id`, and every query that serves a partner
-takes it. Secrets that are only compared are hashed; those we must use are sealed.
+Every row that belongs to a partner has `partner_id`, and every query that serves a partner filters by it.
+Secrets that are only compared are hashed; those that we must use are encrypted.
 """
 
 from typing import Final
@@ -26,10 +26,10 @@ REVISION: Final = 6
 
 metadata = MetaData()
 
-Words = Text().with_variant(Text(collation="C"), "postgresql")  # compared as SQLite does: by code
-_Id = BigInteger().with_variant(Integer, "sqlite")  # SQLite counts up only in INTEGER PRIMARY KEY
+Words = Text().with_variant(Text(collation="C"), "postgresql")  # compared by code point, as in SQLite
+_Id = BigInteger().with_variant(Integer, "sqlite")  # SQLite generates ids only for INTEGER PRIMARY KEY
 
-store_facts = Table(  # what the store knows of itself: `revision`, `kind` (dev or serve)
+store_facts = Table(  # properties of the store: `revision`, `kind` (dev or serve)
     "store_facts", metadata, Column("name", Words, primary_key=True), Column("value", Words, nullable=False)
 )
 
@@ -39,8 +39,8 @@ partners = Table(
     Column("id", _Id, primary_key=True),
     Column("email", Words, nullable=False, unique=True),  # lower case
     Column("password_hash", Words, nullable=False),  # argon2id
-    Column("password_changed", Boolean, nullable=False, server_default=false()),  # then it opens the API no more
-    Column("profile", Words, nullable=False),  # JSON: what the login answer shows
+    Column("password_changed", Boolean, nullable=False, server_default=false()),  # the API then no longer accepts it
+    Column("profile", Words, nullable=False),  # JSON: shown in the login response
     Column("created_on_ms", BigInteger, nullable=False),
 )
 
@@ -62,14 +62,14 @@ partner_tokens = Table(
     Column("secret_hash", Words),  # of the client secret that issued it; NULL: a password, or us
 )
 
-console_sessions = Table(  # who is signed in to the console; times are the machine's, not the service's
+console_sessions = Table(  # sessions of the console; times are the machine's, not the service's
     "console_sessions",
     metadata,
     Column("hash", Words, primary_key=True),
     Column("partner_id", BigInteger, nullable=False, index=True),
     Column("began_ms", BigInteger, nullable=False),
     Column("expires_on_ms", BigInteger, nullable=False, index=True),
-    # Until when its person may do what is the administrator's; NULL: never
+    # Its user has the administrator's rights until then; NULL: never
     Column("administers_until_ms", BigInteger),
 )
 
@@ -82,7 +82,7 @@ api_keys = Table(
     Column("created_on_ms", BigInteger, nullable=False),
 )
 
-app_keys = Table(  # further credentials of one app: second keys, and app tokens that expire
+app_keys = Table(  # further credentials of one app: additional keys, and app tokens that expire
     "app_keys",
     metadata,
     Column("id", Words, primary_key=True),
@@ -98,10 +98,10 @@ app_keys = Table(  # further credentials of one app: second keys, and app tokens
 operator_accounts = Table(
     "operator_accounts",
     metadata,
-    Column("id", Words, primary_key=True),  # also the end of its webhook path
+    Column("id", Words, primary_key=True),  # also the last part of its webhook path
     Column("base_url", Words, nullable=False),
     Column("kind", Words, nullable=False),  # of the adapter
-    Column("sealed_fields", LargeBinary, nullable=False),  # JSON, by the adapter's names
+    Column("sealed_fields", LargeBinary, nullable=False),  # JSON, with the adapter's field names
 )
 
 business_accounts = Table(
@@ -119,7 +119,7 @@ apps = Table(
     Column("id", Words, primary_key=True),
     Column("partner_id", BigInteger, nullable=False),
     Column("name", Words, nullable=False),
-    Column("phone_number", Words, unique=True),  # a source names exactly one app; NULL: it has none yet
+    Column("phone_number", Words, unique=True),  # a source belongs to exactly one app; NULL: none yet
     Column("phone_number_id", Words, nullable=False),  # empty: none yet
     Column("business_account_id", Words, nullable=False),  # empty: none yet
     Column("live", Boolean, nullable=False),
@@ -134,7 +134,7 @@ apps = Table(
     Index("apps_by_phone_number_id", "phone_number_id"),
 )
 
-app_stays = Table(  # what an operator account that an app has left calls it (decision 0033)
+app_stays = Table(  # operator history of apps: their ids at former operator accounts (decision 0033)
     "app_stays",
     metadata,
     Column("app_id", Words, primary_key=True),
@@ -143,11 +143,11 @@ app_stays = Table(  # what an operator account that an app has left calls it (de
     Column("business_account_id", Words, nullable=False),
     Column("phone_number_id", Words, nullable=False),
     Column("phone_number", Words, nullable=False),
-    Column("left_ms", BigInteger, nullable=False),  # what was accepted until then may have gone there
+    Column("left_ms", BigInteger, nullable=False),  # what was accepted until then may have been sent through it
     Index("app_stays_by_number", "operator_account_id", "phone_number_id"),
 )
 
-template_stays = Table(  # the ids of templates at operator accounts that their account has left
+template_stays = Table(  # operator history of templates: their ids at former operator accounts
     "template_stays",
     metadata,
     Column("template_id", Words, primary_key=True),
@@ -166,7 +166,7 @@ templates = Table(
     Column("namespace", Words, nullable=False),
     Column("element_name", Words, nullable=False),
     Column("language_code", Words, nullable=False),
-    Column("template_type", Words, nullable=False, server_default=text("''")),  # the draft's
+    Column("template_type", Words, nullable=False, server_default=text("''")),  # of the draft
     Column("category", Words, nullable=False),
     Column("old_category", Words),
     Column("new_category", Words),  # announced by the operator
@@ -176,7 +176,7 @@ templates = Table(
     Column("stage", Words, nullable=False),
     Column("retry", Integer, nullable=False),
     Column("reason", Words),
-    Column("operator_template_id", Words),  # empty: nothing of it is the operator's (stays.py)
+    Column("operator_template_id", Words),  # empty: the operator never had it (operator_history.py)
     Column("decided_on_s", BigInteger, nullable=False, server_default=text("0")),
     Column("draft", LargeBinary, nullable=False),  # JSON of the whole draft
     Column("created_on_ms", BigInteger, nullable=False),
@@ -186,20 +186,20 @@ templates = Table(
     Index("templates_by_operator_id", "operator_template_id"),
 )
 
-template_events = Table(  # what happened to a template: its history
+template_events = Table(  # the history of templates
     "template_events",
     metadata,
     Column("id", _Id, primary_key=True),
     Column("partner_id", BigInteger, nullable=False),
     Column("template_id", Words, nullable=False),
     Column("at_ms", BigInteger, nullable=False),
-    Column("what", Words, nullable=False),  # the words are in store/templates/events.py
+    Column("what", Words, nullable=False),  # the values are in store/templates/events.py
     Column("detail", Words, nullable=False),  # JSON object
     Index("template_events_by_template", "template_id", "id"),
 )
 
 _IS_THERE = templates.c.status != "DELETED"
-Index(  # a deleted template stays for the trace, and its name is free
+Index(  # a deleted template is retained for traces, and its name may be used again
     "templates_by_name",
     templates.c.business_account_id,
     templates.c.element_name,
@@ -209,7 +209,7 @@ Index(  # a deleted template stays for the trace, and its name is free
     postgresql_where=_IS_THERE,
 )
 
-recipients = Table(  # whoever a number talks to; either of the two names may be missing
+recipients = Table(  # whom a number exchanges messages with; either of the two ids may be missing
     "recipients",
     metadata,
     Column("id", _Id, primary_key=True),
@@ -223,13 +223,13 @@ recipients = Table(  # whoever a number talks to; either of the two names may be
     Index("recipients_by_user_id", "app_id", "user_id", unique=True),
 )
 
-app_users = Table(  # who has opted in or out, and whom the app's number has blocked
+app_users = Table(  # users who have opted in or out, or whom the app's number has blocked
     "app_users",
     metadata,
     Column("app_id", Words, primary_key=True),
     Column("phone_number", Words, primary_key=True),
     Column("partner_id", BigInteger, nullable=False),
-    Column("opted_in", Boolean),  # NULL: nobody has said so either way
+    Column("opted_in", Boolean),  # NULL: neither
     Column("source", Words, nullable=False, server_default=""),  # of the last change
     Column("opted_on_ms", BigInteger),
     Column("blocked", Boolean, nullable=False, server_default=false()),
@@ -244,16 +244,16 @@ messages = Table(
     Column("app_id", Words, nullable=False),
     Column("source", Words, nullable=False),
     Column("destination", Words, nullable=False),
-    Column("recipient_id", BigInteger),  # known once the operator has named the recipient
+    Column("recipient_id", BigInteger),  # known once the operator has identified the recipient
     Column("kind", Words, nullable=False),  # of its content; the table is in store/encoding.py
     Column("template_id", Words),
     Column("content", LargeBinary, nullable=False),  # canonical JSON of our own message
-    Column("request", Words, nullable=False),  # the form as it came; holds no credential
+    Column("request", Words, nullable=False),  # the form as received; holds no credential
     Column("sandbox", Boolean, nullable=False),
     Column("state", Words, nullable=False),
-    Column("unconfirmed", Boolean, nullable=False),  # `failed` is our doubt, not the operator's word
+    Column("unconfirmed", Boolean, nullable=False),  # `failed` is our assumption, not reported by the operator
     Column("operator_message_id", Words),
-    Column("code", BigInteger),  # of the failure; the operator chooses it
+    Column("code", BigInteger),  # of the failure; defined by the operator
     Column("reason", Words),
     Column("accepted_on_ms", BigInteger, nullable=False),
     Column("changed_on_ms", BigInteger, nullable=False),
@@ -266,8 +266,8 @@ Index(
     postgresql_where=messages.c.operator_message_id.is_not(None),
 )
 
-Index("messages_by_app", messages.c.app_id, messages.c.accepted_on_ms)  # what usage and analytics count
-Index(  # what one recipient was sent, newest first; not touched when a message is accepted
+Index("messages_by_app", messages.c.app_id, messages.c.accepted_on_ms)  # for counts of usage and analytics
+Index(  # messages to one recipient, newest first; not written when a message is accepted
     "messages_by_recipient",
     messages.c.recipient_id,
     messages.c.accepted_on_ms,
@@ -275,7 +275,7 @@ Index(  # what one recipient was sent, newest first; not touched when a message 
     postgresql_where=messages.c.recipient_id.is_not(None),
 )
 
-media = Table(  # what partners have uploaded; the bytes are files
+media = Table(  # uploads of partners; the bytes are files
     "media",
     metadata,
     Column("id", Words, primary_key=True),  # 16 digits; the media id on the wire
@@ -291,19 +291,20 @@ media = Table(  # what partners have uploaded; the bytes are files
     Index("media_by_partner", "partner_id", "sha256", "expires_on_ms", "size_bytes"),
 )
 
-media_copies = Table(  # what the operator calls an upload, once it has it
+media_copies = Table(  # the operator's copies of uploads
     "media_copies",
     metadata,
     Column("media_id", Words, primary_key=True),
-    Column("place", Words, primary_key=True),  # of the account: a number's id, or `app` and the operator's app id
+    # The operator account's id with a number's id, or with `app` and the operator's app id
+    Column("place", Words, primary_key=True),
     Column("operator_id", Words, nullable=False),  # its media id, or its handle
     Column("expires_on_ms", BigInteger, nullable=False, index=True),
 )
 
-inbound_media = Table(  # what recipients have sent; the bytes are files once they are fetched
+inbound_media = Table(  # media from recipients; the bytes are files once they are fetched
     "inbound_media",
     metadata,
-    Column("key", Words, primary_key=True),  # the end of its address; nobody can guess it
+    Column("key", Words, primary_key=True),  # the last part of its URL; cannot be guessed
     Column("partner_id", BigInteger, nullable=False),
     Column("app_id", Words, nullable=False),
     Column("operator_media_id", Words, nullable=False),
@@ -311,7 +312,7 @@ inbound_media = Table(  # what recipients have sent; the bytes are files once th
     Column("file_name", Words, nullable=False),
     Column("expires_on_ms", BigInteger, nullable=False, index=True),
     Column("sha256", Words, index=True),  # NULL: not fetched yet
-    Column("failed", Words),  # why it never will be
+    Column("failed", Words),  # why it cannot be fetched
     Index("inbound_media_by_operators_id", "app_id", "operator_media_id"),
 )
 
@@ -324,27 +325,27 @@ inbound_webhooks = Table(  # a webhook's body as received, once
     Column("body", LargeBinary, nullable=False),
 )
 
-webhook_items = Table(  # one status, message or template change of an arrival
+webhook_items = Table(  # one status, message or template change of a webhook
     "webhook_items",
     metadata,
     Column("id", _Id, primary_key=True),
     Column("operator_account_id", Words, nullable=False),
     Column("dedupe_key", Words, nullable=False),
     Column("webhook_id", Words, nullable=False),
-    Column("place", Words, nullable=False),  # where in the body: `job.change.list.index`
-    Column("item", LargeBinary, nullable=False),  # JSON of the item with what the body says around it
+    Column("place", Words, nullable=False),  # position in the body: `entry.change.list.index`
+    Column("item", LargeBinary, nullable=False),  # JSON of the item with its context in the body
     Column("received_on_ms", BigInteger, nullable=False),
     UniqueConstraint("operator_account_id", "dedupe_key"),
 )
 
-message_events = Table(  # what happened to a message, late news included: the trace
+message_events = Table(  # the traces of messages, late events included
     "message_events",
     metadata,
     Column("id", _Id, primary_key=True),
     Column("message_id", Words, nullable=False, index=True),
     Column("news", Words, nullable=False),
     Column("at_ms", BigInteger, nullable=False),
-    Column("moved", Boolean, nullable=False),  # false: behind the state, called back to nobody
+    Column("moved", Boolean, nullable=False),  # false: behind the state, so it caused no callback
     Column("detail", Words, nullable=False),
 )
 
@@ -359,7 +360,7 @@ inbound_messages = Table(
     Column("item_id", BigInteger, nullable=False),
     Column("received_on_ms", BigInteger, nullable=False),
     Index("inbound_messages_by_kind", "app_id", "kind", "received_on_ms"),
-    Index("inbound_messages_by_time", "received_on_ms"),  # what retention goes by
+    Index("inbound_messages_by_time", "received_on_ms"),  # used by retention
 )
 
 subscriptions = Table(
@@ -378,14 +379,14 @@ subscriptions = Table(
     Column("created_on_ms", BigInteger, nullable=False),
     Column("modified_on_ms", BigInteger, nullable=False),
     Column("key_serial", Integer, nullable=False, server_default=text("1")),  # of its signing key
-    Column("old_key_until_ms", BigInteger),  # the key before this one signs too until then
-    Column("failing_since_ms", BigInteger),  # it has taken nothing since then; NULL: it takes
-    Column("asked_until_ms", BigInteger),  # its receiver asked not to be called before then
-    Column("paused_on_ms", BigInteger),  # by us, until somebody resumes it; NULL: not paused
+    Column("old_key_until_ms", BigInteger),  # the previous key signs too until then
+    Column("failing_since_ms", BigInteger),  # no callback was delivered since then; NULL: it is healthy
+    Column("asked_until_ms", BigInteger),  # its receiver requested no calls before then
+    Column("paused_on_ms", BigInteger),  # by the service, until someone resumes it; NULL: not paused
     Column("pause_reason", Words),
-    Column("next_attempt_ms", BigInteger),  # its circuit is open until then; only while it fails
+    Column("next_attempt_ms", BigInteger),  # its circuit is open until then; NULL: not open
     UniqueConstraint("app_id", "tag"),
-    sqlite_autoincrement=True,  # a deleted subscription's id is never another's
+    sqlite_autoincrement=True,  # the id of a deleted subscription is never reused
 )
 
 sequences = Table(  # the last sequence number per subscription and recipient
@@ -408,10 +409,10 @@ callbacks = Table(
     Column("sequence", BigInteger, nullable=False),
     Column("message_id", Words),
     Column("news", Words, nullable=False),
-    Column("body", LargeBinary, nullable=False),  # rendered once; every try sends these bytes
+    Column("body", LargeBinary, nullable=False),  # rendered once; every attempt sends these bytes
     Column("created_on_ms", BigInteger, nullable=False),
     Column("ended_on_ms", BigInteger),  # NULL: still to be delivered
-    Column("delivered", Boolean),  # NULL: still to be delivered; false: given up
+    Column("delivered", Boolean),  # NULL: still to be delivered; false: failed for good
     Index("callbacks_by_subscription", "subscription_id", "created_on_ms"),
     Index("callbacks_by_message", "message_id"),  # for a message's trace
     sqlite_with_rowid=False,
@@ -424,43 +425,43 @@ attempts = Table(
     Column("callback_id", Words, nullable=False, index=True),
     Column("at_ms", BigInteger, nullable=False),
     Column("duration_ms", Integer, nullable=False),
-    Column("status", Integer),  # of the answer; NULL: there was none
+    Column("status", Integer),  # of the response; NULL: there was none
     Column("answer", LargeBinary, nullable=False),  # its first 4 KiB
     Column("error", Words),
     Column("subscription_id", BigInteger),
-    Column("request_headers", Words),  # JSON: as sent; of the partner's own ones the names only
-    Column("answer_headers", Words),  # JSON: the first of them
+    Column("request_headers", Words),  # JSON: as sent; only the names of the partner's own headers
+    Column("answer_headers", Words),  # JSON: the first headers of the response
     Column("kind", Words, nullable=False, server_default=text("''")),  # '': before revision 6
     Index("attempts_by_subscription", "subscription_id", "at_ms"),
 )
 
-queue_jobs = Table(  # open entries only: settling deletes
+queue_jobs = Table(  # unfinished jobs only: completing a job deletes it
     "queue_jobs",
     metadata,
-    Column("position", _Id, primary_key=True),  # order inside one key only
+    Column("position", _Id, primary_key=True),  # orders jobs of one ordering key only
     Column("queue", SmallInteger, nullable=False),
     Column("concurrency_group", Words, nullable=False),
     Column("ordering_key", Words, nullable=False),
-    Column("ref", Words, nullable=False),  # what it is about
+    Column("ref", Words, nullable=False),  # its subject
     Column("due_ms", BigInteger, nullable=False),
     Column("attempt", Integer, nullable=False, server_default=text("0")),
     Column("defects", SmallInteger, nullable=False, server_default=text("0")),
-    Column("state", SmallInteger, nullable=False, server_default=text("0")),  # 0 open, 1 in hand, 2 set aside, 3 both
-    Column("note", Words),  # why it was released or set aside
-    Column("detached", Boolean, nullable=False, server_default=false()),  # those of its key wait for it no longer
+    Column("state", SmallInteger, nullable=False, server_default=text("0")),  # 0 open, 1 in flight, 2 parked, 3 both
+    Column("note", Words),  # why it was retried later or parked
+    Column("detached", Boolean, nullable=False, server_default=false()),  # its ordering key does not wait for it
     Column("replay", Boolean, nullable=False, server_default=false()),  # a callback that is sent once more
     Index("queue_jobs_by_group", "queue", "concurrency_group", "position"),
-    Index(  # what waits for a person is found without reading what does not
+    Index(  # dead letters are found without reading other jobs
         "queue_jobs_dead_letters",
         "queue",
         "position",
         sqlite_where=text("state >= 2"),
         postgresql_where=text("state >= 2"),
     ),
-    sqlite_autoincrement=True,  # a position is never used twice
+    sqlite_autoincrement=True,  # a position is never reused
 )
 
-leases = Table(  # which process works which shard of a queue, where several share a store
+leases = Table(  # the process that works each shard of a queue, where several share a store
     "leases",
     metadata,
     Column("queue", SmallInteger, primary_key=True, autoincrement=False),
@@ -470,7 +471,7 @@ leases = Table(  # which process works which shard of a queue, where several sha
     sqlite_with_rowid=False,
 )
 
-processes = Table(  # who works which queues, where several share a store
+processes = Table(  # the queues that each process works, where several share a store
     "processes",
     metadata,
     Column("holder", Words, primary_key=True),
@@ -479,26 +480,26 @@ processes = Table(  # who works which queues, where several share a store
     sqlite_with_rowid=False,
 )
 
-idempotency_keys = Table(  # the answers to requests that may come a second time (decision 0044)
+idempotency_keys = Table(  # the responses to requests that may be repeated (decision 0044)
     "idempotency_keys",
     metadata,
     Column("partner_id", BigInteger, primary_key=True, autoincrement=False),
     Column("route", Words, primary_key=True),  # method and path, and the app's id where the path has one
     Column("key", Words, primary_key=True),
     Column("body_hash", LargeBinary, nullable=False),  # SHA-256
-    Column("app_id", Words),  # of whose request; NULL: the partner's own
-    Column("holder", Words),  # who works on it; NULL: it is done, in the transaction that added it
-    Column("answer", LargeBinary),  # sealed, for some hold secrets; NULL: not answered yet
+    Column("app_id", Words),  # of the request; NULL: the partner's own
+    Column("holder", Words),  # the process that works on it; NULL: done, in the transaction that added it
+    Column("answer", LargeBinary),  # encrypted, as some hold secrets; NULL: no response yet
     Column("expires_on_ms", BigInteger, nullable=False, index=True),
     sqlite_with_rowid=False,
 )
 
-rate_windows = Table(  # what has been spent of rates that processes share (decision 0045)
+rate_windows = Table(  # requests counted by rate limits that processes share (decision 0045)
     "rate_windows",
     metadata,
-    Column("name", Words, primary_key=True),  # of the rate
+    Column("name", Words, primary_key=True),  # of the rate limit
     Column("whose", Words, primary_key=True),
-    Column("spent_ms", Words, nullable=False),  # JSON: when, oldest first
+    Column("spent_ms", Words, nullable=False),  # JSON: times, oldest first
     Column("expires_on_ms", BigInteger, nullable=False, index=True),
     sqlite_with_rowid=False,
 )
@@ -508,11 +509,11 @@ audit_log = Table(  # every action of an administrator or of a signed-in partner
     metadata,
     Column("id", _Id, primary_key=True),
     Column("at_ms", BigInteger, nullable=False, index=True),
-    Column("partner_id", BigInteger),  # whose; NULL: an administrator's, or nobody who is known
+    Column("partner_id", BigInteger),  # NULL: an administrator's action, or an unknown actor
     Column("actor", Words, nullable=False),  # admin, or the partner's e-mail
     Column("remote_address", Words, nullable=False),
     Column("action", Words, nullable=False),
-    Column("subject", Words, nullable=False),  # the id of what it is about; never a secret
+    Column("subject", Words, nullable=False),  # the id of what it concerns; never a secret
     Column("status", Integer, nullable=False),  # of the response
     Column("detail", Words, nullable=False),
     Index("audit_log_by_partner", "partner_id", "id"),

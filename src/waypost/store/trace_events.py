@@ -1,4 +1,4 @@
-"""What a message's trace tells, and the writing of it."""
+"""Trace events of messages, and the statements that store and find them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from waypost.store.bulk_statements import Adding
 from waypost.store.tables import message_events
 
 TRIED: Final = "tried"
-"""The word of an attempt at the operator that did not end a message: the detail says why, and its code first."""
+"""Event of an attempt at the operator that did not end a message; its detail has the error code and the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class MessageTraceEvent:
-    """One line of a message's trace."""
+    """One event in a message's trace."""
 
     message_id: str
     news: str
@@ -25,31 +25,31 @@ class MessageTraceEvent:
 
 
 def add_trace_events(connection: Connection, news: Sequence[MessageTraceEvent]) -> None:
-    """Add lines to the traces of messages, in the order in which they happened."""
+    """Add events to the traces of messages, in the order in which they happened."""
     _ADD.run(
         connection,
         [
             {
-                "message_id": line.message_id,
-                "news": line.news,
-                "at_ms": line.at_ms,
-                "moved": line.moved,
-                "detail": line.detail,
+                "message_id": trace_event.message_id,
+                "news": trace_event.news,
+                "at_ms": trace_event.at_ms,
+                "moved": trace_event.moved,
+                "detail": trace_event.detail,
             }
-            for line in news
+            for trace_event in news
         ],
     )
 
 
 def has_news(connection: Connection, message_id: str, news: str) -> bool:
-    """Whether a message's trace has this news."""
-    asked = {"at_id": message_id, "at_news": news}
-    return connection.execute(_HAS_NEWS, asked).first() is not None
+    """Return True if a message's trace has this event."""
+    parameters = {"at_id": message_id, "at_event": news}
+    return connection.execute(_HAS_NEWS, parameters).first() is not None
 
 
 _ADD: Final = Adding(message_events, "message_id", "news", "at_ms", "moved", "detail")
 _HAS_NEWS: Final = (
     select(message_events.c.id)
-    .where(message_events.c.message_id == bindparam("at_id"), message_events.c.news == bindparam("at_news"))
+    .where(message_events.c.message_id == bindparam("at_id"), message_events.c.news == bindparam("at_event"))
     .limit(1)
 )

@@ -1,4 +1,4 @@
-"""Rows as the values they are handed on as: named tuples, and values of the domain."""
+"""Typed reading of rows: as named tuples, and as domain values."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
@@ -12,35 +12,35 @@ Value = TypeVar("Value")
 
 
 def select_row(table: Table, row: type[NamedTuple]) -> Select[Any]:
-    """Select the columns that the fields of a named tuple are called after, in their order.
+    """Select the columns named by the fields of a named tuple, in their order.
 
-    What it finds is read with `_make`: a copy of one tuple, and the type checker knows each field.
+    Rows are read with `_make`: one tuple is copied, and the type checker knows each field.
     """
     return select(*(table.c[name] for name in row._fields))
 
 
 def columns_getter(names: Iterable[str]) -> Callable[[Mapping[str, Any]], tuple[Any, ...]]:
-    """What gives these columns, at least two, of a row that is about to be written."""
+    """Return a function that extracts these columns, at least two, from a row to be written."""
     return itemgetter(*names)
 
 
 class RowReader(Generic[Value]):
-    """Reads rows as values of the domain: each field is the row's column of that name, but for those that are given.
+    """Reads rows as domain values: each field is the row's column of that name, unless it is overridden.
 
-    Made once, where a module is imported: what msgspec (0.22) knows of a type it gathers at the first use, and two
-    threads that do so at the same time end the process.
+    Created once, at import: msgspec (0.22) analyses a type at its first use, and two threads that do so at
+    the same time crash the process.
 
     Args:
-        kind: a dataclass.
+        value_type: a dataclass.
     """
 
     def __init__(self, kind: type[Value]) -> None:
         self._kind = kind
-        self._names = tuple(one.name for one in fields(cast("Any", kind)))
-        msgspec.json.Decoder(kind)  # gathers it now
+        self._names = tuple(field.name for field in fields(cast("Any", kind)))
+        msgspec.json.Decoder(kind)  # analyses it now
 
     def __call__(self, row: Row[Any], **given: Any) -> Value:
-        """The value.
+        """Return the value.
 
         Raises:
             AttributeError: the row lacks a column.

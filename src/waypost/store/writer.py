@@ -1,4 +1,4 @@
-"""One connection that writes: its thread, its group commit, and what is done when a transaction fails."""
+"""One writing connection: its thread, its group commit, and its handling of failed transactions."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -13,18 +13,18 @@ from waypost.store.contract import Engine, StoreAway
 from waypost.store.write_through_cache import EnqueuedJobs, Fresh, begin
 
 CLASHES: Final = 5
-"""How often a transaction is run that fails only because of another at the same moment."""
+"""How often a transaction is run that fails only because of a concurrent one."""
 
 
 class Writer:
-    """Everything that waits for it at one moment is one transaction; they run one at a time.
+    """Combines everything that waits at one moment into one transaction; runs one transaction at a time.
 
     Args:
-        engine: whose.
-        nth: which of the engine's writing connections is its own.
-        fresh: gets what will be asked for soon.
-        committed: called on the thread, after each commit, with what it appended.
-        unsure: called on the thread, when nobody knows whether a transaction has come to be.
+        engine: the engine that it writes through.
+        nth: index of its writing connection.
+        cache: receives rows that are likely to be read soon.
+        on_commit: called on the thread, after each commit, with the jobs that it enqueued.
+        on_unknown_commit: called on the thread, when it is unknown whether a transaction was committed.
     """
 
     def __init__(
@@ -47,20 +47,20 @@ class Writer:
         self._has_lost_connection = False
 
     def run(self, work: Callable[[], None]) -> "asyncio.Future[None]":
-        """Run something on the thread, between two transactions."""
+        """Run a function on the thread, between two transactions."""
         return self._threads.run(work)
 
     def shutdown(self) -> None:
-        """End the thread, once everything that was handed to it has been run."""
+        """End the thread, once everything that was submitted to it has been run."""
         self._threads.shutdown()
 
     def _transaction(self, work: Callable[[Connection], None]) -> None:
         appended = EnqueuedJobs()
-        for left in reversed(range(CLASHES)):
+        for runs_left in reversed(range(CLASHES)):
             try:
                 appended = self._run(work)
             except Exception as error:
-                if left and self._is_undone(error):
+                if runs_left and self._is_undone(error):
                     continue
                 if self._is_committing:
                     self._unsure()
@@ -69,10 +69,10 @@ class Writer:
         self._committed(appended)
 
     def _is_undone(self, error: Exception) -> bool:
-        """Whether nothing of a transaction has come to be, and running it again may succeed at once.
+        """Return True if a transaction had no effect, and running it again may succeed at once.
 
-        A connection that has broken while nobody used it is noticed by the first statement. Where the
-        answer to a commit is missing, nobody knows: that one is never run again.
+        A connection that has broken while idle is noticed by its first statement. Where the response to
+        a commit is missing, the outcome is unknown: that transaction is never run again.
         """
         if self._engine.is_clash(error):
             return True
@@ -94,13 +94,13 @@ class Writer:
 
 
 def named(engine: Engine, error: Exception) -> Exception:
-    """The error as callers know it: that of a store which is away has one name."""
+    """Return the error that callers see: an unreachable store has one class of error on every engine."""
     if isinstance(error, StoreAway) or not engine.is_away(error):
         return error
     return StoreAway(f"the store cannot be reached: {type(error).__name__}")
 
 
 def each(connection: Connection, pieces: Sequence[tuple[Callable[..., Any], tuple[Any, ...]]]) -> list[Any]:
-    """Run pieces of work that join with nothing, one after the other, as if they were alone."""
+    """Run writes that are not combined, one after the other, as if each were alone."""
     connection.info[WAYS].alone(connection)
     return [work(connection, *args) for work, args in pieces]

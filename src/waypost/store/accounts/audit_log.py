@@ -1,7 +1,7 @@
-"""The audit log: who did what from where, and what came of it; rejected actions too.
+"""The audit log: who did what from where, and the result; rejected actions too.
 
-An entry is on disk before its action is reported as done. It names ids and reasons, never what was in a
-request, so no secret can be part of it.
+An entry is on disk before its action is acknowledged. It names ids and reasons, never the content of a
+request, so that it cannot hold a secret.
 """
 
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class AuditEntry:
         actor: `admin`, `nobody`, or the partner's e-mail address.
         remote_address: of the client.
         action: method and path template.
-        subject: ids of what it is about.
+        subject: ids of what it concerns.
         status: of the response; from 400 on the action was rejected.
         detail: why it was rejected, as a short name.
     """
@@ -49,7 +49,7 @@ class AuditEntry:
 
 @dataclass(frozen=True, slots=True)
 class AuditFilter:
-    """Which entries are wanted; None is any.
+    """Filter of entries; None matches all.
 
     Attributes:
         rejected: only rejected ones, or only others.
@@ -66,11 +66,11 @@ class AuditFilter:
 
 
 class AuditLog:
-    """Writes entries.
+    """Writes and reads entries.
 
     Args:
-        database: keeps them.
-        clock: stamps them.
+        database: stores them.
+        clock: provides their time.
     """
 
     def __init__(self, database: Database, clock: Clock) -> None:
@@ -88,10 +88,10 @@ class AuditLog:
         subject: str = "",
         detail: str = "",
     ) -> None:
-        """Return when the entry is on disk.
+        """Write an entry; return once it is on disk.
 
         Raises:
-            StoreAway: it cannot be written.
+            StoreUnavailable: it cannot be written.
         """
         entry = AuditEntry(
             at_ms=self._clock.now_ms(),
@@ -106,12 +106,12 @@ class AuditLog:
         await self._database.write(add_audit_entry, entry)
 
     async def page(self, wanted: AuditFilter, at_most: int) -> list[AuditEntry]:
-        """Return entries, the newest first."""
+        """Return matching entries, newest first."""
         return await self._database.read(audit_page, wanted, at_most)
 
 
 def add_audit_entry(connection: Connection, entry: AuditEntry) -> None:
-    """Add one."""
+    """Add one entry."""
     connection.execute(
         insert(audit_log),
         {
@@ -128,23 +128,23 @@ def add_audit_entry(connection: Connection, entry: AuditEntry) -> None:
 
 
 def audit_page(connection: Connection, wanted: AuditFilter, at_most: int) -> list[AuditEntry]:
-    """Return the newest entries that are wanted, newest first."""
+    """Return the newest matching entries, newest first."""
     columns = audit_log.c
-    found = select(audit_log).order_by(columns.id.desc()).limit(at_most)
+    statement = select(audit_log).order_by(columns.id.desc()).limit(at_most)
     if wanted.partner_id is not None:
-        found = found.where(columns.partner_id == wanted.partner_id)
+        statement = statement.where(columns.partner_id == wanted.partner_id)
     if wanted.actor is not None:
-        found = found.where(columns.actor == wanted.actor)
+        statement = statement.where(columns.actor == wanted.actor)
     if wanted.action is not None:
-        found = found.where(columns.action.contains(wanted.action, autoescape=True))
+        statement = statement.where(columns.action.contains(wanted.action, autoescape=True))
     if wanted.rejected is not None:
-        found = found.where(columns.status >= 400 if wanted.rejected else columns.status < 400)
+        statement = statement.where(columns.status >= 400 if wanted.rejected else columns.status < 400)
     if wanted.since_ms is not None:
-        found = found.where(columns.at_ms >= wanted.since_ms)
+        statement = statement.where(columns.at_ms >= wanted.since_ms)
     if wanted.until_ms is not None:
-        found = found.where(columns.at_ms < wanted.until_ms)
+        statement = statement.where(columns.at_ms < wanted.until_ms)
     if wanted.before_id is not None:
-        found = found.where(columns.id < wanted.before_id)
+        statement = statement.where(columns.id < wanted.before_id)
     return [
         AuditEntry(
             at_ms=row.at_ms,
@@ -157,21 +157,21 @@ def audit_page(connection: Connection, wanted: AuditFilter, at_most: int) -> lis
             detail=row.detail,
             id=row.id,
         )
-        for row in connection.execute(found)
+        for row in connection.execute(statement)
     ]
 
 
 def delete_audit_entries(connection: Connection, before_ms: int, after: str) -> str | None:
-    """Delete some entries from before a time; None when there are no more."""
+    """Delete some entries older than a time; None if there are no more."""
     del after
     oldest = (
         select(audit_log.c.id).where(audit_log.c.at_ms < before_ms).order_by(audit_log.c.at_ms).limit(_MOST_FORGOTTEN)
     )
-    gone = connection.execute(delete(audit_log).where(audit_log.c.id.in_(oldest))).rowcount
-    return "more" if gone == _MOST_FORGOTTEN else None
+    deleted = connection.execute(delete(audit_log).where(audit_log.c.id.in_(oldest))).rowcount
+    return "more" if deleted == _MOST_FORGOTTEN else None
 
 
 def _kept(text: str) -> str:
-    """A text as the store takes it: printable, and not too long."""
+    """Return a text as it is stored: printable, and limited in length."""
     plain = "".join(char if char.isprintable() else "?" for char in text[:MAX_TEXT])
     return plain.encode("utf-8", "replace").decode()

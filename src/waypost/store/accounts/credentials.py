@@ -1,6 +1,6 @@
-"""A partner's own credentials, by hash: client secrets log in and may expire, API keys send and do not.
+"""A partner's own credentials, by hash: client secrets log in and may expire, API keys send and do not expire.
 
-Both kinds have one life cycle, written here once; what they issue and open is in `partners.py`.
+Both kinds have one life cycle, implemented here; the tokens that they issue are in `partners.py`.
 """
 
 from collections.abc import Mapping
@@ -13,11 +13,11 @@ from sqlalchemy import ColumnElement, Connection, Table, delete, func, insert, s
 from waypost.store.tables import api_keys, client_secrets, partner_tokens
 
 ID_CHARS: Final = 16
-"""How much of a credential's hash is its id."""
+"""How many characters of a credential's hash are its id."""
 
 
 class CredentialKind(StrEnum):
-    """The kinds, as people call them."""
+    """Kinds of credentials, as named to people."""
 
     CLIENT_SECRET = "client secret"  # noqa: S105  a kind of credential, not one
     API_KEY = "API key"
@@ -31,7 +31,7 @@ TABLES: Final[Mapping[CredentialKind, Table]] = {
 
 @dataclass(frozen=True, slots=True)
 class PartnerCredential:
-    """What may be shown of a credential.
+    """The public properties of a credential.
 
     Attributes:
         id: the beginning of its hash.
@@ -45,7 +45,7 @@ class PartnerCredential:
     expires_on_ms: int | None
 
     def is_expired(self, now_ms: int) -> bool:
-        """True if it opens nothing any more."""
+        """Return True if it is no longer accepted."""
         return self.expires_on_ms is not None and self.expires_on_ms <= now_ms
 
 
@@ -58,7 +58,7 @@ def add_credential(
     name: str = "",
     expires_on_ms: int | None = None,
 ) -> None:
-    """Store a credential's hash, with a name or an expiry where its kind has them."""
+    """Store a credential's hash, with a name or an expiry if its kind has them."""
     columns = {
         "hash": credential_hash,
         "partner_id": partner_id,
@@ -102,7 +102,7 @@ def revoke_credential(
     """Delete one of a partner's credentials, and the partner tokens it has issued.
 
     Returns:
-        How many tokens have ended; None: the partner has no such credential.
+        How many tokens have ended; None if the partner has no such credential.
     """
     table = TABLES[kind]
     has_id = func.substr(table.c.hash, 1, ID_CHARS) == credential_id
@@ -117,7 +117,7 @@ def revoke_credential(
 
 
 def revoke_api_key(connection: Connection, key_hash: str) -> int | None:
-    """Delete the API key with this hash, whoever's it is; return as `revoke_credential`."""
+    """Delete the API key with this hash, of any partner; return like `revoke_credential`."""
     partner_id = partner_of_api_key(connection, key_hash)
     if partner_id is None:
         return None

@@ -1,4 +1,4 @@
-"""Partners and their tokens, apps and business accounts."""
+"""Partners and their tokens, apps, business accounts and operator accounts."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -24,10 +24,10 @@ from waypost.store.tables import apps, business_accounts, client_secrets, operat
 
 @dataclass(frozen=True, slots=True)
 class LoginFacts:
-    """What a login is checked against.
+    """A partner with the data that a login is checked against.
 
     Attributes:
-        password_changed: since the partner was made; then the password opens the API no more.
+        password_changed: since the partner was created; the API then no longer accepts the password.
         secret_hashes: of every client secret that has not expired.
     """
 
@@ -38,7 +38,7 @@ class LoginFacts:
 
 
 def login_facts(connection: Connection, email: str, now_ms: int) -> LoginFacts | None:
-    """The partner with this e-mail address, or None."""
+    """Return the partner with this e-mail address, or None."""
     row = connection.execute(select(partners).where(partners.c.email == email.lower())).one_or_none()
     if row is None:
         return None
@@ -47,16 +47,16 @@ def login_facts(connection: Connection, email: str, now_ms: int) -> LoginFacts |
 
 
 def change_password(connection: Connection, partner_id: int, password_hash: str) -> None:
-    """Set a partner's password; the API does not take a changed one."""
+    """Set a partner's password; the API does not accept a changed one."""
     connection.execute(
         update(partners).where(partners.c.id == partner_id).values(password_hash=password_hash, password_changed=True)
     )
 
 
 def add_partner(connection: Connection, partner: Partner, password_hash: str, now_ms: int) -> int | None:
-    """Keep a partner; its id, or None when the e-mail address is taken. An id of 0 asks for a new one."""
-    taken = select(partners.c.id).where(partners.c.email == partner.email.lower())
-    if connection.execute(taken).one_or_none() is not None:
+    """Store a partner; return its id, or None if the e-mail address is in use. An id of 0 requests a new id."""
+    duplicate = select(partners.c.id).where(partners.c.email == partner.email.lower())
+    if connection.execute(duplicate).one_or_none() is not None:
         return None
     columns = partner_columns(partner) | {"password_hash": password_hash, "created_on_ms": now_ms}
     if partner.id:
@@ -65,13 +65,13 @@ def add_partner(connection: Connection, partner: Partner, password_hash: str, no
 
 
 def partner_by_id(connection: Connection, partner_id: int) -> Partner | None:
-    """One partner, or None."""
+    """Return one partner, or None."""
     row = connection.execute(select(partners).where(partners.c.id == partner_id)).one_or_none()
     return None if row is None else partner_of(row)
 
 
 def all_partners(connection: Connection) -> list[Partner]:
-    """Every partner, oldest first."""
+    """Return every partner, oldest first."""
     return [partner_of(row) for row in connection.execute(select(partners).order_by(partners.c.id))]
 
 
@@ -83,18 +83,18 @@ def add_partner_token(
     expires_on_ms: int,
     secret_hash: str | None = None,
 ) -> bool:
-    """Keep a partner token's hash, and forget those that have run out.
+    """Store a partner token's hash, and delete expired tokens.
 
     Args:
         connection: to the store.
         token_hash: of the token.
-        partner_id: whose.
+        partner_id: the partner.
         now_ms: the time.
-        expires_on_ms: when it ends.
+        expires_on_ms: when it expires.
         secret_hash: of the client secret that the login used; revoking that one ends the token too.
 
     Returns:
-        False where that client secret has been revoked meanwhile: then nothing is kept.
+        False if that client secret has been revoked meanwhile: then nothing is stored.
     """
     connection.execute(delete(partner_tokens).where(partner_tokens.c.expires_on_ms <= now_ms))
     if secret_hash is not None:
@@ -110,13 +110,13 @@ def add_partner_token(
 
 
 def drop_partner_tokens(connection: Connection, partner_id: int) -> int:
-    """End every partner token of a partner, and give how many."""
-    of_partner = delete(partner_tokens).where(partner_tokens.c.partner_id == partner_id)
-    return connection.execute(of_partner).rowcount
+    """End every partner token of a partner, and return how many."""
+    statement = delete(partner_tokens).where(partner_tokens.c.partner_id == partner_id)
+    return connection.execute(statement).rowcount
 
 
 def partner_of_token(connection: Connection, token_hash: str) -> tuple[int, int] | None:
-    """Partner id and expiry of a partner token, or None."""
+    """Return partner id and expiry of a partner token, or None."""
     row = connection.execute(
         select(partner_tokens.c.partner_id, partner_tokens.c.expires_on_ms).where(partner_tokens.c.hash == token_hash)
     ).one_or_none()
@@ -124,20 +124,20 @@ def partner_of_token(connection: Connection, token_hash: str) -> tuple[int, int]
 
 
 def partner_of_app_token(connection: Connection, token_hash: str) -> int | None:
-    """The partner that owns the app with this app token, or None. Second keys are in `app_keys`."""
+    """Return the partner that owns the app with this app token, or None. Additional keys are in `app_keys`."""
     return connection.execute(
         select(apps.c.partner_id).where(apps.c.token_hash == token_hash).limit(1)
     ).scalar_one_or_none()
 
 
 def add_app(connection: Connection, app: App, token_hash: str) -> bool:
-    """Keep an app; False when its name or its source number is taken."""
-    taken = select(func.count()).where(
+    """Store an app; return False if its name or its source number is in use."""
+    duplicates = select(func.count()).where(
         (apps.c.id == app.id)
         | ((apps.c.phone_number == app.phone_number) if app.phone_number else false())
         | ((apps.c.partner_id == app.partner_id) & (apps.c.name == app.name))
     )
-    if connection.execute(taken).scalar_one():
+    if connection.execute(duplicates).scalar_one():
         return False
     connection.execute(insert(apps), app_columns(app, token_hash))
     return True
@@ -153,21 +153,21 @@ def renew_app_token(connection: Connection, app_id: str, serial: int, token_hash
 
 
 def app_by_id(connection: Connection, app_id: str) -> App | None:
-    """One app of whichever partner, or None; the caller compares `partner_id`."""
+    """Return one app of any partner, or None; the caller compares `partner_id`."""
     row = connection.execute(_APP_BY_ID, {"app_id": app_id}).one_or_none()
     return None if row is None else app_of(row)
 
 
 def apps_with_operators(connection: Connection, ids: Collection[str]) -> dict[str, tuple[App, str | None]]:
-    """Apps by id, each with the id of the operator account that carries it."""
+    """Return apps by id, each with the id of its operator account."""
     if not ids:
         return {}
     rows = connection.execute(_APPS_WITH_OPERATORS, {"ids": ids}).all()
-    return {row.id: (app_of(row), row.carried_by) for row in rows}
+    return {row.id: (app_of(row), row.app_operator_account_id) for row in rows}
 
 
 def app_by_source(connection: Connection, partner_id: int, source: str) -> App | None:
-    """The partner's app with this source number, or None."""
+    """Return the partner's app with this source number, or None."""
     row = connection.execute(
         select(apps).where(apps.c.phone_number == source, apps.c.partner_id == partner_id)
     ).one_or_none()
@@ -175,7 +175,7 @@ def app_by_source(connection: Connection, partner_id: int, source: str) -> App |
 
 
 def app_by_phone_number_id(connection: Connection, operator_account_id: str, phone_number_id: str) -> App | None:
-    """The app whose number the operator means, within the account that the webhook came for."""
+    """Return the app of this number, within the operator account of the webhook."""
     row = connection.execute(
         select(apps)
         .join(business_accounts, business_accounts.c.id == apps.c.business_account_id)
@@ -187,12 +187,12 @@ def app_by_phone_number_id(connection: Connection, operator_account_id: str, pho
 
 
 def all_apps(connection: Connection) -> list[App]:
-    """Every app, oldest first."""
+    """Return every app, oldest first."""
     return [app_of(row) for row in connection.execute(select(apps).order_by(apps.c.created_on_ms))]
 
 
 def add_business_account(connection: Connection, account: BusinessAccount) -> bool:
-    """Keep a business account; False when its id is taken."""
+    """Store a business account; return False if its id is in use."""
     if business_account_by_id(connection, account.id) is not None:
         return False
     connection.execute(
@@ -208,13 +208,13 @@ def add_business_account(connection: Connection, account: BusinessAccount) -> bo
 
 
 def business_account_by_id(connection: Connection, account_id: str) -> BusinessAccount | None:
-    """One business account, or None."""
+    """Return one business account, or None."""
     row = connection.execute(select(business_accounts).where(business_accounts.c.id == account_id)).one_or_none()
     return None if row is None else business_account_of(row)
 
 
 def put_operator_account(connection: Connection, account: OperatorAccount, seal: Callable[[str, str], bytes]) -> None:
-    """Keep an operator account, or change the one with this id."""
+    """Store an operator account, or replace the one with this id."""
     connection.execute(delete(operator_accounts).where(operator_accounts.c.id == account.id))
     connection.execute(insert(operator_accounts), operator_account_columns(account, seal))
 
@@ -222,25 +222,25 @@ def put_operator_account(connection: Connection, account: OperatorAccount, seal:
 def operator_account_by_id(
     connection: Connection, account_id: str, unseal: Callable[[bytes, str], str]
 ) -> OperatorAccount | None:
-    """One operator account with its secrets opened, or None."""
+    """Return one operator account with its secrets decrypted, or None."""
     row = connection.execute(select(operator_accounts).where(operator_accounts.c.id == account_id)).one_or_none()
     return None if row is None else operator_account_of(row, unseal)
 
 
 def all_operator_accounts(connection: Connection, unseal: Callable[[bytes, str], str]) -> list[OperatorAccount]:
-    """Every operator account with its secrets opened, in the order of their ids."""
+    """Return every operator account with its secrets decrypted, in the order of ids."""
     rows = connection.execute(select(operator_accounts).order_by(operator_accounts.c.id))
     return [operator_account_of(row, unseal) for row in rows]
 
 
 def all_business_accounts(connection: Connection) -> list[BusinessAccount]:
-    """Every business account, in the order of their ids."""
+    """Return every business account, in the order of ids."""
     rows = connection.execute(select(business_accounts).order_by(business_accounts.c.id))
     return [business_account_of(row) for row in rows]
 
 
 def first_operator_account_id(connection: Connection) -> str | None:
-    """The id of the account that the plain webhook path serves."""
+    """Return the id of the operator account of the plain webhook path."""
     return connection.execute(
         select(operator_accounts.c.id).order_by(operator_accounts.c.id).limit(1)
     ).scalar_one_or_none()
@@ -248,7 +248,7 @@ def first_operator_account_id(connection: Connection) -> str | None:
 
 _APP_BY_ID: Final = select(apps).where(apps.c.id == bindparam("app_id"))
 _APPS_WITH_OPERATORS: Final = (
-    select(apps, business_accounts.c.operator_account_id.label("carried_by"))
+    select(apps, business_accounts.c.operator_account_id.label("app_operator_account_id"))
     .outerjoin(business_accounts, business_accounts.c.id == apps.c.business_account_id)
     .where(one_of(apps.c.id, "ids"))
 )

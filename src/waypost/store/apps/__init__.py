@@ -1,1 +1,1 @@
-"""Apps: their keys, users, usage, and which operator account carried each when."""
+"""Apps: their keys, users, usage and operator history."""

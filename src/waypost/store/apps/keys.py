@@ -1,4 +1,4 @@
-"""Further credentials of an app, by hash."""
+"""Additional credentials of an app, by hash."""
 
 from typing import Any, Final
 
@@ -20,21 +20,21 @@ class TooManyKeys(Exception):
 
 
 def add_app_key(connection: Connection, key: AppKey, key_hash: str, *, most: int, now_ms: int) -> None:
-    """Keep a credential's hash.
+    """Store a credential's hash.
 
     Args:
-        connection: of the writer.
-        key: with an expiry, a minted token; without, a second key.
-        key_hash: of what the partner is given.
-        most: how many of its kind may be active.
-        now_ms: to tell which are.
+        connection: the writer's.
+        key: with an expiry, a minted token; without, an additional key.
+        key_hash: of the secret that the partner receives.
+        max_keys: how many of its kind may be active.
+        now_ms: the time, to determine which are active.
 
     Raises:
-        NameTaken: an active one of its kind has its name.
-        TooManyKeys: there are as many as may be.
+        DuplicateKeyName: an active one of its kind has its name.
+        TooManyKeys: the maximum is reached.
     """
-    active = [one for one in _of_kind(connection, key) if one.status(now_ms) is KeyStatus.ACTIVE]
-    if any(one.name == key.name for one in active):
+    active = [other for other in _of_kind(connection, key) if other.status(now_ms) is KeyStatus.ACTIVE]
+    if any(other.name == key.name for other in active):
         raise NameTaken(key.name)
     if len(active) >= most:
         raise TooManyKeys(key.app_id)
@@ -53,7 +53,7 @@ def add_app_key(connection: Connection, key: AppKey, key_hash: str, *, most: int
 
 
 def app_keys_of(connection: Connection, app_id: str, *, minted: bool) -> list[AppKey]:
-    """An app's minted tokens or its second keys, oldest first; the revoked and the expired too."""
+    """Return an app's minted tokens or its additional keys, oldest first; the revoked and the expired too."""
     rows = connection.execute(
         select(app_keys).where(app_keys.c.app_id == app_id, _is_minted(minted)).order_by(app_keys.c.id)
     )
@@ -61,13 +61,13 @@ def app_keys_of(connection: Connection, app_id: str, *, minted: bool) -> list[Ap
 
 
 def app_key_by_hash(connection: Connection, key_hash: str) -> AppKey | None:
-    """The credential with this hash, or None; the caller looks at its status."""
+    """Return the credential with this hash, or None; the caller checks its status."""
     row = connection.execute(select(app_keys).where(app_keys.c.hash == key_hash)).one_or_none()
     return None if row is None else _app_key_of(row)
 
 
 def revoke_app_key(connection: Connection, app_id: str, key_id: str, now_ms: int, *, minted: bool) -> AppKey | None:
-    """Revoke one of an app's credentials; give it as it was before, or None when there is none."""
+    """Revoke one of an app's credentials; return it as it was before, or None if there is none."""
     chosen = (app_keys.c.app_id == app_id) & (app_keys.c.id == key_id) & _is_minted(minted)
     row = connection.execute(select(app_keys).where(chosen)).one_or_none()
     if row is None:

@@ -1,8 +1,8 @@
-"""Which operator account carries an app, which ones have, and the switch from one to another.
+"""The operator account of an app, its earlier ones, and the switch from one to another.
 
-A business account and its apps have other ids at each operator. The rows of today hold the ids of
-the operator account that carries them now; a *stay* keeps those of one that they have left, so that
-its late news finds its app, and so that going back needs no id (decision 0033).
+A business account and its apps have other ids at each operator. The current rows hold the ids of the
+current operator account; the *operator history* holds those of accounts that they have left, so that
+late events find their app, and so that switching back needs no id (decision 0033).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,11 +19,11 @@ from waypost.store.sql import insert_or
 from waypost.store.tables import app_stays, apps, business_accounts, template_stays, templates
 
 NOTHING_THERE: Final = ""
-"""As a template's id at the operator: it has been deleted, and this operator never had it."""
+"""Stands for a template's id at the operator: it is deleted, and this operator never had it."""
 
 
 def line_of(connection: Connection, app_id: str, unseal: Callable[[bytes, str], str]) -> Line | None:
-    """An app with the operator account that carries it; None where either is not there."""
+    """Return an app with its operator account; None if either does not exist."""
     row = connection.execute(
         select(apps, business_accounts.c.operator_account_id)
         .join(business_accounts, business_accounts.c.id == apps.c.business_account_id)
@@ -38,34 +38,34 @@ def line_of(connection: Connection, app_id: str, unseal: Callable[[bytes, str], 
 def template_with_carrier(
     connection: Connection, template_id: str, unseal: Callable[[bytes, str], str]
 ) -> tuple[Template, OperatorAccount] | None:
-    """A template with the operator account of its business account; None where either is not there."""
+    """Return a template with the operator account of its business account; None if either does not exist."""
     row = connection.execute(select(templates).where(templates.c.id == template_id)).one_or_none()
     if row is None:
         return None
-    carrier = carrier_of(connection, row.business_account_id)
-    account = operator_account_by_id(connection, carrier or "", unseal)
+    operator_account_id = carrier_of(connection, row.business_account_id)
+    account = operator_account_by_id(connection, operator_account_id or "", unseal)
     return None if account is None else (template_of(row), account)
 
 
 def carrier_of(connection: Connection, business_account_id: str) -> str | None:
-    """The id of the operator account of a business account."""
+    """Return the id of the operator account of a business account."""
     return connection.execute(
         select(business_accounts.c.operator_account_id).where(business_accounts.c.id == business_account_id)
     ).scalar_one_or_none()
 
 
 def has_carried(connection: Connection, app_id: str, operator_account_id: str, accepted_on_ms: int) -> bool:
-    """Whether what an app accepted then may have gone to this operator account, which it has left."""
-    stay = select(app_stays.c.app_id).where(
+    """Return True if what an app accepted then may have been sent through this former operator account."""
+    query = select(app_stays.c.app_id).where(
         app_stays.c.app_id == app_id,
         app_stays.c.operator_account_id == operator_account_id,
         app_stays.c.left_ms >= accepted_on_ms,
     )
-    return connection.execute(stay).one_or_none() is not None
+    return connection.execute(query).one_or_none() is not None
 
 
 def app_that_left(connection: Connection, operator_account_id: str, phone_number_id: str) -> tuple[App, int] | None:
-    """The app that this operator account knew by this number, and until when it carried it."""
+    """Return the app with this number at a former operator account, and when it left that account."""
     row = connection.execute(
         select(apps, app_stays.c.left_ms)
         .join(app_stays, app_stays.c.app_id == apps.c.id)
@@ -78,7 +78,7 @@ def app_that_left(connection: Connection, operator_account_id: str, phone_number
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What an operator calls an app: its business account, and its number, by id and by digits."""
+    """An operator's ids of an app: of its business account and its number, and the number's digits."""
 
     business_account_id: str
     phone_number_id: str
@@ -86,7 +86,7 @@ class Names:
 
 
 def names_at(connection: Connection, app_ids: Sequence[str], operator_account_id: str) -> dict[str, Names]:
-    """By app, what it was called at an operator account that it has left."""
+    """Return by app its ids at a former operator account."""
     rows = connection.execute(
         select(app_stays).where(app_stays.c.app_id.in_(app_ids), app_stays.c.operator_account_id == operator_account_id)
     )
@@ -96,30 +96,30 @@ def names_at(connection: Connection, app_ids: Sequence[str], operator_account_id
 def business_account_with_apps(
     connection: Connection, business_account_id: str
 ) -> tuple[BusinessAccount, list[App]] | None:
-    """A business account and every app that it has, oldest first; None where it is not there."""
+    """Return a business account and all its apps, oldest first; None if it does not exist."""
     row = connection.execute(
         select(business_accounts).where(business_accounts.c.id == business_account_id)
     ).one_or_none()
     if row is None:
         return None
     of_account = select(apps).where(apps.c.business_account_id == business_account_id)
-    found = connection.execute(of_account.order_by(apps.c.created_on_ms, apps.c.id))
-    return business_account_of(row), [app_of(one) for one in found]
+    app_rows = connection.execute(of_account.order_by(apps.c.created_on_ms, apps.c.id))
+    return business_account_of(row), [app_of(app_row) for app_row in app_rows]
 
 
 class Unswitchable(Exception):
-    """What is to be switched has changed meanwhile, or a name is another's; the text says which."""
+    """The rows to be switched have changed meanwhile, or an id is in use; the text says which."""
 
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """A business account goes to another operator account, with its apps and templates.
+    """A switch of a business account to another operator account, with its apps and templates.
 
     Attributes:
         before: as it was when the switch was prepared.
         after: as it will be; its id is the one at the new operator account.
-        names: what each of its apps is called there.
-        left_ms: what was accepted until then may have gone to the account that is left.
+        ids_by_app: the ids of each of its apps there.
+        left_ms: what was accepted until then may have been sent through the former account.
     """
 
     before: BusinessAccount
@@ -130,28 +130,28 @@ class Switch:
 
 
 def switch_operator(connection: Connection, switch: Switch) -> None:
-    """Write the new ids and keep the old ones, all in the caller's transaction.
+    """Write the new ids and store the old ones, all in the caller's transaction.
 
     Raises:
-        Unswitchable: something has changed meanwhile, or an id or a number is another's.
+        SwitchConflict: rows have changed meanwhile, or an id or a number is in use.
     """
-    found = business_account_with_apps(connection, switch.before.id)
-    if found is None or found[0] != switch.before or {app.id for app in found[1]} != set(switch.names):
+    current = business_account_with_apps(connection, switch.before.id)
+    if current is None or current[0] != switch.before or {app.id for app in current[1]} != set(switch.names):
         raise Unswitchable("The business account has just changed; try again.")
     _check_free(connection, switch)
-    for app in found[1]:
+    for app in current[1]:
         keep_stay(connection, app, switch.left_ms)
-    for app in found[1]:  # first nobody has a number, so that two may exchange theirs
+    for app in current[1]:  # first clear all numbers, so that two apps may exchange theirs
         connection.execute(update(apps).where(apps.c.id == app.id).values(phone_number=None))
-    for app in found[1]:
-        names = switch.names[app.id]
+    for app in current[1]:
+        ids = switch.names[app.id]
         connection.execute(
             update(apps)
             .where(apps.c.id == app.id)
             .values(
                 business_account_id=switch.after.id,
-                phone_number_id=names.phone_number_id,
-                phone_number=names.phone_number or None,
+                phone_number_id=ids.phone_number_id,
+                phone_number=ids.phone_number or None,
                 modified_on_ms=switch.now_ms,
             )
         )
@@ -166,9 +166,9 @@ def switch_operator(connection: Connection, switch: Switch) -> None:
 
 
 def keep_stay(connection: Connection, app: App, left_ms: int) -> None:
-    """Keep what the operator account of today calls an app, which is about to leave it."""
-    carrier = carrier_of(connection, app.business_account_id)
-    if carrier is None:
+    """Store the current operator account's ids of an app, which is about to leave it."""
+    operator_account_id = carrier_of(connection, app.business_account_id)
+    if operator_account_id is None:
         return
     columns = {
         "partner_id": app.partner_id,
@@ -177,41 +177,45 @@ def keep_stay(connection: Connection, app: App, left_ms: int) -> None:
         "phone_number": app.phone_number,
         "left_ms": left_ms,
     }
-    statement = insert_or(app_stays).values(app_id=app.id, operator_account_id=carrier, **columns)
+    statement = insert_or(app_stays).values(app_id=app.id, operator_account_id=operator_account_id, **columns)
     connection.execute(statement.on_conflict_do_update(index_elements=["app_id", "operator_account_id"], set_=columns))
 
 
 def _check_free(connection: Connection, switch: Switch) -> None:
     after_id = switch.after.id
-    is_there = select(business_accounts.c.id).where(business_accounts.c.id == after_id)
-    if after_id != switch.before.id and connection.execute(is_there).one_or_none() is not None:
+    existing = select(business_accounts.c.id).where(business_accounts.c.id == after_id)
+    if after_id != switch.before.id and connection.execute(existing).one_or_none() is not None:
         raise Unswitchable(f"There is a business account {after_id} already; connect the app to it instead.")
-    given = [names.phone_number for names in switch.names.values() if names.phone_number]
-    numbers = set(given)
-    if len(numbers) < len(given):
+    phone_numbers = [names.phone_number for names in switch.names.values() if names.phone_number]
+    numbers = set(phone_numbers)
+    if len(numbers) < len(phone_numbers):
         raise Unswitchable(
-            "phone_number_id is that of another app of the same business account, which goes along; "
+            "phone_number_id is that of another app of the same business account, which is switched too; "
             "a number is one app's."
         )
-    held = select(func.count()).where(apps.c.phone_number.in_(numbers), apps.c.id.not_in(list(switch.names)))
-    if connection.execute(held).scalar_one():
+    in_use = select(func.count()).where(apps.c.phone_number.in_(numbers), apps.c.id.not_in(list(switch.names)))
+    if connection.execute(in_use).scalar_one():
         raise Unswitchable("phone_number is taken by another app.")
 
 
 def _switch_templates(connection: Connection, switch: Switch) -> None:
-    """Each template gets the id that it had at the new operator account, or none yet."""
+    """Give each template the id that it had at the new operator account, or none."""
     of_account = templates.c.business_account_id == switch.before.id
-    known = select(templates.c.id, literal(switch.before.operator_account_id), templates.c.operator_template_id).where(
+    current_ids = select(
+        templates.c.id, literal(switch.before.operator_account_id), templates.c.operator_template_id
+    ).where(
         of_account, templates.c.operator_template_id.is_not(None), templates.c.operator_template_id != NOTHING_THERE
     )
-    keep = insert_or(template_stays).from_select(["template_id", "operator_account_id", "operator_template_id"], known)
+    record_history = insert_or(template_stays).from_select(
+        ["template_id", "operator_account_id", "operator_template_id"], current_ids
+    )
     connection.execute(
-        keep.on_conflict_do_update(
+        record_history.on_conflict_do_update(
             index_elements=["template_id", "operator_account_id"],
-            set_={"operator_template_id": keep.excluded.operator_template_id},
+            set_={"operator_template_id": record_history.excluded.operator_template_id},
         )
     )
-    there = (
+    former_id = (
         select(template_stays.c.operator_template_id)
         .where(
             template_stays.c.template_id == templates.c.id,
@@ -226,7 +230,7 @@ def _switch_templates(connection: Connection, switch: Switch) -> None:
         .values(
             business_account_id=switch.after.id,
             namespace=switch.after.namespace,
-            operator_template_id=func.coalesce(there, case((is_deleted, NOTHING_THERE), else_=None)),
-            decided_on_s=0,  # by another operator's clock
+            operator_template_id=func.coalesce(former_id, case((is_deleted, NOTHING_THERE), else_=None)),
+            decided_on_s=0,  # that time is of another operator's clock
         )
     )

@@ -1,4 +1,4 @@
-"""What an app has sent and received, by day: counted from its messages."""
+"""Daily usage of an app: counts of sent and received messages."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ _OUTGOING_MEDIA: Final = SessionMedia.stored_as
 
 @dataclass(slots=True)
 class DayOfUse:
-    """One day, in UTC.
+    """Usage of one day, in UTC.
 
     Attributes:
         day: days since the epoch.
@@ -36,15 +36,15 @@ class DayOfUse:
 
 
 def usage_of(connection: Connection, app_id: str, *, first_day: int, last_day: int) -> list[DayOfUse]:
-    """The days on which an app has sent or received something, oldest first.
+    """Return the days on which an app has sent or received messages, oldest first.
 
-    What failed is not counted. Ids begin with the time, so that the range of days is a range of ids.
+    Failed messages are not counted. Ids begin with the time, so that a range of days is a range of ids.
 
     Args:
         connection: any.
-        app_id: whose.
+        app_id: the app.
         first_day: days since the epoch.
-        last_day: likewise, and included.
+        last_day: likewise, inclusive.
     """
     from_ms, until_ms = first_day * DAY_MS, (last_day + 1) * DAY_MS
     days: dict[int, DayOfUse] = {}
@@ -67,32 +67,32 @@ def _count_sent(connection: Connection, app_id: str, from_ms: int, until_ms: int
     ).all()
     templates = templates_by_ids(connection, {row.template_id for row in sent if row.template_id})
     for row in sent:
-        one = days.setdefault(row.day, DayOfUse(row.day))
+        usage = days.setdefault(row.day, DayOfUse(row.day))
         template = templates.get(row.template_id)
         if row.kind not in OF_TEMPLATES:
             is_media = row.kind == _OUTGOING_MEDIA
-            one.media += row.times if is_media else 0
-            one.texts += 0 if is_media else row.times
+            usage.media += row.times if is_media else 0
+            usage.texts += 0 if is_media else row.times
             continue
         is_media = template is not None and type_row(template.draft.template_type).medium is not None
-        one.media_templates += row.times if is_media else 0
-        one.templates += 0 if is_media else row.times
+        usage.media_templates += row.times if is_media else 0
+        usage.templates += 0 if is_media else row.times
         if template is not None:
-            one.by_category[template.category] += row.times
+            usage.by_category[template.category] += row.times
 
 
 def _count_received(
     connection: Connection, app_id: str, from_ms: int, until_ms: int, days: dict[int, DayOfUse]
 ) -> None:
-    came_day = inbound_messages.c.received_on_ms.op("/")(DAY_MS).label("day")
-    came = connection.execute(
-        select(came_day, func.count().label("times"))
+    received_day = inbound_messages.c.received_on_ms.op("/")(DAY_MS).label("day")
+    received = connection.execute(
+        select(received_day, func.count().label("times"))
         .where(
             inbound_messages.c.app_id == app_id,
             inbound_messages.c.received_on_ms >= from_ms,
             inbound_messages.c.received_on_ms < until_ms,
         )
-        .group_by(came_day)
+        .group_by(received_day)
     )
-    for row in came:
+    for row in received:
         days.setdefault(row.day, DayOfUse(row.day)).incoming += row.times

@@ -1,4 +1,4 @@
-"""Users of an app: who has opted in or out, and whom its number has blocked."""
+"""Users of an app: opt-ins, opt-outs, and users that its number has blocked."""
 
 from collections.abc import Collection
 from typing import Any, Final
@@ -14,12 +14,12 @@ _app_user_of: Final = RowReader(AppUser)
 
 
 def set_opted(connection: Connection, app: App, phone_number: str, *, opted_in: bool, source: str, at_ms: int) -> bool:
-    """Record that a user has opted in or out; False where that was recorded already."""
-    held = select(app_users.c.opted_in).where(app_users.c.app_id == app.id, app_users.c.phone_number == phone_number)
-    if connection.execute(to_change(connection, held)).scalar_one_or_none() is opted_in:
+    """Record that a user has opted in or out; return False if that was recorded already."""
+    current = select(app_users.c.opted_in).where(app_users.c.app_id == app.id, app_users.c.phone_number == phone_number)
+    if connection.execute(to_change(connection, current)).scalar_one_or_none() is opted_in:
         return False
-    said = {"opted_in": opted_in, "source": source, "opted_on_ms": at_ms}
-    _write(connection, app, [phone_number], said)
+    columns = {"opted_in": opted_in, "source": source, "opted_on_ms": at_ms}
+    _write(connection, app, [phone_number], columns)
     return True
 
 
@@ -30,24 +30,24 @@ def set_blocked(connection: Connection, app: App, phone_numbers: Collection[str]
 
 
 def app_user(connection: Connection, app: App, phone_number: str) -> AppUser:
-    """One user, known or not."""
-    found = connection.execute(_of_app(app).where(app_users.c.phone_number == phone_number)).one_or_none()
-    if found is not None:
-        return _user(found)
-    wrote = select(recipients.c.window_until_ms).where(
+    """Return one user, known or not."""
+    row = connection.execute(_of_app(app).where(app_users.c.phone_number == phone_number)).one_or_none()
+    if row is not None:
+        return _user(row)
+    window_query = select(recipients.c.window_until_ms).where(
         recipients.c.app_id == app.id, recipients.c.phone_number == phone_number
     )
-    until_ms = connection.execute(wrote).scalar_one_or_none()
+    until_ms = connection.execute(window_query).scalar_one_or_none()
     return AppUser(phone_number, last_written_ms=_last_written_ms(until_ms))
 
 
 def opted_users(connection: Connection, app: App, *, first: int, at_most: int) -> list[AppUser]:
-    """The users that have opted in or out, the latest change first.
+    """Return the users that have opted in or out, the latest change first.
 
     Args:
         connection: any.
-        app: whose.
-        first: how many to leave out.
+        app: the app.
+        offset: how many to skip.
         at_most: how many to return.
     """
     chosen = (
@@ -81,8 +81,11 @@ def _last_written_ms(window_until_ms: int | None) -> int:
 
 
 def _write(connection: Connection, app: App, phone_numbers: Collection[str], said: dict[str, Any]) -> None:
-    """Write these columns of these users, and make those that are new."""
-    rows = [{"app_id": app.id, "partner_id": app.partner_id, "phone_number": one, **said} for one in phone_numbers]
+    """Write these columns of these users, and insert users that are new."""
+    rows = [
+        {"app_id": app.id, "partner_id": app.partner_id, "phone_number": phone_number, **said}
+        for phone_number in phone_numbers
+    ]
     statement = insert_or(app_users)
     connection.execute(
         statement.on_conflict_do_update(index_elements=_KEY, set_={name: statement.excluded[name] for name in said}),

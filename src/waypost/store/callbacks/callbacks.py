@@ -22,13 +22,13 @@ MOST_HEADER_CHARS: Final = 300
 
 
 class CallbackRow(NamedTuple):
-    """A rendered callback; how it ended is not in it.
+    """A rendered callback, without its outcome.
 
     Attributes:
         about: the recipient's id, or another text within which order is kept.
-        message_id: ours, where it is about a message.
-        news: one word for the trace.
-        body: every try sends these bytes.
+        message_id: ours, if it is about a message.
+        news: the event, as named in the trace.
+        body: every attempt sends these bytes.
     """
 
     id: str
@@ -44,7 +44,7 @@ class CallbackRow(NamedTuple):
 
 
 FRESH: Final[FreshTable[str, CallbackRow]] = FreshTable("callbacks", lambda row: len(row.body))
-"""New callbacks, while this process still has them."""
+"""New callbacks, while this process has them in memory."""
 
 
 def count_up(connection: Connection, wanted: Mapping[tuple[int, str], int]) -> dict[tuple[int, str], int]:
@@ -52,7 +52,7 @@ def count_up(connection: Connection, wanted: Mapping[tuple[int, str], int]) -> d
 
     Args:
         connection: the writer's.
-        wanted: how many for each (subscription, recipient).
+        counts: how many for each (subscription, recipient).
 
     Returns:
         The last number reserved for each.
@@ -70,13 +70,13 @@ def count_up(connection: Connection, wanted: Mapping[tuple[int, str], int]) -> d
 
 
 def add_callbacks(connection: Connection, rows: Sequence[CallbackRow]) -> None:
-    """Keep rendered callbacks."""
+    """Store rendered callbacks."""
     _ADD.run(connection, [row._asdict() for row in rows])
     are_fresh(connection, FRESH, ((row.id, row) for row in rows))
 
 
 def callbacks_by_ids(connection: Connection, ids: set[str]) -> dict[str, CallbackRow]:
-    """Rows by id."""
+    """Return rows by id."""
     return {row.id: row for row in map(CallbackRow._make, connection.execute(_RENDERED, {"ids": ids}))}
 
 
@@ -86,7 +86,7 @@ class Tried:
 
     Attributes:
         kind: why it was made.
-        ended: True when it was delivered, False when it is given up, None when it is tried again.
+        delivered: True if it was delivered, False if it failed for good, None if it is retried.
     """
 
     callback_id: str
@@ -97,30 +97,35 @@ class Tried:
 
 
 def record_attempts(connection: Connection, tries: Sequence[Tried]) -> None:
-    """Keep attempts, and how callbacks ended: a replay does not change when one was first delivered."""
+    """Store attempts, and the outcomes of callbacks: a replay does not change when one was first delivered."""
     _ATTEMPT.run(
         connection,
         [
             {
-                "callback_id": one.callback_id,
-                "subscription_id": one.subscription_id,
-                "at_ms": one.attempt.at_ms,
-                "duration_ms": one.attempt.duration_ms,
-                "status": one.attempt.status,
-                "answer": one.attempt.answer[:4096],
-                "error": one.attempt.error,
-                "request_headers": _text(one.attempt.sent),
-                "answer_headers": _text(one.attempt.told),
-                "kind": one.kind.value,
+                "callback_id": callback_attempt.callback_id,
+                "subscription_id": callback_attempt.subscription_id,
+                "at_ms": callback_attempt.attempt.at_ms,
+                "duration_ms": callback_attempt.attempt.duration_ms,
+                "status": callback_attempt.attempt.status,
+                "answer": callback_attempt.attempt.answer[:4096],
+                "error": callback_attempt.attempt.error,
+                "request_headers": _text(callback_attempt.attempt.sent),
+                "answer_headers": _text(callback_attempt.attempt.told),
+                "kind": callback_attempt.kind.value,
             }
-            for one in tries
+            for callback_attempt in tries
         ],
     )
-    ended = [one for one in tries if one.ended is not None]
-    _END.run(connection, [_end(one) for one in ended if one.kind is not AttemptKind.REPLAY])
-    replayed = [_end(one) for one in ended if one.kind is AttemptKind.REPLAY]
-    if replayed:
-        connection.execute(_END_REPLAYED, replayed)
+    ended = [callback_attempt for callback_attempt in tries if callback_attempt.ended is not None]
+    _END.run(
+        connection,
+        [_end(callback_attempt) for callback_attempt in ended if callback_attempt.kind is not AttemptKind.REPLAY],
+    )
+    replay_outcomes = [
+        _end(callback_attempt) for callback_attempt in ended if callback_attempt.kind is AttemptKind.REPLAY
+    ]
+    if replay_outcomes:
+        connection.execute(_END_REPLAYED, replay_outcomes)
 
 
 def _end(tried: Tried) -> dict[str, Any]:
@@ -129,12 +134,12 @@ def _end(tried: Tried) -> dict[str, Any]:
 
 
 def attempt_kind(kind: str, number: int) -> str:
-    """Why an attempt was made; of those before revision 6 it is known from their number, counted from 1."""
+    """Return why an attempt was made; before revision 6 it follows from the number, counted from 1."""
     return kind or (AttemptKind.INITIAL if number == 1 else AttemptKind.RETRY).value
 
 
 def first_tried(connection: Connection, ids: Collection[str]) -> dict[str, int]:
-    """When each of these callbacks was tried first; those that were not are left out."""
+    """Return the time of the first attempt of each callback; those without an attempt are left out."""
     if not ids:
         return {}
     rows = connection.execute(_FIRST_TRIED, {"ids": ids})
@@ -142,9 +147,9 @@ def first_tried(connection: Connection, ids: Collection[str]) -> dict[str, int]:
 
 
 def callback_with_attempts(connection: Connection, callback_id: str) -> dict[str, Any] | None:
-    """A callback with its exact bytes as text, and every attempt; None when there is none.
+    """Return a callback with its exact bytes as text, and every attempt; None if there is none.
 
-    While it is not delivered it says too since when its receiver has been failing, and when it is tried next.
+    Until it is delivered, also since when its receiver has been failing, and when the next attempt is due.
     """
     row = connection.execute(_BY_ID, {"ids": [callback_id]}).mappings().one_or_none()
     if row is None:
@@ -155,32 +160,32 @@ def callback_with_attempts(connection: Connection, callback_id: str) -> dict[str
 
 
 def shown_callback(connection: Connection, row: dict[str, Any]) -> dict[str, Any]:
-    """A callback's row with its body as text, whether that may hold a one-time code, and its attempts."""
-    tries = select(attempts).where(attempts.c.callback_id == row["id"]).order_by(attempts.c.id)
+    """Return a callback's row with its body as text, whether that may hold a one-time code, and its attempts."""
+    query = select(attempts).where(attempts.c.callback_id == row["id"]).order_by(attempts.c.id)
     return {
         **row,
         "body": row["body"].decode(),
         "holds_code": callback_holds_code(connection, row),
         "attempts": [
             {
-                **one,
-                "kind": attempt_kind(one["kind"], number),
-                "answer": one["answer"].decode("utf-8", "replace"),
-                "request_headers": json.loads(one["request_headers"] or "{}"),
-                "answer_headers": json.loads(one["answer_headers"] or "{}"),
+                **attempt,
+                "kind": attempt_kind(attempt["kind"], number),
+                "answer": attempt["answer"].decode("utf-8", "replace"),
+                "request_headers": json.loads(attempt["request_headers"] or "{}"),
+                "answer_headers": json.loads(attempt["answer_headers"] or "{}"),
             }
-            for number, one in enumerate(connection.execute(tries).mappings(), 1)
+            for number, attempt in enumerate(connection.execute(query).mappings(), 1)
         ],
     }
 
 
 def _text(headers: Mapping[str, str]) -> str:
-    """The first headers, and of each value its beginning: what a stranger answers is bounded."""
-    kept = {
+    """Encode the first headers, with long values shortened: the size of a receiver's response is limited."""
+    shortened = {
         name[:MOST_HEADER_CHARS]: text[:MOST_HEADER_CHARS].replace("\0", "")
         for name, text in list(headers.items())[:MOST_HEADERS]
     }
-    return msgspec.json.encode(kept).decode()
+    return msgspec.json.encode(shortened).decode()
 
 
 _FIRST_TRIED: Final = (

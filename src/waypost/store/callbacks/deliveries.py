@@ -1,7 +1,7 @@
-"""Lists of an app's callbacks, newest first, a page at a time: for whoever looks rather than reads.
+"""Lists of an app's callbacks, newest first, a page at a time: for people to browse.
 
-A page begins where the last one ended. Where a filter fits few, so many are looked at and no more, and the
-page says how far back that was: no index beside those that the street needs is written for each callback.
+A page begins where the last one ended. If a filter matches few, a limited number is scanned, and the page
+says how far back that was: beyond the indexes that the pipeline needs, none is written for each callback.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -20,9 +20,9 @@ from waypost.store.typed_rows import select_row
 _Select = Any  # of many columns
 
 LOOKED_AT: Final = 20_000
-"""How many callbacks one page looks at, where a filter fits few."""
+"""How many callbacks one page scans, if a filter matches few."""
 
-_SHOWN: Final = (  # without the bytes, which a list does not show
+_SHOWN: Final = (  # without the body, which a list does not show
     callbacks.c.id, callbacks.c.subscription_id, callbacks.c.about, callbacks.c.sequence,
     callbacks.c.message_id, callbacks.c.news, callbacks.c.created_on_ms, callbacks.c.ended_on_ms,
     callbacks.c.delivered,
@@ -34,12 +34,12 @@ _STATES: Final = {
     "given up": callbacks.c.delivered.is_(False),
 }
 STATES: Final = tuple(_STATES)
-"""What may have become of a callback."""
+"""Possible states of a callback."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Place:
-    """Where a page ended: its last callback, or the last that was looked at."""
+    """The end of a page: its last callback, or the last that was scanned."""
 
     created_on_ms: int
     about: str
@@ -49,13 +49,13 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """What a list is to hold: callbacks that fit everything that is given.
+    """Filter of callbacks: all given conditions must match.
 
     Attributes:
-        subscription_id: of one of the app's; None: of all that it has.
-        state: one of `STATES`.
+        subscription_id: one of the app's; None: all of them.
+        state: one of `DELIVERY_STATES`.
         recipient: a phone number or business-scoped id.
-        news: the word of the trace, such as `delivered`.
+        event: as named in the trace, such as `delivered`.
         message_id: about this message; ours.
         from_ms: rendered from then on.
         to_ms: and before then.
@@ -71,7 +71,7 @@ class Sought:
 
     @property
     def is_rare(self) -> bool:
-        """Whether many may have to be looked at for one that fits."""
+        """True if many callbacks may have to be scanned for each match."""
         return bool(self.state or self.recipient or self.news)
 
 
@@ -81,9 +81,9 @@ class Deliveries:
 
     Attributes:
         rows: newest first.
-        further: where the next page begins; None where there is nothing further back.
-        searched_to_ms: it was looked back to there, and there may be more; None: this is all that
-            stands before `further`.
+        next: where the next page begins; None if there is nothing older.
+        searched_to_ms: the scan ended there, and there may be more matches; None: these are all matches
+            before `next`.
     """
 
     rows: list[dict[str, Any]]
@@ -101,18 +101,18 @@ def deliveries_of(
     at_most: int = 50,
     look_at: int = LOOKED_AT,
 ) -> Deliveries:
-    """One page of what an app's subscriptions were told, or are to be.
+    """Return one page of an app's callbacks, delivered or not.
 
-    What was told to a subscription that is gone is not among it, unless its message is named.
+    Callbacks of a deleted subscription are included only if the filter has their message.
 
     Args:
         connection: any.
-        partner_id: whose app it must be; another's has nothing.
-        app_id: which.
-        sought: what the list is to hold.
-        before: the page after the one that ended there.
+        partner_id: owner of the app; for another partner the page is empty.
+        app_id: the app.
+        query: the filter.
+        before: return the page after the one that ended there.
         at_most: how many.
-        look_at: how many are looked at, at most.
+        scan_limit: how many are scanned at most.
     """
     own = and_(callbacks.c.partner_id == partner_id, callbacks.c.app_id == app_id)
     fits = [own, *_fits(connection, app_id, sought)]
@@ -123,16 +123,18 @@ def deliveries_of(
         return _page(connection, [select(*_SHOWN).where(chosen, *fits)], before, at_most)
     ids = _subscriptions(connection, partner_id, app_id, sought.subscription_id)
     if sought.state == "waiting" and _few_wait(connection, ids, look_at):
-        waiting = select(*_SHOWN).join(queue_jobs, queue_jobs.c.ref == callbacks.c.id)
-        return _page(connection, [waiting.where(_in_queue(ids), *fits)], before, at_most)
+        queued = select(*_SHOWN).join(queue_jobs, queue_jobs.c.ref == callbacks.c.id)
+        return _page(connection, [queued.where(_in_queue(ids), *fits)], before, at_most)
     if not sought.is_rare:
-        each = [select(*_SHOWN).where(callbacks.c.subscription_id == one, *fits) for one in ids]
-        return _page(connection, each, before, at_most)
+        statements = [
+            select(*_SHOWN).where(callbacks.c.subscription_id == subscription_id, *fits) for subscription_id in ids
+        ]
+        return _page(connection, statements, before, at_most)
     return _search(connection, ids, own, fits, sought, before, at_most, look_at)
 
 
 def delivery(connection: Connection, partner_id: int, app_id: str, callback_id: str) -> dict[str, Any] | None:
-    """One callback with its bytes as text and every attempt; None where the app has none such."""
+    """Return one callback with its bytes as text and every attempt; None if the app has no such callback."""
     row = connection.execute(
         select(callbacks).where(
             callbacks.c.id == callback_id,
@@ -144,7 +146,7 @@ def delivery(connection: Connection, partner_id: int, app_id: str, callback_id: 
 
 
 def tries_of(connection: Connection, ids: Collection[str]) -> dict[str, list[Any]]:
-    """Attempts by callback, oldest first, without headers and answers."""
+    """Return attempts by callback, oldest first, without headers and responses."""
     if not ids:
         return {}
     columns = ("callback_id", "at_ms", "duration_ms", "status", "error", "kind")
@@ -154,40 +156,40 @@ def tries_of(connection: Connection, ids: Collection[str]) -> dict[str, list[Any
         .order_by(attempts.c.id),
         {"ids": list(ids)},
     )
-    found: dict[str, list[Any]] = {}
+    attempts_by_callback: dict[str, list[Any]] = {}
     for row in rows:
-        found.setdefault(row.callback_id, []).append(row)
-    return found
+        attempts_by_callback.setdefault(row.callback_id, []).append(row)
+    return attempts_by_callback
 
 
 def whom_about(connection: Connection, partner_id: int, app_id: str, abouts: Collection[str]) -> dict[str, str]:
-    """What callbacks are about, as people read it: a number or a business-scoped id, or a template's name."""
+    """Return readable subjects of callbacks: a number or a business-scoped id, or a template's name."""
     names: dict[str, str] = {}
     numbers = [int(about) for about in abouts if about.isdecimal() and len(about) < 19]
-    found = select(recipients.c.id, recipients.c.phone_number, recipients.c.user_id).where(
+    recipient_query = select(recipients.c.id, recipients.c.phone_number, recipients.c.user_id).where(
         recipients.c.app_id == app_id, recipients.c.partner_id == partner_id, one_of(recipients.c.id, "ids")
     )
-    for row in connection.execute(found, {"ids": numbers}):
+    for row in connection.execute(recipient_query, {"ids": numbers}):
         names[str(row.id)] = row.phone_number or row.user_id
-    of_template = {about[2:]: about for about in abouts if about.startswith("t:")}
-    told = select(templates.c.id, templates.c.element_name).where(
+    subjects_by_template = {about[2:]: about for about in abouts if about.startswith("t:")}
+    template_query = select(templates.c.id, templates.c.element_name).where(
         templates.c.partner_id == partner_id, one_of(templates.c.id, "ids")
     )
-    for row in connection.execute(told, {"ids": list(of_template)}):
-        names[of_template[row.id]] = row.element_name
+    for row in connection.execute(template_query, {"ids": list(subjects_by_template)}):
+        names[subjects_by_template[row.id]] = row.element_name
     return names
 
 
 def tags_of(connection: Connection, partner_id: int, app_id: str) -> dict[int, str]:
-    """The tags of an app's subscriptions by id, the oldest first."""
-    found = select(subscriptions.c.id, subscriptions.c.tag).where(
+    """Return the tags of an app's subscriptions by id, oldest first."""
+    query = select(subscriptions.c.id, subscriptions.c.tag).where(
         subscriptions.c.app_id == app_id, subscriptions.c.partner_id == partner_id
     )
-    return {row.id: row.tag for row in connection.execute(found.order_by(subscriptions.c.id))}
+    return {row.id: row.tag for row in connection.execute(query.order_by(subscriptions.c.id))}
 
 
 class DeliveryEntry(NamedTuple):
-    """An entry that is to deliver a callback."""
+    """A job that delivers a callback."""
 
     ref: str
     due_ms: int
@@ -199,11 +201,11 @@ class DeliveryEntry(NamedTuple):
 def entries_of(
     connection: Connection, subscription_id: int, callback_id: str, *, look_at: int = LOOKED_AT
 ) -> list[DeliveryEntry]:
-    """The entries of the queue that are to deliver a callback, the live one first.
+    """Return the jobs that deliver a callback, the one that is not a replay first.
 
-    Of a long queue the first so many are looked at: what is not among them waits its turn.
+    Of a long queue only the first jobs are scanned: a callback beyond them is simply waiting.
     """
-    found: list[DeliveryEntry] = []
+    jobs: list[DeliveryEntry] = []
     for group in (live_group(subscription_id), replay_group(subscription_id)):
         first = (
             select_row(queue_jobs, DeliveryEntry)
@@ -212,8 +214,8 @@ def entries_of(
             .limit(look_at)
             .subquery()
         )  # fmt: skip
-        found += map(DeliveryEntry._make, connection.execute(select(first).where(first.c.ref == callback_id)))
-    return found
+        jobs += map(DeliveryEntry._make, connection.execute(select(first).where(first.c.ref == callback_id)))
+    return jobs
 
 
 def _search(
@@ -226,19 +228,19 @@ def _search(
     at_most: int,
     look_at: int,
 ) -> Deliveries:
-    """Look at the newest of each subscription, as far back as all of them were looked at."""
+    """Scan the newest callbacks of each subscription, back to where all of them were scanned."""
     rows: list[dict[str, Any]] = []
     ends: list[Place] = []
-    each = max(look_at // max(len(ids), 1), at_most)
-    for one in ids:
-        of_one = and_(callbacks.c.subscription_id == one, own, *_within(sought))
-        seen = _newest_first(select(*_SHOWN, and_(*fits).label("fits")).where(of_one), before)
-        last = connection.execute(seen.offset(each - 1).limit(1)).mappings().one_or_none()
+    limit = max(look_at // max(len(ids), 1), at_most)
+    for subscription_id in ids:
+        scope = and_(callbacks.c.subscription_id == subscription_id, own, *_within(sought))
+        newest = _newest_first(select(*_SHOWN, and_(*fits).label("fits")).where(scope), before)
+        last = connection.execute(newest.offset(limit - 1).limit(1)).mappings().one_or_none()
         if last is not None:
             ends.append(_place(last))
-        looked = seen.limit(each).subquery()
-        chosen = select(*(looked.c[column.name] for column in _SHOWN)).where(looked.c.fits)
-        chosen = chosen.order_by(*(looked.c[column.name].desc() for column in _ORDER))
+        scanned = newest.limit(limit).subquery()
+        chosen = select(*(scanned.c[column.name] for column in _SHOWN)).where(scanned.c.fits)
+        chosen = chosen.order_by(*(scanned.c[column.name].desc() for column in _ORDER))
         rows += [dict(row) for row in connection.execute(chosen.limit(at_most + 1)).mappings()]
     end = max(ends, default=None)
     rows = sorted((row for row in rows if end is None or _place(row) >= end), key=_place)[::-1]
@@ -253,15 +255,15 @@ def _page(connection: Connection, each: Sequence[_Select], before: Place | None,
         newest = _newest_first(chosen, before).limit(at_most + 1)
         rows += [dict(row) for row in connection.execute(newest).mappings()]
     rows.sort(key=_place, reverse=True)
-    further = _place(rows[at_most - 1]) if len(rows) > at_most else None
-    return Deliveries(rows[:at_most], further, None)
+    next_cursor = _place(rows[at_most - 1]) if len(rows) > at_most else None
+    return Deliveries(rows[:at_most], next_cursor, None)
 
 
 def _newest_first(chosen: _Select, before: Place | None) -> _Select:
     if before is not None:
         place = tuple_(*_ORDER, callbacks.c.subscription_id)
         chosen = chosen.where(
-            callbacks.c.created_on_ms <= before.created_on_ms,  # so that the index is entered there
+            callbacks.c.created_on_ms <= before.created_on_ms,  # so that the index scan starts at the cursor
             place < (before.created_on_ms, before.about, before.sequence, before.subscription_id),
         )
     return chosen.order_by(*(column.desc() for column in _ORDER), callbacks.c.subscription_id.desc())
@@ -293,7 +295,7 @@ def _fits(connection: Connection, app_id: str, sought: Sought) -> list[ColumnEle
                 or_(recipients.c.phone_number == sought.recipient, recipients.c.user_id == sought.recipient),
             )
         ).scalars()
-        # Before the operator has named a recipient, its callbacks are about the destination.
+        # Before the operator has identified a recipient, its callbacks are about the destination.
         fits.append(callbacks.c.about.in_([sought.recipient, *map(str, known)]))
     return fits
 
@@ -308,11 +310,11 @@ def _subscriptions(connection: Connection, partner_id: int, app_id: str, id: int
 
 
 def _in_queue(ids: Sequence[int]) -> ColumnElement[bool]:
-    groups = [live_group(one) for one in ids]
+    groups = [live_group(subscription_id) for subscription_id in ids]
     return and_(queue_jobs.c.queue == int(QueueName.CALLBACKS), queue_jobs.c.concurrency_group.in_(groups))
 
 
 def _few_wait(connection: Connection, ids: Sequence[int], most: int) -> bool:
-    """Whether so few wait that all of them can be looked at; else the newest callbacks are among them."""
-    some = select(queue_jobs.c.position).where(_in_queue(ids)).limit(most + 1).subquery()
-    return connection.execute(select(func.count()).select_from(some)).scalar_one() <= most
+    """Return True if few enough wait for all of them to be read; otherwise the newest callbacks include some."""
+    jobs = select(queue_jobs.c.position).where(_in_queue(ids)).limit(most + 1).subquery()
+    return connection.execute(select(func.count()).select_from(jobs)).scalar_one() <= most

@@ -1,4 +1,4 @@
-"""How receivers have answered lately: the newest tries of one, as many as a page can show."""
+"""Statistics of receivers: response times, and the newest attempts of a subscription."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,26 +11,26 @@ from waypost.store.tables import attempts, subscriptions
 
 
 def answer_times(connection: Connection, whose: Whose, from_ms: int, to_ms: int) -> Sequence[Row[Any, Any, Any, int]]:
-    """Attempts of a time range, from `from_ms` on and before `to_ms`.
+    """Return attempts of a time range, from `from_ms` on and before `to_ms`.
 
-    An attempt takes ten seconds at most, so that there are some ten thousand different times, however
-    many attempts.
+    An attempt takes ten seconds at most, so that there are about ten thousand different durations, however
+    many attempts there are.
 
     Returns:
         Rows of subscription_id, status, duration_ms and tries, shortest first.
     """
     times = (attempts.c.subscription_id, attempts.c.status, attempts.c.duration_ms)
-    wanted = select(subscriptions.c.id).where(*whose.fits)
+    subscription_ids = select(subscriptions.c.id).where(*whose.fits)
     return connection.execute(
         select(*times, func.count().label("tries"))
-        .where(attempts.c.subscription_id.in_(wanted), attempts.c.at_ms >= from_ms, attempts.c.at_ms < to_ms)
+        .where(attempts.c.subscription_id.in_(subscription_ids), attempts.c.at_ms >= from_ms, attempts.c.at_ms < to_ms)
         .group_by(*times)
         .order_by(attempts.c.subscription_id, attempts.c.duration_ms)
     ).all()
 
 
 MOST_TRIES: Final = 20_000
-"""So many of a time range are counted, the newest; a busy receiver has more of them in a day."""
+"""Maximum attempts counted of a time range, the newest; a busy receiver has more of them in a day."""
 
 _LOOKED_AT: Final = 200
 _TAKEN: Final = and_(attempts.c.status >= 200, attempts.c.status < 300)
@@ -38,11 +38,11 @@ _TAKEN: Final = and_(attempts.c.status >= 200, attempts.c.status < 300)
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """So many tries of one subscription that ended alike.
+    """The number of attempts of one subscription with the same status and duration.
 
     Attributes:
-        slot: which part of the time range, counted from 0.
-        status: of the answer; None: there was none.
+        slot: part of the time range, counted from 0.
+        status: of the response; None: there was none.
     """
 
     subscription_id: int
@@ -53,7 +53,7 @@ class Answered:
 
 
 def newest_tries(connection: Connection, subscription_id: int, at_most: int) -> Sequence[Any]:
-    """Rows of at_ms, duration_ms, status and error, newest first."""
+    """Return rows of at_ms, duration_ms, status and error, newest first."""
     return connection.execute(
         select(attempts.c.at_ms, attempts.c.duration_ms, attempts.c.status, attempts.c.error)
         .where(attempts.c.subscription_id == subscription_id)
@@ -63,28 +63,28 @@ def newest_tries(connection: Connection, subscription_id: int, at_most: int) -> 
 
 
 def last_taken_ms(connection: Connection, subscription_id: int, failing_since_ms: int | None) -> int | None:
-    """When a receiver last took a callback; None where no try tells, or none of the newest."""
+    """Return when a callback was last delivered to a receiver; None if none of the newest attempts succeeded."""
     newest = select(attempts.c.at_ms, attempts.c.status).where(attempts.c.subscription_id == subscription_id)
     if failing_since_ms is not None:
         newest = newest.where(attempts.c.at_ms <= failing_since_ms)
-    looked = newest.order_by(attempts.c.at_ms.desc()).limit(_LOOKED_AT).subquery()
+    scanned = newest.order_by(attempts.c.at_ms.desc()).limit(_LOOKED_AT).subquery()
     return connection.execute(
-        select(func.max(looked.c.at_ms)).where(looked.c.status >= 200, looked.c.status < 300)
+        select(func.max(scanned.c.at_ms)).where(scanned.c.status >= 200, scanned.c.status < 300)
     ).scalar_one()
 
 
 def answered(
     connection: Connection, subscription_id: int, from_ms: int, to_ms: int, *, slots: int = 1, at_most: int = MOST_TRIES
 ) -> list[Answered]:
-    """The newest tries of a time range, counted; shortest first.
+    """Return the newest attempts of a time range, counted; shortest first.
 
     Args:
         connection: any.
-        subscription_id: which; whose it is was asked before.
-        from_ms: tried from then on.
+        subscription_id: the subscription; the caller has checked its owner.
+        from_ms: attempted from then on.
         to_ms: and before then.
         slots: into how many parts the range is divided.
-        at_most: how many tries are counted.
+        at_most: how many attempts are counted.
     """
     each_ms = max((to_ms - from_ms) // slots, 1)
     newest = (
@@ -105,13 +105,15 @@ def answered(
 def taken_of(
     connection: Connection, subscription_id: int, from_ms: int, *, at_most: int = MOST_TRIES
 ) -> tuple[int, int]:
-    """How many tries there were since then, and how many of them were taken; of the newest so many."""
+    """Return how many attempts there were since then, and how many of them succeeded; of the newest only."""
     newest = (
-        select(case((_TAKEN, 1), else_=0).label("taken"))
+        select(case((_TAKEN, 1), else_=0).label("delivered"))
         .where(attempts.c.subscription_id == subscription_id, attempts.c.at_ms >= from_ms)
         .order_by(attempts.c.at_ms.desc())
         .limit(at_most)
         .subquery()
     )
-    row = connection.execute(select(func.count(), func.coalesce(func.sum(newest.c.taken), 0)).select_from(newest)).one()
+    row = connection.execute(
+        select(func.count(), func.coalesce(func.sum(newest.c.delivered), 0)).select_from(newest)
+    ).one()
     return row[0], int(row[1])

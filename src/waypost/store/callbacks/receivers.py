@@ -1,6 +1,6 @@
-"""How the addresses behind subscriptions are doing, as far as it outlives a process; and their keys.
+"""Persistent health of the receivers of subscriptions, and their signing keys.
 
-The statements of the callbacks stage come first, then those of whoever runs the service.
+The statements of the callbacks stage come first, then those of administration.
 """
 
 from collections.abc import Sequence
@@ -16,17 +16,17 @@ from waypost.store.tables import callbacks, queue_jobs, subscriptions
 from waypost.store.typed_rows import select_row
 
 MOST_WAITING: Final = 10_000
-"""How many callbacks are counted that wait for one address; of a longer line it is known that it is longer."""
+"""How many callbacks are counted that wait for one receiver; of a longer queue it is known that it is longer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What changed about an address with an attempt.
+    """Changes to a receiver's health after an attempt.
 
     Attributes:
-        failing_since_ms: it has taken nothing since then; None: it takes.
-        asked_until_ms: its receiver asked not to be called before then; None: it did not.
-        next_attempt_ms: its circuit is open, and a callback tries it then; None: it is not open.
+        failing_since_ms: no callback was delivered since then; None: it is healthy.
+        retry_after_ms: it requested no calls before then; None: it did not.
+        next_attempt_ms: its circuit is open until the next attempt at that time; None: it is not open.
     """
 
     subscription_id: int
@@ -36,24 +36,24 @@ class Standing:
 
 
 def keep_standings(connection: Connection, standings: Sequence[Standing]) -> None:
-    """Keep the last one of each address, in the order of ids."""
-    last = {one.subscription_id: one for one in standings}
+    """Store the last status of each receiver, in the order of ids."""
+    last = {status.subscription_id: status for status in standings}
     _STANDING.run(
         connection,
         [
             {
-                "at": one.subscription_id,
-                "failing_since_ms": one.failing_since_ms,
-                "asked_until_ms": one.asked_until_ms,
-                "next_attempt_ms": one.next_attempt_ms,
+                "at": status.subscription_id,
+                "failing_since_ms": status.failing_since_ms,
+                "asked_until_ms": status.asked_until_ms,
+                "next_attempt_ms": status.next_attempt_ms,
             }
-            for _, one in sorted(last.items())
+            for _, status in sorted(last.items())
         ],
     )
 
 
 class ReceiverRow(NamedTuple):
-    """What names a subscription to people, and since when the service has paused it."""
+    """A subscription's readable names, and since when the service has paused it."""
 
     id: int
     app_id: str
@@ -63,7 +63,7 @@ class ReceiverRow(NamedTuple):
 
 
 def pause_subscription(connection: Connection, id: int, at_ms: int, reason: str) -> ReceiverRow | None:
-    """Pause a subscription, and give it as it was; None where it is gone or paused already."""
+    """Pause a subscription, and return it as it was; None if it is deleted or paused already."""
     row = _receiver_to_change(connection, id)
     if row is None or row.paused_on_ms is not None:
         return None
@@ -78,9 +78,9 @@ def _receiver_to_change(connection: Connection, id: int) -> ReceiverRow | None:
 
 
 def resume_subscription(connection: Connection, id: int) -> ReceiverRow | None:
-    """Let a subscription go on that the service has paused, and give it as it was; None where it is gone.
+    """Resume a subscription that the service has paused, and return it as it was; None if it is deleted.
 
-    One that its partner has paused stays so.
+    One that its partner has paused stays paused.
     """
     row = _receiver_to_change(connection, id)
     if row is None:
@@ -95,17 +95,17 @@ def resume_subscription(connection: Connection, id: int) -> ReceiverRow | None:
 
 
 def renew_key(connection: Connection, id: int, old_key_until_ms: int | None) -> bool:
-    """Raise the serial of a subscription's key; False where it is gone."""
-    raised = update(subscriptions).where(subscriptions.c.id == id).values(key_serial=subscriptions.c.key_serial + 1)
-    return connection.execute(raised.values(old_key_until_ms=old_key_until_ms)).rowcount == 1
+    """Raise the serial of a subscription's key; return False if it is deleted."""
+    statement = update(subscriptions).where(subscriptions.c.id == id).values(key_serial=subscriptions.c.key_serial + 1)
+    return connection.execute(statement.values(old_key_until_ms=old_key_until_ms)).rowcount == 1
 
 
 @dataclass(frozen=True, slots=True)
 class Whose:
-    """Which subscriptions: those that fit everything that is given.
+    """Filter of subscriptions: all given conditions must match.
 
     Attributes:
-        id: of one.
+        id: of one subscription.
         app_id: of an app.
         partner_id: of a partner.
     """
@@ -116,31 +116,31 @@ class Whose:
 
     @property
     def fits(self) -> tuple[ColumnElement[bool], ...]:
-        """What a row of subscriptions has to be."""
-        given = (
+        """Return conditions on rows of subscriptions."""
+        columns = (
             (subscriptions.c.id, self.id),
             (subscriptions.c.app_id, self.app_id),
             (subscriptions.c.partner_id, self.partner_id),
         )
-        return tuple(column == wanted for column, wanted in given if wanted is not None)
+        return tuple(column == value for column, value in columns if value is not None)
 
 
 def receivers(connection: Connection, whose: Whose, *, most: int = MOST_WAITING) -> list[dict[str, Any]]:
-    """Subscriptions by id, each with how many callbacks wait for it and since when; no secret of it.
+    """Return subscriptions by id, each with how many callbacks wait for it and since when; without secrets.
 
     Args:
         connection: any.
-        whose: which.
-        most: how many of each are counted. `waiting` and `replaying` are never more, and
+        query: the filter.
+        max_counted: how many of each are counted. `waiting` and `replaying` are never more, and
             `waiting_is_longer` and `replaying_is_longer` say that there are more: millions may wait
-            for an address that takes nothing, and open pages ask every second.
+            for a failing receiver, and open pages query this every second.
     """
     rows = connection.execute(_SHOWN.where(*whose.fits).order_by(subscriptions.c.id)).mappings().all()
     return [{**row, **_waiting(connection, row["id"], most)} for row in rows]
 
 
 def receiver_failure(connection: Connection, id: int) -> dict[str, int | None]:
-    """Since when a subscription's receiver has been failing, and when it is tried next; None: it is not."""
+    """Return since when a receiver has been failing, and when the next attempt is due; None: it is not failing."""
     columns = (subscriptions.c.failing_since_ms, subscriptions.c.next_attempt_ms)
     row = connection.execute(select(*columns).where(subscriptions.c.id == id)).one_or_none()
     if row is None or row.failing_since_ms is None:
@@ -149,17 +149,17 @@ def receiver_failure(connection: Connection, id: int) -> dict[str, int | None]:
 
 
 def paused_and_failing(connection: Connection) -> list[Row[Any]]:
-    """Subscriptions that the service has paused, and those whose address takes nothing."""
-    wanted = _SHOWN.where(subscriptions.c.paused_on_ms.is_not(None) | subscriptions.c.failing_since_ms.is_not(None))
-    return list(connection.execute(wanted.order_by(subscriptions.c.id)).all())
+    """Return subscriptions that the service has paused, and those whose receiver is failing."""
+    query = _SHOWN.where(subscriptions.c.paused_on_ms.is_not(None) | subscriptions.c.failing_since_ms.is_not(None))
+    return list(connection.execute(query.order_by(subscriptions.c.id)).all())
 
 
 def _waiting(connection: Connection, id: int, most: int) -> dict[str, Any]:
-    """How many entries of its groups wait, and since when. They are found by the index, group by group."""
+    """Return how many jobs wait in its groups, and since when. The index finds them group by group."""
     counted: dict[str, Any] = {}
     for name, group in (("waiting", live_group(id)), ("replaying", replay_group(id))):
-        asked = {"queue": int(QueueName.CALLBACKS), "group": group, "most": most + 1}
-        jobs = connection.execute(_COUNTED, asked).scalar_one()
+        parameters = {"queue": int(QueueName.CALLBACKS), "group": group, "limit": most + 1}
+        jobs = connection.execute(_COUNTED, parameters).scalar_one()
         counted[name] = min(jobs, most)
         counted[f"{name}_is_longer"] = jobs > most
     first = (
@@ -174,10 +174,10 @@ def _waiting(connection: Connection, id: int, most: int) -> dict[str, Any]:
     return counted
 
 
-_some = (  # in no order: where one is wanted, PostgreSQL may sort all of them before it stops
+_some = (  # unordered: with an order, PostgreSQL may sort all of them before it stops
     select(queue_jobs.c.position)
     .where(queue_jobs.c.queue == bindparam("queue"), queue_jobs.c.concurrency_group == bindparam("group"))
-    .limit(bindparam("most"))
+    .limit(bindparam("limit"))
     .subquery()
 )
 _COUNTED: Final = select(func.count()).select_from(_some)

@@ -1,4 +1,4 @@
-"""Callbacks to be sent again: which they are, and their entries in the queue."""
+"""Replays: the selection of callbacks to be sent again, and their jobs."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -12,19 +12,19 @@ from waypost.store.queue.jobs import NewJob, QueueName, enqueue_jobs
 from waypost.store.tables import callbacks, recipients, subscriptions
 
 BATCH: Final = 500
-"""How many entries one transaction appends, so that nobody waits long for it."""
+"""How many jobs one transaction enqueues, so that no other write waits long for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which callbacks; those that fit everything that is given. What still waits is never among them.
+    """Filter of callbacks: all given conditions must match. A callback that still waits never matches.
 
     Attributes:
-        whose: of which subscriptions; what was told to one that is gone cannot be told again.
+        subscriptions: the subscriptions; callbacks of a deleted one cannot be replayed.
         callback_id: one callback.
         recipient: a phone number or business-scoped id.
-        news: the word of the trace, such as `delivered`.
-        delivered: True those that were, False those that were given up, None both.
+        event: as named in the trace, such as `delivered`.
+        delivered: True those that were, False those that failed for good, None both.
         from_ms: rendered from then on.
         to_ms: and before then.
     """
@@ -39,11 +39,11 @@ class Wanted:
 
 
 Cursor = tuple[int, int, str, int]
-"""Subscription, time, what it is about and sequence number of the last callback that was seen."""
+"""Subscription, time, subject and sequence number of the last callback that was read."""
 
 
 def count_wanted(connection: Connection, wanted: Wanted) -> dict[str, int]:
-    """How many there are, and how many more still wait to be delivered for the first time."""
+    """Return how many match, and how many more still wait for their first delivery."""
     fits = _fits(connection, wanted)
     ended, waiting = callbacks.c.ended_on_ms.is_not(None), callbacks.c.ended_on_ms.is_(None)
     counted = select(func.count())
@@ -56,18 +56,18 @@ def count_wanted(connection: Connection, wanted: Wanted) -> dict[str, int]:
 def append_replays(
     connection: Connection, wanted: Wanted, after: Cursor | None, due_ms: int
 ) -> tuple[int, Cursor | None]:
-    """Append entries for the next ones, oldest first for each subscription.
+    """Enqueue jobs for the next callbacks, oldest first for each subscription.
 
     Returns:
-        How many, and where to go on; None where these were the last.
+        How many, and where to continue; None after the last.
     """
     order = (callbacks.c.subscription_id, callbacks.c.created_on_ms, callbacks.c.about, callbacks.c.sequence)
-    found = select(callbacks.c.id, *order).where(
+    statement = select(callbacks.c.id, *order).where(
         _fits(connection, wanted), callbacks.c.ended_on_ms.is_not(None), *_ended_so(wanted)
     )
     if after is not None:
-        found = found.where(_beyond(after))
-    rows = connection.execute(found.order_by(*order).limit(BATCH)).all()
+        statement = statement.where(_beyond(after))
+    rows = connection.execute(statement.order_by(*order).limit(BATCH)).all()
     enqueue_jobs(
         connection,
         [
@@ -89,22 +89,22 @@ def append_replays(
 
 
 def _fits(connection: Connection, wanted: Wanted) -> ColumnElement[bool]:
-    of = select(subscriptions.c.id, subscriptions.c.app_id, subscriptions.c.partner_id)
-    of = of.where(*wanted.whose.fits)
+    statement = select(subscriptions.c.id, subscriptions.c.app_id, subscriptions.c.partner_id)
+    statement = statement.where(*wanted.whose.fits)
     if wanted.callback_id is not None:
-        told = select(callbacks.c.subscription_id).where(callbacks.c.id == wanted.callback_id)
-        of = of.where(subscriptions.c.id == told.scalar_subquery())
-    chosen = connection.execute(of).all()
-    fits: list[ColumnElement[bool]] = [
+        subscription_id = select(callbacks.c.subscription_id).where(callbacks.c.id == wanted.callback_id)
+        statement = statement.where(subscriptions.c.id == subscription_id.scalar_subquery())
+    chosen = connection.execute(statement).all()
+    conditions: list[ColumnElement[bool]] = [
         callbacks.c.subscription_id.in_([row.id for row in chosen]),
         callbacks.c.partner_id.in_({row.partner_id for row in chosen}),
         callbacks.c.created_on_ms >= wanted.from_ms,
         callbacks.c.created_on_ms < wanted.to_ms,
     ]
     if wanted.callback_id is not None:
-        fits.append(callbacks.c.id == wanted.callback_id)
+        conditions.append(callbacks.c.id == wanted.callback_id)
     if wanted.news is not None:
-        fits.append(callbacks.c.news == wanted.news)
+        conditions.append(callbacks.c.news == wanted.news)
     if wanted.recipient is not None:
         known = connection.execute(
             select(recipients.c.id).where(
@@ -112,9 +112,9 @@ def _fits(connection: Connection, wanted: Wanted) -> ColumnElement[bool]:
                 or_(recipients.c.phone_number == wanted.recipient, recipients.c.user_id == wanted.recipient),
             )
         ).scalars()
-        # Before the operator has named a recipient, its callbacks are about the destination.
-        fits.append(callbacks.c.about.in_([wanted.recipient, *map(str, known)]))
-    return and_(*fits)
+        # Before the operator has identified a recipient, its callbacks are about the destination.
+        conditions.append(callbacks.c.about.in_([wanted.recipient, *map(str, known)]))
+    return and_(*conditions)
 
 
 def _ended_so(wanted: Wanted) -> tuple[ColumnElement[bool], ...]:
@@ -123,11 +123,11 @@ def _ended_so(wanted: Wanted) -> tuple[ColumnElement[bool], ...]:
 
 def _beyond(after: Cursor) -> ColumnElement[bool]:
     subscription_id, created_on_ms, about, sequence = after
-    own = callbacks.c.subscription_id == subscription_id
-    then = callbacks.c.created_on_ms == created_on_ms
+    same_subscription = callbacks.c.subscription_id == subscription_id
+    same_time = callbacks.c.created_on_ms == created_on_ms
     return or_(
         callbacks.c.subscription_id > subscription_id,
-        and_(own, callbacks.c.created_on_ms > created_on_ms),
-        and_(own, then, callbacks.c.about > about),
-        and_(own, then, callbacks.c.about == about, callbacks.c.sequence > sequence),
+        and_(same_subscription, callbacks.c.created_on_ms > created_on_ms),
+        and_(same_subscription, same_time, callbacks.c.about > about),
+        and_(same_subscription, same_time, callbacks.c.about == about, callbacks.c.sequence > sequence),
     )

@@ -1,4 +1,4 @@
-"""Where a partner wants callbacks, and which."""
+"""Subscriptions: where a partner receives callbacks, and which ones."""
 
 import json
 from collections.abc import Callable, Collection, Sequence
@@ -20,11 +20,11 @@ Unseal = Callable[[bytes, str], str]
 
 
 def add_subscription(connection: Connection, subscription: Subscription, seal: Seal, most: int) -> str:
-    """Keep a subscription and give its id.
+    """Store a subscription and return its id.
 
     Raises:
-        TagTaken: the app has one with this tag.
-        TooMany: the app has as many as it may.
+        DuplicateTag: the app has one with this tag.
+        TooManySubscriptions: the app has as many as it may.
     """
     of_app = subscriptions.c.app_id == subscription.app_id
     if connection.execute(
@@ -52,57 +52,57 @@ def change_subscription(
     seal: Seal,
     unseal: Unseal,
 ) -> Subscription | None:
-    """Change a subscription as it is now, and give it; None where it is there no longer.
+    """Change a subscription's current row, and return it; None if it was deleted.
 
     Args:
-        connection: the writer's, so that nothing comes between the look and the change.
-        named: which; it may be seconds old, so nothing of it but whose it is counts.
-        change: gives the subscription as it is to be from the subscription as it is.
-        seal: closes its headers.
-        unseal: opens them.
+        connection: the writer's, so that no other write comes between the read and the change.
+        target: the subscription; it may be seconds old, so only its id and owner are used.
+        change: returns the new subscription for the current one.
+        seal: encrypts its headers.
+        unseal: decrypts them.
 
     Raises:
-        TagTaken: another one of the app has this tag.
+        DuplicateTag: another subscription of the app has this tag.
     """
-    held = subscription_of_partner(connection, named.partner_id, int(named.id), unseal, to_change=True)
-    if held is None or held.app_id != named.app_id:
+    current = subscription_of_partner(connection, named.partner_id, int(named.id), unseal, to_change=True)
+    if current is None or current.app_id != named.app_id:
         return None
-    subscription = change(held)
-    of_app = subscriptions.c.app_id == held.app_id
-    is_it = subscriptions.c.id == int(held.id)
+    changed = change(current)
+    of_app = subscriptions.c.app_id == current.app_id
+    is_same = subscriptions.c.id == int(current.id)
     if connection.execute(
-        select(subscriptions.c.id).where(of_app, subscriptions.c.tag == subscription.tag, ~is_it)
+        select(subscriptions.c.id).where(of_app, subscriptions.c.tag == changed.tag, ~is_same)
     ).one_or_none():
-        raise TagTaken(subscription.tag)
-    columns = _columns(subscription, seal)
-    connection.execute(update(subscriptions).where(of_app, is_it).values(**columns))
-    tell_worker(connection, held.id)
-    return subscription
+        raise TagTaken(changed.tag)
+    columns = _columns(changed, seal)
+    connection.execute(update(subscriptions).where(of_app, is_same).values(**columns))
+    tell_worker(connection, current.id)
+    return changed
 
 
 def tell_worker(connection: Connection, id: int | str) -> None:
-    """Have whoever works a subscription's callbacks look at it again, once this is committed."""
+    """Make the worker of a subscription's callbacks read its jobs again, once this is committed."""
     for group in (live_group(id), replay_group(id)):
         connection.info[APPENDED].look_at(QueueName.CALLBACKS, group)
 
 
 def live_group(id: int | str) -> str:
-    """The group of a subscription's callbacks in their queue."""
+    """Return the concurrency group of a subscription's callbacks."""
     return f"subscription {id}"
 
 
 def replay_group(id: int | str) -> str:
-    """The group of those that are told to it again: they hold up no live one."""
+    """Return the concurrency group of its replays: they do not delay other callbacks."""
     return f"replay {id}"
 
 
 def subscription_in(group: str) -> int:
-    """Which subscription a group of the callbacks' queue belongs to."""
+    """Return the id of the subscription of a concurrency group in the callbacks queue."""
     return int(group.rpartition(" ")[2])
 
 
 def _columns(subscription: Subscription, seal: Seal) -> dict[str, Any]:
-    """What may change of it."""
+    """Return the columns that may change."""
     meta = subscription.meta
     return {
         "tag": subscription.tag,
@@ -129,7 +129,7 @@ class TooMany(Exception):
 
 
 def subscriptions_of(connection: Connection, app_id: str, partner_id: int, unseal: Unseal) -> list[Subscription]:
-    """An app's subscriptions, oldest first."""
+    """Return an app's subscriptions, oldest first."""
     rows = connection.execute(
         select(subscriptions)
         .where(subscriptions.c.app_id == app_id, subscriptions.c.partner_id == partner_id)
@@ -141,31 +141,31 @@ def subscriptions_of(connection: Connection, app_id: str, partner_id: int, unsea
 def subscription_of_partner(
     connection: Connection, partner_id: int, id: int, unseal: Unseal, *, to_change: bool = False
 ) -> Subscription | None:
-    """One of a partner's subscriptions, of whichever of its apps; None where it has none such."""
-    found = select(subscriptions).where(subscriptions.c.id == id, subscriptions.c.partner_id == partner_id)
-    row = connection.execute(found.with_for_update() if to_change else found).one_or_none()
+    """Return one of a partner's subscriptions, of any of its apps; None if there is no such subscription."""
+    query = select(subscriptions).where(subscriptions.c.id == id, subscriptions.c.partner_id == partner_id)
+    row = connection.execute(query.with_for_update() if to_change else query).one_or_none()
     return None if row is None else subscription_of(row, unseal)
 
 
 def delete_subscriptions(connection: Connection, app_id: str, partner_id: int, id: str | None = None) -> int:
-    """Delete one subscription of an app, or all of them; give how many there were."""
+    """Delete one subscription of an app, or all of them; return how many there were."""
     chosen = delete(subscriptions).where(subscriptions.c.app_id == app_id, subscriptions.c.partner_id == partner_id)
     if id is not None:
         chosen = chosen.where(subscriptions.c.id == int(id))
-    gone = connection.execute(chosen.returning(subscriptions.c.id)).scalars().all()
-    for gone_id in gone:
-        tell_worker(connection, gone_id)  # what waits for it is ended
-    return len(gone)
+    deleted_ids = connection.execute(chosen.returning(subscriptions.c.id)).scalars().all()
+    for deleted_id in deleted_ids:
+        tell_worker(connection, deleted_id)  # its waiting callbacks are ended
+    return len(deleted_ids)
 
 
 def subscriptions_by_ids(connection: Connection, ids: set[int], unseal: Unseal) -> dict[int, Subscription]:
-    """Subscriptions by id; those that were deleted are left out."""
+    """Return subscriptions by id; those that were deleted are left out."""
     rows = connection.execute(_BY_ID, {"ids": list(ids)})
     return {row.id: subscription_of(row, unseal) for row in rows}
 
 
 class ActiveSubscription(NamedTuple):
-    """What decides which callbacks a subscription gets."""
+    """The columns that decide which callbacks a subscription receives."""
 
     id: int
     app_id: str
@@ -174,12 +174,12 @@ class ActiveSubscription(NamedTuple):
 
 
 def active_subscriptions(connection: Connection, app_ids: Collection[str]) -> list[ActiveSubscription]:
-    """The subscriptions of these apps that their partners have not paused."""
+    """Return the subscriptions of these apps that their partners have not paused."""
     return list(map(ActiveSubscription._make, connection.execute(_ACTIVE, {"apps": app_ids})))
 
 
 def tags_of(connection: Connection, ids: Sequence[int]) -> dict[int, str]:
-    """The tags of subscriptions; those that were deleted are left out."""
+    """Return the tags of subscriptions; those that were deleted are left out."""
     rows = connection.execute(select(subscriptions.c.id, subscriptions.c.tag).where(subscriptions.c.id.in_(ids)))
     return {row.id: row.tag for row in rows}
 
@@ -190,7 +190,7 @@ def _headers_in(meta: str | None) -> dict[str, str]:
 
 
 def subscription_of(row: Row[Any], unseal: Unseal) -> Subscription:
-    """A subscription from its row, its headers opened."""
+    """Return a subscription from its row, with its headers decrypted."""
     meta = None if row.sealed_meta is None else unseal(row.sealed_meta, row.app_id)
     modes = tuple(row.modes.split(","))
     return _subscription_of(row, id=str(row.id), modes=modes, meta=meta, headers=_headers_in(meta))

@@ -1,1 +1,1 @@
-"""Reads that only people look at: the overview of an app, and the trace of a message."""
+"""Queries of the console: the overview of an app, and message traces."""

@@ -1,7 +1,7 @@
-"""What is happening to one app now. Every look costs the same, whatever else is stored.
+"""Current activity of one app. Each query has a bounded cost, whatever else is stored.
 
-Counts read so many messages at most, newest first, by the index on an app's time; whoever shows a
-whole day asks for it a piece at a time and remembers what it was told (`console/overview/minute_counts.py`).
+Counts read a limited number of messages, newest first, by the index on an app's time; a page about a whole
+day queries it in parts and caches the results (`console/overview/minute_counts.py`).
 """
 
 from collections.abc import Collection, Sequence
@@ -25,12 +25,12 @@ from waypost.store.tables import (
 )
 
 MOST_WAITING: Final = 2_000
-"""How many entries of a group are counted; of a longer one it is known that it is longer."""
+"""How many jobs of a group are counted; a longer one is only known to be longer."""
 MAX_DEAD_LETTERS: Final = 500
-"""How many entries that are set aside are looked through for an app's."""
+"""How many dead letters are searched for those of an app."""
 MOST_TEMPLATES: Final = 20
 MAX_WEBHOOKS: Final = 500
-"""How many of the newest arrivals are looked through for an operator account's."""
+"""How many of the newest inbound webhooks are searched for those of an operator account."""
 MOST_CALLBACKS: Final = 50
 
 _HURT: Final = ("PAUSED", "DISABLED", "FLAGGED", "LOCKED")
@@ -39,12 +39,12 @@ _REFUSED: Final = ("REJECTED", "FAILED")
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """Messages of one minute that are in one state, for one reason.
+    """Messages of one minute that are in one state, with one error code.
 
     Attributes:
         minute: since the epoch.
         code: of the failure.
-        reason: of one of them, where they failed.
+        reason: of one of them, if they failed.
     """
 
     minute: int
@@ -56,10 +56,10 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What was counted of a span of time.
+    """Counts of a time range.
 
     Attributes:
-        from_ms: how far back: nothing older was counted.
+        from_ms: nothing older was counted.
     """
 
     rows: list[Count]
@@ -69,18 +69,18 @@ class Counts:
 def counts_by_minute(
     connection: Connection, partner_id: int, app_id: str, from_ms: int, before_ms: int, at_most: int
 ) -> Counts:
-    """How many messages of each minute are in which state, the newest minutes first.
+    """Return the number of messages of each minute by state, newest minutes first.
 
     Args:
         connection: any.
-        partner_id: whose app it must be; another's has nothing.
-        app_id: which.
+        partner_id: owner of the app; for another partner there are none.
+        app_id: the app.
         from_ms: the beginning of a minute.
-        before_ms: what was accepted before then.
-        at_most: so many messages are read. Where there are more, the oldest minute that was read is
-            left out, unless it is the only one: then it counts as far as it was read.
+        before_ms: only messages accepted before then.
+        at_most: how many messages are read. If there are more, the oldest minute that was read is left
+            out, unless it is the only one: then it is counted as far as it was read.
     """
-    looked_at = (
+    scanned = (
         select(messages.c.accepted_on_ms, messages.c.state, messages.c.code, messages.c.reason)
         .where(
             messages.c.app_id == app_id,
@@ -92,34 +92,34 @@ def counts_by_minute(
         .limit(at_most)
         .subquery()
     )
-    minute = (looked_at.c.accepted_on_ms.op("/")(MINUTE_MS)).label("minute")
-    failed = case((looked_at.c.state == "failed", looked_at.c.reason))
+    minute = (scanned.c.accepted_on_ms.op("/")(MINUTE_MS)).label("minute")
+    failed = case((scanned.c.state == "failed", scanned.c.reason))
     rows = connection.execute(
         select(
-            minute, looked_at.c.state, looked_at.c.code, func.count().label("messages"),
+            minute, scanned.c.state, scanned.c.code, func.count().label("messages"),
             func.max(failed).label("reason"),
-        ).group_by(minute, looked_at.c.state, looked_at.c.code)
+        ).group_by(minute, scanned.c.state, scanned.c.code)
     ).all()  # fmt: skip
-    found = [Count(*row) for row in rows]
-    if sum(one.messages for one in found) < at_most:
-        return Counts(found, from_ms)
-    oldest = min(one.minute for one in found)
-    whole = [one for one in found if one.minute > oldest]
-    if not whole:
-        return Counts(found, oldest * MINUTE_MS)
-    return Counts(whole, (oldest + 1) * MINUTE_MS)
+    counts = [Count(*row) for row in rows]
+    if sum(count.messages for count in counts) < at_most:
+        return Counts(counts, from_ms)
+    oldest = min(count.minute for count in counts)
+    complete = [count for count in counts if count.minute > oldest]
+    if not complete:
+        return Counts(counts, oldest * MINUTE_MS)
+    return Counts(complete, (oldest + 1) * MINUTE_MS)
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What of one queue waits for one app.
+    """The depth of one queue for one app.
 
     Attributes:
-        entries: as many as were counted.
+        jobs: as many as were counted.
         is_longer: there are more.
-        oldest_due_ms: of what is due next; None where nothing waits.
-        tries: how often the one was tried that was tried most.
-        note: why that one was put off.
+        oldest_due_ms: the earliest due time; None if no job waits.
+        tries: the highest number of attempts of a job.
+        note: why that job was retried later.
     """
 
     queue: QueueName
@@ -131,29 +131,31 @@ class Waiting:
 
 
 def groups_of_app(app: App, subscription_ids: Collection[int]) -> tuple[tuple[QueueName, tuple[str, ...]], ...]:
-    """The groups of each queue that are an app's own: by its number, its business account, its subscriptions."""
+    """Return the groups of each queue that belong to an app: by its number, its business account, its subscriptions."""
     source = [app.phone_number] if app.phone_number else []
     number = [app.phone_number_id] if app.phone_number_id else []
     account = [app.business_account_id] if app.business_account_id else []
-    told = [group(one) for one in subscription_ids for group in (live_group, replay_group)]
+    callback_groups = [
+        group(subscription_id) for subscription_id in subscription_ids for group in (live_group, replay_group)
+    ]
     return (
-        (QueueName.OUTBOUND, (*source, *(f"templates {one}" for one in account))),
+        (QueueName.OUTBOUND, (*source, *(f"templates {account_id}" for account_id in account))),
         (QueueName.UNCONFIRMED, tuple(source)),
         (QueueName.WEBHOOKS, (*number, *account)),
         (QueueName.MEDIA, tuple(number)),
-        (QueueName.CALLBACKS, tuple(told)),
+        (QueueName.CALLBACKS, tuple(callback_groups)),
     )
 
 
 def waiting_of_app(connection: Connection, app: App, subscription_ids: Collection[int]) -> list[Waiting]:
-    """How much waits for an app in each queue, without what is set aside."""
+    """Return the depth of each queue for an app, without dead letters."""
     return [_waiting(connection, queue_name, groups) for queue_name, groups in groups_of_app(app, subscription_ids)]
 
 
 def _waiting(connection: Connection, queue_name: QueueName, groups: Sequence[str]) -> Waiting:
     jobs, is_longer, oldest, tries, note = 0, False, None, 0, ""
     for group in groups:
-        looked_at = (
+        scanned = (
             select(queue_jobs.c.due_ms, queue_jobs.c.attempt, queue_jobs.c.note)
             .where(
                 queue_jobs.c.queue == int(queue_name),
@@ -166,52 +168,54 @@ def _waiting(connection: Connection, queue_name: QueueName, groups: Sequence[str
         )
         row = connection.execute(
             select(
-                func.count().label("entries"),
-                func.min(looked_at.c.due_ms).label("oldest_due_ms"),
-                func.max(looked_at.c.attempt).label("tries"),
-            ).select_from(looked_at)
+                func.count().label("jobs"),
+                func.min(scanned.c.due_ms).label("oldest_due_ms"),
+                func.max(scanned.c.attempt).label("tries"),
+            ).select_from(scanned)
         ).one()
-        jobs += row.entries
-        is_longer = is_longer or row.entries >= MOST_WAITING
-        if row.entries:
+        jobs += row.jobs
+        is_longer = is_longer or row.jobs >= MOST_WAITING
+        if row.jobs:
             oldest = row.oldest_due_ms if oldest is None else min(oldest, row.oldest_due_ms)
-        if row.entries and row.tries > tries:
+        if row.jobs and row.tries > tries:
             tries = row.tries
-            why = select(looked_at.c.note).where(looked_at.c.attempt == tries).limit(1)
-            note = connection.execute(why).scalar_one_or_none() or ""
+            note_query = select(scanned.c.note).where(scanned.c.attempt == tries).limit(1)
+            note = connection.execute(note_query).scalar_one_or_none() or ""
     return Waiting(queue_name, jobs, is_longer, oldest, tries, note)
 
 
 def dead_letters_of_app(connection: Connection, app: App, subscription_ids: Collection[int]) -> list[DeadLetter]:
-    """An app's entries that wait for a person."""
-    own = {(int(queue_name), group) for queue_name, groups in groups_of_app(app, subscription_ids) for group in groups}
+    """Return an app's dead letters."""
+    app_groups = {
+        (int(queue_name), group) for queue_name, groups in groups_of_app(app, subscription_ids) for group in groups
+    }
     return [
-        one
-        for one in read_dead_letters(connection, at_most=MAX_DEAD_LETTERS)
-        if (one.queue, one.concurrency_group) in own
+        dead_letter
+        for dead_letter in read_dead_letters(connection, at_most=MAX_DEAD_LETTERS)
+        if (dead_letter.queue, dead_letter.concurrency_group) in app_groups
     ]
 
 
 def receivers_of_app(connection: Connection, partner_id: int, app_id: str) -> list[dict[str, Any]]:
-    """An app's subscriptions by id, with how they are doing; no secret of them, and not what waits."""
+    """Return an app's subscriptions by id, with their health; without secrets and queue depths."""
     names = (
         "id", "tag", "url", "active", "failing_since_ms", "asked_until_ms", "paused_on_ms",
         "pause_reason",
     )  # fmt: skip
-    found = select(*(subscriptions.c[name] for name in names)).where(
+    query = select(*(subscriptions.c[name] for name in names)).where(
         subscriptions.c.app_id == app_id, subscriptions.c.partner_id == partner_id
     )
-    return [dict(row) for row in connection.execute(found.order_by(subscriptions.c.id)).mappings()]
+    return [dict(row) for row in connection.execute(query.order_by(subscriptions.c.id)).mappings()]
 
 
 def hurt_templates(
     connection: Connection, partner_id: int, business_account_id: str, refused_since_ms: int
 ) -> list[Any]:
-    """Templates that cannot be sent or hardly, and those refused since a time, newest first."""
+    """Return templates that cannot be sent or have low quality, and those rejected since a time, newest first."""
     column = templates.c
-    hurt = column.status.in_(_HURT) | ((column.quality == "LOW") & (column.status == "APPROVED"))
-    refused = column.status.in_(_REFUSED) & (column.modified_on_ms >= refused_since_ms)
-    found = (
+    is_blocked = column.status.in_(_HURT) | ((column.quality == "LOW") & (column.status == "APPROVED"))
+    is_rejected = column.status.in_(_REFUSED) & (column.modified_on_ms >= refused_since_ms)
+    query = (
         select(
             column.id, column.element_name, column.language_code, column.status, column.quality,
             column.reason, column.modified_on_ms,
@@ -219,22 +223,22 @@ def hurt_templates(
         .where(
             column.business_account_id == business_account_id,
             column.partner_id == partner_id,
-            hurt | refused,
+            is_blocked | is_rejected,
         )
         .order_by(column.id.desc())
         .limit(MOST_TEMPLATES)
     )  # fmt: skip
-    return list(connection.execute(found).all())
+    return list(connection.execute(query).all())
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What was last heard on the line to the operator, of one app's newest messages.
+    """Recent activity of the operator, from an app's newest messages.
 
     Attributes:
-        taken_ms: when the operator last took or reported one.
+        accepted_ms: when the operator last accepted or reported one.
         failed_ms: when one last failed.
-        failed_why: and why.
+        failed_why: and the reason.
     """
 
     taken_ms: int | None
@@ -243,17 +247,17 @@ class Line:
 
 
 def line_of_app(connection: Connection, partner_id: int, app_id: str, at_most: int = 200) -> Line:
-    """How the newest messages of an app went at the operator."""
+    """Return how the operator handled the newest messages of an app."""
     rows = connection.execute(
         select(messages.c.state, messages.c.changed_on_ms, messages.c.operator_message_id, messages.c.reason)
         .where(messages.c.app_id == app_id, messages.c.partner_id == partner_id)
         .order_by(messages.c.accepted_on_ms.desc())
         .limit(at_most)
     ).all()
-    taken = [row.changed_on_ms for row in rows if row.operator_message_id and row.state != "failed"]
+    accepted = [row.changed_on_ms for row in rows if row.operator_message_id and row.state != "failed"]
     failed = max((row for row in rows if row.state == "failed"), key=lambda row: row.changed_on_ms, default=None)
     return Line(
-        max(taken, default=None),
+        max(accepted, default=None),
         None if failed is None else failed.changed_on_ms,
         "" if failed is None else failed.reason or "",
     )
@@ -261,11 +265,11 @@ def line_of_app(connection: Connection, partner_id: int, app_id: str, at_most: i
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """How far somebody new has come.
+    """Progress of a new partner.
 
     Attributes:
-        has_inbound: somebody has answered since, from a phone.
-        has_callback: and somebody has taken a callback.
+        has_inbound: a message from a phone has arrived since the first one was sent.
+        has_callback: a callback has been delivered.
     """
 
     has_message: bool
@@ -274,10 +278,10 @@ class Begun:
 
 
 def begun(connection: Connection, partner_id: int, app_id: str, subscription_ids: Collection[int]) -> Begun:
-    """Whether an app has ever sent, received and told anything."""
+    """Return whether an app has ever sent a message, received one and delivered a callback."""
 
-    def is_there(found: Any) -> bool:
-        return connection.execute(found.limit(1)).first() is not None
+    def exists(query: Any) -> bool:
+        return connection.execute(query.limit(1)).first() is not None
 
     of_app = (messages.c.app_id == app_id, messages.c.partner_id == partner_id)
     first_ms = connection.execute(
@@ -285,20 +289,20 @@ def begun(connection: Connection, partner_id: int, app_id: str, subscription_ids
     ).scalar_one_or_none()
     if first_ms is None:
         return Begun(False, False, False)
-    came = (
+    is_reply = (
         inbound_messages.c.app_id == app_id,
         inbound_messages.c.partner_id == partner_id,
         inbound_messages.c.received_on_ms >= first_ms,
     )
     return Begun(
         True,
-        is_there(select(inbound_messages.c.operator_message_id).where(*came)),
-        any(_has_taken(connection, one) for one in subscription_ids),
+        exists(select(inbound_messages.c.operator_message_id).where(*is_reply)),
+        any(_has_taken(connection, subscription_id) for subscription_id in subscription_ids),
     )
 
 
 def _has_taken(connection: Connection, subscription_id: int) -> bool:
-    """Whether a receiver has taken one of its newest callbacks."""
+    """Return True if one of a receiver's newest callbacks was delivered."""
     newest = (
         select(callbacks.c.delivered)
         .where(callbacks.c.subscription_id == subscription_id)
@@ -309,7 +313,7 @@ def _has_taken(connection: Connection, subscription_id: int) -> bool:
 
 
 def last_call_of(connection: Connection, operator_account_id: str) -> int | None:
-    """When an operator account last called its webhook; None where it has not among the newest arrivals."""
+    """Return when an operator account last called its webhook; None if none of the newest webhooks is its own."""
     newest = (
         select(inbound_webhooks.c.operator_account_id, inbound_webhooks.c.received_on_ms)
         .order_by(inbound_webhooks.c.id.desc())

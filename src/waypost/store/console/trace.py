@@ -1,4 +1,4 @@
-"""One message's whole way, as it is stored; and what an app has lately sent and submitted."""
+"""Traces of messages as stored, and what an app has recently sent and submitted."""
 
 from typing import Any, Final
 
@@ -14,66 +14,68 @@ from waypost.store.queue.jobs import JobState, QueueName
 from waypost.store.tables import callbacks, message_events, messages, queue_jobs, templates
 
 MOST_LOOKED_AT: Final = 20_000
-"""Of a group's entries, where one is looked for by what it is about: no index leads there."""
+"""Of a group's jobs, when one is searched for by its subject: no index leads there."""
 
 
 def message_counts(connection: Connection) -> dict[str, int]:
-    """How many messages stand in each state."""
+    """Return the number of messages in each state."""
     rows = connection.execute(select(messages.c.state, func.count().label("messages")).group_by(messages.c.state))
     return {row.state: row.messages for row in rows}
 
 
 def newest_messages(connection: Connection, app_id: str, at_most: int) -> list[dict[str, Any]]:
-    """What an app has sent, newest first: where each message stands, without its words."""
+    """Return the messages that an app has sent, newest first: their states, without content."""
     columns = (
         messages.c.id, messages.c.destination, messages.c.kind, messages.c.state, messages.c.code,
         messages.c.reason, messages.c.operator_message_id, messages.c.accepted_on_ms,
     )  # fmt: skip
-    found = select(*columns).where(messages.c.app_id == app_id)
-    newest = found.order_by(messages.c.accepted_on_ms.desc(), messages.c.id.desc()).limit(at_most)
+    query = select(*columns).where(messages.c.app_id == app_id)
+    newest = query.order_by(messages.c.accepted_on_ms.desc(), messages.c.id.desc()).limit(at_most)
     return [dict(row) for row in connection.execute(newest).mappings()]
 
 
 def newest_templates(connection: Connection, app_id: str, at_most: int) -> list[dict[str, Any]]:
-    """What an app has submitted, newest first, and what became of it; deleted ones are left out."""
+    """Return the templates that an app has submitted, newest first, with their status, without deleted ones."""
     columns = (
         templates.c.id, templates.c.element_name, templates.c.language_code, templates.c.category,
         templates.c.status, templates.c.quality, templates.c.reason, templates.c.operator_template_id,
         templates.c.created_on_ms,
     )  # fmt: skip
-    found = select(*columns).where(templates.c.app_id == app_id, templates.c.status != "DELETED")
-    newest = found.order_by(templates.c.id.desc()).limit(at_most)
+    query = select(*columns).where(templates.c.app_id == app_id, templates.c.status != "DELETED")
+    newest = query.order_by(templates.c.id.desc()).limit(at_most)
     return [dict(row) for row in connection.execute(newest).mappings()]
 
 
 def message_trace(connection: Connection, message_id: str) -> dict[str, Any] | None:
-    """A message with its news and its callbacks with every attempt; None when there is none.
+    """Return a message with its events and its callbacks with every attempt; None if there is none.
 
-    Bodies and answers are text; the message's own words are left out. `waiting` is its entry in the
-    journal while it has not been settled: how often it was tried, when it is due, and why it was put off.
-    `holds_code`: it was sent with a one-time code. `words_kept` is false once retention has cleared what it said; its callbacks are gone by then too.
+    Bodies and responses are text; the message's own content is left out. `waiting` is its unfinished job:
+    its attempts, when it is due, and why it was retried later. `holds_code`: it was sent with a one-time
+    code. `words_kept` is false once retention has cleared the content; its callbacks are deleted by then.
     """
-    found = select(messages).where(messages.c.id == message_id)
-    row = connection.execute(found).mappings().one_or_none()
+    query = select(messages).where(messages.c.id == message_id)
+    row = connection.execute(query).mappings().one_or_none()
     if row is None:
         return None
-    shown = {name: value for name, value in row.items() if name not in ("content", "request")}
-    shown["words_kept"] = bool(row["content"])
-    shown["holds_code"] = bool(codes_among(connection, row["partner_id"], [row]))
-    news = select(message_events).where(message_events.c.message_id == message_id)
-    shown["news"] = [dict(line) for line in connection.execute(news.order_by(message_events.c.id)).mappings()]
-    shown["waiting"] = _waiting(connection, row["source"], message_id, row["state"])
-    told = (
+    trace = {name: value for name, value in row.items() if name not in ("content", "request")}
+    trace["words_kept"] = bool(row["content"])
+    trace["holds_code"] = bool(codes_among(connection, row["partner_id"], [row]))
+    event_query = select(message_events).where(message_events.c.message_id == message_id)
+    trace["news"] = [dict(event) for event in connection.execute(event_query.order_by(message_events.c.id)).mappings()]
+    trace["waiting"] = _waiting(connection, row["source"], message_id, row["state"])
+    callback_query = (
         select(callbacks)
         .where(callbacks.c.message_id == message_id)
         .order_by(callbacks.c.created_on_ms, callbacks.c.sequence)  # ids of one millisecond have no order
     )
-    shown["callbacks"] = [shown_callback(connection, dict(line)) for line in connection.execute(told).mappings()]
-    return shown
+    trace["callbacks"] = [
+        shown_callback(connection, dict(callback)) for callback in connection.execute(callback_query).mappings()
+    ]
+    return trace
 
 
 def whole_way(connection: Connection, message_id: str) -> dict[str, Any] | None:
-    """As `message_trace`, with the request as it came, and what still waits of its callbacks.
+    """Like `message_trace`, with the request as received, and the waiting jobs of its callbacks.
 
     Args:
         connection: any.
@@ -81,40 +83,40 @@ def whole_way(connection: Connection, message_id: str) -> dict[str, Any] | None:
     """
     trace = message_trace(connection, message_id)
     if trace is None:
-        by_operators = select(messages.c.id).where(messages.c.operator_message_id == message_id)
-        ours = connection.execute(by_operators.limit(1)).scalar_one_or_none()
-        trace = None if ours is None else message_trace(connection, ours)
+        by_operator_id = select(messages.c.id).where(messages.c.operator_message_id == message_id)
+        own_id = connection.execute(by_operator_id.limit(1)).scalar_one_or_none()
+        trace = None if own_id is None else message_trace(connection, own_id)
         if trace is None:
             return None
-    request = select(messages.c.request).where(messages.c.id == trace["id"])
-    trace["request"] = connection.execute(request).scalar_one()
-    for told in trace["callbacks"]:
-        is_open = told["ended_on_ms"] is None
-        group = live_group(told["subscription_id"])
-        told["waiting"] = (
-            _find_job(connection, QueueName.CALLBACKS, group, JobSubject(SubjectKind.CALLBACK, told["id"]))
+    request_query = select(messages.c.request).where(messages.c.id == trace["id"])
+    trace["request"] = connection.execute(request_query).scalar_one()
+    for callback in trace["callbacks"]:
+        is_open = callback["ended_on_ms"] is None
+        group = live_group(callback["subscription_id"])
+        callback["waiting"] = (
+            _find_job(connection, QueueName.CALLBACKS, group, JobSubject(SubjectKind.CALLBACK, callback["id"]))
             if is_open
             else None
         )
-        if told["waiting"] is not None:
-            told["waiting"] |= receiver_failure(connection, told["subscription_id"])
+        if callback["waiting"] is not None:
+            callback["waiting"] |= receiver_failure(connection, callback["subscription_id"])
     return trace
 
 
 def way_of_app(connection: Connection, partner_id: int, app_id: str, message_id: str) -> dict[str, Any] | None:
-    """As `whole_way`, of one of an app's messages; None where there is none, or it is another's."""
-    mine = (messages.c.partner_id == partner_id, messages.c.app_id == app_id)
-    for name in (messages.c.id, messages.c.operator_message_id):
-        found = select(messages.c.id).where(name == message_id, *mine).limit(1)
-        ours = connection.execute(found).scalar_one_or_none()
-        if ours is not None:
-            return whole_way(connection, ours)
+    """Like `full_message_trace`, for one of an app's messages; None if the app has no such message."""
+    is_own = (messages.c.partner_id == partner_id, messages.c.app_id == app_id)
+    for id_column in (messages.c.id, messages.c.operator_message_id):
+        query = select(messages.c.id).where(id_column == message_id, *is_own).limit(1)
+        own_id = connection.execute(query).scalar_one_or_none()
+        if own_id is not None:
+            return whole_way(connection, own_id)
     return None
 
 
 def words_of_app(connection: Connection, partner_id: int, app_id: str, message_id: str) -> tuple[Any, bool] | None:
-    """Kind, content and request of one of an app's messages, and whether it has a one-time code; None: it has none such."""
-    found = select(
+    """Return one of an app's messages (kind, content, request), and whether it holds a one-time code; or None."""
+    query = select(
         messages.c.id, messages.c.kind, messages.c.content, messages.c.request, messages.c.destination,
         messages.c.template_id,
     ).where(
@@ -122,25 +124,25 @@ def words_of_app(connection: Connection, partner_id: int, app_id: str, message_i
         messages.c.partner_id == partner_id,
         messages.c.app_id == app_id,
     )  # fmt: skip
-    row = connection.execute(found).one_or_none()
+    row = connection.execute(query).one_or_none()
     if row is None:
         return None
-    sent = {"id": row.id, "kind": row.kind, "template_id": row.template_id, "content": row.content}
-    return row, bool(codes_among(connection, partner_id, [sent]))
+    code_columns = {"id": row.id, "kind": row.kind, "template_id": row.template_id, "content": row.content}
+    return row, bool(codes_among(connection, partner_id, [code_columns]))
 
 
 def _waiting(connection: Connection, source: str, message_id: str, state: str) -> dict[str, Any] | None:
-    """The message's own entry: it waits to be sent, or, where it is uncertain, for news."""
-    waits = _find_job(connection, QueueName.OUTBOUND, source, JobSubject(SubjectKind.MESSAGE, message_id))
-    if waits is None and state == MessageState.UNCERTAIN:
-        waits = _find_job(
+    """Return the message's own job: it waits to be sent or, if the message is uncertain, for a status."""
+    job = _find_job(connection, QueueName.OUTBOUND, source, JobSubject(SubjectKind.MESSAGE, message_id))
+    if job is None and state == MessageState.UNCERTAIN:
+        job = _find_job(
             connection, QueueName.UNCONFIRMED, source, JobSubject(SubjectKind.UNCONFIRMED_MESSAGE, message_id)
         )
-    return waits
+    return job
 
 
 def _find_job(connection: Connection, queue_name: QueueName, group: str, subject: JobSubject) -> dict[str, Any] | None:
-    """The entry of a group that is about something, looked for among the oldest `MOST_LOOKED_AT`."""
+    """Return the job of a group with this subject, searched among the oldest `MAX_SCANNED_JOBS`."""
     oldest = (
         select(queue_jobs)
         .where(queue_jobs.c.queue == int(queue_name), queue_jobs.c.concurrency_group == group)
@@ -150,9 +152,9 @@ def _find_job(connection: Connection, queue_name: QueueName, group: str, subject
     )
     names = ("queue", "position", "attempt", "defects", "due_ms", "state", "note")
     columns = [oldest.c[name] for name in names]
-    found = select(*columns).where(oldest.c.ref == subject.ref).order_by(oldest.c.position).limit(1)
-    row = connection.execute(found).mappings().one_or_none()
+    query = select(*columns).where(oldest.c.ref == subject.ref).order_by(oldest.c.position).limit(1)
+    row = connection.execute(query).mappings().one_or_none()
     if row is None:
         return None
-    words = {"queue": QueueName(row["queue"]).name, "state": JobState(row["state"]).name}
-    return {**row, **{name: word.lower() for name, word in words.items()}}
+    value_names = {"queue": QueueName(row["queue"]).name, "state": JobState(row["state"]).name}
+    return {**row, **{name: value_name.lower() for name, value_name in value_names.items()}}

@@ -1,1 +1,1 @@
-"""One module per database engine; `assembly` chooses."""
+"""Database engines, one module each; `assembly` chooses one."""

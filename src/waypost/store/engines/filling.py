@@ -1,4 +1,4 @@
-"""An empty PostgreSQL database that is filled with another store's rows, and marked until it has them all."""
+"""Import of another store into an empty PostgreSQL database, which is marked until the import is complete."""
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -25,10 +25,10 @@ READ_AT_ONCE: Final = 2_000
 
 
 class Filling:
-    """A database while `waypost move` fills it. Only one process does at a time.
+    """The target database of `waypost move`. Only one process fills it at a time.
 
     Args:
-        url: as libpq takes it.
+        url: as libpq accepts it.
     """
 
     def __init__(self, url: str) -> None:
@@ -40,70 +40,70 @@ class Filling:
 
     @contextmanager
     def opened(self) -> Generator[None]:
-        """Connect, and keep other fillers out.
+        """Connect, and lock out other imports.
 
         Raises:
-            StoreAway: no server answers.
-            WrongStore: somebody else fills it.
+            StoreUnavailable: no server responds.
+            WrongStore: another import is running.
         """
         try:
             self._connection = self._pool.connect()
         except DBAPIError as error:
-            raise StoreAway(f"no PostgreSQL server answers there: {str(error.orig).splitlines()[0]}") from error
+            raise StoreAway(f"cannot connect to PostgreSQL: {str(error.orig).splitlines()[0]}") from error
         try:
             with self._at.begin():
-                is_ours = self._at.execute(_KEEP_OUT).scalar_one()
-            if not is_ours:
-                raise WrongStore("another `waypost move` is filling this database")
+                is_locked = self._at.execute(_KEEP_OUT).scalar_one()
+            if not is_locked:
+                raise WrongStore("another `waypost move` is writing to this database")
             try:
                 yield
             finally:
                 self._let_others_in()
         except (DBAPIError, psycopg.Error) as error:
             cause = error.orig if isinstance(error, DBAPIError) else error
-            raise StoreAway(f"the database took it no further: {str(cause).splitlines()[0]}") from error
+            raise StoreAway(f"writing to the database failed: {str(cause).splitlines()[0]}") from error
         finally:
             self._connection.close()
             self._pool.dispose()
 
     def _let_others_in(self) -> None:
-        """Unlock before the connection is closed: the server notices that a moment after the next filler asks."""
+        """Unlock before the connection is closed: the server notices a close only after the next import has tried."""
         with suppress(SQLAlchemyError), self._at.begin():  # unlocked already, if the connection broke
             self._at.execute(_LET_IN)
 
     def prepare(self, parts: Sequence[Part], *, only_again: bool = False) -> bool:
-        """Make the schema and the mark; whether what an earlier filling left was removed first.
+        """Create the schema and the mark; return True if the rows of an interrupted import were removed first.
 
         Args:
-            parts: the ranges that the rows need.
-            only_again: an earlier filling must have been cut off here, and nowhere else.
+            partitions: those that the rows need.
+            resume_only: an import must have been interrupted in this database, and nowhere else.
 
         Raises:
-            WrongStore: there is something in the database that is not of an earlier filling; or nothing,
-                where there must be.
+            WrongStore: the database has tables that are not of an interrupted import; or none, where it must
+                have some.
         """
         with self._at.begin():
-            standing = standing_of(self._at)
-            if standing is not None and not standing.moving:
-                raise WrongStore("this database holds a store already; name an empty database")
-            if standing is None and self._at.execute(_ANYTHING).scalar_one():
-                raise WrongStore("this database holds tables already; name an empty database")
-            if standing is None and only_again:
+            status = standing_of(self._at)
+            if status is not None and not status.moving:
+                raise WrongStore("this database holds a store already; choose an empty database")
+            if status is None and self._at.execute(_ANYTHING).scalar_one():
+                raise WrongStore("this database holds tables already; choose an empty database")
+            if status is None and only_again:
                 raise WrongStore(
                     "this store has been moved to PostgreSQL already, to another database; "
-                    "two that go on would send everything twice"
+                    "if both ran, everything would be sent twice"
                 )
-            if standing is not None:
+            if status is not None:
                 for table in reversed(metadata.sorted_tables):
                     self._at.exec_driver_sql(f'DROP TABLE IF EXISTS "{table.name}" CASCADE')
             make_schema(self._at)
             make_parts(self._at, parts)
             set_revision(self._at, REVISION, REVISION)
             set_facts(self._at, {MOVING: ""})
-        return standing is not None
+        return status is not None
 
     def add(self, table: Table, rows: Iterable[Sequence[Any]]) -> None:
-        """Add rows by COPY; they are committed together."""
+        """Add rows by COPY, in one commit."""
         names = [column.name for column in table.columns]
         statement = sql.SQL("COPY {} ({}) FROM STDIN (FORMAT BINARY)").format(
             sql.Identifier(table.name), sql.SQL(", ").join(map(sql.Identifier, names))
@@ -114,28 +114,28 @@ class Filling:
                 copy.write_row(row)
 
     def add_facts(self, facts: dict[str, str]) -> None:
-        """Add what the other store knows of itself."""
+        """Store properties of the other store."""
         with self._at.begin():
             set_facts(self._at, facts)
 
     def rows_of(self, table: Table) -> Iterator[Sequence[Any]]:
-        """Every row that is there, in no order."""
+        """Return every row of a table, unordered."""
         statement = select(table)
         if table is store_facts:
             statement = statement.where(store_facts.c.name != MOVING)
         with self._at.begin():
-            found = self._at.execute(statement, execution_options={"yield_per": READ_AT_ONCE})
-            yield from found
+            rows = self._at.execute(statement, execution_options={"yield_per": READ_AT_ONCE})
+            yield from rows
 
     def count_from(self, table: Table, column: str, last: int) -> None:
-        """Let new numbers of a column begin beyond the last one that was ever given out."""
+        """Set a column's sequence to continue after the last number that was ever used."""
         with self._at.begin():
             self._at.execute(
                 _COUNT_FROM, {"table": table.name, "column": column, "last": max(last, 1), "used": last > 0}
             )
 
     def finish(self) -> None:
-        """Take the mark away: from now on it is a store like any other."""
+        """Remove the mark: from now on it is an ordinary store."""
         with self._at.begin():
             self._at.exec_driver_sql("ANALYZE")
             self._at.execute(delete(store_facts).where(store_facts.c.name == MOVING))
@@ -152,10 +152,10 @@ class Filling:
         return driver
 
     def _connect(self) -> psycopg.Connection[Any]:
-        given = conninfo_to_dict(self._url)
-        options = f"{given.get('options', '')} -c timezone=UTC -c lock_timeout=5s".strip()
-        wanted: dict[str, Any] = {**CONNECT, **given, "options": options}
-        return psycopg.connect(**wanted)
+        url_parameters = conninfo_to_dict(self._url)
+        options = f"{url_parameters.get('options', '')} -c timezone=UTC -c lock_timeout=5s".strip()
+        parameters: dict[str, Any] = {**CONNECT, **url_parameters, "options": options}
+        return psycopg.connect(**parameters)
 
 
 _KEEP_OUT: Final = text("SELECT pg_try_advisory_lock(hashtext('waypost move'))")

@@ -1,4 +1,4 @@
-"""PostgreSQL: two writing connections a process, readers of their own, and wake-ups by NOTIFY."""
+"""PostgreSQL: two writing connections per process, separate readers, and wake-ups by NOTIFY."""
 
 import queue
 import secrets
@@ -25,23 +25,23 @@ from waypost.store.revision import make_or_check
 
 CHANNEL: Final = "waypost"
 MOST_BYTES: Final = 7_000
-"""Of one notification; PostgreSQL takes 8,000."""
+"""Of one notification; PostgreSQL allows 8,000."""
 
 TELL_EVERY_S: Final = 0.002
+"""Minimum time between two notifications: every process has to read each."""
 TELL_AT_LEAST_EVERY_S: Final = 0.016
-"""Each time that something waits already when the pause is over, the next pause is twice as long, up to this:
-under load each telling costs the server and this process as much as several messages do."""
-"""Time between two notifications: every process has to read each."""
+"""Each time that payloads already wait when the pause is over, the next pause is twice as long, up to this:
+under load each notification costs the server and this process as much as several messages do."""
 
 # fmt: off
 SETTINGS: Final = (  # Source: postgresql.org, "Client Connection Defaults", "Write Ahead Log"; libpq, "Parameter Key Words"
     #  name                                   value    why
-    ("idle_in_transaction_session_timeout",  "10s"),  # a process that hangs in a transaction holds up the others' reading
-    ("lock_timeout",                         "8s"),   # a lock that is not got is an error of ours, and seen
+    ("idle_in_transaction_session_timeout",  "10s"),  # a process that hangs in a transaction delays reads of the others
+    ("lock_timeout",                         "8s"),   # a lock that is not obtained is a defect of ours, and becomes visible
     ("timezone",                             "UTC"),
-    ("client_min_messages",                  "warning"),  # by a warning we learn that a commit is on one server only
+    ("client_min_messages",                  "warning"),  # a warning reports that a commit is on one server only
 )
-CONNECT: Final = {  # by which a server that is gone is noticed within seconds
+CONNECT: Final = {  # an unreachable server is noticed within seconds
     "connect_timeout":       5,
     "tcp_user_timeout":      10_000,
     "keepalives_idle":       5,
@@ -49,38 +49,38 @@ CONNECT: Final = {  # by which a server that is gone is noticed within seconds
     "keepalives_count":      3,
     "application_name":      "waypost",
 }
-AWAY: Final = ("08", "53", "57P", "25006", "55000", "XX000")  # classes and codes of errors that say: not now, or not this server
+AWAY: Final = ("08", "53", "57P", "25006", "55000", "XX000")  # classes and codes of errors: not now, or not this server
 CLASHES: Final = ("40001", "40P01", "55P03")
-CLASHES_AT_OPENING: Final = 8  # each waits for a lock as long as lock_timeout says
+CLASHES_AT_OPENING: Final = 8  # each waits for a lock for up to lock_timeout
 # fmt: on
 
 FLUSHED: Final = (
     "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
 )
-"""A commit that does not wait for its flush is no acknowledgement, whatever the server's default is."""
+"""Without waiting for its flush, a commit would be no acknowledgement, whatever the server's default is."""
 
 WAITS_FOR_STANDBY: Final = "SyncRepWaitForLSN"
-"""The place in the server that warns so: its words are in the server's language."""
+"""The server function that issues this warning: its text is in the server's language."""
 NOT_REPLICATED: Final = "canceling wait for synchronous replication"
-"""A commit that warns so is on this server only: whoever waits for it may not be told that it is safe."""
+"""A commit with this warning is on this server only: it must not be acknowledged."""
 
 
 class PostgresEngine:
     """A PostgreSQL database, shared by any number of processes.
 
-    There is no time-out on statements: one that ended the wait for a synchronous standby would make a
-    commit look done that is not.
+    Statements have no time-out: one that ended the wait for a synchronous standby would make a commit
+    appear complete that is not.
 
     Args:
-        url: as libpq takes it: `postgresql://user:password@host/database`, several hosts with commas.
+        url: as libpq accepts it: `postgresql://user:password@host/database`, several hosts with commas.
         readers: how many threads may read at once.
         upgrade: whether a store of an older revision is upgraded.
     """
 
     name = "postgresql"
     sole = False
-    writers = 2  # one for what is acknowledged, one for what the stages write
-    in_order = False  # numbers are given out before the commit
+    writers = 2  # one for writes that clients wait for, one for writes of the stages
+    in_order = False  # numbers are assigned before the commit
 
     def __init__(self, url: str, *, readers: int = 4, upgrade: bool = True) -> None:
         self.readers = readers
@@ -91,28 +91,28 @@ class PostgresEngine:
         self._idle: queue.SimpleQueue[Connection | None] = queue.SimpleQueue()
         self._aside: queue.SimpleQueue[Connection | None] = queue.SimpleQueue()
         self._ways = ManyRows()
-        self._not_replicated: set[int] = set()  # the writers whose commit has been cut off so
+        self._not_replicated: set[int] = set()  # writers whose last commit is on this server only
         self._told: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._closed = threading.Event()
-        self._bell: tuple[socket.socket, socket.socket] | None = None  # its end wakes who hears
-        self._me = secrets.token_hex(4)  # in what this process tells: it need not hear itself
+        self._bell: tuple[socket.socket, socket.socket] | None = None  # closing one end wakes the listener
+        self._me = secrets.token_hex(4)  # in this process's notifications: it ignores its own
         self._log = log("store")
 
     def open(self) -> None:
-        """Connect, and make or check the schema.
+        """Connect, and create or check the schema.
 
         Raises:
-            StoreAway: no server answers, or none that takes writes.
+            StoreUnavailable: no server responds, or none that accepts writes.
             WrongStore: it has another revision.
         """
         self._pool = create_engine(
             "postgresql+psycopg://",
             creator=self._connect,
             poolclass=NullPool,
-            hide_parameters=True,  # an error's text is logged, and parameters are what people write
+            hide_parameters=True,  # error texts are logged, and parameters may hold messages of people
         )
-        for left in reversed(range(CLASHES_AT_OPENING)):
+        for runs_left in reversed(range(CLASHES_AT_OPENING)):
             try:
                 with self.write() as connection:
                     self._check_server(connection)
@@ -120,11 +120,11 @@ class PostgresEngine:
                     make_or_check(connection, upgrade=self._upgrade)
             except Exception as error:
                 if self.is_away(error):
-                    raise StoreAway(f"no PostgreSQL server answers as database_url says: {_short(error)}") from error
+                    raise StoreAway(f"cannot connect to PostgreSQL at database_url: {_short(error)}") from error
                 if not self.is_clash(error):
                     raise
-                if not left:
-                    raise StoreAway("the store is being upgraded, or too busy to be; try again later") from error
+                if not runs_left:
+                    raise StoreAway("the store is being upgraded, or is too busy; try again later") from error
             else:
                 break
         self._aside.put(None)
@@ -133,7 +133,7 @@ class PostgresEngine:
 
     @contextmanager
     def write(self, nth: int = 0) -> Generator[Connection]:
-        """A transaction on a writing connection, which is made anew when it has broken."""
+        """Return a transaction on a writing connection, which is reconnected when it has broken."""
         if self._pool is None:
             raise RuntimeError("the store is not open")
         connection = self._writing[nth]
@@ -150,11 +150,11 @@ class PostgresEngine:
             self._discard_broken(nth)
             raise
         if nth in self._not_replicated:
-            raise StoreAway("the commit was cut off from its synchronous standby")
+            raise StoreAway("the commit was not confirmed by its synchronous standby")
 
     @contextmanager
     def read(self) -> Generator[Connection]:
-        """A connection on which each statement sees what is committed; it goes back for the next reader."""
+        """Return a connection on which each statement sees what is committed; it is returned to the pool afterwards."""
         if self._pool is None:
             raise RuntimeError("the store is not open")
         connection = self._idle.get()
@@ -174,7 +174,7 @@ class PostgresEngine:
             self._idle.put(connection)
 
     def _forget_idle(self) -> None:
-        """When one connection has broken, those that wait have too: nobody need find out one by one."""
+        """Close all idle readers: when one connection has broken, the others have too."""
         for _ in range(self.readers):
             try:
                 connection = self._idle.get_nowait()
@@ -187,7 +187,7 @@ class PostgresEngine:
 
     @contextmanager
     def beside(self) -> Generator[Connection]:
-        """A transaction on a connection of its own, for work that nobody waits for."""
+        """Begin a background transaction on a connection of its own."""
         if self._pool is None:
             raise RuntimeError("the store is not open")
         connection = self._aside.get()
@@ -207,7 +207,7 @@ class PostgresEngine:
             self._aside.put(connection)
 
     def is_away(self, error: BaseException) -> bool:
-        """Whether the server was not reached, is going or coming, or takes no writes."""
+        """Return True if the server was not reached, is stopping or starting, or accepts no writes."""
         if isinstance(error, StoreAway):
             return True
         if isinstance(error, DBAPIError) and error.connection_invalidated:
@@ -218,28 +218,28 @@ class PostgresEngine:
         return isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError)
 
     def is_clash(self, error: BaseException) -> bool:
-        """Whether two transactions met: a deadlock, or a lock that was not got in time."""
+        """Return True for a deadlock, or a lock that was not obtained in time."""
         cause = error.orig if isinstance(error, DBAPIError) else error
         return isinstance(cause, psycopg.Error) and cause.sqlstate in CLASHES
 
     def listen(self, hear: Hear) -> None:
-        """Hear what other processes tell, on a thread and a connection of their own."""
+        """Receive notifications of other processes, on a thread and a connection of their own."""
         self._bell = socket.socketpair()
-        for name, work in (("store-hears", lambda: self._hear_on(hear)), ("store-tells", self._tell_on)):
+        for name, work in (("store-listen", lambda: self._hear_on(hear)), ("store-notify", self._tell_on)):
             thread = threading.Thread(target=work, name=name, daemon=True)
             self._threads.append(thread)
             thread.start()
 
     def notify(self, words: Sequence[str]) -> None:
-        """Tell the others, after what was told before; see `_tell_on`."""
-        for one in words:
-            self._told.put(one)
+        """Queue payloads for the other processes, in order; see `_send_notifications`."""
+        for payload in words:
+            self._told.put(payload)
 
     def close(self) -> None:
-        """Tell what is still to be told, and close every connection."""
+        """Send the notifications that wait, and close every connection."""
         self._closed.set()
         if self._threads:
-            self._told.put("bye")  # which wakes the one that hears
+            self._told.put("bye")  # wakes the listener
         self._told.put(None)
         if self._bell is not None:
             self._bell[1].close()
@@ -262,13 +262,13 @@ class PostgresEngine:
             self._pool.dispose()
 
     def _connect(self) -> psycopg.Connection[Any]:
-        given = conninfo_to_dict(self._url)
-        wanted = {**CONNECT, **given}
-        if "," in str(wanted.get("host", "")):
-            wanted.setdefault("target_session_attrs", "read-write")
+        url_parameters = conninfo_to_dict(self._url)
+        parameters = {**CONNECT, **url_parameters}
+        if "," in str(parameters.get("host", "")):
+            parameters.setdefault("target_session_attrs", "read-write")
         options = " ".join(f"-c {name}={value}" for name, value in SETTINGS)
-        wanted["options"] = f"{given.get('options', '')} {options}".strip()
-        connection = psycopg.connect(**cast("Any", wanted))
+        parameters["options"] = f"{url_parameters.get('options', '')} {options}".strip()
+        connection = psycopg.connect(**cast("Any", parameters))
         connection.autocommit = True
         connection.execute(FLUSHED)
         if connection.info.server_version >= 170_000:
@@ -277,7 +277,7 @@ class PostgresEngine:
         return connection
 
     def _check_server(self, connection: Connection) -> None:
-        """Refuse a server that is too old; hold one that does not flush to what we promise, or say so."""
+        """Reject a server that is too old; warn about one that does not flush or replicate what is acknowledged."""
         version = int(connection.exec_driver_sql("SHOW server_version_num").scalar_one())
         if version < 140_000:
             raise WrongStore(f"this PostgreSQL has version {version // 10_000}; waypost works on 14 and newer")
@@ -315,80 +315,80 @@ class PostgresEngine:
                     if not is_first:
                         hear("")
                     is_first = False
-                    told = select.poll()
-                    told.register(connection.fileno(), select.POLLIN)
+                    poll = select.poll()
+                    poll.register(connection.fileno(), select.POLLIN)
                     if self._bell is not None:
-                        told.register(self._bell[0], select.POLLIN)
+                        poll.register(self._bell[0], select.POLLIN)
                     while not self._closed.is_set():
-                        told.poll(5_000)
+                        poll.poll(5_000)
                         for notified in connection.notifies(timeout=0):
                             if self._closed.is_set():
                                 return
-                            teller, *words = notified.payload.split("\n")
-                            if teller != self._me:
-                                for one in words:
-                                    hear(one)
+                            sender_id, *payloads = notified.payload.split("\n")
+                            if sender_id != self._me:
+                                for payload in payloads:
+                                    hear(payload)
             except psycopg.Error:
                 self._closed.wait(0.5)
 
     def _tell_on(self) -> None:
-        """Gather what is to be told while the last notification is on its way.
+        """Collect payloads while the last notification is being sent.
 
-        A notification is a transaction of its own, after the one that it tells of: PostgreSQL lets one
-        transaction at a time commit with a notification in it, and a flush under that lock would make
-        all processes flush one after the other. One that is lost costs its hearers their poll.
+        A notification is a transaction of its own, after the one that it announces: PostgreSQL lets only one
+        transaction at a time commit with a notification in it, and a flush under that lock would make all
+        processes flush one after the other. A lost notification delays its receivers until their next poll.
         """
         connection: psycopg.Connection[Any] | None = None
         pause_s = TELL_EVERY_S
         while True:
             has_waited = not self._told.empty()
             pause_s = min(2 * pause_s, TELL_AT_LEAST_EVERY_S) if has_waited else TELL_EVERY_S
-            one = self._told.get()
-            waiting = dict.fromkeys([one] if one is not None else [])
+            payload = self._told.get()
+            payloads = dict.fromkeys([payload] if payload is not None else [])
             while not self._told.empty():
-                more = self._told.get()
-                if more is None:
-                    one = None
+                next_payload = self._told.get()
+                if next_payload is None:
+                    payload = None
                 else:
-                    waiting[more] = None
+                    payloads[next_payload] = None
             try:
-                for payload in _payloads(self._me, list(waiting)):
+                for notification in _payloads(self._me, list(payloads)):
                     if connection is None or connection.closed:
                         connection = self._connect()
                         connection.autocommit = True
-                    connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, payload))
+                    connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, notification))
             except psycopg.Error:
                 connection = None
-            if one is None:
+            if payload is None:
                 break
-            self._closed.wait(pause_s)  # what is told meanwhile goes with the next
+            self._closed.wait(pause_s)  # payloads of this time go with the next notification
         if connection is not None:
             connection.close()
 
 
 def _is_broken(connection: Connection) -> bool:
-    if connection.invalidated:  # asked first: to touch it would connect it anew, without what we gave the first
+    if connection.invalidated:  # checked first: using it would reconnect it, without our settings
         return True
     try:
         driver: Any = connection.connection.driver_connection
-    except Exception:  # noqa: BLE001  one that cannot even be asked is broken
+    except Exception:  # noqa: BLE001  one that raises here is broken
         return True
     return driver is None or driver.closed or driver.broken
 
 
 def _payloads(teller: str, words: Sequence[str]) -> list[str]:
-    """Notifications that hold all words, each below what a notification may have."""
-    payloads: list[str] = []
-    gathered, size = [teller], len(teller)
-    for one in words:
-        if size + len(one.encode()) + 1 > MOST_BYTES and len(gathered) > 1:
-            payloads.append("\n".join(gathered))
-            gathered, size = [teller], len(teller)
-        gathered.append(one)
-        size += len(one.encode()) + 1
-    if len(gathered) > 1:
-        payloads.append("\n".join(gathered))
-    return payloads
+    """Return notifications that hold all payloads, each within the size limit."""
+    notifications: list[str] = []
+    parts, size = [teller], len(teller)
+    for payload in words:
+        if size + len(payload.encode()) + 1 > MOST_BYTES and len(parts) > 1:
+            notifications.append("\n".join(parts))
+            parts, size = [teller], len(teller)
+        parts.append(payload)
+        size += len(payload.encode()) + 1
+    if len(parts) > 1:
+        notifications.append("\n".join(parts))
+    return notifications
 
 
 def _short(error: BaseException) -> str:

@@ -22,14 +22,14 @@ from waypost.store.revision import make_or_check
 # fmt: off
 PRAGMAS: Final = (  # Source: decisions 0002, 0003; sqlite.org, "PRAGMA Statements"
     #  name                value      why
-    ("journal_mode",       "WAL"),    # readers do not stop the writer
+    ("journal_mode",       "WAL"),    # readers do not block the writer
     ("synchronous",        "FULL"),   # a commit is on disk when it returns, power loss included
-    ("busy_timeout",       "5000"),   # a checkpoint may hold a reader for a moment
+    ("busy_timeout",       "5000"),   # a checkpoint may delay a reader for a moment
     ("cache_size",         "-65536"), # 64 MiB for the writer's hot pages
     ("temp_store",         "MEMORY"),
     ("wal_autocheckpoint", "4000"),   # pages; fewer, larger checkpoints than the default of 1000
 )
-AWAY: Final = {  # primary result codes that say: not now. Source: sqlite.org, "Result and Error Codes"
+AWAY: Final = {  # primary result codes of temporary errors. Source: sqlite.org, "Result and Error Codes"
     sqlite3.SQLITE_FULL,
     sqlite3.SQLITE_IOERR,
     sqlite3.SQLITE_BUSY,
@@ -43,8 +43,8 @@ class SqliteEngine:
     """One SQLite file. A lock file beside it keeps a second process out.
 
     Args:
-        path: the file; its folder is made when missing.
-        sole: whether to keep other processes out. Tests of leases open one file twice.
+        path: the file; its folder is created if missing.
+        exclusive: whether to keep other processes out. Tests of leases open one file twice.
         upgrade: whether a store of an older revision is upgraded.
     """
 
@@ -64,20 +64,20 @@ class SqliteEngine:
         self._open_readers: list[Connection] = []
 
     def open(self) -> None:
-        """Lock the file, make or check its schema.
+        """Lock the file, create or check its schema.
 
         Raises:
-            StoreInUse: another process has it.
+            StoreInUse: another process has it open.
             WrongStore: it has another revision.
         """
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._take_lock()
-        create_private(self._path)  # what SQLite puts beside it has the same mode
+        create_private(self._path)  # the files that SQLite adds get the same mode
         self._pool = create_engine(
             f"sqlite:///{self._path}",
             poolclass=NullPool,
             connect_args={"check_same_thread": False},
-            hide_parameters=True,  # an error's text is logged, and parameters are what people write
+            hide_parameters=True,  # error texts are logged, and parameters may hold messages of people
         )
         event.listen(self._pool, "connect", _set_up)
         event.listen(self._pool, "begin", _begin_immediate)
@@ -92,7 +92,7 @@ class SqliteEngine:
 
     @contextmanager
     def write(self, nth: int = 0) -> Generator[Connection]:
-        """A transaction on the one writing connection."""
+        """Return a transaction on the one writing connection."""
         del nth
         if self._writer is None:
             raise RuntimeError("the store is not open")
@@ -101,7 +101,7 @@ class SqliteEngine:
 
     @contextmanager
     def read(self) -> Generator[Connection]:
-        """A consistent view; the connection goes back for the next reader."""
+        """Return a consistent view; its connection is returned to the pool afterwards."""
         connection = self._idle.get()
         try:
             with connection.begin():
@@ -111,26 +111,26 @@ class SqliteEngine:
 
     @property
     def beside(self) -> None:
-        """There is one writer."""
+        """Return None: there is one writer."""
         return None
 
     def is_away(self, error: BaseException) -> bool:
-        """Whether the disk is full, broken or gone for now: what was to be written is not, and may be later."""
+        """Return True if the disk is full, broken or missing for now: nothing was written, and a retry may succeed."""
         cause = error.orig if isinstance(error, DBAPIError) else error
         return isinstance(cause, sqlite3.OperationalError) and getattr(cause, "sqlite_errorcode", 0) & 0xFF in AWAY
 
     def is_clash(self, error: BaseException) -> bool:
-        """Never: there is one writer."""
+        """Return False: there is one writer."""
         return False
 
     def listen(self, hear: Hear) -> None:
-        """Nobody else tells anything."""
+        """Do nothing: there is no other process."""
 
     def notify(self, words: Sequence[str]) -> None:
-        """Nobody else is there."""
+        """Do nothing: there is no other process."""
 
     def close(self) -> None:
-        """Close every connection; the last one to close folds the log into the file."""
+        """Close every connection; the last one to close merges the log into the file."""
         for reader in self._open_readers:
             reader.close()
         if self._writer is not None:
@@ -150,7 +150,7 @@ def take_lock(path: Path) -> int:
     """Keep other processes out of a store, open or not, until the descriptor is closed.
 
     Raises:
-        StoreInUse: another process has it.
+        StoreInUse: another process has it open.
     """
     lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -158,13 +158,13 @@ def take_lock(path: Path) -> int:
     except BlockingIOError as error:
         os.close(lock)
         raise StoreInUse(
-            f"{path} is in use by another process; stop that one, or name another folder with --data"
+            f"{path} is in use by another process; stop that process, or choose another folder with --data"
         ) from error
     return lock
 
 
 def _set_up(connection: Any, _record: Any) -> None:
-    connection.isolation_level = None  # transactions begin where we say, not where the driver guesses
+    connection.isolation_level = None  # we begin transactions, not the driver
     cursor = connection.cursor()
     for name, value in PRAGMAS:
         cursor.execute(f"PRAGMA {name} = {value}")

@@ -1,7 +1,7 @@
-"""The bytes of media: one file for each content, named by its SHA-256.
+"""Bytes of media: one file for each content, named by its SHA-256.
 
-A file comes in under a name that nobody reads, is flushed, and only then gets its own; the folder is
-flushed after that. So whatever has its own name is whole, and it stays after a power cut.
+A file is received under a temporary name, flushed, and only then renamed; the folder is flushed after
+that. So every file with a final name is complete, and survives a power failure.
 """
 
 import asyncio
@@ -22,42 +22,42 @@ from waypost.base.files import open_on_thread
 HEAD_BYTES: Final = 4 * 1024
 TAIL_BYTES: Final = 256 * 1024
 YOUNG_MS: Final = 60 * 60 * 1000
-"""A file that came in so recently may belong to a row that is not written yet."""
+"""A file received more recently may belong to a row that is not written yet."""
 
 _GATHER_BYTES: Final = 512 * 1024
 _INCOMING: Final = "incoming-"
 _SWEEP_AT_ONCE: Final = 500
 
 Referenced = Callable[[Sequence[str]], Awaitable[set[str]]]
-"""Which of these names some row refers to."""
+"""Returns those of these names that some row refers to."""
 
 
 class NoRoom(OSError):
-    """What is free on the disk is kept for the store."""
+    """The free space on the disk is reserved for the store."""
 
     def __init__(self) -> None:
-        super().__init__(errno.ENOSPC, "the room that is left on the disk is kept for the store")
+        super().__init__(errno.ENOSPC, "the remaining space on the disk is reserved for the store")
 
 
 class MediaFiles:
     """A folder of files. File times are the machine's, whatever clock the rules follow.
 
     Args:
-        folder: theirs.
-        reserved_bytes: what a file that comes in leaves free on the disk.
+        folder: of the files.
+        reserved_bytes: how much space a new file must leave free on the disk.
     """
 
     def __init__(self, folder: Path, *, reserved_bytes: int = 0) -> None:
         self._folder = folder
         self._reserved_bytes = reserved_bytes
         self._clock = SystemClock()
-        self._naming = threading.Lock()  # between giving a file its name, and taking one away
+        self._naming = threading.Lock()  # between renaming and deleting files
 
     async def open(self, *, sole: bool) -> None:
-        """Make the folder, and remove what a process left half-written.
+        """Create the folder, and delete incomplete files of an earlier process.
 
         Args:
-            sole: no other process can be writing; otherwise what is young is left alone.
+            exclusive: no other process can be writing; otherwise recent files are left alone.
         """
         await asyncio.to_thread(self._open, sole)
 
@@ -65,16 +65,16 @@ class MediaFiles:
         """Begin a file.
 
         Raises:
-            NoRoom: and so does adding to it, once there is none.
+            NotEnoughSpace: also raised while adding to it, once there is not enough space.
         """
         descriptor, name = await open_on_thread(self._begin, _discard)
         return Incoming(self, descriptor, Path(name))
 
     def check_room(self, size_bytes: int) -> None:
-        """Look, on a thread, whether so many more bytes leave the reserve free.
+        """Check, on a thread, that so many more bytes leave the reserve free.
 
         Raises:
-            NoRoom: they do not.
+            NotEnoughSpace: they do not.
         """
         if self._reserved_bytes:
             free_bytes = shutil.disk_usage(self._folder).free
@@ -82,22 +82,22 @@ class MediaFiles:
                 raise NoRoom
 
     def path(self, sha256: str) -> Path:
-        """Where the bytes of this digest are."""
+        """Return the path of the file with this digest."""
         return self._folder / sha256
 
     async def sweep(self, referenced: Referenced) -> int:
-        """Remove files that no row refers to, unless they are young; give how many."""
+        """Delete files that no row refers to, unless they are recent; return how many."""
         names = await asyncio.to_thread(self._old_names)
         removed = 0
         for first in range(0, len(names), _SWEEP_AT_ONCE):
-            some = names[first : first + _SWEEP_AT_ONCE]
-            kept = await referenced(some)
-            loose = [name for name in some if name not in kept]
-            removed += await asyncio.to_thread(self._remove, loose)
+            batch = names[first : first + _SWEEP_AT_ONCE]
+            referenced_names = await referenced(batch)
+            unreferenced = [name for name in batch if name not in referenced_names]
+            removed += await asyncio.to_thread(self._remove, unreferenced)
         return removed
 
     def give_name(self, incoming: Path, sha256: str) -> None:
-        """Name a flushed file by its digest; the same bytes may be there already."""
+        """Rename a flushed file to its digest; a file with the same bytes may exist already."""
         with self._naming:
             incoming.replace(self.path(sha256))
         _flush_folder(self._folder)
@@ -119,7 +119,7 @@ class MediaFiles:
         removed = 0
         for name in names:
             path = self.path(name)
-            # Seen again here: the same bytes may have come in since the rows were looked at.
+            # Checked again here: the same bytes may have been received since the rows were read.
             with self._naming:
                 if path.exists() and not self._is_young(path):
                     path.unlink()
@@ -135,10 +135,10 @@ class MediaFiles:
 
 
 class Incoming:
-    """A file that is coming in. It ends by `keep` or by `drop`.
+    """A file that is being received. It ends with `commit` or `discard`.
 
     Attributes:
-        size_bytes: what has come so far.
+        size_bytes: received so far.
         head: its first 4 KiB.
     """
 
@@ -152,7 +152,7 @@ class Incoming:
         self.head = b""
 
     async def add(self, part: bytes) -> None:
-        """Add bytes; they are written in larger parts, off the loop."""
+        """Add bytes; they are written in larger chunks, off the loop."""
         self.size_bytes += len(part)
         if len(self.head) < HEAD_BYTES:
             self.head += part[: HEAD_BYTES - len(self.head)]
@@ -161,22 +161,22 @@ class Incoming:
             await asyncio.to_thread(self._write)
 
     async def tail(self) -> bytes:
-        """The last bytes, at most 256 KiB."""
+        """Return the last bytes, at most 256 KiB."""
         return await asyncio.to_thread(self._tail)
 
     async def keep(self) -> str:
-        """Flush it, give it its name, flush the folder; give the digest, in hex."""
+        """Flush it, rename it to its digest, flush the folder; return the digest, in hex."""
         return await asyncio.to_thread(self._keep)
 
     async def drop(self) -> None:
-        """Forget it, unless it was kept."""
+        """Delete it, unless it was committed."""
         await asyncio.to_thread(self._drop)
 
     def _write(self) -> None:
         self._files.check_room(len(self._waiting))
-        part, self._waiting = self._waiting, bytearray()
-        self._digest.update(part)
-        view = memoryview(part)
+        chunk, self._waiting = self._waiting, bytearray()
+        self._digest.update(chunk)
+        view = memoryview(chunk)
         while view:
             written = self._file.write(view)
             view = view[written:]
@@ -184,9 +184,9 @@ class Incoming:
     def _tail(self) -> bytes:
         self._write()
         self._file.seek(max(0, self.size_bytes - TAIL_BYTES))
-        found = self._file.read(TAIL_BYTES)
+        tail = self._file.read(TAIL_BYTES)
         self._file.seek(0, os.SEEK_END)
-        return found
+        return tail
 
     def _keep(self) -> str:
         self._write()

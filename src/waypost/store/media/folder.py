@@ -1,8 +1,8 @@
-"""Whether the media folder is the one that the other processes of a store use.
+"""Check that all processes of a store use the same media folder.
 
 The bytes of media are files. Where several processes share a store they must share the folder too, or a
-file that one of them has acknowledged is missing to the one that has to send it. So the folder has a
-name in a file of its own, and the store knows the name of its folder.
+file that one of them has acknowledged is missing for the one that has to send it. So the folder has a
+name in a file of its own, and the store records the name of its folder.
 """
 
 import contextlib
@@ -20,27 +20,27 @@ _FACT: Final = "media folder"
 
 
 def name_of(folder: Path, new_name: str) -> str:
-    """The name of a folder; one that has none is given a new one, by one process only."""
+    """Return the name of a folder; a folder without one gets the new name, from one process only."""
     path = folder / NAME_FILE
     if not path.exists():
-        mine = folder / f"{NAME_FILE}-{new_name}"
-        with mine.open("w", encoding="ascii") as file:
+        own_file = folder / f"{NAME_FILE}-{new_name}"
+        with own_file.open("w", encoding="ascii") as file:
             file.write(new_name + "\n")
             file.flush()
             os.fsync(file.fileno())
         with contextlib.suppress(FileExistsError):
-            path.hardlink_to(mine)  # whole, and never in another's place
-        mine.unlink()
+            path.hardlink_to(own_file)  # complete, and never replacing another's
+        own_file.unlink()
     return path.read_text(encoding="ascii").strip()
 
 
 def check_folder(connection: Connection, folder: Path, name: str) -> None:
-    """Take this folder for the store's, or compare it with that one.
+    """Record this folder as the store's, or compare it with the recorded one.
 
     Args:
         connection: the writer's.
-        folder: for the text.
-        name: as `name_of` gives it.
+        folder: for the error text.
+        name: as returned by `ensure_folder_name`.
 
     Raises:
         WrongStore: the store has another folder.
@@ -50,7 +50,7 @@ def check_folder(connection: Connection, folder: Path, name: str) -> None:
         connection.execute(insert(store_facts), {"name": _FACT, "value": name})
     elif known != name:
         raise WrongStore(
-            f"{folder} is not the media folder that the other processes of this store use: give all of them "
-            f"the same one with --data, over the network where they are on several machines "
-            f"(or, to make this one the store's, write {known} into {folder / NAME_FILE})"
+            f"{folder} is not the media folder that the other processes of this store use: set the same one "
+            f"for all of them with --data, on a network file system if they run on several machines "
+            f"(or, to use this folder for the store, write {known} into {folder / NAME_FILE})"
         )

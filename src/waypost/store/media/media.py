@@ -1,4 +1,4 @@
-"""Rows of media: what partners upload, the operator's copies of it, and what recipients send."""
+"""Rows of media: uploads of partners, the operator's copies of them, and media from recipients."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,22 +17,22 @@ _media_of: Final = RowReader(Media)
 _inbound_media_of: Final = RowReader(InboundMedia)
 
 MOST_NAMES: Final = 5_000
-"""How many media ids and handles one query asks for; SQLite takes some 32,000 parameters."""
+"""How many media ids and handles one query may contain; SQLite allows about 32,000 parameters."""
 MOST_FORGOTTEN: Final = 1_000
 
 
 def add_media(connection: Connection, uploads: Sequence[Media]) -> list[bool]:
-    """Write uploads whose bytes are on disk; false for one whose id or handle is taken."""
+    """Store uploads whose bytes are on disk; False for one whose id or handle exists already."""
     added: list[bool] = []
-    for one in uploads:
-        statement = insert_or(media).values(_media_columns(one)).on_conflict_do_nothing()
-        kept = connection.execute(statement.returning(media.c.id))  # its count of rows is unknown
-        added.append(kept.one_or_none() is not None)
+    for upload in uploads:
+        statement = insert_or(media).values(_media_columns(upload)).on_conflict_do_nothing()
+        inserted = connection.execute(statement.returning(media.c.id))  # its count of rows is unknown
+        added.append(inserted.one_or_none() is not None)
     return added
 
 
 def media_of_app(connection: Connection, app_id: str, media_id: str, now_ms: int) -> Media | None:
-    """One upload of an app, while it lives."""
+    """Return one unexpired upload of an app."""
     row = connection.execute(
         select(media).where(media.c.id == media_id, media.c.app_id == app_id, media.c.expires_on_ms > now_ms)
     ).one_or_none()
@@ -40,7 +40,7 @@ def media_of_app(connection: Connection, app_id: str, media_id: str, now_ms: int
 
 
 def live_media(connection: Connection, media_id: str, now_ms: int) -> Media | None:
-    """One upload by its id, whoever's, while it lives: only for who has shown that they may."""
+    """Return one unexpired upload by its id, of any app: only for callers that have proved their access."""
     row = connection.execute(select(media).where(media.c.id == media_id, media.c.expires_on_ms > now_ms)).one_or_none()
     return None if row is None else _media_of(row)
 
@@ -50,7 +50,7 @@ class Wanted:
     """The media that one submission refers to.
 
     Attributes:
-        place: where the operator must have them: the operator account's id with that of a number, or
+        location: where the operator must have them: the operator account's id with that of a number, or
             with `app` and the operator's app id.
         references: media ids and handles, ours or not.
     """
@@ -61,20 +61,20 @@ class Wanted:
 
 
 def stored_bytes(connection: Connection, partner_id: int, now_ms: int) -> int:
-    """How many bytes a partner has uploaded that have not expired; the same content counts once."""
-    alive = and_(media.c.partner_id == partner_id, media.c.expires_on_ms > now_ms)
-    contents = select(func.max(media.c.size_bytes).label("size")).where(alive)
-    each = contents.group_by(media.c.sha256).subquery()
-    return int(connection.execute(select(func.coalesce(func.sum(each.c.size), 0))).scalar_one())
+    """Return how many bytes of unexpired uploads a partner has; the same content counts once."""
+    unexpired = and_(media.c.partner_id == partner_id, media.c.expires_on_ms > now_ms)
+    contents = select(func.max(media.c.size_bytes).label("size")).where(unexpired)
+    content_sizes = contents.group_by(media.c.sha256).subquery()
+    return int(connection.execute(select(func.coalesce(func.sum(content_sizes.c.size), 0))).scalar_one())
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What is known of them.
+    """The known media among references.
 
     Attributes:
-        copies: what the operator calls them, by reference; one that is not ours is not there.
-        missing: ours that the operator does not have there, by reference.
+        copies: the operator's ids, by reference; one that is not ours is not included.
+        missing: ours that the operator does not have at the location, by reference.
     """
 
     copies: dict[str, str]
@@ -82,27 +82,27 @@ class Found:
 
 
 def find_copies(connection: Connection, wanted: Sequence[Wanted], now_ms: int) -> list[Found]:
-    """Look up references of submissions. A partner's own only; what has expired counts as not ours.
+    """Look up references of submissions, among the partner's own media only; expired media count as not ours.
 
-    Two queries for all of them together, unless they name very many.
+    Two queries for all of them together, unless there are very many.
     """
-    names = sorted({name for one in wanted for name in one.references})
-    partners = {one.partner_id for one in wanted if one.references}
-    ours: dict[tuple[int, str], Media] = {}
-    there: dict[tuple[str, str], str] = {}
+    names = sorted({name for request in wanted for name in request.references})
+    partners = {request.partner_id for request in wanted if request.references}
+    uploads: dict[tuple[int, str], Media] = {}
+    copies: dict[tuple[str, str], str] = {}
     for begin in range(0, len(names), MOST_NAMES):
         rows = connection.execute(_named(partners, names[begin : begin + MOST_NAMES], now_ms)).all()
         for row in rows:
             upload = _media_of(row)
-            ours.update({(row.partner_id, name): upload for name in (row.id, row.handle) if name})
+            uploads.update({(row.partner_id, name): upload for name in (row.id, row.handle) if name})
         if rows:
-            there.update(_copies_of(connection, [row.id for row in rows], now_ms))
-    return [_found(one, ours, there) for one in wanted]
+            copies.update(_copies_of(connection, [row.id for row in rows], now_ms))
+    return [_found(request, uploads, copies) for request in wanted]
 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """What the operator calls an upload at one place, and until when."""
+    """The operator's id of an upload at one location, and when it expires."""
 
     media_id: str
     place: str
@@ -111,7 +111,7 @@ class Copy:
 
 
 def record_copies(connection: Connection, copies: Sequence[Copy]) -> list[None]:
-    """Write what the operator has now; a newer copy takes an older one's place."""
+    """Store the operator's copies; a newer copy replaces an older one."""
     for copy in copies:
         statement = insert_or(media_copies).values(
             media_id=copy.media_id, place=copy.place, operator_id=copy.operator_id, expires_on_ms=copy.expires_on_ms
@@ -125,7 +125,7 @@ def record_copies(connection: Connection, copies: Sequence[Copy]) -> list[None]:
 
 
 def drop_copies(connection: Connection, place: str, operator_ids: Sequence[str]) -> None:
-    """Forget copies that the operator has lost."""
+    """Delete copies that the operator no longer has."""
     connection.execute(
         delete(media_copies).where(media_copies.c.place == place, media_copies.c.operator_id.in_(list(operator_ids)))
     )
@@ -134,13 +134,13 @@ def drop_copies(connection: Connection, place: str, operator_ids: Sequence[str])
 def add_inbound_media(
     connection: Connection, one: InboundMedia, *, operator_account_id: str, phone_number_id: str, now_ms: int
 ) -> None:
-    """Write what a recipient has sent, with the entry that fetches it; in the event's own transaction.
+    """Store inbound media, with the job that fetches it, in the event's own transaction.
 
     Args:
         connection: the event's.
-        one: its `key` is the end of its address, and nobody can guess it: from `ids.secret()`.
-        operator_account_id: of whom it came from, and who has its bytes.
-        phone_number_id: of the number it was sent to; one number's media hold up only themselves.
+        inbound: its `key` is the last part of its URL and cannot be guessed: from `ids.secret()`.
+        operator_account_id: of the sender of the webhook, which has its bytes.
+        phone_number_id: of the number it was sent to; media of one number delay only each other.
         now_ms: it is fetched from then on.
     """
     connection.execute(
@@ -166,13 +166,13 @@ def add_inbound_media(
 
 
 def inbound_by_keys(connection: Connection, keys: Sequence[str]) -> dict[str, InboundMedia]:
-    """Inbound media by key; those that are not there are left out."""
+    """Return inbound media by key; keys without a row are left out."""
     rows = connection.execute(select(inbound_media).where(inbound_media.c.key.in_(list(keys))))
     return {row.key: _inbound_media_of(row) for row in rows}
 
 
 def inbound_of_app(connection: Connection, app_id: str, operator_media_id: str, now_ms: int) -> InboundMedia | None:
-    """What a recipient has sent to an app, by the operator's id, while it lives and is here."""
+    """Return unexpired inbound media of an app by the operator's id, once it is fetched."""
     row = connection.execute(
         select(inbound_media)
         .where(
@@ -188,7 +188,7 @@ def inbound_of_app(connection: Connection, app_id: str, operator_media_id: str, 
 
 @dataclass(frozen=True, slots=True)
 class FetchOutcome:
-    """What came of fetching: the digest of its bytes, or why there will be none; neither leaves it as it is."""
+    """The result of a fetch: the digest of its bytes, or why it failed for good; with neither, nothing changes."""
 
     position: int
     key: str
@@ -197,43 +197,45 @@ class FetchOutcome:
 
 
 def record_fetches(connection: Connection, outcomes: Sequence[FetchOutcome]) -> list[None]:
-    """Write what came of fetching, and settle the entries."""
-    for one in outcomes:
-        if one.sha256 is not None or one.failed is not None:
+    """Store results of fetches, and complete the jobs."""
+    for outcome in outcomes:
+        if outcome.sha256 is not None or outcome.failed is not None:
             connection.execute(
-                update(inbound_media).where(inbound_media.c.key == one.key).values(sha256=one.sha256, failed=one.failed)
+                update(inbound_media)
+                .where(inbound_media.c.key == outcome.key)
+                .values(sha256=outcome.sha256, failed=outcome.failed)
             )
-    complete_jobs(connection, [one.position for one in outcomes])
+    complete_jobs(connection, [outcome.position for outcome in outcomes])
     return [None] * len(outcomes)
 
 
 def forget_expired(connection: Connection, now_ms: int, *, at_most: int = MOST_FORGOTTEN) -> bool:
-    """Delete rows whose time is over, some of each table; true while there may be more."""
+    """Delete expired rows, a limited number of each table; True while there may be more."""
     is_more = False
     for table in (media_copies, media, inbound_media):
         key = tuple_(*table.primary_key.columns)
-        over = select(*table.primary_key.columns).where(table.c.expires_on_ms <= now_ms)
-        gone = connection.execute(delete(table).where(key.in_(over.limit(at_most))))
-        is_more = is_more or gone.rowcount == at_most
+        expired = select(*table.primary_key.columns).where(table.c.expires_on_ms <= now_ms)
+        deleted = connection.execute(delete(table).where(key.in_(expired.limit(at_most))))
+        is_more = is_more or deleted.rowcount == at_most
     return is_more
 
 
 def forget_media(connection: Connection, partner_id: int, media_id: str, now_ms: int) -> bool:
-    """Delete one upload of a partner's, and what is known of the operator's copies; False when there is none.
+    """Delete one upload of a partner, and its operator copies; False if there is none.
 
     Its file stays until a sweep finds that no row refers to it.
     """
-    gone = connection.execute(
+    deleted = connection.execute(
         delete(media).where(media.c.id == media_id, media.c.partner_id == partner_id, media.c.expires_on_ms > now_ms)
     )
-    if gone.rowcount != 1:
+    if deleted.rowcount != 1:
         return False
     connection.execute(delete(media_copies).where(media_copies.c.media_id == media_id))
     return True
 
 
 def referenced_files(connection: Connection, names: Sequence[str]) -> set[str]:
-    """Which of these digests some row refers to."""
+    """Return those of these digests that some row refers to."""
     return {
         name
         for table in (media, inbound_media)
@@ -243,7 +245,7 @@ def referenced_files(connection: Connection, names: Sequence[str]) -> set[str]:
 
 
 def uploads_named(connection: Connection, partner_id: int, references: Sequence[str], now_ms: int) -> dict[str, Media]:
-    """A partner's own live uploads among media ids and handles, by what names them."""
+    """Return a partner's own unexpired uploads among media ids and handles, by reference."""
     names = set(references)
     rows = connection.execute(_named([partner_id], names, now_ms)).all()
     return {name: _media_of(row) for row in rows for name in (row.id, row.handle) if name in names}
@@ -258,7 +260,7 @@ def _named(partners: Collection[int], names: Collection[str], now_ms: int) -> Se
 
 
 def _copies_of(connection: Connection, media_ids: Sequence[str], now_ms: int) -> dict[tuple[str, str], str]:
-    """What the operator calls these, by id and place."""
+    """Return the operator's ids of these uploads, by id and location."""
     rows = connection.execute(
         select(media_copies.c.media_id, media_copies.c.place, media_copies.c.operator_id).where(
             media_copies.c.media_id.in_(media_ids), media_copies.c.expires_on_ms > now_ms
@@ -268,17 +270,17 @@ def _copies_of(connection: Connection, media_ids: Sequence[str], now_ms: int) ->
 
 
 def _found(one: Wanted, ours: Mapping[tuple[int, str], Media], there: Mapping[tuple[str, str], str]) -> Found:
-    found = Found({}, {})
+    result = Found({}, {})
     for reference in one.references:
         upload = ours.get((one.partner_id, reference))
         if upload is None:
             continue
         operator_id = there.get((upload.id, one.place))
         if operator_id is None:
-            found.missing[reference] = upload
+            result.missing[reference] = upload
         else:
-            found.copies[reference] = operator_id
-    return found
+            result.copies[reference] = operator_id
+    return result
 
 
 def _media_columns(one: Media) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""Messages, what recipients sent, recipients; lists and searches of them."""
+"""Messages, inbound messages, recipients; lists and searches of them."""

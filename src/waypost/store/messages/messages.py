@@ -1,4 +1,4 @@
-"""Messages, and the submissions that carry them to the operator."""
+"""Messages, and the jobs that submit them to the operator."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from waypost.store.write_through_cache import FreshTable, are_fresh
 
 
 class MessageRow(NamedTuple):
-    """What is stored of a message, without the partner's request. What has a default comes later than the rest."""
+    """A message as stored, without the partner's request. Columns with a default are set after acceptance."""
 
     id: str
     partner_id: int
@@ -41,15 +41,15 @@ class MessageRow(NamedTuple):
 
 
 FRESH: Final[FreshTable[str, MessageRow]] = FreshTable("messages", lambda row: len(row.content))
-"""Messages as they were accepted, while this process still has them."""
+"""Newly accepted messages, while this process has them in memory."""
 
 _accepted: Final = columns_getter(name for name in MessageRow._fields if name not in MessageRow._field_defaults)
 
 
 def record_messages(connection: Connection, accepted: Sequence[Message]) -> list[None]:
-    """Write messages and the entries that carry them, within one transaction.
+    """Write messages and the jobs that carry them, within one transaction.
 
-    Called with everything that waits at this moment. Ids are fresh, so none can be there already.
+    Called with everything that waits at this moment. Ids are new, so none can exist already.
     """
     rows = [message_columns(message) for message in accepted]
     _RECORD.run(connection, rows)
@@ -59,7 +59,7 @@ def record_messages(connection: Connection, accepted: Sequence[Message]) -> list
 
 
 def submission(message: Message) -> NewJob:
-    """The entry that carries a message: paced by source, in order per source and destination."""
+    """Return the job that carries a message: paced by source, in order per source and destination."""
     return NewJob(
         QueueName.OUTBOUND,
         concurrency_group=message.source,
@@ -70,7 +70,7 @@ def submission(message: Message) -> NewJob:
 
 
 def message_of(row: MessageRow) -> Message:
-    """A message from its row, without the partner's request."""
+    """Return a message from its row, without the partner's request."""
     return Message(
         id=row.id,
         partner_id=row.partner_id,
@@ -84,28 +84,28 @@ def message_of(row: MessageRow) -> Message:
 
 
 def messages_by_ids(connection: Connection, ids: set[str]) -> dict[str, MessageRow]:
-    """Rows by our id, locked when they are read to be changed; those that are not there are left out."""
+    """Return rows by our id, locked in a writing transaction; ids without a row are left out."""
     if not ids:
         return {}
-    found = connection.execute(to_change(connection, _BY_ID), {"ids": ids})
-    return {row.id: row for row in map(MessageRow._make, found)}
+    rows = connection.execute(to_change(connection, _BY_ID), {"ids": ids})
+    return {row.id: row for row in map(MessageRow._make, rows)}
 
 
 def messages_by_operator_ids(connection: Connection, ids: set[str]) -> dict[str, MessageRow]:
-    """Rows by the operator's id, locked when they are read to be changed; those that are not there are left out."""
+    """Return rows by the operator's id, locked in a writing transaction; ids without a row are left out."""
     if not ids:
         return {}
-    found = connection.execute(to_change(connection, _BY_OPERATOR_ID), {"ids": ids})
-    return {row.operator_message_id: row for row in map(MessageRow._make, found) if row.operator_message_id}
+    rows = connection.execute(to_change(connection, _BY_OPERATOR_ID), {"ids": ids})
+    return {row.operator_message_id: row for row in map(MessageRow._make, rows) if row.operator_message_id}
 
 
 @dataclass(frozen=True, slots=True)
 class MessageChange:
-    """Where a message stands after news.
+    """The new state of a message after an event.
 
     Attributes:
-        is_named: its recipient or its name at the operator is another than in its row. Both are
-            indexed, at random places, so that they are written only then.
+        changes_ids: its recipient or its id at the operator differs from its row. Both are indexed, at
+            random places, so that they are written only then.
     """
 
     id: str
@@ -122,7 +122,7 @@ class MessageChange:
 def change_messages(
     connection: Connection, changes: Sequence[MessageChange], news: Sequence[MessageTraceEvent]
 ) -> None:
-    """Write where messages stand now, and the trace of how they came there."""
+    """Write the new states of messages, and the events that led to them."""
     rows = [
         {
             "at": change.id,
@@ -136,9 +136,9 @@ def change_messages(
         }
         for change in changes
     ]
-    named = [change.is_named for change in changes]
-    _NAME.run(connection, [row for row, is_named in zip(rows, named, strict=True) if is_named])
-    _MOVE.run(connection, [row for row, is_named in zip(rows, named, strict=True) if not is_named])
+    with_new_ids = [change.is_named for change in changes]
+    _NAME.run(connection, [row for row, changes_ids in zip(rows, with_new_ids, strict=True) if changes_ids])
+    _MOVE.run(connection, [row for row, changes_ids in zip(rows, with_new_ids, strict=True) if not changes_ids])
     add_trace_events(connection, news)
 
 

@@ -1,7 +1,7 @@
-"""Lists of what an app's recipients have written, newest first, a page at a time.
+"""Lists of an app's inbound messages, newest first, a page at a time.
 
-The index is by kind, so that a page is put together from the newest of each kind; there are a dozen. Who
-wrote is in no index: a number is looked for over a bounded part, as in `message_search`.
+The index is by kind, so that a page is merged from the newest messages of each kind, about a dozen. The
+sender is in no index: a number is searched for in a bounded number of rows, as in `search`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,7 +18,7 @@ from waypost.store.tables import inbound_messages, recipients, webhook_items
 
 
 def inbound_message(connection: Connection, app_id: str, operator_message_id: str) -> Any | None:
-    """The row of a message that one app has received, or None."""
+    """Return the row of a message that one app has received, or None."""
     return connection.execute(
         select(inbound_messages).where(
             inbound_messages.c.operator_message_id == operator_message_id, inbound_messages.c.app_id == app_id
@@ -27,7 +27,7 @@ def inbound_message(connection: Connection, app_id: str, operator_message_id: st
 
 
 def inbound_with_sender(connection: Connection, app_id: str, operator_message_id: str) -> Any | None:
-    """As `inbound_message`, with `phone_number` and `user_id` of who wrote it; either may be None."""
+    """Like `find_inbound_message`, with `phone_number` and `user_id` of the sender; either may be None."""
     return connection.execute(
         select(inbound_messages, recipients.c.phone_number, recipients.c.user_id)
         .outerjoin(recipients, (recipients.c.id == inbound_messages.c.recipient_id) & (recipients.c.app_id == app_id))
@@ -42,20 +42,20 @@ _decode = msgspec.json.Decoder().decode
 
 
 def search_inbound(connection: Connection, partner_id: int, app_id: str, wanted: Wanted, page: Page = FIRST) -> Found:
-    """One page of what was written to an app, newest first.
+    """Return one page of the messages that an app has received, newest first.
 
     Args:
         connection: any.
-        partner_id: whose app it must be; another's has nothing.
-        app_id: which.
-        wanted: of it number and times count.
-        page: which; the id of its place is the operator's, and what it looks at counts for a number.
+        partner_id: owner of the app; for another partner the page is empty.
+        app_id: the app.
+        query: only its number and times are used.
+        page: its cursor holds the operator's id, and its scan limit applies to a search by number.
 
     Returns:
-        Rows with who wrote, `kind`, `received_on_ms`, `text`, `answers`: the operator's id of the
-        message it answers, and `group_id` where a group was written to, of which no sender is kept. All
-        three are None once retention has cleared them. `holds_code`: it answers a message that was sent
-        with a one-time code.
+        Rows with the sender, `kind`, `received_on_ms`, `text`, `answers`: the operator's id of the
+        message that it replies to, and `group_id` if it was sent to a group, whose sender is not stored.
+        All three are None once retention has cleared them. `holds_code`: it replies to a message with a
+        one-time code.
     """
     page = page.until(wanted.until_ms)
     kinds = list(_kinds(connection, app_id))
@@ -64,37 +64,37 @@ def search_inbound(connection: Connection, partner_id: int, app_id: str, wanted:
         for kind in kinds
         if wanted.number is not None
     ]
-    horizon_ms = max((one for one in horizons if one is not None), default=None)
-    of_kinds = [_of_kind(connection, partner_id, app_id, kind, wanted, page, horizon_ms) for kind in kinds]
-    found = _ORDER.found(of_kinds, page, from_ms=wanted.from_ms, horizon_ms=horizon_ms)
-    return replace(found, rows=_with_words(connection, partner_id, found.rows))
+    horizon_ms = max((horizon for horizon in horizons if horizon is not None), default=None)
+    sources = [_of_kind(connection, partner_id, app_id, kind, wanted, page, horizon_ms) for kind in kinds]
+    results = _ORDER.found(sources, page, from_ms=wanted.from_ms, horizon_ms=horizon_ms)
+    return replace(results, rows=_with_words(connection, partner_id, results.rows))
 
 
 def inbound_by_id(
     connection: Connection, partner_id: int, app_id: str, operator_message_id: str
 ) -> dict[str, Any] | None:
-    """One of what was written to an app, as `search_inbound` gives it; None where there is none."""
-    asked = _asked(partner_id).where(
+    """Return one inbound message of an app, as `search_inbound` does; None if there is none."""
+    query = _asked(partner_id).where(
         inbound_messages.c.app_id == app_id, inbound_messages.c.operator_message_id == operator_message_id
     )
-    rows = [dict(row) for row in connection.execute(asked.limit(1)).mappings()]
+    rows = [dict(row) for row in connection.execute(query.limit(1)).mappings()]
     return _with_words(connection, partner_id, rows)[0] if rows else None
 
 
 def _with_words(connection: Connection, partner_id: int, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    read = [{**row, **_words(row["item"])} for row in rows]
-    codes = codes_named(connection, partner_id, [row["answers"] for row in read if row["answers"]])
-    return [{**row, "holds_code": row["answers"] in codes} for row in read]
+    rows_with_texts = [{**row, **_words(row["item"])} for row in rows]
+    codes = codes_named(connection, partner_id, [row["answers"] for row in rows_with_texts if row["answers"]])
+    return [{**row, "holds_code": row["answers"] in codes} for row in rows_with_texts]
 
 
 def _kinds(connection: Connection, app_id: str) -> Iterator[str]:
-    """The kinds that an app has received, found by skipping through the index."""
+    """Yield the kinds that an app has received, found by skipping through the index."""
     last = ""
     for _ in range(MOST_KINDS):
-        asked = select(func.min(inbound_messages.c.kind)).where(
+        query = select(func.min(inbound_messages.c.kind)).where(
             inbound_messages.c.app_id == app_id, inbound_messages.c.kind > last
         )
-        kind = connection.execute(asked).scalar_one()
+        kind = connection.execute(query).scalar_one()
         if kind is None:
             return
         yield kind
@@ -104,11 +104,11 @@ def _kinds(connection: Connection, app_id: str) -> Iterator[str]:
 def _of_kind(
     connection: Connection, partner_id: int, app_id: str, kind: str, wanted: Wanted, page: Page, horizon_ms: int | None
 ) -> list[dict[str, Any]]:
-    asked = _asked(partner_id).where(*_of(app_id, kind))
+    statement = _asked(partner_id).where(*_of(app_id, kind))
     if wanted.number is not None:
-        asked = asked.where(recipients.c.phone_number.contains(wanted.number))
-    asked = asked.where(*_ORDER.since(wanted.from_ms, horizon_ms))
-    newest = _ORDER.newest(asked, page.before).limit(page.at_most + 1)
+        statement = statement.where(recipients.c.phone_number.contains(wanted.number))
+    statement = statement.where(*_ORDER.since(wanted.from_ms, horizon_ms))
+    newest = _ORDER.newest(statement, page.before).limit(page.at_most + 1)
     return [dict(row) for row in connection.execute(newest).mappings()]
 
 
@@ -134,18 +134,18 @@ def _of(app_id: str, kind: str) -> tuple[ColumnElement[bool], ...]:
 
 
 def _words(item: bytes | None) -> dict[str, Any]:
-    """What somebody wrote, from the operator's own words. Source: operator's facts 7.4."""
+    """Return the texts of an inbound message, from the operator's JSON. Source: operator's facts 7.4."""
     if not item:
         return {"text": None, "answers": None, "group_id": None}
     try:
         message = _members(_members(_decode(item)).get("message"))
     except (msgspec.DecodeError, RecursionError):
         return {"text": None, "answers": None, "group_id": None}
-    said = list(_texts(message.get(str(message.get("type")))))
-    answers = _members(message.get("context")).get("id")
+    texts = list(_texts(message.get(str(message.get("type")))))
+    replies_to = _members(message.get("context")).get("id")
     return {
-        "text": " · ".join(" ".join(one.split()) for one in said)[:300],
-        "answers": answers if isinstance(answers, str) else None,
+        "text": " · ".join(" ".join(text.split()) for text in texts)[:300],
+        "answers": replies_to if isinstance(replies_to, str) else None,
         "group_id": group_id if isinstance(group_id := message.get("group_id"), str) else None,
     }
 
@@ -156,10 +156,10 @@ def _members(value: Any) -> Mapping[str, Any]:
 
 def _texts(value: Any, depth: int = 4) -> Iterator[str]:
     if isinstance(value, list) and depth:
-        for one in cast("list[Any]", value)[:10]:
-            yield from _texts(one, depth - 1)
-    for name, one in _members(value).items():
-        if isinstance(one, str) and name in _TEXTS:
-            yield one
-        elif depth and not isinstance(one, str):
-            yield from _texts(one, depth - 1)
+        for member in cast("list[Any]", value)[:10]:
+            yield from _texts(member, depth - 1)
+    for name, member in _members(value).items():
+        if isinstance(member, str) and name in _TEXTS:
+            yield member
+        elif depth and not isinstance(member, str):
+            yield from _texts(member, depth - 1)

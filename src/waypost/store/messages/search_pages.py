@@ -1,4 +1,4 @@
-"""Pages of a search, newest first: which one is asked for, what it may cost, and where the next begins."""
+"""Pages of a search, newest first: their limits, and where the next one begins."""
 
 import heapq
 from collections.abc import Iterable
@@ -13,17 +13,17 @@ from waypost.store.messages.lists import MOST, Place
 _Select = Any  # of many columns
 
 LOOKED_AT: Final = 20_000
-"""Rows of an app that one request looks at for what is rare: some 50 ms on either engine."""
+"""Rows of an app that one request scans for rare matches: about 50 ms on either engine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Which page of a search, and within what bounds.
+    """The page of a search to be returned, and its limits.
 
     Attributes:
-        before: the page after the one that ended there; None: the first.
-        at_most: how many rows; never more than `MOST`.
-        look_at: how many rows are looked at at most for what no index leads to.
+        before: return the page after the one that ended there; None: the first.
+        at_most: how many rows; never more than `MAX_PAGE_ROWS`.
+        scan_limit: how many rows are scanned at most for matches without an index.
     """
 
     before: Place | None = None
@@ -31,7 +31,7 @@ class Page:
     look_at: int = LOOKED_AT
 
     def until(self, until_ms: int | None) -> "Page":
-        """The same page of what is older than a moment, with no more rows than any may have."""
+        """Return the same page restricted to rows before a time, with at most the maximum number of rows."""
         before = self.before
         if until_ms is not None and (before is None or before.accepted_on_ms >= until_ms):
             before = Place(until_ms, "")
@@ -39,17 +39,17 @@ class Page:
 
 
 FIRST: Final = Page()
-"""The first page, within the usual bounds."""
+"""The first page, within the default limits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One page of a search.
+    """One page of results.
 
     Attributes:
         rows: newest first.
-        next: where the next page begins; None: everything has been looked at.
-        back_to_ms: how far back it was looked, where that is why the page ended.
+        next: where the next page begins; None: everything has been scanned.
+        searched_to_ms: how far back the search went, if the scan limit ended the page.
     """
 
     rows: list[dict[str, Any]]
@@ -59,50 +59,50 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class ByTime:
-    """The order in which a search goes through a table, newest first.
+    """The order in which a search scans a table, newest first.
 
     Attributes:
         at_ms: the column of the time.
-        id: decides where the time is the same.
+        id: the column that orders rows of one time.
     """
 
     at_ms: Column[Any]
     id: Column[Any]
 
     def newest(self, asked: _Select, before: Place | None) -> _Select:
-        """What is asked, in this order, from a place on."""
+        """Return the query in this order, from a cursor on."""
         if before is not None:
             asked = asked.where(tuple_(self.at_ms, self.id) < (before.accepted_on_ms, before.id))
         return asked.order_by(self.at_ms.desc(), self.id.desc())
 
     def since(self, from_ms: int | None, horizon_ms: int | None) -> list[ColumnElement[bool]]:
-        """Not older than what is wanted, nor than what is looked at."""
-        bounds = [one for one in (from_ms, horizon_ms) if one is not None]
+        """Return conditions that exclude rows older than the filter or the horizon."""
+        bounds = [bound for bound in (from_ms, horizon_ms) if bound is not None]
         return [self.at_ms >= max(bounds)] if bounds else []
 
     def horizon_ms(
         self, connection: Connection, of_index: Iterable[ColumnElement[bool]], before: Place | None, look_at: int
     ) -> int | None:
-        """How far an index is followed: to the time of the row after the last that is looked at.
+        """Return how far an index is followed: the time of the row after the last one to be scanned.
 
-        None where it ends before.
+        None if the index ends before.
         """
-        asked = select(self.at_ms).where(*of_index)
+        query = select(self.at_ms).where(*of_index)
         if before is not None:
-            asked = asked.where(self.at_ms <= before.accepted_on_ms)
-        asked = asked.order_by(self.at_ms.desc()).offset(look_at).limit(1)
-        return connection.execute(asked).scalar_one_or_none()
+            query = query.where(self.at_ms <= before.accepted_on_ms)
+        query = query.order_by(self.at_ms.desc()).offset(look_at).limit(1)
+        return connection.execute(query).scalar_one_or_none()
 
     def found(
         self, sources: Iterable[Iterable[dict[str, Any]]], page: Page, *, from_ms: int | None, horizon_ms: int | None
     ) -> Found:
-        """One page, put together from sources of which each is in this order.
+        """Return one page, merged from sources that are each in this order.
 
         Args:
-            sources: read as far as they are needed: one row further than the page.
-            page: which, within its bounds.
-            from_ms: nothing older is wanted.
-            horizon_ms: nothing older was looked at; None: everything was.
+            sources: read as far as needed: one row beyond the page.
+            page: which page, with its limits.
+            from_ms: nothing older matches.
+            horizon_ms: nothing older was scanned; None: everything was.
         """
         newest = heapq.merge(*sources, key=self._key, reverse=True)
         rows = list(islice(newest, page.at_most + 1))

@@ -1,11 +1,11 @@
-"""The words of a message as it is kept: for whoever searches in them, and for a line in a list."""
+"""The texts in a stored message content: for searches, and for a line in a list."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
 import msgspec
 
-NO_WORDS: Final = frozenset({  # members of a content that name or classify something, and say nothing
+NO_WORDS: Final = frozenset({  # members of a content that identify or classify something, and hold no text
     "template_id", "kind", "media_kind", "card_media_kind", "type", "sub_type", "reply_to", "sender_id",
     "catalog_id", "product_id", "product_ids", "product_retailer_id", "thumbnail_id", "media", "id",
     "messaging_product", "recipient_type", "message_id", "code", "policy", "format", "index",
@@ -15,17 +15,19 @@ _decode = msgspec.json.Decoder().decode
 
 
 def words_of(content: bytes) -> list[str]:
-    """Every text of a content that somebody reads: texts, captions, titles, the values of a template's variables.
+    """Return every text of a content that people read: texts, captions, titles, values of template variables.
 
     Args:
-        content: as the column has it; empty where retention has cleared it.
+        content: as stored; empty once retention has cleared it.
     """
     return list(_texts(_decode(content))) if content else []
 
 
 def short_text(content: bytes, at_most: int = 120) -> str:
-    """One line of what a message says; empty where it says nothing, or nothing any more."""
-    line = " · ".join(text for one in words_of(content) if (text := " ".join(one[: at_most * 2].split())))
+    """Return a message's texts as one line; empty if it has none, or retention has cleared them."""
+    line = " · ".join(
+        text for content_text in words_of(content) if (text := " ".join(content_text[: at_most * 2].split()))
+    )
     return line if len(line) <= at_most else line[: at_most - 1].rstrip() + "…"
 
 
@@ -34,10 +36,10 @@ def _texts(value: Any) -> Iterator[str]:
         yield value
     elif isinstance(value, Mapping):
         members = cast("Mapping[str, Any]", value)
-        first = [name for name in _FIRST if name in members]
-        for name in (*first, *(one for one in members if one not in first)):
+        leading = [name for name in _FIRST if name in members]
+        for name in (*leading, *(member for member in members if member not in leading)):
             if name not in NO_WORDS:
                 yield from _texts(members[name])
     elif isinstance(value, list):
-        for one in cast("list[Any]", value):
-            yield from _texts(one)
+        for member in cast("list[Any]", value):
+            yield from _texts(member)

@@ -1,7 +1,7 @@
-"""Brings an older store to the newest revision, step by step; the steps are written with Alembic.
+"""Upgrades of an older store to the newest revision, one revision after another, written with Alembic.
 
 Imported only when there is something to upgrade. Alembic's own table of versions is not used: the
-store's revision and the revisions it works with are facts of the store, which every version reads.
+store's revision and the revisions it works with are properties of the store, which every version reads.
 """
 
 from collections.abc import Sequence
@@ -21,31 +21,33 @@ from waypost.store.schema import POSTGRESQL
 STEPS: Final = Path(__file__).parent / "versions"
 
 # fmt: off
-LIMITS: Final = (  # of an upgrade on PostgreSQL: running processes are held up for this long at most
+LIMITS: Final = (  # of an upgrade on PostgreSQL: running processes are blocked for this long at most
     #  name                  value
     ("lock_timeout",        "2s"),
-    ("transaction_timeout", "0"),   # nothing holds a lock while a step works, but the tables it changes
+    ("transaction_timeout", "0"),   # a revision locks only the tables that it changes
 )
 # fmt: on
 
 
 def steps_after(revision: int, *, further: Sequence[Path] = ()) -> list[Any]:
-    """The modules of the steps that are still to be taken, in order.
+    """Return the modules of the revisions that are still to be applied, in order.
 
     Args:
         revision: of the store; 0 has nothing.
-        further: folders with more steps.
+        extra_folders: folders with more revisions.
     """
     config = Config()
     config.set_main_option("script_location", str(STEPS.parent))
     config.set_main_option("path_separator", "os")
     directory = ScriptDirectory(str(STEPS.parent), version_locations=[str(STEPS), *map(str, further)])
-    lower = str(revision) if revision else "base"
-    return [step.module for step in directory.walk_revisions(lower, "heads") if int(step.revision) > revision][::-1]
+    base = str(revision) if revision else "base"
+    return [script.module for script in directory.walk_revisions(base, "heads") if int(script.revision) > revision][
+        ::-1
+    ]
 
 
 def upgrade_store(connection: Connection, revision: int, *, further: Sequence[Path] = ()) -> int:
-    """Take every step after a revision, within the caller's transaction.
+    """Apply every later revision, within the caller's transaction.
 
     Returns:
         The store's revision afterwards.
@@ -54,12 +56,12 @@ def upgrade_store(connection: Connection, revision: int, *, further: Sequence[Pa
         for name, value in LIMITS:
             if name != "transaction_timeout" or _version(connection) >= 170_000:
                 connection.exec_driver_sql(f"SET LOCAL {name} = '{value}'")
-    for step in steps_after(revision, further=further):
+    for script in steps_after(revision, further=further):
         with Operations.context(MigrationContext.configure(connection)):
-            step.upgrade()
-        revision = int(step.revision)
-        set_revision(connection, revision, step.works_with)
-        log("store").info("the store was upgraded", revision=revision, works_with=step.works_with)
+            script.upgrade()
+        revision = int(script.revision)
+        set_revision(connection, revision, script.works_with)
+        log("store").info("store upgraded", revision=revision, works_with=script.works_with)
     return revision
 
 

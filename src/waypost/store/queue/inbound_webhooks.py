@@ -22,14 +22,14 @@ class ItemRow(NamedTuple):
 
 
 FRESH: Final[FreshTable[int, ItemRow]] = FreshTable("webhook_items", lambda row: len(row.item))
-"""New items, while this process still has them."""
+"""New items, while this process has them in memory."""
 
 NO_RECIPIENT: Final = 0
-"""In the place of a recipient's id where a group was written to; ids begin with 1."""
+"""Stands in for a recipient's id if a group was written to; ids begin with 1."""
 
 
 def record_webhooks(connection: Connection, received: Sequence[InboundWebhook]) -> list[int]:
-    """Keep bodies once, and append an entry for each item that is new; give how many were."""
+    """Store bodies once, enqueue a job for each item that is new, and return how many were new."""
     connection.execute(
         insert(inbound_webhooks),
         [
@@ -64,7 +64,7 @@ def _record_items(connection: Connection, webhook: InboundWebhook) -> int:
         ],
     ).all()
     ids = {row.dedupe_key: row.id for row in new}
-    are_fresh(connection, FRESH, ((one, ItemRow(one, by_key[key].item)) for key, one in ids.items()))
+    are_fresh(connection, FRESH, ((item_id, ItemRow(item_id, by_key[key].item)) for key, item_id in ids.items()))
     enqueue_jobs(
         connection,
         [
@@ -83,12 +83,12 @@ def _record_items(connection: Connection, webhook: InboundWebhook) -> int:
 
 
 def items_by_ids(connection: Connection, ids: set[int]) -> dict[int, ItemRow]:
-    """Rows of items by id."""
+    """Return rows of items by id."""
     return {row.id: row for row in map(ItemRow._make, connection.execute(_BY_ID, {"ids": ids}))}
 
 
 def record_inbound(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
-    """Keep which recipient wrote which message; the words stay in the arrival."""
+    """Store which recipient sent which message; its content stays in the webhook item."""
     if rows:
         connection.execute(insert_or(inbound_messages).on_conflict_do_nothing(), list(rows))
 

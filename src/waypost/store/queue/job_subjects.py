@@ -1,7 +1,6 @@
-"""What a job is about: a kind and an id, and the text in which its row keeps them.
+"""The subject of a job: a kind and an id, and the text that stores them in its row.
 
-Each queue has a text of its own, so one that is read is read by its queue: `read_subject` in
-`store/queue/jobs.py`.
+Each queue has its own text format, so the text is parsed by queue: `read_subject` in `store/queue/jobs.py`.
 """
 
 from collections.abc import Callable
@@ -10,10 +9,10 @@ from typing import Final, NamedTuple, Self
 
 
 class SubjectKind(StrEnum):
-    """What kind of thing.
+    """Kinds of subjects.
 
     Attributes:
-        prefix: what the text begins with: a word, in a queue that has jobs of several kinds.
+        prefix: beginning of the text, in a queue that has jobs of several kinds.
     """
 
     MESSAGE = "message", "message "
@@ -24,24 +23,24 @@ class SubjectKind(StrEnum):
     WEBHOOK_ITEM = "item"
     CALLBACK = "callback"
     INBOUND_MEDIA = "media", "media "
-    UNKNOWN = ""  # a newer version's, perhaps: its id is the whole text, and whoever works it fails on it
+    UNKNOWN = ""  # perhaps of a newer version: its id is the whole text, and working it fails
 
     prefix: str
 
     def __new__(cls, word: str, prefix: str = "") -> Self:
-        """A member with its prefix."""
-        made = str.__new__(cls, word)
-        made._value_ = word
-        made.prefix = prefix
-        return made
+        """Create a member with its prefix."""
+        member = str.__new__(cls, word)
+        member._value_ = word
+        member.prefix = prefix
+        return member
 
 
 class JobSubject(NamedTuple):
-    """What one job is about.
+    """The subject of one job.
 
     Attributes:
-        id: of the message, the template, the item, the callback or the medium.
-        account_id: the operator account that an item or a medium came from; else empty.
+        id: of the message, the template, the item, the callback or the inbound media.
+        account_id: the operator account that an item or media came from; otherwise empty.
     """
 
     kind: SubjectKind
@@ -50,7 +49,7 @@ class JobSubject(NamedTuple):
 
     @property
     def ref(self) -> str:
-        """The text, as the row keeps it and as operators are shown it."""
+        """Return the text, as stored in the row and shown to administrators."""
         kind, subject_id, account_id = self
         if not account_id:
             return kind.prefix + subject_id
@@ -60,14 +59,14 @@ class JobSubject(NamedTuple):
 
 
 def read_submission(ref: str) -> JobSubject:
-    """What a job of the queue to the operator is about."""
-    word, _, subject_id = ref.partition(" ")
-    kind = _SUBMITTED.get(word)
+    """Parse the subject of a job of the outbound queue."""
+    name, _, subject_id = ref.partition(" ")
+    kind = _SUBMITTED.get(name)
     return JobSubject(kind, subject_id) if kind and subject_id else JobSubject(SubjectKind.UNKNOWN, ref)
 
 
 def read_item(ref: str) -> JobSubject:
-    """What a job of the queue of webhooks is about."""
+    """Parse the subject of a job of the webhooks queue."""
     account_id, _, item_id = ref.rpartition(" ")
     if not account_id:
         return JobSubject(SubjectKind.UNKNOWN, ref)
@@ -75,7 +74,7 @@ def read_item(ref: str) -> JobSubject:
 
 
 def read_medium(ref: str) -> JobSubject:
-    """What a job of the queue of media is about."""
+    """Parse the subject of a job of the media queue."""
     prefix = SubjectKind.INBOUND_MEDIA.prefix
     key, _, account_id = ref.removeprefix(prefix).partition(" ")
     if not ref.startswith(prefix) or not account_id:
@@ -84,7 +83,7 @@ def read_medium(ref: str) -> JobSubject:
 
 
 def only(kind: SubjectKind) -> Callable[[str], JobSubject]:
-    """Reads the texts of a queue whose jobs are all of one kind: ids."""
+    """Return the parser for a queue whose jobs are all of one kind: the texts are ids."""
     return lambda ref: JobSubject(kind, ref)
 
 

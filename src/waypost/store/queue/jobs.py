@@ -1,4 +1,4 @@
-"""The statements behind the journal's queues. They run inside the caller's transaction."""
+"""Statements of the queues. They run inside the caller's transaction."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ from waypost.store.write_through_cache import APPENDED
 
 
 class QueueName(IntEnum):
-    """The queues of the journal; the numbers are stored."""
+    """The queues; the numbers are stored."""
 
     OUTBOUND = 1
     WEBHOOKS = 2
@@ -42,26 +42,26 @@ class QueueName(IntEnum):
 
 
 class JobState(IntEnum):
-    """Where an entry stands; the numbers are stored."""
+    """States of a job; the numbers are stored."""
 
     OPEN = 0
     IN_FLIGHT = 1
     DEAD_LETTER = 2
-    DEAD_LETTER_IN_FLIGHT = 3  # set aside, and it may have been sent
+    DEAD_LETTER_IN_FLIGHT = 3  # and it may have been sent
 
 
 def subject_reader(queue_name: QueueName) -> Callable[[str], JobSubject]:
-    """What reads what the jobs of a queue are about, from the text in their rows."""
+    """Return the parser of the subjects of a queue's jobs."""
     return _SUBJECTS[queue_name]
 
 
 def read_subject(queue_name: QueueName, ref: str) -> JobSubject:
-    """What a job is about, from the text in its row."""
+    """Return the subject of a job, parsed from the text in its row."""
     return _SUBJECTS[queue_name](ref)
 
 
 class NewJob(NamedTuple):
-    """An entry to be appended.
+    """A job to be enqueued.
 
     Attributes:
         is_replay: a callback that is sent once more.
@@ -76,7 +76,7 @@ class NewJob(NamedTuple):
 
 
 def enqueue_jobs(connection: Connection, new_jobs: Sequence[NewJob]) -> None:
-    """Append, within the transaction that writes the state they follow."""
+    """Enqueue jobs, within the transaction that writes the state change that caused them."""
     if not new_jobs:
         return
     positions = _ENQUEUE.run(
@@ -93,30 +93,30 @@ def enqueue_jobs(connection: Connection, new_jobs: Sequence[NewJob]) -> None:
             for job in new_jobs
         ],
     )
-    appended = connection.info[APPENDED]
+    enqueued = connection.info[APPENDED]
     if positions is not None:
-        appended.told(new_jobs, positions)
+        enqueued.told(new_jobs, positions)
         return
     for job in new_jobs:
-        appended.look_at(job.queue, job.concurrency_group)
+        enqueued.look_at(job.queue, job.concurrency_group)
 
 
 def complete_jobs(connection: Connection, positions: Sequence[int]) -> set[int]:
-    """Delete entries whose work is done, within the transaction that says what was done.
+    """Delete jobs whose work is done, within the transaction that stores its result.
 
     Returns:
-        The positions that were there. Where several processes share a store, another may have
-        settled an entry whose lease ran out meanwhile; what must happen once depends on this.
+        The positions that existed. Where several processes share a store, another may have completed
+        a job whose lease expired meanwhile; what must happen only once depends on this.
     """
     return _COMPLETE.run(connection, positions)
 
 
 @dataclass(frozen=True, slots=True)
 class ShardFence:
-    """What lets only the process write that works the entry's shard now.
+    """Restricts a write to the process that holds the lease of the job's shard.
 
     Attributes:
-        shard: of the entry's group; None where this process is alone with the store.
+        shard: of the job's group; None where this process is alone with the store.
         holder: this process, as it is named in leases.
     """
 
@@ -126,53 +126,55 @@ class ShardFence:
 
 
 def valid_fences(connection: Connection, fences: set[ShardFence]) -> set[ShardFence]:
-    """Those of the fences whose lease is still held; it stays so until the transaction ends."""
-    asked = {fence for fence in fences if fence.shard is not None}
-    held = fences - asked
-    if not asked:
-        return held
+    """Return the fences whose lease is still held; it stays held until the transaction ends."""
+    leased = {fence for fence in fences if fence.shard is not None}
+    valid = fences - leased
+    if not leased:
+        return valid
     now_ms = connection.info[WAYS].now_ms(connection)
-    for queue_name, holder in sorted({(fence.queue, fence.holder) for fence in asked}):
-        of_queue = {fence.shard: fence for fence in asked if (fence.queue, fence.holder) == (queue_name, holder)}
+    for queue_name, holder in sorted({(fence.queue, fence.holder) for fence in leased}):
+        by_shard = {fence.shard: fence for fence in leased if (fence.queue, fence.holder) == (queue_name, holder)}
         statement = (
             select(leases.c.shard)
-            .where(leases.c.queue == int(queue_name), leases.c.shard.in_(of_queue), leases.c.holder == holder)
+            .where(leases.c.queue == int(queue_name), leases.c.shard.in_(by_shard), leases.c.holder == holder)
             .order_by(leases.c.shard)
             .with_for_update(read=True)
         )
         if now_ms is not None:
             statement = statement.where(leases.c.until_ms > now_ms)
-        held |= {of_queue[shard] for shard in connection.execute(statement).scalars()}
-    return held
+        valid |= {by_shard[shard] for shard in connection.execute(statement).scalars()}
+    return valid
 
 
 @dataclass(frozen=True, slots=True)
 class InFlightMark:
-    """An entry that is about to be sent."""
+    """A job that is about to be sent."""
 
     position: int
     fence: ShardFence
 
 
 def mark_in_flight(connection: Connection, marks: Sequence[InFlightMark]) -> list[bool]:
-    """Mark entries as being sent right now; on disk before the first byte leaves.
+    """Mark jobs as in flight; the mark is on disk before the first byte is sent.
 
     Returns:
-        Of each whether it is marked. One whose lease has run out is not, and must not be sent.
+        For each, whether it was marked. One whose lease has expired is not, and must not be sent.
     """
-    held = valid_fences(connection, {mark.fence for mark in marks})
+    valid = valid_fences(connection, {mark.fence for mark in marks})
     in_flight = int(JobState.IN_FLIGHT)
-    _MARK_IN_FLIGHT.run(connection, [{"at": mark.position, "state": in_flight} for mark in marks if mark.fence in held])
-    return [mark.fence in held for mark in marks]
+    _MARK_IN_FLIGHT.run(
+        connection, [{"at": mark.position, "state": in_flight} for mark in marks if mark.fence in valid]
+    )
+    return [mark.fence in valid for mark in marks]
 
 
 @dataclass(frozen=True, slots=True)
 class JobRetry:
-    """An entry given back for later.
+    """A job to be retried later.
 
     Attributes:
-        detached: its followers wait for it no longer.
-        news: what it adds to the trace of the message that it carries.
+        detached: later jobs of its ordering key no longer wait for it.
+        event: added to the trace of the message that it carries.
     """
 
     position: int
@@ -187,63 +189,63 @@ class JobRetry:
 
 
 def retry_jobs_later(connection: Connection, retries: Sequence[JobRetry]) -> list[bool]:
-    """Give entries back: due later, no longer in hand, or set aside.
+    """Release jobs: due later, no longer in flight, or parked.
 
     Returns:
-        Of each whether it was given back. One whose lease has run out is another process's now.
+        For each, whether it was released. One whose lease has expired belongs to another process now.
     """
-    held = valid_fences(connection, {release.fence for release in retries})
-    news = _new_trace_events(connection, [one for one in retries if one.fence in held])
+    valid = valid_fences(connection, {retry.fence for retry in retries})
+    events = _new_trace_events(connection, [retry for retry in retries if retry.fence in valid])
     _RETRY_LATER.run(
         connection,
         [
             {
-                "at": release.position,
-                "due_ms": release.due_ms,
-                "attempt": release.attempt,
-                "defects": release.defects,
-                "state": int(release.state),
-                "detached": release.detached,
-                "note": release.note[:500],
+                "at": retry.position,
+                "due_ms": retry.due_ms,
+                "attempt": retry.attempt,
+                "defects": retry.defects,
+                "state": int(retry.state),
+                "detached": retry.detached,
+                "note": retry.note[:500],
             }
-            for release in retries
-            if release.fence in held
+            for retry in retries
+            if retry.fence in valid
         ],
     )
-    add_trace_events(connection, news)
-    return [release.fence in held for release in retries]
+    add_trace_events(connection, events)
+    return [retry.fence in valid for retry in retries]
 
 
 def _new_trace_events(connection: Connection, retries: Sequence[JobRetry]) -> list[MessageTraceEvent]:
-    """The news of releases, without those that a commit whose answer was lost has brought already."""
-    told = {one.position: (one.attempt, one.news) for one in retries if one.news is not None}
-    if not told:
+    """Return the events of retries, except those that a commit without a response has already stored."""
+    events = {retry.position: (retry.attempt, retry.news) for retry in retries if retry.news is not None}
+    if not events:
         return []
-    rows = connection.execute(_ATTEMPTS, {"positions": list(told)}).all()
+    rows = connection.execute(_ATTEMPTS, {"positions": list(events)}).all()
     attempts = {row.position: row.attempt for row in rows}
-    return [news for position, (attempt, news) in told.items() if attempts.get(position, attempt) < attempt]
+    return [event for position, (attempt, event) in events.items() if attempts.get(position, attempt) < attempt]
 
 
 def list_groups(connection: Connection, queue_name: QueueName) -> list[str]:
-    """Every group that has an entry to work, found by skipping through the index."""
-    found: list[str] = []
+    """Return every group that has a job to work, found by skipping through the index."""
+    groups: list[str] = []
     last = ""
     while True:
         name = connection.execute(_NEXT_GROUP, {"queue": int(queue_name), "last": last}).scalar_one_or_none()
         if name is None:
-            return found
-        found.append(name)
+            return groups
+        groups.append(name)
         last = name
 
 
 @dataclass(frozen=True, slots=True)
 class GroupCursor:
-    """Where to read on in a group.
+    """A position in a group from which reading continues.
 
     Attributes:
         after: only positions beyond this one.
-        excluded: positions that are not wanted again; ignored where positions are committed in order.
-        at_most: how many entries.
+        excluded: positions that were read already; ignored where positions are committed in order.
+        at_most: how many jobs.
     """
 
     group: str
@@ -253,7 +255,7 @@ class GroupCursor:
 
 
 class JobRow(NamedTuple):
-    """An entry as it is stored, without its queue and its group."""
+    """A job as stored, without its queue and its group."""
 
     position: int
     ordering_key: str
@@ -267,7 +269,7 @@ class JobRow(NamedTuple):
 
 
 class RunningTransactions(NamedTuple):
-    """Which transactions were running at one moment: the number of the oldest, and of the next to begin."""
+    """Transactions that were running at one moment: the number of the oldest, and of the next to begin."""
 
     oldest: int
     next: int
@@ -275,12 +277,12 @@ class RunningTransactions(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GroupJobs:
-    """The next entries of some groups.
+    """The next jobs of some groups.
 
     Attributes:
         rows: of each group, oldest first.
-        transactions: that were running when it was looked; None where positions are committed in
-            order, and where nothing was found.
+        transactions: that were running at the time of the query; None where positions are committed
+            in order, and where no job was found.
     """
 
     rows: dict[str, list[JobRow]]
@@ -288,42 +290,42 @@ class GroupJobs:
 
 
 def read_jobs_after(connection: Connection, queue_name: QueueName, cursors: Sequence[GroupCursor]) -> GroupJobs:
-    """The next entries of each group; what is set aside is left out."""
-    if connection.dialect.name == POSTGRESQL:  # each statement is a way there and back
+    """Return the next jobs of each group, without dead letters."""
+    if connection.dialect.name == POSTGRESQL:  # each statement is a round trip
         return _read_jobs_at_once(connection, queue_name, cursors)
-    found: dict[str, list[JobRow]] = {}
+    jobs_by_group: dict[str, list[JobRow]] = {}
     for cursor in cursors:
-        given = {
+        parameters = {
             "queue": int(queue_name),
             "concurrency_group": cursor.group,
             "last": cursor.after,
-            "most": cursor.at_most,
+            "limit": cursor.at_most,
         }
-        found[cursor.group] = list(map(JobRow._make, connection.execute(_AFTER, given)))
-    return GroupJobs(found)
+        jobs_by_group[cursor.group] = list(map(JobRow._make, connection.execute(_AFTER, parameters)))
+    return GroupJobs(jobs_by_group)
 
 
 def _read_jobs_at_once(connection: Connection, queue_name: QueueName, cursors: Sequence[GroupCursor]) -> GroupJobs:
-    found: dict[str, list[JobRow]] = {cursor.group: [] for cursor in cursors}
+    jobs_by_group: dict[str, list[JobRow]] = {cursor.group: [] for cursor in cursors}
     rows = connection.execute(
         _AFTER_EACH,
         {
             "queue": int(queue_name),
             "groups": [cursor.group for cursor in cursors],
             "lasts": [cursor.after for cursor in cursors],
-            "but": [position for cursor in cursors for position in cursor.excluded],
-            "most": max(cursor.at_most for cursor in cursors),
+            "excluded": [position for cursor in cursors for position in cursor.excluded],
+            "limit": max(cursor.at_most for cursor in cursors),
         },
     ).all()
     for row in rows:
-        found[row[0]].append(JobRow._make(row[3:]))
-    for read in found.values():
-        read.sort()  # by position: no two have the same
-    return GroupJobs(found, RunningTransactions._make(rows[0][1:3]) if rows else None)
+        jobs_by_group[row[0]].append(JobRow._make(row[3:]))
+    for jobs in jobs_by_group.values():
+        jobs.sort()  # by position: no two have the same
+    return GroupJobs(jobs_by_group, RunningTransactions._make(rows[0][1:3]) if rows else None)
 
 
 def count_jobs_by_state(connection: Connection, queue_name: QueueName) -> dict[JobState, int]:
-    """How many entries stand in each state; for doctor, metrics and tests."""
+    """Return the number of jobs in each state; for doctor, metrics and tests."""
     rows = connection.execute(
         select(queue_jobs.c.state, func.count())
         .where(queue_jobs.c.queue == int(queue_name))
@@ -333,7 +335,7 @@ def count_jobs_by_state(connection: Connection, queue_name: QueueName) -> dict[J
 
 
 class DeadLetter(NamedTuple):
-    """An entry that waits for a person, with why it was set aside."""
+    """A job that waits for a person, with the reason why it was parked."""
 
     position: int
     queue: int
@@ -344,14 +346,14 @@ class DeadLetter(NamedTuple):
 
 
 def read_dead_letters(connection: Connection, *, at_most: int = 100) -> list[DeadLetter]:
-    """Entries that wait for a person, by queue and position, as their index has them."""
+    """Return dead letters by queue and position, as in their index."""
     return list(map(DeadLetter._make, connection.execute(_OLDEST_DEAD_LETTERS.limit(at_most))))
 
 
 def reopen_dead_letter(connection: Connection, position: int, due_ms: int) -> bool:
-    """Put an entry that was set aside at the end of its queue, to be worked again.
+    """Move a dead letter to the end of its queue, to be worked again.
 
-    One that may have been sent comes back in hand, so that it is not sent again.
+    One that may have been sent becomes in flight, so that it is not sent again.
     """
     row = connection.execute(
         delete(queue_jobs).where(queue_jobs.c.position == position, IS_DEAD_LETTER).returning(queue_jobs)
@@ -377,9 +379,9 @@ def reopen_dead_letter(connection: Connection, position: int, due_ms: int) -> bo
 
 
 def remove_dead_letter(connection: Connection, position: int) -> bool:
-    """Delete an entry that was set aside; what it was about is not done."""
-    gone = connection.execute(delete(queue_jobs).where(queue_jobs.c.position == position, IS_DEAD_LETTER))
-    return gone.rowcount == 1
+    """Delete a dead letter; its work is not done."""
+    deleted = connection.execute(delete(queue_jobs).where(queue_jobs.c.position == position, IS_DEAD_LETTER))
+    return deleted.rowcount == 1
 
 
 _SUBJECTS: Final = {
@@ -390,7 +392,7 @@ _SUBJECTS: Final = {
     QueueName.MEDIA: read_medium,
 }
 IS_DEAD_LETTER: Final = queue_jobs.c.state >= literal_column(str(int(JobState.DEAD_LETTER)))
-"""As the partial index says it: with a parameter in its place a planner cannot tell that it may use it."""
+"""As in the partial index: with a parameter instead, a planner does not know that it may use the index."""
 _OLDEST_DEAD_LETTERS: Final = (
     select_row(queue_jobs, DeadLetter).where(IS_DEAD_LETTER).order_by(queue_jobs.c.queue, queue_jobs.c.position)
 )
@@ -416,28 +418,28 @@ _AFTER: Final = (
         queue_jobs.c.state < int(JobState.DEAD_LETTER),
     )
     .order_by(queue_jobs.c.position)
-    .limit(bindparam("most"))
+    .limit(bindparam("limit"))
 )
 _EACH = (
     func.unnest(bindparam("groups", type_=ARRAY(Text)), bindparam("lasts", type_=ARRAY(BigInteger)))
-    .table_valued(column("of_group", Text), column("last", BigInteger), name="each")
+    .table_valued(column("group_name", Text), column("last", BigInteger), name="cursors")
     .render_derived()
 )
 _OF_EACH = (
     select(*_AFTER.selected_columns)
     .where(
         queue_jobs.c.queue == bindparam("queue"),
-        queue_jobs.c.concurrency_group == _EACH.c.of_group,
+        queue_jobs.c.concurrency_group == _EACH.c.group_name,
         queue_jobs.c.position > _EACH.c.last,
         queue_jobs.c.state < int(JobState.DEAD_LETTER),
-        queue_jobs.c.position != all_(bindparam("but", type_=ARRAY(BigInteger))),
+        queue_jobs.c.position != all_(bindparam("excluded", type_=ARRAY(BigInteger))),
     )
     .order_by(queue_jobs.c.position)
-    .limit(bindparam("most"))
-    .lateral("entries")
+    .limit(bindparam("limit"))
+    .lateral("jobs")
 )
 _AFTER_EACH: Final = select(
-    _EACH.c.of_group,
+    _EACH.c.group_name,
     literal_column("pg_snapshot_xmin(pg_current_snapshot())::text::bigint", BigInteger).label("oldest"),
     literal_column("pg_snapshot_xmax(pg_current_snapshot())::text::bigint", BigInteger).label("next"),
     _OF_EACH,

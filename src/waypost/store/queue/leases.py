@@ -1,4 +1,4 @@
-"""Which process works which shard of a queue: leases, where several processes share a store."""
+"""Leases: which process works which shard of a queue, where several processes share a store."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,18 +27,18 @@ SHARDS: Final = 256
 """How many shards the groups of a queue are hashed into."""
 
 NOBODY: Final = ""
-"""Holds a lease that is free."""
+"""Holder of a lease that is free."""
 
 FORGOTTEN_MS: Final = 10 * 60 * 1000
-"""How long a process that was killed stays in the list: far longer than one can be stopped and come back."""
+"""How long a killed process stays in the list: far longer than a process can be suspended and continue."""
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A shard that has become a process's.
+    """A shard that a process has claimed.
 
     Attributes:
-        rested_ms: how long ago the one before could work it for the last time; None where nobody has yet.
+        idle_ms: time since the previous holder could last work it; None if there was none yet.
     """
 
     shard: int
@@ -47,12 +47,12 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What a process has of each queue.
+    """The shards that a process holds of each queue.
 
     Attributes:
         held: the shards it holds.
-        taken: those of them that it did not hold before.
-        most: how many it should hold at most.
+        claimed: those of them that it did not hold before.
+        max_shards: how many it should hold at most.
     """
 
     held: dict[QueueName, set[int]]
@@ -62,12 +62,12 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """What a process asks for.
+    """A process's request for leases.
 
     Attributes:
         holder: this process.
-        queues: which it works.
-        given_back: of each queue the shards that it has stopped working and lets go.
+        queues: those that it works.
+        released: of each queue the shards that it has stopped working and releases.
         lease_ms: how long a lease lasts.
         now_ms: by the caller's clock, used where the store has none of its own.
     """
@@ -80,10 +80,10 @@ class Keeping:
 
 
 def keep_leases(connection: Connection, keepings: Sequence[Keeping]) -> list[Share]:
-    """Give back what is let go, renew what is held, and take the fair part of what is free.
+    """Release and renew leases, and claim the process's fair share of free shards.
 
-    A row is taken by whoever locks it while its time is over; one that another has locked is left for
-    the next time. So this waits for no other process, not even for one that was stopped within a
+    A row is claimed by locking it after it has expired; one that another process has locked is left for
+    the next time. So this waits for no other process, not even for one that was suspended within a
     transaction, and no shard ever has two holders.
     """
     return [_keep(connection, keeping) for keeping in keepings]
@@ -92,27 +92,29 @@ def keep_leases(connection: Connection, keepings: Sequence[Keeping]) -> list[Sha
 def _keep(connection: Connection, keeping: Keeping) -> Share:
     now_ms = connection.info[WAYS].now_ms(connection) or keeping.now_ms
     until_ms = now_ms + keeping.lease_ms
-    names = ",".join(queue_name.name.lower() for queue_name in keeping.queues)
-    connection.execute(_HERE, {"holder": keeping.holder, "queues": names, "seen_ms": now_ms})
-    for queue_name, back in keeping.given_back.items():
-        if back:
+    queue_names = ",".join(queue_name.name.lower() for queue_name in keeping.queues)
+    connection.execute(_HERE, {"holder": keeping.holder, "queues": queue_names, "seen_ms": now_ms})
+    for queue_name, released in keeping.given_back.items():
+        if released:
             connection.execute(
                 update(leases)
-                .where(leases.c.queue == int(queue_name), leases.c.holder == keeping.holder, leases.c.shard.in_(back))
+                .where(
+                    leases.c.queue == int(queue_name), leases.c.holder == keeping.holder, leases.c.shard.in_(released)
+                )
                 .values(holder=NOBODY, until_ms=now_ms)
             )
     held = {queue_name: set[int]() for queue_name in keeping.queues}
-    renewed = connection.execute(_RENEW, {"whose": keeping.holder, "until": until_ms})
+    renewed = connection.execute(_RENEW, {"where_holder": keeping.holder, "until": until_ms})
     for queue_name, shard in renewed.all():
         held.setdefault(QueueName(queue_name), set()).add(shard)
     workers = queues_worked(connection, now_ms - keeping.lease_ms)
     share = Share(held, {}, {})
     for queue_name in keeping.queues:
-        share.most[queue_name] = most = -(-SHARDS // max(workers.get(queue_name, 0), 1))
-        share.taken[queue_name] = taken = _take(
-            connection, keeping.holder, queue_name, most - len(held[queue_name]), now_ms, until_ms
+        share.most[queue_name] = max_shards = -(-SHARDS // max(workers.get(queue_name, 0), 1))
+        share.taken[queue_name] = claimed = _take(
+            connection, keeping.holder, queue_name, max_shards - len(held[queue_name]), now_ms, until_ms
         )
-        held[queue_name] |= {one.shard for one in taken}
+        held[queue_name] |= {lease.shard for lease in claimed}
     return share
 
 
@@ -121,10 +123,10 @@ def _take(
 ) -> list[Taken]:
     if at_most <= 0:
         return []
-    asked = {"queue": int(queue_name), "now": now_ms, "most": at_most}
-    free = connection.execute(_FREE, asked).all()
+    parameters = {"queue": int(queue_name), "now": now_ms, "limit": at_most}
+    free = connection.execute(_FREE, parameters).all()
     if len(free) < at_most and _make_rows(connection, queue_name):
-        free = connection.execute(_FREE, asked).all()
+        free = connection.execute(_FREE, parameters).all()
     if free:
         connection.execute(
             update(leases)
@@ -135,7 +137,7 @@ def _take(
 
 
 def _make_rows(connection: Connection, queue_name: QueueName) -> bool:
-    """Make the rows of a queue where they are not there yet."""
+    """Create the rows of a queue if they do not exist yet."""
     count = select(func.count()).select_from(leases).where(leases.c.queue == int(queue_name))
     if connection.execute(count).scalar_one() == SHARDS:
         return False
@@ -144,30 +146,30 @@ def _make_rows(connection: Connection, queue_name: QueueName) -> bool:
 
 
 def queues_worked(connection: Connection, since_ms: int) -> dict[QueueName, int]:
-    """How many processes work each queue, of those that have been seen since then."""
-    found: dict[QueueName, int] = {}
-    seen = select(processes.c.queues).where(processes.c.seen_ms > since_ms)
-    for names in connection.execute(seen).scalars():
+    """Return how many processes work each queue, of those that were active since a time."""
+    counts: dict[QueueName, int] = {}
+    active = select(processes.c.queues).where(processes.c.seen_ms > since_ms)
+    for names in connection.execute(active).scalars():
         for name in names.split(","):
             queue_name = QueueName.__members__.get(name.upper())  # a newer version may have queues of its own
             if queue_name is not None:
-                found[queue_name] = found.get(queue_name, 0) + 1
-    return found
+                counts[queue_name] = counts.get(queue_name, 0) + 1
+    return counts
 
 
 def queues_leased(connection: Connection, now_ms: int) -> set[QueueName]:
-    """The queues of which some process holds a part; to be asked on the writer's connection."""
+    """Return the queues of which some process holds shards; called on the writer's connection."""
     now_ms = connection.info[WAYS].now_ms(connection) or now_ms
-    found = connection.execute(
+    leased = connection.execute(
         select(leases.c.queue).where(leases.c.until_ms > now_ms, leases.c.holder != NOBODY).distinct()
     ).scalars()
-    return {QueueName(queue_name) for queue_name in found if queue_name in set(QueueName)}
+    return {QueueName(queue_name) for queue_name in leased if queue_name in set(QueueName)}
 
 
 def give_back_leases(connection: Connection, holder: str, now_ms: int) -> None:
-    """End every lease of a holder, and take it from the list of processes.
+    """End every lease of a holder, and remove it from the list of processes.
 
-    Also those that were killed long ago go from the list: no process comes twice under one name.
+    Processes that were killed long ago are removed too: no process reuses a name.
     """
     now_ms = connection.info[WAYS].now_ms(connection) or now_ms
     connection.execute(update(leases).where(leases.c.holder == holder).values(holder=NOBODY, until_ms=now_ms))
@@ -177,7 +179,7 @@ def give_back_leases(connection: Connection, holder: str, now_ms: int) -> None:
 
 
 def forget_leases(connection: Connection) -> None:
-    """End every lease: for a process that knows it is alone with the store."""
+    """End every lease: for a process that has the store to itself."""
     connection.execute(delete(leases))
     connection.execute(delete(processes))
 
@@ -193,7 +195,7 @@ _MAKE_ROWS: Final = (
             _ALL_SHARDS.c.shard,
             bindparam("holder", type_=Text),
             literal_column("0", BigInteger),
-        ).where(literal_column("1") == literal_column("1")),  # else SQLite reads ON as of a join
+        ).where(literal_column("1") == literal_column("1")),  # otherwise SQLite reads ON as part of a join
     )
     .on_conflict_do_nothing()
 )
@@ -203,7 +205,7 @@ _HERE: Final = _PROCESS.on_conflict_do_update(
 )
 _RENEW: Final = (
     update(leases)
-    .where(leases.c.holder == bindparam("whose"))
+    .where(leases.c.holder == bindparam("where_holder"))
     .values(until_ms=bindparam("until"))
     .returning(leases.c.queue, leases.c.shard)
 )
@@ -211,6 +213,6 @@ _FREE: Final = (
     select(leases.c.shard, leases.c.until_ms)
     .where(leases.c.queue == bindparam("queue"), leases.c.until_ms <= bindparam("now"))
     .order_by(leases.c.shard)
-    .limit(bindparam("most"))
+    .limit(bindparam("limit"))
     .with_for_update(skip_locked=True)
 )

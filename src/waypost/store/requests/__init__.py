@@ -1,1 +1,1 @@
-"""State of requests that several processes share: idempotency keys and rate windows."""
+"""Request state that several processes share: idempotency keys and rate windows."""

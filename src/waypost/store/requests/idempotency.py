@@ -1,8 +1,8 @@
-"""Answers kept under idempotency keys, so that a request that comes again is not carried out again.
+"""Responses stored under idempotency keys, so that a repeated request is not carried out again.
 
-A row is added by the transaction that carries the request out, so neither can be there without the
-other. Where that transaction is not the whole of the work, a row without an answer is added first:
-it says who works on it, and until when it counts (decision 0044).
+A row is added by the transaction that carries out the request, so neither can exist without the
+other. If that transaction is not all of the work, a row without a response is added first: it names
+the process that works on it, and when it expires (decision 0044).
 """
 
 from collections.abc import Callable, Sequence
@@ -20,13 +20,13 @@ from waypost.store.tables import idempotency_keys as keys
 Result = TypeVar("Result")
 
 LIFE_MS: Final = 24 * 60 * 60 * 1000
-"""How long an answer is kept."""
+"""How long a response is retained."""
 LEASE_MS: Final = 120_000
-"""How long a request may be worked on before its key may be used again: four times what the slowest takes."""
+"""How long a request may run before its key may be used again: four times what the slowest needs."""
 
 
 class LostKey(Exception):
-    """The work took so long that its key has been given to another request."""
+    """The work took so long that another request has claimed its key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +35,10 @@ class KeyedRequest:
 
     Attributes:
         route: method and path, and the app's id where the path has one.
-        body_hash: SHA-256 of what it says.
-        at_ms: now; a store with a clock of its own goes by that one.
-        app_id: of whose request; None: the partner's own.
-        holder: who has marked the key as being worked on; None: nobody did.
+        body_hash: SHA-256 of its content.
+        at_ms: now; a store with a clock of its own uses that clock.
+        app_id: of the request; None: the partner's own.
+        holder: the process that has marked the key as running; None: there is no mark.
     """
 
     partner_id: int
@@ -52,10 +52,10 @@ class KeyedRequest:
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """What a key holds already.
+    """The earlier request of a key.
 
     Attributes:
-        answer: sealed; None while the request is being worked on.
+        response: encrypted; None while the request is running.
     """
 
     body_hash: bytes
@@ -64,66 +64,66 @@ class Earlier:
 
 
 def earlier_request(connection: Connection, asked: KeyedRequest) -> Earlier | None:
-    """What a key holds that has not run out; None: nothing."""
+    """Return the earlier request of a key that has not expired; None if there is none."""
     row = connection.execute(_LOOK, _at(asked) | {"now_ms": asked.at_ms}).one_or_none()
     return None if row is None else Earlier(row.body_hash, row.app_id, row.answer)
 
 
 def mark_running(connection: Connection, asked: KeyedRequest) -> Earlier | None:
-    """Mark a key as being worked on by the request's holder, for `LEASE_MS` at most.
+    """Mark a key as running for the request's holder, for `KEY_LEASE_MS` at most.
 
     Returns:
-        What the key holds already, and then nothing is marked; None: it is marked.
+        The earlier request of the key, and then nothing is marked; None: it is marked.
     """
     now_ms = _now_ms(connection, asked.at_ms)
     return _add(connection, [(asked, None)], now_ms, LEASE_MS)[0]
 
 
 def was_begun(connection: Connection, asked: KeyedRequest) -> bool:
-    """Whether the same request was begun before, and nobody knows what came of it. To be asked before it is marked."""
+    """Return True if the same request was begun before and its outcome is unknown. Call it before `mark_running`."""
     return asked.body_hash in connection.execute(_LEFT, _at(asked)).scalars().all()
 
 
 def unmark_running(connection: Connection, asked: KeyedRequest) -> None:
-    """The request was not carried out: its key may be used again at once."""
-    connection.execute(_UNMARK, _at(asked) | {"its_holder": asked.holder})
+    """Remove the mark of a request that was not carried out: its key may be used again at once."""
+    connection.execute(_UNMARK, _at(asked) | {"where_holder": asked.holder})
 
 
 def leave_running(connection: Connection, asked: KeyedRequest) -> None:
-    """Nobody knows whether the request was carried out: its key may be used again at once, and that is remembered."""
+    """End the mark of a request whose outcome is unknown: its key may be used again at once, but the row stays."""
     now_ms = _now_ms(connection, asked.at_ms)
-    connection.execute(_LEAVE, _at(asked) | {"its_holder": asked.holder, "until_ms": now_ms})
+    connection.execute(_LEAVE, _at(asked) | {"where_holder": asked.holder, "until_ms": now_ms})
 
 
 def write_keyed(
     connection: Connection, asked: KeyedRequest, work: Callable[[Connection], Result], answer: Callable[[Result], bytes]
 ) -> Earlier | None:
-    """Do a write and keep its answer, in one transaction, unless the key holds something already.
+    """Run a write and store its response, in one transaction, unless the key has an earlier request.
 
     Args:
         connection: within a transaction.
-        asked: the request.
+        request: the request.
         work: the write.
-        answer: the sealed answer for what the write gave; what it raises undoes everything.
+        encode_response: returns the encrypted response for the result; an exception undoes everything.
 
     Returns:
-        What the key holds already, and then nothing is done; None: it is done.
+        The earlier request of the key, and then nothing is done; None: it is done.
 
     Raises:
-        LostKey: the mark of the request's holder has run out, and another has the key.
+        IdempotencyKeyLost: the mark of the request's holder has expired, and another request has the key.
     """
     now_ms = _now_ms(connection, asked.at_ms)
     if asked.holder is None:
-        found = _add(connection, [(asked, None)], now_ms, LIFE_MS)[0]
-        if found is not None:
-            return found
-    sealed = answer(work(connection))
-    given = _at(asked) | {"sealed": sealed, "until_ms": now_ms + LIFE_MS}
+        earlier = _add(connection, [(asked, None)], now_ms, LIFE_MS)[0]
+        if earlier is not None:
+            return earlier
+    response = answer(work(connection))
+    parameters = _at(asked) | {"sealed": response, "until_ms": now_ms + LIFE_MS}
     statement = _ANSWERED
     if asked.holder is not None:
-        given["its_holder"] = asked.holder
+        parameters["where_holder"] = asked.holder
         statement = _ANSWERED.where(_IS_MARKED)
-    if connection.execute(statement, given).rowcount != 1:
+    if connection.execute(statement, parameters).rowcount != 1:
         raise LostKey(asked.key)
     return None
 
@@ -131,28 +131,30 @@ def write_keyed(
 def record_keyed_messages(
     connection: Connection, accepted: Sequence[tuple[KeyedRequest, Message, bytes]]
 ) -> list[Earlier | None]:
-    """Write messages whose keys hold nothing, with their entries and answers, in one transaction.
+    """Write messages whose keys are new, with their jobs and responses, in one transaction.
 
     Args:
         connection: within a transaction.
-        accepted: each with its request and its sealed answer; everything that waits at this moment.
+        accepted: each with its request and its encrypted response; everything that waits at this moment.
 
     Returns:
-        Of each what its key holds already, and then it is not written; None: it is written.
+        For each, the earlier request of its key, and then it is not written; None: it is written.
     """
-    now_ms = _now_ms(connection, max(asked.at_ms for asked, _, _ in accepted))
-    kept = [(asked, answer) for asked, _, answer in accepted]
-    found = _add(connection, kept, now_ms, LIFE_MS)
-    new = [message for (_, message, _), held in zip(accepted, found, strict=True) if held is None]
+    now_ms = _now_ms(connection, max(request.at_ms for request, _, _ in accepted))
+    keyed = [(request, response) for request, _, response in accepted]
+    earlier = _add(connection, keyed, now_ms, LIFE_MS)
+    new = [
+        message for (_, message, _), earlier_request in zip(accepted, earlier, strict=True) if earlier_request is None
+    ]
     if new:
         record_messages(connection, new)
-    return found
+    return earlier
 
 
 def delete_expired(connection: Connection, now_ms: int, at_most: int) -> int:
-    """Delete keys that have run out, the oldest first; give how many.
+    """Delete expired keys, the oldest first; return how many.
 
-    Of a request that has no answer it is remembered for a day that it was begun.
+    A request without a response is retained for a day after its key has expired.
     """
     now_ms = _now_ms(connection, now_ms)
     is_over = (keys.c.expires_on_ms <= now_ms) & (
@@ -161,81 +163,81 @@ def delete_expired(connection: Connection, now_ms: int, at_most: int) -> int:
     expired = (
         select(keys.c.partner_id, keys.c.route, keys.c.key).where(is_over).order_by(keys.c.expires_on_ms).limit(at_most)
     )
-    place = tuple_(keys.c.partner_id, keys.c.route, keys.c.key)
-    # Asked twice: it may have been taken meanwhile.
-    return connection.execute(delete(keys).where(place.in_(expired), is_over)).rowcount
+    row_key = tuple_(keys.c.partner_id, keys.c.route, keys.c.key)
+    # Checked twice: the key may have been claimed meanwhile.
+    return connection.execute(delete(keys).where(row_key.in_(expired), is_over)).rowcount
 
 
 def _add(
     connection: Connection, given: Sequence[tuple[KeyedRequest, bytes | None]], now_ms: int, life_ms: int
 ) -> list[Earlier | None]:
-    """Add a row for each key that holds nothing; of the others give what they hold.
+    """Add a row for each new key; return the earlier requests of the others.
 
     Of two with one key the first is added, and the second finds it. Rows are added in the order of
-    their keys, so that no two processes wait for each other; one waits for another's transaction here.
+    their keys, so that no two processes deadlock; this may wait for another process's transaction.
     """
-    places = [(asked.partner_id, asked.route, asked.key) for asked, _ in given]
+    row_keys = [(request.partner_id, request.route, request.key) for request, _ in given]
     first: dict[tuple[int, str, str], int] = {}
-    for nth, place in enumerate(places):
-        first.setdefault(place, nth)
+    for index, row_key in enumerate(row_keys):
+        first.setdefault(row_key, index)
     rows = [
         {
-            "partner_id": asked.partner_id,
-            "route": asked.route,
-            "key": asked.key,
-            "body_hash": asked.body_hash,
-            "app_id": asked.app_id,
-            "holder": asked.holder,
-            "answer": answer,
+            "partner_id": request.partner_id,
+            "route": request.route,
+            "key": request.key,
+            "body_hash": request.body_hash,
+            "app_id": request.app_id,
+            "holder": request.holder,
+            "answer": response,
             "expires_on_ms": now_ms + life_ms,
         }
-        for asked, answer in (given[nth] for _, nth in sorted(first.items()))
+        for request, response in (given[index] for _, index in sorted(first.items()))
     ]
     added = {tuple(row) for row in connection.execute(_ADD[life_ms], rows)}
-    found: list[Earlier | None] = []
-    for nth, place in enumerate(places):
-        if place in added and first[place] == nth:
-            found.append(None)
+    earlier: list[Earlier | None] = []
+    for index, row_key in enumerate(row_keys):
+        if row_key in added and first[row_key] == index:
+            earlier.append(None)
             continue
-        row = connection.execute(_HELD, _at(given[nth][0])).one()  # the insert has locked it
-        found.append(Earlier(row.body_hash, row.app_id, row.answer))
-    return found
+        row = connection.execute(_HELD, _at(given[index][0])).one()  # locked by the insert
+        earlier.append(Earlier(row.body_hash, row.app_id, row.answer))
+    return earlier
 
 
 def _at(asked: KeyedRequest) -> dict[str, Any]:
-    return {"its_partner": asked.partner_id, "its_route": asked.route, "its_key": asked.key}
+    return {"where_partner_id": asked.partner_id, "where_route": asked.route, "where_key": asked.key}
 
 
 def _now_ms(connection: Connection, at_ms: int) -> int:
-    """Now, by the store's own clock where it has one: several machines' clocks differ."""
+    """Return the current time by the store's own clock, if it has one: clocks of several machines differ."""
     store_ms: int | None = connection.info[WAYS].now_ms(connection)
     return at_ms if store_ms is None else store_ms
 
 
 def _adding(life_ms: int) -> Any:
-    """Add rows, also in the place of such as have run out; gives the keys of those that were added.
+    """Return an insert that also replaces expired rows, and returns the keys of the rows it wrote.
 
-    When a row is added now, it will run out at `now + life`; so what runs out by `that - life` has.
+    A row that is added now will expire at `now + life`; so what expires by `that - life` has expired.
     """
     statement = insert_or(keys)
-    named = ("body_hash", "app_id", "holder", "answer", "expires_on_ms")
+    columns = ("body_hash", "app_id", "holder", "answer", "expires_on_ms")
     now_ms = statement.excluded.expires_on_ms - literal_column(str(life_ms))
     return statement.on_conflict_do_update(
         index_elements=[keys.c.partner_id, keys.c.route, keys.c.key],
-        set_={name: statement.excluded[name] for name in named},
+        set_={name: statement.excluded[name] for name in columns},
         where=keys.c.expires_on_ms <= now_ms,
     ).returning(keys.c.partner_id, keys.c.route, keys.c.key)
 
 
 _ADD: Final = {life_ms: _adding(life_ms) for life_ms in (LIFE_MS, LEASE_MS)}
 _IS_ITS: Final = (
-    (keys.c.partner_id == bindparam("its_partner"))
-    & (keys.c.route == bindparam("its_route"))
-    & (keys.c.key == bindparam("its_key"))
+    (keys.c.partner_id == bindparam("where_partner_id"))
+    & (keys.c.route == bindparam("where_route"))
+    & (keys.c.key == bindparam("where_key"))
 )
 _HELD: Final = select(keys.c.body_hash, keys.c.app_id, keys.c.answer).where(_IS_ITS)
 _LOOK: Final = _HELD.where(keys.c.expires_on_ms > bindparam("now_ms"))
-_IS_MARKED: Final = keys.c.answer.is_(None) & (keys.c.holder == bindparam("its_holder"))
+_IS_MARKED: Final = keys.c.answer.is_(None) & (keys.c.holder == bindparam("where_holder"))
 _UNMARK: Final = delete(keys).where(_IS_ITS, _IS_MARKED)
 _LEAVE: Final = update(keys).where(_IS_ITS, _IS_MARKED).values(expires_on_ms=bindparam("until_ms"))
 _LEFT: Final = select(keys.c.body_hash).where(_IS_ITS, keys.c.answer.is_(None))

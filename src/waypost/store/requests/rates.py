@@ -1,4 +1,4 @@
-"""What has been spent of rates, where several processes share a store: one row for each moving window."""
+"""Rate limits that several processes share: one row for each sliding window."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ _decode: Final = msgspec.json.Decoder(list[int]).decode
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """One request of a rate.
+    """A request that counts against a rate limit.
 
     Attributes:
         at_most: how many within a window.
-        at_ms: now; a store with a clock of its own goes by that one.
+        at_ms: now; a store with a clock of its own uses that clock.
     """
 
     name: str
@@ -33,11 +33,11 @@ class Spending:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What became of it.
+    """The decision for one request.
 
     Attributes:
-        at_ms: now, by the clock that the window goes by.
-        wait_ms: until one is left; 0: it is spent.
+        at_ms: now, by the clock of the window.
+        wait_ms: until the next request is allowed; 0: this one is.
     """
 
     at_ms: int
@@ -45,36 +45,36 @@ class Spent:
 
 
 def spend_rates(connection: Connection, spendings: Sequence[Spending]) -> list[Spent]:
-    """Spend where there is one left; a window is one process's until the transaction ends."""
+    """Count requests that are within their limits; a window is locked until the transaction ends."""
     store_ms: int | None = connection.info[WAYS].now_ms(connection)
-    spent: dict[int, Spent] = {}
+    decisions: dict[int, Spent] = {}
     by_window: dict[tuple[str, str], list[int]] = {}
-    for nth, one in enumerate(spendings):
-        by_window.setdefault((one.name, one.whose), []).append(nth)
-    for (name, whose), turns in sorted(by_window.items()):  # in one order, so that none waits in a ring
-        times = _locked(connection, name, whose)
-        began = list(times)
-        for nth in turns:
-            one = spendings[nth]
-            now_ms = one.at_ms if store_ms is None else store_ms
-            wait_ms = _wait_ms(times, one, now_ms)
+    for index, request in enumerate(spendings):
+        by_window.setdefault((request.name, request.whose), []).append(index)
+    for (name, subject), indexes in sorted(by_window.items()):  # in one order, so that no two transactions deadlock
+        times = _locked(connection, name, subject)
+        stored_times = list(times)
+        for index in indexes:
+            request = spendings[index]
+            now_ms = request.at_ms if store_ms is None else store_ms
+            wait_ms = _wait_ms(times, request, now_ms)
             if wait_ms == 0:
-                times = sorted([*_alive(times, one, now_ms), now_ms])
-            spent[nth] = Spent(now_ms, wait_ms)
-        if times != began:
-            _keep(connection, name, whose, times, spendings[turns[0]].within_ms)
-    return [spent[nth] for nth in range(len(spendings))]
+                times = sorted([*_alive(times, request, now_ms), now_ms])
+            decisions[index] = Spent(now_ms, wait_ms)
+        if times != stored_times:
+            _keep(connection, name, subject, times, spendings[indexes[0]].within_ms)
+    return [decisions[index] for index in range(len(spendings))]
 
 
 def wait_of_rate(connection: Connection, spending: Spending) -> int:
-    """How many milliseconds until one is left; 0: one is. Spends nothing, and waits for nobody."""
+    """Return milliseconds until a request is allowed; 0: now. Counts nothing, and waits for no lock."""
     row = connection.execute(_LOOK, _at(spending.name, spending.whose)).one_or_none()
     return 0 if row is None else _wait_ms(_decode(row.spent_ms), spending, spending.at_ms)
 
 
 @dataclass(frozen=True, slots=True)
 class Return:
-    """What was spent at a time is given back."""
+    """Removal of a request that was counted at a time."""
 
     name: str
     whose: str
@@ -83,17 +83,17 @@ class Return:
 
 
 def give_back_rates(connection: Connection, returns: Sequence[Return]) -> list[None]:
-    """Take back what requests have spent that were refused after all."""
-    for one in sorted(returns, key=lambda one: (one.name, one.whose)):
-        times = _locked(connection, one.name, one.whose)
-        if one.spent_ms in times:
-            times.remove(one.spent_ms)
-            _keep(connection, one.name, one.whose, times, one.within_ms)
+    """Remove requests from their windows that failed after they were counted."""
+    for refund in sorted(returns, key=lambda refund: (refund.name, refund.whose)):
+        times = _locked(connection, refund.name, refund.whose)
+        if refund.spent_ms in times:
+            times.remove(refund.spent_ms)
+            _keep(connection, refund.name, refund.whose, times, refund.within_ms)
     return [None] * len(returns)
 
 
 def delete_idle_windows(connection: Connection, now_ms: int, at_most: int) -> int:
-    """Delete windows in which nothing is spent any more; give how many. What is in use is passed over."""
+    """Delete windows without any counted request; return how many. Locked windows are skipped."""
     store_ms: int | None = connection.info[WAYS].now_ms(connection)
     is_idle = windows.c.expires_on_ms <= (now_ms if store_ms is None else store_ms)
     idle = connection.execute(
@@ -103,13 +103,13 @@ def delete_idle_windows(connection: Connection, now_ms: int, at_most: int) -> in
         .limit(at_most)
         .with_for_update(skip_locked=True)
     ).all()
-    for name, whose in idle:
-        connection.execute(delete(windows).where(_IS_ITS, is_idle), _at(name, whose))
+    for name, subject in idle:
+        connection.execute(delete(windows).where(_IS_ITS, is_idle), _at(name, subject))
     return len(idle)
 
 
 def _locked(connection: Connection, name: str, whose: str) -> list[int]:
-    """What has been spent in a window, oldest first; its row is ours until the transaction ends."""
+    """Return the counted times of a window, oldest first; its row is locked until the transaction ends."""
     while True:
         row = connection.execute(_LOCK, _at(name, whose)).one_or_none()
         if row is not None:
@@ -119,8 +119,8 @@ def _locked(connection: Connection, name: str, whose: str) -> list[int]:
 
 def _keep(connection: Connection, name: str, whose: str, times: list[int], within_ms: int) -> None:
     until_ms = times[-1] + within_ms if times else 0
-    given = {"times": _encode(times).decode(), "until_ms": until_ms}
-    connection.execute(_KEEP, _at(name, whose) | given)
+    parameters = {"times": _encode(times).decode(), "until_ms": until_ms}
+    connection.execute(_KEEP, _at(name, whose) | parameters)
 
 
 def _alive(times: list[int], spending: Spending, now_ms: int) -> list[int]:
@@ -135,10 +135,10 @@ def _wait_ms(times: list[int], spending: Spending, now_ms: int) -> int:
 
 
 def _at(name: str, whose: str) -> dict[str, Any]:
-    return {"its_name": name, "its_whose": whose}
+    return {"where_name": name, "where_whose": whose}
 
 
-_IS_ITS: Final = (windows.c.name == bindparam("its_name")) & (windows.c.whose == bindparam("its_whose"))
+_IS_ITS: Final = (windows.c.name == bindparam("where_name")) & (windows.c.whose == bindparam("where_whose"))
 _LOOK: Final = select(windows.c.spent_ms).where(_IS_ITS)
 _LOCK: Final = _LOOK.with_for_update()
 _BEGIN: Final = insert_or(windows).on_conflict_do_nothing()

@@ -1,1 +1,1 @@
-"""What is deleted when: rules, and the partitions of PostgreSQL."""
+"""Retention rules, and the partitions of PostgreSQL."""

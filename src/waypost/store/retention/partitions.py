@@ -1,7 +1,7 @@
-"""PostgreSQL's ranges of the tables that grow fastest: made ahead of time, dropped when all in one is too old.
+"""PostgreSQL's partitions of the tables that grow fastest: created ahead of time, dropped once all rows are too old.
 
-Ids begin with 48 bits of their time, so a range of ids is a range of time. What no range covers is in
-the table's default part: a clock that is wrong, or that a test has moved, never fails an insert.
+Ids begin with 48 bits of their time, so a range of ids is a range of time. Rows outside every range are in
+the table's default partition: a clock that is wrong, or that a test has moved, never fails an insert.
 """
 
 import re
@@ -19,30 +19,30 @@ from waypost.store.schema import POSTGRESQL, RANGED, Every, Ranged
 from waypost.store.tables import callbacks, messages
 
 # fmt: off
-AHEAD: Final = {  # how many ranges there are beyond that of today
+AHEAD: Final = {  # how many partitions there are after the current one
     Every.WEEK:  3,
     Every.MONTH: 2,
 }
-PATIENCE: Final = (  # adding and dropping a part holds up the whole table: for a moment, or another time
+PATIENCE: Final = (  # adding and dropping a partition blocks the whole table: only for a moment, or retried later
     #  name               value
     ("lock_timeout",      "300ms"),
     ("statement_timeout", "3s"),
 )
 # fmt: on
 NOT_NOW: Final = ("55P03", "57014", "40P01")
-"""A lock that was not got, a statement that took too long, a deadlock."""
+"""A lock that was not obtained, a statement that took too long, a deadlock."""
 IN_DEFAULT: Final = ("23514", "42P07", "42P17")
-"""Rows of the range are in the default part already; another process has just made it."""
+"""Rows of the range are in the default partition already; another process has just created it."""
 _BOUNDS: Final = re.compile(r"FROM \('([0-9a-f-]*)'\) TO \('([0-9a-f-]*)'\)")
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One range of a table.
+    """One partition of a table.
 
     Attributes:
-        low: the first id it may hold.
-        high: the first id beyond it.
+        low: the first id in its range.
+        high: the first id after its range.
     """
 
     of: Ranged
@@ -52,53 +52,53 @@ class Part:
 
 
 def floor_id(at_ms: int) -> str:
-    """What every id of that time and later is not less than."""
+    """Return the lower bound of all ids of that time and later."""
     digits = f"{max(at_ms, 0):012x}"
     return f"{digits[:8]}-{digits[8:]}"
 
 
 def wanted_parts(now_ms: int) -> list[Part]:
-    """The ranges that should be there: that of now, and those ahead of it."""
-    return [part for one in RANGED for part in parts_from(one, now_ms, now_ms)]
+    """Return the partitions that should exist: the current ones, and those ahead."""
+    return [part for partitioned in RANGED for part in parts_from(partitioned, now_ms, now_ms)]
 
 
 def parts_from(one: Ranged, from_ms: int, now_ms: int) -> list[Part]:
-    """The ranges of a table from a time on, to those ahead of now."""
+    """Return the partitions of a table from a time on, up to those ahead of now."""
     begin = _begin_of(one.every, datetime.fromtimestamp(from_ms / 1000, UTC))
     last = _begin_of(one.every, datetime.fromtimestamp(now_ms / 1000, UTC))
     for _ in range(AHEAD[one.every]):
         last = _next(one.every, last)
-    found: list[Part] = []
+    partitions: list[Part] = []
     while begin <= last:
         end = _next(one.every, begin)
         stamp = f"{begin:%Y%m%d}" if one.every is Every.WEEK else f"{begin:%Y%m}"
-        found.append(Part(one, f"{one.table.name}_{stamp}", _id_at(begin), _id_at(end)))
+        partitions.append(Part(one, f"{one.table.name}_{stamp}", _id_at(begin), _id_at(end)))
         begin = end
-    return found
+    return partitions
 
 
 def parts_there(connection: Connection) -> list[Part]:
-    """The ranges that there are, oldest first; default parts are not among them."""
-    rows = connection.execute(_THERE, {"names": [one.table.name for one in RANGED]}).all()
-    ranged = {one.table.name: one for one in RANGED}
-    found: list[Part] = []
+    """Return the existing partitions, oldest first, without default partitions."""
+    rows = connection.execute(_THERE, {"names": [partitioned.table.name for partitioned in RANGED]}).all()
+    partitioned_tables = {partitioned.table.name: partitioned for partitioned in RANGED}
+    partitions: list[Part] = []
     for row in rows:
-        if row.bound is None:  # it is being dropped: the catalogue's functions see that at once
+        if row.bound is None:  # it is being dropped: the catalogue's functions see a drop at once
             continue
         bounds = _BOUNDS.search(row.bound)
         if bounds is not None:
-            found.append(Part(ranged[row.parent], row.name, bounds[1], bounds[2]))
-    return sorted(found, key=lambda part: (part.of.table.name, part.low))
+            partitions.append(Part(partitioned_tables[row.parent], row.name, bounds[1], bounds[2]))
+    return sorted(partitions, key=lambda part: (part.of.table.name, part.low))
 
 
 def missing_parts(connection: Connection, now_ms: int) -> list[Part]:
-    """The ranges that should be there and are not."""
-    there = {part.name for part in parts_there(connection)}
-    return [part for part in wanted_parts(now_ms) if part.name not in there]
+    """Return the partitions that should exist and do not."""
+    existing = {part.name for part in parts_there(connection)}
+    return [part for part in wanted_parts(now_ms) if part.name not in existing]
 
 
 def make_first_parts(connection: Connection) -> None:
-    """Make the ranges of a new store, in the transaction that makes its tables."""
+    """Create the partitions of a new store, in the transaction that creates its tables."""
     if connection.dialect.name != POSTGRESQL:
         return
     now_ms: int = connection.info[WAYS].now_ms(connection)
@@ -106,7 +106,7 @@ def make_first_parts(connection: Connection) -> None:
 
 
 def make_parts(connection: Connection, parts: Sequence[Part]) -> None:
-    """Make ranges of tables in which there is nothing yet."""
+    """Create partitions of empty tables."""
     for part in parts:
         connection.exec_driver_sql(
             f'CREATE TABLE "{part.name}" PARTITION OF "{part.of.table.name}" '
@@ -115,9 +115,9 @@ def make_parts(connection: Connection, parts: Sequence[Part]) -> None:
 
 
 def add_part(connection: Connection, part: Part) -> bool:
-    """Add a range, within a transaction of its own; False when that cannot be done now.
+    """Add a partition, within a transaction of its own; return False if that is not possible now.
 
-    It is made apart and then attached, which holds up reading and writing of the default part alone.
+    It is created apart and then attached, which blocks reads and writes of the default partition only.
     """
     table = part.of.table.name
     try:
@@ -131,44 +131,44 @@ def add_part(connection: Connection, part: Part) -> bool:
         connection.rollback()
         if _code_of(error) not in (*NOT_NOW, *IN_DEFAULT):
             raise
-        log("store").info("a range could not be added", table=part.name, why=_code_of(error))
+        log("store").info("partition not added", table=part.name, sqlstate=_code_of(error))
         return False
     return True
 
 
 def past_parts(connection: Connection, table: str, before: str) -> list[Part]:
-    """The ranges of a table in which every id is less than one."""
+    """Return the partitions of a table in which every id is lower than one."""
     return [part for part in parts_there(connection) if part.of.table.name == table and part.high <= before]
 
 
 def begin_of_range(connection: Connection, table: str, at_ms: int) -> int:
-    """When the range that holds a time begins; the time itself where no range holds it.
+    """Return the start of the partition that holds a time; the time itself if no partition holds it.
 
-    What is in a range that is not all past is left alone: it goes with the range, and not row by row.
+    Rows of a partition that is not entirely past are not deleted one by one: they go with the partition.
     """
-    at = floor_id(at_ms)
+    id_floor = floor_id(at_ms)
     for part in parts_there(connection):
-        if part.of.table.name == table and part.low <= at < part.high:
+        if part.of.table.name == table and part.low <= id_floor < part.high:
             return int(part.low.replace("-", ""), 16)
     return at_ms
 
 
 def holds_open(connection: Connection, part: Part) -> bool:
-    """Whether something is in a range that must be kept although it is old.
+    """Return True if a partition has rows that must be retained although it is old.
 
-    A callback that has not ended, and its attempts; the trace of a message whose row is still there.
+    A callback without an outcome, and its attempts; the trace of a message whose row still exists.
     """
     statement = _IN_USE[part.of.table.name]
     if statement is None:
         return False
     if _has_timeout(connection):
         connection.exec_driver_sql("SET LOCAL transaction_timeout = 0")
-    given = {"low": part.low, "high": part.high}
-    return connection.execute(statement, given).first() is not None
+    parameters = {"low": part.low, "high": part.high}
+    return connection.execute(statement, parameters).first() is not None
 
 
 def drop_part(connection: Connection, part: Part) -> bool:
-    """Drop a range with all that is in it, within a transaction of its own; False when that cannot be done now."""
+    """Drop a partition with all its rows, within a transaction of its own; return False if that is not possible now."""
     try:
         _be_patient(connection)
         connection.exec_driver_sql(f'DROP TABLE IF EXISTS "{part.name}"')
@@ -177,7 +177,7 @@ def drop_part(connection: Connection, part: Part) -> bool:
         if _code_of(error) not in NOT_NOW:
             raise
         return False
-    log("store").info("a range was dropped", table=part.name)
+    log("store").info("partition dropped", table=part.name)
     return True
 
 
@@ -187,7 +187,7 @@ def _be_patient(connection: Connection) -> None:
 
 
 def _has_timeout(connection: Connection) -> bool:
-    """Whether the server knows a time-out of transactions, of which a look over a whole range may need none."""
+    """Return True if the server has a transaction timeout, which a scan of a whole partition may have to disable."""
     return int(connection.exec_driver_sql("SHOW server_version_num").scalar_one()) >= 170_000
 
 

@@ -1,7 +1,7 @@
-"""What is forgotten when: tables of rules, and the statements that forget a bounded part at a time.
+"""Retention: a table of rules, and the statements that delete a limited number of rows at a time.
 
-Nothing that is still open is forgotten: a message that has not been sent, an uncertain one, a callback
-that has not ended, an item whose entry is in the journal.
+Open rows are never deleted: a message that has not been sent, an uncertain one, a callback without an
+outcome, an item whose job is in the queue.
 """
 
 import json
@@ -37,14 +37,14 @@ from waypost.store.tables import (
 MOST_ROWS: Final = 200
 """Of one transaction: a few milliseconds on either engine."""
 MOST_LEFT: Final = 1_000
-"""How many open rows are remembered behind the place up to which words are cleared."""
+"""How many open messages before the cleared position are remembered."""
 MOST_OPEN: Final = 20_000
-"""With more open arrivals than that none of their items is forgotten: something else is wrong."""
+"""With more open webhook items than that no item is deleted: something else is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """For how many days what is kept."""
+    """Retention periods in days."""
 
     bodies_days: int
     messages_days: int
@@ -54,20 +54,20 @@ class Keep:
 
 
 Forget = Callable[[Connection, int, str], str | None]
-"""Forgets some rows that are older than a time, in the order of their ids, beyond an id.
+"""Deletes some rows that are older than a time, in the order of their ids, beyond an id.
 
 Returns:
-    Where to go on; None when there is nothing more.
+    Where to continue; None if there are no more.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One kind of thing that is forgotten.
+    """The retention rule of one kind of rows.
 
     Attributes:
-        days: for how long it is kept.
-        ranges: the tables of which PostgreSQL drops whole ranges before the rest is looked at.
+        days: how long they are retained.
+        partitioned_tables: tables of which PostgreSQL drops whole partitions before other rows are deleted.
     """
 
     name: str
@@ -77,63 +77,63 @@ class Rule:
 
 
 def begin_turn(connection: Connection, now_ms: int, every_ms: int) -> bool:
-    """Note that a turn begins; False when one has begun lately, in this process or another."""
-    found = connection.execute(_FACT, {"its_name": TURN}).scalar_one_or_none()
-    if found is not None and 0 <= now_ms - int(found) < every_ms:
+    """Record the start of a run; return False if one started recently, in this process or another."""
+    last_run = connection.execute(_FACT, {"property_name": TURN}).scalar_one_or_none()
+    if last_run is not None and 0 <= now_ms - int(last_run) < every_ms:
         return False
     set_facts(connection, {TURN: str(now_ms)})
     return True
 
 
 def clear_messages(connection: Connection, before_ms: int, piece: str) -> str | None:
-    """Clear the words of messages, and the request that brought them.
+    """Clear the content of messages, and the requests that they came from.
 
-    How far they have been cleared is remembered, so that it is not looked for again among millions.
-    Open ones are remembered too, and looked at again each time.
+    The position up to which they are cleared is stored, so that millions are not scanned again. Open messages
+    before it are stored too, and checked again each time.
     """
-    noted = _noted(connection, CLEARED)
-    after, left = str(noted.get("after", "")), list[str](noted.get("left", []))
-    if len(left) >= MOST_LEFT:
-        found: Sequence[Any] = ()
+    progress = _noted(connection, CLEARED)
+    after, open_ids = str(progress.get("after", "")), list[str](progress.get("left", []))
+    if len(open_ids) >= MOST_LEFT:
+        rows: Sequence[Any] = ()
     else:
-        found = connection.execute(_UNCLEARED, {"after": after, "before": floor_id(before_ms), "most": MOST_ROWS}).all()
-    looked_at: list[str] = [] if piece else left[:MOST_ROWS]
-    again: Sequence[Any] = connection.execute(_THESE, {"ids": looked_at}).all() if looked_at else ()
-    clearing = [row.id for row in (*found, *again) if row.state not in OPEN]
+        rows = connection.execute(_UNCLEARED, {"after": after, "before": floor_id(before_ms), "limit": MOST_ROWS}).all()
+    checked_ids: list[str] = [] if piece else open_ids[:MOST_ROWS]
+    checked_rows: Sequence[Any] = connection.execute(_THESE, {"ids": checked_ids}).all() if checked_ids else ()
+    clearing = [row.id for row in (*rows, *checked_rows) if row.state not in OPEN]
     if clearing:
         connection.execute(_CLEAR, {"ids": clearing})
-    still = {row.id for row in again if row.state in OPEN}
-    kept = left[len(looked_at) :] + [one for one in looked_at if one in still]
-    kept += [row.id for row in found if row.state in OPEN]
-    after = found[-1].id if found else after
-    if found or kept != left:
-        set_facts(connection, {CLEARED: json.dumps({"after": after, "left": kept})})
-    return after if len(found) == MOST_ROWS else None
+    still_open = {row.id for row in checked_rows if row.state in OPEN}
+    remaining = open_ids[len(checked_ids) :] + [checked_id for checked_id in checked_ids if checked_id in still_open]
+    remaining += [row.id for row in rows if row.state in OPEN]
+    after = rows[-1].id if rows else after
+    if rows or remaining != open_ids:
+        set_facts(connection, {CLEARED: json.dumps({"after": after, "left": remaining})})
+    return after if len(rows) == MOST_ROWS else None
 
 
 def forget_messages(connection: Connection, before_ms: int, after: str) -> str | None:
-    """Delete messages; their traces too, where those do not go by ranges."""
-    found = connection.execute(_OLD_MESSAGES, {"after": after, "before": floor_id(before_ms), "most": MOST_ROWS}).all()
-    ids = [row.id for row in found if row.state not in OPEN]
+    """Delete messages; their traces too, where those are not partitioned."""
+    rows = connection.execute(_OLD_MESSAGES, {"after": after, "before": floor_id(before_ms), "limit": MOST_ROWS}).all()
+    ids = [row.id for row in rows if row.state not in OPEN]
     if ids:
         if connection.dialect.name == "sqlite":
             connection.execute(_ITS_EVENTS, {"ids": ids})
         connection.execute(_THOSE_MESSAGES, {"ids": ids})
-    return found[-1].id if len(found) == MOST_ROWS else None
+    return rows[-1].id if len(rows) == MOST_ROWS else None
 
 
 def forget_events(connection: Connection, before_ms: int, after: str) -> str | None:
-    """Delete the traces of messages that are gone, where ranges have not taken them along."""
+    """Delete the traces of deleted messages that no partition held."""
     return _by_ids(connection, message_events.c.message_id, _NO_MESSAGE, before_ms, after)
 
 
 def forget_callbacks(connection: Connection, before_ms: int, after: str) -> str | None:
-    """Delete callbacks that have ended."""
+    """Delete callbacks that have an outcome."""
     return _by_ids(connection, callbacks.c.id, callbacks.c.ended_on_ms.is_not(None), before_ms, after)
 
 
 def forget_attempts(connection: Connection, before_ms: int, after: str) -> str | None:
-    """Delete attempts of callbacks that have ended or are gone; a callback's attempts have its age."""
+    """Delete attempts of callbacks that have an outcome or are deleted; attempts are as old as their callback."""
     return _by_ids(connection, attempts.c.callback_id, _NOT_OPEN, before_ms, after)
 
 
@@ -143,60 +143,60 @@ def delete_inbound_webhooks(connection: Connection, before_ms: int, after: str) 
 
 
 def forget_items(connection: Connection, before_ms: int, after: str) -> str | None:
-    """Delete items of webhooks, and with them the keys by which one that comes again is known."""
-    found = connection.execute(_OLDEST_ITEMS, {"after": int(after or 0), "most": MOST_ROWS}).all()
-    old = [row for row in found if row.received_on_ms < before_ms]
+    """Delete webhook items, and with them the keys that detect a repeated one."""
+    rows = connection.execute(_OLDEST_ITEMS, {"after": int(after or 0), "limit": MOST_ROWS}).all()
+    old = [row for row in rows if row.received_on_ms < before_ms]
     if not old:
         return None
-    working = connection.execute(_OPEN_WEBHOOKS).scalars().all()
-    if len(working) > MOST_OPEN:
+    open_refs = connection.execute(_OPEN_WEBHOOKS).scalars().all()
+    if len(open_refs) > MOST_OPEN:
         return None
-    kept = {int(read_subject(QueueName.WEBHOOKS, ref).id) for ref in working}
-    ids = [row.id for row in old if row.id not in kept]
+    open_ids = {int(read_subject(QueueName.WEBHOOKS, ref).id) for ref in open_refs}
+    ids = [row.id for row in old if row.id not in open_ids]
     if ids:
         connection.execute(_THOSE_ITEMS, {"ids": ids})
     return str(old[-1].id) if len(old) == MOST_ROWS else None
 
 
 def forget_inbound(connection: Connection, before_ms: int, _after: str) -> str | None:
-    """Delete who wrote which message."""
-    gone = connection.execute(_OLD_INBOUND, {"before_ms": before_ms, "most": MOST_ROWS})
-    return "" if gone.rowcount == MOST_ROWS else None
+    """Delete the records of inbound messages."""
+    deleted = connection.execute(_OLD_INBOUND, {"before_ms": before_ms, "limit": MOST_ROWS})
+    return "" if deleted.rowcount == MOST_ROWS else None
 
 
 def forget_expired(connection: Connection, now_ms: int, _after: str) -> str | None:
-    """Delete idempotency keys and windows of rates whose time is over."""
-    gone = delete_expired(connection, now_ms, MOST_ROWS)
-    gone += delete_idle_windows(connection, now_ms, MOST_ROWS)
-    return "" if gone >= MOST_ROWS else None
+    """Delete expired idempotency keys and rate windows."""
+    deleted = delete_expired(connection, now_ms, MOST_ROWS)
+    deleted += delete_idle_windows(connection, now_ms, MOST_ROWS)
+    return "" if deleted >= MOST_ROWS else None
 
 
 def forget_credentials(connection: Connection, before_ms: int, _after: str) -> str | None:
-    """Delete client secrets and app keys that have run out, or were revoked, before a time."""
-    given = {"before_ms": before_ms, "most": MOST_ROWS}
-    gone = sum(connection.execute(one, given).rowcount for one in (_OLD_SECRETS, _OLD_KEYS))
-    return "" if gone >= MOST_ROWS else None
+    """Delete client secrets and app keys that expired, or were revoked, before a time."""
+    parameters = {"before_ms": before_ms, "limit": MOST_ROWS}
+    deleted = sum(connection.execute(statement, parameters).rowcount for statement in (_OLD_SECRETS, _OLD_KEYS))
+    return "" if deleted >= MOST_ROWS else None
 
 
 def forget_sequences(connection: Connection, _before_ms: int, after: str) -> str | None:
-    """Delete how far was counted for subscriptions that are gone; no other ever gets their ids."""
-    at = int(after or 0)
+    """Delete the sequence numbers of deleted subscriptions, whose ids are never reused."""
+    subscription_id = int(after or 0)
     for _ in range(MOST_ROWS):
-        found = connection.execute(_NEXT_COUNTED, {"after": at}).scalar_one()
-        if found is None:
+        next_id = connection.execute(_NEXT_COUNTED, {"after": subscription_id}).scalar_one()
+        if next_id is None:
             return None
-        if connection.execute(_SUBSCRIPTION, {"its_id": found}).one_or_none() is None:
-            counted = connection.execute(_COUNTED, {"its_id": found, "most": MOST_ROWS})
-            about = counted.scalars().all()
-            connection.execute(_UNCOUNT, {"its_id": found, "about_whom": about})
-            return str(found - 1 if len(about) == MOST_ROWS else found)
-        at = found
-    return str(at)
+        if connection.execute(_SUBSCRIPTION, {"subscription_id": next_id}).one_or_none() is None:
+            sequence_query = connection.execute(_COUNTED, {"subscription_id": next_id, "limit": MOST_ROWS})
+            about = sequence_query.scalars().all()
+            connection.execute(_UNCOUNT, {"subscription_id": next_id, "subjects": about})
+            return str(next_id - 1 if len(about) == MOST_ROWS else next_id)
+        subscription_id = next_id
+    return str(subscription_id)
 
 
 # fmt: off
 RULES: Final = (  # Source: decision 0051. In this order
-    #    what           for how many days                               how                ranges
+    #    name           days                                            delete             partitioned tables
     Rule("words",       lambda keep: keep.bodies_days,                      clear_messages),
     Rule("messages",    lambda keep: keep.messages_days,                    forget_messages),
     Rule("traces",      lambda keep: keep.messages_days,                    forget_events,    ("message_events",)),
@@ -217,30 +217,30 @@ CLEARED: Final = "retention words"
 
 
 def _by_ids(connection: Connection, column: Any, fits: Any | None, before_ms: int, after: str) -> str | None:
-    """Delete by ids that begin with their time; several rows may have one id, and go together."""
+    """Delete by ids that begin with their time; rows with the same id are deleted together."""
     beyond = column > after if after else column >= after
-    found = select(column).where(beyond, column < floor_id(before_ms)).order_by(column).limit(MOST_ROWS)
-    seen = connection.execute(found).scalars().all()
-    if not seen:
+    query = select(column).where(beyond, column < floor_id(before_ms)).order_by(column).limit(MOST_ROWS)
+    ids = connection.execute(query).scalars().all()
+    if not ids:
         return None
-    gone = delete(column.table).where(column.in_(sorted(set(seen))))
-    connection.execute(gone if fits is None else gone.where(fits))
-    return str(seen[-1]) if len(seen) == MOST_ROWS else None
+    statement = delete(column.table).where(column.in_(sorted(set(ids))))
+    connection.execute(statement if fits is None else statement.where(fits))
+    return str(ids[-1]) if len(ids) == MOST_ROWS else None
 
 
 def _noted(connection: Connection, name: str) -> dict[str, Any]:
-    found = connection.execute(_FACT, {"its_name": name}).scalar_one_or_none()
-    return {} if found is None else json.loads(found)
+    stored = connection.execute(_FACT, {"property_name": name}).scalar_one_or_none()
+    return {} if stored is None else json.loads(stored)
 
 
 def _ids(column: Any) -> Any:
     return column.in_(bindparam("ids", expanding=True))
 
 
-_FACT: Final = select(store_facts.c.value).where(store_facts.c.name == bindparam("its_name")).with_for_update()
+_FACT: Final = select(store_facts.c.value).where(store_facts.c.name == bindparam("property_name")).with_for_update()
 _MESSAGE: Final = select(messages.c.id, messages.c.state).order_by(messages.c.id)
 _OLD_MESSAGES: Final = _MESSAGE.where(messages.c.id > bindparam("after"), messages.c.id < bindparam("before")).limit(
-    bindparam("most")
+    bindparam("limit")
 )
 _UNCLEARED: Final = _OLD_MESSAGES.with_for_update()
 _THESE: Final = _MESSAGE.where(_ids(messages.c.id)).with_for_update()
@@ -253,7 +253,7 @@ _OLDEST_ITEMS: Final = (
     select(webhook_items.c.id, webhook_items.c.received_on_ms)
     .where(webhook_items.c.id > bindparam("after"))
     .order_by(webhook_items.c.id)
-    .limit(bindparam("most"))
+    .limit(bindparam("limit"))
 )
 _OPEN_WEBHOOKS: Final = (
     select(queue_jobs.c.ref).where(queue_jobs.c.queue == int(QueueName.WEBHOOKS)).limit(MOST_OPEN + 1)
@@ -264,14 +264,14 @@ _OLD_INBOUND: Final = delete(inbound_messages).where(
         select(inbound_messages.c.operator_message_id)
         .where(inbound_messages.c.received_on_ms < bindparam("before_ms"))
         .order_by(inbound_messages.c.received_on_ms)
-        .limit(bindparam("most"))
+        .limit(bindparam("limit"))
     )
 )
 _OLD_SECRETS: Final = delete(client_secrets).where(
     client_secrets.c.hash.in_(
         select(client_secrets.c.hash)
         .where(client_secrets.c.expires_on_ms < bindparam("before_ms"))
-        .limit(bindparam("most"))
+        .limit(bindparam("limit"))
     )
 )
 _OLD_KEYS: Final = delete(app_keys).where(
@@ -280,16 +280,19 @@ _OLD_KEYS: Final = delete(app_keys).where(
         .where(
             (app_keys.c.expires_on_ms < bindparam("before_ms")) | (app_keys.c.revoked_on_ms < bindparam("before_ms"))
         )
-        .limit(bindparam("most"))
+        .limit(bindparam("limit"))
     )
 )
 _NEXT_COUNTED: Final = select(func.min(sequences.c.subscription_id)).where(
     sequences.c.subscription_id > bindparam("after")
 )
-_SUBSCRIPTION: Final = select(subscriptions.c.id).where(subscriptions.c.id == bindparam("its_id"))
+_SUBSCRIPTION: Final = select(subscriptions.c.id).where(subscriptions.c.id == bindparam("subscription_id"))
 _COUNTED: Final = (
-    select(sequences.c.about).where(sequences.c.subscription_id == bindparam("its_id")).limit(bindparam("most"))
+    select(sequences.c.about)
+    .where(sequences.c.subscription_id == bindparam("subscription_id"))
+    .limit(bindparam("limit"))
 )
 _UNCOUNT: Final = delete(sequences).where(
-    sequences.c.subscription_id == bindparam("its_id"), sequences.c.about.in_(bindparam("about_whom", expanding=True))
+    sequences.c.subscription_id == bindparam("subscription_id"),
+    sequences.c.about.in_(bindparam("subjects", expanding=True)),
 )

@@ -1,4 +1,4 @@
-"""What became of template messages, counted; and the taps on them."""
+"""Analytics of templates: counts of their messages by state, and button taps."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ _AT_ONCE: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class StateCount:
-    """So many messages of a template that were accepted on a day stand in a state now.
+    """Number of a template's messages that were accepted on one day and are now in one state.
 
     Attributes:
-        day: since the epoch, of UTC.
+        day: since the epoch, in UTC.
     """
 
     template_id: str
@@ -29,18 +29,18 @@ class StateCount:
 def state_counts(
     connection: Connection, partner_id: int, template_ids: Collection[str], from_ms: int, until_ms: int
 ) -> list[StateCount]:
-    """The messages of these templates, by day and state.
+    """Return the number of messages of these templates, by day and state.
 
     Args:
         connection: any.
-        partner_id: whose.
+        partner_id: owner of the templates.
         template_ids: of one business account.
         from_ms: accepted then or later.
         until_ms: accepted before.
     """
     day = (messages.c.accepted_on_ms // DAY_MS).label("day")
-    # By the partner's apps, which the one index of messages leads with: another one, by template,
-    # would cost every template message a fifth of its time at the door.
+    # By the partner's apps, the first column of the only index that fits: another index, by template,
+    # would add a fifth to the time of accepting a template message.
     of_partner = select(apps.c.id).where(apps.c.partner_id == partner_id)
     rows = connection.execute(
         select(messages.c.template_id, day, messages.c.state, func.count().label("count"))
@@ -57,7 +57,7 @@ def state_counts(
 
 
 def taps(connection: Connection, app_id: str, from_ms: int, until_ms: int) -> list[tuple[int, str, bytes]]:
-    """When each tap on a template's button came, the kind of its operator, and the item of it, as it was kept."""
+    """Return the time of each tap on a template's button, the kind of its operator, and its webhook item as stored."""
     rows = connection.execute(
         select(inbound_messages.c.received_on_ms, operator_accounts.c.kind, webhook_items.c.item)
         .join(webhook_items, webhook_items.c.id == inbound_messages.c.item_id)
@@ -75,16 +75,16 @@ def taps(connection: Connection, app_id: str, from_ms: int, until_ms: int) -> li
 def templates_of_messages(
     connection: Connection, partner_id: int, operator_message_ids: Collection[str]
 ) -> dict[str, str]:
-    """By the operator's id of a message the template it was made of; other messages are left out."""
+    """Return the template of each message by the operator's message id; other messages are left out."""
     ids = sorted(operator_message_ids)
-    found: dict[str, str] = {}
-    for at in range(0, len(ids), _AT_ONCE):
+    template_ids: dict[str, str] = {}
+    for first in range(0, len(ids), _AT_ONCE):
         rows = connection.execute(
             select(messages.c.operator_message_id, messages.c.template_id).where(
-                messages.c.operator_message_id.in_(ids[at : at + _AT_ONCE]),
+                messages.c.operator_message_id.in_(ids[first : first + _AT_ONCE]),
                 messages.c.partner_id == partner_id,
                 messages.c.template_id.is_not(None),
             )
         )
-        found.update((operator_id, template_id) for operator_id, template_id in rows)
-    return found
+        template_ids.update((operator_id, template_id) for operator_id, template_id in rows)
+    return template_ids

@@ -1,7 +1,7 @@
-"""What happened to a template: one row for each step of its life, written in the step's own transaction.
+"""Events of templates: one row for each change, written in the change's own transaction.
 
-Rows stay as long as the template's own row does, which is for good: a template has few of them, and
-the trace of an old message may ask. They are read by one template at a time.
+Rows are retained as long as the template's own row, which is never deleted: a template has few of them, and
+the trace of an old message may show them. They are read for one template at a time.
 """
 
 from dataclasses import dataclass, fields
@@ -16,36 +16,36 @@ from waypost.domain.templates.template import Template, TemplateStatus
 from waypost.store.tables import template_events
 
 MOST: Final = 200
-"""Of one template's, at once; the newest."""
+"""Maximum events of one template that are read at once; the newest."""
 
 
 class Told(StrEnum):
-    """What a row says; the words are stored."""
+    """Kinds of events; the values are stored."""
 
     SUBMITTED = "submitted"  # by the partner
-    ADOPTED = "adopted"  # made at the operator from its library, and kept here
+    ADOPTED = "adopted"  # created at the operator from its library, and stored here
     EDITED = "edited"  # by the partner; detail: fields
-    TAKEN = "taken"  # the operator has it; detail: operator_id
-    REVIEWING = "reviewing"  # the operator looks at it anew
+    TAKEN = "taken"  # the operator accepted it; detail: operator_id
+    REVIEWING = "reviewing"  # the operator reviews it again
     APPROVED = "approved"
     REJECTED = "rejected"  # detail: reason
-    FAILED = "failed"  # it could not be handed in; detail: reason
+    FAILED = "failed"  # it could not be submitted; detail: reason
     PAUSED = "paused"  # detail: reason
-    RESUMED = "resumed"  # approved again after it was held back
+    RESUMED = "resumed"  # approved again after a suspension
     DISABLED = "disabled"  # detail: reason
     APPEALED = "appealed"
     FLAGGED = "flagged"
     LOCKED = "locked"
     ARCHIVED = "archived"
     RATED = "rated"  # detail: old, new
-    ANNOUNCED = "announced"  # another category to come; detail: old, new
-    FILED = "filed"  # under another category; detail: old, new
+    ANNOUNCED = "announced"  # a category change is planned; detail: old, new
+    FILED = "filed"  # its category changed; detail: old, new
     DELETED = "deleted"
 
 
 _S: Final = TemplateStatus
 # fmt: off
-BY_STATUS: Final = {  # what is told of a template that goes to a status
+BY_STATUS: Final = {  # the event of a template's change to a status
     _S.PENDING:           Told.REVIEWING,
     _S.APPROVED:          Told.APPROVED,
     _S.REJECTED:          Told.REJECTED,
@@ -65,7 +65,7 @@ HELD_BACK: Final = {_S.PAUSED, _S.DISABLED, _S.FLAGGED, _S.LOCKED, _S.ARCHIVED}
 
 @dataclass(frozen=True, slots=True)
 class TemplateEvent:
-    """One row. `what` is a `Told`, or a word of a newer process."""
+    """One event. `kind` is a `TemplateEventKind`, or a value from a newer version."""
 
     id: int
     at_ms: int
@@ -74,8 +74,8 @@ class TemplateEvent:
 
 
 def tell_of(connection: Connection, template: Template, what: Told, at_ms: int, **detail: str | list[str]) -> None:
-    """Write a row; what is empty of the detail is left out."""
-    given = {name: value for name, value in detail.items() if value}
+    """Write an event; empty details are left out."""
+    details = {name: value for name, value in detail.items() if value}
     connection.execute(
         insert(template_events),
         {
@@ -83,35 +83,34 @@ def tell_of(connection: Connection, template: Template, what: Told, at_ms: int, 
             "template_id": template.id,
             "at_ms": at_ms,
             "what": what.value,
-            "detail": msgspec.json.encode(given).decode(),
+            "detail": msgspec.json.encode(details).decode(),
         },
     )
 
 
 def told_by_status(before: TemplateStatus, after: TemplateStatus) -> Told:
-    """What a template's way from one status to another is called."""
+    """Return the kind of event for a change from one status to another."""
     if after is TemplateStatus.APPROVED and before in HELD_BACK:
         return Told.RESUMED
     return BY_STATUS[after]
 
 
 def edited_fields(before: Draft, after: Draft) -> list[str]:
-    """The names of the draft's fields that an edit has changed."""
-    names = [one.name for one in fields(Draft)]
+    """Return the names of the draft's fields that an edit has changed."""
+    names = [field.name for field in fields(Draft)]
     return [name for name in names if getattr(before, name) != getattr(after, name)]
 
 
 def template_history(
     connection: Connection, partner_id: int, template_id: str, at_most: int = MOST
 ) -> list[TemplateEvent]:
-    """What happened to a template of a partner's, the newest first; another's has nothing."""
-    of_template = (
+    """Return the events of a partner's template, newest first; for another partner there are none."""
+    query = (
         select(template_events)
         .where(template_events.c.template_id == template_id, template_events.c.partner_id == partner_id)
         .order_by(template_events.c.id.desc())
         .limit(at_most)
     )
     return [
-        TemplateEvent(row.id, row.at_ms, row.what, msgspec.json.decode(row.detail))
-        for row in connection.execute(of_template)
+        TemplateEvent(row.id, row.at_ms, row.what, msgspec.json.decode(row.detail)) for row in connection.execute(query)
     ]

@@ -1,4 +1,4 @@
-"""Templates as people look for them: a page of a business account's, by what they are, their name or their words."""
+"""Search of templates by people: pages of a business account's templates, by properties, name or texts."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,15 +14,15 @@ from waypost.store.tables import templates
 
 _BATCH: Final = 500
 _ESCAPED: Final = ('"', "\\", "\n", "\t")
-"""What JSON writes otherwise than it is; another control character is not typed into a search."""
+"""Characters that JSON escapes; other control characters are not typed into a search."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """Which templates; what is empty does not matter.
+    """Filter of templates; empty fields match all.
 
     Attributes:
-        words: in the name or in any text, in whatever case.
+        text: in the name or in any text, in any case.
     """
 
     status: str = ""
@@ -37,8 +37,8 @@ class Shelf:
     """One page.
 
     Attributes:
-        count: of all that are sought.
-        languages: of the whole business account, for whoever wants to choose one.
+        count: of all matches.
+        languages: of the whole business account, for a selection.
     """
 
     templates: list[Template]
@@ -49,34 +49,34 @@ class Shelf:
 def shelf(
     connection: Connection, partner_id: int, business_account_id: str, sought: Sought, *, at_most: int, skipped: int = 0
 ) -> Shelf:
-    """A page of a business account's templates, newest first; deleted ones never.
+    """Return a page of a business account's templates, newest first, without deleted ones.
 
-    What a text says is made from the draft, so words are looked for here and not by the store; an
-    account has some thousands of templates at most.
+    Texts are rendered from the draft, so they are compared here and not by the store; an account has at most
+    some thousands of templates.
     """
-    there = [
+    is_visible = [
         templates.c.business_account_id == business_account_id,
         templates.c.partner_id == partner_id,
         templates.c.status != TemplateStatus.DELETED.value,
     ]
-    codes = select(templates.c.language_code).where(*there).distinct()
-    languages = sorted(connection.execute(codes).scalars())
-    among = [*there, *_claims(sought)]
-    newest = select(templates).where(*among).order_by(templates.c.id.desc())
+    language_query = select(templates.c.language_code).where(*is_visible).distinct()
+    languages = sorted(connection.execute(language_query).scalars())
+    conditions = [*is_visible, *_claims(sought)]
+    newest = select(templates).where(*conditions).order_by(templates.c.id.desc())
     if sought.words:
-        found = list(_saying(connection, newest, sought.words))
-        return Shelf(found[skipped : skipped + at_most], len(found), languages)
+        matches = list(_saying(connection, newest, sought.words))
+        return Shelf(matches[skipped : skipped + at_most], len(matches), languages)
     page = connection.execute(newest.limit(at_most).offset(skipped or None))
-    shown = [template_of(row) for row in page]
-    count: int = connection.execute(select(func.count()).where(*among)).scalar_one()
-    return Shelf(shown, count, languages)
+    page_templates = [template_of(row) for row in page]
+    count: int = connection.execute(select(func.count()).where(*conditions)).scalar_one()
+    return Shelf(page_templates, count, languages)
 
 
 def names_on_shelf(
     connection: Connection, partner_id: int, business_account_id: str, at_most: int
 ) -> list[tuple[str, str, str]]:
-    """`(id, name, language)` of a business account's templates, newest first; deleted ones never."""
-    found = connection.execute(
+    """Return `(id, name, language)` of a business account's templates, newest first, without deleted ones."""
+    rows = connection.execute(
         select(templates.c.id, templates.c.element_name, templates.c.language_code)
         .where(
             templates.c.business_account_id == business_account_id,
@@ -86,13 +86,13 @@ def names_on_shelf(
         .order_by(templates.c.id.desc())
         .limit(at_most)
     )
-    return [(row.id, row.element_name, row.language_code) for row in found]
+    return [(row.id, row.element_name, row.language_code) for row in rows]
 
 
 def template_of_account(
     connection: Connection, partner_id: int, business_account_id: str, template_id: str
 ) -> Template | None:
-    """One template of a partner's business account, a deleted one too."""
+    """Return one template of a partner's business account, even a deleted one."""
     row = connection.execute(
         select(templates).where(
             templates.c.id == template_id,
@@ -104,7 +104,7 @@ def template_of_account(
 
 
 def templates_now(connection: Connection, partner_id: int, business_account_id: str, ids: list[str]) -> list[Template]:
-    """Templates of a partner's business account as they are now, by id."""
+    """Return the current rows of templates of a partner's business account, by id."""
     rows = connection.execute(
         select(templates).where(
             templates.c.id.in_(ids),
@@ -116,7 +116,7 @@ def templates_now(connection: Connection, partner_id: int, business_account_id: 
 
 
 def newest_id(connection: Connection, partner_id: int, business_account_id: str) -> str:
-    """The id of the newest template that there is; empty: there is none."""
+    """Return the id of the newest template that is not deleted; empty if there is none."""
     newest = select(func.max(templates.c.id)).where(
         templates.c.business_account_id == business_account_id,
         templates.c.partner_id == partner_id,
@@ -126,34 +126,34 @@ def newest_id(connection: Connection, partner_id: int, business_account_id: str)
 
 
 def _claims(sought: Sought) -> list[ColumnElement[bool]]:
-    exactly = (
+    values = (
         (templates.c.status, sought.status),
         (templates.c.category, sought.category),
         (templates.c.template_type, sought.template_type),
         (templates.c.language_code, sought.language_code),
     )
-    return [column == value for column, value in exactly if value]
+    return [column == value for column, value in values if value]
 
 
 def _saying(connection: Connection, found: Select[Any], words: str) -> Iterator[Template]:
-    """Those whose name or texts hold the words; most others are told by their bytes alone."""
-    wanted = words.casefold()
-    at = 0
+    """Yield templates whose name or texts contain the text; most others are excluded by the stored bytes alone."""
+    needle = words.casefold()
+    offset = 0
     while True:
-        rows = connection.execute(found.limit(_BATCH).offset(at or None)).all()
+        rows = connection.execute(found.limit(_BATCH).offset(offset or None)).all()
         for row in rows:
-            if _may_say(row.category, row.draft, wanted):
+            if _may_say(row.category, row.draft, needle):
                 template = template_of(row)
-                if wanted in f"{row.element_name}\n{_texts(template.draft)}".casefold():
+                if needle in f"{row.element_name}\n{_texts(template.draft)}".casefold():
                     yield template
         if len(rows) < _BATCH:
             return
-        at += _BATCH
+        offset += _BATCH
 
 
 def _may_say(category: str, draft: bytes, wanted: str) -> bool:
-    """Whether the texts may hold the words: of codes they are the operator's, and not in the draft."""
-    if category == Category.AUTHENTICATION or any(one in wanted for one in _ESCAPED):
+    """Return True if the texts may contain it: texts of codes are the operator's, and not in the draft."""
+    if category == Category.AUTHENTICATION or any(char in wanted for char in _ESCAPED):
         return True
     return wanted in draft.decode().casefold()
 

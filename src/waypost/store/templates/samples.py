@@ -1,4 +1,4 @@
-"""Samples of templates: uploads that outlive their time, because an edit hands them in again."""
+"""Samples of templates: uploads that outlive their expiry, because an edit submits them again."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -12,35 +12,37 @@ from waypost.store.encoding import template_of
 from waypost.store.tables import media, templates
 
 AHEAD_MS: Final = 2 * 60 * 60 * 1000
-"""How long before its end a sample is renewed: more than lies between two sweeps, so none is ever away."""
+"""How long before its expiry a sample is renewed: longer than the time between two sweeps, so none expires."""
 
 _WITH_SAMPLES: Final = types_where(lambda row: row.medium is not None or row.has_cards)
 
 
 def ending_samples(connection: Connection, now_ms: int) -> list[str]:
-    """The ids of uploads whose time is over, or nearly, and that a template of their partner names.
+    """Return the ids of uploads that have expired or are about to, and that a template of their partner uses.
 
-    Deleted templates name nothing any more.
+    Deleted templates use none.
     """
-    ending = connection.execute(
+    expiring = connection.execute(
         select(media.c.id, media.c.handle, media.c.partner_id).where(media.c.expires_on_ms <= now_ms + AHEAD_MS)
     ).all()
-    if not ending:
+    if not expiring:
         return []
     drafts = connection.execute(
         select(templates).where(
-            templates.c.partner_id.in_({row.partner_id for row in ending}),
+            templates.c.partner_id.in_({row.partner_id for row in expiring}),
             templates.c.template_type.in_(_WITH_SAMPLES),
             templates.c.status != TemplateStatus.DELETED.value,
         )
     )
-    named = {(row.partner_id, reference) for row in drafts for reference in sample_references(template_of(row).draft)}
-    return [row.id for row in ending if not named.isdisjoint({(row.partner_id, row.id), (row.partner_id, row.handle)})]
+    in_use = {(row.partner_id, reference) for row in drafts for reference in sample_references(template_of(row).draft)}
+    return [
+        row.id for row in expiring if not in_use.isdisjoint({(row.partner_id, row.id), (row.partner_id, row.handle)})
+    ]
 
 
 def renew_uploads(connection: Connection, media_ids: Sequence[str], now_ms: int) -> None:
-    """Give uploads another life from now on."""
+    """Extend the life of uploads from now on."""
     if media_ids:
-        one = update(media).where(media.c.id == bindparam("named"))
+        statement = update(media).where(media.c.id == bindparam("named"))
         until_ms = now_ms + MEDIA_LIFE_MS
-        connection.execute(one.values(expires_on_ms=until_ms), [{"named": media_id} for media_id in media_ids])
+        connection.execute(statement.values(expires_on_ms=until_ms), [{"named": media_id} for media_id in media_ids])

@@ -1,4 +1,4 @@
-"""Templates, and the entries that carry what becomes of them to the operator."""
+"""Templates, and the jobs that submit, edit and delete them at the operator."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from waypost.store.templates.events import Told, edited_fields, tell_of
 
 @dataclass(frozen=True, slots=True)
 class TemplateLink:
-    """Which template is which at the operator."""
+    """The ids of one template: the operator's and ours."""
 
     operator_template_id: str
     business_account_id: str
@@ -28,26 +28,26 @@ class TemplateLink:
 def template_links(
     connection: Connection, partner_id: int, operator_template_ids: Collection[str]
 ) -> list[TemplateLink]:
-    """The partner's templates that the operator knows by these ids; deleted ones are left out."""
+    """Return the partner's templates with these operator ids; deleted ones are left out."""
     if not operator_template_ids:
         return []
     column = templates.c
-    found = select(column.operator_template_id, column.business_account_id, column.id).where(
+    query = select(column.operator_template_id, column.business_account_id, column.id).where(
         column.partner_id == partner_id,
         column.operator_template_id.in_(operator_template_ids),
         column.status != TemplateStatus.DELETED.value,
     )
-    return [TemplateLink(*row) for row in connection.execute(found)]
+    return [TemplateLink(*row) for row in connection.execute(query)]
 
 
 _DELETED: Final = TemplateStatus.DELETED.value
 _IS_THERE: Final = templates.c.status != _DELETED
 _OF_TEMPLATES: Final = (queue_jobs.c.concurrency_group > "templates ") & (queue_jobs.c.concurrency_group < "templates!")
-"""Entries about templates of any business account: one that has another id since keeps its old group."""
+"""Jobs about templates of any business account: one whose id has changed since keeps its old group."""
 
 
 def record_template(connection: Connection, template: Template) -> bool:
-    """Keep a template and append its submission; False when its name is taken in its language.
+    """Store a template and enqueue its submission; return False if its name exists in its language.
 
     Source: facts 3.3: also while the earlier one is REJECTED or FAILED.
     """
@@ -59,7 +59,7 @@ def record_template(connection: Connection, template: Template) -> bool:
 
 
 def adopt_template(connection: Connection, template: Template) -> bool:
-    """Keep a template that the operator has already; False when its name is taken in its language."""
+    """Store a template that the operator has already; return False if its name exists in its language."""
     if not _keep(connection, template):
         return False
     tell_of(connection, template, Told.ADOPTED, template.created_on_ms)
@@ -67,20 +67,20 @@ def adopt_template(connection: Connection, template: Template) -> bool:
 
 
 def _keep(connection: Connection, template: Template) -> bool:
-    taken = select(templates.c.id).where(
+    duplicate = select(templates.c.id).where(
         templates.c.business_account_id == template.business_account_id,
         templates.c.element_name == template.draft.element_name,
         templates.c.language_code == template.draft.language_code,
         _IS_THERE,
     )
-    if connection.execute(taken).one_or_none() is not None:
+    if connection.execute(duplicate).one_or_none() is not None:
         return False
     connection.execute(insert(templates), template_columns(template))
     return True
 
 
 def template_job(template: Template, kind: SubjectKind, *, due_ms: int) -> NewJob:
-    """The entry that carries something about a template; all of one name go in order."""
+    """Return the job for a template; those of one name are worked in order."""
     return NewJob(
         QueueName.OUTBOUND,
         concurrency_group=f"templates {template.business_account_id}",
@@ -91,14 +91,14 @@ def template_job(template: Template, kind: SubjectKind, *, due_ms: int) -> NewJo
 
 
 def template_by_id(connection: Connection, template_id: str) -> Template | None:
-    """One template of whichever partner, deleted ones too, or None; the caller compares `partner_id`."""
+    """Return one template of any partner, even a deleted one, or None; the caller compares `partner_id`."""
     by_id = select(templates).where(templates.c.id == template_id)
     row = connection.execute(to_change(connection, by_id)).one_or_none()
     return None if row is None else template_of(row)
 
 
 def templates_by_ids(connection: Connection, ids: set[str]) -> dict[str, Template]:
-    """Templates by id, deleted ones too; those that are not there are left out."""
+    """Return templates by id, even deleted ones; ids without a row are left out."""
     if not ids:
         return {}
     rows = connection.execute(select(templates).where(templates.c.id.in_(ids)))
@@ -108,7 +108,7 @@ def templates_by_ids(connection: Connection, ids: set[str]) -> dict[str, Templat
 def find_templates(
     connection: Connection, partner_id: int, business_account_id: str, wish: TemplateWish
 ) -> list[Template]:
-    """The templates of a business account that are wished for, newest first; deleted ones never.
+    """Return the matching templates of a business account, newest first, without deleted ones.
 
     Source: decision 0020: ids of version 7 are in the order of creation, and no two are alike, so
     pages do not shift while nothing is created.
@@ -130,49 +130,49 @@ def find_templates(
 
 def _wished(wish: TemplateWish) -> list[ColumnElement[bool]]:
     column = templates.c
-    exactly = (
+    single_values = (
         (column.id, wish.template_id),
         (column.element_name, wish.element_name),
         (column.language_code, wish.language_code),
     )
-    among = (
+    value_sets = (
         (column.template_type, wish.template_types),
         (column.status, wish.statuses),
         (column.stage, wish.stages),
         (column.category, wish.categories),
         (column.quality, wish.qualities),
     )
-    claims = [one == value for one, value in exactly if value is not None]
-    claims += [one.in_(values) for one, values in among if values is not None]
+    conditions = [single_column == value for single_column, value in single_values if value is not None]
+    conditions += [set_column.in_(members) for set_column, members in value_sets if members is not None]
     if wish.from_ms is not None:
-        claims.append(column.created_on_ms >= wish.from_ms)
+        conditions.append(column.created_on_ms >= wish.from_ms)
     if wish.until_ms is not None:
-        claims.append(column.created_on_ms <= wish.until_ms)
-    return claims
+        conditions.append(column.created_on_ms <= wish.until_ms)
+    return conditions
 
 
 def templates_named(
     connection: Connection, partner_id: int, business_account_id: str, element_name: str
 ) -> list[Template]:
-    """The templates of a name in every language; deleted ones are left out."""
-    wish = TemplateWish(element_name=element_name)
-    return find_templates(connection, partner_id, business_account_id, wish)
+    """Return the templates of a name in every language; deleted ones are left out."""
+    query = TemplateWish(element_name=element_name)
+    return find_templates(connection, partner_id, business_account_id, query)
 
 
 def template_known_to_operator(
     connection: Connection, business_account_id: str, operator_template_id: str, element_name: str, language_code: str
 ) -> Template | None:
-    """The template an operator speaks of: by its id, or by name and language before we have the id.
+    """Return the template that an operator means: by its id, or by name and language before we have the id.
 
-    A template that has another id at the operator is another one: news of a deleted template must
-    not reach the new one of its name.
+    A template with another id at the operator is a different one: an event of a deleted template must not
+    reach the new one of its name.
     """
-    of_account = select(templates).where(templates.c.business_account_id == business_account_id)
-    by_id = of_account.where(templates.c.operator_template_id == operator_template_id)
+    in_account = select(templates).where(templates.c.business_account_id == business_account_id)
+    by_id = in_account.where(templates.c.operator_template_id == operator_template_id)
     newest = by_id.order_by(templates.c.id.desc()).limit(1)
     row = connection.execute(to_change(connection, newest)).one_or_none()
     if row is None:
-        by_name = of_account.where(
+        by_name = in_account.where(
             templates.c.element_name == element_name,
             templates.c.language_code == language_code,
             templates.c.operator_template_id.is_(None),
@@ -180,7 +180,7 @@ def template_known_to_operator(
         )
         row = connection.execute(to_change(connection, by_name)).one_or_none()
     if row is None:
-        # Between the two looks another process may have learnt its id: then neither has found it.
+        # Between the two queries another process may have stored its id: then neither finds it.
         row = connection.execute(to_change(connection, newest)).one_or_none()
     return None if row is None else template_of(row)
 
@@ -191,8 +191,8 @@ def change_template(connection: Connection, template_id: str, **columns: Any) ->
 
 
 def edit_template(connection: Connection, before: Template, after: Template) -> bool:
-    """Keep an edited template and append the entry that carries it; False when it has changed meanwhile."""
-    changed = connection.execute(
+    """Store an edited template and enqueue its job; return False if it has changed meanwhile."""
+    updated = connection.execute(
         update(templates)
         .where(
             templates.c.id == before.id,
@@ -201,7 +201,7 @@ def edit_template(connection: Connection, before: Template, after: Template) -> 
         )
         .values(**template_columns(after))
     )
-    if changed.rowcount != 1:
+    if updated.rowcount != 1:
         return False
     enqueue_jobs(connection, [template_job(after, SubjectKind.TEMPLATE_EDIT, due_ms=after.modified_on_ms)])
     changed_fields = edited_fields(before.draft, after.draft)
@@ -210,32 +210,32 @@ def edit_template(connection: Connection, before: Template, after: Template) -> 
 
 
 def deleted_with_operator_id(connection: Connection, template: Template, operator_template_id: str) -> bool:
-    """Whether a deleted template of the same account has this id at the operator."""
-    found = select(templates.c.id).where(
+    """Return True if a deleted template of the same account has this id at the operator."""
+    query = select(templates.c.id).where(
         templates.c.business_account_id == template.business_account_id,
         templates.c.operator_template_id == operator_template_id,
         templates.c.id != template.id,
         templates.c.status == _DELETED,
     )
-    return connection.execute(found.limit(1)).one_or_none() is not None
+    return connection.execute(query.limit(1)).one_or_none() is not None
 
 
 def edit_is_ours_only(connection: Connection, template: Template) -> bool:
-    """Whether a template has an edit that the operator has not been told of: it speaks of the old text."""
-    waiting = select(queue_jobs.c.position).where(
+    """Return True if a template has an edit that was not sent to the operator: its events refer to the old text."""
+    query = select(queue_jobs.c.position).where(
         queue_jobs.c.queue == int(QueueName.OUTBOUND),
         _OF_TEMPLATES,
         queue_jobs.c.ref == JobSubject(SubjectKind.TEMPLATE_EDIT, template.id).ref,
         queue_jobs.c.state.in_([int(JobState.OPEN), int(JobState.DEAD_LETTER)]),
     )
-    return connection.execute(waiting.limit(1)).one_or_none() is not None
+    return connection.execute(query.limit(1)).one_or_none() is not None
 
 
 def templates_on_their_way(connection: Connection, business_account_id: str) -> set[str]:
-    """The ids of those of which the operator has yet to hear something."""
-    waiting = select(queue_jobs.c.ref).where(queue_jobs.c.queue == int(QueueName.OUTBOUND), _OF_TEMPLATES)
-    ids = {read_subject(QueueName.OUTBOUND, ref).id for ref in connection.execute(waiting).scalars()}
-    theirs = select(templates.c.id).where(
+    """Return the ids of templates with jobs that wait to be sent to the operator."""
+    query = select(queue_jobs.c.ref).where(queue_jobs.c.queue == int(QueueName.OUTBOUND), _OF_TEMPLATES)
+    ids = {read_subject(QueueName.OUTBOUND, ref).id for ref in connection.execute(query).scalars()}
+    in_account = select(templates.c.id).where(
         templates.c.business_account_id == business_account_id, templates.c.id.in_(ids)
     )
-    return set(connection.execute(theirs).scalars())
+    return set(connection.execute(in_account).scalars())

@@ -1,1 +1,1 @@
-"""One module for each step from one revision of the store to the next; a step that is released never changes."""
+"""Alembic revisions of the store, one module each; a released revision never changes."""

@@ -1,6 +1,6 @@
-"""The baseline: every table. On PostgreSQL the tables that grow fastest are cut by ranges.
+"""The baseline: every table. On PostgreSQL the tables that grow fastest are partitioned by ranges of ids.
 
-A new store is not made by it but by `store/schema.py`; tests compare the two.
+A new store is created by `store/schema.py` instead; tests compare the two.
 """
 
 from typing import Any, Final
@@ -30,7 +30,7 @@ STORAGE: Final[dict[str, str]] = {  # of PostgreSQL's tables; as in store/schema
 
 
 def upgrade() -> None:
-    """Make every table."""
+    """Create every table."""
     op.create_table(
         "api_keys",
         sa.Column("hash", Words, nullable=False),

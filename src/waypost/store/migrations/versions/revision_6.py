@@ -1,4 +1,4 @@
-"""The audit log, and the history of deliveries."""
+"""The audit log, app users, and the history of deliveries."""
 
 from typing import Final
 
@@ -7,14 +7,14 @@ from alembic import op
 
 revision = "6"
 down_revision = "5"
-works_with = 6  # an older process tells replays by their group, and detached jobs by their ordering key
+works_with = 6  # an older process detects replays by their group, and detached jobs by their ordering key
 
 Words: Final = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 Number: Final = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def upgrade() -> None:
-    """Add what revision 6 has more."""
+    """Add the tables, columns and indexes of revision 6."""
     _add_audit_log()
     _add_origins_of_access()
     _add_app_users()
@@ -42,7 +42,7 @@ def _add_audit_log() -> None:
 
 
 def _add_origins_of_access() -> None:
-    """Which client secret issued a token, and which session may administrate."""
+    """Add the client secret that issued a token, and the administrator's rights of a session."""
     op.add_column("partner_tokens", sa.Column("secret_hash", Words, nullable=True))
     op.add_column("console_sessions", sa.Column("administers_until_ms", sa.BigInteger(), nullable=True))
 
@@ -63,18 +63,18 @@ def _add_app_users() -> None:
 
 
 def _add_delivery_history() -> None:
-    """Add why each attempt was made, and when the next one of an open circuit is due."""
+    """Add the reason of each attempt, and when the next one of an open circuit is due."""
     op.add_column("attempts", sa.Column("kind", Words, server_default=sa.text("''"), nullable=False))
     op.add_column("subscriptions", sa.Column("next_attempt_ms", sa.BigInteger(), nullable=True))
 
 
 def _add_media_by_partner() -> None:
-    """What a partner has stored, for its quota."""
+    """Add an index for the storage quota of a partner."""
     op.create_index("media_by_partner", "media", ["partner_id", "sha256", "expires_on_ms", "size_bytes"])
 
 
 def _add_job_flags() -> None:
-    """Which jobs the others of their ordering key wait for no longer, and which callbacks are replays."""
+    """Add flags for jobs that others of their ordering key no longer wait for, and for replays."""
     for name in ("detached", "replay"):
         op.add_column("queue_jobs", sa.Column(name, sa.Boolean(), server_default=sa.false(), nullable=False))
     op.execute("UPDATE queue_jobs SET replay = true WHERE queue = 3 AND concurrency_group LIKE 'replay %'")
