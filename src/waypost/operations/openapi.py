@@ -47,20 +47,29 @@ SCHEMES: Final = {
     "appTokenHeader":     ("token",         "The app token of the app in the path, in the other header."),
     "apiKey":             ("apikey",        "An API key of the account, or the app token of one app."),
 }
-SECTIONS: Final = {  # modules whose routes stand under a heading that is not their name
-    "login":              "Login and tokens",
-    "app_keys":           "Login and tokens",
-    "messages":           "Sending",
-    "passthrough":        "Sending",
-    "read_receipts":      "Sending",
-    "template_list":      "Templates",
-    "template_edits":     "Templates",
-    "template_sync":      "Templates",
-    "template_library":   "Template library",
-    "business":           "Business profile and blocked users",
-    "numbers":            "Health and ratings",
-    "app_users":          "Users of an app",
-    "no_meaning":         "Not supported",
+SECTIONS: Final = {  # modules of the API, and the heading of their routes
+    "auth.login":            "Login and tokens",
+    "apps.keys":             "Login and tokens",
+    "apps.apps":             "Apps",
+    "apps.settings":         "App settings",
+    "apps.users":            "Users of an app",
+    "messages.send":         "Sending",
+    "messages.passthrough":  "Sending",
+    "messages.status":       "Sending",
+    "templates.create":      "Templates",
+    "templates.lists":       "Templates",
+    "templates.edit":        "Templates",
+    "templates.sync":        "Templates",
+    "templates.check":       "Template check",
+    "templates.analytics":   "Template analytics",
+    "templates.library":     "Template library",
+    "media.endpoints":       "Media",
+    "account.usage":         "Account",
+    "account.profile":       "Business profile and blocked users",
+    "account.numbers":       "Health and ratings",
+    "flows":                 "Flows",
+    "subscriptions":         "Subscriptions",
+    "unsupported":           "Not supported",
 }
 KEY: Final = (
     "Idempotency-Key",
@@ -126,9 +135,8 @@ def document(server: str) -> Document:
 
 
 def section_of(row: RouteRow) -> str:
-    """Return the heading of a route: its module's heading, or its module's name as text."""
-    name = row.endpoint.__module__.rpartition(".")[2]
-    return SECTIONS.get(name, name.replace("_", " ").capitalize())
+    """Return the heading of a route, by the module of its endpoint."""
+    return SECTIONS[row.endpoint.__module__.removeprefix("waypost.api.")]
 
 
 def operation_id(row: RouteRow) -> str:
