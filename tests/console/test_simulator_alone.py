@@ -109,7 +109,7 @@ async def test_simulator_that_stands_alone_says_what_it_cannot_do(alone: Site) -
 
     status, clock = await alone.get("/simulator/clock")
     assert status == 200
-    assert "follows the machine&#39;s clock, which nobody moves" in clock
+    assert "follows the machine&#39;s clock, which cannot be advanced" in clock
     assert "does not come along" in clock
 
     status, page = await alone.post("/simulator/clock/advance", by="1", unit="days")

@@ -75,7 +75,7 @@ async def test_templates_are_narrowed_counted_and_limited_to_the_newest(bench: B
     [
         ("PUT", "settings", {"throttle_status": 430}, "throttle_status", "400 or 429"),
         ("PUT", "settings", {"marketing_words": [""]}, "marketing_words[0]", "a list of at most 100, each 1 to 100 characters"),
-        ("PUT", f"phones/{ANN}", {"read_after_ms": -1}, "read_after_ms", "0 to 604800000, or null: only when told"),
+        ("PUT", f"phones/{ANN}", {"read_after_ms": -1}, "read_after_ms", "0 to 604800000, or null: only by a call that reads"),
         ("POST", "tokens/expire", {}, "body", "{token: one that GET /control/tokens shows}"),
         ("POST", "reset", {"now": True}, "body", "an object without members"),
         ("GET", "chats?limit=501", None, "limit", "0 to 500"),

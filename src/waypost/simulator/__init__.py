@@ -1,4 +1,4 @@
-"""The other party: a stand-in for the operator's Graph interface, with phones; shares only `base` with us."""
+"""Simulator of the operator's Graph API, with phones; shares only `base` with the service."""
 
 from waypost.simulator.control.fault_reading import Scenario, WrongScenario, read_scenario
 from waypost.simulator.settings import AccountSeed, NumberSeed, SimulatorSettings, StatusesVersion

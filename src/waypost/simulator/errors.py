@@ -1,4 +1,4 @@
-"""The operator's errors: tables of codes, and the envelope they travel in."""
+"""The operator's errors: tables of codes, and the error envelope."""
 
 import base64
 import uuid
@@ -97,12 +97,12 @@ _HELP: Final = "https://developers.facebook.com/docs/whatsapp/cloud-api/support/
 
 
 class GraphRefused(Exception):
-    """The operator will not do what was asked; carries the answer.
+    """Error response of the Graph API.
 
     Args:
-        status: of the answer.
-        error: its `error`, without the trace id.
-        retry_after_s: when it is worth trying again; told only where the settings want it.
+        status: of the response.
+        error: its member `error`, without the trace id.
+        retry_after_s: delay before a retry; sent only where the settings enable it.
     """
 
     def __init__(self, status: int, error: dict[str, Any], *, retry_after_s: int | None = None) -> None:
@@ -112,22 +112,22 @@ class GraphRefused(Exception):
         self.retry_after_s = retry_after_s
 
     def answer(self, ids: Ids) -> dict[str, Any]:
-        """The error envelope, with a trace id of its own."""
+        """Return the error envelope, with a new trace id."""
         return {"error": {**self.error, "fbtrace_id": trace_id(ids)}}
 
 
 def trace_id(ids: Ids) -> str:
-    """A value for `fbtrace_id`: `A` and 22 letters, digits, hyphens or underscores."""
+    """Return a new `fbtrace_id`: `A` and 22 letters, digits, hyphens or underscores."""
     return "A" + base64.urlsafe_b64encode(uuid.UUID(ids.new()).bytes)[:22].decode()
 
 
 def not_authorised(message: str) -> GraphRefused:
-    """No credential, or one that nobody was given. Source: facts 5.2, code 190."""
+    """Return the error for a missing or unknown credential. Source: facts 5.2, code 190."""
     return GraphRefused(401, {"message": message, "type": "OAuthException", "code": 190})
 
 
 def no_such_object(method: str, object_id: str) -> GraphRefused:
-    """An object that is not there or is another's; the two must look alike. Source: facts 1."""
+    """Return the error for an unknown object, or one of another account: the two must look alike. Source: facts 1."""
     return GraphRefused(
         400,
         {
@@ -141,12 +141,12 @@ def no_such_object(method: str, object_id: str) -> GraphRefused:
 
 
 def bad_parameter(message: str) -> GraphRefused:
-    """A parameter of the call itself is missing or wrong: code 100, said in one sentence."""
+    """Return the error for a missing or invalid parameter of the call: code 100 and one sentence."""
     return GraphRefused(400, {"message": f"(#100) {message}", "type": "OAuthException", "code": 100})
 
 
 def message_refused(code: int, details: str, *, retry_after_s: int | None = None) -> GraphRefused:
-    """A message that is refused at once. Source: facts 5.1."""
+    """Return the error for a message that the response rejects. Source: facts 5.1."""
     status, title = TITLES[code]
     return GraphRefused(
         status,
@@ -161,17 +161,17 @@ def message_refused(code: int, details: str, *, retry_after_s: int | None = None
 
 
 def no_room(reserved_bytes: int) -> GraphRefused:
-    """A file for which the disk has no room; the same request may succeed later."""
+    """Return the error for a file that does not fit on the disk; the same request may succeed later."""
     return message_refused(131016, f"Fewer than {reserved_bytes // 1_000_000} MB are free on the simulator's disk.")
 
 
 def template_refused(subcode: int | None, message: str, title: str = "") -> GraphRefused:
-    """A template that is refused at once. Source: facts 2.4, the create error envelope.
+    """Return the error for a template that the response rejects. Source: facts 2.4, the create error envelope.
 
     Args:
         subcode: a row of `TEMPLATE_TITLES`; None where the operator documents none.
-        message: what the person who made the template is told.
-        title: the heading, where there is no row to take it from.
+        message: the explanation for the template's author.
+        title: the title, for an error without a subcode.
     """
     error: dict[str, Any] = {"message": "Invalid parameter", "type": "OAuthException", "code": 100}
     if subcode is not None:
@@ -182,11 +182,11 @@ def template_refused(subcode: int | None, message: str, title: str = "") -> Grap
 
 
 def webhook_error(code: int, details: str, title: str = "") -> dict[str, Any]:
-    """An error as a failed status carries it. Source: facts 5.1: title and message are the same.
+    """Return the error object of a failed status. Source: facts 5.1: title and message are the same.
 
     Args:
-        code: any; its title is taken from `TITLES` where that has one.
-        details: what went wrong.
+        code: any code; `TITLES` gives its title if it has the code.
+        details: the error's explanation.
         title: for a code that is not in the table.
     """
     title = title or TITLES.get(code, (400, "Message failed"))[1]

@@ -1,6 +1,6 @@
-"""Types of fields that several requests of the control API have; a type's `Meta` is all that checks it.
+"""Types of fields that several requests of the control API share; a type's `Meta` is its only check.
 
-Where a type does not say in words what it accepts, `accepts` does.
+`accepts` adds a description of the accepted values where the limits do not give one.
 """
 
 from typing import Annotated, Any, Final
@@ -9,7 +9,7 @@ from msgspec import Meta
 
 
 def accepts(words: str, pattern: str | None = None, **limits: Any) -> Meta:
-    """Say in words what a type accepts, where its limits say too little."""
+    """Return limits with a description of the accepted values, for the member `accepted` of an error."""
     return Meta(pattern=pattern, extra={"accepted": words}, **limits)
 
 
@@ -21,7 +21,7 @@ Id = Annotated[str, accepts("1 to 32 digits", "^[0-9]{1,32}$")]
 Digits = Annotated[str, accepts("8 to 15 digits", "^\\+?[0-9]{8,15}$")]
 BusinessNumber = Annotated[Digits, accepts("a business number's digits")]
 DelayMs = Annotated[int, Meta(ge=0, le=7 * 24 * 3600 * 1000)]
-HoldMs = Annotated[DelayMs | None, accepts("0 to 604800000, or null: until it is ended")]
+HoldMs = Annotated[DelayMs | None, accepts("0 to 604800000, or null: no end")]
 WaitMs = Annotated[int, Meta(ge=0, le=60_000)]
 Position = Annotated[int, Meta(ge=0, le=2**62)]
 Throughput = Annotated[int, Meta(ge=1, le=100_000)]

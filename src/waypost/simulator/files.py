@@ -1,7 +1,7 @@
-"""Bytes too large for rows: one file each, in a folder beside the simulator's own file.
+"""Contents too large for rows: one file each, in a folder beside the simulator's own file.
 
 A file is written before the row that names it, so a crash leaves at most a file without a row; such
-files are swept when the simulator opens.
+files are deleted when the simulator opens.
 """
 
 import asyncio
@@ -19,10 +19,10 @@ _PIECE_BYTES: Final = 1024 * 1024
 
 
 class Files:
-    """The folder of contents. A name is a part's own prefix and an id.
+    """The folder of contents. A file's name is a prefix of its user and an id.
 
     Args:
-        reserved_bytes: of the disk, which no file takes.
+        reserved_bytes: disk space that is left free.
     """
 
     def __init__(self, folder: Path, *, reserved_bytes: int = 0) -> None:
@@ -30,38 +30,38 @@ class Files:
         self._reserved_bytes = reserved_bytes
 
     async def open(self) -> None:
-        """Make the folder when it is not there."""
+        """Create the folder if it is missing."""
         await asyncio.to_thread(self._folder.mkdir, mode=0o700, parents=True, exist_ok=True)
 
     async def sweep(self, prefix: str, known: Set[str]) -> None:
-        """Remove the files of a prefix that no row names."""
+        """Delete the files of a prefix that no row names."""
         await asyncio.to_thread(self._sweep, prefix, known)
 
     async def remove(self, name: str) -> None:
-        """Remove a file; one that is not there is gone already."""
+        """Delete a file; a missing one is ignored."""
         await asyncio.to_thread((self._folder / name).unlink, missing_ok=True)
 
     async def read(self, name: str) -> bytes:
-        """The whole content.
+        """Return the whole content.
 
         Raises:
-            FileNotFoundError: there is none of that name.
+            FileNotFoundError: no file has this name.
         """
         return await asyncio.to_thread((self._folder / name).read_bytes)
 
     def path(self, name: str) -> Path:
-        """Where a file is."""
+        """Return a file's path."""
         return self._folder / name
 
     async def size(self, name: str) -> int:
-        """How many bytes a file has; 0 when it is not there."""
+        """Return a file's size in bytes; 0 if it is missing."""
         return await asyncio.to_thread(_size_of, self._folder / name)
 
     async def append(self, name: str, offset: int) -> "Appending":
-        """Begin to write behind the first `offset` bytes of a file, which is made when absent.
+        """Open a file, created when absent, to write after its first `offset` bytes.
 
         Raises:
-            GraphRefused: the disk has no more room than is reserved.
+            GraphApiError: the disk has only the reserved space left.
         """
         if (await asyncio.to_thread(shutil.disk_usage, self._folder)).free < self._reserved_bytes:
             raise no_room(self._reserved_bytes)
@@ -81,10 +81,10 @@ class Files:
 
 
 class Appending:
-    """A file that grows; what was added is on disk when `close` returns.
+    """A file open for appending; its content is on disk when `close` returns.
 
     Args:
-        size_bytes: where writing begins.
+        size_bytes: the offset at which writing begins.
     """
 
     def __init__(self, folder: Path, file: BinaryIO, size_bytes: int) -> None:
@@ -95,28 +95,28 @@ class Appending:
         self.digest = hashlib.sha256()
 
     async def add(self, chunk: bytes) -> None:
-        """Add bytes; they are written in pieces of a megabyte."""
+        """Add bytes; they are written in chunks of a megabyte."""
         self.size_bytes += len(chunk)
         self._waiting += chunk
         if len(self._waiting) >= _PIECE_BYTES:
             await self._write()
 
     async def close(self) -> None:
-        """Write what is left and see it to the disk."""
+        """Write the remaining bytes and sync the file and its folder."""
         await self._write()
         await asyncio.to_thread(self._settle)
 
     async def cut(self, size_bytes: int) -> None:
-        """Close, and leave only the first so many bytes."""
+        """Truncate the file to this size and close it."""
         self._waiting.clear()
         self.size_bytes = size_bytes
         await asyncio.to_thread(self._file.truncate, size_bytes)
         await asyncio.to_thread(self._settle)
 
     async def _write(self) -> None:
-        piece, self._waiting = bytes(self._waiting), bytearray()
-        if piece:
-            await asyncio.to_thread(self._put, piece)
+        chunk, self._waiting = bytes(self._waiting), bytearray()
+        if chunk:
+            await asyncio.to_thread(self._put, chunk)
 
     def _put(self, piece: bytes) -> None:
         self.digest.update(piece)
@@ -126,7 +126,7 @@ class Appending:
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
-        if os.name == "nt":  # there a folder cannot be opened, and needs no flush of its own
+        if os.name == "nt":  # a folder cannot be opened on Windows, and needs no sync of its own
             return
         folder = os.open(self._folder, os.O_RDONLY)
         try:
@@ -136,15 +136,15 @@ class Appending:
 
 
 async def pieces(path: Path) -> AsyncGenerator[bytes]:
-    """A file's content, a megabyte at a time.
+    """Yield a file's content, a megabyte at a time.
 
     Raises:
-        FileNotFoundError: there is none.
+        FileNotFoundError: the file is missing.
     """
     async with opened(path) as file:
         read: Callable[[int], bytes] = file.read
-        while piece := await asyncio.to_thread(read, _PIECE_BYTES):
-            yield piece
+        while chunk := await asyncio.to_thread(read, _PIECE_BYTES):
+            yield chunk
 
 
 def _opened(path: Path, offset: int) -> BinaryIO:

@@ -1,4 +1,4 @@
-"""The languages a template may be in."""
+"""The languages of templates."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ LANGUAGES: Final = frozenset(
     it ja kn kk rw_RW ko ky_KG lo lv lt mk ms ml mr nb ps_AF fa pl pt_BR pt_PT pa ro ru sr si_LK sk
     sl es es_AR es_CL es_CO es_CRI es_DO es_EC es_HN es_MX es_PA es_PE es_ES es_UY es_VE sw sv ta te
     th tr uk ur uz vi zu
-    """.split()  # noqa: SIM905  a list of a hundred lines says less
+    """.split()  # noqa: SIM905  a list of a hundred lines is harder to read
 )
 
 _NAMES: Final[dict[str, str]] = {
@@ -33,7 +33,7 @@ _NAMES: Final[dict[str, str]] = {
 
 
 def language_name(code: str) -> str:
-    """A language as the operator's sentences call it; one without a name goes by its code.
+    """Return a language's name as the operator's texts use it; the code if it has none.
 
     Source: facts 2.4, "There is already English content".
     """

@@ -1,4 +1,4 @@
-"""Multipart forms that are read part by part, as they come: never more than a chunk in memory."""
+"""Multipart forms read part by part, with at most one chunk in memory."""
 
 from collections import deque
 from collections.abc import AsyncIterator
@@ -8,19 +8,19 @@ from waypost.simulator.errors import GraphRefused, bad_parameter
 
 
 def unreadable_form(why: str) -> GraphRefused:
-    """The error for a body that cannot be read."""
+    """Return the error for a body that cannot be read."""
     return bad_parameter(f"The request body is not a readable form: {why}.")
 
 
 class MultipartForm:
-    """One multipart body: `next_part`, then `chunks` or `text` for its content, and so on.
+    """One multipart body: call `next_part`, then `chunks` or `text` for its content, and repeat.
 
     Args:
         content_type: the request's header.
         body: the chunks of the body.
 
     Raises:
-        GraphRefused: the header names no boundary.
+        GraphApiError: the header names no boundary.
     """
 
     def __init__(self, content_type: str, body: AsyncIterator[bytes]) -> None:
@@ -30,40 +30,40 @@ class MultipartForm:
         self._is_complete = False
 
     async def next_part(self) -> PartHead | None:
-        """The next part's head, skipping what is left of the one before; None after the last.
+        """Return the next part's head, skipping the rest of the part before; None after the last.
 
         Raises:
-            GraphRefused: the body is no readable form.
+            GraphApiError: the body is no readable form.
         """
         while await self._holds_more():
-            one = self._read.popleft()
-            if isinstance(one, PartHead):
-                return one
+            item = self._read.popleft()
+            if isinstance(item, PartHead):
+                return item
         return None
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The content of the part whose head was read last.
+        """Yield the content of the part whose head was read last.
 
         Raises:
-            GraphRefused: the body is no readable form.
+            GraphApiError: the body is no readable form.
         """
         while await self._holds_more() and isinstance(chunk := self._read[0], bytes):
             self._read.popleft()
             yield chunk
 
     async def text(self, *, at_most: int) -> str:
-        """The content of a plain field.
+        """Return the content of a plain field.
 
         Raises:
-            GraphRefused: it has more bytes than `at_most`, or is not UTF-8.
+            GraphApiError: it has more than `max_bytes`, or is not UTF-8.
         """
-        gathered = bytearray()
+        content = bytearray()
         async for chunk in self.chunks():
-            gathered += chunk
-            if len(gathered) > at_most:
+            content += chunk
+            if len(content) > at_most:
                 raise unreadable_form(f"a field has more than {at_most} bytes")
         try:
-            return gathered.decode()
+            return content.decode()
         except UnicodeDecodeError as error:
             raise unreadable_form("a field is not UTF-8") from error
 

@@ -1,4 +1,4 @@
-"""Reading a Graph request from ASGI, and writing its answer: everything by hand, because it is the busy path."""
+"""Reading a Graph request from ASGI and writing its response: without a framework, because it is the hot path."""
 
 import re
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -24,6 +24,7 @@ _FIELD_AT_MOST: Final = 1024 * 1024
 _WANTED: Final = frozenset({b"authorization", b"content-type", b"host", b"file_offset", b"file-offset"})
 _PATH: Final = re.compile(r"(?:/(v\d+\.\d+))?/([^/]+)(?:/(message_templates/(?:un)?archive|[^/]+))?/?")
 _UNREADABLE: Final = (msgspec.MsgspecError, ValueError, RecursionError)
+GRAPH_SUCCESS: Final[dict[str, Any]] = {"success": True}
 
 
 class ClientGone(Exception):
@@ -31,11 +32,11 @@ class ClientGone(Exception):
 
 
 class Body:
-    """A request's body that is read as it comes, chunk by chunk.
+    """A request's body, read chunk by chunk as it is received.
 
     Args:
-        receive: ASGI's.
-        at_most: bytes; what goes beyond is refused when it comes.
+        receive: of ASGI.
+        at_most: maximum size in bytes, checked on each chunk.
     """
 
     def __init__(self, receive: Receive, at_most: int) -> None:
@@ -44,7 +45,7 @@ class Body:
         self._has_more = True
 
     def allow(self, at_most: int) -> "Body":
-        """Set how many bytes it may have; before the first is read."""
+        """Set the maximum size in bytes, before the first chunk is read."""
         self._at_most = at_most
         return self
 
@@ -52,11 +53,11 @@ class Body:
         return self
 
     async def __anext__(self) -> bytes:
-        """The next chunk.
+        """Return the next chunk.
 
         Raises:
-            GraphRefused: the body is too large.
-            ClientGone: the client closed the connection.
+            GraphApiError: the body is too large.
+            ClientDisconnected: the client closed the connection.
         """
         while self._has_more:
             message = await self._receive()
@@ -77,16 +78,16 @@ class Call:
     """One Graph request.
 
     Args:
-        edge: what follows the object's id in the path; empty for the object itself.
+        edge: the path after the object's id; empty for the object itself.
         query: the query string's parameters.
         fields: the body's members; parameters of the query where the body has none of that name.
-        raw: the body as it came.
-        url: the address without its query, for links to further pages.
-        origin: the beginning of this server's own addresses.
-        content_type: the header, as it came.
+        raw: the body's bytes.
+        url: the URL without its query, for links to further pages.
+        origin: the scheme and host of this server's URLs.
+        content_type: the header, unparsed.
         file_offset: the header of that name.
-        fail_code: what a fault wants a message to fail with afterwards.
-        app_id: the app whose credential the token is.
+        fail_code: the error code with which a fault makes the accepted message fail.
+        app_id: the app that the token belongs to.
         body: of a form with files or an upload's bytes, not read yet; None for every other body.
     """
 
@@ -108,11 +109,11 @@ class Call:
 
 
 async def read_call(scope: Scope, receive: Receive) -> Call:
-    """Read the request; all of it, unless its body is a form with files or an upload's bytes.
+    """Read the request, except the body of a form with files or an upload's bytes.
 
     Raises:
-        GraphRefused: the path or the body cannot be read, or the body is too large.
-        ClientGone: there was nobody left to answer.
+        GraphApiError: the path or the body cannot be read, or the body is too large.
+        ClientDisconnected: the client closed the connection.
     """
     headers = _wanted_headers(scope)
     content_type = headers.get(b"content-type", "")
@@ -147,10 +148,10 @@ async def read_call(scope: Scope, receive: Receive) -> Call:
 
 
 async def with_form_fields(call: Call) -> Call:
-    """The call with the plain fields of its multipart form read; its files are passed over.
+    """Return the call with the plain fields of its multipart form; files are skipped.
 
     Raises:
-        GraphRefused: the form cannot be read, or is too large.
+        GraphApiError: the form cannot be read, or is too large.
     """
     fields = dict(call.fields)
     form = form_of(call)
@@ -161,14 +162,14 @@ async def with_form_fields(call: Call) -> Call:
 
 
 def form_of(call: Call, *, at_most: int = _BODY_AT_MOST) -> MultipartForm:
-    """The call's multipart form.
+    """Return the call's multipart form.
 
     Args:
-        call: one whose body has not been read.
-        at_most: bytes of the whole form.
+        call: a call whose body has not been read.
+        at_most: maximum size of the whole form in bytes.
 
     Raises:
-        GraphRefused: the body is none.
+        GraphApiError: the body is no form.
     """
     if call.body is None:
         raise bad_parameter("The request body must be multipart/form-data.")
@@ -176,11 +177,11 @@ def form_of(call: Call, *, at_most: int = _BODY_AT_MOST) -> MultipartForm:
 
 
 async def read_body(receive: Receive) -> bytes:
-    """The request's body, of at most 4 MiB.
+    """Return the request's body, of at most 4 MiB.
 
     Raises:
-        GraphRefused: it is larger.
-        ClientGone: the client closed the connection.
+        GraphApiError: it is larger.
+        ClientDisconnected: the client closed the connection.
     """
     chunks: list[bytes] = []
     size = 0
@@ -198,7 +199,7 @@ async def read_body(receive: Receive) -> bytes:
 
 
 async def send_json(send: Send, status: int, answer: object, headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
-    """Write a JSON answer."""
+    """Write a JSON response."""
     body = msgspec.json.encode(answer)
     await send(
         {
@@ -216,7 +217,7 @@ async def send_json(send: Send, status: int, answer: object, headers: tuple[tupl
 
 @dataclass(frozen=True)
 class Download:
-    """An answer that is a file; `content` where it is not one on disk."""
+    """A response whose body is a file, or `content` if there is no file on disk."""
 
     mime_type: str
     size_bytes: int
@@ -225,7 +226,7 @@ class Download:
 
 
 async def send_download(send: Send, download: Download) -> None:
-    """Write a file as the answer."""
+    """Write a file as the response."""
     await send(
         {
             "type": "http.response.start",
@@ -237,17 +238,17 @@ async def send_download(send: Send, download: Download) -> None:
         }
     )
     if download.path is not None:
-        async with aclosing(pieces(download.path)) as content:
-            async for piece in content:
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
+        async with aclosing(pieces(download.path)) as chunks:
+            async for chunk in chunks:
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
     await send({"type": "http.response.body", "body": download.content})
 
 
 def decode_json(raw: bytes) -> Any:
-    """The value of a JSON text.
+    """Return the value of a JSON text.
 
     Raises:
-        ValueError: it is none, whatever is the matter with it.
+        ValueError: it is no JSON, or not readable.
     """
     try:
         return msgspec.json.decode(raw)
@@ -260,8 +261,8 @@ def _wanted_headers(scope: Scope) -> dict[bytes, str]:
 
 
 def _read_fields(content_type: str, raw: bytes) -> dict[str, Any]:
-    kind = content_type.partition(";")[0].strip().lower()
-    if kind == "application/x-www-form-urlencoded":
+    media_type = content_type.partition(";")[0].strip().lower()
+    if media_type == "application/x-www-form-urlencoded":
         pairs = parse_qsl(raw.decode(errors="replace"), keep_blank_values=True)
         return {name: loose_value(value) for name, value in pairs}
     try:
@@ -274,7 +275,7 @@ def _read_fields(content_type: str, raw: bytes) -> dict[str, Any]:
 
 
 def loose_value(value: str) -> Any:
-    """A parameter outside JSON: arrays and objects are JSON texts, all else is text."""
+    """Return the value of a parameter outside JSON: arrays and objects are JSON texts, all else is text."""
     if value[:1] in ("[", "{"):
         try:
             return decode_json(value.encode())

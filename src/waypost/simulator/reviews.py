@@ -1,4 +1,4 @@
-"""Reviews of templates: what is rejected afterwards, as a table, and the loop that decides in time."""
+"""Template reviews: the rules that reject a template after submission, and the loop that runs due changes."""
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator
@@ -32,7 +32,7 @@ REJECTION_REASONS: Final = (
 
 @dataclass(frozen=True)
 class ReviewRule:
-    """One row: which body text is rejected, and what the author is told."""
+    """One rule: the body texts it rejects, and the explanation for the author."""
 
     is_broken: Callable[[str], bool]
     reason: str
@@ -71,12 +71,12 @@ RULES: Final = (  # Source: facts 2.4, the rules that lead to a rejection with I
 
 
 def verdict(template: Template, others: Iterable[Template] = (), marketing_words: Iterable[str] = ()) -> Decision:
-    """What a review ends with when nobody interferes: approval, unless a rule is broken.
+    """Return the decision of an automatic review: approval, unless a rule is broken.
 
     Args:
-        template: what is reviewed.
-        others: the account's templates whose wording it may not have.
-        marketing_words: what makes a text marketing, whatever it was submitted as.
+        template: the template under review.
+        others: the account's templates whose body and footer it may not repeat.
+        marketing_words: words that make a UTILITY template a marketing one.
 
     Source: facts 2.4; 3.1, INCORRECT_CATEGORY.
     """
@@ -98,13 +98,13 @@ def _is_rival(other: Template, template: Template) -> bool:
 
 
 def _wording(template: Template) -> tuple[str, str]:
-    parts = {component["type"]: component for component in template.components}
-    body, footer = (text_or_none(parts.get(kind, {}).get("text")) or "" for kind in ("BODY", "FOOTER"))
+    components = {component["type"]: component for component in template.components}
+    body, footer = (text_or_none(components.get(kind, {}).get("text")) or "" for kind in ("BODY", "FOOTER"))
     return body.strip(), footer.strip()
 
 
 def _bodies(components: list[dict[str, Any]]) -> list[str]:
-    """The body's text, and those of the cards."""
+    """Return the texts of the body and of the cards' bodies."""
     bodies: list[str] = []
     for component in components:
         if component["type"] == "BODY":
@@ -116,11 +116,11 @@ def _bodies(components: list[dict[str, Any]]) -> list[str]:
 
 @dataclass(frozen=True)
 class Timer:
-    """One row: something that happens to a template by itself.
+    """A scheduled change of a template.
 
     Args:
-        due_ms: when; None: it is not planned.
-        ring: what is done then.
+        due_ms: its time; None: it is not scheduled.
+        ring: the change.
     """
 
     due_ms: Callable[["Reviews", Template], int | None]
@@ -128,7 +128,7 @@ class Timer:
 
 
 class Reviews:
-    """Does to each template what is due: its review, the end of a pause, and the rest of `TIMERS`."""
+    """Runs the scheduled changes of templates: reviews, ends of pauses, and the rest of `TIMERS`."""
 
     def __init__(
         self,
@@ -148,13 +148,13 @@ class Reviews:
         self.loop = Loop("reviews", self._decide, self._wait, log=_LOG)
 
     async def next_due_ms(self) -> int | None:
-        """When something will next happen to a template; None when nothing is waited for."""
+        """Return the time of the next scheduled change; None if there is none."""
         if self._held.unsettled(self.templates.by_id.get):
             return self._clock.now_ms()
         return min((due_ms for due_ms, _, _ in self._planned()), default=None)
 
     async def decide_due(self) -> int:
-        """Do everything that is due, in the order in which it came due; say when the next thing is."""
+        """Run all due changes in order of their due times; return the time of the next one."""
         now_ms = self._clock.now_ms()
         due = [planned for planned in self._planned() if planned[0] <= now_ms]
         for _, timer, template in sorted(due, key=lambda planned: planned[0]):
@@ -167,7 +167,7 @@ class Reviews:
         return min(ahead, default=now_ms + _FAR_MS)
 
     async def review(self, template: Template) -> None:
-        """Decide a template as its text demands; other wordings count where the settings are strict."""
+        """Decide a template by its text; other templates count if the settings are strict."""
         settings = self._settings.value
         rivals = self.templates.of(template.waba_id) if settings.strict else ()
         await self.templates.decide(template, verdict(template, rivals, settings.marketing_words))
@@ -193,7 +193,7 @@ async def _recategorise(reviews: Reviews, template: Template) -> None:
 
 
 # fmt: off
-TIMERS: Final = (  # Source: facts 3.2, the transitions that need nobody
+TIMERS: Final = (  # Source: facts 3.2, the automatic transitions
     #     when                                      what
     Timer(lambda _, template: template.review_due_ms,   Reviews.review),
     Timer(lambda _, template: template.resume_due_ms,   lambda reviews, template: reviews.templates.decide(template, decision_of("unpause", template))),

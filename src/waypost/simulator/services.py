@@ -1,4 +1,4 @@
-"""The simulator's parts, as its two doors use them."""
+"""The simulator's services, as its control API and its Graph API use them."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -56,19 +56,19 @@ from waypost.simulator.whole_state import Keeper
 
 
 class Timed(Protocol):
-    """A part that does something by itself when its time has come."""
+    """A service with scheduled work."""
 
     async def next_due_ms(self) -> int | None:
-        """When it will next do something; None when nothing waits."""
+        """Return the time of its next work; None if there is none."""
         ...
 
 
 class Parts:
-    """One of each; nothing is opened yet.
+    """Creates each service once; opens none.
 
     Args:
-        travel: what moves the clock; None where nobody does.
-        keeper: what keeps the state of both sides; None where there is only this one.
+        travel: advances the clock; None if the clock cannot be advanced.
+        keeper: snapshots of service and simulator; None if the simulator runs alone.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Parts:
         self.travel = travel
         self.keeper = keeper
         self.store = store = Store(settings.path, SCHEMA)
-        self.settings = live = LiveSettings(settings, store)
+        self.settings = settings_store = LiveSettings(settings, store)
         folder = settings.path.with_name(settings.path.name + ".files")
         self.files = files = Files(folder, reserved_bytes=settings.least_free_mb * 1_000_000)
         self.media = media = MediaShelf(store, files, clock, ids)
@@ -92,51 +92,57 @@ class Parts:
         self.flows = flows = Flows(store, clock, ids)
         self.accounts = accounts = Accounts(store)
         self.tokens = Tokens(store, clock, accounts)
-        self.usage = Usage(clock, live, accounts)
+        self.usage = Usage(clock, settings_store, accounts)
         self.outbox = outbox = Outbox(store, accounts)
         self.fleets = fleets = Fleets(store)
-        self.phones = phones = Phones(store, live, fleets)
+        self.phones = phones = Phones(store, settings_store, fleets)
         self.scripts = scripts = Scripts(store, fleets, phones)
         self.blocks = blocks = Blocks(store, clock, accounts, phones)
-        references = References(live, uploads, media, flows)
+        references = References(settings_store, uploads, media, flows)
         self.records = records = Records(store)
-        self.ledger = ledger = Ledger(store, clock)
-        self.registrations = Registrations(store, clock, ids, live, records, ledger)
-        names = TemplateNames(store, clock, live, ledger)
-        self.templates = templates = Templates(store, clock, ids, live, outbox, references, names)
-        self.limits = limits = Limits(clock)
+        self.ledger = usage_counts = Ledger(store, clock)
+        self.registrations = Registrations(store, clock, ids, settings_store, records, usage_counts)
+        names = TemplateNames(store, clock, settings_store, usage_counts)
+        self.templates = templates = Templates(store, clock, ids, settings_store, outbox, references, names)
+        self.limits = throughput_limits = Limits(clock)
         self.uses = uses = TemplateUses(store, clock)
-        self.held = held = Held(store, clock, outbox, phones, templates.changed)
-        self.standings = standings = Standings(records, ledger, flows, clock, live)
-        self.arrivals = arrivals = Arrivals(store, clock)
-        checks = MessageChecks(clock, live, templates, phones, limits, references, blocks, standings)
-        receptions = Receptions(accounts, phones, scripts)
-        plans = MessagePlans(store, live, phones, outbox, receptions, held, arrivals)
-        self.messages = Messages(clock, ids, phones, standings, checks, plans, arrivals, uses)
-        acts = PhoneActs(store, phones, arrivals, outbox)
-        self.handsets = handsets = Handsets(clock, ids, live, phones, outbox, media, blocks, acts)
-        self.payments = Payments(store, clock, ids, live, phones, arrivals, outbox)
+        self.held = paced_messages = Held(store, clock, outbox, phones, templates.changed)
+        self.standings = sending_limits = Standings(records, usage_counts, flows, clock, settings_store)
+        self.arrivals = delivery_signals = Arrivals(store, clock)
+        checks = MessageChecks(
+            clock, settings_store, templates, phones, throughput_limits, references, blocks, sending_limits
+        )
+        delivery_planner = Receptions(accounts, phones, scripts)
+        plans = MessagePlans(store, settings_store, phones, outbox, delivery_planner, paced_messages, delivery_signals)
+        self.messages = Messages(clock, ids, phones, sending_limits, checks, plans, delivery_signals, uses)
+        actions = PhoneActs(store, phones, delivery_signals, outbox)
+        self.handsets = handsets = Handsets(clock, ids, settings_store, phones, outbox, media, blocks, actions)
+        self.payments = Payments(store, clock, ids, settings_store, phones, delivery_signals, outbox)
         self.feedback = feedback = PhoneFeedback(store, clock, phones, outbox)
-        self.inboxes = Inboxes(store, clock, arrivals)
+        self.inboxes = Inboxes(store, clock, delivery_signals)
         self.chats = Chats(store, clock)
-        self.absences = absences = Absences(store, clock, live, accounts, templates, phones, arrivals, outbox)
-        self.planned_acts = PlannedActs(store, clock, accounts, phones, arrivals, handsets, absences, feedback)
+        self.absences = reachability = Absences(
+            store, clock, settings_store, accounts, templates, phones, delivery_signals, outbox
+        )
+        self.planned_acts = PlannedActs(
+            store, clock, accounts, phones, delivery_signals, handsets, reachability, feedback
+        )
         self.faults = faults = Faults(store, clock)
         self.call_faults = CallFaults(faults, accounts)
-        self.judged_updates = judged = JudgedUpdates(store)
-        webhook_faults = WebhookFaults(store, accounts, outbox, faults, judged)
-        self.webhooks = Webhooks(store, clock, ids, live, accounts, outbox, judged, webhook_faults)
-        self.reviews = Reviews(clock, live, templates, held, arrivals, uses)
+        self.judged_updates = faulted_updates = JudgedUpdates(store)
+        webhook_faults = WebhookFaults(store, accounts, outbox, faults, faulted_updates)
+        self.webhooks = Webhooks(store, clock, ids, settings_store, accounts, outbox, faulted_updates, webhook_faults)
+        self.reviews = Reviews(clock, settings_store, templates, paced_messages, delivery_signals, uses)
         self.analytics = Analytics(store, clock, accounts, templates)
         self.timed: Sequence[Timed] = (self.webhooks, self.reviews, self.planned_acts)
-        """The parts that do something by themselves."""
+        """The services with scheduled work."""
         self.refused: Counter[int] = Counter()
-        """How many calls were refused with which code, since the start."""
-        for counted in (limits, self.usage):
-            store.at_reset(counted.clear)
+        """Number of Graph error responses by code, since the start."""
+        for counter in (throughput_limits, self.usage):
+            store.at_reset(counter.clear)
 
     @property
     def failing_loop(self) -> str:
-        """Why one of the loops does not do its work; an empty text while all do."""
+        """The error of a failing loop; an empty text while all work."""
         loops = (self.reviews.loop, self.planned_acts.loop, *self.webhooks.loops)
         return next((loop.why_not for loop in loops if loop.why_not), "")

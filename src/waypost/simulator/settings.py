@@ -1,4 +1,4 @@
-"""Settings of the simulator: given at the start, and changed by the control API while it runs."""
+"""Settings of the simulator: set at the start, and changed by the control API while it runs."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,9 +15,9 @@ from waypost.simulator.store import Store
 
 
 class StatusesVersion(StrEnum):
-    """Which shape status webhooks have.
+    """Format of status webhooks.
 
-    Source: facts 7.3: `conversation` is in v23 and older, and gone from v24 on.
+    Source: facts 7.3: v23 and older have `conversation`, v24 and newer do not.
     """
 
     V23 = "v23"
@@ -26,40 +26,40 @@ class StatusesVersion(StrEnum):
 
 # fmt: off
 class ChangeableSettings(Struct, frozen=True, kw_only=True):
-    """The settings that the control API may change while the simulator runs; what it sets is kept and wins."""
+    """The settings that the control API may change at run time; its values are stored and take precedence."""
 
-    review_delay_ms: Annotated[DelayMs | None, Meta(description="From a template's submission to its review; null: reviews wait for the control API.")] = 2000
-    deliver_after_ms: Annotated[DelayMs, Meta(description="From `sent` to `delivered`, for phones that do not say otherwise.")] = 50
-    read_after_ms: Annotated[DelayMs | None, Meta(description="From `delivered` to `read`; null: only when a phone is told to read.")] = None
-    batch_at_most: Annotated[int, Meta(ge=1, le=1000, description="Updates in one webhook POST.")] = 250
-    gather_ms: Annotated[int, Meta(ge=0, le=10_000, description="The shortest real time between two webhook POSTs to one account, so that updates gather under load; the first one after a pause goes at once.")] = 20
-    limits: Annotated[bool, Meta(description="Whether pair rate, throughput and edit limits apply.")] = True
-    statuses_version: Annotated[StatusesVersion, Meta(description="The shape of status webhooks.")] = StatusesVersion.V24
-    check_references: Annotated[bool, Meta(description="Whether upload handles, media ids and flows that a template or a message refers to must be known here.")] = True
-    check_languages: Annotated[bool, Meta(description="Whether a template's language must be on the operator's list.")] = True
+    review_delay_ms: Annotated[DelayMs | None, Meta(description="Time from a template's submission to its review; null: reviews wait for the control API.")] = 2000
+    deliver_after_ms: Annotated[DelayMs, Meta(description="Time from `sent` to `delivered`, for phones without a value of their own.")] = 50
+    read_after_ms: Annotated[DelayMs | None, Meta(description="Time from `delivered` to `read`; null: only by a call that reads.")] = None
+    batch_at_most: Annotated[int, Meta(ge=1, le=1000, description="Maximum number of updates in one webhook POST.")] = 250
+    gather_ms: Annotated[int, Meta(ge=0, le=10_000, description="Minimum real time between two webhook POSTs to one account, which batches updates under load; the first one after a pause is sent at once.")] = 20
+    limits: Annotated[bool, Meta(description="Apply pair rate, throughput and edit limits.")] = True
+    statuses_version: Annotated[StatusesVersion, Meta(description="Format of status webhooks.")] = StatusesVersion.V24
+    check_references: Annotated[bool, Meta(description="Reject templates and messages that refer to unknown upload handles, media ids or flows.")] = True
+    check_languages: Annotated[bool, Meta(description="Reject template languages that are not on the operator's list.")] = True
     # Source: decisions 0035 and 0068
-    strict: Annotated[bool, Meta(description="Whether the operator also does what gets in the way of development: 100 creations an hour, no two templates of the same wording, no names of its sample templates, no offers, carousels, catalogs or products in UTILITY.")] = False
-    marketing_words: Annotated[tuple[Annotated[str, Meta(min_length=1, max_length=100)], ...], Meta(max_length=100, description="What makes a template marketing that was submitted as UTILITY: with allow_category_change it is taken as MARKETING, without it is rejected in its review.")] = ()
+    strict: Annotated[bool, Meta(description="Enforce the operator's rules that get in the way of development: 100 creations an hour, no two templates with the same body and footer, no names of its sample templates, no offers, carousels, catalogs or products in UTILITY.")] = False
+    marketing_words: Annotated[tuple[Annotated[str, Meta(min_length=1, max_length=100)], ...], Meta(max_length=100, description="Words that make a template submitted as UTILITY a marketing one: with allow_category_change it becomes MARKETING, without it the review rejects it.")] = ()
     # Source: facts 2.3; 250 for a portfolio that is not verified
-    templates_at_most: Annotated[int, Meta(ge=1, le=6000, description="Templates of one account, each language counted.")] = 6000
-    calls_per_hour: Annotated[Annotated[int, Meta(ge=1, le=100_000)] | None, Meta(description="Management calls of one account; null: as the operator counts.")] = None
-    window_at_once: Annotated[bool, Meta(description="Whether a closed window is refused at once instead of in a status.")] = False
+    templates_at_most: Annotated[int, Meta(ge=1, le=6000, description="Maximum number of templates of one account; each language counts.")] = 6000
+    calls_per_hour: Annotated[Annotated[int, Meta(ge=1, le=100_000)] | None, Meta(description="Management calls of one account per hour; null: the operator's limit.")] = None
+    window_at_once: Annotated[bool, Meta(description="Report a closed window in the response instead of in a status.")] = False
     # Source: facts 8: a guess, not documented
-    messaging_limit_code: Annotated[Literal[130429, 131048], Meta(description="What a send beyond the messaging limit is refused with.")] = 131048
+    messaging_limit_code: Annotated[Literal[130429, 131048], Meta(description="Error code of a send beyond the messaging limit.")] = 131048
     # Source: facts 13
-    throttle_status: Annotated[Literal[400, 429], Meta(description="The HTTP status of too many messages: 429, or 400 as others have seen.")] = 429
-    tells_retry_after: Annotated[bool, Meta(description="Whether a 429 carries `Retry-After`.")] = False
+    throttle_status: Annotated[Literal[400, 429], Meta(description="HTTP status of a throttled send: 429, or 400 as some clients have reported.")] = 429
+    tells_retry_after: Annotated[bool, Meta(description="Send `Retry-After` with a 429.")] = False
     # Source: facts 7.3, 7.5: since 2026
-    statuses_contacts: Annotated[bool, Meta(description="Whether statuses come with `contacts`.")] = True
+    statuses_contacts: Annotated[bool, Meta(description="Send `contacts` with statuses.")] = True
     # Source: facts 7.5: since April 2026
-    user_ids: Annotated[bool, Meta(description="Whether every phone's owner has a business-scoped user id beside the number.")] = True
-    skips_delivered: Annotated[bool, Meta(description="Whether a message that is read is never told as delivered.")] = False
+    user_ids: Annotated[bool, Meta(description="Give every phone's owner a business-scoped user id beside the number.")] = True
+    skips_delivered: Annotated[bool, Meta(description="Send no `delivered` status for a message that is read.")] = False
 # fmt: on
 
 
 SettingsChange: Final = msgspec.defstruct(
     "SettingsChange",
-    [(one.name, one.type | UnsetType, UNSET) for one in msgspec.structs.fields(ChangeableSettings)],
+    [(field.name, field.type | UnsetType, UNSET) for field in msgspec.structs.fields(ChangeableSettings)],
     frozen=True,
     forbid_unknown_fields=True,
 )
@@ -67,13 +67,13 @@ SettingsChange: Final = msgspec.defstruct(
 
 
 class SimulatorSettings(ChangeableSettings, frozen=True):
-    """Where the simulator keeps its file, and how it behaves until the control API says otherwise.
+    """The simulator's file and access to its control API, and the initial values of the changeable settings.
 
     Args:
-        path: its own SQLite file; made when absent.
+        path: its own SQLite file; created when absent.
         control_token: the credential of the control API; None leaves it open on loopback.
-        allowed_hosts: Host names the control API takes besides the loopback ones.
-        least_free_mb: room on the disk that uploads and files of phones leave.
+        allowed_hosts: Host names that the control API accepts besides the loopback ones.
+        least_free_mb: disk space that uploads and files of phones leave free.
     """
 
     path: Path
@@ -84,12 +84,12 @@ class SimulatorSettings(ChangeableSettings, frozen=True):
 
 @dataclass(frozen=True)
 class AccountSeed:
-    """A business account with its app, its credential and where its webhooks go.
+    """A business account with its app, credential and callback URI.
 
     Args:
         waba_id: 16 digits.
-        namespace: an underscored UUID; an empty text makes one.
-        callback_uri: taken without a handshake; an empty text means nowhere.
+        namespace: an underscored UUID; an empty text creates one.
+        callback_uri: stored without a handshake; an empty text: no webhooks.
     """
 
     waba_id: str
@@ -108,7 +108,7 @@ class NumberSeed:
 
     Args:
         phone_number: digits only.
-        throughput: messages a second it may send.
+        throughput: maximum messages a second.
     """
 
     phone_number_id: str
@@ -119,7 +119,7 @@ class NumberSeed:
 
 
 class LiveSettings:
-    """Holds the settings that apply at this moment; what was changed is in the file."""
+    """The current settings; changed values are in the file."""
 
     def __init__(self, settings: SimulatorSettings, store: Store) -> None:
         self._store = store
@@ -127,17 +127,17 @@ class LiveSettings:
         self.value = settings
 
     def open(self) -> None:
-        """Apply what was changed before the last stop."""
+        """Apply the changes of earlier runs."""
         names = ChangeableSettings.__struct_fields__
         known = {name: value for name, value in self._changed.all.items() if name in names}
         read = msgspec.convert(known, SettingsChange)
         self.value = replace(self.value, **{name: getattr(read, name) for name in known})
 
     async def change(self, changes: dict[str, Any]) -> None:
-        """Keep new values of changeable settings; they have been checked."""
+        """Store new values of changeable settings; the caller has checked them."""
         await self._store.run([self._changed.save_statement(value, name) for name, value in changes.items()])
         self.value = replace(self.value, **changes)
 
     def changeable(self) -> dict[str, Any]:
-        """The changeable settings and their values."""
+        """Return the changeable settings and their values."""
         return {name: getattr(self.value, name) for name in ChangeableSettings.__struct_fields__}

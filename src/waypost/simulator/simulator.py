@@ -1,4 +1,4 @@
-"""The simulator as one thing: opened, seeded, served, closed."""
+"""The simulator: opening, seeding, serving and closing it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -21,16 +21,19 @@ from waypost.simulator.whole_state import Keeper
 
 
 class Application:
-    """Sends each request to its door. Its lifespan does nothing: whoever serves it opens the simulator."""
+    """Dispatches each request to the control API or the Graph API.
+
+    Its lifespan does nothing: the server's caller opens the simulator.
+    """
 
     def __init__(self, parts: Parts) -> None:
         self._graph = GraphDoor(parts)
         self._control = ControlDoor(parts)
         self.answering = 0
-        """How many requests of the Graph side are being answered."""
+        """Number of Graph API requests in flight."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Serve one request."""
         if scope["type"] == "lifespan":
             await _live(receive, send)
         elif scope["type"] == "http":
@@ -53,9 +56,9 @@ async def _live(receive: Receive, send: Send) -> None:
 
 
 class Simulator:
-    """A stand-in for the operator, with phones. Opened and closed; its state is in its own file.
+    """Simulation of the operator and its users' phones. Its state is in its own file.
 
-    `application` is the ASGI application of both its doors.
+    `application` is the ASGI application of both its APIs.
     """
 
     def __init__(
@@ -71,22 +74,22 @@ class Simulator:
         self.application = Application(self._parts)
 
     async def open(self) -> None:
-        """Open the file, take up what was left, and start the loops."""
+        """Open the file, load the stored state, and start the loops."""
         parts = self._parts
         await parts.store.open()
         await parts.files.open()
         parts.settings.open()
         parts.fleets.sort()
-        for part in (
+        for service in (
             parts.outbox, parts.scripts, parts.media, parts.uploads, parts.ledger, parts.held, parts.arrivals,
             parts.judged_updates, parts.webhooks,
         ):  # fmt: skip
-            await part.open()
+            await service.open()
         parts.reviews.loop.start()
         parts.planned_acts.loop.start()
 
     async def close(self) -> None:
-        """Stop the loops, commit what was taken, close the file."""
+        """Stop the loops, commit pending writes, close the file."""
         await self._parts.reviews.loop.stop()
         await self._parts.planned_acts.loop.stop()
         await self._parts.webhooks.close()
@@ -94,20 +97,20 @@ class Simulator:
 
     @property
     def why_not(self) -> str:
-        """Why it does not do its work; an empty text while it does."""
+        """The error of a failing loop; an empty text while all work."""
         return self._parts.failing_loop
 
-    # A side that lives by the clock: see `base.travel`.
+    # The members of `base.time_travel.Side`.
     name = "the simulator"
 
     @property
     def busy(self) -> bool:
-        """Whether anything is being answered over Graph, written, or delivered."""
+        """True while a Graph call, a write or a webhook is in flight."""
         parts = self._parts
         return parts.store.busy or parts.webhooks.busy or self.application.answering > 0
 
     async def in_flight(self) -> list[str]:
-        """Name what keeps it busy."""
+        """Return the calls and webhooks in flight, as texts with counts."""
         parts = self._parts
         calls, posting = self.application.answering, parts.webhooks.posting
         return [
@@ -117,29 +120,28 @@ class Simulator:
 
     @property
     def moves(self) -> int:
-        """How much it has begun to write."""
+        """Number of writes begun since opening."""
         return self._parts.store.moves
 
     async def next_due_ms(self) -> int | None:
-        """When one of its parts will next do something by itself."""
-        dues = [await part.next_due_ms() for part in self._parts.timed]
+        """Return the earliest due time of its services; None if nothing is scheduled."""
+        dues = [await service.next_due_ms() for service in self._parts.timed]
         return min((due_ms for due_ms in dues if due_ms is not None), default=None)
 
     def set_travelling(self, is_travelling: bool) -> None:
-        """Time begins to be moved by hand, or has been: nothing here depends on it."""
+        """Do nothing: nothing here depends on whether the clock is being advanced."""
         del is_travelling
 
     async def seed(self, account: AccountSeed, numbers: Sequence[NumberSeed]) -> None:
-        """Make an account with its app and numbers, or bring them up to date.
+        """Create or update an account with its app and numbers.
 
-        The webhook address is taken without a handshake, because the other side may not be
-        listening yet.
+        The callback URI is stored without a handshake, because the service may not be listening yet.
         """
         parts = self._parts
         app = App(account.app_id, account.app_secret, account.callback_uri, account.verify_token)
         known = parts.accounts.by_id.get(account.waba_id)
         namespace = account.namespace or (known.namespace if known else "")
-        moved = parts.accounts.apps.get(app.app_id, app).callback_uri != app.callback_uri
+        is_new_uri = parts.accounts.apps.get(app.app_id, app).callback_uri != app.callback_uri
         await parts.accounts.keep_app(app)
         await parts.accounts.keep_account(
             Account(
@@ -154,7 +156,7 @@ class Simulator:
             await parts.accounts.keep_number(
                 Number(number.phone_number_id, number.waba_id, number.phone_number, number.name, number.throughput)
             )
-        if moved:
+        if is_new_uri:
             await parts.webhooks.retry_now(account.waba_id)
         parts.webhooks.serve(account.waba_id)
 
@@ -169,10 +171,10 @@ class Simulator:
         components: Sequence[dict[str, Any]],
         parameter_format: str = "POSITIONAL",
     ) -> None:
-        """Make an approved template with a given id, or bring it up to date; no webhook tells of it.
+        """Create or update an approved template with a given id, without a webhook.
 
         Raises:
-            GraphRefused: the template breaks a check of the operator.
+            GraphApiError: the template breaks a check of the operator.
         """
         draft = check_draft(
             {
@@ -201,9 +203,9 @@ class Simulator:
         )
 
     async def arm(self, scenario: Scenario) -> None:
-        """Arm a scenario's faults in place of another's; one that is armed already goes on as it is.
+        """Replace the faults of another scenario by this scenario's; do nothing if it is already armed.
 
-        Faults that were armed over the control door stay.
+        Faults armed through the control API stay.
         """
         faults = self._parts.faults
         if any(fault.scenario == scenario.key for fault in faults.all):
@@ -212,10 +214,10 @@ class Simulator:
         await faults.arm(scenario.faults, scenario=scenario.key)
 
     async def name_phones(self, names: Sequence[tuple[str, str]]) -> None:
-        """Give phones their owners' names; one that is known already keeps its own.
+        """Set the owners' names of phones that are not known yet.
 
         Args:
-            names: digits and name of each.
+            names: digits and name of each phone.
         """
         phones = self._parts.phones
         for digits, name in names:
@@ -223,13 +225,13 @@ class Simulator:
                 await phones.change(digits, {"name": name})
 
     async def write_in(self, *, phone: str, to: str, text: str, name: str | None = None) -> str:
-        """A phone writes to a business number, which opens its window.
+        """Send a text from a phone to a business number, which opens the window.
 
         Args:
             phone: the phone's digits.
             to: the business number's digits.
-            text: what it writes.
-            name: its profile name; None leaves it as it is.
+            text: the message's text.
+            name: the phone's profile name; None leaves it unchanged.
 
         Returns:
             The message's id.
@@ -244,33 +246,33 @@ class Simulator:
         return await parts.handsets.write(phone, number, text)
 
     async def send_in(self, *, phone: str, to: str, **wish: Any) -> str:
-        """A phone sends anything to a business number, which opens its window.
+        """Send a message of any type from a phone to a business number, which opens the window.
 
         Args:
             phone: the phone's digits.
             to: the business number's digits.
-            wish: as `POST /control/phones/{phone}/messages` takes it; a content may be bytes.
+            wish: the members of `POST /control/phones/{phone}/messages`; a content may be bytes.
 
         Returns:
             The message's id.
 
         Raises:
-            BrokenRule: something in the wish cannot be; it says what would do.
+            ControlApiError: a member is invalid; the error names the accepted values.
         """
         return await speak(self._parts, phone, read_members(WriteBody, {"to": to, **wish}))
 
     async def keep_media(self, *, to: str, content: bytes, mime_type: str, file_name: str = "") -> str:
-        """Keep a file as if a phone had sent it to a business number; gives its id.
+        """Store a file as if a phone had sent it to a business number; return its id.
 
         Args:
             to: the business number's digits.
             content: the bytes.
             mime_type: in lower case, without parameters.
-            file_name: as the phone calls it.
+            file_name: the name on the phone.
 
         Raises:
             KeyError: `to` is no business number.
-            GraphRefused: a type that is not taken, an empty file, or one that is too large.
+            GraphApiError: the type is not accepted, or the file is empty or too large.
         """
         number = self._parts.accounts.numbers_by_digits[to]
         media = await self._parts.media.keep_inbound(number.phone_number_id, mime_type, file_name, content)

@@ -12,14 +12,14 @@ import msgspec
 from waypost.base.batching import GroupCommit, Stopped
 from waypost.base.files import create_private
 
-Result = TypeVar("Result")
+QueryResult = TypeVar("QueryResult")
 Values = Mapping[str, Any]
 Statement = tuple[str, Values]
 """SQL with named parameters, and their values."""
 
 FILE_REVISION: Final = 4
 _STATE: Final = """
-CREATE TABLE IF NOT EXISTS state (  -- what is found by its key alone: see `state.StoredKind`
+CREATE TABLE IF NOT EXISTS state (  -- values found by their key alone: see `keyed_store`
     position INTEGER PRIMARY KEY, kind TEXT NOT NULL, owner TEXT NOT NULL, key TEXT NOT NULL,
     body TEXT NOT NULL, UNIQUE (kind, owner, key)
 );
@@ -32,11 +32,11 @@ _RESET: Final = "DELETE FROM state WHERE kind NOT IN (SELECT value FROM json_eac
 
 
 STORE_FAILURES: Final = (sqlite3.OperationalError, OSError, Stopped)
-"""What a write or read raises when the file cannot be used for now; nothing of it has been written."""
+"""The errors of a write or read while the file cannot be used; nothing of it has been written."""
 
 
 class StateRow(NamedTuple):
-    """One row of the table of what is found by its key."""
+    """One row of the table `state`."""
 
     kind: str
     owner: str
@@ -45,17 +45,17 @@ class StateRow(NamedTuple):
 
 
 class WrongFile(Exception):
-    """The file was made by another version, and its tables are others; says what to do."""
+    """The file was created by another version with other tables; the text has the way to fix it."""
 
 
 class Store:
-    """One SQLite file, opened and closed; what was written is on disk before `write` returns.
+    """One SQLite file; data is on disk when the future of `write` ends.
 
-    Times in it are milliseconds since the epoch, numbers of phones are digits, bodies are JSON.
+    Times are milliseconds since the epoch, phone numbers are digits, bodies are JSON.
 
     Args:
         path: of the file.
-        schema: the statements that make the tables with columns of their own.
+        schema: the statements that create the tables with columns of their own.
     """
 
     def __init__(self, path: Path, schema: str) -> None:
@@ -71,32 +71,32 @@ class Store:
         self._resets: list[Callable[[], None]] = []
 
     def load_kind(self, kind: str, load: Callable[["StateRow"], None]) -> None:
-        """Have every row of a kind loaded into memory when the file is opened."""
+        """Register a function that loads each row of a kind when the file is opened."""
         self._loads[kind] = load
 
     def keep_kind(self, kind: str) -> None:
-        """Leave a kind alone at a reset."""
+        """Exempt a kind from resets."""
         self._staying_kinds.append(kind)
 
     def at_reset(self, forget: Callable[[], None]) -> None:
-        """Have memory emptied right after the file was."""
+        """Register a function that clears memory right after a reset of the file."""
         self._resets.append(forget)
 
     @property
     def busy(self) -> bool:
-        """Whether a write is under way."""
+        """True while a write is in flight."""
         return self._commit.busy
 
     @property
     def moves(self) -> int:
-        """How many writes have been begun since it was opened."""
+        """Number of writes begun since opening."""
         return self._commit.joined
 
     async def open(self) -> None:
-        """Open the file, make it, its folder and its tables when they are not there, and load what belongs in memory.
+        """Open the file, create it, its folder and its tables if missing, and load the values held in memory.
 
         Raises:
-            WrongFile: another version has made it.
+            IncompatibleFile: another version created it.
         """
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         create_private(self._path)
@@ -109,15 +109,15 @@ class Store:
             self._loads[row.kind](row)
 
     async def reset(self) -> None:
-        """Empty the file and what was loaded from it, except for the kinds that are kept."""
-        staying = {"kinds": msgspec.json.encode(self._staying_kinds).decode()}
+        """Empty the file and the values loaded from it, except the exempt kinds."""
+        exempt = {"kinds": msgspec.json.encode(self._staying_kinds).decode()}
         tables = await self.column(_TABLES)
-        await self.run([*((f"DELETE FROM {table}", {}) for table in tables), (_RESET, staying)])  # noqa: S608
-        for forget in self._resets:
-            forget()
+        await self.run([*((f"DELETE FROM {table}", {}) for table in tables), (_RESET, exempt)])  # noqa: S608
+        for clear in self._resets:
+            clear()
 
     async def close(self) -> None:
-        """Commit what was handed in, then close the file."""
+        """Commit pending writes, then close the file."""
         loop = asyncio.get_running_loop()
         await self._commit.close()
         if self._reader is not None:
@@ -128,38 +128,38 @@ class Store:
         self._writing.shutdown()
 
     def write(self, work: Callable[[Any, Sequence[Any]], Sequence[Any]], item: Any) -> asyncio.Future[Any]:
-        """Join one item to the next group commit; the future ends when it is on disk.
+        """Add one item to the next group commit; the future ends when it is on disk.
 
         Args:
-            work: called on the writer's thread with a connection and all waiting items of its kind.
-            item: what this caller adds to them.
+            work: called on the writer's thread with a connection and all its pending items.
+            item: the caller's item.
         """
         return self._commit.join(work, item)
 
     async def run(self, statements: Sequence[Statement]) -> None:
-        """Carry out statements in order, all in one transaction."""
+        """Execute statements in order, all in one transaction."""
         await self.write(_run, statements)
 
     async def write_nothing(self) -> None:
-        """Change a page without changing what it says: raises one of `STORE_FAILURES` if that cannot be kept."""
+        """Write a page with unchanged content; raises one of `STORE_FAILURES` if the file is not writable."""
         await self.run([(f"PRAGMA user_version={FILE_REVISION}", {})])
 
-    async def read(self, question: Callable[[sqlite3.Connection], Result]) -> Result:
-        """Ask on the reader's thread; sees everything that is committed."""
+    async def read(self, question: Callable[[sqlite3.Connection], QueryResult]) -> QueryResult:
+        """Run a query on the reader's thread; it sees everything that is committed."""
         reader = self._reader
         assert reader is not None, "the store is not open"  # noqa: S101  a defect, not an input
         return await asyncio.get_running_loop().run_in_executor(self._reading, question, reader)
 
-    async def rows(self, row_type: Callable[..., Result], statement: str, **values: Any) -> list[Result]:
-        """The rows that a statement gives, each made of its columns by their names."""
+    async def rows(self, row_type: Callable[..., QueryResult], statement: str, **values: Any) -> list[QueryResult]:
+        """Return the rows of a statement, each created from its columns by name."""
         return await self.read(lambda connection: select(connection, row_type, statement, values))
 
     async def column(self, statement: str, **values: Any) -> list[Any]:
-        """The values of a statement that gives one column."""
+        """Return the values of a statement with one column."""
         return await self.read(lambda connection: [value for (value,) in connection.execute(statement, values)])
 
     async def value(self, statement: str, **values: Any) -> Any:
-        """The one value that a statement gives."""
+        """Return the value of a statement with one row and column."""
         [value] = await self.column(statement, **values)
         return value
 
@@ -183,22 +183,22 @@ class Store:
 
 
 def select(
-    connection: sqlite3.Connection, row_type: Callable[..., Result], statement: str, values: Values
-) -> list[Result]:
-    """The rows that a statement gives on this connection, each made of its columns by their names."""
+    connection: sqlite3.Connection, row_type: Callable[..., QueryResult], statement: str, values: Values
+) -> list[QueryResult]:
+    """Return the rows of a statement on this connection, each created from its columns by name."""
     cursor = connection.execute(statement, values)
     names = [name for name, *_ in cursor.description]
     return [row_type(**dict(zip(names, row, strict=True))) for row in cursor]
 
 
 def _prepare(connection: sqlite3.Connection, path: Path, schema: str) -> None:
-    """Make the tables that are not there, in one transaction."""
+    """Create the missing tables, in one transaction."""
     [[tables]] = connection.execute("SELECT count(*) FROM sqlite_master").fetchall()
     [[revision]] = connection.execute("PRAGMA user_version").fetchall()
     if tables and revision != FILE_REVISION:
         raise WrongFile(
-            f"{path} was made by another version of the simulator (revision {revision}), and this one "
-            f"works on revision {FILE_REVISION}; start with an empty folder, or with that version"
+            f"{path} was created by another version of the simulator (revision {revision}); this version "
+            f"needs revision {FILE_REVISION}: start with an empty folder, or use the other version"
         )
     try:
         connection.executescript(f"BEGIN IMMEDIATE; {schema} PRAGMA user_version={FILE_REVISION}; COMMIT;")
@@ -209,12 +209,12 @@ def _prepare(connection: sqlite3.Connection, path: Path, schema: str) -> None:
 
 
 def run_statements(connection: sqlite3.Connection, statements: Iterable[Statement]) -> None:
-    """Carry out statements in order, within the caller's transaction."""
+    """Execute statements in order, within the caller's transaction."""
     for statement, values in statements:
         connection.execute(statement, values)
 
 
-def _run(connection: sqlite3.Connection, pieces: Sequence[Sequence[Statement]]) -> Sequence[None]:
-    for statements in pieces:
+def _run(connection: sqlite3.Connection, batches: Sequence[Sequence[Statement]]) -> Sequence[None]:
+    for statements in batches:
         run_statements(connection, statements)
-    return [None] * len(pieces)
+    return [None] * len(batches)

@@ -1,15 +1,15 @@
-"""What is wrong with something that was asked for, in the parts in which the control API says it."""
+"""The error of the control API."""
 
 
 class BrokenRule(Exception):
-    """Something in a request to the control API cannot be.
+    """A request to the control API is invalid.
 
     Args:
-        field: where, as the control API spells it.
-        rule: what is wrong.
-        accepted: what would do; empty where the rule says so.
+        field: the invalid member, as the control API spells it.
+        rule: the rule that it breaks.
+        accepted: the accepted values; empty if the rule names them.
         status: of the response.
-        hint: stands in the sentence in place of what would be accepted, where that is long.
+        hint: replaces a long `accepted` in the sentence.
     """
 
     def __init__(self, field: str, rule: str, accepted: str, *, status: int = 400, hint: str = "") -> None:
@@ -21,10 +21,10 @@ class BrokenRule(Exception):
         self.hint = hint
 
     def answer(self) -> dict[str, str]:
-        """The body of the response."""
-        remedy = self.hint or (f"accepted: {self.accepted}" if self.accepted else "")
+        """Return the body of the response."""
+        hint = self.hint or (f"accepted: {self.accepted}" if self.accepted else "")
         return {
-            "error": f"{self}; {remedy}" if remedy else str(self),
+            "error": f"{self}; {hint}" if hint else str(self),
             "field": self.field,
             "rule": self.rule,
             "accepted": self.accepted,

@@ -1,4 +1,4 @@
-"""What assembly lends to the control door where one process holds both sides: their state as a whole."""
+"""Snapshots of service and simulator: the interface that `assembly` implements for the control API."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,26 +6,25 @@ from typing import Protocol
 
 
 class NotKept(Exception):
-    """A snapshot that cannot be made, read or found; says what is wrong and what would do."""
+    """A snapshot cannot be created, read or found; the text has the reason and the way to fix it."""
 
 
 class UnknownSnapshot(NotKept):
-    """There is no snapshot of that name."""
+    """No snapshot has this name."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"there is no snapshot called {name!r}")
 
 
 class NotAtRest(NotKept):
-    """A snapshot that could not be made, because something stayed in flight; says what."""
+    """A snapshot was not created because something stayed in flight; the text names it."""
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A kept state of service and simulator.
+    """A saved state of service and simulator.
 
     Args:
-        name: as it was saved.
         at_ms: the virtual time at which it was saved.
         size_bytes: of its file.
     """
@@ -36,44 +35,44 @@ class Snapshot:
 
 
 class Keeper(Protocol):
-    """Keeps both sides' state, and brings it back."""
+    """Saves and restores the state of service and simulator."""
 
     async def snapshots(self) -> list[Snapshot]:
-        """What is kept, by name."""
+        """Return the snapshots, by name."""
         ...
 
     async def save(self, name: str) -> Snapshot:
-        """Keep the state of both sides as it is at one moment, under a name.
+        """Save a consistent state of both sides under a name.
 
         Raises:
-            NotAtRest: something stays in flight; it is named.
+            SnapshotBusy: something stays in flight; the text names it.
         """
         ...
 
     async def load(self, name: str) -> None:
-        """Put both sides where they were when it was saved, the clock included.
+        """Restore a snapshot of both sides, the clock included.
 
         Raises:
-            NotKept: there is none of that name, or it cannot be used here.
+            SnapshotError: no snapshot has this name, or it cannot be used here.
         """
         ...
 
     async def drop(self, name: str) -> None:
-        """Forget one.
+        """Delete a snapshot.
 
         Raises:
-            UnknownSnapshot: there is none of that name.
+            UnknownSnapshot: no snapshot has this name.
         """
         ...
 
     def file_of(self, name: str) -> Path:
-        """The file of one.
+        """Return the path of a snapshot's file.
 
         Raises:
-            UnknownSnapshot: there is none of that name.
+            UnknownSnapshot: no snapshot has this name.
         """
         ...
 
     async def reset(self) -> None:
-        """Put both sides where they were when they were started first: at the seed."""
+        """Restore both sides to the seed."""
         ...

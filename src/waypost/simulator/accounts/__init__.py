@@ -1,1 +1,1 @@
-"""Accounts with what belongs to them: apps, numbers, tokens, flows, records."""
+"""Accounts and their apps, numbers, tokens, flows and records."""

@@ -1,6 +1,6 @@
-"""How many management calls an account's app has made in the last hour, as headers tell it.
+"""Number of management calls of an account's app in the last hour, and the headers that report it.
 
-Kept in memory: what is counted is over after an hour, and a restart only forgives.
+In memory only: a call counts for an hour, and a restart only resets the count.
 """
 
 from collections import deque
@@ -22,7 +22,7 @@ Headers = tuple[tuple[bytes, bytes], ...]
 
 
 class Usage:
-    """Counts calls per account, which has one app; refused calls do not count."""
+    """Counts calls per account, which has one app; calls over the limit do not count."""
 
     def __init__(self, clock: Clock, settings: LiveSettings, accounts: Accounts) -> None:
         self._clock = clock
@@ -31,10 +31,10 @@ class Usage:
         self._calls: dict[str, deque[int]] = {}
 
     def spend(self, account: Account) -> None:
-        """Count one management call, or refuse it.
+        """Count one management call.
 
         Raises:
-            GraphRefused: 80008, the hour's calls have been made.
+            GraphApiError: 80008, the hour's limit is reached.
 
         Source: facts 8.
         """
@@ -48,27 +48,27 @@ class Usage:
         calls.append(now_ms)
 
     def headers(self, waba_id: str) -> Headers:
-        """How much of the hour's calls the account and its app have used, in percent.
+        """Return the headers with the used share of the hour's calls of account and app, in percent.
 
-        Source: facts 1, `x-business-use-case-usage`. What it all costs in time is always 0 here.
+        Source: facts 1, `x-business-use-case-usage`. The used time is always 0 here.
         """
         now_ms = self._clock.now_ms()
         calls, limit = self._recent(waba_id, now_ms), self._limit(waba_id)
         percent = min(100, 100 * len(calls) // limit)
         minutes = -((now_ms - HOUR_MS - calls[0]) // 60_000) if len(calls) >= limit else 0
-        of_app = f'{{"call_count":{percent},"total_cputime":0,"total_time":0}}'
-        of_account = (
+        app_usage = f'{{"call_count":{percent},"total_cputime":0,"total_time":0}}'
+        account_usage = (
             f'{{"{waba_id}":[{{"type":"whatsapp_business_management","call_count":{percent},'
             f'"total_cputime":0,"total_time":0,"estimated_time_to_regain_access":{minutes}}}]}}'
         )
-        return ((b"x-app-usage", of_app.encode()), (b"x-business-use-case-usage", of_account.encode()))
+        return ((b"x-app-usage", app_usage.encode()), (b"x-business-use-case-usage", account_usage.encode()))
 
     def count(self, waba_id: str) -> int:
-        """How many calls the account has made in the last hour."""
+        """Return the number of the account's calls in the last hour."""
         return len(self._recent(waba_id, self._clock.now_ms()))
 
     def clear(self) -> None:
-        """Forget every call."""
+        """Reset the counts."""
         self._calls.clear()
 
     def _recent(self, waba_id: str, now_ms: int) -> deque[int]:
@@ -80,7 +80,7 @@ class Usage:
         return calls
 
     def _limit(self, waba_id: str) -> int:
-        wished = self._settings.value.calls_per_hour
-        if wished is not None:
-            return wished
+        calls_per_hour = self._settings.value.calls_per_hour
+        if calls_per_hour is not None:
+            return calls_per_hour
         return _CALLS_OF_ACTIVE if self._accounts.has_number(waba_id) else _CALLS_OF_IDLE

@@ -1,4 +1,4 @@
-"""One flow: its states, its screens, and what is wrong with its JSON text."""
+"""A flow: its statuses, its screens, and the validation of its JSON text."""
 
 import json
 import re
@@ -36,8 +36,8 @@ _RESERVED_SCREEN: Final = "SUCCESS"
 class Flow(msgspec.Struct, frozen=True):
     """A flow of a business account.
 
-    `asset` is the JSON text of its screens; empty until one is uploaded. `errors` is what is wrong
-    with it.
+    `asset` is the JSON text of its screens; empty until one is uploaded. `errors` are its validation
+    errors.
     """
 
     flow_id: str
@@ -53,7 +53,7 @@ class Flow(msgspec.Struct, frozen=True):
 
     @property
     def content(self) -> dict[str, Any]:
-        """The asset as an object; empty when there is none."""
+        """The asset as an object; empty if there is none."""
         try:
             return object_or_none(json.loads(self.asset)) or {}
         except (ValueError, RecursionError):
@@ -64,19 +64,19 @@ class Flow(msgspec.Struct, frozen=True):
         """The ids of its screens, in order."""
         screens = list_or_none(self.content.get("screens")) or []
         ids = [text_or_none((object_or_none(screen) or {}).get("id")) for screen in screens]
-        return [one for one in ids if one]
+        return [screen_id for screen_id in ids if screen_id]
 
     @property
     def is_sendable(self) -> bool:
-        """Whether a message may open it without `mode` being `draft`."""
+        """True if a message may open it without the `mode` `draft`."""
         return self.status == PUBLISHED
 
 
 def flaws(asset: str) -> list[dict[str, Any]]:
-    """What is wrong with a flow's JSON text; empty when it can be published.
+    """Return the validation errors of a flow's JSON text; empty if it can be published.
 
     Source: the operator's page "Flows API", `validation_errors`; the rules are the first of its
-    page "Flow JSON": a version, screens, and ids of theirs that are told apart.
+    page "Flow JSON": a version, screens, and unique ids of the screens.
     """
     if not asset:
         return [_flaw("MISSING_FLOW_JSON", "The flow has no JSON yet.")]
@@ -100,21 +100,21 @@ def _flaws_of(content: dict[str, Any]) -> Iterator[dict[str, Any]]:
     screens = list_or_none(content.get("screens"))
     if not screens:
         yield _flaw("MISSING_REQUIRED_PROPERTY", "The property 'screens' must have a screen.", "screens")
-    seen: set[str] = set()
-    for place, one in enumerate(screens or []):
-        screen_id = (object_or_none(one) or {}).get("id")
-        path = f"screens[{place}].id"
+    screen_ids: set[str] = set()
+    for index, screen in enumerate(screens or []):
+        screen_id = (object_or_none(screen) or {}).get("id")
+        path = f"screens[{index}].id"
         if not isinstance(screen_id, str) or not _SCREEN_ID.fullmatch(screen_id):
             yield _flaw("INVALID_PROPERTY_VALUE", "A screen's id has letters and underscores.", path)
         elif screen_id == _RESERVED_SCREEN:
             yield _flaw("INVALID_SCREEN_ID", f"The id {_RESERVED_SCREEN} is reserved.", path)
-        elif screen_id in seen:
+        elif screen_id in screen_ids:
             yield _flaw("DUPLICATE_SCREEN_ID", f"There are two screens {screen_id}.", path)
         else:
-            seen.add(screen_id)
+            screen_ids.add(screen_id)
 
 
 def _flaw(error: str, message: str, path: str = "", *, line: int = 1, column: int = 1) -> dict[str, Any]:
-    place = {"line_start": line, "line_end": line, "column_start": column, "column_end": column}
-    pointers = [{**place, "path": path}] if path else []
-    return {"error": error, "error_type": "FLOW_JSON_ERROR", "message": message, **place, "pointers": pointers}
+    position = {"line_start": line, "line_end": line, "column_start": column, "column_end": column}
+    pointers = [{**position, "path": path}] if path else []
+    return {"error": error, "error_type": "FLOW_JSON_ERROR", "message": message, **position, "pointers": pointers}

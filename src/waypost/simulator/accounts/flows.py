@@ -1,4 +1,4 @@
-"""Flows: made, changed, published, deprecated; kept in memory, written through to the file."""
+"""Creating, changing, publishing and deprecating flows; in memory, written through to the file."""
 
 import asyncio
 from typing import Any, Final
@@ -35,7 +35,7 @@ _STEPS: Final = {  # Source: the operator's page "Flows API", error codes 139001
 
 
 class Flows:
-    """Every flow of every account. Changes happen one at a time."""
+    """Every flow of every account. Changes run one at a time."""
 
     def __init__(self, store: Store, clock: Clock, ids: Ids) -> None:
         self._clock = clock
@@ -45,23 +45,23 @@ class Flows:
         self.by_id = self._flows.all
 
     def of(self, waba_id: str) -> list[Flow]:
-        """The account's flows, oldest first."""
+        """Return the account's flows, oldest first."""
         return [flow for flow in self.by_id.values() if flow.waba_id == waba_id]
 
     def find(self, flow_id: str, waba_id: str) -> Flow | None:
-        """An account's flow; another account's is not there."""
+        """Return an account's flow; None if it is unknown or another account's."""
         flow = self.by_id.get(flow_id)
         return flow if flow is not None and flow.waba_id == waba_id else None
 
     def named(self, name: str, waba_id: str) -> Flow | None:
-        """An account's flow by its name."""
+        """Return an account's flow by name; None if there is none."""
         return next((flow for flow in self.of(waba_id) if flow.name == name), None)
 
     async def create(self, waba_id: str, fields: dict[str, Any]) -> Flow:
-        """Make a draft, from a JSON text or another flow; published at once if that is asked.
+        """Create a draft from a JSON text or another flow; publish it at once if requested.
 
         Raises:
-            GraphRefused: code 100, a parameter is missing or wrong; 139002, it is to be
+            GraphApiError: code 100, a parameter is missing or invalid; 139002, it is to be
                 published and its JSON is not valid.
         """
         name = self._name(waba_id, fields.get("name"))
@@ -97,7 +97,7 @@ class Flows:
         """Change a draft's name, categories or endpoint.
 
         Raises:
-            GraphRefused: 139001, it is no draft; 100, a parameter is wrong.
+            GraphApiError: 139001, it is no draft; 100, a parameter is invalid.
         """
         async with self._changes:
             flow = self._now(flow, "update")
@@ -111,10 +111,10 @@ class Flows:
             return await self._keep(replace(flow, updated_ms=self._clock.now_ms(), **changes))
 
     async def put_asset(self, flow: Flow, asset: str) -> Flow:
-        """Set a draft's JSON text; a wrong one is kept too, and its flaws are told.
+        """Set a draft's JSON text; an invalid one is stored too, with its validation errors.
 
         Raises:
-            GraphRefused: 139001, it is no draft.
+            GraphApiError: 139001, it is no draft.
         """
         async with self._changes:
             flow = self._now(flow, "update")
@@ -122,10 +122,10 @@ class Flows:
             return await self._keep(changed)
 
     async def publish(self, flow: Flow) -> None:
-        """Publish a draft: from then on it cannot be changed.
+        """Publish a draft, after which it cannot be changed.
 
         Raises:
-            GraphRefused: 139002, it is no draft or not valid.
+            GraphApiError: 139002, it is no draft or not valid.
         """
         async with self._changes:
             flow = self._now(flow, "publish")
@@ -133,17 +133,17 @@ class Flows:
             await self._keep(replace(flow, status=PUBLISHED, updated_ms=self._clock.now_ms()))
 
     async def deprecate(self, flow: Flow) -> None:
-        """Take a published flow out of use.
+        """Deprecate a published flow.
 
         Raises:
-            GraphRefused: 139003, it is not published.
+            GraphApiError: 139003, it is not published.
         """
         async with self._changes:
             flow = self._now(flow, "deprecate")
             await self._keep(replace(flow, status=DEPRECATED, updated_ms=self._clock.now_ms()))
 
     async def set_status(self, flow: Flow, status: str) -> Flow:
-        """Give a flow a state, as the operator's supervision does."""
+        """Set a flow's status, as the operator's supervision does."""
         async with self._changes:
             flow = self.by_id.get(flow.flow_id, flow)
             return await self._keep(replace(flow, status=status, updated_ms=self._clock.now_ms()))
@@ -152,7 +152,7 @@ class Flows:
         """Delete a draft.
 
         Raises:
-            GraphRefused: 139004, it is no draft.
+            GraphApiError: 139004, it is no draft.
         """
         async with self._changes:
             flow = self._now(flow, "delete")
@@ -178,16 +178,16 @@ class Flows:
 
 
 def _categories(value: object) -> list[str]:
-    given = list_or_none(value)
-    if not given or any(one not in CATEGORIES for one in given):
+    categories = list_or_none(value)
+    if not categories or any(category not in CATEGORIES for category in categories):
         raise bad_parameter(f"Param categories must be an array of {{{', '.join(CATEGORIES)}}}, at least one.")
-    return [str(one) for one in dict.fromkeys(given)]
+    return [str(category) for category in dict.fromkeys(categories)]
 
 
 def _asset(value: object) -> str:
     if value is None:
         return ""
-    # As a form's field, the text has been read as JSON on its way in.
+    # A text in a form's field has already been decoded as JSON.
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
     if len(text.encode(errors="replace")) > ASSET_AT_MOST_BYTES:
         raise bad_parameter(f"A flow's JSON has at most {ASSET_AT_MOST_BYTES} bytes.")

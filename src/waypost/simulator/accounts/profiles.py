@@ -1,4 +1,4 @@
-"""A number's business profile and its conversational components: what they may hold."""
+"""Checks of a number's business profile and conversational components."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -41,12 +41,12 @@ def _email(name: str, value: Any) -> Any:
 
 
 def _websites(name: str, value: Any) -> Any:
-    given = list_or_none(value)
-    if given is None or len(given) > 2 or any(not _is_website(one) for one in given):
+    websites = list_or_none(value)
+    if websites is None or len(websites) > 2 or not all(map(_is_website, websites)):
         raise bad_parameter(
             f"Param {name} must be an array of at most 2 addresses with http:// or https://, 256 characters each."
         )
-    return given
+    return websites
 
 
 def _is_website(value: object) -> bool:
@@ -73,10 +73,10 @@ SHOWN_PROFILE_FIELDS: Final = (*PROFILE_FIELDS, "profile_picture_url", "messagin
 
 
 def profile_changes(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The members of a profile that a request sets.
+    """Return the members of a profile that a request sets.
 
     Raises:
-        GraphRefused: code 100, for the first that may not be so.
+        GraphApiError: code 100, for the first invalid member.
     """
     if fields.get("messaging_product") != "whatsapp":
         raise bad_parameter("The parameter messaging_product is required.")
@@ -84,10 +84,10 @@ def profile_changes(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def automation_changes(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The members of a number's conversational components that a request sets.
+    """Return the members of a number's conversational components that a request sets.
 
     Raises:
-        GraphRefused: code 100, for the first that may not be so.
+        GraphApiError: code 100, for the first invalid member.
 
     Source: the operator's page "Conversational components"; facts of ice breakers: 4 of 80.
     """
@@ -110,7 +110,7 @@ def automation_changes(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _unpacked(value: object) -> object:
-    """The operator takes a list also as the text of its JSON, wherever it stands."""
+    """Return a value, decoded if it is JSON text: the operator accepts a list also as JSON text."""
     return loose_value(value) if isinstance(value, str) else value
 
 
@@ -119,12 +119,12 @@ def _is_prompt(value: object) -> bool:
 
 
 def _commands(value: object) -> list[dict[str, str]]:
-    given = list_or_none(_unpacked(value))
-    if given is None or len(given) > _COMMANDS_AT_MOST:
+    items = list_or_none(_unpacked(value))
+    if items is None or len(items) > _COMMANDS_AT_MOST:
         raise bad_parameter(f"Param commands must be an array of at most {_COMMANDS_AT_MOST} commands.")
     commands: list[dict[str, str]] = []
-    for one in given:
-        command = object_or_none(one) or {}
+    for item in items:
+        command = object_or_none(item) or {}
         name = text_or_none(command.get("command_name")) or ""
         text = text_or_none(command.get("command_description")) or ""
         if not 0 < len(name) <= _COMMAND_NAME_AT_MOST or not 0 < len(text) <= _COMMAND_TEXT_AT_MOST:

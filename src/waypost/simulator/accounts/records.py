@@ -1,4 +1,4 @@
-"""Small records about numbers and accounts: a business profile, ice breakers, a standing."""
+"""Small records about numbers and accounts: business profile, ice breakers, quality and limits."""
 
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ SETTINGS: Final = "settings"
 """The kinds of record."""
 
 PICTURE_PREFIX: Final = "picture-"
-"""What the files of profile pictures begin with."""
+"""Prefix of the file names of profile pictures."""
 
 
 class Records:
@@ -29,9 +29,9 @@ class Records:
         self._records = LoadedKind(store, "record", dict[str, Any])  # of a number or account, by its kind
 
     def of(self, node_id: str, kind: str) -> dict[str, Any]:
-        """A record; empty when there is none."""
+        """Return a record; empty if there is none."""
         return dict(self._records.of(node_id).get(kind, {}))
 
     async def keep(self, node_id: str, kind: str, record: dict[str, Any]) -> None:
-        """Set a record."""
+        """Store a record."""
         await self._records.save(record, kind, node_id)

@@ -1,4 +1,4 @@
-"""Registering a business number: its PIN, the code that proves it is ours, and the limits of trying."""
+"""Registration of business numbers: PIN, verification code, and the limits of attempts."""
 
 import hmac
 from typing import Any, Final
@@ -22,7 +22,7 @@ _DELETED: Final = "DELETED"
 
 
 class Registrations:
-    """Knows of each number its PIN and the code that was last sent to it."""
+    """The PIN and the last verification code of each number."""
 
     def __init__(
         self, store: Store, clock: Clock, ids: Ids, settings: LiveSettings, records: Records, ledger: Ledger
@@ -35,20 +35,20 @@ class Registrations:
         self._ledger = ledger
 
     def of(self, number: Number) -> dict[str, Any]:
-        """`pin`, `code`, `needs_code` and `guesses`, as far as there are any."""
+        """Return a number's record with `pin`, `code`, `needs_code` and `guesses`; each may be absent."""
         return self._records.of(number.phone_number_id, REGISTRATION)
 
     async def register(self, number: Number, pin: object) -> None:
-        """Let a number send; the first PIN given becomes its own.
+        """Register a number for sending; its first PIN becomes its own.
 
         Raises:
-            GraphRefused: 100, the PIN is none; 133005, it is another one; 133008, too many were
-                tried; 133006, a code was asked for and not given back; 133015, the number was
+            GraphApiError: 100, the PIN is malformed; 133005, the PIN does not match; 133008, too many
+                PINs were tried; 133006, a requested code was not verified; 133015, the number was
                 deleted; 133016, ten registrations in three days.
 
         Source: facts 5.2, the registration errors.
         """
-        given = _pin(pin)
+        pin_digits = _pin(pin)
         number_id = number.phone_number_id
         if self._records.of(number_id, HINDRANCE).get("name") == _DELETED:
             raise message_refused(133015, "The number was deleted recently; try again later.")
@@ -59,33 +59,33 @@ class Registrations:
             and self._ledger.count(REGISTRATIONS, number_id, within_ms=_WITHIN_MS) >= _REGISTRATIONS_AT_MOST
         ):
             raise message_refused(133016, f"A number is registered at most {_REGISTRATIONS_AT_MOST} times in 72 hours.")
-        await self._check_pin(number, given)
+        await self._check_pin(number, pin_digits)
         await self._store.run([self._ledger.note(REGISTRATIONS, number_id, self._ids.new())])
-        await self._keep(number, pin=given, guesses=0)
+        await self._keep(number, pin=pin_digits, guesses=0)
         if self._records.of(number_id, HINDRANCE).get("name") == UNREGISTERED:
             await self._records.keep(number_id, HINDRANCE, {})
 
     async def deregister(self, number: Number) -> None:
-        """Let a number send no more: its messages are refused with 133010."""
+        """Deregister a number: its messages are rejected with 133010."""
         await self._records.keep(number.phone_number_id, HINDRANCE, {"name": UNREGISTERED})
 
     async def change_pin(self, number: Number, pin: object) -> None:
-        """Set the PIN for two-step verification; the owner need not know the one before."""
+        """Set the PIN for two-step verification; the current one is not needed."""
         await self._keep(number, pin=_pin(pin), guesses=0)
 
     async def ask_code(self, number: Number) -> None:
-        """Send a code to the number; here it is shown by the control door instead."""
+        """Create a verification code for the number; the control API shows it."""
         await self._keep(number, code=self._ids.digits(_PIN_DIGITS), needs_code=True)
 
     async def verify_code(self, number: Number, code: object) -> None:
-        """Take the code back.
+        """Verify a number by the code that was sent.
 
         Raises:
-            GraphRefused: code 100, another code.
+            GraphApiError: code 100, the code does not match.
         """
         known = str(self.of(number).get("code", ""))
-        given = str(code or "").replace("-", "")
-        if not known or not hmac.compare_digest(known.encode(), given.encode()):
+        text = str(code or "").replace("-", "")
+        if not known or not hmac.compare_digest(known.encode(), text.encode()):
             raise bad_parameter("Param code is not the code that was sent.")
         await self._keep(number, code="", needs_code=False)
 

@@ -1,4 +1,4 @@
-"""Access tokens: whose they are, what they allow, when they end; kept in the file."""
+"""Access tokens: their accounts, permissions and expiry; stored in the file."""
 
 import datetime
 from collections.abc import Mapping, Sequence
@@ -28,10 +28,10 @@ _LACKING: Final = {  # Source: facts 1, "Permissions" (200), and 5.2 (10); the w
 
 
 class Token(msgspec.Struct, frozen=True):
-    """One token.
+    """An access token.
 
-    `waba_ids` are the accounts that it opens. `expires_ms` is None when no time ends it. `app_id` is
-    the app that it is a credential of; empty: the app of the first of its accounts.
+    `waba_ids` are the accounts that it gives access to. `expires_ms` is None for a token that does not
+    expire. `app_id` is the app that it belongs to; empty: the app of the first of its accounts.
     """
 
     token: str
@@ -43,19 +43,19 @@ class Token(msgspec.Struct, frozen=True):
     app_id: str = ""
 
     def is_good(self, now_ms: int) -> bool:
-        """Whether it opens anything at this time."""
+        """True if it is valid at this time."""
         return not self.is_revoked and (self.expires_ms is None or self.expires_ms > now_ms)
 
     def opens(self, waba_ids: Sequence[str]) -> bool:
-        """Whether it opens one of these accounts."""
+        """True if it gives access to one of these accounts."""
         return any(waba_id in self.waba_ids for waba_id in waba_ids)
 
 
 class Tokens:
-    """Every token: the one that each account was made with, and those that were made since.
+    """Every token: each account's own, each app's own, and the created ones.
 
-    An account's own token needs no row: it has all permissions and does not end, until the control
-    door says otherwise of it.
+    An account's own token needs no row: it has all permissions and does not expire until the control
+    API changes it.
     """
 
     def __init__(self, store: Store, clock: Clock, accounts: Accounts) -> None:
@@ -64,7 +64,7 @@ class Tokens:
         self._tokens = LoadedKind(store, "token", Token)
 
     def find(self, text: str) -> Token | None:
-        """What is known of a token, good or not."""
+        """Return a token, valid or not; None if it is unknown."""
         known = self._tokens.all.get(text)
         if known is not None:
             return known
@@ -79,23 +79,23 @@ class Tokens:
         return Token(text, waba_ids, permissions=(), app_id=app.app_id)
 
     def app_of(self, token: Token) -> str:
-        """The id of the app that a token is a credential of; empty when it is none's."""
+        """Return the id of the app that a token belongs to; empty if there is none."""
         if token.app_id or not token.waba_ids:
             return token.app_id
         account = self._accounts.by_id.get(token.waba_ids[0])
         return account.app_id if account is not None else ""
 
     def all(self) -> list[Token]:
-        """Every token, those of the accounts first."""
+        """Return every token, those of the accounts first."""
         own = [account.token for account in self._accounts.by_id.values()]
-        found = [self.find(text) for text in dict.fromkeys((*own, *self._tokens.all))]
-        return [token for token in found if token is not None]
+        tokens = [self.find(text) for text in dict.fromkeys((*own, *self._tokens.all))]
+        return [token for token in tokens if token is not None]
 
     def check(self, text: str) -> Token:
-        """The token of a call.
+        """Return the token of a call.
 
         Raises:
-            GraphRefused: 190; with the subcode 463 when its time is over.
+            GraphApiError: 190; with the subcode 463 if it has expired.
 
         Source: facts 5.2, code 190.
         """
@@ -110,7 +110,7 @@ class Tokens:
         return token
 
     def view(self, text: str) -> Mapping[str, Any]:
-        """What the operator says of a token that it is asked about; of an unknown one, only that.
+        """Return the operator's debug data of a token; of an unknown one only an error.
 
         Source: the operator's page "Debug-Token".
         """
@@ -139,24 +139,24 @@ class Tokens:
         } | ({"error": error} if flaw else {})
 
     async def keep(self, token: Token) -> Token:
-        """Make a token, or change it."""
+        """Create or update a token."""
         await self._tokens.save(token, token.token)
         return token
 
     async def expire(self, token: Token) -> Token:
-        """Let its time be over now."""
+        """Expire a token now."""
         return await self.keep(replace(token, expires_ms=self._clock.now_ms()))
 
     async def revoke(self, token: Token) -> Token:
-        """Take it back for good."""
+        """Revoke a token permanently."""
         return await self.keep(replace(token, is_revoked=True))
 
 
 def check_permission(token: Token, permission: str | None) -> None:
-    """Refuse a call that the token does not allow; None needs no permission.
+    """Check that the token has a permission; None needs none.
 
     Raises:
-        GraphRefused: 200 without the management permission, 10 without the messaging one.
+        GraphApiError: 200 without the management permission, 10 without the messaging one.
 
     Source: facts 1, "Permissions".
     """

@@ -1,7 +1,7 @@
-"""What the operator counts over an hour or a day, and must not forget: rows of who and when.
+"""Durable counts of the operator's limits over hours or days: one row per counted key with its latest time.
 
-A row is written in the transaction of what it counts, so that what was answered is counted and what
-was refused is not, whenever the process ends.
+A row is written in the transaction of the counted request, so that a crash neither loses an accepted
+request's count nor keeps a failed one's.
 """
 
 from collections.abc import Mapping
@@ -16,20 +16,20 @@ CREATIONS: Final = "creation"
 FLOW_SENDS: Final = "flow"
 REACHED: Final = "reached"
 REGISTRATIONS: Final = "registration"
-"""The kinds: templates made, by account; messages sent, by flow; users reached outside their window,
+"""The kinds: templates created, by account; messages sent, by flow; users messaged outside their window,
 by account; registrations, by number."""
 
 
 class Ledger:
-    """Counts each `who` once, at its latest time; the last three days are kept in memory."""
+    """Counts each key once, at its latest time; holds the last three days in memory."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._seen = LoadedKind(store, "ledger", int)  # by who: of a kind and a subject
+        self._seen = LoadedKind(store, "ledger", int)  # by key, of a kind and a subject
 
     async def open(self) -> None:
-        """Drop what is older than three days, and have the rest in the order of time."""
+        """Delete entries older than three days, and sort the rest by time."""
         old_ms = self._clock.now_ms() - 3 * DAY_MS
         seen = self._seen.items()
         self._seen.clear()
@@ -40,21 +40,21 @@ class Ledger:
         await self._store.run([self._seen.delete_statement(who, owner) for owner, who in old])
 
     def count(self, kind: str, subject: str, *, within_ms: int) -> int:
-        """How many have been seen in this time; a longer one than three days is not kept."""
+        """Return the number of keys counted within a time of at most three days."""
         owner = _owner(kind, subject)
         for who in _oldest(self._seen.of(owner), self._clock.now_ms() - within_ms):
             self._seen.pop(who, owner)
         return len(self._seen.of(owner))
 
     def has(self, kind: str, subject: str, who: str, *, within_ms: int) -> bool:
-        """Whether this one has been seen in this time."""
+        """True if this key was counted within this time."""
         at_ms = self._seen.of(_owner(kind, subject)).get(who)
         return at_ms is not None and at_ms > self._clock.now_ms() - within_ms
 
     def note(self, kind: str, subject: str, who: str) -> Statement:
-        """See one now; the caller writes the statement."""
+        """Count a key now; return the statement, which the caller writes."""
         at_ms, owner = self._clock.now_ms(), _owner(kind, subject)
-        self._seen.pop(who, owner)  # the order is that of time
+        self._seen.pop(who, owner)  # keep the order by time
         self._seen.put(at_ms, who, owner)
         return self._seen.save_statement(at_ms, who, owner)
 

@@ -1,1 +1,1 @@
-"""The control door: how the console, scripts and tests see and move what no client of the operator may."""
+"""Control API: the console, scripts and tests inspect and change what clients of the operator cannot."""

@@ -1,4 +1,4 @@
-"""The control door's calls about accounts, apps and their credentials, and where webhooks go."""
+"""Control API calls for accounts, apps, their credentials and their webhooks."""
 
 from typing import Annotated, Any, Literal
 
@@ -16,11 +16,11 @@ from waypost.simulator.tables.updates import Outlet
 from waypost.simulator.violation import BrokenRule
 from waypost.simulator.webhooks.webhooks import HandshakeFailed, Retry
 
-_ADDRESS = "an http or https address, or an empty text: nowhere"
+_ADDRESS = "an http or https URL, or an empty text: no webhooks"
 
 
 class AccountBody(Body, frozen=True):
-    """A business account."""
+    """A business account with its app."""
 
     name: Name
     token: Name
@@ -36,14 +36,14 @@ class AppBody(Body, frozen=True):
 
 
 class WebhookBody(Body, frozen=True):
-    """Where an app's webhooks go; an empty address means nowhere."""
+    """An app's callback URI; an empty one turns webhooks off."""
 
     callback_uri: Annotated[str, accepts(_ADDRESS, "^(https?://.+)?$", max_length=2000)]
     verify_token: str
 
 
 class TokenBody(Body, frozen=True):
-    """A new token, or another life and other permissions for one that is there."""
+    """A new token, or a new expiry and permissions for an existing one."""
 
     waba_ids: Annotated[list[Id], Meta(min_length=1, max_length=100)]
     token: Name | None = None
@@ -53,17 +53,17 @@ class TokenBody(Body, frozen=True):
 
 
 class WhichTokenBody(Body, frozen=True):
-    """A token, named in the body, because addresses are written down in logs."""
+    """A token, in the body because URLs are logged."""
 
     token: Annotated[Name, accepts("one that GET /control/tokens shows")]
 
 
 async def put_account(parts: Parts, waba_id: str, body: AccountBody) -> dict[str, Any]:
-    """Make a business account and its app, or change them; webhooks go on as before."""
-    before = parts.accounts.by_id.get(waba_id)
+    """Create or update a business account and its app; webhooks continue."""
+    previous = parts.accounts.by_id.get(waba_id)
     app = parts.accounts.apps.get(body.app_id) or App(body.app_id, body.app_secret)
     await parts.accounts.keep_app(replace(app, app_secret=body.app_secret))
-    namespace = body.namespace or (before.namespace if before else "") or parts.ids.new().replace("-", "_")
+    namespace = body.namespace or (previous.namespace if previous else "") or parts.ids.new().replace("-", "_")
     account = Account(waba_id, body.name, namespace, body.token, body.app_id)
     await parts.accounts.keep_account(account)
     parts.webhooks.serve(waba_id)
@@ -71,19 +71,19 @@ async def put_account(parts: Parts, waba_id: str, body: AccountBody) -> dict[str
 
 
 async def put_app(parts: Parts, app_id: str, body: AppBody) -> dict[str, Any]:
-    """Make an app, which hears of an account when it subscribes to it, or give it another secret."""
+    """Create an app without subscriptions, or set its secret."""
     app = replace(parts.accounts.apps.get(app_id) or App(app_id, ""), app_secret=body.app_secret)
     await parts.accounts.keep_app(app)
     return {"app_id": app_id, "callback_uri": app.callback_uri}
 
 
 async def put_webhook(parts: Parts, body: WebhookBody, app: App) -> dict[str, Any]:
-    """Send an app's webhooks to an address that has shaken hands; an empty one means nowhere."""
+    """Set an app's callback URI after a handshake; an empty one turns webhooks off."""
     if body.callback_uri:
         try:
             await parts.webhooks.shake_hands(body.callback_uri, body.verify_token)
         except HandshakeFailed as failed:
-            accepted = "an address that answers 200 and the bare hub.challenge when hub.verify_token is right"
+            accepted = "a URL that responds with 200 and the bare hub.challenge if hub.verify_token is right"
             raise BrokenRule("callback_uri", str(failed), accepted, status=422) from failed
     await parts.accounts.keep_app(replace(app, callback_uri=body.callback_uri, verify_token=body.verify_token))
     for account in parts.accounts.of_app(app.app_id):
@@ -92,18 +92,18 @@ async def put_webhook(parts: Parts, body: WebhookBody, app: App) -> dict[str, An
 
 
 async def retry_webhooks(parts: Parts, account: Account) -> dict[str, Any]:
-    """Forget the failures of an account's webhook and deliver what is due now."""
+    """Reset the failures of an account's webhooks and deliver what is due now."""
     await parts.webhooks.retry_now(account.waba_id)
     return {"retried": True}
 
 
 def account_view(parts: Parts, account: Account, waiting: int) -> dict[str, Any]:
-    """An account as the door shows it, with how its delivery is doing.
+    """Return an account with the state of its webhook delivery.
 
     Args:
-        parts: the simulator's parts.
+        parts: the simulator's services.
         account: the account.
-        waiting: how many updates wait for its webhook.
+        waiting: number of updates queued for its webhooks.
     """
     destination = parts.accounts.destination(Outlet(account.waba_id, account.app_id))
     return {
@@ -115,13 +115,13 @@ def account_view(parts: Parts, account: Account, waiting: int) -> dict[str, Any]
         "updates_waiting": waiting,
         "calls_this_hour": parts.usage.count(account.waba_id),
         **_delivery_view(destination, parts.webhooks.worst_retry(account.waba_id)),
-        "webhooks": [_outlet_view(parts, one) for one in parts.accounts.outlets((account.waba_id,))],
-        "numbers": [number_view(parts, one) for one in parts.accounts.numbers_of(account.waba_id)],
+        "webhooks": [_outlet_view(parts, outlet) for outlet in parts.accounts.outlets((account.waba_id,))],
+        "numbers": [number_view(parts, number) for number in parts.accounts.numbers_of(account.waba_id)],
     }
 
 
 def _outlet_view(parts: Parts, outlet: Outlet) -> dict[str, Any]:
-    """Where webhooks of an account go: to which app, at which address, and how that is doing."""
+    """Return an outlet's app, number and callback URI, with the state of its delivery."""
     return {
         "app_id": outlet.app_id,
         "phone_number_id": outlet.phone_number_id or None,
@@ -139,12 +139,12 @@ def _delivery_view(destination: Destination | None, retry: Retry | None) -> dict
 
 
 async def list_tokens(parts: Parts) -> dict[str, Any]:
-    """Every token with what it opens; those of the accounts first."""
+    """Return every token with its accounts and permissions; those of the accounts first."""
     return {"tokens": [_token_view(parts, token) for token in parts.tokens.all()]}
 
 
 async def make_token(parts: Parts, body: TokenBody) -> dict[str, Any]:
-    """Make a token, or change one; without a text of its own it gets one."""
+    """Create or update a token; without a `token` in the body it gets a random one."""
     for waba_id in body.waba_ids:
         find(parts.accounts.by_id, waba_id, field="waba_ids", rule="name no account")
     if body.app_id is not None:
@@ -162,12 +162,12 @@ async def make_token(parts: Parts, body: TokenBody) -> dict[str, Any]:
 
 
 async def expire_token(parts: Parts, body: WhichTokenBody) -> dict[str, Any]:
-    """Let a token's time be over now."""
+    """Expire a token now."""
     return _token_view(parts, await parts.tokens.expire(_token_of(parts, body)))
 
 
 async def revoke_token(parts: Parts, body: WhichTokenBody) -> dict[str, Any]:
-    """Take a token back."""
+    """Revoke a token."""
     return _token_view(parts, await parts.tokens.revoke(_token_of(parts, body)))
 
 
@@ -180,5 +180,5 @@ def _token_of(parts: Parts, body: WhichTokenBody) -> Token:
 
 def _token_view(parts: Parts, token: Token) -> dict[str, Any]:
     first = {"token": token.token, "app_id": ""}
-    own = {"app_id": parts.tokens.app_of(token), "is_good": token.is_good(parts.clock.now_ms())}
-    return first | asdict(token) | own
+    derived = {"app_id": parts.tokens.app_of(token), "is_good": token.is_good(parts.clock.now_ms())}
+    return first | asdict(token) | derived

@@ -1,4 +1,4 @@
-"""The control door's calls about time: read the clock, move it, stop it, let it run. Source: decision 0039."""
+"""Control API calls for the clock: read, advance, freeze and run it. Source: decision 0039."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -12,10 +12,10 @@ from waypost.simulator.control.request_structs import Body, accepted_by
 from waypost.simulator.field_types import accepts
 from waypost.simulator.violation import BrokenRule
 
-Result = TypeVar("Result")
+WorkResult = TypeVar("WorkResult")
 
 _TIME: Final = "milliseconds since the epoch, not before now"
-_LATEST_MS: Final = 32_503_680_000_000  # the end of the year 2999: dates have room beyond
+_LATEST_MS: Final = 32_503_680_000_000  # the end of the year 2999: date types go further
 
 
 class _ClientGone(Exception):
@@ -23,7 +23,7 @@ class _ClientGone(Exception):
 
 
 class AdvanceBody(Body, frozen=True):
-    """How far, or to which time; and how long the answer may take."""
+    """A duration or a target time, and the maximum time of the response."""
 
     ms: Annotated[int, Meta(ge=0, le=FURTHEST_MS)] | UnsetType = UNSET
     to_ms: Annotated[int, accepts(_TIME, ge=0, le=_LATEST_MS)] | UnsetType = UNSET
@@ -31,13 +31,13 @@ class AdvanceBody(Body, frozen=True):
 
 
 class RunBody(Body, frozen=True):
-    """How fast."""
+    """The speed of the clock: virtual time per real time."""
 
     factor: Annotated[float, Meta(gt=0, le=FASTEST)] = 1.0
 
 
 async def show_clock(travel: Travel) -> dict[str, Any]:
-    """Where the clock stands, and how it goes; times in milliseconds."""
+    """Return the clock's time and speed; times in milliseconds."""
     clock = travel.clock
     return {
         "now_ms": clock.now_ms(),
@@ -48,7 +48,7 @@ async def show_clock(travel: Travel) -> dict[str, Any]:
 
 
 async def show_due(travel: Travel) -> dict[str, Any]:
-    """When the next thing will happen by itself, on each side; null: nothing waits there."""
+    """Return the next due time of service and simulator; null: nothing is scheduled."""
     sides = [
         {"name": side.name, "next_due_ms": await side.next_due_ms(), "is_busy": side.busy} for side in travel.sides
     ]
@@ -56,10 +56,10 @@ async def show_due(travel: Travel) -> dict[str, Any]:
 
 
 async def advance_clock(request: Request, travel: Travel, body: AdvanceBody) -> dict[str, Any]:
-    """Move the clock from due time to due time; answers when it has arrived, or how far it came in `within_ms`.
+    """Advance the clock from due time to due time; responds at the target or after `within_ms`.
 
-    `steps` is how many due times it has handled, `left_ms` how far it still is. It stops where it is
-    when its client closes the connection.
+    `steps` is the number of due times handled, `left_ms` the remaining distance. The clock stops
+    if the client closes the connection.
     """
     now_ms = travel.clock.now_ms()
     if (body.ms is UNSET) == (body.to_ms is UNSET):
@@ -75,7 +75,7 @@ async def advance_clock(request: Request, travel: Travel, body: AdvanceBody) -> 
     try:
         journey = await _while_connected(request, travel.advance(to_ms=to_ms, at_most_s=body.within_ms / 1000))
     except _ClientGone:
-        return {**await show_clock(travel), "is_complete": False}  # nobody reads it
+        return {**await show_clock(travel), "is_complete": False}  # the client is gone
     except NotSettled as error:
         raise BrokenRule("clock", str(error), "another try when it is quiet", status=503) from error
     return {
@@ -87,31 +87,31 @@ async def advance_clock(request: Request, travel: Travel, body: AdvanceBody) -> 
 
 
 async def freeze_clock(travel: Travel) -> dict[str, Any]:
-    """Stop the clock: nothing becomes due until it is moved, or runs again."""
+    """Stop the clock: nothing becomes due until it is advanced or runs again."""
     await travel.run(factor=0)
     return await show_clock(travel)
 
 
 async def run_clock(travel: Travel, body: RunBody) -> dict[str, Any]:
-    """Let the clock run, as fast as the machine's or faster."""
+    """Run the clock at a given speed."""
     await travel.run(factor=body.factor)
     return await show_clock(travel)
 
 
-async def _while_connected(request: Request, work: Awaitable[Result]) -> Result:
-    """Do something for a client whose request has been read; end it when the client goes.
+async def _while_connected(request: Request, work: Awaitable[WorkResult]) -> WorkResult:
+    """Run work for a client whose request has been read; cancel it if the client disconnects.
 
     Raises:
-        _ClientGone: it has been cancelled.
+        _ClientDisconnected: the work has been cancelled.
     """
-    working = asyncio.ensure_future(work)
-    leaving = asyncio.ensure_future(request.receive())  # what comes after the body is the end
+    running = asyncio.ensure_future(work)
+    disconnect = asyncio.ensure_future(request.receive())  # after the body, the next message is the disconnect
     try:
-        await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
-        if not working.done():
+        await asyncio.wait((running, disconnect), return_when=asyncio.FIRST_COMPLETED)
+        if not running.done():
             raise _ClientGone
-        return working.result()
+        return running.result()
     finally:
-        for task in (working, leaving):
+        for task in (running, disconnect):
             task.cancel()
-        await asyncio.gather(working, leaving, return_exceptions=True)
+        await asyncio.gather(running, disconnect, return_exceptions=True)

@@ -1,4 +1,4 @@
-"""The control door: how the console, scripts and tests see and move what no client of the operator may."""
+"""The ASGI application of the control API, and its table of calls."""
 
 from collections.abc import MutableMapping
 from typing import Any, Final
@@ -34,7 +34,7 @@ _LOG = log("simulator")
 
 # fmt: off
 CALLS: Final[tuple[tuple[str, str, Endpoint], ...]] = (
-    # method  path                                      function; its parameters say what it takes
+    # method  path                                      function; its parameters declare the request
     ("GET",  "/control/state",                          state.show_state),
     ("GET",  "/control/readyz",                         state.show_readiness),
     ("GET",  "/control/settings",                       state.show_settings),
@@ -124,7 +124,7 @@ class ControlDoor:
         self._router = Router([self._route(method, path, function) for method, path, function in CALLS])
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Check who asks, then answer."""
+        """Check the caller, then run the call."""
         settings = self._parts.settings.value
         request = Request(scope)
         try:
@@ -135,23 +135,23 @@ class ControlDoor:
                 control_token=settings.control_token,
                 takes=(JSON, BYTES) if scope["path"] == _OF_FILES else (JSON,),
             )
-        except BrokenRule as refused:
-            await json_response(refused.answer(), refused.status)(scope, receive, send)
+        except BrokenRule as error:
+            await json_response(error.answer(), error.status)(scope, receive, send)
         else:
             await self._answer(scope, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a route answer; whatever it raises becomes JSON, unless an answer has begun."""
-        scope["app"] = self  # so that the router raises, and does not answer in text
+        """Run the request's route; an exception becomes a JSON response unless a response has begun."""
+        scope["app"] = self  # makes the router raise instead of responding with text
         has_begun = False
 
-        async def tell(message: MutableMapping[str, Any]) -> None:
+        async def send_and_track(message: MutableMapping[str, Any]) -> None:
             nonlocal has_begun
             has_begun = True
             await send(message)
 
         try:
-            await self._router(scope, receive, tell)
+            await self._router(scope, receive, send_and_track)
         except HTTPException as error:
             text, headers = f"{scope['path']}: {error.detail}", error.headers
             await json_response({"error": text}, error.status_code, headers)(scope, receive, send)
@@ -159,7 +159,7 @@ class ControlDoor:
             _LOG.exception("control request failed", path=scope["path"])
             if has_begun:
                 raise
-            await json_response({"error": "the simulator failed; its log says why"}, 500)(scope, receive, send)
+            await json_response({"error": "the simulator failed; see its log"}, 500)(scope, receive, send)
 
     def _route(self, method: str, path: str, function: Endpoint) -> Route:
         call = bound(method, function)

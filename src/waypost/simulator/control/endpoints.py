@@ -1,7 +1,7 @@
-"""How a request of the control API becomes a call of a function: each of its parameters is read by name and type.
+"""Binding of requests of the control API to functions: each parameter is read by its name and type.
 
-`body` and `query` are read as the struct that they are annotated with; every other parameter has a row here. They
-are read in their order, and the first that cannot be is what the caller is told.
+`body` and `query` are read as the struct of their annotation; every other parameter has a row in `_READERS`.
+They are read in order, and the error response names the first invalid one.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -27,20 +27,20 @@ from waypost.simulator.templates.template import Template
 from waypost.simulator.violation import BrokenRule
 from waypost.simulator.whole_state import Keeper
 
-Value = TypeVar("Value")
+KnownObject = TypeVar("KnownObject")
 Reader = Callable[[Parts, Request], Any]
 Endpoint = Callable[..., Awaitable[Any]]
-"""What it gives is answered as JSON, unless it is a response already."""
+"""Its result becomes a JSON response, unless it is a response already."""
 
 _LISTED: Final = 100
 _DECLARED: Final = ("body", "query")
 
 
-def find(known: Mapping[str, Value], key: str, *, field: str, rule: str, accepted: str = "") -> Value:
-    """The value of a key; an unknown one is told what is accepted, or which there are.
+def find(known: Mapping[str, KnownObject], key: str, *, field: str, rule: str, accepted: str = "") -> KnownObject:
+    """Return the value of a key.
 
     Raises:
-        BrokenRule: 404, because there is none.
+        ControlApiError: 404, the key is unknown; names the accepted or the known keys.
     """
     if key not in known:
         raise BrokenRule(field, rule, accepted or ", ".join(islice(known, _LISTED)) or "none yet", status=404)
@@ -48,16 +48,16 @@ def find(known: Mapping[str, Value], key: str, *, field: str, rule: str, accepte
 
 
 def business_number(parts: Parts, digits: str) -> Number:
-    """The business number that has these digits.
+    """Return the business number that has these digits.
 
     Raises:
-        BrokenRule: there is none.
+        ControlApiError: there is none.
     """
     return find(parts.accounts.numbers_by_digits, digits.lstrip("+"), field="to", rule="is no business number")
 
 
 def _object(name: str, known: Callable[[Parts], Mapping[str, Any]], rule: str, accepted: str = "") -> Reader:
-    """Reads the object whose key the path has under a name."""
+    """Return a reader of the object whose key is the path parameter with this name."""
     return lambda parts, request: find(
         known(parts), request.path_params[name], field=name, rule=rule, accepted=accepted
     )
@@ -82,8 +82,8 @@ def _phone(_parts: Parts, request: Request) -> str:
 
 def _travel(parts: Parts, _request: Request) -> Travel:
     if parts.travel is None:
-        rule = "this simulator follows the machine's clock, which nobody moves"
-        accepted = "`waypost dev` and `waypost simulator` have a clock that can be moved"
+        rule = "this simulator follows the machine's clock, which cannot be advanced"
+        accepted = "`waypost dev` and `waypost simulator` have a clock that can be advanced"
         raise BrokenRule("clock", rule, accepted, status=404)
     return parts.travel
 
@@ -91,7 +91,7 @@ def _travel(parts: Parts, _request: Request) -> Travel:
 def _keeper(parts: Parts, _request: Request) -> Keeper:
     if parts.keeper is None:
         rule = "this simulator stands alone, and a snapshot is of both sides"
-        raise BrokenRule("snapshots", rule, "the control door of `waypost dev`", status=404)
+        raise BrokenRule("snapshots", rule, "the control API of `waypost dev`", status=404)
     return parts.keeper
 
 
@@ -119,43 +119,43 @@ _READERS: Final[dict[tuple[str, object], Reader]] = {
 
 
 def declared_by(function: Endpoint) -> type[Struct] | None:
-    """The struct of the body or query that a function takes; None where it takes neither."""
+    """Return the struct of a function's body or query; None if it has neither."""
     return next((type_ for name, type_ in _parameters(function) if name in _DECLARED), None)
 
 
 def bound(method: str, function: Endpoint) -> Callable[[Parts, Request], Awaitable[Response]]:
-    """The function as a call of any request; the body of one that takes nothing of it must be empty.
+    """Return an endpoint that reads a request's parameters and calls the function; an undeclared body must be empty.
 
     Raises:
-        LookupError: nothing says how one of its parameters is read.
+        LookupError: a parameter has no reader.
     """
     parameters = _parameters(function)
-    unknown = [one for one in parameters if one not in _READERS and one[0] not in _DECLARED]
+    unknown = [parameter for parameter in parameters if parameter not in _READERS and parameter[0] not in _DECLARED]
     if unknown:
-        raise LookupError(f"{function.__name__} has parameters that nothing reads: {unknown}")
+        raise LookupError(f"{function.__name__} has parameters without a reader: {unknown}")
     takes_body = declared_by(function) or ("request", Request) in parameters
-    wanted = parameters if takes_body or method not in ("POST", "PUT") else [*parameters, ("body", Body)]
+    checked = parameters if takes_body or method not in ("POST", "PUT") else [*parameters, ("body", Body)]
 
     async def call(parts: Parts, request: Request) -> Response:
         try:
-            values = [await _value(parts, request, name, type_) for name, type_ in wanted]
-            answer = await function(*values[: len(parameters)])
-        except BrokenRule as refused:
-            return json_response(refused.answer(), refused.status)
-        return answer if isinstance(answer, Response) else json_response(answer)
+            values = [await _value(parts, request, name, type_) for name, type_ in checked]
+            result = await function(*values[: len(parameters)])
+        except BrokenRule as error:
+            return json_response(error.answer(), error.status)
+        return result if isinstance(result, Response) else json_response(result)
 
     return call
 
 
 def json_response(answer: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """An answer in JSON."""
+    """Return a JSON response."""
     return Response(msgspec.json.encode(answer), status, headers, media_type="application/json")
 
 
 def _parameters(function: Endpoint) -> list[tuple[str, Any]]:
-    """Names and types; of `Annotated[Struct, …]` what stands second, for a struct that is made and not written."""
-    types = [(one.name, one.annotation) for one in signature(function).parameters.values()]
-    return [(name, get_args(one)[1] if get_origin(one) is Annotated else one) for name, one in types]
+    """Return names and types; of `Annotated[Struct, …]` the second argument, for a struct created at run time."""
+    types = [(parameter.name, parameter.annotation) for parameter in signature(function).parameters.values()]
+    return [(name, get_args(type_)[1] if get_origin(type_) is Annotated else type_) for name, type_ in types]
 
 
 async def _value(parts: Parts, request: Request, name: str, type_: Any) -> Any:
@@ -164,5 +164,5 @@ async def _value(parts: Parts, request: Request, name: str, type_: Any) -> Any:
     if name != "query":
         return _READERS[name, type_](parts, request)
     query = request.query_params
-    lists = {one.name for one in msgspec.structs.fields(type_) if get_origin(one.type) is tuple}
+    lists = {field.name for field in msgspec.structs.fields(type_) if get_origin(field.type) is tuple}
     return read_members(type_, {key: query.getlist(key) if key in lists else query[key] for key in query}, strict=False)

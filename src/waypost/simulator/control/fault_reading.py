@@ -1,4 +1,4 @@
-"""Reading faults as they were given, to the control API or in a file: each member is checked by the tables."""
+"""Reading faults from the control API or a scenario file; the tables of `fault_kinds` check each member."""
 
 import difflib
 import hashlib
@@ -28,10 +28,10 @@ _AT_MOST: Final = 1000
 _SEED: Final = Parameter("seed", "whole", 0, 2**63 - 1)
 _PLAIN: Final = (_SEED, Parameter("label", "text", at_most=200), Parameter("until_ms", "whole", 1, 2**53))
 _TEXT: Final = Parameter("", "text", at_most=512)
-_MEMBERS: Final = ("on", CALL, WEBHOOK, *FILTERS, "when", "what", *(one.name for one in _PLAIN))
+_MEMBERS: Final = ("on", CALL, WEBHOOK, *FILTERS, "when", "what", *(parameter.name for parameter in _PLAIN))
 _NAMES: Final = {CALL: CALL_NAMES, WEBHOOK: WEBHOOKS}
 # fmt: off
-_CAN_NAME: Final = {  # which filters narrow which names; those of an account narrow all
+_CAN_NAME: Final = {  # the call and webhook names that a filter may narrow; the other filters narrow all
     # on and filter          names
     (CALL,    "phone"):     frozenset({ANY, SEND}),
     (CALL,    "template"):  WITH_TEMPLATE | {ANY},
@@ -43,16 +43,16 @@ _CAN_NAME: Final = {  # which filters narrow which names; those of an account na
 
 
 class WrongScenario(Exception):
-    """The file cannot be read, or something in it cannot be; says what would be accepted."""
+    """A scenario file cannot be read or is invalid; the text names the accepted values."""
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """Faults of one file that are armed when the simulator starts.
+    """Faults of one file, armed when the simulator starts.
 
     Args:
-        key: a digest of the file: the same file is armed once, whatever restarts there are.
-        faults: checked, as `read_faults` gives them.
+        key: a digest of the file: the same file is armed only once over restarts.
+        faults: checked, from `read_faults`.
     """
 
     key: str
@@ -60,31 +60,31 @@ class Scenario:
 
 
 def read_scenario(path: Path) -> Scenario:
-    """Read a TOML file of `[[faults]]` and perhaps a `seed`.
+    """Read a TOML file of `[[faults]]` and an optional `seed`.
 
     Raises:
-        WrongScenario: the file is not there, no TOML, or has something that no fault can have.
+        InvalidScenario: the file is missing, is no TOML, or has an invalid fault.
     """
     try:
         content = path.read_bytes()
-        given = tomllib.loads(content.decode())
-        if "faults" not in given:
+        members = tomllib.loads(content.decode())
+        if "faults" not in members:
             raise BrokenRule("faults", "is missing", "[[faults]] tables, at least one")  # noqa: TRY301  like the rest
-        faults = read_faults(given)
+        faults = read_faults(members)
     except OSError as error:
         raise WrongScenario(f"the scenario {path} cannot be read: {error.strerror}") from error
     except ValueError as error:
         raise WrongScenario(f"the scenario {path} is no TOML: {error}") from error
-    except BrokenRule as broken:
-        raise WrongScenario(f"the scenario {path} is wrong: {broken}; accepted: {broken.accepted}") from broken
+    except BrokenRule as error:
+        raise WrongScenario(f"the scenario {path} is wrong: {error}; accepted: {error.accepted}") from error
     return Scenario(hashlib.blake2b(content, digest_size=8).hexdigest(), tuple(faults))
 
 
 def read_faults(given: object) -> list[dict[str, Any]]:
-    """One fault, or a scenario `{faults, seed?}`: checked, with `when` and `seed` filled in.
+    """Check one fault or a scenario `{faults, seed?}`; return the faults with `when` and `seed` filled in.
 
     Raises:
-        BrokenRule: names the member, the rule and what would be accepted.
+        ControlApiError: names the member, the rule and the accepted values.
 
     Source: simulator/faults/fault_kinds.py.
     """
@@ -99,8 +99,8 @@ def read_faults(given: object) -> list[dict[str, Any]]:
     if not isinstance(faults, list) or not 0 < len(cast("list[object]", faults)) <= _AT_MOST:
         raise BrokenRule("faults", "is no list of faults", f"1 to {_AT_MOST} faults")
     return [
-        _fault(_object(one, f"faults[{at}]", ", ".join(_MEMBERS)), f"faults[{at}].", seed)
-        for at, one in enumerate(cast("list[object]", faults))
+        _fault(_object(fault, f"faults[{index}]", ", ".join(_MEMBERS)), f"faults[{index}].", seed)
+        for index, fault in enumerate(cast("list[object]", faults))
     ]
 
 
@@ -120,29 +120,30 @@ def _fault(members: dict[str, Any], path: str, seed: int | None) -> dict[str, An
             continue
         if not _TEXT.takes(members[filter_name]):
             raise BrokenRule(f"{path}{filter_name}", "is no text of 1 to 512 characters", accepted)
-        narrowed = _CAN_NAME.get((on, filter_name))
-        if narrowed is not None and name not in narrowed:
+        names = _CAN_NAME.get((on, filter_name))
+        if names is not None and name not in names:
             rule = f"does not go with {on}: {name}, which names none"
-            raise BrokenRule(f"{path}{filter_name}", rule, f"{on} one of {', '.join(sorted(narrowed))}")
+            raise BrokenRule(f"{path}{filter_name}", rule, f"{on} one of {', '.join(sorted(names))}")
     _check(_PLAIN, members, path)
-    read = {**members, on: name, "when": _when(members, f"{path}when"), "what": _what(members, f"{path}what", on, name)}
-    return read if seed is None else {**read, "seed": read.get("seed", seed)}
+    when, what = _when(members, f"{path}when"), _what(members, f"{path}what", on, name)
+    fault = {**members, on: name, "when": when, "what": what}
+    return fault if seed is None else {**fault, "seed": fault.get("seed", seed)}
 
 
 def _unknown(field: str, name: object, names: Sequence[str]) -> BrokenRule:
-    """A name that is none: told with the nearest one, or with all of them."""
-    near = difflib.get_close_matches(str(name), names, n=1)
-    hint = f"did you mean {near[0]}?" if near else ""
+    """Return the error for an unknown name, with the nearest known one as hint."""
+    matches = difflib.get_close_matches(str(name), names, n=1)
+    hint = f"did you mean {matches[0]}?" if matches else ""
     return BrokenRule(field, f"{str(name)[:100]!r} is unknown", ", ".join(names), hint=hint)
 
 
 def _when(fault: dict[str, Any], path: str) -> dict[str, Any]:
-    accepted = "; ".join(f"{{{one.name}: {one.accepted}}}" for one, _ in WHENS)
+    accepted = "; ".join(f"{{{parameter.name}: {parameter.accepted}}}" for parameter, _ in WHENS)
     members = _object(fault.get("when", {"always": True}), path, accepted)
-    _check_names(members, [one.name for one, _ in WHENS], f"{path}.")
+    _check_names(members, [parameter.name for parameter, _ in WHENS], f"{path}.")
     if len(members) != 1:
-        raise BrokenRule(path, "says not exactly one thing", accepted)
-    _check((one for one, _ in WHENS), members, f"{path}.")
+        raise BrokenRule(path, "has not exactly one member", accepted)
+    _check((parameter for parameter, _ in WHENS), members, f"{path}.")
     return members
 
 
@@ -156,7 +157,7 @@ def _what(fault: dict[str, Any], path: str, on: str, name: str) -> dict[str, Any
         raise BrokenRule(path, f"names {named} of a fault on: {on}", f"exactly one of {accepted}")
     [kind] = chosen
     parameters = (kind.own, *kind.more)
-    _check_names(members, [one.name for one in parameters], f"{path}.")
+    _check_names(members, [parameter.name for parameter in parameters], f"{path}.")
     _check(parameters, members, f"{path}.")
     if kind.only and name != kind.only:
         raise BrokenRule(f"{path}.{kind.name}", f"does not go with call: {name}", f"call: {kind.only}")
@@ -164,9 +165,10 @@ def _what(fault: dict[str, Any], path: str, on: str, name: str) -> dict[str, Any
 
 
 def _check(parameters: Iterable[Parameter], members: dict[str, Any], path: str) -> None:
-    for one in parameters:
-        if one.name in members and not one.takes(members[one.name]):
-            raise BrokenRule(f"{path}{one.name}", _cannot_be(members[one.name]), one.accepted)
+    for parameter in parameters:
+        name = parameter.name
+        if name in members and not parameter.takes(members[name]):
+            raise BrokenRule(f"{path}{name}", _cannot_be(members[name]), parameter.accepted)
 
 
 def _check_names(members: dict[str, Any], known: Sequence[str], path: str) -> None:

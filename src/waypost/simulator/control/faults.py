@@ -1,4 +1,4 @@
-"""The control door's calls about faults: arm, look, take away."""
+"""Control API calls that arm, show and disarm faults."""
 
 from typing import Any, Final
 
@@ -16,12 +16,12 @@ _FAULT: Final = '{"on", "call" or "webhook", "when", "what"}, or {"faults": [...
 
 
 async def list_faults(parts: Parts) -> dict[str, Any]:
-    """Every fault, with how often it was asked and has fired."""
+    """Return every fault, with the number of its evaluations and firings."""
     return {"faults": [parts.faults.view(fault) for fault in parts.faults.all]}
 
 
 async def list_kinds() -> dict[str, Any]:
-    """What there is to arm: kinds, how often, filters, and the names of calls and webhooks."""
+    """Return the kinds of faults, their triggers and filters, and the names of calls and webhooks."""
     return {
         "kinds": [
             {
@@ -31,11 +31,11 @@ async def list_kinds() -> dict[str, Any]:
                 "only": kind.only or None,
                 "sees": kind.sees,
                 "value": _parameter_view(kind.own),
-                "beside": [_parameter_view(one) for one in kind.more],
+                "beside": [_parameter_view(parameter) for parameter in kind.more],
             }
             for kind in KINDS
         ],
-        "when": [{**_parameter_view(one), "fires": fires} for one, fires in WHENS],
+        "when": [{**_parameter_view(parameter), "fires": fires} for parameter, fires in WHENS],
         "filters": FILTERS,
         CALL: [ANY, *sorted(CALL_NAMES)],
         WEBHOOK: [ANY, *WEBHOOKS],
@@ -43,28 +43,28 @@ async def list_kinds() -> dict[str, Any]:
 
 
 async def arm_faults(parts: Parts, request: Request) -> dict[str, Any]:
-    """Arm one fault, or all of a scenario; those that are armed already stay."""
+    """Arm one fault, or all of a scenario; armed faults stay."""
     try:
-        given: object = msgspec.json.decode(await request.body() or b"null")
+        body: object = msgspec.json.decode(await request.body() or b"null")
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise BrokenRule("body", f"is not readable JSON: {error}", _FAULT) from error
-    armed = await parts.faults.arm(read_faults(given))
+    armed = await parts.faults.arm(read_faults(body))
     return {"faults": [parts.faults.view(fault) for fault in armed]}
 
 
 async def show_fault(parts: Parts, fault: Fault) -> dict[str, Any]:
-    """One fault, with its last firings."""
+    """Return one fault, with its last firings."""
     return {**parts.faults.view(fault), "firings": await parts.faults.firings(fault)}
 
 
 async def disarm_fault(parts: Parts, fault: Fault) -> dict[str, Any]:
-    """Take one away; what it holds back is told in its time."""
+    """Disarm a fault; webhooks that it holds back are sent at their time."""
     await parts.faults.disarm([fault])
     return {"disarmed": [fault.id]}
 
 
 async def disarm_faults(parts: Parts) -> dict[str, Any]:
-    """Take all away."""
+    """Disarm all faults."""
     faults = parts.faults.all
     await parts.faults.disarm(faults)
     return {"disarmed": [fault.id for fault in faults]}

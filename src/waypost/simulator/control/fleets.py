@@ -1,4 +1,4 @@
-"""The control door's calls about fleets: make one, look at it, drop it."""
+"""Control API calls that create, show and delete fleets."""
 
 from typing import Annotated, Any
 
@@ -16,7 +16,7 @@ from waypost.simulator.violation import BrokenRule
 
 
 class FleetBody(HabitsBody, frozen=True, kw_only=True):
-    """Phones with consecutive numbers, and what all of them have in common."""
+    """Phones with consecutive numbers and common settings."""
 
     name: Annotated[str, accepts("1 to 64 of a-z, 0-9, - and _", "^[a-z0-9][a-z0-9_-]{0,63}$")]
     first: Digits
@@ -27,7 +27,7 @@ class FleetBody(HabitsBody, frozen=True, kw_only=True):
 
 
 async def make_fleet(parts: Parts, body: FleetBody) -> dict[str, Any]:
-    """Make phones with consecutive numbers that follow one script; they begin anew."""
+    """Create phones with consecutive numbers that follow one script; existing phones are reset."""
     fleet = Fleet(
         name=body.name,
         first=int(body.first.lstrip("+")),
@@ -50,13 +50,13 @@ async def make_fleet(parts: Parts, body: FleetBody) -> dict[str, Any]:
 
 
 async def list_fleets(parts: Parts) -> dict[str, Any]:
-    """Every fleet, by name, without counts."""
+    """Return every fleet, by name, without counts."""
     fleets = sorted(parts.fleets.by_name.values(), key=lambda fleet: fleet.name)
     return {"fleets": [_head(parts, fleet) for fleet in fleets]}
 
 
 async def show_fleet(parts: Parts, fleet: Fleet) -> dict[str, Any]:
-    """A fleet, what became of its messages, and how often each step was done."""
+    """Return a fleet, the counts of its messages by outcome, and the counts of each step."""
     now_ms = parts.clock.now_ms()
     return {
         **_head(parts, fleet),
@@ -67,7 +67,7 @@ async def show_fleet(parts: Parts, fleet: Fleet) -> dict[str, Any]:
 
 
 async def drop_fleet(parts: Parts, name: str) -> dict[str, Any]:
-    """Drop a fleet; its numbers are ordinary phones again, and what was said stays."""
+    """Delete a fleet; its numbers become ordinary phones, and their messages stay."""
     async with parts.fleets.turn:
         fleet = find(parts.fleets.by_name, name, field="name", rule="is no fleet")
         await parts.fleets.drop(fleet, _begin_anew(parts, fleet, steps=0))

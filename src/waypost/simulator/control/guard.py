@@ -1,4 +1,4 @@
-"""Who may use the control door: this machine, a program that speaks JSON, the holder of the token."""
+"""Access check of the control API: the host, the origin, the token and the content type of a request."""
 
 import hmac
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from waypost.simulator.violation import BrokenRule
 
 JSON: Final = "application/json"
 BYTES: Final = "application/octet-stream"
-"""Of a file as it is. A page of another site may send neither without being asked about first."""
+"""Of a file's bytes. A browser sends neither type from another site without a preflight request."""
 _WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
 
 
@@ -21,24 +21,24 @@ def check_caller(
     control_token: str | None,
     takes: tuple[str, ...] = (JSON,),
 ) -> None:
-    """Refuse what a page in somebody's browser could send, and whoever lacks the token.
+    """Reject requests without the token, and those that a page in a browser could send.
 
-    A page of another site can make a browser send requests here, and a name of its own can be made
-    to point here; neither survives the checks of Host, Origin and content type.
+    A page of another site can make a browser send requests here, and its host name can be pointed
+    here (DNS rebinding); the checks of Host, Origin and content type reject both.
 
     Args:
         method: of the request.
         headers: names in lower case.
-        allowed_hosts: names besides the loopback ones.
-        control_token: None means that none is needed.
-        takes: the content types of bodies.
+        allowed_hosts: Host names besides the loopback ones.
+        control_token: None: no token is needed.
+        takes: the accepted content types of bodies.
 
     Raises:
-        BrokenRule: 403, 401 or 415.
+        ControlApiError: 403, 401 or 415.
     """
     host = headers.get("host", "")
     name = hostname_of(f"//{host}")
-    if not (is_loopback(name) or name in (one.lower() for one in allowed_hosts)):
+    if not (is_loopback(name) or name in (allowed.lower() for allowed in allowed_hosts)):
         raise BrokenRule(
             "Host",
             "names neither this machine nor an allowed host",
@@ -55,7 +55,7 @@ def check_caller(
 
 
 def kind_of(headers: Mapping[str, str]) -> str:
-    """The content type of a request, in lower case and without parameters."""
+    """Return the content type of a request, in lower case and without parameters."""
     return headers.get("content-type", "").partition(";")[0].strip().lower()
 
 

@@ -1,4 +1,4 @@
-"""The control door's calls about files: what a phone sends, what is kept, and ends before their time."""
+"""Control API calls for media files and upload handles: store, show, expire and delete them."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
@@ -20,7 +20,7 @@ from waypost.simulator.violation import BrokenRule
 
 
 class FileBody(Body, frozen=True, kw_only=True):
-    """A file as a phone has it: the query of a request whose body is its bytes."""
+    """A phone's file: the query of a request whose body is its bytes."""
 
     to: BusinessNumber
     mime_type: Name
@@ -28,24 +28,24 @@ class FileBody(Body, frozen=True, kw_only=True):
 
 
 class MediaBody(FileBody, frozen=True, kw_only=True):
-    """A file as a phone has it; the content is base64 text."""
+    """A phone's file; the content is base64 text."""
 
     content: bytes
 
 
 class HandleBody(Body, frozen=True):
-    """A handle that a resumable upload ended in."""
+    """The handle of a complete resumable upload."""
 
     handle: Text
 
 
 async def list_media(parts: Parts) -> dict[str, Any]:
-    """Every file with an id, oldest first; also those whose time is over."""
+    """Return every media file, oldest first, including expired ones."""
     return {"media": list(parts.media.all.values())}
 
 
 async def keep_media(parts: Parts, request: Request) -> Media:
-    """Keep a file as if a phone had sent it to a business number: from JSON, or its bytes as they come."""
+    """Store a file as if a phone had sent it to a business number: as JSON, or as its bytes."""
     if kind_of(request.headers) == BYTES:
         file = read_members(FileBody, dict(request.query_params))
         chunks = request.stream()
@@ -55,56 +55,56 @@ async def keep_media(parts: Parts, request: Request) -> Media:
     number = business_number(parts, file.to)
     try:
         media = await parts.media.take(number.phone_number_id, file.mime_type, file.file_name, chunks, is_inbound=True)
-    except GraphRefused as refused:
-        if refused.status >= 500:  # the file is right, and the disk has no room
+    except GraphRefused as error:
+        if error.status >= 500:  # the file is valid, but the disk is full
             accepted = "a file when there is room, or WAYPOST_LEAST_FREE_MB lower"
-            raise BrokenRule("content", _words_of(refused), accepted, status=507) from refused
+            raise BrokenRule("content", _words_of(error), accepted, status=507) from error
         accepted = "what the operator's media table lists"
-        raise BrokenRule("content", _words_of(refused), accepted, status=422) from refused
+        raise BrokenRule("content", _words_of(error), accepted, status=422) from error
     except ClientDisconnect:
         raise BrokenRule("content", "breaks off", "the whole file") from None
     return media
 
 
 async def show_media(media: Media) -> Media:
-    """One file with an id."""
+    """Return a media file's record."""
     return media
 
 
 async def show_content(parts: Parts, request: Request, media: Media) -> Response:
-    """The bytes of a file that lives: all of them, or the range that is asked for."""
-    over = BrokenRule("media_id", "its time is over", "an id that lives", status=410)
+    """Return the bytes of an unexpired file: all, or the requested range."""
+    expired = BrokenRule("media_id", "its time is over", "an id that lives", status=410)
     if parts.media.find(media.media_id) is None:
-        raise over
-    # What somebody uploaded must not run as a page of this address.
+        raise expired
+    # An uploaded file must not run as a page of this origin.
     headers = {"x-content-type-options": "nosniff", "content-security-policy": "sandbox"}
     path = parts.files.path(media.content_name)
     try:
         return await file_answer(request, path, media.mime_type, headers)
     except FileNotFoundError:
-        raise over from None
+        raise expired from None
 
 
 async def drop_media(parts: Parts, media: Media) -> Media:
-    """Remove a file and its id, as if it had never been kept."""
+    """Delete a file and its id."""
     await parts.media.delete(media)
     return media
 
 
 async def expire_media(parts: Parts, media: Media) -> Media:
-    """Let an id's time be over now."""
+    """Expire a media id now."""
     await parts.media.expire(media)
     return parts.media.all[media.media_id]
 
 
 async def list_handles(parts: Parts) -> dict[str, Any]:
-    """Every complete upload with its handle, oldest first."""
+    """Return every complete upload with its handle, oldest first."""
     complete = [upload for upload in parts.uploads.by_id.values() if upload.handle]
     return {"handles": [_handle_view(upload) for upload in complete]}
 
 
 async def expire_handle(parts: Parts, body: HandleBody) -> dict[str, Any]:
-    """Let a handle's time be over now."""
+    """Expire an upload handle now."""
     upload = parts.uploads.of_handle(body.handle)
     if upload is None:
         raise BrokenRule("handle", "was not given out, or is over", "a whole handle", status=404)
@@ -123,7 +123,7 @@ def _handle_view(upload: Upload) -> dict[str, Any]:
 
 
 def _words_of(refused: GraphRefused) -> str:
-    """What is wrong with a file: the details where there are any, which say more than the error's name."""
+    """Return an error's details, or its message if it has none."""
     details = refused.error.get("error_data", {}).get("details")
     return str(details or refused.error.get("message", refused))
 
@@ -133,16 +133,16 @@ async def _whole(content: bytes) -> AsyncGenerator[bytes]:
 
 
 async def file_answer(request: Request, path: Path, mime_type: str, headers: Mapping[str, str]) -> Response:
-    """A file, or the range of it that is asked for; it is read only as fast as it is taken.
+    """Return a file, or the requested range of it, streamed at the client's pace.
 
-    Whoever plays a film takes as long as he looks, and an exchange of the state does not wait for that:
-    a gate before this door, if there is one, lends an extension of the scope.
+    A client that plays a video may take minutes, and loading a snapshot must not wait for it: the
+    extension `waypost.gate` of the scope, if present, stops counting this request as in flight.
 
     Raises:
-        FileNotFoundError: it has gone.
+        FileNotFoundError: the file is missing.
     """
     stat = await asyncio.to_thread(path.stat)
-    passage = request.scope.get("extensions", {}).get("waypost.gate")
-    if passage is not None:
-        passage.step_aside()
+    gate = request.scope.get("extensions", {}).get("waypost.gate")
+    if gate is not None:
+        gate.step_aside()
     return FileResponse(path, headers=headers, media_type=mime_type, stat_result=stat)

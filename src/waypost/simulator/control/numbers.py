@@ -1,4 +1,4 @@
-"""The control door's calls about numbers, users and flows: how they stand with the operator."""
+"""Control API calls for numbers, users and flows: their status at the operator."""
 
 from typing import Annotated, Any, Final, Literal
 
@@ -29,7 +29,7 @@ class NumberBody(Body, frozen=True):
 
 
 class StandingBody(Body, frozen=True):
-    """How a number stands; what is absent stays as it is."""
+    """A number's quality, limit and statuses; absent members stay unchanged."""
 
     quality_rating: Literal["GREEN", "YELLOW", "RED", "UNKNOWN"] | UnsetType = UNSET
     messaging_limit: Literal["TIER_250", "TIER_2K", "TIER_10K", "TIER_100K", "TIER_UNLIMITED"] | UnsetType = UNSET
@@ -38,38 +38,38 @@ class StandingBody(Body, frozen=True):
 
 
 class HindranceBody(Body, frozen=True):
-    """What stops a number from sending."""
+    """A restriction that keeps a number from sending."""
 
     name: Annotated[str | None, accepts(f"null or one of {', '.join(HINDRANCES)}")]
     for_ms: HoldMs = None
 
 
 class RecipientsBody(Body, frozen=True):
-    """Whom a test number may message; null: everybody."""
+    """The phones that a test number may message; null: all phones."""
 
     phones: Annotated[list[Digits], Meta(max_length=ALLOWED_AT_MOST)] | None
 
 
 class UpgradeBody(Body, frozen=True):
-    """Another throughput, in messages a second."""
+    """A new throughput, in messages a second."""
 
     throughput: Throughput = 1000
 
 
 class IdentityBody(Body, frozen=True):
-    """The hash of a user's identity key; null: any will do."""
+    """The hash of a user's identity key; null: any hash is accepted."""
 
     hash: Name | None
 
 
 class FlowStatusBody(Body, frozen=True):
-    """A flow's state, as the operator's own supervision would set it."""
+    """A flow's status, as the operator's supervision sets it."""
 
     status: Literal["DRAFT", "PUBLISHED", "DEPRECATED", "THROTTLED", "BLOCKED"]
 
 
 async def put_number(parts: Parts, phone_number_id: str, body: NumberBody) -> dict[str, Any]:
-    """Make a business number, or change it."""
+    """Create or update a business number."""
     digits = body.phone_number.lstrip("+")
     find(parts.accounts.by_id, body.waba_id, field="waba_id", rule="is no account")
     holder = parts.accounts.numbers_by_digits.get(digits)
@@ -82,7 +82,7 @@ async def put_number(parts: Parts, phone_number_id: str, body: NumberBody) -> di
 
 
 def number_view(parts: Parts, number: Number) -> dict[str, Any]:
-    """A number as the door shows it."""
+    """Return a number with its sending restriction and callback URI."""
     app_id = parts.accounts.by_id[number.waba_id].app_id
     return {
         **asdict(number),
@@ -92,14 +92,14 @@ def number_view(parts: Parts, number: Number) -> dict[str, Any]:
 
 
 async def put_standing(parts: Parts, body: StandingBody, number: Number) -> dict[str, Any]:
-    """Set a number's quality, messaging limit and states; no webhook tells of it."""
-    standing = {**parts.records.of(number.phone_number_id, STANDING), **given(body)}
-    await parts.records.keep(number.phone_number_id, STANDING, standing)
-    return {"phone_number_id": number.phone_number_id, **standing}
+    """Set a number's quality, messaging limit and statuses, without a webhook."""
+    record = {**parts.records.of(number.phone_number_id, STANDING), **given(body)}
+    await parts.records.keep(number.phone_number_id, STANDING, record)
+    return {"phone_number_id": number.phone_number_id, **record}
 
 
 async def put_hindrance(parts: Parts, number: Number, body: HindranceBody) -> dict[str, Any]:
-    """Stop a number from sending, for a while or until further notice; no webhook tells of it."""
+    """Set or remove a number's sending restriction, for a time or until changed, without a webhook."""
     if body.name is not None and body.name not in HINDRANCES:
         raise BrokenRule("name", "is no hindrance", f"null, {', '.join(HINDRANCES)}")
     until_ms = None if body.for_ms is None else parts.clock.now_ms() + body.for_ms
@@ -109,14 +109,14 @@ async def put_hindrance(parts: Parts, number: Number, body: HindranceBody) -> di
 
 
 async def put_recipients(parts: Parts, number: Number, body: RecipientsBody) -> dict[str, Any]:
-    """Make a number a test number, which messages only some phones, or an ordinary one again."""
+    """Make a number a test number that may message only these phones, or an ordinary one."""
     phones = None if body.phones is None else [phone.lstrip("+") for phone in body.phones]
     await parts.records.keep(number.phone_number_id, ALLOWED, {"phones": phones})
     return {"phone_number_id": number.phone_number_id, "phones": phones}
 
 
 async def upgrade_number(parts: Parts, number: Number, body: UpgradeBody) -> dict[str, Any]:
-    """Give a number another throughput: a minute of maintenance, then a webhook says it is done.
+    """Set a number's throughput: a minute of maintenance, then a webhook.
 
     Source: facts 8, "Throughput per business number".
     """
@@ -134,24 +134,24 @@ async def upgrade_number(parts: Parts, number: Number, body: UpgradeBody) -> dic
 
 
 async def show_registration(parts: Parts, number: Number) -> dict[str, Any]:
-    """A number's PIN, and the code that was sent to it."""
+    """Return a number's PIN, and the verification code that was sent to it."""
     record = parts.registrations.of(number)
     return {name: record.get(name) for name in ("pin", "code", "needs_code", "guesses")}
 
 
 async def put_identity(parts: Parts, body: IdentityBody, phone: str) -> dict[str, Any]:
-    """Set the identity key that a phone's owner is known by; a send with another one is refused."""
+    """Set the identity key hash of a phone's owner; a send with another one is rejected."""
     await parts.records.keep(phone, IDENTITY, {} if body.hash is None else {"hash": body.hash})
     return {"phone": phone, "hash": body.hash}
 
 
 async def show_flow(flow: Flow) -> dict[str, Any]:
-    """A flow as a phone opens it: its state, and its screens as they were uploaded."""
+    """Return a flow's status and its uploaded content."""
     return {name: getattr(flow, name) for name in ("flow_id", "waba_id", "name", "status", "content")}
 
 
 async def put_flow_status(parts: Parts, body: FlowStatusBody, flow: Flow) -> dict[str, Any]:
-    """Set a flow's state, whatever it was before, and tell the webhook."""
+    """Set a flow's status from any status, with a webhook."""
     changed = await parts.flows.set_status(flow, body.status)
     value = {
         "event": "FLOW_STATUS_CHANGE",

@@ -1,4 +1,4 @@
-"""The control door's calls for what people do with phones: send, tap, answer, move, stop marketing."""
+"""Control API calls for actions on phones: send, tap, reply, pay, read, change number, opt out, block, report."""
 
 from collections.abc import Callable
 from typing import Annotated, Any, Final, Literal
@@ -22,7 +22,7 @@ _ANSWERED: Final = ("FLOW", "ADDRESS", "CALL_PERMISSION")
 
 
 class WriteBody(Manner, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A phone sends a message to a business number; what it sends stands under the name of its type, or `media`."""
+    """A message from a phone to a business number; its content is the member named like its type, or `media`."""
 
     to: BusinessNumber
     type: Annotated[str, accepts(", ".join((*KINDS, *MEDIA_KINDS)))] = "text"
@@ -36,14 +36,14 @@ class WriteBody(Manner, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class MessageBody(Body, frozen=True):
-    """Something is done with a message of a phone: a given one, or the newest with which that can be done."""
+    """An action on a message of a phone: a given one, or the newest that allows the action."""
 
     message_id: Name | None = None
     wait_ms: WaitMs = 0
 
 
 class TapBody(MessageBody, frozen=True):
-    """A phone taps a button, by its index or text; `not_requested` is the one under a one-time code."""
+    """A tap on a button, by its index or text; `not_requested` is the one below a one-time code."""
 
     card: Annotated[int, Meta(ge=0, le=9)] | None = None
     index: Annotated[int, Meta(ge=0, le=99)] | None = None
@@ -52,13 +52,13 @@ class TapBody(MessageBody, frozen=True):
 
 
 class AnswerBody(MessageBody, frozen=True):
-    """A phone sends a flow, an address or a choice back: what was filled in."""
+    """A reply to a flow, an address request or a call permission request: the filled-in values."""
 
     response: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
 class PayBody(MessageBody, frozen=True):
-    """A phone pays an order, or fails to."""
+    """A payment of an order, successful or not."""
 
     status: Literal["captured", "failed", "pending"] = "captured"
     code: Name = "BAD_REQUEST_ERROR"
@@ -66,47 +66,47 @@ class PayBody(MessageBody, frozen=True):
 
 
 class NumberChangeBody(Body, frozen=True):
-    """A phone's owner moves to another number."""
+    """The new number of a phone's owner."""
 
     to: Digits
 
 
 class BusinessBody(Body, frozen=True, kw_only=True):
-    """Which business number."""
+    """A business number."""
 
     to: BusinessNumber
 
 
 class MarketingBody(BusinessBody, frozen=True, kw_only=True):
-    """A phone's owner stops a business's marketing, or takes it again."""
+    """A marketing opt-out or opt-in of a phone's owner."""
 
     wants: bool
 
 
 class BlockBody(BusinessBody, frozen=True, kw_only=True):
-    """A phone's owner blocks a business, or takes that back."""
+    """A block or unblock of a business by a phone's owner."""
 
     blocks: bool
 
 
 class ReportBody(BusinessBody, frozen=True, kw_only=True):
-    """A phone's owner reports a business for spam, and perhaps blocks it as well."""
+    """A spam report about a business, with an optional block."""
 
     message_id: Name | None = None
     blocks: bool = False
 
 
 async def write_message(parts: Parts, phone: str, body: WriteBody) -> dict[str, Any]:
-    """A phone sends a message to a business number; opens the window."""
+    """Send a message from a phone to a business number; opens the window."""
     _check_reach(parts, phone, business_number(parts, body.to))
     return {"wamid": await speak(parts, phone, body)}
 
 
 async def speak(parts: Parts, phone: str, body: WriteBody) -> str:
-    """Let a phone send what is wished; gives the message's id.
+    """Send a message from a phone; return its id.
 
     Raises:
-        BrokenRule: 404 for a number or a message that is not there, 400 for what is missing or wrong.
+        ControlApiError: 404 for an unknown number or message, 400 for a missing or invalid member.
     """
     number = business_number(parts, body.to)
     if body.context_id is not None and not await _has_in_chat(parts, phone, number, body.context_id):
@@ -129,20 +129,20 @@ async def speak(parts: Parts, phone: str, body: WriteBody) -> str:
 
 
 async def _has_in_chat(parts: Parts, phone: str, number: Number, wamid: str) -> bool:
-    """Whether a message is in the chat with a business: in another one it would be quoted to a stranger."""
+    """True if a message is in the chat with a business: a quote must not reveal another chat's message."""
     item = await parts.inboxes.item(phone, wamid)
     return item is not None and item.phone_number_id == number.phone_number_id
 
 
 async def _check_reaction(parts: Parts, phone: str, reaction: dict[str, Any]) -> None:
-    """What one reacts to must be on the phone; without an emoji the reaction is taken away."""
+    """Check that the message of a reaction is on the phone; a reaction without an emoji removes the earlier one."""
     message_id = reaction.get("message_id")
     if isinstance(message_id, str) and await parts.inboxes.item(phone, message_id) is None:
         raise BrokenRule("reaction.message_id", "is not on this phone", "a wamid of its inbox", status=404)
 
 
 async def tap_button(parts: Parts, phone: str, body: TapBody) -> dict[str, Any]:
-    """A phone taps a button; with `wait_ms` the message may still be on its way."""
+    """Tap a button of a message; with `wait_ms` waits for the message to arrive."""
 
     def has_button(item: Message) -> bool:
         return _has_code(item) if body.not_requested else item.has_buttons
@@ -156,7 +156,7 @@ async def tap_button(parts: Parts, phone: str, body: TapBody) -> dict[str, Any]:
 
 
 async def answer_message(parts: Parts, phone: str, body: AnswerBody) -> dict[str, Any]:
-    """A phone sends a flow, an address or a choice back: of a message, or of the newest such."""
+    """Reply to a flow, address or call permission request: of a message, or of the newest such."""
     item = await _arrived(parts, phone, body, lambda item: _button_of(item, *_ANSWERED) is not None)
     button = _button_of(item, *_ANSWERED)
     if button is None:
@@ -169,7 +169,7 @@ async def answer_message(parts: Parts, phone: str, body: AnswerBody) -> dict[str
 
 
 async def pay_order(parts: Parts, phone: str, body: PayBody) -> dict[str, Any]:
-    """A phone pays an order, or fails to: that of a message, or the newest that is not paid."""
+    """Pay an order, or fail to: that of a message, or the newest unpaid one."""
 
     def is_payable(item: Message) -> bool:
         payment: dict[str, Any] = item.content.get("payment", {})
@@ -188,7 +188,7 @@ async def pay_order(parts: Parts, phone: str, body: PayBody) -> dict[str, Any]:
 
 
 async def read_messages(parts: Parts, phone: str, body: MessageBody) -> dict[str, Any]:
-    """A phone reads everything in the chat of one message, or in all its chats."""
+    """Mark all messages as read in the chat of one message, or in all chats of a phone."""
     _check_online(parts, phone)
     numbers = list(parts.accounts.numbers.values())
     if body.message_id is not None:
@@ -200,30 +200,30 @@ async def read_messages(parts: Parts, phone: str, body: MessageBody) -> dict[str
 
 
 async def change_number(parts: Parts, phone: str, body: NumberChangeBody) -> dict[str, Any]:
-    """A phone's owner moves to another number; the businesses he has a chat with are told."""
-    after = body.to.lstrip("+")
+    """Change a phone's number; the businesses with a chat receive a system message."""
+    new_digits = body.to.lstrip("+")
     _check_online(parts, phone)
-    if after == phone or after in parts.accounts.numbers_by_digits:
+    if new_digits == phone or new_digits in parts.accounts.numbers_by_digits:
         raise BrokenRule("to", "cannot be moved to", "digits that no business has", status=409)
     numbers = list(parts.accounts.numbers.values())
-    return {"wamids": await parts.handsets.change_number(phone, after, numbers)}
+    return {"wamids": await parts.handsets.change_number(phone, new_digits, numbers)}
 
 
 async def change_marketing(parts: Parts, phone: str, body: MarketingBody) -> dict[str, Any]:
-    """A phone's owner stops a business's marketing, or takes it again."""
+    """Opt a phone's owner out of a business's marketing messages, or in again."""
     number = business_number(parts, body.to)
     await parts.feedback.want_marketing(phone, number, wants=body.wants)
     return {"phone": phone, "phone_number_id": number.phone_number_id, "wants": body.wants}
 
 
 async def block_business(parts: Parts, phone: str, body: BlockBody) -> dict[str, Any]:
-    """A phone's owner blocks a business, or takes that back; the business is not told."""
+    """Block or unblock a business on a phone, without a webhook."""
     await parts.absences.block(phone, business_number(parts, body.to), blocks=body.blocks)
     return await whole_view(parts, phone)
 
 
 async def report_business(parts: Parts, phone: str, body: ReportBody) -> dict[str, Any]:
-    """A phone's owner reports a business for spam, and perhaps blocks it; the business is not told."""
+    """Report a business for spam, and optionally block it, without a webhook."""
     number = business_number(parts, body.to)
     wamid = body.message_id
     if wamid is not None and await parts.inboxes.item(phone, wamid) is None:
@@ -235,27 +235,27 @@ async def report_business(parts: Parts, phone: str, body: ReportBody) -> dict[st
 
 
 async def _arrived(parts: Parts, phone: str, body: MessageBody, is_newest: Callable[[Message], bool]) -> Message:
-    """The message that is named, or the newest from a business of those that are meant, as soon as it has arrived.
+    """Return the message named in the body, or the newest suitable one from a business, once it has arrived.
 
     Raises:
-        BrokenRule: there is none when the time is over.
+        ControlApiError: no such message has arrived in time.
     """
     wamid = body.message_id
 
-    def is_meant(item: Message) -> bool:
+    def is_match(item: Message) -> bool:
         return item.wamid == wamid if wamid is not None else not item.is_inbound and is_newest(item)
 
     if wamid is not None and not body.wait_ms:
         items = [item] if (item := await parts.inboxes.item(phone, wamid)) else []
-        items = [one for one in items if _has_arrived(one, parts.clock.now_ms())]
+        items = [item for item in items if _has_arrived(item, parts.clock.now_ms())]
     else:
-        items = await parts.inboxes.wait_for(phone, wait_ms=body.wait_ms, found=lambda items: any(map(is_meant, items)))
-    meant = [item for item in items if is_meant(item)]
-    if not meant:
+        items = await parts.inboxes.wait_for(phone, wait_ms=body.wait_ms, found=lambda items: any(map(is_match, items)))
+    matches = [item for item in items if is_match(item)]
+    if not matches:
         rule = "no such message has arrived on this phone"
         accepted = "a wamid of its inbox, or none for the newest with buttons; wait_ms for one that is on its way"
         raise BrokenRule("message_id", rule, accepted, status=404)
-    return meant[-1]
+    return matches[-1]
 
 
 def _has_arrived(item: Message, now_ms: int) -> bool:
@@ -272,7 +272,7 @@ def _has_unread(parts: Parts) -> Callable[[list[Message]], bool]:
 
 
 def _check_reach(parts: Parts, phone: str, number: Number) -> None:
-    """Refuse what reaches no business: from a phone that is offline, or has blocked it."""
+    """Check that a phone is online and has not blocked the business."""
     _check_online(parts, phone)
     if number.phone_number_id in parts.phones.known(phone).has_blocked:
         accepted = f"POST /control/phones/{phone}/block with blocks: false first"
@@ -280,7 +280,7 @@ def _check_reach(parts: Parts, phone: str, number: Number) -> None:
 
 
 def _check_online(parts: Parts, phone: str) -> None:
-    """Refuse what only a phone that is online can do."""
+    """Check that a phone is online."""
     if parts.phones.known(phone).is_offline:
         accepted = f"PUT /control/phones/{phone} with is_offline: false first"
         raise BrokenRule("phone", "is offline", accepted, status=409)

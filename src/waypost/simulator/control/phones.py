@@ -1,4 +1,4 @@
-"""The control door's calls about phones: look, name, read."""
+"""Control API calls that show and change phones, their inboxes and chats."""
 
 from typing import Annotated, Any, Final
 
@@ -19,14 +19,14 @@ from waypost.simulator.violation import BrokenRule
 Seed = Annotated[str, Meta(max_length=64)] | int
 Script = Annotated[tuple[Any, ...], accepts("a list of steps")]
 _CONDITION = accepts(f"empty, {', '.join(CONDITIONS)}", f"^({'|'.join(CONDITIONS)})?$")
-_AS_SET = accepts("0 to 604800000, or null: as the settings say")
-_WHEN_TOLD = accepts("0 to 604800000, or null: only when told")
+_AS_SET = accepts("0 to 604800000, or null: the value of the settings")
+_WHEN_TOLD = accepts("0 to 604800000, or null: only by a call that reads")
 _OWN_ID = accepts("as in US.1349, or empty: the number's own", f"{USER_ID}|^$")
 _SHOWS = accepts("a boolean; false needs a user_id")
 
 
 class HabitsBody(Body, frozen=True, kw_only=True):
-    """How phones behave; what is absent stays as it is."""
+    """Settings of a phone's behaviour; absent members stay unchanged."""
 
     deliver_after_ms: Annotated[DelayMs | None, _AS_SET] | UnsetType = UNSET
     read_after_ms: Annotated[DelayMs | None, _WHEN_TOLD] | UnsetType = UNSET
@@ -36,7 +36,7 @@ class HabitsBody(Body, frozen=True, kw_only=True):
 
 
 class PhoneBody(HabitsBody, frozen=True, kw_only=True):
-    """A phone's name, habits and identity; what is absent stays as it is."""
+    """A phone's name, settings and identity; absent members stay unchanged."""
 
     name: Name | UnsetType = UNSET
     user_id: Annotated[str, _OWN_ID] | UnsetType = UNSET
@@ -48,7 +48,7 @@ class PhoneBody(HabitsBody, frozen=True, kw_only=True):
 
 
 class PhonesQuery(Query, frozen=True):
-    """Which phones."""
+    """Filter and page of the phones."""
 
     after: str = ""
     limit: Annotated[int, Meta(ge=0, le=10_000)] = 1000
@@ -56,7 +56,7 @@ class PhonesQuery(Query, frozen=True):
 
 
 class InboxQuery(Query, frozen=True):
-    """Which messages of a phone."""
+    """Filter and page of a phone's messages."""
 
     after: Position = 0
     before: Position = 2**62
@@ -66,39 +66,38 @@ class InboxQuery(Query, frozen=True):
 
 
 class ChatsQuery(Query, frozen=True):
-    """Which business numbers."""
+    """Filter of a phone's chats by business number."""
 
     phone_number_id: tuple[str, ...] = ()
 
 
 class ActiveQuery(ChatsQuery, frozen=True):
-    """Which business numbers, and how many phones."""
+    """Filter by business number, and the maximum number of phones."""
 
     limit: Annotated[int, Meta(ge=0, le=500)] = 50
 
 
 async def list_phones(parts: Parts, query: PhonesQuery) -> dict[str, Any]:
-    """Every phone, in the order of their digits; paged by `after` and `limit`.
+    """Return the phones, in order of their digits; paged by `after` and `limit`.
 
-    Of a fleet only those on which something has changed alone. With `has_chats=false` only those
-    that have no message from or to anybody.
+    Includes the phones of a fleet only if one was changed individually. With `has_chats=false` only
+    phones without messages.
     """
     after, limit = query.after, query.limit
     if query.has_chats == "false":
-        found = await parts.chats.without(after=after, at_most=limit + 1)
+        phones = await parts.chats.without(after=after, at_most=limit + 1)
     else:
-        found = sorted(digits for digits in parts.phones.all if digits > after)
-    shown = [phone_view(parts, parts.phones.known(digits)) for digits in found[:limit]]
-    return {"phones": shown, "next": found[limit - 1] if len(found) > limit else None}
+        phones = sorted(digits for digits in parts.phones.all if digits > after)
+    page = [phone_view(parts, parts.phones.known(digits)) for digits in phones[:limit]]
+    return {"phones": page, "next": phones[limit - 1] if len(phones) > limit else None}
 
 
 async def show_phone(parts: Parts, phone: str, query: InboxQuery) -> dict[str, Any]:
-    """A phone and its inbox, newest last.
+    """Return a phone and its inbox, newest message last.
 
-    With `after` and `before` only what is beyond and below these positions; with one or several
-    `phone_number_id` only the chats with those business numbers. What replies refer to and is not
-    among the messages is in `quoted`. With `wait_ms` the answer waits until there is something beyond
-    `after`.
+    `after` and `before` are exclusive positions; one or several `phone_number_id` select the chats
+    with those business numbers. `quoted` has the messages that replies refer to, if they are not in
+    the list. With `wait_ms` the response waits for a message after `after`.
     """
     if query.wait_ms:
         await parts.inboxes.wait_for(phone, wait_ms=query.wait_ms, found=bool, after=query.after)
@@ -115,15 +114,15 @@ async def show_phone(parts: Parts, phone: str, query: InboxQuery) -> dict[str, A
 
 
 async def show_chats(parts: Parts, phone: str, query: ChatsQuery) -> dict[str, Any]:
-    """What a phone's list of chats shows, the newest first; then the business numbers without a chat.
+    """Return a phone's chats, the newest first, then the business numbers without a chat.
 
     With one or several `phone_number_id` only those.
     """
-    wanted = query.phone_number_id
+    number_ids = query.phone_number_id
     now_ms = parts.clock.now_ms()
-    begun = {chat.phone_number_id: chat for chat in await parts.chats.of(phone)}
-    others = [number_id for number_id in parts.accounts.numbers if number_id not in begun]
-    shown = [
+    chats = {chat.phone_number_id: chat for chat in await parts.chats.of(phone)}
+    others = [number_id for number_id in parts.accounts.numbers if number_id not in chats]
+    views = [
         {
             "phone_number_id": number.phone_number_id,
             "phone_number": number.phone_number,
@@ -132,34 +131,34 @@ async def show_chats(parts: Parts, phone: str, query: ChatsQuery) -> dict[str, A
             "unread": chat.unread if chat else 0,
             "window_until_ms": parts.phones.window_until_ms(number.phone_number_id, phone),
         }
-        for number_id in (*begun, *others)
-        if (not wanted or number_id in wanted) and (number := parts.accounts.numbers.get(number_id)) is not None
-        for chat in (begun.get(number_id),)
+        for number_id in (*chats, *others)
+        if (not number_ids or number_id in number_ids) and (number := parts.accounts.numbers.get(number_id)) is not None
+        for chat in (chats.get(number_id),)
     ]
-    return {"phone": phone, "chats": shown}
+    return {"phone": phone, "chats": views}
 
 
 async def list_active(parts: Parts, query: ActiveQuery) -> dict[str, Any]:
-    """Phones with their newest chat with one of these numbers, the most active of late first."""
-    wanted = query.phone_number_id or list(parts.accounts.numbers)
+    """Return phones with their newest chat with one of these numbers, the most recently active first."""
+    number_ids = query.phone_number_id or list(parts.accounts.numbers)
     now_ms = parts.clock.now_ms()
-    shown: list[dict[str, Any]] = []
-    for phone in await parts.chats.active(wanted, at_most=query.limit):
-        chats = [chat for chat in await parts.chats.of(phone) if chat.phone_number_id in wanted]
-        shown.append(
+    views: list[dict[str, Any]] = []
+    for phone in await parts.chats.active(number_ids, at_most=query.limit):
+        chats = [chat for chat in await parts.chats.of(phone) if chat.phone_number_id in number_ids]
+        views.append(
             {
                 **phone_view(parts, parts.phones.known(phone)),
                 "last": item_view(chats[0].last, now_ms) if chats else None,
                 "unread": sum(chat.unread for chat in chats),
             }
         )
-    return {"phones": shown}
+    return {"phones": views}
 
 
 async def change_phone(parts: Parts, phone: str, body: PhoneBody) -> dict[str, Any]:
-    """Set a phone's name, habits, identity, condition and script, and whether it is online."""
-    others = ("name", "user_id", "username", "shows_number")
-    changes = {name: value for name, value in given(body).items() if name in others} | habits_of(body)
+    """Set a phone's name, settings, identity, condition, script and online state."""
+    identity = ("name", "user_id", "username", "shows_number")
+    changes = {name: value for name, value in given(body).items() if name in identity} | habits_of(body)
     _check_identity(parts, phone, changes)
     also: list[Statement] = []
     if body.script is not UNSET:
@@ -174,11 +173,11 @@ async def change_phone(parts: Parts, phone: str, body: PhoneBody) -> dict[str, A
 
 
 def habits_of(body: HabitsBody) -> dict[str, Any]:
-    """The habits that a caller gave, as they are stored."""
-    habits = {name: value for name, value in given(body).items() if name in HabitsBody.__struct_fields__}
-    if habits.get("read_after_ms", 0) is None:
-        habits["read_after_ms"] = ONLY_WHEN_TOLD
-    return habits
+    """Return the behaviour settings of a body, as they are stored."""
+    settings = {name: value for name, value in given(body).items() if name in HabitsBody.__struct_fields__}
+    if settings.get("read_after_ms", 0) is None:
+        settings["read_after_ms"] = ONLY_WHEN_TOLD
+    return settings
 
 
 # fmt: off
@@ -190,15 +189,15 @@ _SHOWN: Final = (
 
 
 def phone_view(parts: Parts, phone: Phone) -> dict[str, Any]:
-    """A phone as the door shows it, with the habits that apply; null: only when told."""
-    seen, (deliver_after_ms, read_after_ms) = parts.phones.seen(phone), parts.phones.habits_ms(phone)
-    own = {name: getattr(seen, name) for name in _SHOWN}
-    habits = {"deliver_after_ms": deliver_after_ms, "read_after_ms": read_after_ms}
-    return {**own, **habits, "typing": parts.arrivals.typing_to(phone.phone)}
+    """Return a phone with its effective settings; a `read_after_ms` of null: only by a call that reads."""
+    effective, (deliver_after_ms, read_after_ms) = parts.phones.seen(phone), parts.phones.habits_ms(phone)
+    view = {name: getattr(effective, name) for name in _SHOWN}
+    delays = {"deliver_after_ms": deliver_after_ms, "read_after_ms": read_after_ms}
+    return {**view, **delays, "typing": parts.arrivals.typing_to(phone.phone)}
 
 
 async def whole_view(parts: Parts, phone: str) -> dict[str, Any]:
-    """A phone with what it follows, reports and waits for."""
+    """Return a phone with its script, reports and pending actions."""
     fleet = parts.fleets.of(phone)
     script = parts.scripts.own(phone)
     return {

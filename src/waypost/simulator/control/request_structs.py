@@ -1,7 +1,7 @@
-"""Request bodies and queries of the control API as structs: how they are read, and what they accept in words.
+"""Request bodies and queries of the control API as structs: reading them, and the texts of their accepted values.
 
-A field's type is its one declaration: the check, the member `accepted` of an error and the reference page come
-from it. Where a type says too little, `field_types.accepts` has the words.
+A field's type is its only declaration: the check, the member `accepted` of an error and the reference page are
+derived from it. `field_types.accepts` adds a text where a type does not give one.
 """
 
 import re
@@ -25,7 +25,7 @@ _PLAIN: Final = {  # types without limits
 
 
 class Body(Struct, frozen=True, forbid_unknown_fields=True):
-    """A JSON body; this one, of calls that need no more than their path, has no members."""
+    """A JSON body; this class itself is the empty body of calls that need only their path."""
 
 
 class Query(Struct, frozen=True):
@@ -39,7 +39,7 @@ def read_body(struct: type[Declared], raw: bytes) -> Declared:
     """Decode a body; an empty one counts as an object without members.
 
     Raises:
-        BrokenRule: 400, with the path of the field that is wrong.
+        ControlApiError: 400, with the path of the invalid field.
     """
     try:
         return msgspec.json.decode(raw or b"{}", type=struct)
@@ -51,10 +51,10 @@ def read_body(struct: type[Declared], raw: bytes) -> Declared:
 
 
 def read_members(struct: type[Declared], members: Mapping[str, Any], *, strict: bool = True) -> Declared:
-    """The same for members that are values already; unless strict, texts may stand for numbers.
+    """Read a struct from members that are decoded already; unless strict, numbers may be texts.
 
     Raises:
-        BrokenRule: 400, with the path of the field that is wrong.
+        ControlApiError: 400, with the path of the invalid field.
     """
     try:
         return msgspec.convert(members, struct, strict=strict, builtin_types=(bytes,))
@@ -66,31 +66,33 @@ def _refused(struct: type[Struct], error: msgspec.ValidationError) -> BrokenRule
     rule, _, path = str(error).partition(" - at `$.")
     field = path.rstrip("`") or "body"
     top = re.split(r"[.\[]", field)[0]
-    words = next((words_of(one.type) for one in fields(struct) if one.encode_name == top), accepted_by(struct))
-    return BrokenRule(field, rule, words)
+    accepted = next((words_of(item.type) for item in fields(struct) if item.encode_name == top), accepted_by(struct))
+    return BrokenRule(field, rule, accepted)
 
 
 def given(body: Struct) -> dict[str, Any]:
-    """The members that the caller gave."""
+    """Return the members that the request set."""
     return {name: value for name, value in asdict(body).items() if value is not UNSET}
 
 
 @cache
 def accepted_by(struct: type[Struct]) -> str:
-    """The members that a body or a query may have, and the values of each; `?` marks those that may be absent."""
-    members = (f"{one.encode_name}{'' if one.required else '?'}: {words_of(one.type)}" for one in fields(struct))
+    """Return the members of a body or a query with their accepted values; `?` marks optional ones."""
+    members = (
+        f"{field.encode_name}{'' if field.required else '?'}: {words_of(field.type)}" for field in fields(struct)
+    )
     return f"{{{', '.join(members)}}}" if fields(struct) else "an object without members"
 
 
 def words_of(type_: Any, limits: Meta | None = None) -> str:
-    """The values that a type accepts within limits, in words."""
+    """Return a text of the values that a type accepts within limits."""
     origin, arguments, within = get_origin(type_) or type_, get_args(type_), limits or Meta()
     if origin is Annotated:
-        written = [one.extra["accepted"] for one in arguments[1:] if one.extra]
-        return written[-1] if written else words_of(arguments[0], arguments[1])
+        texts = [meta.extra["accepted"] for meta in arguments[1:] if meta.extra]
+        return texts[-1] if texts else words_of(arguments[0], arguments[1])
     if origin in (Union, UnionType):
-        kinds = sorted((one for one in arguments if one is not UnsetType), key=lambda one: one is not NoneType)
-        return " or ".join(map(words_of, kinds))
+        types = sorted((item for item in arguments if item is not UnsetType), key=lambda item: item is not NoneType)
+        return " or ".join(map(words_of, types))
     if origin is Literal or issubclass(origin, Enum):
         *others, last = map(str, arguments if origin is Literal else type_)
         return f"{', '.join(others)} or {last}"

@@ -1,4 +1,4 @@
-"""The control door's calls about the simulator as a whole: its state and settings, snapshots, what it took."""
+"""Control API calls for the simulator as a whole: state, settings, snapshots, accepted messages."""
 
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
@@ -26,13 +26,13 @@ _SNAPSHOT_NAME = "1 to 64 letters, digits, hyphens and underscores, a letter or 
 
 
 class SnapshotBody(Body, frozen=True):
-    """The name of a state that is kept."""
+    """The name of a snapshot."""
 
     name: Annotated[str, accepts(_SNAPSHOT_NAME, "^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
 
 
 class DeliveriesQuery(Query, frozen=True):
-    """Which messages."""
+    """Filter and page of the accepted messages."""
 
     after: Position = 0
     limit: Annotated[int, Meta(ge=0, le=20_000)] = 1000
@@ -41,7 +41,7 @@ class DeliveriesQuery(Query, frozen=True):
 
 
 async def show_state(parts: Parts) -> dict[str, Any]:
-    """Counts, settings, and how each account's delivery is doing."""
+    """Return counts, settings, faults, and each account with the state of its webhook delivery."""
     waiting = await waiting_counts(parts.store)
     counts = {
         "messages": await MESSAGES.count(parts.store),
@@ -58,19 +58,21 @@ async def show_state(parts: Parts) -> dict[str, Any]:
         "webhook_posts": parts.webhooks.posts,
         "refused": {str(code): count for code, count in sorted(parts.refused.items())},
         **await list_faults(parts),
-        "accounts": [account_view(parts, one, waiting[one.waba_id]) for one in parts.accounts.by_id.values()],
+        "accounts": [
+            account_view(parts, account, waiting[account.waba_id]) for account in parts.accounts.by_id.values()
+        ],
     }
 
 
 async def show_readiness(parts: Parts) -> Response:
-    """200 where the file can be written and every loop works; else 503, and what fails says why."""
+    """Return 200 if the file is writable and every loop works; else 503 with the errors."""
     checks = {"store": await _why_not_written(parts), "loops": parts.failing_loop}
     is_ready = not any(checks.values())
-    answer = {
+    body = {
         "status": "ready" if is_ready else "not ready",
-        "checks": {name: why or "ok" for name, why in checks.items()},
+        "checks": {name: error or "ok" for name, error in checks.items()},
     }
-    return json_response(answer, 200 if is_ready else 503)
+    return json_response(body, 200 if is_ready else 503)
 
 
 async def _why_not_written(parts: Parts) -> str:
@@ -82,21 +84,21 @@ async def _why_not_written(parts: Parts) -> str:
 
 
 async def change_settings(parts: Parts, body: Annotated[Struct, SettingsChange]) -> dict[str, Any]:
-    """Change settings; they stay changed over a restart."""
+    """Change settings; the new values survive a restart."""
     await parts.settings.change(given(body))
     return parts.settings.changeable()
 
 
 async def show_settings(parts: Parts) -> dict[str, Any]:
-    """The settings that may change while it runs, and their values."""
+    """Return the changeable settings and their values."""
     return parts.settings.changeable()
 
 
 async def reset(parts: Parts) -> dict[str, Any]:
-    """Start anew: under `dev` both sides are put back to the seed.
+    """Reset the simulator; `waypost dev` restores service and simulator to the seed.
 
-    A simulator that stands alone removes all that was made with accounts and numbers, and what was
-    to be told; accounts and numbers stay.
+    A simulator that runs alone deletes everything except accounts, apps, numbers, subscriptions and
+    settings.
     """
     if parts.keeper is not None:
         await parts.keeper.reset()
@@ -107,13 +109,13 @@ async def reset(parts: Parts) -> dict[str, Any]:
 
 
 async def list_deliveries(parts: Parts, query: DeliveriesQuery) -> dict[str, Any]:
-    """Every message taken from a business, oldest first, compact, paged by `after` and `limit`."""
+    """Return the messages accepted from businesses, oldest first, paged by `after` and `limit`."""
     limit, phone = query.limit, query.to.lstrip("+")
     rows = await deliveries(
         parts.store, after=query.after, callback_data=query.callback_data, phone=phone, at_most=limit + 1
     )
     now_ms = parts.clock.now_ms()
-    shown = [
+    page = [
         {
             "position": row.position,
             "wamid": row.wamid,
@@ -126,42 +128,42 @@ async def list_deliveries(parts: Parts, query: DeliveriesQuery) -> dict[str, Any
         }
         for row in rows[:limit]
     ]
-    return {"deliveries": shown, "next": rows[limit - 1].position if len(rows) > limit else None}
+    return {"deliveries": page, "next": rows[limit - 1].position if len(rows) > limit else None}
 
 
 async def list_snapshots(keeper: Keeper) -> dict[str, Any]:
-    """What is kept."""
+    """Return the snapshots."""
     return {"snapshots": await keeper.snapshots()}
 
 
 async def save_snapshot(body: SnapshotBody, keeper: Keeper) -> dict[str, Any]:
-    """Keep the state of both sides as it is at one moment; an older one of that name goes."""
+    """Save a consistent state of service and simulator; replaces an older snapshot of that name."""
     return {"snapshot": await _kept(keeper.save, body.name)}
 
 
 async def load_snapshot(name: str, keeper: Keeper) -> dict[str, Any]:
-    """Put both sides where they were when it was saved."""
+    """Restore a snapshot of service and simulator."""
     await _kept(keeper.load, name)
     return {"loaded": name}
 
 
 async def drop_snapshot(name: str, keeper: Keeper) -> dict[str, Any]:
-    """Forget one."""
+    """Delete a snapshot."""
     await _kept(keeper.drop, name)
     return {"dropped": name}
 
 
 async def download_snapshot(request: Request, name: str, keeper: Keeper) -> Response:
-    """The file of one, as `waypost dev --from` takes it."""
+    """Return a snapshot's file, for `waypost dev --from`."""
     headers = {"content-disposition": f'attachment; filename="{name}.waypost"'}
 
-    async def answer(name: str) -> Response:
+    async def send_file(name: str) -> Response:
         try:
             return await file_answer(request, keeper.file_of(name), "application/zip", headers)
         except FileNotFoundError:
             raise UnknownSnapshot(name) from None
 
-    return await _kept(answer, name)
+    return await _kept(send_file, name)
 
 
 async def _kept(work: Callable[[str], Awaitable[Any]], name: str) -> Any:

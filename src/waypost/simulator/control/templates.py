@@ -1,4 +1,4 @@
-"""The control door's calls about templates: what reviewers and quality would decide, at once."""
+"""Control API calls for templates: decisions of reviewers and quality control, applied at once."""
 
 from dataclasses import replace
 from typing import Annotated, Any, Final, Literal
@@ -18,11 +18,11 @@ from waypost.simulator.templates.template import Decision, Template
 from waypost.simulator.violation import BrokenRule
 
 _CALLS: Final = ("approve", "reject", "quality", "category", "delete", "pace", "release", "drop")
-"""What has a call of its own."""
+"""The actions with calls of their own."""
 
 
 class TemplatesQuery(Query, frozen=True):
-    """Which templates."""
+    """Filter and page of the templates."""
 
     waba_id: tuple[str, ...] = ()
     status: tuple[str, ...] = ()
@@ -39,7 +39,7 @@ class QualityBody(Body, frozen=True):
 
 
 class CategoryBody(Body, frozen=True):
-    """A template's other category: announced with the time at which it comes, or come."""
+    """A template's new category: announced for a due time, or applied now."""
 
     category: Literal["UTILITY", "MARKETING", "AUTHENTICATION"]
     announced: bool = False
@@ -47,14 +47,14 @@ class CategoryBody(Body, frozen=True):
 
 
 class PaceBody(Body, frozen=True):
-    """How long a template's messages are held, and what then becomes of them."""
+    """The duration of a template's pacing, and the outcome of its held messages."""
 
     for_ms: HoldMs = None
     verdict: Literal["release", "drop"] = "release"
 
 
 class ActBody(Body, frozen=True):
-    """Something done to a template; title and description go into the webhook's `other_info`."""
+    """Details of an action on a template; title and description go into the webhook's `other_info`."""
 
     reason: str | None = None
     title: str = ""
@@ -70,22 +70,22 @@ class RejectBody(Body, frozen=True):
 
 
 async def list_templates(parts: Parts, query: TemplatesQuery) -> dict[str, Any]:
-    """Templates of every account, with their reviews, in the order of submission.
+    """Return the templates of every account, with their reviews, in order of submission.
 
-    `waba_id`, `status`, `not_status` and `id`, each perhaps several times, and `name`, a part of it,
-    narrow the list; `limit` gives the newest so many; `count` says how many there are all the same.
+    `waba_id`, `status`, `not_status` and `id`, all repeatable, and `name`, a substring, filter the
+    list; `limit` keeps the newest ones; `count` in the response is the number before the limit.
     """
-    found = [
-        one
-        for one in parts.templates.by_id.values()
-        if (not query.waba_id or one.waba_id in query.waba_id)
-        and (not query.status or one.status in query.status)
-        and one.status not in query.not_status
-        and (not query.id or one.template_id in query.id)
-        and query.name.lower() in one.name.lower()
+    matches = [
+        template
+        for template in parts.templates.by_id.values()
+        if (not query.waba_id or template.waba_id in query.waba_id)
+        and (not query.status or template.status in query.status)
+        and template.status not in query.not_status
+        and (not query.id or template.template_id in query.id)
+        and query.name.lower() in template.name.lower()
     ]
-    shown = found[-query.limit :] if query.limit else []
-    return {"templates": [_template_view(one) for one in shown], "count": len(found), "reasons": REJECTION_REASONS}
+    page = [_template_view(template) for template in (matches[-query.limit :] if query.limit else ())]
+    return {"templates": page, "count": len(matches), "reasons": REJECTION_REASONS}
 
 
 async def approve_template(parts: Parts, template: Template) -> dict[str, Any]:
@@ -104,12 +104,12 @@ async def reject_template(parts: Parts, template: Template, body: RejectBody) ->
 
 
 async def rate_template(parts: Parts, template: Template, body: QualityBody) -> dict[str, Any]:
-    """Give a template another quality now."""
+    """Set a template's quality now."""
     return _template_view(await parts.templates.alter(template, rated(body.score)))
 
 
 async def recategorise_template(parts: Parts, template: Template, body: CategoryBody) -> dict[str, Any]:
-    """Give a template another category now, or announce it, for a day later unless told when."""
+    """Change a template's category now, or announce the change, by default for a day later."""
     if not body.announced:
         return _template_view(await parts.templates.alter(template, recategorised(body.category)))
     due_ms = parts.clock.now_ms() + DAY_MS if body.due_ms is None else body.due_ms
@@ -117,17 +117,17 @@ async def recategorise_template(parts: Parts, template: Template, body: Category
 
 
 async def delete_template(parts: Parts, template: Template) -> dict[str, Any]:
-    """Delete a template now, as its owner would in the operator's own pages."""
+    """Delete a template now, as its owner would on the operator's pages."""
     try:
         await parts.templates.delete(template.waba_id, template.name, template.template_id)
-    except GraphRefused as refused:
-        rule = str(refused.error.get("error_user_msg", refused))
-        raise BrokenRule("template_id", rule, "a template that is not DISABLED", status=409) from refused
+    except GraphRefused as error:
+        rule = str(error.error.get("error_user_msg", error))
+        raise BrokenRule("template_id", rule, "a template that is not DISABLED", status=409) from error
     return {"deleted": template.template_id}
 
 
 async def pace_template(parts: Parts, template: Template, body: PaceBody) -> dict[str, Any]:
-    """Hold what is sent with an approved template from now on, until its quality is known."""
+    """Hold the messages sent with an approved template from now on, until its quality is known."""
     if template.status != "APPROVED":
         raise BrokenRule("template_id", f"is {template.status}", "an APPROVED template", status=409)
     until_ms = None if body.for_ms is None else parts.clock.now_ms() + body.for_ms
@@ -135,17 +135,17 @@ async def pace_template(parts: Parts, template: Template, body: PaceBody) -> dic
 
 
 async def release_template(parts: Parts, template: Template) -> dict[str, Any]:
-    """End pacing now: what was held is delivered."""
+    """End pacing now: the held messages are delivered."""
     return _template_view(await parts.templates.alter(template, pacing_ended("release")))
 
 
 async def drop_template(parts: Parts, template: Template) -> dict[str, Any]:
-    """End pacing now: what was held fails, and the template is paused."""
+    """End pacing now: the held messages fail, and the template is paused."""
     return _template_view(await parts.templates.alter(template, pacing_ended("drop")))
 
 
 async def act_on_template(parts: Parts, act: str, template: Template, body: ActBody) -> dict[str, Any]:
-    """Pause a template, disable it, flag it, and so on: whatever the table of acts has."""
+    """Apply an action of the table of template actions: pause, disable, flag, and others."""
     if act not in ACT_NAMES:
         raise BrokenRule("act", "is unknown", ", ".join((*_CALLS, *ACT_NAMES)), status=404)
     decision = decision_of(act, template)
@@ -163,7 +163,7 @@ _SHOWN: Final = (
     "category_due_ms", "is_paced", "pace_due_ms", "delete_due_ms", "pauses", "resume_due_ms",
 )
 # fmt: on
-"""What is shown of a template beside its node."""
+"""The fields shown beside a template's node."""
 
 
 def _template_view(template: Template) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The control door's calls that tell a business something: a status, or anything about an account."""
+"""Control API calls that send a webhook to a business: a status, or any update about an account."""
 
 from typing import Annotated, Any
 
@@ -19,7 +19,7 @@ from waypost.simulator.webhooks.outbox import status_rest
 
 
 class StatusBody(Body, frozen=True):
-    """Any status of a message, told now."""
+    """A status of a message, sent now."""
 
     message_id: Name
     status: Annotated[str, accepts("letters and underscores", "^[a-z_]{1,32}$")]
@@ -31,14 +31,14 @@ class StatusBody(Body, frozen=True):
 
 
 class WebhookUpdateBody(Body, frozen=True):
-    """Anything about an account, told now through its ordinary webhook."""
+    """An update about an account, sent now through its webhooks."""
 
     field: Annotated[str, accepts("a webhook field's name", "^[a-z_]{1,64}$")]
     value: dict[str, Any]
 
 
 async def tell_status(parts: Parts, body: StatusBody) -> dict[str, Any]:
-    """Tell a status of a message now, in place of the planned one; `failed` ends all that is planned."""
+    """Send a status of a message now, in place of the planned one; `failed` cancels all planned ones."""
     message = next(iter(await MESSAGES.find(parts.store, wamid=body.message_id, is_inbound=0)), None)
     accepted = "a wamid from GET /control/deliveries, and the name of a status"
     if message is None:
@@ -64,12 +64,12 @@ async def tell_status(parts: Parts, body: StatusBody) -> dict[str, Any]:
 
 
 async def tell_account(parts: Parts, body: WebhookUpdateBody, account: Account) -> dict[str, Any]:
-    """Tell anything about an account through its ordinary webhook: signed, and retried."""
+    """Send an update about an account through its webhooks: signed, and retried."""
     return {"told": await tell_webhook(parts, account.waba_id, parts.clock.now_ms(), body.field, body.value)}
 
 
 async def tell_webhook(parts: Parts, waba_id: str, at_ms: int, field: str, value: dict[str, Any]) -> bool:
-    """Tell something about an account, unless nobody listens; gives whether somebody does."""
+    """Queue a webhook about an account if it has a receiver; return True if it has."""
     if not parts.outbox.listens(waba_id):
         return False
     await parts.store.run([add_update(parts.outbox.account_update(waba_id, at_ms, field, value))])
@@ -78,7 +78,7 @@ async def tell_webhook(parts: Parts, waba_id: str, at_ms: int, field: str, value
 
 
 def _recipient(parts: Parts, phone: str, body: StatusBody) -> tuple[str, str]:
-    """Who it went to: members of the status, and the contact beside it; both may be empty."""
+    """Return the recipient members of the status, and the contact beside it; both may be empty."""
     known = parts.phones.seen(parts.phones.all.get(phone) or Phone(phone, ""))
     if body.recipient_user_id is not None:
         known = replace(known, user_id=body.recipient_user_id, shows_number=body.names_recipient)

@@ -1,4 +1,4 @@
-"""A fault: what goes wrong, of what, and when; and what a call or an update is about."""
+"""An armed fault, and the call or update that it is matched against."""
 
 import hashlib
 from collections.abc import Collection
@@ -15,13 +15,13 @@ _FILTERS: Final = tuple(FILTERS)
 
 @dataclass(frozen=True)
 class Subject:
-    """What a call or an update is about, as far as a fault may ask.
+    """A call or an update, with the values that the filters of faults compare.
 
     Args:
-        name: the call's or the webhook's.
-        number: a business number's id and its digits; empty where it is about none.
-        phone: digits; empty where it is about none, or about one that nobody may know.
-        about: what a list of firings shows: an id, or a phone's digits.
+        name: of the call or the webhook.
+        number: a business number's id and its digits; empty if there is none.
+        phone: digits; empty if there is none, or if it is not disclosed.
+        about: the text in the list of firings: an id, or a phone's digits.
     """
 
     name: str
@@ -34,13 +34,13 @@ class Subject:
 
 
 class Fault(msgspec.Struct, frozen=True, dict=True):
-    """One that was armed, and how often it has been asked and has fired.
+    """An armed fault with the counts of its evaluations and firings.
 
     Args:
-        given: what was armed, checked: see `fault_reading`.
-        scenario: which scenario it belongs to; empty where it was armed by itself.
-        seen: how many calls, updates or POSTs it was asked about.
-        hits: how many of them it has spoiled.
+        given: its definition, checked: see `fault_reading`.
+        scenario: the key of its scenario; empty if it was armed individually.
+        seen: number of matching calls, updates or POSTs.
+        hits: number of firings.
     """
 
     id: int
@@ -51,45 +51,45 @@ class Fault(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def kind(self) -> Kind:
-        """The row of the table."""
+        """Its row of the table of kinds."""
         return kind_of(self.given["on"], self.given["what"])
 
     @property
     def what(self) -> dict[str, Any]:
-        """The kind's own member and what stands beside it."""
+        """The member of its kind, and the optional ones beside it."""
         return self.given["what"]
 
     @property
     def value(self) -> Any:
-        """The value of the kind's own member."""
+        """The value of the member of its kind."""
         return self.what[self.kind.name]
 
     @property
     def left(self) -> int | None:
-        """How often it will fire still; None where there is no end."""
+        """The remaining number of firings; None if it is unlimited."""
         at_most: int | None = self.given["when"].get("next")
         return None if at_most is None else max(0, at_most - self.hits)
 
     def is_armed(self, now_ms: int) -> bool:
-        """Whether it may still fire."""
+        """True if it may still fire."""
         return self.left != 0 and now_ms < self.given.get("until_ms", now_ms + 1)
 
     def concerns(self, subject: Subject) -> bool:
-        """Whether it is about this."""
+        """True if its name and filters match."""
         given = self.given
         if given[given["on"]] not in (ANY, subject.name):
             return False
         for name in _FILTERS:
-            wished = given.get(name)
-            if wished is not None and not _is_one_of(wished, getattr(subject, name)):
+            value = given.get(name)
+            if value is not None and not _is_one_of(value, getattr(subject, name)):
                 return False
         return True
 
     def fires(self) -> bool:
-        """Whether it fires at the one it is asked about now, which `seen` counts already.
+        """True if it fires for the current subject, which `seen` already counts.
 
-        By chance, but the same chance in every run: it is drawn from the seed, the id and the count,
-        and from no clock.
+        A probability is drawn from the seed, the id and the count, without a clock, so every run has
+        the same result.
         """
         match self.given["when"]:
             case {"every": int(every)}:

@@ -1,4 +1,4 @@
-"""Tables: what can go wrong on purpose, how often, and what the business sees of it."""
+"""Tables of the kinds of faults, their triggers and their filters."""
 
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -6,7 +6,7 @@ from typing import Any, Final, Literal
 CALL: Final = "call"
 WEBHOOK: Final = "webhook"
 ANY: Final = "*"
-"""The name that means every call, or every webhook."""
+"""The name that matches every call, or every webhook."""
 
 _WEEK_MS: Final = 7 * 24 * 3600 * 1000
 _REAL_AT_MOST_MS: Final = 10 * 60 * 1000
@@ -15,12 +15,12 @@ _CODE_AT_MOST: Final = 9_999_999
 
 @dataclass(frozen=True)
 class Parameter:
-    """One member of `what` or `when`, and which values it takes.
+    """One member of `what` or `when`, and its accepted values.
 
     Args:
-        type: `whole` and `fraction` are numbers within the bounds, `true` is nothing but true.
-        at_least: of a number; a fraction is more than that.
-        at_most: of a number, or characters of a text.
+        type: `whole` and `fraction` are numbers within the bounds, `true` accepts only true.
+        at_least: lower bound of a number, exclusive for a fraction.
+        at_most: upper bound of a number, or of a text's characters.
         choices: of a `choice`.
     """
 
@@ -31,7 +31,7 @@ class Parameter:
     choices: tuple[str, ...] = ()
 
     def takes(self, value: object) -> bool:
-        """Whether the value may be given."""
+        """True if the value is accepted."""
         match self.type:
             case "true":
                 return value is True
@@ -50,7 +50,7 @@ class Parameter:
 
     @property
     def accepted(self) -> str:
-        """Which values it takes, in words."""
+        """A text of the accepted values."""
         match self.type:
             case "true":
                 return "true"
@@ -68,14 +68,14 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Kind:
-    """A row: one way in which something goes wrong.
+    """One kind of fault.
 
     Args:
-        each: what the fault is counted by: a call, an update that a webhook would carry, or a POST.
-        own: the member of `what` that names the kind, and its value.
-        more: members that may stand beside it.
-        sees: what the business sees of it.
-        only: the one call that it is for; empty for all.
+        each: the unit it counts: a call, an update that a webhook would carry, or a POST.
+        own: the member of `what` that names the kind, and its values.
+        extra_parameters: optional members beside it.
+        effect: the effect on the business, for people.
+        only_call: the only call it applies to; empty for all.
     """
 
     each: Literal["call", "update", "post"]
@@ -87,12 +87,12 @@ class Kind:
 
     @property
     def name(self) -> str:
-        """The name of its own member."""
+        """The name of its member of `what`."""
         return self.own.name
 
     @property
     def on(self) -> str:
-        """What it happens to."""
+        """The target: `call` or `webhook`."""
         return CALL if self.each == "call" else WEBHOOK
 
 
@@ -107,58 +107,58 @@ KINDS: Final = (
             Parameter("details", "text", at_most=1000),
             Parameter("retry_after_s", "whole", 0, 86_400),
         ),
-        "The call is refused with this code; nothing is taken. Without `status` it has the code's own.",
+        "The call fails with this error code and is not carried out. The default `status` is that of the code.",
         "facts 5.1, 5.2"),
     Kind("call", Parameter("fail", "whole", 0, _CODE_AT_MOST), (),
-        "The message is taken and answered as ever; instead of `sent` comes `failed` with this code.",
+        "The message is accepted as usual; then a `failed` status with this code replaces `sent`.",
         "facts 5.2, mode A", only="messages.send"),
     Kind("call", Parameter("timeout", "true"), (_TAKEN,),
-        "No answer ever comes; the call is carried out unless `taken` is false.",
+        "The call gets no response; it is carried out unless `taken` is false.",
         "facts 5.1"),
     Kind("call", Parameter("reset", "choice", choices=("before", "after")), (),
-        "The connection breaks without an answer: before the call is carried out, or after it.",
+        "The connection breaks without a response: before the call is carried out, or after it.",
         "facts 5.1"),
     Kind("call", Parameter("slow_ms", "whole", 1, _REAL_AT_MOST_MS), (),
-        "The call is carried out at once; its answer comes so much later, in real time.",
+        "The call is carried out at once; its response is delayed by this real time.",
         "facts 5.1"),
     Kind("call", Parameter("garbage", "choice", choices=_BREAKS),
         (Parameter("status", "whole", 200, 599), _TAKEN),
-        "The answer is a page, breaks off in the middle, is empty, or is no JSON; with status 502 "
-        "unless told otherwise, and carried out only if `taken` is true.",
+        "The response is an HTML page, truncated, empty, or not JSON; the default `status` is 502, "
+        "and the call is carried out only if `taken` is true.",
         "facts 5.1"),
     Kind("update", Parameter("drop", "true"), (),
-        "What there is to tell is never told.",
+        "The update is never sent.",
         "facts 7.3"),
     Kind("update", Parameter("delay_ms", "whole", 1, _WEEK_MS), (),
-        "It is told so much later, by the clock, with the time at which it happened; others overtake it.",
+        "The update is sent later by this time of the clock, with its original timestamp; others overtake it.",
         "facts 7.1"),
     Kind("update", Parameter("duplicate", "whole", 1, 100), (),
-        "It is told so often again, each time in a POST of its own.",
+        "The update is sent again this many times, each time in its own POST.",
         "facts 7.1"),
     Kind("update", Parameter("reorder", "true"), (),
-        "It changes places with the account's next one; if none comes within 5 s, it goes alone.",
+        "The update is sent after the account's next one, or alone if there is none within 5 s.",
         "facts 7.1"),
     Kind("update", Parameter("batch", "whole", 2, 1000), (),
-        "It waits until so many are together and share one POST, or until the first has waited 5 s.",
+        "The update waits until this many share one POST, or until the first has waited 5 s.",
         "facts 7.1"),
     Kind("post", Parameter("wrong_signature", "true"), (),
-        "The POST is signed with another secret; it is tried again like every one that is refused.",
+        "The POST is signed with another secret; after a rejection it is retried as usual.",
         "facts 7.1"),
     Kind("post", Parameter("unsigned", "true"), (),
-        "The POST carries no signature; it is tried again like every one that is refused.",
+        "The POST has no signature; after a rejection it is retried as usual.",
         "facts 7.1"),
     Kind("post", Parameter("garbage", "true"), (),
-        "A POST comes first that is rightly signed and no JSON; the true one follows.",
+        "A correctly signed POST that is not JSON is sent before the real one.",
         "facts 7.1"),
 )
 
 WHENS: Final = (
     # member                                        fires
     (Parameter("always", "true"),                      "each time"),
-    (Parameter("next", "whole", 1, 1_000_000),         "the next so many times, and then no more"),
-    (Parameter("every", "whole", 2, 1_000_000),        "at each multiple: with 3 the third time, the sixth, and so on"),
-    (Parameter("probability", "fraction", 0, 1),       "with this chance, drawn from `seed`, the fault's id and "
-                                                       "how many times it has been asked"),
+    (Parameter("next", "whole", 1, 1_000_000),         "this many times, then never again"),
+    (Parameter("every", "whole", 2, 1_000_000),        "at each multiple: with 3 the third time, the sixth, …"),
+    (Parameter("probability", "fraction", 0, 1),       "with this probability, drawn from `seed`, the fault's id and "
+                                                       "the number of evaluations"),
 )
 
 STATUSES: Final = ("sent", "delivered", "read", "failed", "played", "deleted", "warning")  # facts 7.3
@@ -166,14 +166,14 @@ TEMPLATE_FIELDS: Final = (  # Source: facts 3.3, 7.2
     "message_template_status_update", "message_template_quality_update", "template_category_update",
     "message_template_components_update",
 )
-OTHER_FIELDS: Final = (  # Source: facts 7.2; what the control door may tell under a field's name
+OTHER_FIELDS: Final = (  # Source: facts 7.2; updates that the control API sends under a field's name
     "account_alerts", "account_review_update", "account_update", "business_capability_update",
     "flows", "messages", "phone_number_name_update", "phone_number_quality_update",
     "user_preferences",
 )
 INBOUND: Final = "message"
 WEBHOOKS: Final = (*STATUSES, INBOUND, *TEMPLATE_FIELDS, *OTHER_FIELDS)
-"""What an update is called: a message's status, `message` for what a phone sends, or the field's name."""
+"""Names of updates: a message's status, `message` for a phone's message, or the field's name."""
 
 FILTERS: Final = {
     # member    accepted
@@ -187,5 +187,5 @@ FILTERS: Final = {
 
 
 def kind_of(on: str, what: dict[str, Any]) -> Kind:
-    """The row of a checked `what`."""
+    """Return the kind of a checked `what`."""
     return next(kind for kind in KINDS if kind.on == on and kind.name in what)

@@ -1,4 +1,4 @@
-"""The armed faults: kept in the file, asked in the order in which they were armed."""
+"""The armed faults: stored in the file, evaluated in the order of arming."""
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final
@@ -13,11 +13,11 @@ from waypost.simulator.keyed_store import LoadedKind, StoredKind
 from waypost.simulator.store import Statement, Store
 
 SHOWN_FIRINGS: Final = 100
-"""How many of a fault's last firings are kept."""
+"""Number of a fault's last firings that are stored."""
 
 
 class Firing(msgspec.Struct, frozen=True):
-    """One time that a fault has fired: which, when, at a call or webhook of which name, about what."""
+    """One firing of a fault: its number, its time, the call's or webhook's name, and the subject."""
 
     hit: int
     at_ms: int
@@ -26,72 +26,72 @@ class Firing(msgspec.Struct, frozen=True):
 
 
 class Faults:
-    """Arms, counts, and answers whether something is to go wrong."""
+    """Arms faults, counts their evaluations and firings, and selects the fault of a call or webhook."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
         self._faults = LoadedKind(store, "fault", Fault)
         self.by_id = self._faults.all
-        self._firings = StoredKind(store, "fault_firing", Firing)  # of a fault, by hit
+        self._firings = StoredKind(store, "fault_firing", Firing)  # of a fault, by number
 
     @property
     def all(self) -> list[Fault]:
-        """Every one, spent ones too, in the order of arming."""
+        """Every fault, spent ones too, in order of arming."""
         return list(self._faults.all.values())
 
     def armed(self, *each: str) -> list[Fault]:
-        """Those that may still fire and are counted by one of these: `call`, `update`, `post`."""
+        """Return the faults that may still fire and count one of these units: `call`, `update`, `post`."""
         if not self._faults.all:
             return []
         now_ms = self._clock.now_ms()
         return [fault for fault in self._faults.all.values() if fault.kind.each in each and fault.is_armed(now_ms)]
 
     def asks_for(self, *members: str) -> bool:
-        """Whether any of the webhooks' faults looks at one of these filters."""
+        """True if an armed webhook fault has one of these filters."""
         return any(name in fault.given for fault in self.armed("update", "post") for name in members)
 
     def judge(self, each: str, subjects: Sequence[Subject]) -> tuple[Fault | None, list[Statement]]:
-        """Which fault spoils this call, update or POST, if any.
+        """Return the fault that applies to this call, update or POST, if any.
 
-        Faults are asked one after the other, oldest first; the first that fires is the one, and those
-        behind it are not asked. Whoever asks carries out the statements before the effect can be seen,
-        so that no restart gives back what was spent.
+        Faults are evaluated oldest first; the first that fires is selected, and later ones are not
+        evaluated. The caller runs the statements before the effect is visible, so that a restart does
+        not restore a spent count.
 
         Args:
-            each: what is judged: `call`, `update` or `post`.
-            subjects: what it is about; a POST may be about several things, and counts once.
+            each: the unit: `call`, `update` or `post`.
+            subjects: of the unit; a POST may have several, and counts once.
 
         Returns:
-            The fault, and the statements that keep the counts.
+            The fault, and the statements that store the counts.
         """
         statements: list[Statement] = []
         for fault in self.armed(each):
-            subject = next((one for one in subjects if fault.concerns(one)), None)
+            subject = next((subject for subject in subjects if fault.concerns(subject)), None)
             if subject is None:
                 continue
-            asked = replace(fault, seen=fault.seen + 1)
-            fires = asked.fires()
+            counted = replace(fault, seen=fault.seen + 1)
+            fires = counted.fires()
             if fires:
-                asked = replace(asked, hits=asked.hits + 1)
-            self._faults.put(asked, str(asked.id))
-            statements.append(self._faults.save_statement(asked, str(asked.id)))
+                counted = replace(counted, hits=counted.hits + 1)
+            self._faults.put(counted, str(counted.id))
+            statements.append(self._faults.save_statement(counted, str(counted.id)))
             if fires:
-                return asked, [*statements, *self._fired(asked, subject)]
+                return counted, [*statements, *self._fired(counted, subject)]
         return None, statements
 
     async def strike(self, subject: Subject) -> Fault | None:
-        """Which fault spoils a call; on disk before it is given."""
+        """Return the fault that applies to a call, if any; its counts are on disk."""
         fault, statements = self.judge("call", [subject])
         if statements:
             await self._store.run(statements)
         return fault
 
     async def arm(self, wishes: Iterable[dict[str, Any]], *, scenario: str = "") -> list[Fault]:
-        """Arm checked faults, and give them with their ids, which begin at 1 when there are none."""
+        """Arm checked faults and return them with new ids, which start at 1 if there are none."""
         first = max((fault.id for fault in self.all), default=0) + 1
-        armed = [Fault(first + at, wish, scenario) for at, wish in enumerate(wishes)]
-        for fault in armed:  # at once: nobody else gets these ids
+        armed = [Fault(first + index, definition, scenario) for index, definition in enumerate(wishes)]
+        for fault in armed:  # before the write, so that a concurrent call does not use these ids
             self._faults.put(fault, str(fault.id))
         try:
             await self._store.run([self._faults.save_statement(fault, str(fault.id)) for fault in armed])
@@ -101,7 +101,7 @@ class Faults:
         return armed
 
     async def disarm(self, faults: Collection[Fault]) -> None:
-        """Remove faults with their counts; what they hold back is told in its time."""
+        """Delete faults with their counts; webhooks that they hold back are sent at their time."""
         self._drop(faults)
         await self._store.run(
             [
@@ -111,15 +111,15 @@ class Faults:
         )
 
     async def firings(self, fault: Fault) -> list[dict[str, Any]]:
-        """The last firings of one, oldest first."""
+        """Return the last firings of a fault, oldest first."""
         firings = await self._firings.read(str(fault.id))
         return [
-            {"hit": one.hit, "at_ms": one.at_ms, fault.given["on"]: one.name, "about": one.about}
-            for one in firings.values()
+            {"hit": firing.hit, "at_ms": firing.at_ms, fault.given["on"]: firing.name, "about": firing.about}
+            for firing in firings.values()
         ]
 
     def view(self, fault: Fault) -> dict[str, Any]:
-        """A fault as the control door shows it."""
+        """Return a fault as the control API shows it."""
         return {
             "id": fault.id,
             **{name: fault.given[name] for name in _SHOWN if name in fault.given},

@@ -1,1 +1,1 @@
-"""The Graph side: what the operator's documentation promises to a client, route by route."""
+"""Graph API: the operator's documented calls, route by route."""

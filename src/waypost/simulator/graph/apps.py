@@ -1,4 +1,4 @@
-"""The Graph side's calls about an app: its own token, and where its webhooks go.
+"""Graph API calls for an app: its token, and the subscription of its webhooks.
 
 Source: the operator's pages "App access tokens" and "App subscriptions".
 """
@@ -11,11 +11,11 @@ from waypost.base.json_values import text_or_none
 from waypost.simulator.accounts.accounts import App
 from waypost.simulator.errors import GraphRefused, bad_parameter
 from waypost.simulator.graph.registration import shake_hands
-from waypost.simulator.requests import Call
+from waypost.simulator.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.services import Parts
 
 OAUTH: Final = "oauth"
-"""The first segment of the path that gives an app its token; the app's secret is credential enough."""
+"""The first path segment of the call that returns an app's token; the app's secret is its credential."""
 
 _OBJECT: Final = "whatsapp_business_account"
 _FIELDS: Final = (
@@ -23,14 +23,13 @@ _FIELDS: Final = (
     "message_template_components_update", "template_category_update", "account_update",
     "phone_number_quality_update", "user_preferences",
 )  # fmt: skip
-_SUCCESS: Final = {"success": True}
 
 
 async def app_token(parts: Parts, call: Call, _thing: Any) -> dict[str, Any]:
-    """The token of an app, which its id and secret make; it sets the app up and opens no account.
+    """Return the token of an app, made of its id and secret; it configures the app and opens no account.
 
     Raises:
-        GraphRefused: 101, there is no such app; 1, the secret is another; 100, another grant.
+        GraphApiError: 101, the app is unknown; 1, the secret is wrong; 100, another grant type.
     """
     if call.edge != "access_token" or call.query.get("grant_type") != "client_credentials":
         raise bad_parameter("Param grant_type must be one of {client_credentials}.")
@@ -43,12 +42,12 @@ async def app_token(parts: Parts, call: Call, _thing: Any) -> dict[str, Any]:
 
 
 async def subscribe_app(parts: Parts, call: Call, app: App) -> dict[str, Any]:
-    """Send the app's webhooks to an address that has proved that it wants them.
+    """Set the app's callback URI after a handshake.
 
-    All fields are sent, whichever are asked for.
+    All fields are sent, whichever the request selects.
 
     Raises:
-        GraphRefused: 100, something is missing; 2200, the handshake failed.
+        GraphApiError: 100, a parameter is missing; 2200, the handshake failed.
     """
     _check_object(call)
     uri = text_or_none(call.fields.get("callback_url")) or ""
@@ -57,18 +56,18 @@ async def subscribe_app(parts: Parts, call: Call, app: App) -> dict[str, Any]:
     verify_token = text_or_none(call.fields.get("verify_token")) or ""
     await shake_hands(parts, uri, verify_token)
     await _keep(parts, replace(app, callback_uri=uri, verify_token=verify_token))
-    return _SUCCESS
+    return GRAPH_SUCCESS
 
 
 async def unsubscribe_app(parts: Parts, call: Call, app: App) -> dict[str, Any]:
     """Stop the app's webhooks."""
     _check_object(call)
     await _keep(parts, replace(app, callback_uri="", verify_token=""))
-    return _SUCCESS
+    return GRAPH_SUCCESS
 
 
 async def list_app_subscriptions(_parts: Parts, _call: Call, app: App) -> dict[str, Any]:
-    """Where the app's webhooks go."""
+    """Return the app's webhook subscription."""
     if not app.callback_uri:
         return {"data": []}
     fields = [{"name": name, "version": "v25.0"} for name in _FIELDS]

@@ -1,4 +1,4 @@
-"""The Graph side's calls about flows. Source: the operator's page "Flows API"."""
+"""Graph API calls for flows. Source: the operator's page "Flows API"."""
 
 import datetime
 import re
@@ -13,23 +13,22 @@ from waypost.simulator.errors import bad_parameter, no_such_object
 from waypost.simulator.graph.links import is_good, link
 from waypost.simulator.graph.lists import page
 from waypost.simulator.graph.nodes import app_data, node
-from waypost.simulator.requests import Call, Download, form_of
+from waypost.simulator.requests import GRAPH_SUCCESS, Call, Download, form_of
 from waypost.simulator.services import Parts
 
 FLOW_FILES: Final = "flow_assets"
-"""The first segment of the addresses that `list_assets` gives; they need no token."""
+"""The first path segment of the URLs that `list_assets` returns; they need no token."""
 
 _ASSET_NAME: Final = "flow.json"
 _ASSET_TYPE: Final = "FLOW_JSON"
 _LINK_LIVES_MS: Final = 3600 * 1000
 _PREVIEW_LIVES_MS: Final = 30 * 24 * 3600 * 1000
 _FIELD_AT_MOST_BYTES: Final = 4096
-_SUCCESS: Final = {"success": True}
 
 
 @dataclass(frozen=True)
 class _Shown:
-    """A flow with what its fields need besides."""
+    """A flow with the data of its fields."""
 
     flow: Flow
     account: Account
@@ -37,42 +36,42 @@ class _Shown:
 
 
 def _health(flow: Flow) -> dict[str, Any]:
-    can = "AVAILABLE" if flow.status == "PUBLISHED" else "BLOCKED"
-    entity = {"entity_type": "FLOW", "id": flow.flow_id, "can_send_message": can}
-    return {"can_send_message": can, "entities": [entity]}
+    can_send = "AVAILABLE" if flow.status == "PUBLISHED" else "BLOCKED"
+    entity = {"entity_type": "FLOW", "id": flow.flow_id, "can_send_message": can_send}
+    return {"can_send_message": can_send, "entities": [entity]}
 
 
 # fmt: off
 FLOW_FIELDS: Final[dict[str, Callable[[_Shown], Any]]] = {
-    "id":                lambda shown: shown.flow.flow_id,
-    "name":              lambda shown: shown.flow.name,
-    "status":            lambda shown: shown.flow.status,
-    "categories":        lambda shown: shown.flow.categories,
-    "validation_errors": lambda shown: shown.flow.errors,
-    "json_version":      lambda shown: text_or_none(shown.flow.content.get("version")),
-    "data_api_version":  lambda shown: text_or_none(shown.flow.content.get("data_api_version")),
-    "endpoint_uri":      lambda shown: shown.flow.endpoint_uri or None,
-    "preview":           lambda shown: shown.preview,
-    "updated_at":        lambda shown: _iso(shown.flow.updated_ms),
-    "whatsapp_business_account": lambda shown: {
-        "id": shown.account.waba_id, "name": shown.account.name, "currency": "USD",
-        "timezone_id": "1", "message_template_namespace": shown.account.namespace,
+    "id":                lambda view: view.flow.flow_id,
+    "name":              lambda view: view.flow.name,
+    "status":            lambda view: view.flow.status,
+    "categories":        lambda view: view.flow.categories,
+    "validation_errors": lambda view: view.flow.errors,
+    "json_version":      lambda view: text_or_none(view.flow.content.get("version")),
+    "data_api_version":  lambda view: text_or_none(view.flow.content.get("data_api_version")),
+    "endpoint_uri":      lambda view: view.flow.endpoint_uri or None,
+    "preview":           lambda view: view.preview,
+    "updated_at":        lambda view: _iso(view.flow.updated_ms),
+    "whatsapp_business_account": lambda view: {
+        "id": view.account.waba_id, "name": view.account.name, "currency": "USD",
+        "timezone_id": "1", "message_template_namespace": view.account.namespace,
     },
-    "application":       lambda shown: app_data(shown.account, shown.account.app_id),
-    "health_status":     lambda shown: _health(shown.flow),
+    "application":       lambda view: app_data(view.account, view.account.app_id),
+    "health_status":     lambda view: _health(view.flow),
 }
 # fmt: on
 _DEFAULT: Final = ("id", "name", "status", "categories", "validation_errors")
 
 
 async def create_flow(parts: Parts, call: Call, account: Account) -> dict[str, Any]:
-    """Make a flow."""
+    """Create a flow."""
     flow = await parts.flows.create(account.waba_id, call.fields)
     return {"id": flow.flow_id, "success": True, "validation_errors": flow.errors}
 
 
 async def list_flows(parts: Parts, call: Call, account: Account) -> dict[str, Any]:
-    """An account's flows."""
+    """Return an account's flows."""
     return page(
         call,
         parts.flows.of(account.waba_id),
@@ -82,36 +81,36 @@ async def list_flows(parts: Parts, call: Call, account: Account) -> dict[str, An
 
 
 async def show_flow(parts: Parts, call: Call, flow: Flow) -> dict[str, Any]:
-    """A flow's fields."""
+    """Return a flow's fields."""
     return _flow_node(parts, call, flow)
 
 
 async def update_flow(parts: Parts, call: Call, flow: Flow) -> dict[str, Any]:
     """Change a draft's name, categories or endpoint."""
     await parts.flows.update(flow, call.fields)
-    return _SUCCESS
+    return GRAPH_SUCCESS
 
 
 async def delete_flow(parts: Parts, _call: Call, flow: Flow) -> dict[str, Any]:
     """Delete a draft."""
     await parts.flows.delete(flow)
-    return _SUCCESS
+    return GRAPH_SUCCESS
 
 
 async def publish_flow(parts: Parts, _call: Call, flow: Flow) -> dict[str, Any]:
     """Publish a draft."""
     await parts.flows.publish(flow)
-    return _SUCCESS
+    return GRAPH_SUCCESS
 
 
 async def deprecate_flow(parts: Parts, _call: Call, flow: Flow) -> dict[str, Any]:
-    """Take a published flow out of use."""
+    """Deprecate a published flow."""
     await parts.flows.deprecate(flow)
-    return _SUCCESS
+    return GRAPH_SUCCESS
 
 
 async def list_assets(parts: Parts, call: Call, flow: Flow) -> dict[str, Any]:
-    """A flow's JSON text, as an address that gives it for an hour."""
+    """Return a link to a flow's JSON text that is valid for an hour."""
     if not flow.asset:
         return {"data": []}
     key = parts.accounts.by_id[flow.waba_id].token
@@ -121,7 +120,7 @@ async def list_assets(parts: Parts, call: Call, flow: Flow) -> dict[str, Any]:
         "asset_type": _ASSET_TYPE,
         "download_url": link(call.origin, f"/{FLOW_FILES}/{flow.flow_id}", key, flow.flow_id, until_ms),
     }
-    return page(call, [asset], lambda one: one["name"], lambda one: one)
+    return page(call, [asset], lambda asset: asset["name"], lambda asset: asset)
 
 
 async def upload_asset(parts: Parts, call: Call, flow: Flow) -> dict[str, Any]:
@@ -145,7 +144,7 @@ async def upload_asset(parts: Parts, call: Call, flow: Flow) -> dict[str, Any]:
 
 
 async def download_asset(parts: Parts, call: Call) -> Download:
-    """The JSON text behind an address of `list_assets`."""
+    """Return the JSON text behind a link of `list_assets`."""
     flow = parts.flows.by_id.get(call.edge)
     account = parts.accounts.by_id.get(flow.waba_id) if flow is not None else None
     if flow is None or account is None or not is_good(call.query, account.token, flow.flow_id, parts.clock.now_ms()):
@@ -161,8 +160,8 @@ def _flow_node(parts: Parts, call: Call, flow: Flow) -> dict[str, Any]:
         "preview_url": link(call.origin, f"/{FLOW_FILES}/{flow.flow_id}", account.token, flow.flow_id, until_ms),
         "expires_at": _iso(until_ms),
     }
-    wished = re.sub(r"\.\w+\([^()]*\)", "", call.query.get("fields", ""))  # preview.invalidate(false)
-    return node(FLOW_FIELDS, _Shown(flow, account, preview), wished, _DEFAULT, "Flow")
+    names = re.sub(r"\.\w+\([^()]*\)", "", call.query.get("fields", ""))  # preview.invalidate(false)
+    return node(FLOW_FIELDS, _Shown(flow, account, preview), names, _DEFAULT, "Flow")
 
 
 def _iso(at_ms: int) -> str:

@@ -1,7 +1,7 @@
-"""The Graph side: what the operator's documentation promises to a client, under any version.
+"""The ASGI application of the Graph API, as the operator documents it, under any version.
 
-A path names an object and perhaps an edge of it; which route answers depends on what kind of object
-the id belongs to. Objects of others look like objects that are not there.
+A path names an object and an optional edge; the route depends on the object's type. Objects of other
+accounts look like unknown ones.
 """
 
 from dataclasses import replace
@@ -44,47 +44,47 @@ Thing = Account | App | Flow | Media | Number | Template | Upload | None
 
 
 class GraphDoor:
-    """The ASGI application of the Graph side."""
+    """The ASGI application of the Graph API."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request; whatever comes, the answer is the operator's envelope."""
+        """Serve one request; every error response is the operator's envelope."""
         version = "v25.0"
-        told: list[tuple[bytes, bytes]] = []
+        extra_headers: list[tuple[bytes, bytes]] = []
         try:
             call = await read_call(scope, receive)
             version = call.version
-            status, answer = 200, await self._answer(call, told)
-            if isinstance(answer, Spoiled):
-                answer = await answer.send(scope, receive, send)
-                if answer is None:
+            status, response = 200, await self._answer(call, extra_headers)
+            if isinstance(response, Spoiled):
+                response = await response.send(scope, receive, send)
+                if response is None:
                     return
-                if isinstance(answer, GraphRefused):
-                    raise answer  # noqa: TRY301  refused late is refused all the same
-            if isinstance(answer, Download):
-                await send_download(send, answer)
+                if isinstance(response, GraphRefused):
+                    raise response  # noqa: TRY301  a late error gets the same response
+            if isinstance(response, Download):
+                await send_download(send, response)
                 return
         except ClientGone:
             return
-        except GraphRefused as refused:
-            status, answer = self._refusal(refused, told)
+        except GraphRefused as error:
+            status, response = self._refusal(error, extra_headers)
         except Stopped:
-            status, answer = self._unable(2)
-        except Exception as error:  # noqa: BLE001  a defect is logged here and answered in shape
+            status, response = self._unable(2)
+        except Exception as error:  # noqa: BLE001  a defect is logged here; its response has the usual form
             _LOG.error("graph request failed", path=scope["path"], error=repr(error), exc_info=True)
-            status, answer = self._unable(1)
+            status, response = self._unable(1)
         headers = (
             (b"facebook-api-version", version.encode()),
             (b"x-fb-request-id", trace_id(self._parts.ids).encode()),
             (b"x-fb-trace-id", trace_id(self._parts.ids).encode()),
-            *told,
+            *extra_headers,
         )
-        await send_json(send, status, answer, headers)
+        await send_json(send, status, response, headers)
 
     async def _answer(self, call: Call, told: list[tuple[bytes, bytes]]) -> Answer | Download | Spoiled:
-        """What a call gives; headers that go with it, also when it is refused, are added to `told`."""
+        """Return a call's response; adds response headers, for an error response too, to `headers`."""
         parts = self._parts
         file_route = FILE_ROUTES.get((call.method, call.object_id))
         if file_route is not None and call.object_id in WITHOUT_TOKEN:
@@ -103,8 +103,8 @@ class GraphDoor:
         is_own_app = isinstance(thing, App) and thing.app_id == call.app_id
         if route is None or not (is_own_app or token.opens(waba_ids)):
             raise no_such_object(call.method, call.object_id)
-        opened = token.waba_ids if is_own_app else waba_ids
-        waba_id = next((one for one in opened if one in token.waba_ids), "")
+        candidates = token.waba_ids if is_own_app else waba_ids
+        waba_id = next((candidate for candidate in candidates if candidate in token.waba_ids), "")
         if waba_id:
             told += parts.usage.headers(waba_id)
         check_permission(token, permission_of(type(thing), call.edge))
@@ -116,14 +116,14 @@ class GraphDoor:
         return await parts.call_faults.carry_out(call, name, waba_id, thing, lambda call: route(parts, call, thing))
 
     async def _of_no_object(self, call: Call, work: Work) -> Answer | Download | Spoiled:
-        """A call whose path names no object of an account; a file's address may name the file."""
+        """Carry out a call whose path names no object of an account; the URL of a file may name the file."""
         name = ROOT_NAMES[call.method, call.object_id]
         media = self._parts.media.find(call.query.get("mid", ""))
         waba_id = self._find(media.media_id)[1][0] if media is not None else ""
         return await self._parts.call_faults.carry_out(call, name, waba_id, media, work)
 
     def _find(self, object_id: str) -> tuple[Thing, list[str]]:
-        """What an id belongs to, and the accounts that own it; an app may have several."""
+        """Return the object of an id, and the accounts that own it; an app may have several."""
         parts = self._parts
         number = parts.accounts.numbers.get(object_id)
         if number is not None:
@@ -153,7 +153,7 @@ class GraphDoor:
         return None, []
 
     def _refusal(self, refused: GraphRefused, told: list[tuple[bytes, bytes]]) -> tuple[int, Answer]:
-        """A refusal's answer; how too many messages are refused is a setting. Source: facts 13."""
+        """Return the status and body of an error; a setting defines the status of throttling. Source: facts 13."""
         settings = self._parts.settings.value
         self._parts.refused[refused.error.get("code", 0)] += 1
         status = refused.status

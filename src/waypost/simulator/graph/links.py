@@ -1,6 +1,6 @@
-"""Addresses of this server that let a file be fetched: signed, and most of them only for a while.
+"""Signed links to files of this server; most of them expire.
 
-The key is a credential of the account, so nothing has to be remembered over a restart.
+The key is a credential of the account, so links stay valid over a restart without being stored.
 """
 
 import hashlib
@@ -13,21 +13,21 @@ NEVER_MS: Final = 0
 
 
 def link(origin: str, path: str, key: str, subject: str, until_ms: int = NEVER_MS) -> str:
-    """An address that is good until a time.
+    """Return a signed link.
 
     Args:
-        origin: the beginning of the server's addresses.
+        origin: the scheme and host of the server.
         path: with its leading slash.
-        key: what signs.
-        subject: what is fetched; part of the address.
-        until_ms: `NEVER_MS`: for good.
+        key: the signing key.
+        subject: the id of the file; part of the link.
+        until_ms: the expiry; `NEVER_MS`: none.
     """
     query = urlencode({"mid": subject, "ext": until_ms, "hash": _hash(key, subject, until_ms)})
     return f"{origin}{path}?{query}"
 
 
 def is_good(query: Mapping[str, str], key: str, subject: str, now_ms: int) -> bool:
-    """Whether the query of an address was made by `link` for this, and its time is not over."""
+    """True if the query of a URL was created by `link` for this subject, and has not expired."""
     until = query.get("ext", "")
     if not (until.isascii() and until.isdigit() and len(until) < 16):
         return False

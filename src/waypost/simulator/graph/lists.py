@@ -1,4 +1,4 @@
-"""Lists in the operator's shape: pages with cursors."""
+"""Lists in the operator's format: pages with cursors."""
 
 import base64
 import binascii
@@ -9,25 +9,25 @@ from urllib.parse import urlencode
 from waypost.simulator.errors import bad_parameter
 from waypost.simulator.requests import Call
 
-Thing = TypeVar("Thing")
+ListItem = TypeVar("ListItem")
 
 _LIMIT: Final = 25
 _LIMIT_AT_MOST: Final = 1000
 
 
 def page(
-    call: Call, things: Sequence[Thing], key: Callable[[Thing], str], shown: Callable[[Thing], dict[str, Any]]
+    call: Call, things: Sequence[ListItem], key: Callable[[ListItem], str], shown: Callable[[ListItem], dict[str, Any]]
 ) -> dict[str, Any]:
-    """The page of a list that a request asks for with `limit`, `after` and `before`.
+    """Return the page of a list that a request selects with `limit`, `after` and `before`.
 
     Args:
         call: the request.
         things: the whole list.
-        key: orders the list and makes its cursors; a thing that is deleted does not disturb them.
-        shown: a thing as the list shows it.
+        key: sort key of an item, encoded as its cursor; deleting the item does not invalidate the cursor.
+        shown: returns the view of an item.
 
     Raises:
-        GraphRefused: code 100, a bad limit or cursor.
+        GraphApiError: code 100, an invalid limit or cursor.
 
     Source: facts 1, "Lists".
     """
@@ -35,20 +35,20 @@ def page(
     ordered = whole = sorted(things, key=key)
     after, before = call.query.get("after"), call.query.get("before")
     if after:
-        ordered = [thing for thing in ordered if key(thing) > _opened(after)]
+        ordered = [item for item in ordered if key(item) > _opened(after)]
     if before:
-        ordered = [thing for thing in ordered if key(thing) < _opened(before)]
-    wished = ordered[-limit:] if before and not after else ordered[:limit]
-    answer: dict[str, Any] = {"data": [shown(thing) for thing in wished]}
-    if wished:
-        first, last = _closed(key(wished[0])), _closed(key(wished[-1]))
+        ordered = [item for item in ordered if key(item) < _opened(before)]
+    page_items = ordered[-limit:] if before and not after else ordered[:limit]
+    response: dict[str, Any] = {"data": [shown(item) for item in page_items]}
+    if page_items:
+        first, last = _closed(key(page_items[0])), _closed(key(page_items[-1]))
         paging: dict[str, Any] = {"cursors": {"before": first, "after": last}}
-        if ordered and wished[-1] is not ordered[-1]:
+        if ordered and page_items[-1] is not ordered[-1]:
             paging["next"] = _link(call, "after", last)
-        if wished[0] is not whole[0]:
+        if page_items[0] is not whole[0]:
             paging["previous"] = _link(call, "before", first)
-        answer["paging"] = paging
-    return answer
+        response["paging"] = paging
+    return response
 
 
 def _limit(text: str | None) -> int:

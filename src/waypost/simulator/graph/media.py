@@ -1,4 +1,4 @@
-"""The Graph side's calls about media. Source: facts 6.1."""
+"""Graph API calls for media. Source: facts 6.1."""
 
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ from waypost.simulator.requests import Call, Download, form_of
 from waypost.simulator.services import Parts
 
 ATTACHMENTS: Final = "whatsapp_business"
-"""The first segment of the addresses that `show_media` gives."""
+"""The first path segment of the URLs that `show_media` returns."""
 
 _LINK_LIVES_MS: Final = 5 * 60 * 1000
 _FORM_AT_MOST_BYTES: Final = MEDIA_AT_MOST_BYTES + 64 * 1024
@@ -19,7 +19,7 @@ _FIELD_AT_MOST_BYTES: Final = 4096
 
 
 async def upload_media(parts: Parts, call: Call, number: Number) -> dict[str, Any]:
-    """Keep a file for 30 days; the form has `messaging_product`, `file` and mostly `type`."""
+    """Store a file for 30 days; the form has `messaging_product`, `file` and usually `type`."""
     form = form_of(call, at_most=_FORM_AT_MOST_BYTES)
     fields = {name: str(value) for name, value in call.query.items()}
     media: Media | None = None
@@ -28,7 +28,7 @@ async def upload_media(parts: Parts, call: Call, number: Number) -> dict[str, An
             if head.name != "file" or head.file_name is None:
                 fields[head.name] = await form.text(at_most=_FIELD_AT_MOST_BYTES)
             elif media is not None:
-                raise bad_parameter("There can be only one file.")  # noqa: TRY301  the one way out
+                raise bad_parameter("There can be only one file.")  # noqa: TRY301  the media is deleted below
             else:
                 mime_type = head.content_type or _mime_type(fields)
                 media = await parts.media.take(number.phone_number_id, mime_type, head.file_name, form.chunks())
@@ -37,12 +37,12 @@ async def upload_media(parts: Parts, call: Call, number: Number) -> dict[str, An
         if media is not None:
             await parts.media.delete(media)
         raise
-    assert media is not None  # noqa: S101  `_check_fields` has seen to it
+    assert media is not None  # noqa: S101  `_check_fields` ensures it
     return {"id": media.media_id}
 
 
 async def show_media(parts: Parts, call: Call, media: Media) -> dict[str, Any]:
-    """A file's fields, with an address that is good for five minutes."""
+    """Return a file's fields, with a link that is valid for five minutes."""
     _check_number(call, media)
     account = _account_of(parts, media)
     until_ms = parts.clock.now_ms() + _LINK_LIVES_MS
@@ -58,14 +58,14 @@ async def show_media(parts: Parts, call: Call, media: Media) -> dict[str, Any]:
 
 
 async def delete_media(parts: Parts, call: Call, media: Media) -> dict[str, Any]:
-    """Remove a file before its time."""
+    """Delete a file before its expiry."""
     _check_number(call, media)
     await parts.media.delete(media)
     return {"success": True}
 
 
 async def download_media(parts: Parts, call: Call) -> Download:
-    """The bytes behind an address of `show_media`; 404 once its five minutes are over."""
+    """Return the file behind a link of `show_media`; 404 after five minutes."""
     media = parts.media.find(call.query.get("mid", ""))
     account = _account_of(parts, media) if media is not None else None
     if (
@@ -79,7 +79,7 @@ async def download_media(parts: Parts, call: Call) -> Download:
 
 
 def _mime_type(fields: dict[str, str]) -> str:
-    """What `type` says, where the file's part says nothing."""
+    """Return the type of the form's field `type`, for a file part without a type."""
     return fields.get("type", "").partition(";")[0].strip().lower() or "application/octet-stream"
 
 
@@ -91,8 +91,8 @@ def _check_fields(fields: dict[str, str], media: Media | None) -> None:
 
 
 def _check_number(call: Call, media: Media) -> None:
-    wished = call.query.get("phone_number_id", media.phone_number_id)
-    if wished != media.phone_number_id:
+    number_id = call.query.get("phone_number_id", media.phone_number_id)
+    if number_id != media.phone_number_id:
         raise no_such_object(call.method, media.media_id)
 
 

@@ -1,4 +1,4 @@
-"""What the operator shows of its objects: the fields of each kind of node, and which are asked for."""
+"""The operator's nodes: tables of the fields of each kind of object, and selection by a request's `fields`."""
 
 import hashlib
 import re
@@ -18,7 +18,7 @@ Fields = Mapping[str, Callable[[Node], Any]]
 
 @dataclass(frozen=True)
 class AccountView:
-    """A business account, and which apps hear of it."""
+    """A business account with its subscriptions."""
 
     account: Account
     subscriptions: Sequence[Subscription]
@@ -26,17 +26,17 @@ class AccountView:
 
 @dataclass(frozen=True)
 class NumberView:
-    """A business number with everything its fields need, as one app sees it.
+    """A business number with the data of its fields, as one app sees it.
 
     Args:
-        app: the app; None when there is none.
-        standing: what the control door has set of its quality, limit and states.
+        app: the app; None if there is none.
+        status_record: the quality, limit and statuses that the control API has set.
         automation: its conversational components.
-        status: what stops it from sending shows here; empty: as it usually is.
-        override_uri: its own webhook address; empty: it has none.
-        account_uri: the account's; empty: it has none.
-        is_limited: whether it only messages the phones on its list.
-        has_pin: whether it has a PIN for two-step verification.
+        status: of its sending restriction; empty if there is none.
+        override_uri: its own callback URI; empty if it has none.
+        account_uri: the callback URI of the account; empty if it has none.
+        is_limited: it may message only the phones on its list.
+        has_pin: it has a PIN for two-step verification.
     """
 
     number: Number
@@ -51,12 +51,12 @@ class NumberView:
     has_pin: bool = False
 
     def stands(self, name: str, usual: str) -> str:
-        """A member of its standing, or what a number usually has."""
+        """Return a member of `status_record`, or the default."""
         return str(self.standing.get(name, usual))
 
 
 def _display(number: Number) -> str:
-    # The tables of the world's numbering plans are large: they load when the first node is shown.
+    # Imported on first use: the tables of the world's numbering plans are large.
     import phonenumbers
 
     try:
@@ -83,12 +83,12 @@ def _country(view: NumberView) -> str | None:
 
 
 def subscribed_apps(view: AccountView) -> dict[str, Any]:
-    """The apps that hear of an account, and where, if not at their own address. Source: facts 1."""
-    return {"data": [_subscribed_app(view.account, one) for one in view.subscriptions]}
+    """Return the apps subscribed to an account, with their overriding callback URIs. Source: facts 1."""
+    return {"data": [_subscribed_app(view.account, subscription) for subscription in view.subscriptions]}
 
 
 def app_data(account: Account, app_id: str) -> dict[str, str]:
-    """An app as its account shows it; apps have no names here. Source: facts 1."""
+    """Return an app as its account shows it; apps have no names here. Source: facts 1."""
     return {
         "id": app_id,
         "name": account.name if app_id == account.app_id else f"App {app_id}",
@@ -108,18 +108,18 @@ def _level(number: Number) -> dict[str, str]:
 
 
 def _webhooks(view: NumberView) -> dict[str, str] | None:
-    """Where its webhooks go. Source: facts 7.1, "One callback per app"."""
-    addresses = {
+    """Return the callback URIs of a number, by their source. Source: facts 7.1, "One callback per app"."""
+    uris = {
         "phone_number": view.override_uri,
         "whatsapp_business_account": view.account_uri,
         "application": view.app.callback_uri if view.app is not None else "",
     }
-    return {name: uri for name, uri in addresses.items() if uri} or None
+    return {name: uri for name, uri in uris.items() if uri} or None
 
 
 def _automation(view: NumberView) -> dict[str, Any]:
-    usual = {"prompts": list[str](), "commands": list[Any](), "enable_welcome_message": False}
-    return {**usual, **view.automation, "id": view.number.phone_number_id}
+    default = {"prompts": list[str](), "commands": list[Any](), "enable_welcome_message": False}
+    return {**default, **view.automation, "id": view.number.phone_number_id}
 
 
 def _health(kind: str, node_id: str) -> dict[str, Any]:
@@ -128,9 +128,9 @@ def _health(kind: str, node_id: str) -> dict[str, Any]:
 
 
 def _template_health(template: Template) -> dict[str, Any]:
-    can = "AVAILABLE" if template.status == "APPROVED" else "BLOCKED"
+    can_send = "AVAILABLE" if template.status == "APPROVED" else "BLOCKED"
     entity = {"entity_type": "MESSAGE_TEMPLATE", "id": template.template_id}
-    return {"can_send_message": can, "entities": [{**entity, "can_send_message": can}]}
+    return {"can_send_message": can_send, "entities": [{**entity, "can_send_message": can_send}]}
 
 
 def _extra(name: str) -> Callable[[Template], Any]:
@@ -233,17 +233,17 @@ TEMPLATE_DEFAULT: Final = (
 
 
 def node(fields: Fields[Node], of: Node, wished: str | None, default: tuple[str, ...], kind: str) -> dict[str, Any]:
-    """The wished fields of a node, its id always among them; those without a value are left out.
+    """Return the requested fields of a node and its id; fields without a value are omitted.
 
     Args:
         fields: the table of this kind of node.
         of: the object.
-        wished: the query's `fields`: names joined by commas; what stands in braces is ignored.
-        default: what is shown without a wish.
-        kind: the kind's name in the refusal of an unknown field.
+        wished: the query's `fields`: names joined by commas; text in braces is ignored.
+        default: the fields of a request without `fields`.
+        kind: the node type in the error for an unknown field.
 
     Raises:
-        GraphRefused: code 100, for a field that this kind of node does not have.
+        GraphApiError: code 100, for a field that this kind of node does not have.
     """
     names = default if not wished else tuple(_names(wished))
     for name in names:
@@ -254,22 +254,22 @@ def node(fields: Fields[Node], of: Node, wished: str | None, default: tuple[str,
 
 
 def account_node(view: AccountView, wished: str | None) -> dict[str, Any]:
-    """A business account as the operator shows it."""
+    """Return a business account as the operator shows it."""
     return node(ACCOUNT_FIELDS, view, wished, ACCOUNT_DEFAULT, "WhatsAppBusinessAccount")
 
 
 def number_node(view: NumberView, wished: str | None) -> dict[str, Any]:
-    """A business phone number as the operator shows it."""
+    """Return a business phone number as the operator shows it."""
     return node(NUMBER_FIELDS, view, wished, NUMBER_DEFAULT, "WhatsAppBusinessPhoneNumber")
 
 
 def template_node(template: Template, wished: str | None) -> dict[str, Any]:
-    """A template as the operator shows it."""
+    """Return a template as the operator shows it."""
     return node(TEMPLATE_FIELDS, template, wished, TEMPLATE_DEFAULT, "WhatsAppMessageTemplate")
 
 
 def shown_components(components: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Components as they are read back: uploads have become addresses.
+    """Return components as the operator returns them: upload handles are replaced by URLs.
 
     Source: facts 2.1, "Read-back differences".
     """
@@ -280,8 +280,8 @@ def _shown(component: dict[str, Any]) -> dict[str, Any]:
     example = object_or_none(component.get("example")) or {}
     handles = texts_in(example.get("header_handle"))
     if handles:
-        addresses = [_address(handle) for handle in handles]
-        return {**component, "example": {**example, "header_handle": addresses}}
+        urls = [_address(handle) for handle in handles]
+        return {**component, "example": {**example, "header_handle": urls}}
     if component.get("type") == "CAROUSEL":
         cards = [
             {**card, "components": shown_components(objects_in(card.get("components")))}
@@ -296,7 +296,7 @@ def _address(handle: str) -> str:
 
 
 def _names(wished: str) -> list[str]:
-    flat, before = wished, ""
-    while flat != before:
-        flat, before = re.sub(r"\{[^{}]*\}", "", flat), flat
+    flat, previous = wished, ""
+    while flat != previous:
+        flat, previous = re.sub(r"\{[^{}]*\}", "", flat), flat
     return [name.strip() for name in flat.split(",") if name.strip()]

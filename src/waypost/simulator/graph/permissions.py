@@ -1,4 +1,4 @@
-"""The Graph side's view of access: which permission each call needs, and what a token allows."""
+"""Permissions of the Graph API's calls, and the call that inspects a token."""
 
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ from waypost.simulator.requests import Call
 from waypost.simulator.services import Parts
 
 DEBUG: Final = "debug_token"
-"""The first segment of the path that tells of a token."""
+"""The first path segment of the call that inspects a token."""
 
 # fmt: off
 _NEEDED: Final[dict[tuple[type, str], str | None]] = {  # Source: facts 1, "Permissions"; all others need MANAGEMENT
@@ -29,13 +29,13 @@ _NEEDED: Final[dict[tuple[type, str], str | None]] = {  # Source: facts 1, "Perm
 
 
 def permission_of(kind: type, edge: str) -> str | None:
-    """The permission that a call needs; None: any token of the account will do."""
+    """Return the permission that a call needs; None: any token of the account is accepted."""
     return _NEEDED.get((kind, edge), MANAGEMENT)
 
 
 async def debug_token(parts: Parts, call: Call, _thing: Any) -> dict[str, Any]:
-    """What a token is good for. Source: the operator's page "Debug-Token"."""
-    asked = call.query.get("input_token")
-    if not asked:
+    """Return the debug data of a token. Source: the operator's page "Debug-Token"."""
+    token = call.query.get("input_token")
+    if not token:
         raise bad_parameter("The parameter input_token is required.")
-    return {"data": parts.tokens.view(asked)}
+    return {"data": parts.tokens.view(token)}

@@ -1,16 +1,15 @@
-"""The Graph side's calls that set a number up: registration, codes, its PIN, its webhook address."""
+"""Graph API calls that set up a number: registration, verification codes, PIN, callback URI."""
 
 from typing import Any, Final
 
 from waypost.base.json_values import object_or_none, text_or_none
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.errors import GraphRefused, bad_parameter
-from waypost.simulator.requests import Call
+from waypost.simulator.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.services import Parts
 from waypost.simulator.webhooks.webhooks import HandshakeFailed
 
 _METHODS: Final = ("SMS", "VOICE")
-_SUCCESS: Final = {"success": True}
 
 
 async def register_number(parts: Parts, call: Call, number: Number) -> dict[str, Any]:
@@ -18,13 +17,13 @@ async def register_number(parts: Parts, call: Call, number: Number) -> dict[str,
     if call.fields.get("messaging_product") != "whatsapp":
         raise bad_parameter("The parameter messaging_product is required.")
     await parts.registrations.register(number, call.fields.get("pin"))
-    return _SUCCESS
+    return GRAPH_SUCCESS
 
 
 async def deregister_number(parts: Parts, _call: Call, number: Number) -> dict[str, Any]:
-    """Take a number out of use. Source: the operator's page "Registration"."""
+    """Deregister a number. Source: the operator's page "Registration"."""
     await parts.registrations.deregister(number)
-    return _SUCCESS
+    return GRAPH_SUCCESS
 
 
 async def request_code(parts: Parts, call: Call, number: Number) -> dict[str, Any]:
@@ -34,17 +33,17 @@ async def request_code(parts: Parts, call: Call, number: Number) -> dict[str, An
     if not text_or_none(call.fields.get("language")):
         raise bad_parameter("The parameter language is required.")
     await parts.registrations.ask_code(number)
-    return _SUCCESS
+    return GRAPH_SUCCESS
 
 
 async def verify_code(parts: Parts, call: Call, number: Number) -> dict[str, Any]:
-    """Take the code back. Source: the operator's page "Phone numbers"."""
+    """Verify the number by the code that was sent. Source: the operator's page "Phone numbers"."""
     await parts.registrations.verify_code(number, call.fields.get("code"))
-    return _SUCCESS
+    return GRAPH_SUCCESS
 
 
 async def change_number(parts: Parts, call: Call, number: Number) -> dict[str, Any]:
-    """Set the number's PIN, or an address of its own for its webhooks; an empty one takes it away.
+    """Set the number's PIN, or a callback URI of its own; an empty URI removes it.
 
     Source: facts 7.1, "override".
     """
@@ -52,13 +51,13 @@ async def change_number(parts: Parts, call: Call, number: Number) -> dict[str, A
     if webhook is None and "pin" not in call.fields:
         raise bad_parameter("The parameter pin or webhook_configuration is required.")
     if webhook is not None:
-        wish = object_or_none(webhook)
-        if wish is None:
+        configuration = object_or_none(webhook)
+        if configuration is None:
             raise bad_parameter("Param webhook_configuration must be an object.")
-        await _change_webhook(parts, call.app_id, number, wish)
+        await _change_webhook(parts, call.app_id, number, configuration)
     if "pin" in call.fields:
         await parts.registrations.change_pin(number, call.fields["pin"])
-    return _SUCCESS
+    return GRAPH_SUCCESS
 
 
 async def _change_webhook(parts: Parts, app_id: str, number: Number, wish: dict[str, Any]) -> None:
@@ -70,14 +69,14 @@ async def _change_webhook(parts: Parts, app_id: str, number: Number, wish: dict[
 
 
 async def shake_hands(parts: Parts, uri: str, verify_token: str) -> None:
-    """Ask an address whether it wants our webhooks.
+    """Verify a callback URI by the handshake.
 
     Raises:
-        GraphRefused: 2200, it does not.
+        GraphApiError: 2200, the handshake failed.
     """
     try:
         await parts.webhooks.shake_hands(uri, verify_token)
-    except HandshakeFailed as failed:
-        message = f"(#2200) Callback verification failed with the following errors: {failed}"
+    except HandshakeFailed as failure:
+        message = f"(#2200) Callback verification failed with the following errors: {failure}"
         error = {"message": message, "type": "OAuthException", "code": 2200}
-        raise GraphRefused(400, error) from failed
+        raise GraphRefused(400, error) from failure

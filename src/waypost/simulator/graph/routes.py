@@ -1,7 +1,4 @@
-"""The Graph side's routes, and its calls about accounts, numbers, templates and messages.
-
-Files, uploads, flows, profiles and analytics have modules of their own, `graph_…`.
-"""
+"""Routes of the Graph API, and its calls for accounts, numbers, messages and subscriptions."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
@@ -76,33 +73,32 @@ from waypost.simulator.graph.templates import (
 from waypost.simulator.graph.uploads import begin_upload, continue_upload, show_upload
 from waypost.simulator.media.media import Media
 from waypost.simulator.media.uploads import Upload
-from waypost.simulator.requests import Call, Download
+from waypost.simulator.requests import GRAPH_SUCCESS, Call, Download
 from waypost.simulator.services import Parts
 from waypost.simulator.templates.template import Template
 
-_SUCCESS: Final = {"success": True}
 Answer = dict[str, Any]
 Route = Callable[[Parts, Call, Any], Awaitable[Answer]]
 FileRoute = Callable[[Parts, Call], Awaitable[Download]]
 
 
 async def show_account(parts: Parts, call: Call, account: Account) -> Answer:
-    """A business account's fields. Source: facts 1, "WABA node"."""
+    """Return a business account's fields. Source: facts 1, "WABA node"."""
     return account_node(_view_of(parts, account), call.query.get("fields"))
 
 
 async def show_number(parts: Parts, call: Call, number: Number) -> Answer:
-    """A phone number's fields. Source: facts 1, "Phone node"."""
+    """Return a phone number's fields. Source: facts 1, "Phone node"."""
     return number_node(view_of(parts, number, call.app_id), call.query.get("fields"))
 
 
 async def show_template(_parts: Parts, call: Call, template: Template) -> Answer:
-    """A template's fields. Source: facts 2.1."""
+    """Return a template's fields. Source: facts 2.1."""
     return template_node(template, call.query.get("fields"))
 
 
 async def list_numbers(parts: Parts, call: Call, account: Account) -> Answer:
-    """An account's numbers. Source: facts 1, "Phone list"."""
+    """Return an account's numbers. Source: facts 1, "Phone list"."""
     fields = call.query.get("fields")
     return page(
         call,
@@ -113,33 +109,33 @@ async def list_numbers(parts: Parts, call: Call, account: Account) -> Answer:
 
 
 async def send_message(parts: Parts, call: Call, number: Number) -> Answer:
-    """Take a message, or note that one was read. Source: facts 4."""
+    """Accept a message, or mark one as read. Source: facts 4."""
     if "status" in call.fields:
         if call.fields["status"] != "read":
             raise bad_parameter("Param status must be one of {read}.")
         await parts.arrivals.mark_read(number, call.fields.get("message_id"), call.fields.get("typing_indicator"))
-        return _SUCCESS
+        return GRAPH_SUCCESS
     return await parts.messages.take(number, call.fields, call.raw, fail_code=call.fail_code)
 
 
 async def subscribe(parts: Parts, call: Call, account: Account) -> Answer:
-    """Send the account's webhooks to the asking app, or to an address for them. Source: facts 1."""
+    """Subscribe the calling app to the account's webhooks, with an optional callback URI. Source: facts 1."""
     uri = text_or_none(call.fields.get("override_callback_uri")) or ""
     if uri:
         await shake_hands(parts, uri, text_or_none(call.fields.get("verify_token")) or "")
     await parts.accounts.subscribe(Subscription(account.waba_id, call.app_id, uri))
     await parts.webhooks.retry_now(account.waba_id)
-    return _SUCCESS
+    return GRAPH_SUCCESS
 
 
 async def unsubscribe(parts: Parts, call: Call, account: Account) -> Answer:
-    """Stop the account's webhooks to the asking app. Source: facts 1."""
+    """Stop the account's webhooks to the calling app. Source: facts 1."""
     await parts.accounts.unsubscribe(account.waba_id, call.app_id)
-    return _SUCCESS
+    return GRAPH_SUCCESS
 
 
 async def list_subscriptions(parts: Parts, _call: Call, account: Account) -> Answer:
-    """Which apps hear of the account. Source: facts 1."""
+    """Return the apps subscribed to the account. Source: facts 1."""
     return subscribed_apps(_view_of(parts, account))
 
 
@@ -226,4 +222,4 @@ STREAMED: Final = frozenset({upload_media, upload_asset, continue_upload, show_u
 """The routes that read the request's body themselves."""
 
 WITHOUT_TOKEN: Final = frozenset({FLOW_FILES, PICTURES, OAUTH})
-"""Files whose addresses are credential enough, and where an app asks for its token."""
+"""First path segments without a token: signed links to files, and the endpoint where an app gets its token."""

@@ -1,4 +1,4 @@
-"""The Graph side's calls about what is only remembered of a number: its shop, its key, its settings."""
+"""Graph API calls for stored data of a number without effect here: commerce settings, public key, settings."""
 
 from typing import Any, Final
 
@@ -6,17 +6,16 @@ from waypost.base.json_values import object_or_none, text_or_none
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.accounts.records import COMMERCE, ENCRYPTION, SETTINGS
 from waypost.simulator.errors import bad_parameter
-from waypost.simulator.requests import Call
+from waypost.simulator.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.services import Parts
 
-_SUCCESS: Final = {"success": True}
 _SHOP: Final = {"is_catalog_visible": False, "is_cart_enabled": True}
 _KEY_BEGINS: Final = "-----BEGIN PUBLIC KEY-----"
 _NOT_SETTINGS: Final = frozenset({"access_token", "messaging_product", "fields"})
 
 
 async def show_shop(parts: Parts, _call: Call, number: Number) -> dict[str, Any]:
-    """Whether catalogue and cart are shown. Source: the operator's page "Commerce settings"."""
+    """Return the visibility of catalogue and cart. Source: the operator's page "Commerce settings"."""
     shop = {**_SHOP, **parts.records.of(number.phone_number_id, COMMERCE)}
     return {"data": [{**shop, "id": number.phone_number_id}]}
 
@@ -26,19 +25,19 @@ async def change_shop(parts: Parts, call: Call, number: Number) -> dict[str, Any
     changes: dict[str, Any] = {}
     for name in _SHOP:
         if name in call.fields:
-            word = str(call.fields[name]).lower()
-            if word not in ("true", "false"):
+            text = str(call.fields[name]).lower()
+            if text not in ("true", "false"):
                 raise bad_parameter(f"Param {name} must be a boolean.")
-            changes[name] = word == "true"
+            changes[name] = text == "true"
     if not changes:
         raise bad_parameter(f"One of the parameters {', '.join(_SHOP)} is required.")
     shop = parts.records.of(number.phone_number_id, COMMERCE)
     await parts.records.keep(number.phone_number_id, COMMERCE, {**shop, **changes})
-    return _SUCCESS
+    return GRAPH_SUCCESS
 
 
 async def show_key(parts: Parts, _call: Call, number: Number) -> dict[str, Any]:
-    """The business's public key for flows. Source: the operator's page "Business encryption"."""
+    """Return the business's public key for flows. Source: the operator's page "Business encryption"."""
     key = parts.records.of(number.phone_number_id, ENCRYPTION).get("business_public_key")
     if key is None:
         return {"data": []}
@@ -52,21 +51,21 @@ async def change_key(parts: Parts, call: Call, number: Number) -> dict[str, Any]
     if not key or not key.strip().startswith(_KEY_BEGINS):
         raise bad_parameter("Param business_public_key must be a public key in PEM format.")
     await parts.records.keep(number.phone_number_id, ENCRYPTION, {"business_public_key": key})
-    return _SUCCESS
+    return GRAPH_SUCCESS
 
 
 async def show_settings(parts: Parts, call: Call, number: Number) -> dict[str, Any]:
-    """What was set, `calling` and the like; nothing of it has an effect here."""
+    """Return the stored settings, such as `calling`; they have no effect here."""
     settings = parts.records.of(number.phone_number_id, SETTINGS)
-    wished = [name.strip() for name in call.query.get("fields", "").split(",") if name.strip()]
-    return {name: settings[name] for name in wished or settings if name in settings}
+    names = [name.strip() for name in call.query.get("fields", "").split(",") if name.strip()]
+    return {name: settings[name] for name in names or settings if name in settings}
 
 
 async def change_settings(parts: Parts, call: Call, number: Number) -> dict[str, Any]:
-    """Remember settings; what is absent stays as it is."""
+    """Store settings; absent ones stay unchanged."""
     changes = {name: value for name, value in call.fields.items() if name not in _NOT_SETTINGS}
     if not changes or any(object_or_none(value) is None for value in changes.values()):
         raise bad_parameter("Each of a number's settings must be an object, and one is required.")
     settings = parts.records.of(number.phone_number_id, SETTINGS)
     await parts.records.keep(number.phone_number_id, SETTINGS, {**settings, **changes})
-    return _SUCCESS
+    return GRAPH_SUCCESS

@@ -1,7 +1,4 @@
-"""The Graph side's calls beside single templates: the library, and analytics.
-
-The Graph side's calls about AUTHENTICATION templates in many languages at once.
-"""
+"""Graph API calls for the template library, template analytics, and AUTHENTICATION templates in many languages."""
 
 from typing import Any, Final
 
@@ -20,26 +17,26 @@ from waypost.simulator.templates.preset_texts import with_preset_texts
 from waypost.simulator.templates.template import Decision, Template
 
 LIBRARY_ID: Final = "message_template_library"
-"""The first segment of the library's path, which belongs to no account."""
+"""The first path segment of the library, which belongs to no account."""
 
 _DAYS_AT_MOST: Final = 90  # Source: the operator's page "Analytics"
 _TEMPLATES_AT_MOST: Final = 10
 
 
 async def list_library(_parts: Parts, call: Call, _account: Any) -> dict[str, Any]:
-    """The ready templates, filtered. Source: the operator's page "Template library"."""
-    return page(call, wished(call.query), lambda one: one.id, library_view)
+    """Return the library's templates, filtered. Source: the operator's page "Template library"."""
+    return page(call, wished(call.query), lambda template: template.id, library_view)
 
 
 async def create_from_library(parts: Parts, call: Call, account: Account) -> Template:
-    """Make a template from a ready one; it is approved at once, because its text is known."""
+    """Create a template from the library; it is approved at once, because its text is known."""
     draft = draft_from_library(call.fields)
     template = await parts.templates.create(account.waba_id, draft)
     return await parts.templates.decide(template, Decision("APPROVED")) or template
 
 
 async def change_account(parts: Parts, call: Call, account: Account) -> dict[str, Any]:
-    """Confirm template analytics. Source: the operator's page "Analytics"."""
+    """Enable template analytics. Source: the operator's page "Analytics"."""
     if "is_enabled_for_insights" not in call.fields:
         raise bad_parameter("The parameter is_enabled_for_insights is required.")
     if str(call.fields["is_enabled_for_insights"]).lower() != "true":
@@ -49,7 +46,7 @@ async def change_account(parts: Parts, call: Call, account: Account) -> dict[str
 
 
 async def show_analytics(parts: Parts, call: Call, account: Account) -> dict[str, Any]:
-    """What became of templates, day by day. Source: the operator's page "Analytics"."""
+    """Return the daily metrics of templates. Source: the operator's page "Analytics"."""
     start_s, end_s = _time(call, "start"), _time(call, "end")
     now_s = parts.clock.now_ms() // 1000
     if start_s < now_s - (_DAYS_AT_MOST + 1) * DAY_S:
@@ -66,7 +63,7 @@ async def show_analytics(parts: Parts, call: Call, account: Account) -> dict[str
         "product_type": "cloud_api",
         "data_points": [point_view(*point, metrics) for point in points],
     }
-    return page(call, [data], lambda _: "1", lambda one: one)
+    return page(call, [data], lambda _: "1", lambda data: data)
 
 
 def _time(call: Call, name: str) -> int:
@@ -77,25 +74,21 @@ def _time(call: Call, name: str) -> int:
 
 
 def _list(call: Call, name: str) -> list[str]:
-    """A list of the query: a JSON array, or texts with commas between them."""
-    text = call.query.get(name, "")
-    given = list_or_none(loose_value(text))
-    words = text.strip("[]").split(",") if given is None else map(str, given)
-    return [word for word in (one.strip().strip("'\"") for one in words) if word]
+    return _texts(call.query.get(name, ""))
 
 
 def _metrics(call: Call) -> frozenset[str]:
-    wish = [metric.upper() for metric in _list(call, "metric_types")] or list(METRICS)
-    if unknown := set(wish) - set(METRICS):
+    metrics = [metric.upper() for metric in _list(call, "metric_types")] or list(METRICS)
+    if unknown := set(metrics) - set(METRICS):
         raise bad_parameter(f"Param metric_types must be of {{{', '.join(METRICS)}}} - got {min(unknown)!r}.")
-    return frozenset(wish)
+    return frozenset(metrics)
 
 
 def _templates(parts: Parts, call: Call, account: Account) -> list[Template]:
-    wish = list(dict.fromkeys(_list(call, "template_ids")))
-    found = [parts.templates.by_id.get(template_id) for template_id in wish]
-    own = [one for one in found if one is not None and one.waba_id == account.waba_id]
-    if not wish or len(wish) > _TEMPLATES_AT_MOST or len(own) != len(wish):
+    ids = list(dict.fromkeys(_list(call, "template_ids")))
+    templates = [parts.templates.by_id.get(template_id) for template_id in ids]
+    own = [template for template in templates if template is not None and template.waba_id == account.waba_id]
+    if not ids or len(ids) > _TEMPLATES_AT_MOST or len(own) != len(ids):
         raise bad_parameter(f"Param template_ids must be 1 to {_TEMPLATES_AT_MOST} ids of this account's templates.")
     return own
 
@@ -106,7 +99,7 @@ _OWN_TEXTS: Final = ("text", "autofill_text")
 
 
 async def upsert_templates(parts: Parts, call: Call, account: Account) -> dict[str, Any]:
-    """Make or change a template in each of some languages; its texts are the operator's.
+    """Create or update a template in each of the given languages, with the operator's texts.
 
     Every language is checked before the first is written.
 
@@ -124,22 +117,22 @@ async def upsert_templates(parts: Parts, call: Call, account: Account) -> dict[s
                 raise bad_parameter("Param text and autofill_text are the operator's own here.")
     for language in languages:
         check_draft({**fields, "language": language})
-    shown = [await _upsert(parts, account, {**fields, "language": one}) for one in languages]
+    templates = [await _upsert(parts, account, {**fields, "language": language}) for language in languages]
     return {
         "data": [
             {
-                "id": one.template_id,
-                "status": one.status,
-                "language": one.language,
-                "category": one.category,  # in no page; a public client reads it
+                "id": template.template_id,
+                "status": template.status,
+                "language": template.language,
+                "category": template.category,  # not documented; a public client reads it
             }
-            for one in shown
+            for template in templates
         ]
     }
 
 
 async def preview_templates(_parts: Parts, call: Call, _account: Account) -> dict[str, Any]:
-    """How the operator's texts read. They are English here, whatever language is asked for.
+    """Return the operator's texts of each language; they are English for all languages here.
 
     Source: facts 2.1, "message_template_previews".
     """
@@ -158,12 +151,13 @@ async def preview_templates(_parts: Parts, call: Call, _account: Account) -> dic
         if expiry is None or not 1 <= expiry <= 90:
             raise bad_parameter("Param code_expiration_minutes must be from 1 to 90.")
         footer = [{"type": "FOOTER", "code_expiration_minutes": expiry}]
-    shown = {one["type"]: one["text"] for one in with_preset_texts(_CATEGORY, [body, *footer])}
-    preview = {"body": shown["BODY"].replace("*", "")}
-    preview |= {"footer": shown["FOOTER"]} if footer else {}
+    components = with_preset_texts(_CATEGORY, [body, *footer])
+    texts = {component["type"]: component["text"] for component in components}
+    preview = {"body": texts["BODY"].replace("*", "")}
+    preview |= {"footer": texts["FOOTER"]} if footer else {}
     buttons = [{"text": "Copy code", "autofill_text": "Autofill"}]
     languages = _languages(query.get("languages")) or list(_LANGUAGES_SHOWN)
-    return {"data": [{**preview, "buttons": buttons, "language": one} for one in languages]}
+    return {"data": [{**preview, "buttons": buttons, "language": language} for language in languages]}
 
 
 async def _upsert(parts: Parts, account: Account, fields: dict[str, Any]) -> Template:
@@ -176,7 +170,7 @@ async def _upsert(parts: Parts, account: Account, fields: dict[str, Any]) -> Tem
 
 
 def _languages(given: object) -> list[str]:
-    languages = _texts(given) if isinstance(given, str) else [str(one) for one in list_or_none(given) or ()]
+    languages = _texts(given) if isinstance(given, str) else [str(item) for item in list_or_none(given) or ()]
     for language in languages:
         if language not in LANGUAGES:
             raise bad_parameter(f"Param languages must be supported language codes - got {language!r}.")
@@ -184,7 +178,7 @@ def _languages(given: object) -> list[str]:
 
 
 def _texts(text: str) -> list[str]:
-    """A list of the query: a JSON array, or texts with commas between them."""
-    given = list_or_none(loose_value(text))
-    words = text.strip("[]").split(",") if given is None else map(str, given)
-    return [word for word in (one.strip().strip("'\"") for one in words) if word]
+    """Return a list of the query: a JSON array, or texts separated by commas."""
+    items = list_or_none(loose_value(text))
+    texts = text.strip("[]").split(",") if items is None else map(str, items)
+    return [item for item in (raw.strip().strip("'\"") for raw in texts) if item]

@@ -1,4 +1,4 @@
-"""The Graph side's calls about templates: listed, made, changed, taken out of a pause, deleted."""
+"""Graph API calls that list, create, edit, unpause, archive and delete templates."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -9,34 +9,33 @@ from waypost.simulator.errors import bad_parameter
 from waypost.simulator.graph.lists import page
 from waypost.simulator.graph.nodes import template_node
 from waypost.simulator.graph.template_library import create_from_library
-from waypost.simulator.requests import Call
+from waypost.simulator.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.services import Parts
 from waypost.simulator.templates.actions import decision_of
 from waypost.simulator.templates.filters import is_wished
 from waypost.simulator.templates.template import Template
 
 _DELETED_AT_MOST: Final = 100  # Source: facts 2.1, "hsm_ids"
-_SUCCESS: Final = {"success": True}
 
 
 async def list_templates(parts: Parts, call: Call, account: Account) -> dict[str, Any]:
-    """An account's templates, filtered, perhaps with a summary. Source: facts 2.1."""
+    """Return an account's templates, filtered, with an optional summary. Source: facts 2.1."""
     fields = call.query.get("fields")
-    every = parts.templates.of(account.waba_id)
-    answer = page(
+    templates = parts.templates.of(account.waba_id)
+    response = page(
         call,
-        [template for template in every if is_wished(template, call.query)],
+        [template for template in templates if is_wished(template, call.query)],
         lambda template: f"{template.created_ms:015d}.{template.template_id}",
         lambda template: template_node(template, fields),
     )
-    asked = [name.strip() for name in call.query.get("summary", "").split(",") if name.strip()]
-    if asked:
-        answer["summary"] = _summary(parts, every, asked)
-    return answer
+    names = [name.strip() for name in call.query.get("summary", "").split(",") if name.strip()]
+    if names:
+        response["summary"] = _summary(parts, templates, names)
+    return response
 
 
 async def create_template(parts: Parts, call: Call, account: Account) -> dict[str, Any]:
-    """Take a template for review, or one of the library. Source: facts 2.1."""
+    """Create a template for review, or one from the library. Source: facts 2.1."""
     if call.fields.get("library_template_name"):
         template = await create_from_library(parts, call, account)
     else:
@@ -47,17 +46,17 @@ async def create_template(parts: Parts, call: Call, account: Account) -> dict[st
 async def edit_template(parts: Parts, call: Call, template: Template) -> dict[str, Any]:
     """Change a template; it is reviewed again. Source: facts 2.6.
 
-    The id, name and category are in no page, but a public client cannot read the answer without.
+    No page documents the id, name and category, but a public client needs them in the response.
     """
     await parts.templates.edit(template, call.fields)
     edited = parts.templates.by_id.get(template.template_id, template)
-    return {**_SUCCESS, "id": edited.template_id, "name": edited.name, "category": edited.category}
+    return {**GRAPH_SUCCESS, "id": edited.template_id, "name": edited.name, "category": edited.category}
 
 
 async def unpause_template(parts: Parts, _call: Call, template: Template) -> dict[str, Any]:
-    """End a pause by pacing. Source: facts 2.1, "unpause"."""
+    """End a template's pause. Source: facts 2.1, "unpause"."""
     reason = await parts.templates.unpause(template)
-    return {"success": False, "reason": reason} if reason else _SUCCESS
+    return {"success": False, "reason": reason} if reason else GRAPH_SUCCESS
 
 
 async def delete_template(parts: Parts, call: Call, account: Account) -> dict[str, Any]:
@@ -68,26 +67,26 @@ async def delete_template(parts: Parts, call: Call, account: Account) -> dict[st
         if name or template_id is not None:
             raise bad_parameter("Param hsm_ids cannot be used together with name or hsm_id.")
         await parts.templates.delete_all(account.waba_id, _ids(call.fields["hsm_ids"]))
-        return _SUCCESS
+        return GRAPH_SUCCESS
     if not name:
         raise bad_parameter("The parameter name is required.")
     await parts.templates.delete(account.waba_id, name, None if template_id is None else str(template_id))
-    return _SUCCESS
+    return GRAPH_SUCCESS
 
 
 async def archive_templates(parts: Parts, call: Call, account: Account) -> dict[str, Any]:
-    """Put approved templates away; they are deleted after 28 days. Source: facts 1, 2.6."""
+    """Archive approved templates; they are deleted after 28 days. Source: facts 1, 2.6."""
     return await _moved(parts, call, account, "archive", "APPROVED")
 
 
 async def unarchive_templates(parts: Parts, call: Call, account: Account) -> dict[str, Any]:
-    """Bring templates back. Source: facts 1, 2.6."""
+    """Unarchive templates. Source: facts 1, 2.6."""
     return await _moved(parts, call, account, "unarchive", "ARCHIVED")
 
 
 async def _moved(parts: Parts, call: Call, account: Account, act: str, only_from: str) -> dict[str, Any]:
-    """Do an act to several templates: those that it was done to, and why it was not to the others."""
-    moved: list[str] = []
+    """Apply an action to several templates; return the changed ones, and the reasons of the failed ones."""
+    changed: list[str] = []
     failed: dict[str, str] = {}
     for template_id in _ids(call.fields.get("hsm_ids", "")):
         template = parts.templates.by_id.get(template_id)
@@ -96,15 +95,15 @@ async def _moved(parts: Parts, call: Call, account: Account, act: str, only_from
         elif template.status != only_from:
             failed[template_id] = f"The template is {template.status}, not {only_from}."
         elif await parts.templates.decide(template, decision_of(act, template)):
-            moved.append(template_id)
-    return {f"{act}d_templates": moved, "failed_templates": failed}
+            changed.append(template_id)
+    return {f"{act}d_templates": changed, "failed_templates": failed}
 
 
 def _ids(given: object) -> list[str]:
-    listed = list_or_none(given)
-    if listed is None:
-        listed = str(given).strip("[]").split(",")
-    ids = list(dict.fromkeys(str(one).strip().strip("'\"") for one in listed))
+    items = list_or_none(given)
+    if items is None:
+        items = str(given).strip("[]").split(",")
+    ids = list(dict.fromkeys(str(item).strip().strip("'\"") for item in items))
     if not 1 <= len(ids) <= _DELETED_AT_MOST or not all(ids):
         raise bad_parameter(f"Param hsm_ids must be an array of 1 to {_DELETED_AT_MOST} ids.")
     return ids

@@ -1,4 +1,4 @@
-"""The Graph side's calls about resumable uploads. Source: facts 6.2."""
+"""Graph API calls for resumable uploads. Source: facts 6.2."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ async def begin_upload(parts: Parts, call: Call, app: App) -> dict[str, Any]:
 
 
 async def continue_upload(parts: Parts, call: Call, upload: Upload) -> dict[str, Any]:
-    """Take bytes from `file_offset` on: the handle when all are there, else where to go on."""
+    """Append bytes at `file_offset`; return the handle if the upload is complete, else the next offset."""
     _check_signature(call, upload)
     text = call.file_offset
     if text is None:
@@ -34,18 +34,18 @@ async def continue_upload(parts: Parts, call: Call, upload: Upload) -> dict[str,
 
 
 async def show_upload(parts: Parts, call: Call, upload: Upload) -> dict[str, Any]:
-    """How far an upload has come."""
+    """Return the offset of an upload."""
     _check_signature(call, upload)
     return await _progress(parts, upload)
 
 
 def upload_id_of(object_id: str) -> str | None:
-    """The upload that an object's id names; None when it names none.
+    """Return the upload id in an object's id; None if it has none.
 
     Some clients escape the question mark, which then is part of the path.
     """
-    kind, colon, rest = object_id.partition(":")
-    return rest.partition("?")[0] if colon and kind == "upload" else None
+    prefix, colon, rest = object_id.partition(":")
+    return rest.partition("?")[0] if colon and prefix == "upload" else None
 
 
 async def _progress(parts: Parts, upload: Upload) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def _check_signature(call: Call, upload: Upload) -> None:
 
 
 def _user_id(parts: Parts, call: Call, app: App) -> str:
-    """Who uploads: an account of the app, or the one whose token it is."""
+    """Return the id of the uploading account: one of the app, or one of the token."""
     token = parts.tokens.check(call.token)
-    owned = (one.waba_id for one in parts.accounts.of_app(app.app_id) if token.opens([one.waba_id]))
-    return next(owned, token.waba_ids[0] if token.waba_ids else app.app_id)
+    ids = (account.waba_id for account in parts.accounts.of_app(app.app_id) if token.opens([account.waba_id]))
+    return next(ids, token.waba_ids[0] if token.waba_ids else app.app_id)
