@@ -20,7 +20,7 @@ from docs.specification import ALIASES
 from waypost.api.limits.rate_limits import RATES
 from waypost.api.routes import ROUTES
 from waypost.domain.templates.rules import OPERATORS_RULES, SPEC_RULES
-from waypost.simulator.faults.fault_kinds import KINDS as FAULTS
+from waypost.simulator.faults.fault_kinds import FAULT_KINDS as FAULTS
 from waypost.wire.callbacks.kinds import KINDS
 from waypost.wire.errors import ERRORS
 

@@ -45,11 +45,11 @@ from waypost.operations.readiness import CHECKS
 from waypost.operators.cloud.error_codes import CODES, Mode, Row
 from waypost.operators.cloud.responses import NOT_YET, REQUEST_TIMEOUT
 from waypost.simulator.control.control_api import CALLS
-from waypost.simulator.control.endpoints import declared_by
+from waypost.simulator.control.endpoints import declared_struct
 from waypost.simulator.control.media import MediaBody
-from waypost.simulator.control.request_structs import accepted_by, words_of
-from waypost.simulator.faults.fault_kinds import CALL, FILTERS, WEBHOOK, WEBHOOKS, WHENS
-from waypost.simulator.faults.fault_kinds import KINDS as FAULTS
+from waypost.simulator.control.request_structs import accepted_by, accepted_values
+from waypost.simulator.faults.fault_kinds import CALL, FAULT_FILTERS, FAULT_TRIGGERS, WEBHOOK, WEBHOOKS
+from waypost.simulator.faults.fault_kinds import FAULT_KINDS as FAULTS
 from waypost.simulator.graph.call_names import CALL_NAMES
 from waypost.simulator.settings import ChangeableSettings
 from waypost.wire.callbacks.kinds import CHANGES
@@ -381,14 +381,14 @@ def faults_page() -> str:
         rows = [
             (
                 f"`{one.name}`",
-                one.own.accepted,
-                "; ".join(f"`{more.name}`: {more.accepted}" for more in one.more),
-                one.each + (f", `{one.only}` alone" if one.only else ""),
-                one.sees,
+                one.parameter.accepted,
+                "; ".join(f"`{more.name}`: {more.accepted}" for more in one.extra_parameters),
+                one.each + (f", `{one.only_call}` alone" if one.only_call else ""),
+                one.effect,
                 one.source,
             )
             for one in FAULTS
-            if one.on == on
+            if one.target == on
         ]
         head = ("`what`", "Value", "Beside it", "Counted by", "What the business sees", "Source")
         parts += [title, table(head, rows)]
@@ -400,9 +400,9 @@ def faults_page() -> str:
         "[Simulate failures](../how-to/simulate-failures.md) shows how to arm one.",
         *parts,
         "## When",
-        table(("`when`", "Value", "Fires"), [(f"`{one.name}`", one.accepted, fires) for one, fires in WHENS]),
+        table(("`when`", "Value", "Fires"), [(f"`{one.name}`", one.accepted, fires) for one, fires in FAULT_TRIGGERS]),
         "## Filters",
-        table(("Member", "Value"), [(f"`{name}`", text) for name, text in FILTERS.items()]),
+        table(("Member", "Value"), [(f"`{name}`", text) for name, text in FAULT_FILTERS.items()]),
         "## Calls",
         ", ".join(f"`{name}`" for name in CALL_NAMES) + ".",
         "## Webhooks",
@@ -419,13 +419,13 @@ def control_page() -> str:
     }
     calls: list[tuple[object, ...]] = []
     for method, path, function in CALLS:
-        struct = declared_by(function)
+        struct = declared_struct(function)
         takes = read_otherwise.get((method, path)) or (f"`{accepted_by(struct)}`" if struct else "nothing")
         calls.append((method, f"`{path}`", takes, (function.__doc__ or "").partition("\n")[0]))
     settings = [
         (
             f"`{one.name}`",
-            words_of(one.type),
+            accepted_values(one.type),
             _default(one.default).replace("not set", "null"),
             next(_descriptions(one.type), ""),
         )

@@ -12,19 +12,19 @@ from waypost.domain.templates.cards import Card
 from waypost.domain.templates.fields import Draft
 from waypost.domain.templates.template import completed
 from waypost.operators.cloud.templates.bodies import template_components
-from waypost.simulator.handsets.inbound_kinds import (
-    answered,
-    contacts_said,
-    medium_said,
-    number_changed,
-    said,
-    text_said,
+from waypost.simulator.handsets.phone_messages import (
+    build_contacts_message,
+    build_media_message,
+    build_message,
+    build_number_change,
+    build_response,
+    build_text_message,
 )
-from waypost.simulator.messages.message_kinds import shown_message
+from waypost.simulator.messages.message_kinds import render_message
 from waypost.simulator.messages.template_sends.plans import plan_template
-from waypost.simulator.messages.template_sends.sends import shown_template
-from waypost.simulator.templates.preset_texts import with_preset_texts
-from waypost.simulator.templates.template import Template
+from waypost.simulator.messages.template_sends.rendering import render_template
+from waypost.simulator.templates.preset_texts import fill_preset_texts
+from waypost.simulator.templates.template import SimulatedTemplate
 
 NOW_MS: Final = 1_795_370_000_000
 UNTIL_MS: Final = NOW_MS + 3 * 3_600_000
@@ -98,15 +98,15 @@ _SENT: Final[dict[str, tuple[str, Any]]] = {  # by free-form sends; Source: deci
     "carousel":   ("interactive", _action("carousel", {"cards": [_card(0), _card(1), _card(2)]})),
 }
 _SAID: Final = {  # by the phone
-    "own_text":     text_said("Yes please 👍"),
-    "own_photo":    medium_said("image", {"id": "m-image", "mime_type": "image/png"}, "Mine"),
-    "own_voice":    medium_said("audio", {"id": "m-audio", "mime_type": "audio/ogg", "voice": True}, None),
-    "own_location": said("location", _PLACE),
-    "own_contacts": contacts_said([_PERSON]),
-    "own_order":    said("order", {"catalog_id": "c-1", "text": "Gift wrap, please", "product_items": [{"product_retailer_id": "tea-1", "quantity": 2, "item_price": 4.5, "currency": "USD"}]}),
-    "own_form":     answered({"type": "FLOW"}, {"people": "2", "time": "19:00"}),
-    "own_poll":     said("unsupported", {"type": "poll"}),
-    "moved":        number_changed("Ann", "15550002001", "15550002009"),
+    "own_text":     build_text_message("Yes please 👍"),
+    "own_photo":    build_media_message("image", {"id": "m-image", "mime_type": "image/png"}, "Mine"),
+    "own_voice":    build_media_message("audio", {"id": "m-audio", "mime_type": "audio/ogg", "voice": True}, None),
+    "own_location": build_message("location", _PLACE),
+    "own_contacts": build_contacts_message([_PERSON]),
+    "own_order":    build_message("order", {"catalog_id": "c-1", "text": "Gift wrap, please", "product_items": [{"product_retailer_id": "tea-1", "quantity": 2, "item_price": 4.5, "currency": "USD"}]}),
+    "own_form":     build_response({"type": "FLOW"}, {"people": "2", "time": "19:00"}),
+    "own_poll":     build_message("unsupported", {"type": "poll"}),
+    "moved":        build_number_change("Ann", "15550002001", "15550002009"),
 }
 _BASE: Final = Draft(
     element_name="sample", category="MARKETING", template_type="TEXT", vertical="Samples",
@@ -171,14 +171,14 @@ _GIVEN: Final[dict[str, list[dict[str, Any]]]] = {  # what a send of each carrie
 def sent(name: str, **more: Any) -> dict[str, Any]:
     """A message from the business, as the control door shows it."""
     kind, content = _SENT[name]
-    return _item(name, kind, "to_phone", shown_message(kind, content, None), more)
+    return _item(name, kind, "to_phone", render_message(kind, content, None), more)
 
 
 def said_by_phone(name: str, **more: Any) -> dict[str, Any]:
     """A message from the phone, likewise."""
     one = _SAID[name]
     assert one is not None
-    return _item(name, one.type, "from_phone", one.shown, more)
+    return _item(name, one.type, "from_phone", one.rendered, more)
 
 
 def of_template(name: str, **more: Any) -> dict[str, Any]:
@@ -187,11 +187,11 @@ def of_template(name: str, **more: Any) -> dict[str, Any]:
     if draft.template_type in ("PRODUCT", "CATALOG"):
         draft = completed(draft)
     category = draft.category or ""
-    components = with_preset_texts(category, template_components(draft, {}))
-    plan = plan_template(Template("1", "2", "sample", "en_US", category, components))
+    components = fill_preset_texts(category, template_components(draft, {}))
+    plan = plan_template(SimulatedTemplate("1", "2", "sample", "en_US", category, components))
     value = "123456" if category == "AUTHENTICATION" else "Ann"
     body = {"type": "body", "parameters": [{"type": "text", "text": value}]}
-    shown = shown_template(plan, [*_GIVEN[name], body], now_ms=NOW_MS, known=None)
+    shown = render_template(plan, [*_GIVEN[name], body], now_ms=NOW_MS, references=None)
     return _item(f"t-{name}", "template", "to_phone", shown, more)
 
 

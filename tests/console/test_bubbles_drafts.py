@@ -16,7 +16,7 @@ from waypost.domain.templates.buttons import Button, ButtonKind
 from waypost.domain.templates.cards import Card
 from waypost.domain.templates.fields import Draft
 from waypost.domain.templates.types import TemplateType
-from waypost.simulator.messages.template_sends.buttons import KINDS as SENT_KINDS
+from waypost.simulator.messages.template_sends.buttons import BUTTON_SEND_KINDS as SENT_KINDS
 
 SENT = (
     "text", "many", "image", "document", "location", "product", "catalog", "carousel", "offer", "flow", "one_tap",

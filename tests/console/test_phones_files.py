@@ -17,7 +17,7 @@ from tests.support.patience import HANGS_AFTER_S, patiently
 from waypost.assembly.dev import demo
 from waypost.assembly.http.swappable_app import Gate
 from waypost.client.api_client import ApiResponseError, InProcess
-from waypost.simulator.control.media import file_answer
+from waypost.simulator.control.media import file_response
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 ANN: Final = demo.DESTINATION
@@ -165,7 +165,7 @@ async def test_file_that_somebody_looks_at_holds_up_no_exchange_of_the_state(tmp
     film.write_bytes(bytes(4 * MB))
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
-        answer = await file_answer(Request(scope), film, "video/mp4", {})
+        answer = await file_response(Request(scope), film, "video/mp4", {})
         await answer(scope, receive, send)
 
     gate.open(application)

@@ -12,7 +12,7 @@ import pytest
 
 from tests.dev.test_snapshots import small_snapshot
 from waypost.assembly.snapshots import bounds, snapshot
-from waypost.simulator import NotKept
+from waypost.simulator import SnapshotError
 
 WHOLE = "whole.waypost"
 Change = Callable[[Path], None]
@@ -91,7 +91,7 @@ def test_what_goes_beyond_a_bound_is_refused_and_leaves_nothing(change: Change, 
     change(file)
     before_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
-    with pytest.raises(NotKept, match=refusal) as refused:
+    with pytest.raises(SnapshotError, match=refusal) as refused:
         snapshot.unpack(file, into, secret_key="k", machine_ms=0)
 
     assert WHOLE in str(refused.value)
@@ -107,7 +107,7 @@ def test_a_name_that_is_there_twice_is_refused(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="Duplicate name"):
         with_member("waypost.db", b"another store")(tmp_path / WHOLE)
 
-    with pytest.raises(NotKept, match="a name is in it twice"):
+    with pytest.raises(SnapshotError, match="a name is in it twice"):
         snapshot.unpack(tmp_path / WHOLE, tmp_path / "into", secret_key="k", machine_ms=0)
 
 
@@ -117,5 +117,5 @@ def test_everything_together_has_a_bound(tmp_path: Path, monkeypatch: pytest.Mon
     file = tmp_path / WHOLE
     monkeypatch.setattr(bounds, "MAX_BYTES", 1000)
 
-    with pytest.raises(NotKept, match="the most is 1000"):
+    with pytest.raises(SnapshotError, match="the most is 1000"):
         snapshot.unpack(file, tmp_path / "into", secret_key="k", machine_ms=0)

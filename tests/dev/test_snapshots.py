@@ -15,7 +15,7 @@ from tests.dev.conftest import Starter
 from tests.support.callback_sink import CallbackSink
 from waypost.assembly.snapshots import snapshot
 from waypost.base.clock import Bearing
-from waypost.simulator import FILE_REVISION, NotKept
+from waypost.simulator import FILE_REVISION, SnapshotError
 from waypost.store.contract import StoreInUse
 
 DAY_MS = 24 * 3_600_000
@@ -115,7 +115,7 @@ async def test_a_snapshot_of_another_instance_key_is_refused_with_the_remedy(sta
     await started.control("POST", "snapshots", {"name": "mine"})
     file = tmp_path / "data" / "snapshots" / "mine.waypost"
 
-    with pytest.raises(NotKept, match="WAYPOST_SECRET_KEY"):
+    with pytest.raises(SnapshotError, match="WAYPOST_SECRET_KEY"):
         snapshot.unpack(file, tmp_path / "fresh", secret_key="another " * 8, machine_ms=0)
 
     assert not (tmp_path / "fresh" / snapshot.RESTORE).exists()
@@ -168,7 +168,7 @@ def test_whatever_is_damaged_in_a_snapshot_is_told_as_a_refusal(tmp_path: Path) 
         torn.write_bytes(content)
         try:
             snapshot.unpack(torn, tmp_path / "into", secret_key="k", machine_ms=0)
-        except NotKept as error:
+        except SnapshotError as error:
             told.add(str(error).partition(":")[0])
 
     assert "torn.waypost is damaged" in told
@@ -180,7 +180,7 @@ def test_a_member_without_a_name_of_its_own_is_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "whole.waypost", "a") as archive:
         archive.writestr(".", b"x")
 
-    with pytest.raises(NotKept, match="damaged"):
+    with pytest.raises(SnapshotError, match="damaged"):
         snapshot.unpack(tmp_path / "whole.waypost", tmp_path / "into", secret_key="k", machine_ms=0)
 
 

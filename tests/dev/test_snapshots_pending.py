@@ -15,7 +15,7 @@ from tests.support.callback_sink import CallbackSink, always
 from tests.support.patience import HANGS_AFTER_S
 from waypost.assembly.snapshots import snapshot
 from waypost.base.clock import Bearing
-from waypost.simulator import NotKept
+from waypost.simulator import SnapshotError
 from waypost.simulator.store import Store
 from waypost.simulator.tables import SCHEMA
 
@@ -83,7 +83,7 @@ async def test_a_store_that_is_truly_damaged_is_refused(
     snapshot.pack(data, file, bearing=Bearing(1, 1), secret_key="k")
     _rewrite(file, tmp_path, damage)
 
-    with pytest.raises(NotKept, match=r"one\.waypost is damaged"):
+    with pytest.raises(SnapshotError, match=r"one\.waypost is damaged"):
         snapshot.unpack(file, tmp_path / "into", secret_key="k", machine_ms=0)
 
 

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from tests.docs.repository import ROOT, samples_of
 from tests.support.patience import HANGS_AFTER_S
-from waypost.simulator.phones.conditions import CONDITIONS
-from waypost.simulator.phones.script_steps import DOINGS, OCCASIONS
+from waypost.simulator.phones.conditions import PHONE_CONDITIONS
+from waypost.simulator.phones.script_steps import STEP_ACTIONS, STEP_TRIGGERS
 
 PAGE: Final = ROOT / "docs" / "how-to" / "simulate-phones.md"
 
@@ -39,4 +39,4 @@ def test_shown_commands_work_in_order(running: Path) -> None:
 def test_page_names_every_condition_occasion_and_doing() -> None:
     named = set(re.findall(r"`([a-z_]+)`", PAGE.read_text(encoding="utf-8")))
 
-    assert named >= {*CONDITIONS, *OCCASIONS, *DOINGS}
+    assert named >= {*PHONE_CONDITIONS, *STEP_TRIGGERS, *STEP_ACTIONS}

@@ -22,7 +22,7 @@ from waypost.assembly.http.servers import LineProtocol
 from waypost.base.clock import Clock, ManualClock, SystemClock
 from waypost.base.ids import SeededIds
 from waypost.simulator import AccountSeed, NumberSeed, Simulator, SimulatorSettings
-from waypost.simulator.phones.user_ids import user_id_of
+from waypost.simulator.phones.user_ids import encode_user_id
 
 WABA = "1000000000000001"
 NUMBER_ID = "2000000000000002"
@@ -31,7 +31,7 @@ TOKEN = "token-of-one"
 SECRET = "secret-of-one"
 APP = "3000000000000003"
 ANN = "15551234567"
-ANN_USER_ID = user_id_of(ANN)
+ANN_USER_ID = encode_user_id(ANN)
 
 
 @dataclass
@@ -246,7 +246,7 @@ class Bench:
                 pass
 
     async def let_write(self, text: str = "Hi", phone: str = ANN) -> str:
-        return await self.simulator.write_in(phone=phone, to=BUSINESS, text=text)
+        return await self.simulator.send_phone_text(phone=phone, to=BUSINESS, text=text)
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from msgspec.structs import fields
 from tests.simulator.conftest import ANN, WABA, Bench
 from waypost.console.simulator.rules import RULES
 from waypost.simulator.control.control_api import CALLS
-from waypost.simulator.control.endpoints import Endpoint, declared_by
+from waypost.simulator.control.endpoints import Endpoint, declared_struct
 from waypost.simulator.control.request_structs import accepted_by
-from waypost.simulator.faults.fault_kinds import KINDS, WEBHOOKS, WHENS
+from waypost.simulator.faults.fault_kinds import FAULT_KINDS, FAULT_TRIGGERS, WEBHOOKS
 from waypost.simulator.graph.call_names import CALL_NAMES
 from waypost.simulator.settings import ChangeableSettings
 
@@ -23,9 +23,9 @@ async def test_kinds_of_faults_are_those_of_the_table(bench: Bench) -> None:
     shown = (await bench.control("GET", "faults/kinds")).body
 
     assert [(one["on"], one["name"], one["sees"]) for one in shown["kinds"]] == [
-        (kind.on, kind.name, kind.sees) for kind in KINDS
+        (kind.target, kind.name, kind.effect) for kind in FAULT_KINDS
     ]
-    assert [one["name"] for one in shown["when"]] == [parameter.name for parameter, _ in WHENS]
+    assert [one["name"] for one in shown["when"]] == [parameter.name for parameter, _ in FAULT_TRIGGERS]
     assert set(shown["call"]) == {"*", *CALL_NAMES}
     assert set(shown["webhook"]) == {"*", *WEBHOOKS}
     assert set(shown["filters"]) == {"app", "waba_id", "number", "phone", "template"}
@@ -114,7 +114,7 @@ def test_every_setting_says_what_it_means_and_the_console_shows_it() -> None:
 
 @pytest.mark.parametrize(("method", "path", "function"), CALLS)
 def test_every_call_says_what_it_does_and_in_words_what_it_takes(method: str, path: str, function: Endpoint) -> None:
-    struct = declared_by(function)
+    struct = declared_struct(function)
 
     assert function.__doc__, (method, path)
     assert struct is None or "{" in accepted_by(struct)

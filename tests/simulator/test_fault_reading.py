@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from waypost.simulator.control.fault_reading import read_faults
-from waypost.simulator.faults.fault_kinds import KINDS, WEBHOOKS
-from waypost.simulator.graph.call_names import CALL_NAMES, MARK_READ, NAMES, ROOT_NAMES
+from waypost.simulator.control_error import ControlApiError
+from waypost.simulator.faults.fault_kinds import FAULT_KINDS, WEBHOOKS
+from waypost.simulator.graph.call_names import CALL_NAMES, MARK_READ, OBJECT_CALL_NAMES, ROOT_CALL_NAMES
 from waypost.simulator.graph.routes import FILE_ROUTES, ROOT_ROUTES, ROUTES
-from waypost.simulator.violation import BrokenRule
 
 CALL = {"on": "call", "what": {"error": 2}}
 TOLD = {"on": "webhook", "what": {"drop": True}}
@@ -76,7 +76,7 @@ WRONG: dict[str, tuple[Any, str]] = {  # the fault, and the member that the refu
 def test_wrong_fault_is_refused_with_the_member_that_is_wrong(name: str) -> None:
     given, field = WRONG[name]
 
-    with pytest.raises(BrokenRule) as refused:
+    with pytest.raises(ControlApiError) as refused:
         read_faults(given)
 
     assert (refused.value.status, refused.value.field) == (400, field)
@@ -96,12 +96,12 @@ def test_seed_of_a_scenario_is_that_of_each_fault_without_one() -> None:
     assert (first["seed"], second["seed"]) == (7, 3)
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{kind.on}-{kind.name}")
+@pytest.mark.parametrize("kind", FAULT_KINDS, ids=lambda kind: f"{kind.target}-{kind.name}")
 def test_least_and_greatest_value_of_every_parameter_is_taken(kind: Any) -> None:
-    for parameter in (kind.own, *kind.more):
+    for parameter in (kind.parameter, *kind.extra_parameters):
         for value in _limits(parameter):
-            what = {kind.name: next(iter(_limits(kind.own))), parameter.name: value}
-            fault = {"on": kind.on, kind.on: kind.only or "*", "what": what}
+            what = {kind.name: next(iter(_limits(kind.parameter))), parameter.name: value}
+            fault = {"on": kind.target, kind.target: kind.only_call or "*", "what": what}
 
             [read] = read_faults(fault)
 
@@ -109,17 +109,17 @@ def test_least_and_greatest_value_of_every_parameter_is_taken(kind: Any) -> None
 
 
 def test_every_route_has_a_name_of_its_own() -> None:
-    assert set(NAMES) == set(ROUTES)
-    assert set(ROOT_NAMES) == {*FILE_ROUTES, *ROOT_ROUTES}
-    names = [name for name in NAMES.values() if name != "library.list"]
+    assert set(OBJECT_CALL_NAMES) == set(ROUTES)
+    assert set(ROOT_CALL_NAMES) == {*FILE_ROUTES, *ROOT_ROUTES}
+    names = [name for name in OBJECT_CALL_NAMES.values() if name != "library.list"]
     assert len(names) == len(set(names))
-    assert {*NAMES.values(), *ROOT_NAMES.values(), MARK_READ} == set(CALL_NAMES)
+    assert {*OBJECT_CALL_NAMES.values(), *ROOT_CALL_NAMES.values(), MARK_READ} == set(CALL_NAMES)
 
 
 WORDS = st.sampled_from(
     ("on", "call", "webhook", "phone", "template", "number", "when", "what", "seed", "label",
      "until_ms", "faults", "next", "every", "probability", "always", "taken", "status", "x",
-     *(kind.name for kind in KINDS))
+     *(kind.name for kind in FAULT_KINDS))
 )  # fmt: skip
 SCALARS = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=4),
@@ -132,7 +132,7 @@ ANY_JSON = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.
 def test_anything_is_read_or_refused_with_what_would_do(anything: Any) -> None:
     try:
         outcome = read_faults(anything)
-    except BrokenRule as refused:
+    except ControlApiError as refused:
         outcome = refused.accepted
 
     assert outcome
@@ -140,7 +140,7 @@ def test_anything_is_read_or_refused_with_what_would_do(anything: Any) -> None:
 
 def test_no_name_stands_twice() -> None:
     assert len(WEBHOOKS) == len(set(WEBHOOKS))
-    assert len(KINDS) == len({(kind.on, kind.name) for kind in KINDS})
+    assert len(FAULT_KINDS) == len({(kind.target, kind.name) for kind in FAULT_KINDS})
 
 
 def _limits(parameter: Any) -> list[Any]:
@@ -159,10 +159,10 @@ def _limits(parameter: Any) -> list[Any]:
 
 @pytest.mark.parametrize(("name", "hint"), [("message.send", "did you mean messages.send?"), ("zzz", "")])
 def test_an_unknown_call_is_refused_with_the_nearest_name_and_the_names_once(name: str, hint: str) -> None:
-    with pytest.raises(BrokenRule) as refused:
+    with pytest.raises(ControlApiError) as refused:
         read_faults({**CALL, "call": name})
 
-    answer = refused.value.answer()
+    answer = refused.value.response_body()
     assert answer["error"] == f"call: {name!r} is unknown; {hint or 'accepted: ' + answer['accepted']}"
     assert answer.get("hint", "") == hint
     assert answer["accepted"].split(", ").count("messages.send") == 1

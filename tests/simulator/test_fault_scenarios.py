@@ -8,7 +8,7 @@ import pytest
 
 from tests.simulator.conftest import Bench, Receiver, make_bench
 from waypost.base.clock import SystemClock
-from waypost.simulator import WrongScenario, read_scenario
+from waypost.simulator import InvalidScenario, read_scenario
 
 EXAMPLES: Final = Path(__file__).parents[2] / "examples" / "scenarios"
 ONE: Final = """
@@ -48,7 +48,7 @@ def test_wrong_file_is_refused_with_what_is_wrong(tmp_path: Path, name: str) -> 
     path = tmp_path / "scenario.toml"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
 
-    with pytest.raises(WrongScenario) as wrong:
+    with pytest.raises(InvalidScenario) as wrong:
         read_scenario(path)
 
     assert str(path) in str(wrong.value)
@@ -56,7 +56,7 @@ def test_wrong_file_is_refused_with_what_is_wrong(tmp_path: Path, name: str) -> 
 
 
 def test_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(WrongScenario, match="No such file"):
+    with pytest.raises(InvalidScenario, match="No such file"):
         read_scenario(tmp_path / "nowhere.toml")
 
 
@@ -67,11 +67,11 @@ async def test_scenario_is_armed_once_whatever_restarts_there_are(
     await bench.start()
     path = tmp_path / "one.toml"
     path.write_text(ONE, encoding="utf-8")
-    await bench.simulator.arm(read_scenario(path))
+    await bench.simulator.arm_scenario(read_scenario(path))
     await bench.send({"type": "text", "text": {"body": "Hello"}})
 
     await bench.restart()
-    await bench.simulator.arm(read_scenario(path))
+    await bench.simulator.arm_scenario(read_scenario(path))
 
     [fault] = await faults(bench)
     await bench.stop()
@@ -82,10 +82,10 @@ async def test_another_scenario_takes_the_place_of_the_first_and_of_nothing_else
     path = tmp_path / "one.toml"
     path.write_text(ONE, encoding="utf-8")
     await bench.control("POST", "faults", {"on": "call", "what": {"error": 2}, "label": "by hand"})
-    await bench.simulator.arm(read_scenario(path))
+    await bench.simulator.arm_scenario(read_scenario(path))
 
     path.write_text(ONE.replace("131016", "131000"), encoding="utf-8")
-    await bench.simulator.arm(read_scenario(path))
+    await bench.simulator.arm_scenario(read_scenario(path))
 
     assert [(one.get("label"), one["what"]["error"]) for one in await faults(bench)] == [("by hand", 2), (None, 131000)]
 

@@ -9,8 +9,8 @@ from tests.support.patience import patiently
 from waypost.base.clock import ManualClock
 from waypost.simulator.accounts.accounts import Outlet
 from waypost.simulator.webhooks.outbox import Outbox, Update
-from waypost.simulator.webhooks.webhook_faults import COMPANY_MS
-from waypost.simulator.webhooks.webhooks import NO_JSON
+from waypost.simulator.webhooks.webhook_faults import BATCH_WAIT_MS
+from waypost.simulator.webhooks.webhooks import GARBAGE_BODY
 
 BEN = "15551234568"
 TOLD: dict[str, Any] = {"on": "webhook"}
@@ -39,7 +39,7 @@ async def test_dropped_update_is_never_told(bench: Bench) -> None:
 async def test_fault_that_is_armed_while_updates_are_read_counts(
     slow: Bench, manual: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    due, sent = Outbox.due, list[str]()
+    due, sent = Outbox.due_updates, list[str]()
     await slow.let_write()
     await slow.receiver.until(slow.receiver.messages)
 
@@ -50,7 +50,7 @@ async def test_fault_that_is_armed_while_updates_are_read_counts(
             sent.append(await slow.send_text())
         return await due(outbox, outlet, **more)
 
-    monkeypatch.setattr(Outbox, "due", arm_before)
+    monkeypatch.setattr(Outbox, "due_updates", arm_before)
     await slow.let_write(phone=BEN)  # has the outbox read
     await slow.receiver.until(lambda: len(sent) == 2)
     manual.advance(ms=1000)
@@ -127,7 +127,7 @@ async def test_reordered_update_without_a_next_goes_alone_in_the_end(slow: Bench
     await until_hits(slow, fault, 1)
 
     assert slow.receiver.posts == []
-    manual.advance(ms=COMPANY_MS)
+    manual.advance(ms=BATCH_WAIT_MS)
 
     await slow.receiver.until(slow.receiver.messages)
 
@@ -150,7 +150,7 @@ async def test_batch_that_is_not_full_goes_in_the_end(slow: Bench, manual: Manua
     await slow.let_write("two")
     await until_hits(slow, fault, 2)
 
-    manual.advance(ms=COMPANY_MS)
+    manual.advance(ms=BATCH_WAIT_MS)
 
     await slow.receiver.until(lambda: len(slow.receiver.messages()) == 2)
     assert len(slow.receiver.posts) == 1
@@ -178,7 +178,7 @@ async def test_garbage_comes_rightly_signed_before_the_true_post(bench: Bench) -
 
     await bench.receiver.until(lambda: len(bench.receiver.posts) == 2)
     garbage, true = bench.receiver.posts
-    assert garbage.body == NO_JSON
+    assert garbage.body == GARBAGE_BODY
     assert all(map(bench.receiver.is_signed, (garbage, true)))
     assert true.value["entry"][0]["id"] == WABA
 

@@ -17,13 +17,13 @@ from waypost.base.clock import VirtualClock
 from waypost.base.ids import SeededIds
 from waypost.base.time_travel import Travel
 from waypost.simulator import AccountSeed, NumberSeed, Simulator, SimulatorSettings
-from waypost.simulator.accounts.accounts import Account, App, Number
+from waypost.simulator.accounts.accounts import Account, GraphApp, Number
 from waypost.simulator.accounts.flow import Flow
 from waypost.simulator.control.control_api import CALLS
 from waypost.simulator.graph.routes import FILE_ROUTES, ROOT_ROUTES, ROUTES
-from waypost.simulator.media.media import Media
-from waypost.simulator.media.uploads import Upload
-from waypost.simulator.templates.template import Template
+from waypost.simulator.media.media import SimulatedMedia
+from waypost.simulator.media.uploads import UploadSession
+from waypost.simulator.templates.template import SimulatedTemplate
 
 TEMPLATE: Final = "1400000000000004"
 HEADERS: Final = {
@@ -161,9 +161,9 @@ GRAPH_EXAMPLES: Final[dict[tuple[type, str], Any]] = {
                                                            {"type": "BUTTONS", "buttons": [{"type": "OTP", "otp_type": "COPY_CODE"}]}]},
     (Account, "subscribed_apps"):          {"override_callback_uri": "", "verify_token": "x"},
     (Account, "flows"):                    {"name": "x", "categories": ["OTHER"], "flow_json": "{}", "publish": False},
-    (Template, ""):                        {"category": "UTILITY", "components": [BODY]},
-    (App, "uploads"):                      {"file_length": 5, "file_type": "image/png", "file_name": "a"},
-    (App, "subscriptions"):                {"object": "whatsapp_business_account", "callback_url": "", "verify_token": "x"},
+    (SimulatedTemplate, ""):                        {"category": "UTILITY", "components": [BODY]},
+    (GraphApp, "uploads"):                      {"file_length": 5, "file_type": "image/png", "file_name": "a"},
+    (GraphApp, "subscriptions"):                {"object": "whatsapp_business_account", "callback_url": "", "verify_token": "x"},
     (Flow, ""):                            {"name": "x", "categories": ["OTHER"], "endpoint_uri": "https://a.example"},
 }
 # fmt: on
@@ -204,8 +204,8 @@ class Desk:
             waba_id=WABA, template_id=TEMPLATE, name="seeded", language="en_US", category="UTILITY",
             components=[{"type": "BODY", "text": "Hello {{1}}, how are you", "example": {"body_text": "A"}}],
         )  # fmt: skip
-        await simulator.write_in(phone=ANN, to=BUSINESS, text="Hi")
-        media_id = await simulator.keep_media(to=BUSINESS, content=b"x", mime_type="text/plain")
+        await simulator.send_phone_text(phone=ANN, to=BUSINESS, text="Hi")
+        media_id = await simulator.save_inbound_media(to=BUSINESS, content=b"x", mime_type="text/plain")
         flow = {"name": "one", "categories": ["OTHER"]}
         _, made = await self._ask("graph", "POST", f"/v25.0/{WABA}/flows", b"", json.dumps(flow).encode())
         query = b"file_length=5&file_type=image/png&file_name=a"
@@ -218,8 +218,8 @@ class Desk:
         crowd = {"name": "crowd", "first": "15553000000", "count": 5}
         await self._ask("control", "POST", "/control/fleets", b"", json.dumps(crowd).encode())
         self.ids = {
-            Account: WABA, Number: NUMBER_ID, App: APP, Template: TEMPLATE, Media: media_id,
-            Flow: json.loads(made)["id"], Upload: json.loads(begun)["id"],
+            Account: WABA, Number: NUMBER_ID, GraphApp: APP, SimulatedTemplate: TEMPLATE, SimulatedMedia: media_id,
+            Flow: json.loads(made)["id"], UploadSession: json.loads(begun)["id"],
         }  # fmt: skip
 
     async def _sent(self, interactive: dict[str, Any]) -> str:
@@ -263,7 +263,7 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
 
 def filled(desk: Desk, path: str) -> Iterator[str]:
     """The path with every id that may stand in it, first those of something that is there."""
-    names = {**NAMES, "{flow_id}": [desk.ids[Flow], "x"], "{media_id}": [desk.ids[Media], "x"]}
+    names = {**NAMES, "{flow_id}": [desk.ids[Flow], "x"], "{media_id}": [desk.ids[SimulatedMedia], "x"]}
     holes = re.findall(r"{\w+}", path)
     for values in itertools.product(*(names.get(hole, OTHERS) for hole in holes)):
         whole = path

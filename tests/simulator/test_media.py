@@ -183,7 +183,7 @@ async def test_address_needs_the_token_and_dies_after_five_minutes(slow: Bench, 
 
 async def test_uploaded_id_lives_30_days_and_an_inbound_one_7(slow: Bench, manual: ManualClock) -> None:
     uploaded = (await upload(slow)).body["id"]
-    inbound = await slow.simulator.keep_media(to=BUSINESS, content=PNG, mime_type="image/png")
+    inbound = await slow.simulator.save_inbound_media(to=BUSINESS, content=PNG, mime_type="image/png")
 
     manual.advance(ms=7 * DAY_MS - 1)
     both = [(await slow.graph("GET", one)).status for one in (uploaded, inbound)]

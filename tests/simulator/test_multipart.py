@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from waypost.base.http.multipart import PartHead
-from waypost.simulator.errors import GraphRefused
+from waypost.simulator.errors import GraphApiError
 from waypost.simulator.multipart import MultipartForm
 
 BOUNDARY = b"==b"
@@ -43,7 +43,7 @@ def test_contents_come_out_as_they_went_in(contents: list[bytes], size: int) -> 
 async def is_read(raw: bytes, size: int) -> bool:
     try:
         return all(head.name for head, _ in await parts_of(raw, size))
-    except GraphRefused as refused:
+    except GraphApiError as refused:
         return "not a readable form" in str(refused.error)
 
 

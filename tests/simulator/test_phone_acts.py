@@ -8,7 +8,7 @@ import pytest
 
 from tests.simulator.conftest import ANN, BUSINESS, NUMBER_ID, WABA, Bench
 from waypost.base.clock import ManualClock
-from waypost.simulator.violation import BrokenRule
+from waypost.simulator.control_error import ControlApiError
 
 Part = dict[str, Any]
 CONTENT = b"\x89PNG picture"
@@ -345,9 +345,9 @@ async def test_anything_about_an_account_can_be_told(bench: Bench) -> None:
 async def test_phone_can_be_used_without_the_door(bench: Bench) -> None:
     media = {"content": CONTENT, "mime_type": "image/png", "caption": "Look"}
 
-    wamid = await bench.simulator.send_in(phone=ANN, to=BUSINESS, type="image", media=media)
+    wamid = await bench.simulator.send_phone_message(phone=ANN, to=BUSINESS, type="image", media=media)
 
     [message] = await bench.receiver.until(bench.receiver.messages)
     assert (message["id"], message["image"]["caption"]) == (wamid, "Look")
-    with pytest.raises(BrokenRule, match="to: is no business number"):
-        await bench.simulator.send_in(phone=ANN, to="15550009999", text="Hi")
+    with pytest.raises(ControlApiError, match="to: is no business number"):
+        await bench.simulator.send_phone_message(phone=ANN, to="15550009999", text="Hi")

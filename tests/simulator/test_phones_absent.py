@@ -8,7 +8,7 @@ import pytest
 from tests.simulator.conftest import ANN, BUSINESS, Bench
 from waypost.base.clock import ManualClock
 from waypost.simulator.phones.conditions import lifetime_ms
-from waypost.simulator.templates.template import Template
+from waypost.simulator.templates.template import SimulatedTemplate
 
 OFFLINE = {"is_offline": True}
 ONLINE = {"is_offline": False}
@@ -196,7 +196,7 @@ LIVES: list[tuple[str, int | None, int]] = [
 
 @pytest.mark.parametrize(("category", "own_s", "lives_ms"), LIVES)
 def test_template_says_how_long_its_messages_live(category: str, own_s: int | None, lives_ms: int) -> None:
-    template = Template(
+    template = SimulatedTemplate(
         template_id="1",
         waba_id="2",
         name="a",

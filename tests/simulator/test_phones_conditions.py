@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.simulator.conftest import ANN, BUSINESS, Bench
-from waypost.simulator.phones.conditions import CONDITIONS
+from waypost.simulator.phones.conditions import PHONE_CONDITIONS
 
 BODY: list[dict[str, Any]] = [{"type": "BODY", "text": "Good day"}]
 
@@ -57,14 +57,14 @@ async def test_condition_fails_the_messages_of_its_row(
 
 
 def test_every_condition_has_a_case() -> None:
-    assert {case[0] for case in CASES} == {*CONDITIONS, ""}
+    assert {case[0] for case in CASES} == {*PHONE_CONDITIONS, ""}
 
 
 async def test_unknown_condition_is_refused_with_those_there_are(bench: Bench) -> None:
     answer = await bench.control("PUT", f"phones/{ANN}", {"condition": "drowned"})
 
     assert (answer.status, answer.body["field"]) == (400, "condition")
-    assert all(condition in answer.body["accepted"] for condition in CONDITIONS)
+    assert all(condition in answer.body["accepted"] for condition in PHONE_CONDITIONS)
 
 
 async def test_phone_without_receipts_reads_and_the_business_does_not_hear(bench: Bench) -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from tests.simulator.conftest import ANN, Bench
 from waypost.base.clock import ManualClock
-from waypost.simulator.phones.intentions import Script, intentions
-from waypost.simulator.phones.script_steps import DOINGS, OCCASIONS, NotScripted, read_steps
+from waypost.simulator.phones.script_planning import Script, plan_steps
+from waypost.simulator.phones.script_steps import STEP_ACTIONS, STEP_TRIGGERS, InvalidScript, read_steps
 
 Part = dict[str, Any]
 BEN = "15551230002"
@@ -54,10 +54,10 @@ ON: list[tuple[str, set[str]]] = [
 def test_step_is_for_the_messages_of_its_occasion(on: str, expected: set[str]) -> None:
     shown = {"text": TEXT, "template": TEMPLATE, "form": FORM}
 
-    taken = {name for name, one in shown.items() if intentions(script({"on": on, "do": "read"}), ANN, 1, one, {})}
+    taken = {name for name, one in shown.items() if plan_steps(script({"on": on, "do": "read"}), ANN, 1, one, {})}
 
     assert taken == expected
-    assert set(OCCASIONS) == {row[0] for row in ON}
+    assert set(STEP_TRIGGERS) == {row[0] for row in ON}
 
 
 # fmt: off
@@ -88,7 +88,7 @@ WRONG: list[tuple[Any, str, str]] = [
 
 @pytest.mark.parametrize(("step", "field", "accepted"), WRONG, ids=range(len(WRONG)))
 def test_step_that_cannot_be_is_refused_by_field(step: Any, field: str, accepted: str) -> None:
-    with pytest.raises(NotScripted) as refused:
+    with pytest.raises(InvalidScript) as refused:
         read_steps([step])
 
     assert refused.value.field == field
@@ -101,7 +101,7 @@ async def test_wrong_script_is_refused_at_the_door(bench: Bench) -> None:
     answer = await bench.control("PUT", f"phones/{ANN}", {"script": steps})
 
     assert (answer.status, answer.body["field"]) == (400, "script[1].do")
-    assert set(answer.body["accepted"].split(", ")) == set(DOINGS)
+    assert set(answer.body["accepted"].split(", ")) == set(STEP_ACTIONS)
 
 
 def test_same_seed_phone_and_message_decide_the_same() -> None:
@@ -111,7 +111,7 @@ def test_same_seed_phone_and_message_decide_the_same() -> None:
                     "after_ms": [0, 1000]}, seed="2")  # fmt: skip
 
     def run(of: Script) -> list[Any]:
-        return [intentions(of, str(phone), nth, TEXT, {}) for phone in range(100) for nth in (1, 2)]
+        return [plan_steps(of, str(phone), nth, TEXT, {}) for phone in range(100) for nth in (1, 2)]
 
     assert run(one) == run(one)
     assert run(one) != run(other)
@@ -120,7 +120,7 @@ def test_same_seed_phone_and_message_decide_the_same() -> None:
 def test_probability_and_delay_are_spread_as_asked() -> None:
     step = {"on": "message", "do": "react", "text": "x", "probability": 0.25, "after_ms": [10, 19]}
 
-    taken = [intention for nth in range(8000) for intention in intentions(script(step), ANN, nth, TEXT, {})]
+    taken = [intention for nth in range(8000) for intention in plan_steps(script(step), ANN, nth, TEXT, {})]
 
     assert 1800 < len(taken) < 2200
     assert {intention.after_ms for intention in taken} == set(range(10, 20))
@@ -129,7 +129,7 @@ def test_probability_and_delay_are_spread_as_asked() -> None:
 def test_nothing_ends_the_script_for_its_message() -> None:
     steps = script({"on": "message", "do": "nothing"}, {"on": "message", "do": "read"})
 
-    assert [one.step for one in intentions(steps, ANN, 1, TEXT, {})] == [0]
+    assert [one.step for one in plan_steps(steps, ANN, 1, TEXT, {})] == [0]
 
 
 async def test_phone_taps_the_button_that_its_script_names(bench: Bench) -> None:

@@ -113,8 +113,8 @@ async def test_number_may_have_a_webhook_address_of_its_own(bench: Bench) -> Non
 
     answer = await bench.graph("POST", OTHER_ID, json={"webhook_configuration": wish})
     await bench.restart()
-    await bench.simulator.write_in(phone="15551230001", to=OTHER, text="own")
-    await bench.simulator.write_in(phone="15551230001", to=BUSINESS, text="common")
+    await bench.simulator.send_phone_text(phone="15551230001", to=OTHER, text="own")
+    await bench.simulator.send_phone_text(phone="15551230001", to=BUSINESS, text="common")
 
     [at_own] = await own.until(own.messages)
     [at_common] = await bench.receiver.until(bench.receiver.messages)

@@ -9,13 +9,13 @@ import pytest
 from tests.simulator.conftest import ANN, NUMBER_ID, WABA, Bench
 from waypost.base.clock import ManualClock
 from waypost.simulator.errors import TITLES
-from waypost.simulator.messages.sending_limits import HINDRANCES
+from waypost.simulator.messages.sending_limits import SENDING_RESTRICTIONS
 
 HOUR_MS = 3_600_000
 HELLO: list[dict[str, Any]] = [{"type": "BODY", "text": "Hello there"}]
 NUMBER = f"numbers/{NUMBER_ID}"
-AT_ONCE = [name for name, row in HINDRANCES.items() if not (row.is_later or row.only_marketing)]
-LATER = [name for name, row in HINDRANCES.items() if row.is_later]
+AT_ONCE = [name for name, row in SENDING_RESTRICTIONS.items() if not (row.fails_later or row.only_marketing)]
+LATER = [name for name, row in SENDING_RESTRICTIONS.items() if row.fails_later]
 
 
 async def set_up(bench: Bench, what: str, wish: dict[str, Any]) -> None:
@@ -25,7 +25,7 @@ async def set_up(bench: Bench, what: str, wish: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("name", AT_ONCE)
 async def test_hindrance_refuses_messages_at_once(slow: Bench, name: str) -> None:
-    row = HINDRANCES[name]
+    row = SENDING_RESTRICTIONS[name]
     await set_up(slow, "hindrance", {"name": name})
 
     refused = await slow.send({"text": {"body": "Hello"}})
@@ -48,8 +48,8 @@ async def test_hindrance_lets_messages_fail_later(bench: Bench, name: str) -> No
 
     [status] = await bench.receiver.until(lambda: bench.receiver.statuses(wamid))
     assert status["status"] == "failed"
-    assert status["errors"][0]["code"] == HINDRANCES[name].code
-    assert status["errors"][0]["title"] == TITLES[HINDRANCES[name].code][1]
+    assert status["errors"][0]["code"] == SENDING_RESTRICTIONS[name].code
+    assert status["errors"][0]["title"] == TITLES[SENDING_RESTRICTIONS[name].code][1]
 
 
 async def test_only_marketing_may_be_stopped(bench: Bench) -> None:
@@ -210,7 +210,7 @@ async def test_unknown_hindrance_is_refused_with_the_known_ones(bench: Bench) ->
     refused = await bench.control("PUT", f"{NUMBER}/hindrance", {"name": "TIRED"})
 
     assert refused.status == 400
-    assert all(name in refused.body["accepted"] for name in HINDRANCES)
+    assert all(name in refused.body["accepted"] for name in SENDING_RESTRICTIONS)
 
 
 async def test_door_shows_what_stops_a_number_and_how_much_its_account_has_called(bench: Bench) -> None:

@@ -12,7 +12,7 @@ import pytest
 from tests.simulator.conftest import ANN, APP, BUSINESS, NUMBER_ID, SECRET, TOKEN, WABA, Bench, Receiver
 from waypost.base.clock import ManualClock
 from waypost.base.ids import SeededIds
-from waypost.simulator import NumberSeed, Simulator, SimulatorSettings, WrongFile
+from waypost.simulator import IncompatibleFile, NumberSeed, Simulator, SimulatorSettings
 
 OTHER_APP = "3000000000000033"
 OTHER_TOKEN = "token-of-the-other-app"
@@ -128,9 +128,9 @@ async def test_failing_address_of_a_number_holds_up_nothing_else(
     await slow.control("PUT", f"numbers/{SECOND.phone_number_id}", number)
     await override(slow, SECOND.phone_number_id, other.uri)
 
-    await slow.simulator.write_in(phone=ANN, to=SECOND.phone_number, text="to the second")
+    await slow.simulator.send_phone_text(phone=ANN, to=SECOND.phone_number, text="to the second")
     await other.until(lambda: len(other.posts) == 2)
-    await slow.simulator.write_in(phone=ANN, to=BUSINESS, text="to the first")
+    await slow.simulator.send_phone_text(phone=ANN, to=BUSINESS, text="to the first")
     await slow.receiver.until(slow.receiver.messages)
     await slow.restart()
     state = (await slow.control("GET", "state")).body["accounts"][0]
@@ -190,7 +190,7 @@ async def test_file_of_an_earlier_version_is_refused_with_what_to_do(tmp_path: P
     connection.close()
     simulator = Simulator(settings, manual, SeededIds(manual, "tests"))
 
-    with pytest.raises(WrongFile, match="start with an empty folder"):
+    with pytest.raises(IncompatibleFile, match="start with an empty folder"):
         await simulator.open()
 
     await simulator.close()

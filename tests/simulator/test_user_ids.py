@@ -3,30 +3,30 @@
 import pytest
 
 from tests.simulator.conftest import ANN, ANN_USER_ID, BUSINESS, Bench
-from waypost.simulator.phones.user_ids import phone_of, user_id_of
+from waypost.simulator.phones.user_ids import decode_user_id, encode_user_id
 
 
 @pytest.mark.parametrize("phone", [ANN, "01234567", "972501234567", "999999999999999"])
 def test_user_id_leads_back_to_its_phone(phone: str) -> None:
     """Source: facts 7.5, the pattern."""
-    user_id = user_id_of(phone)
+    user_id = encode_user_id(phone)
 
-    assert phone_of(user_id) == phone
+    assert decode_user_id(user_id) == phone
 
 
 def test_user_id_begins_with_the_country_of_the_number() -> None:
-    countries = {user_id_of(phone)[:2] for phone in (ANN, "12025550123")}
+    countries = {encode_user_id(phone)[:2] for phone in (ANN, "12025550123")}
 
     assert countries == {"US"}
-    assert user_id_of("972501234567").startswith("IL.")
-    assert user_id_of("37060000000").startswith("ZZ.")
+    assert encode_user_id("972501234567").startswith("IL.")
+    assert encode_user_id("37060000000").startswith("ZZ.")
 
 
 @pytest.mark.parametrize(
     "text", ["", "US.", "US.1", "US.000000000000000000", f"GB.{ANN_USER_ID[3:]}", "US." + "٣" * 18]
 )
 def test_text_that_is_no_user_id_leads_nowhere(text: str) -> None:
-    found = phone_of(text)
+    found = decode_user_id(text)
 
     assert found is None
 
@@ -105,7 +105,7 @@ async def test_moved_phone_has_the_user_id_of_its_new_number(bench: Bench) -> No
     moved = await bench.control("POST", f"phones/{ANN}/number", {"to": after})
     assert moved.status == 200, moved.body
 
-    await bench.simulator.write_in(phone=after, to=BUSINESS, text="Me again")
+    await bench.simulator.send_phone_text(phone=after, to=BUSINESS, text="Me again")
 
     await bench.receiver.until(lambda: len(bench.receiver.messages()) == 3)
-    assert bench.receiver.messages()[-1]["from_user_id"] == user_id_of(after)
+    assert bench.receiver.messages()[-1]["from_user_id"] == encode_user_id(after)

@@ -169,7 +169,7 @@ async def test_slow_account_holds_up_only_itself(bench: Bench, tmp_path: Path, h
     await bench.simulator.seed(second, numbers)
     await bench.let_write()
 
-    await bench.simulator.write_in(phone=ANN, to="15550002222", text="to two")
+    await bench.simulator.send_phone_text(phone=ANN, to="15550002222", text="to two")
 
     await other.until(other.messages)
     assert other.is_signed(other.posts[0], "s2")

@@ -12,7 +12,7 @@ from tests.support.builders import ANN, APP, OPERATOR
 from tests.support.patience import patiently
 from tests.support.street import Street
 from waypost.admin import provisioning
-from waypost.simulator.webhooks.webhooks import signature
+from waypost.simulator.webhooks.webhooks import sign_body
 from waypost.store.tables import operator_accounts, queue_jobs, templates
 
 
@@ -111,7 +111,7 @@ async def test_one_operator_account_says_nothing_of_the_messages_of_another(stre
     async with street.http.post(
         f"{street.service_url}/operator/webhook/other",
         data=body,
-        headers={"X-Hub-Signature-256": signature(other["app_secret"], body)},
+        headers={"X-Hub-Signature-256": sign_body(other["app_secret"], body)},
     ) as answer:
         assert answer.status == 200
 

@@ -12,7 +12,7 @@ from tests.support.patience import HANGS_AFTER_S, patiently
 from tests.support.street import Street
 from waypost.base.clock import ManualClock, VirtualClock
 from waypost.simulator import read_scenario
-from waypost.simulator.faults.fault_kinds import KINDS
+from waypost.simulator.faults.fault_kinds import FAULT_KINDS
 
 Journey = Callable[[Street], Awaitable[None]]
 
@@ -224,7 +224,7 @@ JOURNEYS: Final[dict[tuple[str, str], Journey]] = {
 
 
 def test_every_kind_of_fault_has_a_journey() -> None:
-    assert set(JOURNEYS) == {(kind.on, kind.name) for kind in KINDS}
+    assert set(JOURNEYS) == {(kind.target, kind.name) for kind in FAULT_KINDS}
 
 
 @pytest.mark.parametrize("kind", JOURNEYS, ids=lambda kind: " ".join(kind))
@@ -242,7 +242,7 @@ async def test_nothing_is_lost_or_doubled(make_street: Any, kind: tuple[str, str
 async def test_bad_day_ends_with_every_message_accounted_for(make_street: Any) -> None:
     street: Street = await make_street(clock=VirtualClock())
     template_id = await street.approved_template()
-    await street.simulator.arm(read_scenario(BAD_DAY))
+    await street.simulator.arm_scenario(read_scenario(BAD_DAY))
 
     phones = [str(15551300000 + number) for number in range(80)]
     message_ids = await asyncio.gather(*(street.send(template_id, to=one) for one in phones))

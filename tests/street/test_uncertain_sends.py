@@ -8,7 +8,7 @@ from tests.support.builders import ANN, OPERATOR, is_event
 from tests.support.patience import HANGS_AFTER_S, patiently
 from tests.support.street import Street
 from waypost.base.clock import ManualClock
-from waypost.simulator.webhooks.webhooks import signature
+from waypost.simulator.webhooks.webhooks import sign_body
 
 
 async def test_status_that_overtakes_the_answer_is_called_back_after_enqueued(cut_street: Street) -> None:
@@ -160,8 +160,8 @@ async def test_webhook_with_a_wrong_signature_is_refused_and_nothing_of_it_is_ke
         b'"messages":[{"from":"15551234567","id":"wamid.forged","timestamp":"1760000000",'
         b'"type":"text","text":{"body":"Hi"}}]}}]}]}'
     )
-    wrong = signature("another secret", body)
-    right = signature(OPERATOR["app_secret"], body)
+    wrong = sign_body("another secret", body)
+    right = sign_body(OPERATOR["app_secret"], body)
 
     refused = await deliver(street, body, wrong)
     changed = await deliver(street, body + b" ", right)

@@ -6,7 +6,7 @@ from tests.support.builders import ANN, APP, is_event
 from tests.support.callback_sink import Callback
 from tests.support.street import Street
 from tests.support.third_version import ThirdVersion, value_of
-from waypost.simulator.phones.user_ids import user_id_of
+from waypost.simulator.phones.user_ids import encode_user_id
 
 
 async def is_told_as_approved(
@@ -141,7 +141,7 @@ async def is_in_version_3(
 
 def is_the_value(value: dict[str, Any], wamid: str, operator_id: str, message_id: str, kind: str, content: Any) -> None:
     """The whole value of version 3, in reply to a message of ours."""
-    user_id = user_id_of(ANN)
+    user_id = encode_user_id(ANN)
     assert value == {
         "messaging_product": "whatsapp",
         "metadata": {"display_phone_number": APP.phone_number, "phone_number_id": APP.phone_number_id},

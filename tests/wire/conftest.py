@@ -126,7 +126,7 @@ class World:
         )
         number = NumberSeed(values[f"{whose}_phone_number_id"], waba_id, source, "Acme Shop")
         await self.simulator.seed(account, [number])
-        inbound_id = await self.simulator.write_in(phone=ANN, to=source, text="Hello")
+        inbound_id = await self.simulator.send_phone_text(phone=ANN, to=source, text="Hello")
         values[f"{whose}_inbound_id"] = inbound_id
         partner_id = values["other_partner_id" if whose.startswith("other_") else "partner_id"]
         await self.tenants.hear(int(partner_id), values[f"{whose}_app_id"], inbound_id)

@@ -184,7 +184,7 @@ async def simulate(
     Raises:
         PortInUse: somebody else listens there.
         StoreInUse: another process has the simulator's file open.
-        WrongScenario: the file says something that no fault can have.
+        InvalidScenario: the file says something that no fault can have.
     """
     armed = None if scenario is None else read_scenario(scenario)
     await asyncio.to_thread(tighten, settings.path.parent)
@@ -200,7 +200,7 @@ async def simulate(
             await simulator.open()
             travel.sides = (simulator,)
             if armed is not None:
-                await simulator.arm(armed)
+                await simulator.arm_scenario(armed)
             server = HttpServer(simulator.application, bound, limits=limits, error_body=graph_error_body)
             await server.start()
             settle_memory()

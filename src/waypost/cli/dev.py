@@ -29,8 +29,8 @@ async def run_dev(
         PortInUse: somebody else listens there.
         StoreInUse: another process has the store open.
         WrongStore: the store is not the demonstration's.
-        NotKept: the snapshot to start from cannot be used.
-        WrongScenario: the file of faults cannot be used.
+        SnapshotError: the snapshot to start from cannot be used.
+        InvalidScenario: the file of faults cannot be used.
     """
     told = hear_signals()
     if until_stdin_ends:

@@ -9,10 +9,19 @@ from waypost.assembly.serve import NotFit
 from waypost.assembly.workers import STORE_AWAY
 from waypost.cli.errors import complain
 from waypost.operations.tracing import NoTracing
-from waypost.simulator import NotKept, WrongFile, WrongScenario
+from waypost.simulator import IncompatibleFile, InvalidScenario, SnapshotError
 from waypost.store.contract import StoreAway, StoreInUse, WrongStore
 
-FORESEEN: Final = (PortInUse, StoreInUse, WrongStore, WrongFile, NotFit, NotKept, NoTracing, WrongScenario)
+FORESEEN: Final = (
+    PortInUse,
+    StoreInUse,
+    WrongStore,
+    IncompatibleFile,
+    NotFit,
+    SnapshotError,
+    NoTracing,
+    InvalidScenario,
+)
 """What keeps something from starting, and says its own remedy."""
 
 

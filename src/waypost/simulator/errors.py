@@ -96,7 +96,7 @@ TEMPLATE_TITLES: Final[dict[int, str]] = {  # Source: facts 2.4; all are code 10
 _HELP: Final = "https://developers.facebook.com/docs/whatsapp/cloud-api/support/error-codes/"
 
 
-class GraphRefused(Exception):
+class GraphApiError(Exception):
     """Error response of the Graph API.
 
     Args:
@@ -111,7 +111,7 @@ class GraphRefused(Exception):
         self.error = error
         self.retry_after_s = retry_after_s
 
-    def answer(self, ids: Ids) -> dict[str, Any]:
+    def envelope(self, ids: Ids) -> dict[str, Any]:
         """Return the error envelope, with a new trace id."""
         return {"error": {**self.error, "fbtrace_id": trace_id(ids)}}
 
@@ -121,14 +121,14 @@ def trace_id(ids: Ids) -> str:
     return "A" + base64.urlsafe_b64encode(uuid.UUID(ids.new()).bytes)[:22].decode()
 
 
-def not_authorised(message: str) -> GraphRefused:
+def authorisation_error(message: str) -> GraphApiError:
     """Return the error for a missing or unknown credential. Source: facts 5.2, code 190."""
-    return GraphRefused(401, {"message": message, "type": "OAuthException", "code": 190})
+    return GraphApiError(401, {"message": message, "type": "OAuthException", "code": 190})
 
 
-def no_such_object(method: str, object_id: str) -> GraphRefused:
+def no_such_object(method: str, object_id: str) -> GraphApiError:
     """Return the error for an unknown object, or one of another account: the two must look alike. Source: facts 1."""
-    return GraphRefused(
+    return GraphApiError(
         400,
         {
             "message": f"Unsupported {method.lower()} request. Object with ID '{object_id}' does not "
@@ -140,15 +140,15 @@ def no_such_object(method: str, object_id: str) -> GraphRefused:
     )
 
 
-def bad_parameter(message: str) -> GraphRefused:
+def bad_parameter(message: str) -> GraphApiError:
     """Return the error for a missing or invalid parameter of the call: code 100 and one sentence."""
-    return GraphRefused(400, {"message": f"(#100) {message}", "type": "OAuthException", "code": 100})
+    return GraphApiError(400, {"message": f"(#100) {message}", "type": "OAuthException", "code": 100})
 
 
-def message_refused(code: int, details: str, *, retry_after_s: int | None = None) -> GraphRefused:
+def message_error(code: int, details: str, *, retry_after_s: int | None = None) -> GraphApiError:
     """Return the error for a message that the response rejects. Source: facts 5.1."""
     status, title = TITLES[code]
-    return GraphRefused(
+    return GraphApiError(
         status,
         {
             "message": f"(#{code}) {title}",
@@ -160,12 +160,12 @@ def message_refused(code: int, details: str, *, retry_after_s: int | None = None
     )
 
 
-def no_room(reserved_bytes: int) -> GraphRefused:
+def disk_full_error(reserved_bytes: int) -> GraphApiError:
     """Return the error for a file that does not fit on the disk; the same request may succeed later."""
-    return message_refused(131016, f"Fewer than {reserved_bytes // 1_000_000} MB are free on the simulator's disk.")
+    return message_error(131016, f"Fewer than {reserved_bytes // 1_000_000} MB are free on the simulator's disk.")
 
 
-def template_refused(subcode: int | None, message: str, title: str = "") -> GraphRefused:
+def template_error(subcode: int | None, message: str, title: str = "") -> GraphApiError:
     """Return the error for a template that the response rejects. Source: facts 2.4, the create error envelope.
 
     Args:
@@ -178,7 +178,7 @@ def template_refused(subcode: int | None, message: str, title: str = "") -> Grap
         error["error_subcode"] = subcode
         title = TEMPLATE_TITLES[subcode]
     error |= {"is_transient": False, "error_user_title": title or "Invalid template", "error_user_msg": message}
-    return GraphRefused(400, error)
+    return GraphApiError(400, error)
 
 
 def webhook_error(code: int, details: str, title: str = "") -> dict[str, Any]:

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Final
 from msgspec import Meta
 
 
-def accepts(words: str, pattern: str | None = None, **limits: Any) -> Meta:
+def accepts(text: str, pattern: str | None = None, **limits: Any) -> Meta:
     """Return limits with a description of the accepted values, for the member `accepted` of an error."""
-    return Meta(pattern=pattern, extra={"accepted": words}, **limits)
+    return Meta(pattern=pattern, extra={"accepted": text}, **limits)
 
 
 USER_ID: Final = r"^[A-Z]{2}\.(ENT\.)?[0-9A-Za-z]{1,128}$"  # Source: facts 7.5

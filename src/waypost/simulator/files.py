@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from waypost.base.files import close_file, open_on_thread, opened
-from waypost.simulator.errors import no_room
+from waypost.simulator.errors import disk_full_error
 
-_PIECE_BYTES: Final = 1024 * 1024
+_CHUNK_BYTES: Final = 1024 * 1024
 
 
 class Files:
@@ -57,20 +57,20 @@ class Files:
         """Return a file's size in bytes; 0 if it is missing."""
         return await asyncio.to_thread(_size_of, self._folder / name)
 
-    async def append(self, name: str, offset: int) -> "Appending":
+    async def open_writer(self, name: str, offset: int) -> "FileWriter":
         """Open a file, created when absent, to write after its first `offset` bytes.
 
         Raises:
             GraphApiError: the disk has only the reserved space left.
         """
         if (await asyncio.to_thread(shutil.disk_usage, self._folder)).free < self._reserved_bytes:
-            raise no_room(self._reserved_bytes)
-        file = await open_on_thread(lambda: _opened(self._folder / name, offset), close_file)
-        return Appending(self._folder, file, offset)
+            raise disk_full_error(self._reserved_bytes)
+        file = await open_on_thread(lambda: _open_at(self._folder / name, offset), close_file)
+        return FileWriter(self._folder, file, offset)
 
-    async def keep(self, name: str, content: bytes) -> None:
+    async def write(self, name: str, content: bytes) -> None:
         """Write a whole file."""
-        writing = await self.append(name, 0)
+        writing = await self.open_writer(name, 0)
         await writing.add(content)
         await writing.close()
 
@@ -80,7 +80,7 @@ class Files:
                 path.unlink(missing_ok=True)
 
 
-class Appending:
+class FileWriter:
     """A file open for appending; its content is on disk when `close` returns.
 
     Args:
@@ -90,39 +90,39 @@ class Appending:
     def __init__(self, folder: Path, file: BinaryIO, size_bytes: int) -> None:
         self._folder = folder
         self._file = file
-        self._waiting = bytearray()
+        self._buffer = bytearray()
         self.size_bytes = size_bytes
         self.digest = hashlib.sha256()
 
     async def add(self, chunk: bytes) -> None:
         """Add bytes; they are written in chunks of a megabyte."""
         self.size_bytes += len(chunk)
-        self._waiting += chunk
-        if len(self._waiting) >= _PIECE_BYTES:
+        self._buffer += chunk
+        if len(self._buffer) >= _CHUNK_BYTES:
             await self._write()
 
     async def close(self) -> None:
         """Write the remaining bytes and sync the file and its folder."""
         await self._write()
-        await asyncio.to_thread(self._settle)
+        await asyncio.to_thread(self._sync_and_close)
 
-    async def cut(self, size_bytes: int) -> None:
+    async def close_truncated(self, size_bytes: int) -> None:
         """Truncate the file to this size and close it."""
-        self._waiting.clear()
+        self._buffer.clear()
         self.size_bytes = size_bytes
         await asyncio.to_thread(self._file.truncate, size_bytes)
-        await asyncio.to_thread(self._settle)
+        await asyncio.to_thread(self._sync_and_close)
 
     async def _write(self) -> None:
-        chunk, self._waiting = bytes(self._waiting), bytearray()
+        chunk, self._buffer = bytes(self._buffer), bytearray()
         if chunk:
-            await asyncio.to_thread(self._put, chunk)
+            await asyncio.to_thread(self._write_chunk, chunk)
 
-    def _put(self, piece: bytes) -> None:
-        self.digest.update(piece)
-        self._file.write(piece)
+    def _write_chunk(self, chunk: bytes) -> None:
+        self.digest.update(chunk)
+        self._file.write(chunk)
 
-    def _settle(self) -> None:
+    def _sync_and_close(self) -> None:
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
@@ -135,7 +135,7 @@ class Appending:
             os.close(folder)
 
 
-async def pieces(path: Path) -> AsyncGenerator[bytes]:
+async def read_chunks(path: Path) -> AsyncGenerator[bytes]:
     """Yield a file's content, a megabyte at a time.
 
     Raises:
@@ -143,11 +143,11 @@ async def pieces(path: Path) -> AsyncGenerator[bytes]:
     """
     async with opened(path) as file:
         read: Callable[[int], bytes] = file.read
-        while chunk := await asyncio.to_thread(read, _PIECE_BYTES):
+        while chunk := await asyncio.to_thread(read, _CHUNK_BYTES):
             yield chunk
 
 
-def _opened(path: Path, offset: int) -> BinaryIO:
+def _open_at(path: Path, offset: int) -> BinaryIO:
     file = path.open("r+b" if path.exists() else "w+b")
     file.truncate(offset)
     file.seek(offset)

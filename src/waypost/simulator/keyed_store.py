@@ -10,11 +10,11 @@ from waypost.simulator.store import Statement, StateRow, Store
 StoredValue = TypeVar("StoredValue")
 IndexKey = TypeVar("IndexKey", bound=Hashable)
 
-_SAVE: Final = (
+_UPSERT_VALUE: Final = (
     "INSERT INTO state (kind, owner, key, body) VALUES (:kind, :owner, :key, :body) "
     "ON CONFLICT (kind, owner, key) DO UPDATE SET body=excluded.body"
 )
-_ADD: Final = "INSERT OR IGNORE INTO state (kind, owner, key, body) VALUES (:kind, :owner, :key, :body)"
+_INSERT_IF_ABSENT: Final = "INSERT OR IGNORE INTO state (kind, owner, key, body) VALUES (:kind, :owner, :key, :body)"
 _APPEND: Final = (
     "INSERT INTO state (kind, owner, key, body) SELECT :kind, :owner, count(*), :body FROM state "
     "WHERE kind=:kind AND owner=:owner"
@@ -24,12 +24,14 @@ _DELETE_OWNER: Final = "DELETE FROM state WHERE kind=:kind AND owner=:owner"
 _DELETE_RANGE: Final = (
     "DELETE FROM state WHERE kind=:kind AND key BETWEEN :first AND :last AND length(key)=length(:first)"
 )
-_OF_OWNER: Final = "SELECT kind, owner, key, body FROM state WHERE kind=:kind AND owner=:owner ORDER BY position"
-_OWNERS: Final = "SELECT DISTINCT owner FROM state WHERE kind=:kind"
-_encode: Final = msgspec.json.Encoder().encode
+_SELECT_OWNER_VALUES: Final = (
+    "SELECT kind, owner, key, body FROM state WHERE kind=:kind AND owner=:owner ORDER BY position"
+)
+_SELECT_OWNERS: Final = "SELECT DISTINCT owner FROM state WHERE kind=:kind"
+_encode_value: Final = msgspec.json.Encoder().encode
 
 
-class StoredKind(Generic[StoredValue]):
+class KeyedValues(Generic[StoredValue]):
     """The values of one kind, in the file only.
 
     A key is unique within its owner; the owner is empty for values without one.
@@ -46,20 +48,20 @@ class StoredKind(Generic[StoredValue]):
 
     async def read(self, owner: str) -> dict[str, StoredValue]:
         """Return an owner's values by key, in order of creation."""
-        rows = await self._store.rows(StateRow, _OF_OWNER, kind=self._kind, owner=owner)
+        rows = await self._store.rows(StateRow, _SELECT_OWNER_VALUES, kind=self._kind, owner=owner)
         return {row.key: self._decode(row.body) for row in rows}
 
     async def owners(self) -> set[str]:
         """Return the owners that have values."""
-        return set(await self._store.column(_OWNERS, kind=self._kind))
+        return set(await self._store.column(_SELECT_OWNERS, kind=self._kind))
 
     def save_statement(self, value: StoredValue, key: str, owner: str = "") -> Statement:
         """Return the statement that inserts or updates a value."""
-        return _SAVE, {"kind": self._kind, "owner": owner, "key": key, "body": _encode(value).decode()}
+        return _UPSERT_VALUE, {"kind": self._kind, "owner": owner, "key": key, "body": _encode_value(value).decode()}
 
     def add_statement(self, value: StoredValue, key: str, owner: str = "") -> Statement:
         """Return the statement that inserts a value if the key is not present."""
-        return _ADD, self.save_statement(value, key, owner)[1]
+        return _INSERT_IF_ABSENT, self.save_statement(value, key, owner)[1]
 
     def append_statement(self, value: StoredValue, owner: str) -> Statement:
         """Return the statement that appends a value to an owner; such values are never deleted one by one."""
@@ -78,24 +80,24 @@ class StoredKind(Generic[StoredValue]):
         return _DELETE_RANGE, {"kind": self._kind, "first": first, "last": last}
 
 
-class LoadedKind(StoredKind[StoredValue]):
+class CachedKeyedValues(KeyedValues[StoredValue]):
     """The values of one kind, in memory and in the file; loaded when the store opens, cleared at its reset.
 
     Args:
-        stays: a reset does not clear them.
+        survives_reset: a reset does not clear them.
     """
 
-    def __init__(self, store: Store, kind: str, value_type: type[StoredValue], *, stays: bool = False) -> None:
+    def __init__(self, store: Store, kind: str, value_type: type[StoredValue], *, survives_reset: bool = False) -> None:
         super().__init__(store, kind, value_type)
         self.all: dict[str, StoredValue] = {}
         """The values without an owner."""
         self._by_owner: dict[str, dict[str, StoredValue]] = {"": self.all}
         self._indexes: list[tuple[Callable[[StoredValue], Iterable[Any]], dict[Any, StoredValue]]] = []
-        store.load_kind(kind, lambda row: self.put(self._decode(row.body), row.key, row.owner))
-        if stays:
-            store.keep_kind(kind)
+        store.register_loader(kind, lambda row: self.put(self._decode(row.body), row.key, row.owner))
+        if survives_reset:
+            store.exempt_from_reset(kind)
         else:
-            store.at_reset(self.clear)
+            store.register_reset(self.clear)
 
     def index(self, keys_of: Callable[[StoredValue], Iterable[IndexKey]]) -> dict[IndexKey, StoredValue]:
         """Return a dictionary of the values by other keys, updated on every change."""
@@ -103,7 +105,7 @@ class LoadedKind(StoredKind[StoredValue]):
         self._indexes.append((keys_of, index))
         return index
 
-    def of(self, owner: str) -> Mapping[str, StoredValue]:
+    def values_of(self, owner: str) -> Mapping[str, StoredValue]:
         """Return an owner's values by key, in order of creation."""
         return self._by_owner.get(owner, {})
 
@@ -134,7 +136,7 @@ class LoadedKind(StoredKind[StoredValue]):
 
     def pop_owner(self, owner: str) -> None:
         """Remove all values of an owner from memory."""
-        for key in list(self.of(owner)):
+        for key in list(self.values_of(owner)):
             self.pop(key, owner)
 
     def pop_range(self, first: str, last: str) -> None:

@@ -14,7 +14,7 @@ LANGUAGES: Final = frozenset(
     """.split()  # noqa: SIM905  a list of a hundred lines is harder to read
 )
 
-_NAMES: Final[dict[str, str]] = {
+_LANGUAGE_NAMES: Final[dict[str, str]] = {
     code: name
     for code, _, name in (
         pair.partition(":")
@@ -38,5 +38,5 @@ def language_name(code: str) -> str:
     Source: facts 2.4, "There is already English content".
     """
     language, _, region = code.partition("_")
-    name = _NAMES.get(language, code)
+    name = _LANGUAGE_NAMES.get(language, code)
     return f"{name} ({region})" if region and name != code else name

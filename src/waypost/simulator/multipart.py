@@ -4,12 +4,12 @@ from collections import deque
 from collections.abc import AsyncIterator
 
 from waypost.base.http.multipart import MultipartReader, PartHead
-from waypost.simulator.errors import GraphRefused, bad_parameter
+from waypost.simulator.errors import GraphApiError, bad_parameter
 
 
-def unreadable_form(why: str) -> GraphRefused:
+def unreadable_form(reason: str) -> GraphApiError:
     """Return the error for a body that cannot be read."""
-    return bad_parameter(f"The request body is not a readable form: {why}.")
+    return bad_parameter(f"The request body is not a readable form: {reason}.")
 
 
 class MultipartForm:
@@ -35,7 +35,7 @@ class MultipartForm:
         Raises:
             GraphApiError: the body is no readable form.
         """
-        while await self._holds_more():
+        while await self._has_more():
             item = self._read.popleft()
             if isinstance(item, PartHead):
                 return item
@@ -47,11 +47,11 @@ class MultipartForm:
         Raises:
             GraphApiError: the body is no readable form.
         """
-        while await self._holds_more() and isinstance(chunk := self._read[0], bytes):
+        while await self._has_more() and isinstance(chunk := self._read[0], bytes):
             self._read.popleft()
             yield chunk
 
-    async def text(self, *, at_most: int) -> str:
+    async def text(self, *, max_bytes: int) -> str:
         """Return the content of a plain field.
 
         Raises:
@@ -60,14 +60,14 @@ class MultipartForm:
         content = bytearray()
         async for chunk in self.chunks():
             content += chunk
-            if len(content) > at_most:
-                raise unreadable_form(f"a field has more than {at_most} bytes")
+            if len(content) > max_bytes:
+                raise unreadable_form(f"a field has more than {max_bytes} bytes")
         try:
             return content.decode()
         except UnicodeDecodeError as error:
             raise unreadable_form("a field is not UTF-8") from error
 
-    async def _holds_more(self) -> bool:
+    async def _has_more(self) -> bool:
         while not self._read and not self._is_complete:
             chunk = await anext(self._body, None)
             if chunk is None:

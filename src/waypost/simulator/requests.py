@@ -11,45 +11,45 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from waypost.base.json_values import object_or_none
-from waypost.simulator.errors import GraphRefused, bad_parameter
-from waypost.simulator.files import pieces
+from waypost.simulator.errors import GraphApiError, bad_parameter
+from waypost.simulator.files import read_chunks
 from waypost.simulator.multipart import MultipartForm
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
-_BODY_AT_MOST: Final = 4 * 1024 * 1024
-_FIELD_AT_MOST: Final = 1024 * 1024
-_WANTED: Final = frozenset({b"authorization", b"content-type", b"host", b"file_offset", b"file-offset"})
+_MAX_GRAPH_BODY_BYTES: Final = 4 * 1024 * 1024
+_MAX_FORM_FIELD_BYTES: Final = 1024 * 1024
+_USED_HEADERS: Final = frozenset({b"authorization", b"content-type", b"host", b"file_offset", b"file-offset"})
 _PATH: Final = re.compile(r"(?:/(v\d+\.\d+))?/([^/]+)(?:/(message_templates/(?:un)?archive|[^/]+))?/?")
-_UNREADABLE: Final = (msgspec.MsgspecError, ValueError, RecursionError)
+_JSON_ERRORS: Final = (msgspec.MsgspecError, ValueError, RecursionError)
 GRAPH_SUCCESS: Final[dict[str, Any]] = {"success": True}
 
 
-class ClientGone(Exception):
+class ClientDisconnected(Exception):
     """The client closed the connection before its request was complete."""
 
 
-class Body:
+class GraphBodyStream:
     """A request's body, read chunk by chunk as it is received.
 
     Args:
         receive: of ASGI.
-        at_most: maximum size in bytes, checked on each chunk.
+        max_bytes: maximum size in bytes, checked on each chunk.
     """
 
-    def __init__(self, receive: Receive, at_most: int) -> None:
+    def __init__(self, receive: Receive, max_bytes: int) -> None:
         self._receive = receive
-        self._at_most = at_most
+        self._max_bytes = max_bytes
         self._has_more = True
 
-    def allow(self, at_most: int) -> "Body":
+    def set_limit(self, max_bytes: int) -> "GraphBodyStream":
         """Set the maximum size in bytes, before the first chunk is read."""
-        self._at_most = at_most
+        self._max_bytes = max_bytes
         return self
 
-    def __aiter__(self) -> "Body":
+    def __aiter__(self) -> "GraphBodyStream":
         return self
 
     async def __anext__(self) -> bytes:
@@ -62,11 +62,11 @@ class Body:
         while self._has_more:
             message = await self._receive()
             if message["type"] == "http.disconnect":
-                raise ClientGone
+                raise ClientDisconnected
             self._has_more = message.get("more_body", False)
             chunk: bytes = message.get("body", b"")
-            self._at_most -= len(chunk)
-            if self._at_most < 0:
+            self._max_bytes -= len(chunk)
+            if self._max_bytes < 0:
                 raise bad_parameter("The request body is too large.")
             if chunk:
                 return chunk
@@ -105,7 +105,7 @@ class Call:
     file_offset: str | None = None
     fail_code: int | None = None
     app_id: str = ""
-    body: Body | None = None
+    body: GraphBodyStream | None = None
 
 
 async def read_call(scope: Scope, receive: Receive) -> Call:
@@ -115,7 +115,7 @@ async def read_call(scope: Scope, receive: Receive) -> Call:
         GraphApiError: the path or the body cannot be read, or the body is too large.
         ClientDisconnected: the client closed the connection.
     """
-    headers = _wanted_headers(scope)
+    headers = _select_headers(scope)
     content_type = headers.get(b"content-type", "")
     path = _PATH.fullmatch(scope["path"])
     is_streamed = path is not None and (path[2].startswith("upload:") or content_type[:10].lower() == "multipart/")
@@ -125,7 +125,7 @@ async def read_call(scope: Scope, receive: Receive) -> Call:
     query = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
     fields = _read_fields(content_type, raw) if raw else {}
     if query:
-        fields = {**{name: loose_value(value) for name, value in query.items()}, **fields}
+        fields = {**{name: parse_parameter(value) for name, value in query.items()}, **fields}
     scheme, _, token = headers.get(b"authorization", "").partition(" ")
     if scheme.lower() not in ("bearer", "oauth"):
         token = query.get("access_token", "")
@@ -143,37 +143,37 @@ async def read_call(scope: Scope, receive: Receive) -> Call:
         origin=origin,
         content_type=content_type,
         file_offset=headers.get(b"file_offset", headers.get(b"file-offset")),
-        body=Body(receive, _BODY_AT_MOST) if is_streamed else None,
+        body=GraphBodyStream(receive, _MAX_GRAPH_BODY_BYTES) if is_streamed else None,
     )
 
 
-async def with_form_fields(call: Call) -> Call:
+async def add_form_fields(call: Call) -> Call:
     """Return the call with the plain fields of its multipart form; files are skipped.
 
     Raises:
         GraphApiError: the form cannot be read, or is too large.
     """
     fields = dict(call.fields)
-    form = form_of(call)
+    form = open_form(call)
     while (head := await form.next_part()) is not None:
         if head.file_name is None:
-            fields[head.name] = loose_value(await form.text(at_most=_FIELD_AT_MOST))
+            fields[head.name] = parse_parameter(await form.text(max_bytes=_MAX_FORM_FIELD_BYTES))
     return replace(call, fields=fields, body=None)
 
 
-def form_of(call: Call, *, at_most: int = _BODY_AT_MOST) -> MultipartForm:
+def open_form(call: Call, *, max_bytes: int = _MAX_GRAPH_BODY_BYTES) -> MultipartForm:
     """Return the call's multipart form.
 
     Args:
         call: a call whose body has not been read.
-        at_most: maximum size of the whole form in bytes.
+        max_bytes: maximum size of the whole form in bytes.
 
     Raises:
         GraphApiError: the body is no form.
     """
     if call.body is None:
         raise bad_parameter("The request body must be multipart/form-data.")
-    return MultipartForm(call.content_type, call.body.allow(at_most))
+    return MultipartForm(call.content_type, call.body.set_limit(max_bytes))
 
 
 async def read_body(receive: Receive) -> bytes:
@@ -188,19 +188,19 @@ async def read_body(receive: Receive) -> bytes:
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise ClientGone
+            raise ClientDisconnected
         chunk: bytes = message.get("body", b"")
         size += len(chunk)
-        if size > _BODY_AT_MOST:
-            raise bad_parameter(f"The request body has at most {_BODY_AT_MOST} bytes.")
+        if size > _MAX_GRAPH_BODY_BYTES:
+            raise bad_parameter(f"The request body has at most {_MAX_GRAPH_BODY_BYTES} bytes.")
         chunks.append(chunk)
         if not message.get("more_body", False):
             return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
-async def send_json(send: Send, status: int, answer: object, headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
+async def send_json(send: Send, status: int, content: object, headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
     """Write a JSON response."""
-    body = msgspec.json.encode(answer)
+    body = msgspec.json.encode(content)
     await send(
         {
             "type": "http.response.start",
@@ -238,7 +238,7 @@ async def send_download(send: Send, download: Download) -> None:
         }
     )
     if download.path is not None:
-        async with aclosing(pieces(download.path)) as chunks:
+        async with aclosing(read_chunks(download.path)) as chunks:
             async for chunk in chunks:
                 await send({"type": "http.response.body", "body": chunk, "more_body": True})
     await send({"type": "http.response.body", "body": download.content})
@@ -252,19 +252,19 @@ def decode_json(raw: bytes) -> Any:
     """
     try:
         return msgspec.json.decode(raw)
-    except _UNREADABLE as error:
+    except _JSON_ERRORS as error:
         raise ValueError(str(error)) from error
 
 
-def _wanted_headers(scope: Scope) -> dict[bytes, str]:
-    return {name: value.decode("latin-1") for name, value in scope["headers"] if name in _WANTED}
+def _select_headers(scope: Scope) -> dict[bytes, str]:
+    return {name: value.decode("latin-1") for name, value in scope["headers"] if name in _USED_HEADERS}
 
 
 def _read_fields(content_type: str, raw: bytes) -> dict[str, Any]:
     media_type = content_type.partition(";")[0].strip().lower()
     if media_type == "application/x-www-form-urlencoded":
         pairs = parse_qsl(raw.decode(errors="replace"), keep_blank_values=True)
-        return {name: loose_value(value) for name, value in pairs}
+        return {name: parse_parameter(value) for name, value in pairs}
     try:
         fields = object_or_none(decode_json(raw))
     except ValueError as error:
@@ -274,7 +274,7 @@ def _read_fields(content_type: str, raw: bytes) -> dict[str, Any]:
     return fields
 
 
-def loose_value(value: str) -> Any:
+def parse_parameter(value: str) -> Any:
     """Return the value of a parameter outside JSON: arrays and objects are JSON texts, all else is text."""
     if value[:1] in ("[", "{"):
         try:
@@ -284,7 +284,7 @@ def loose_value(value: str) -> Any:
     return value
 
 
-def _unknown_path(path: str) -> GraphRefused:
-    return GraphRefused(
+def _unknown_path(path: str) -> GraphApiError:
+    return GraphApiError(
         400, {"message": f"Unknown path components: {path[:200]}", "type": "OAuthException", "code": 2500}
     )

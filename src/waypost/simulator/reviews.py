@@ -9,18 +9,18 @@ from waypost.base.clock import Clock
 from waypost.base.json_values import objects_in, text_or_none
 from waypost.base.loops import Loop
 from waypost.base.telemetry.logs import log
-from waypost.simulator.messages.delivery_signals import Arrivals
-from waypost.simulator.messages.paced_messages import Held
-from waypost.simulator.settings import LiveSettings
-from waypost.simulator.templates.actions import decision_of
-from waypost.simulator.templates.changes import pacing_ended, recategorised
-from waypost.simulator.templates.template import Decision, Template
+from waypost.simulator.messages.delivery_signals import DeliverySignals
+from waypost.simulator.messages.paced_messages import PacedMessages
+from waypost.simulator.settings import SimulatorSettingsStore
+from waypost.simulator.templates.actions import decide_action
+from waypost.simulator.templates.changes import change_category, end_pacing
+from waypost.simulator.templates.template import SimulatedTemplate, TemplateDecision
 from waypost.simulator.templates.templates import Templates
-from waypost.simulator.templates.texts import VARIABLE, says_any, texts_of, variables
-from waypost.simulator.templates.uses import TemplateUses
+from waypost.simulator.templates.text_variables import VARIABLE, component_texts, contains_any, variables
+from waypost.simulator.templates.usage import TemplateUsage
 
-_LOG = log("simulator")
-_FAR_MS: Final = 3_600_000
+_REVIEWS_LOG = log("simulator")
+_IDLE_WAIT_MS: Final = 3_600_000
 _ADJACENT: Final = re.compile(r"\}\}\s*\{\{")
 
 # Source: facts 3.1
@@ -39,7 +39,7 @@ class ReviewRule:
     recommendation: str
 
 
-_SAME_WORDING: Final = (
+_DUPLICATE_TEXT: Final = (
     "Another template of this account has the same body and footer.",
     "Use the other template, or change the text.",
 )
@@ -56,7 +56,7 @@ def _has_loose_braces(text: str) -> bool:
 
 
 # fmt: off
-RULES: Final = (  # Source: facts 2.4, the rules that lead to a rejection with INVALID_FORMAT
+REVIEW_RULES: Final = (  # Source: facts 2.4, the rules that lead to a rejection with INVALID_FORMAT
     ReviewRule(lambda text: bool(_ADJACENT.search(text)),
                "Variables are next to each other.",
                "Put text between the variables."),
@@ -70,7 +70,9 @@ RULES: Final = (  # Source: facts 2.4, the rules that lead to a rejection with I
 # fmt: on
 
 
-def verdict(template: Template, others: Iterable[Template] = (), marketing_words: Iterable[str] = ()) -> Decision:
+def review_decision(
+    template: SimulatedTemplate, others: Iterable[SimulatedTemplate] = (), marketing_words: Iterable[str] = ()
+) -> TemplateDecision:
     """Return the decision of an automatic review: approval, unless a rule is broken.
 
     Args:
@@ -81,23 +83,23 @@ def verdict(template: Template, others: Iterable[Template] = (), marketing_words
     Source: facts 2.4; 3.1, INCORRECT_CATEGORY.
     """
     bodies = _bodies(template.components)
-    for rule in RULES:
+    for rule in REVIEW_RULES:
         if any(map(rule.is_broken, bodies)):
-            return Decision("REJECTED", "INVALID_FORMAT", (rule.reason, rule.recommendation))
-    if template.category == "UTILITY" and says_any(texts_of(template.components), marketing_words):
-        return Decision("REJECTED", "INCORRECT_CATEGORY")
+            return TemplateDecision("REJECTED", "INVALID_FORMAT", (rule.reason, rule.recommendation))
+    if template.category == "UTILITY" and contains_any(component_texts(template.components), marketing_words):
+        return TemplateDecision("REJECTED", "INCORRECT_CATEGORY")
     if template.category != "AUTHENTICATION":
-        wording = _wording(template)
-        if any(_wording(other) == wording for other in others if _is_rival(other, template)):
-            return Decision("REJECTED", "INVALID_FORMAT", _SAME_WORDING)
-    return Decision("APPROVED")
+        wording = _body_and_footer(template)
+        if any(_body_and_footer(other) == wording for other in others if _is_rival(other, template)):
+            return TemplateDecision("REJECTED", "INVALID_FORMAT", _DUPLICATE_TEXT)
+    return TemplateDecision("APPROVED")
 
 
-def _is_rival(other: Template, template: Template) -> bool:
+def _is_rival(other: SimulatedTemplate, template: SimulatedTemplate) -> bool:
     return other.name != template.name and other.status not in ("REJECTED", "PENDING_DELETION")
 
 
-def _wording(template: Template) -> tuple[str, str]:
+def _body_and_footer(template: SimulatedTemplate) -> tuple[str, str]:
     components = {component["type"]: component for component in template.components}
     body, footer = (text_or_none(components.get(kind, {}).get("text")) or "" for kind in ("BODY", "FOOTER"))
     return body.strip(), footer.strip()
@@ -120,66 +122,66 @@ class Timer:
 
     Args:
         due_ms: its time; None: it is not scheduled.
-        ring: the change.
+        run: the change.
     """
 
-    due_ms: Callable[["Reviews", Template], int | None]
-    ring: Callable[["Reviews", Template], Awaitable[object]]
+    due_ms: Callable[["TemplateReviewLoop", SimulatedTemplate], int | None]
+    run: Callable[["TemplateReviewLoop", SimulatedTemplate], Awaitable[object]]
 
 
-class Reviews:
+class TemplateReviewLoop:
     """Runs the scheduled changes of templates: reviews, ends of pauses, and the rest of `TIMERS`."""
 
     def __init__(
         self,
         clock: Clock,
-        settings: LiveSettings,
+        settings: SimulatorSettingsStore,
         templates: Templates,
-        held: Held,
-        arrivals: Arrivals,
-        uses: TemplateUses,
+        paced_messages: PacedMessages,
+        delivery_signals: DeliverySignals,
+        uses: TemplateUsage,
     ) -> None:
         self._clock = clock
         self._settings = settings
-        self._held = held
-        self._arrivals = arrivals
+        self._paced_messages = paced_messages
+        self._delivery_signals = delivery_signals
         self.uses = uses
         self.templates = templates
-        self.loop = Loop("reviews", self._decide, self._wait, log=_LOG)
+        self.loop = Loop("reviews", self._run_once, self._wait, log=_REVIEWS_LOG)
 
     async def next_due_ms(self) -> int | None:
         """Return the time of the next scheduled change; None if there is none."""
-        if self._held.unsettled(self.templates.by_id.get):
+        if self._paced_messages.find_decided(self.templates.by_id.get):
             return self._clock.now_ms()
-        return min((due_ms for due_ms, _, _ in self._planned()), default=None)
+        return min((due_ms for due_ms, _, _ in self._planned_timers()), default=None)
 
-    async def decide_due(self) -> int:
+    async def run_due(self) -> int:
         """Run all due changes in order of their due times; return the time of the next one."""
         now_ms = self._clock.now_ms()
-        due = [planned for planned in self._planned() if planned[0] <= now_ms]
+        due = [planned for planned in self._planned_timers() if planned[0] <= now_ms]
         for _, timer, template in sorted(due, key=lambda planned: planned[0]):
-            await timer.ring(self, template)
-        for template_id, is_released in self._held.unsettled(self.templates.by_id.get):
-            for phone in await self._held.settle(template_id, is_released=is_released):
-                self._arrivals.tell(phone)
-            self._arrivals.planned.set()
-        ahead = (due_ms for due_ms, _, _ in self._planned() if due_ms > now_ms)
-        return min(ahead, default=now_ms + _FAR_MS)
+            await timer.run(self, template)
+        for template_id, is_released in self._paced_messages.find_decided(self.templates.by_id.get):
+            for phone in await self._paced_messages.release_or_drop(template_id, is_released=is_released):
+                self._delivery_signals.wake(phone)
+            self._delivery_signals.actions_planned.set()
+        ahead = (due_ms for due_ms, _, _ in self._planned_timers() if due_ms > now_ms)
+        return min(ahead, default=now_ms + _IDLE_WAIT_MS)
 
-    async def review(self, template: Template) -> None:
+    async def review(self, template: SimulatedTemplate) -> None:
         """Decide a template by its text; other templates count if the settings are strict."""
         settings = self._settings.value
-        rivals = self.templates.of(template.waba_id) if settings.strict else ()
-        await self.templates.decide(template, verdict(template, rivals, settings.marketing_words))
+        rivals = self.templates.list_templates(template.waba_id) if settings.strict else ()
+        await self.templates.decide(template, review_decision(template, rivals, settings.marketing_words))
 
-    async def _decide(self) -> int:
+    async def _run_once(self) -> int:
         self.templates.changed.clear()
-        return await self.decide_due()
+        return await self.run_due()
 
     async def _wait(self, until_ms: int) -> None:
         await self._clock.wait(self.templates.changed, until_ms=until_ms)
 
-    def _planned(self) -> Iterator[tuple[int, Timer, Template]]:
+    def _planned_timers(self) -> Iterator[tuple[int, Timer, SimulatedTemplate]]:
         for template in self.templates.by_id.values():
             for timer in TIMERS:
                 due_ms = timer.due_ms(self, template)
@@ -187,20 +189,20 @@ class Reviews:
                     yield due_ms, timer, template
 
 
-async def _recategorise(reviews: Reviews, template: Template) -> None:
-    change = recategorised(template.correct_category or template.category)
-    await reviews.templates.alter(template, change)
+async def _recategorise(reviews: TemplateReviewLoop, template: SimulatedTemplate) -> None:
+    change = change_category(template.correct_category or template.category)
+    await reviews.templates.apply_change(template, change)
 
 
 # fmt: off
 TIMERS: Final = (  # Source: facts 3.2, the automatic transitions
     #     when                                      what
-    Timer(lambda _, template: template.review_due_ms,   Reviews.review),
-    Timer(lambda _, template: template.resume_due_ms,   lambda reviews, template: reviews.templates.decide(template, decision_of("unpause", template))),
+    Timer(lambda _, template: template.review_due_ms,   TemplateReviewLoop.review),
+    Timer(lambda _, template: template.resume_due_ms,   lambda reviews, template: reviews.templates.decide(template, decide_action("unpause", template))),
     Timer(lambda _, template: template.category_due_ms, _recategorise),
-    Timer(lambda _, template: template.pace_due_ms,     lambda reviews, template: reviews.templates.alter(template, pacing_ended())),
+    Timer(lambda _, template: template.pace_due_ms,     lambda reviews, template: reviews.templates.apply_change(template, end_pacing())),
     Timer(lambda reviews, template: reviews.uses.archive_due_ms(template),
-                                                     lambda reviews, template: reviews.templates.decide(template, decision_of("archive", template))),
+                                                     lambda reviews, template: reviews.templates.decide(template, decide_action("archive", template))),
     Timer(lambda _, template: template.delete_due_ms,   lambda reviews, template: reviews.templates.finish_deletion(template)),
 )
 # fmt: on

@@ -8,12 +8,12 @@ from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.base.time_travel import Travel
 from waypost.simulator.accounts.accounts import Accounts
-from waypost.simulator.accounts.call_usage import Usage
+from waypost.simulator.accounts.call_usage import ManagementCallUsage
 from waypost.simulator.accounts.flows import Flows
 from waypost.simulator.accounts.records import Records
 from waypost.simulator.accounts.registrations import Registrations
 from waypost.simulator.accounts.tokens import Tokens
-from waypost.simulator.accounts.usage_counts import Ledger
+from waypost.simulator.accounts.usage_counts import UsageCounts
 from waypost.simulator.faults.faults import Faults
 from waypost.simulator.files import Files
 from waypost.simulator.handsets.chats import Chats
@@ -21,41 +21,41 @@ from waypost.simulator.handsets.feedback import PhoneFeedback
 from waypost.simulator.handsets.handsets import Handsets
 from waypost.simulator.handsets.inboxes import Inboxes
 from waypost.simulator.handsets.payments import Payments
-from waypost.simulator.handsets.phone_actions import PhoneActs
-from waypost.simulator.handsets.planned_actions import PlannedActs
-from waypost.simulator.handsets.reachability import Absences
-from waypost.simulator.media.media import MediaShelf
+from waypost.simulator.handsets.phone_actions import PhoneActionWriter
+from waypost.simulator.handsets.planned_actions import PlannedActionRunner
+from waypost.simulator.handsets.reachability import PhoneReachability
+from waypost.simulator.media.media import MediaStorage
 from waypost.simulator.media.references import References
-from waypost.simulator.media.uploads import Uploads
-from waypost.simulator.messages.analytics import Analytics
+from waypost.simulator.media.uploads import ResumableUploads
+from waypost.simulator.messages.analytics import TemplateAnalytics
 from waypost.simulator.messages.call_faults import CallFaults
-from waypost.simulator.messages.delivery_planning import Receptions
-from waypost.simulator.messages.delivery_signals import Arrivals
-from waypost.simulator.messages.message_checks import MessageChecks
-from waypost.simulator.messages.message_plans import MessagePlans
+from waypost.simulator.messages.delivery_planning import DeliveryPlanner
+from waypost.simulator.messages.delivery_signals import DeliverySignals
+from waypost.simulator.messages.message_checks import MessageChecker
+from waypost.simulator.messages.message_plans import MessageWriter
 from waypost.simulator.messages.messages import Messages
-from waypost.simulator.messages.paced_messages import Held
-from waypost.simulator.messages.sending_limits import Standings
-from waypost.simulator.messages.throughput import Limits
-from waypost.simulator.phones.blocks import Blocks
+from waypost.simulator.messages.paced_messages import PacedMessages
+from waypost.simulator.messages.sending_limits import SendingLimits
+from waypost.simulator.messages.throughput import ThroughputLimits
+from waypost.simulator.phones.blocks import BlockLists
 from waypost.simulator.phones.fleets import Fleets
 from waypost.simulator.phones.phones import Phones
 from waypost.simulator.phones.scripts import Scripts
-from waypost.simulator.reviews import Reviews
-from waypost.simulator.settings import LiveSettings, SimulatorSettings
+from waypost.simulator.reviews import TemplateReviewLoop
+from waypost.simulator.settings import SimulatorSettings, SimulatorSettingsStore
+from waypost.simulator.snapshots import SnapshotStore
 from waypost.simulator.store import Store
 from waypost.simulator.tables import SCHEMA
 from waypost.simulator.templates.names import TemplateNames
 from waypost.simulator.templates.templates import Templates
-from waypost.simulator.templates.uses import TemplateUses
-from waypost.simulator.webhooks.faulted_updates import JudgedUpdates
+from waypost.simulator.templates.usage import TemplateUsage
+from waypost.simulator.webhooks.faulted_updates import FaultedWebhooks
 from waypost.simulator.webhooks.outbox import Outbox
 from waypost.simulator.webhooks.webhook_faults import WebhookFaults
-from waypost.simulator.webhooks.webhooks import Webhooks
-from waypost.simulator.whole_state import Keeper
+from waypost.simulator.webhooks.webhooks import WebhookSender
 
 
-class Timed(Protocol):
+class TimedService(Protocol):
     """A service with scheduled work."""
 
     async def next_due_ms(self) -> int | None:
@@ -63,12 +63,12 @@ class Timed(Protocol):
         ...
 
 
-class Parts:
+class SimulatorServices:
     """Creates each service once; opens none.
 
     Args:
         travel: advances the clock; None if the clock cannot be advanced.
-        keeper: snapshots of service and simulator; None if the simulator runs alone.
+        snapshots: snapshots of service and simulator; None if the simulator runs alone.
     """
 
     def __init__(
@@ -77,72 +77,74 @@ class Parts:
         clock: Clock,
         ids: Ids,
         travel: Travel | None = None,
-        keeper: Keeper | None = None,
+        snapshots: SnapshotStore | None = None,
     ) -> None:
         self.clock = clock
         self.ids = ids
         self.travel = travel
-        self.keeper = keeper
+        self.snapshots = snapshots
         self.store = store = Store(settings.path, SCHEMA)
-        self.settings = settings_store = LiveSettings(settings, store)
+        self.settings = settings_store = SimulatorSettingsStore(settings, store)
         folder = settings.path.with_name(settings.path.name + ".files")
         self.files = files = Files(folder, reserved_bytes=settings.least_free_mb * 1_000_000)
-        self.media = media = MediaShelf(store, files, clock, ids)
-        self.uploads = uploads = Uploads(store, files, clock, ids)
+        self.media = media = MediaStorage(store, files, clock, ids)
+        self.uploads = uploads = ResumableUploads(store, files, clock, ids)
         self.flows = flows = Flows(store, clock, ids)
         self.accounts = accounts = Accounts(store)
         self.tokens = Tokens(store, clock, accounts)
-        self.usage = Usage(clock, settings_store, accounts)
+        self.usage = ManagementCallUsage(clock, settings_store, accounts)
         self.outbox = outbox = Outbox(store, accounts)
         self.fleets = fleets = Fleets(store)
         self.phones = phones = Phones(store, settings_store, fleets)
         self.scripts = scripts = Scripts(store, fleets, phones)
-        self.blocks = blocks = Blocks(store, clock, accounts, phones)
+        self.blocks = blocks = BlockLists(store, clock, accounts, phones)
         references = References(settings_store, uploads, media, flows)
         self.records = records = Records(store)
-        self.ledger = usage_counts = Ledger(store, clock)
+        self.usage_counts = usage_counts = UsageCounts(store, clock)
         self.registrations = Registrations(store, clock, ids, settings_store, records, usage_counts)
         names = TemplateNames(store, clock, settings_store, usage_counts)
         self.templates = templates = Templates(store, clock, ids, settings_store, outbox, references, names)
-        self.limits = throughput_limits = Limits(clock)
-        self.uses = uses = TemplateUses(store, clock)
-        self.held = paced_messages = Held(store, clock, outbox, phones, templates.changed)
-        self.standings = sending_limits = Standings(records, usage_counts, flows, clock, settings_store)
-        self.arrivals = delivery_signals = Arrivals(store, clock)
-        checks = MessageChecks(
+        self.throughput_limits = throughput_limits = ThroughputLimits(clock)
+        self.uses = uses = TemplateUsage(store, clock)
+        self.paced_messages = paced_messages = PacedMessages(store, clock, outbox, phones, templates.changed)
+        self.sending_limits = sending_limits = SendingLimits(records, usage_counts, flows, clock, settings_store)
+        self.delivery_signals = delivery_signals = DeliverySignals(store, clock)
+        checks = MessageChecker(
             clock, settings_store, templates, phones, throughput_limits, references, blocks, sending_limits
         )
-        delivery_planner = Receptions(accounts, phones, scripts)
-        plans = MessagePlans(store, settings_store, phones, outbox, delivery_planner, paced_messages, delivery_signals)
+        delivery_planner = DeliveryPlanner(accounts, phones, scripts)
+        plans = MessageWriter(store, settings_store, phones, outbox, delivery_planner, paced_messages, delivery_signals)
         self.messages = Messages(clock, ids, phones, sending_limits, checks, plans, delivery_signals, uses)
-        actions = PhoneActs(store, phones, delivery_signals, outbox)
+        actions = PhoneActionWriter(store, phones, delivery_signals, outbox)
         self.handsets = handsets = Handsets(clock, ids, settings_store, phones, outbox, media, blocks, actions)
         self.payments = Payments(store, clock, ids, settings_store, phones, delivery_signals, outbox)
         self.feedback = feedback = PhoneFeedback(store, clock, phones, outbox)
         self.inboxes = Inboxes(store, clock, delivery_signals)
         self.chats = Chats(store, clock)
-        self.absences = reachability = Absences(
+        self.reachability = reachability = PhoneReachability(
             store, clock, settings_store, accounts, templates, phones, delivery_signals, outbox
         )
-        self.planned_acts = PlannedActs(
+        self.planned_actions = PlannedActionRunner(
             store, clock, accounts, phones, delivery_signals, handsets, reachability, feedback
         )
         self.faults = faults = Faults(store, clock)
         self.call_faults = CallFaults(faults, accounts)
-        self.judged_updates = faulted_updates = JudgedUpdates(store)
+        self.faulted_updates = faulted_updates = FaultedWebhooks(store)
         webhook_faults = WebhookFaults(store, accounts, outbox, faults, faulted_updates)
-        self.webhooks = Webhooks(store, clock, ids, settings_store, accounts, outbox, faulted_updates, webhook_faults)
-        self.reviews = Reviews(clock, settings_store, templates, paced_messages, delivery_signals, uses)
-        self.analytics = Analytics(store, clock, accounts, templates)
-        self.timed: Sequence[Timed] = (self.webhooks, self.reviews, self.planned_acts)
+        self.webhooks = WebhookSender(
+            store, clock, ids, settings_store, accounts, outbox, faulted_updates, webhook_faults
+        )
+        self.reviews = TemplateReviewLoop(clock, settings_store, templates, paced_messages, delivery_signals, uses)
+        self.analytics = TemplateAnalytics(store, clock, accounts, templates)
+        self.timed_services: Sequence[TimedService] = (self.webhooks, self.reviews, self.planned_actions)
         """The services with scheduled work."""
-        self.refused: Counter[int] = Counter()
+        self.error_counts: Counter[int] = Counter()
         """Number of Graph error responses by code, since the start."""
         for counter in (throughput_limits, self.usage):
-            store.at_reset(counter.clear)
+            store.register_reset(counter.clear)
 
     @property
     def failing_loop(self) -> str:
         """The error of a failing loop; an empty text while all work."""
-        loops = (self.reviews.loop, self.planned_acts.loop, *self.webhooks.loops)
+        loops = (self.reviews.loop, self.planned_actions.loop, *self.webhooks.loops)
         return next((loop.why_not for loop in loops if loop.why_not), "")

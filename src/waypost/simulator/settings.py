@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import replace
 
 from waypost.simulator.field_types import DelayMs
-from waypost.simulator.keyed_store import LoadedKind
+from waypost.simulator.keyed_store import CachedKeyedValues
 from waypost.simulator.store import Store
 
 
@@ -118,12 +118,12 @@ class NumberSeed:
     throughput: int = 80
 
 
-class LiveSettings:
+class SimulatorSettingsStore:
     """The current settings; changed values are in the file."""
 
     def __init__(self, settings: SimulatorSettings, store: Store) -> None:
         self._store = store
-        self._changed = LoadedKind[Any](store, "setting", object, stays=True)
+        self._changed = CachedKeyedValues[Any](store, "setting", object, survives_reset=True)
         self.value = settings
 
     def open(self) -> None:

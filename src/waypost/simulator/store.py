@@ -44,7 +44,7 @@ class StateRow(NamedTuple):
     body: str
 
 
-class WrongFile(Exception):
+class IncompatibleFile(Exception):
     """The file was created by another version with other tables; the text has the way to fix it."""
 
 
@@ -67,20 +67,20 @@ class Store:
         self._reader: sqlite3.Connection | None = None
         self._commit = GroupCommit(self._transaction, self._writing)
         self._loads: dict[str, Callable[[StateRow], None]] = {}
-        self._staying_kinds: list[str] = []
+        self._exempt_kinds: list[str] = []
         self._resets: list[Callable[[], None]] = []
 
-    def load_kind(self, kind: str, load: Callable[["StateRow"], None]) -> None:
+    def register_loader(self, kind: str, load: Callable[["StateRow"], None]) -> None:
         """Register a function that loads each row of a kind when the file is opened."""
         self._loads[kind] = load
 
-    def keep_kind(self, kind: str) -> None:
+    def exempt_from_reset(self, kind: str) -> None:
         """Exempt a kind from resets."""
-        self._staying_kinds.append(kind)
+        self._exempt_kinds.append(kind)
 
-    def at_reset(self, forget: Callable[[], None]) -> None:
+    def register_reset(self, clear: Callable[[], None]) -> None:
         """Register a function that clears memory right after a reset of the file."""
-        self._resets.append(forget)
+        self._resets.append(clear)
 
     @property
     def busy(self) -> bool:
@@ -103,14 +103,14 @@ class Store:
         loop = asyncio.get_running_loop()
         writer = await loop.run_in_executor(self._writing, self._connect)
         self._writer = writer
-        await loop.run_in_executor(self._writing, _prepare, writer, self._path, self._schema)
+        await loop.run_in_executor(self._writing, _create_tables, writer, self._path, self._schema)
         self._reader = await loop.run_in_executor(self._reading, self._connect)
         for row in await self.rows(StateRow, _LOAD, kinds=msgspec.json.encode(list(self._loads)).decode()):
             self._loads[row.kind](row)
 
     async def reset(self) -> None:
         """Empty the file and the values loaded from it, except the exempt kinds."""
-        exempt = {"kinds": msgspec.json.encode(self._staying_kinds).decode()}
+        exempt = {"kinds": msgspec.json.encode(self._exempt_kinds).decode()}
         tables = await self.column(_TABLES)
         await self.run([*((f"DELETE FROM {table}", {}) for table in tables), (_RESET, exempt)])  # noqa: S608
         for clear in self._resets:
@@ -140,15 +140,15 @@ class Store:
         """Execute statements in order, all in one transaction."""
         await self.write(_run, statements)
 
-    async def write_nothing(self) -> None:
+    async def check_writable(self) -> None:
         """Write a page with unchanged content; raises one of `STORE_FAILURES` if the file is not writable."""
         await self.run([(f"PRAGMA user_version={FILE_REVISION}", {})])
 
-    async def read(self, question: Callable[[sqlite3.Connection], QueryResult]) -> QueryResult:
+    async def read(self, query: Callable[[sqlite3.Connection], QueryResult]) -> QueryResult:
         """Run a query on the reader's thread; it sees everything that is committed."""
         reader = self._reader
         assert reader is not None, "the store is not open"  # noqa: S101  a defect, not an input
-        return await asyncio.get_running_loop().run_in_executor(self._reading, question, reader)
+        return await asyncio.get_running_loop().run_in_executor(self._reading, query, reader)
 
     async def rows(self, row_type: Callable[..., QueryResult], statement: str, **values: Any) -> list[QueryResult]:
         """Return the rows of a statement, each created from its columns by name."""
@@ -191,12 +191,12 @@ def select(
     return [row_type(**dict(zip(names, row, strict=True))) for row in cursor]
 
 
-def _prepare(connection: sqlite3.Connection, path: Path, schema: str) -> None:
+def _create_tables(connection: sqlite3.Connection, path: Path, schema: str) -> None:
     """Create the missing tables, in one transaction."""
     [[tables]] = connection.execute("SELECT count(*) FROM sqlite_master").fetchall()
     [[revision]] = connection.execute("PRAGMA user_version").fetchall()
     if tables and revision != FILE_REVISION:
-        raise WrongFile(
+        raise IncompatibleFile(
             f"{path} was created by another version of the simulator (revision {revision}); this version "
             f"needs revision {FILE_REVISION}: start with an empty folder, or use the other version"
         )

@@ -32,7 +32,7 @@ from waypost.client.api_client import InProcess
 from waypost.config import Settings
 from waypost.console.web.sessions import Carried
 from waypost.operations.metrics import ServerCounts
-from waypost.simulator import NotAtRest, SimulatorSettings, Snapshot, read_scenario
+from waypost.simulator import SimulatorSettings, Snapshot, SnapshotBusy, read_scenario
 from waypost.store.contract import WrongStore
 from waypost.store.engines.sqlite import take_lock
 
@@ -88,7 +88,7 @@ class Dev:
     It is the keeper of the simulator's control door: it brings both sides to another state by closing
     them, exchanging their files and opening them anew, behind servers that go on listening.
 
-    Raises at `open`: PortInUse, StoreInUse, WrongStore, NotKept, WrongScenario.
+    Raises at `open`: PortInUse, StoreInUse, WrongStore, SnapshotError, InvalidScenario.
 
     Args:
         options: how to start.
@@ -179,7 +179,7 @@ class Dev:
         """Keep the state of both sides as it is at one moment, under a name.
 
         Raises:
-            NotAtRest: something stays in flight; it is named.
+            SnapshotBusy: something stays in flight; it is named.
         """
         file = self._shelf.place_of(name)
         beside = file.with_name(f".{file.name}")  # until it is known to be of one moment
@@ -196,7 +196,7 @@ class Dev:
                 await self._travel.at_rest(look, within_s=_REST_WITHIN_S, pause_traffic=self._pause_traffic)
                 beside.replace(file)
             except NotSettled as error:
-                raise NotAtRest(str(error)) from error
+                raise SnapshotBusy(str(error)) from error
             finally:
                 beside.unlink(missing_ok=True)
             return await asyncio.to_thread(snapshot_of, file)
@@ -205,7 +205,7 @@ class Dev:
         """Put both sides where they were when it was saved, the clock included.
 
         Raises:
-            NotKept: there is none of that name, or it cannot be used here.
+            SnapshotError: there is none of that name, or it cannot be used here.
         """
         await self._change_to(self._shelf.file_of(name))
 
@@ -213,7 +213,7 @@ class Dev:
         """Forget one.
 
         Raises:
-            NotKept: there is none of that name.
+            SnapshotError: there is none of that name.
         """
         self._shelf.drop(name)
 
@@ -221,7 +221,7 @@ class Dev:
         """The file of one.
 
         Raises:
-            NotKept: there is none of that name.
+            SnapshotError: there is none of that name.
         """
         return self._shelf.file_of(name)
 
@@ -367,7 +367,7 @@ class Dev:
         await pair.open(self._places)
         self._pair = pair
         if self._scenario is not None:
-            await pair.simulator.arm(self._scenario)
+            await pair.simulator.arm_scenario(self._scenario)
         if pair.is_new and self._seed_image is None:
             self._seed_image = await asyncio.to_thread(self._keep_seed)
         self._ids = ids

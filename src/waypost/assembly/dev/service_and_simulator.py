@@ -14,7 +14,7 @@ from waypost.base.ids import Ids
 from waypost.base.time_travel import Travel
 from waypost.client.api_client import Transport
 from waypost.config import Settings
-from waypost.simulator import AccountSeed, Keeper, NumberSeed, Simulator, SimulatorSettings
+from waypost.simulator import AccountSeed, NumberSeed, Simulator, SimulatorSettings, SnapshotStore
 from waypost.store.accounts.credentials import CredentialKind, add_credential
 from waypost.store.accounts.partners import add_app, add_business_account, add_partner
 from waypost.store.properties import is_demo, mark_demo, seed_template
@@ -52,7 +52,7 @@ class Pair:
         ids: Ids,
         *,
         travel: Travel,
-        keeper: Keeper,
+        keeper: SnapshotStore,
         control: Transport,
     ) -> None:
         self._clock = clock
@@ -61,8 +61,8 @@ class Pair:
         self.is_new = False
         stand = ConsoleStand(control, demo.PARTNER.id)
         self.waypost = Waypost(settings, clock, ids, stand=stand)
-        self.simulator = Simulator(simulator, clock, ids, travel=travel, keeper=keeper)
-        self.waypost.outside.readiness.parts.simulator = lambda: self.simulator.why_not
+        self.simulator = Simulator(simulator, clock, ids, travel=travel, snapshots=keeper)
+        self.waypost.outside.readiness.parts.simulator = lambda: self.simulator.failure_reason
 
     async def open(self, places: Places) -> None:
         """Open both stores and bring the demonstration up to date; nothing is worked yet.
@@ -89,7 +89,7 @@ class Pair:
         """Work the queues, and have a phone write in, so that its window is open; gives the app's token."""
         self._travel.sides = (self.waypost, self.simulator)
         self.waypost.start()
-        await self.simulator.write_in(phone=demo.DESTINATION, to=demo.SOURCE, text="Hello!")
+        await self.simulator.send_phone_text(phone=demo.DESTINATION, to=demo.SOURCE, text="Hello!")
         app = await self.waypost.directory.app(demo.APP_ID)
         return self.waypost.office.seals.app_token(demo.APP_ID, app.token_serial if app else 1)
 

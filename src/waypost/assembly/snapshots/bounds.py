@@ -11,7 +11,7 @@ import zipfile
 from pathlib import Path
 from typing import Final
 
-from waypost.simulator import NotKept
+from waypost.simulator import SnapshotError
 
 # fmt: off
 MAX_BYTES: Final = 8 * 1024**3             # all members together, unfolded
@@ -33,7 +33,7 @@ def open_archive(file: Path) -> zipfile.ZipFile:
     """Open a snapshot whose directory is small enough to be read.
 
     Raises:
-        NotKept: it is too large.
+        SnapshotError: it is too large.
         OSError: the file cannot be read.
         zipfile.BadZipFile: it is no zip file.
     """
@@ -47,7 +47,7 @@ def read_page_bytes(archive: zipfile.ZipFile, name: str, file: Path) -> bytes:
     """The content of the member that says what the snapshot is.
 
     Raises:
-        NotKept: it is too large.
+        SnapshotError: it is too large.
         KeyError: there is none.
     """
     member = archive.getinfo(name)
@@ -65,16 +65,16 @@ def check_members(archive: zipfile.ZipFile, file: Path, *, into: Path) -> None:
         into: a folder that exists, on the disk that takes it.
 
     Raises:
-        NotKept: too many members, too much in them, a name twice, or a method that we never use.
+        SnapshotError: too many members, too much in them, a name twice, or a method that we never use.
     """
     members = archive.infolist()
     if len(members) > MAX_MEMBERS:
         raise _beyond(file, f"it has {len(members)} members", f"{MAX_MEMBERS}")
     if len({one.filename for one in members}) < len(members):
-        raise NotKept(f"{file.name} is damaged: a name is in it twice")
+        raise SnapshotError(f"{file.name} is damaged: a name is in it twice")
     strange = next((one for one in members if one.compress_type not in _METHODS), None)
     if strange is not None:
-        raise NotKept(
+        raise SnapshotError(
             f"{file.name} is damaged: {strange.filename[:100]!r} is compressed by method "
             f"{strange.compress_type}; a snapshot uses 0 and 8"
         )
@@ -84,7 +84,7 @@ def check_members(archive: zipfile.ZipFile, file: Path, *, into: Path) -> None:
         raise _beyond(file, f"it unfolds to {total} bytes", f"{most} for a file of its size")
     free = shutil.disk_usage(into).free
     if total > free:
-        raise NotKept(f"{file.name} unfolds to {total} bytes, and the disk has {free} bytes free")
+        raise SnapshotError(f"{file.name} unfolds to {total} bytes, and the disk has {free} bytes free")
 
 
 def _directory_bytes(file: Path) -> int:
@@ -107,5 +107,5 @@ def _directory_bytes(file: Path) -> int:
         return claimed
 
 
-def _beyond(file: Path, found: str, most: str) -> NotKept:
-    return NotKept(f"{file.name} is too large to be read: {found}, and the most is {most}")
+def _beyond(file: Path, found: str, most: str) -> SnapshotError:
+    return SnapshotError(f"{file.name} is too large to be read: {found}, and the most is {most}")

@@ -21,7 +21,7 @@ from waypost.assembly import clock_file
 from waypost.assembly.snapshots.bounds import MAX_MEMBERS, check_members, open_archive, read_page_bytes
 from waypost.base.clock import Bearing
 from waypost.base.error_texts import error_text
-from waypost.simulator import FILE_REVISION, NotKept
+from waypost.simulator import FILE_REVISION, SnapshotError
 from waypost.store.revision import OLDEST
 from waypost.store.tables import REVISION
 
@@ -80,7 +80,7 @@ def pack(data: Path, file: Path, *, bearing: Bearing, secret_key: str) -> None:
                     archive.write(copy, name)
                 files = [path for folder in FOLDERS for path in _files_of(data / folder)]
                 if len(files) + len(STORES) >= MAX_MEMBERS:
-                    raise NotKept(f"{len(files)} files of media are more than a snapshot holds ({MAX_MEMBERS})")
+                    raise SnapshotError(f"{len(files)} files of media are more than a snapshot holds ({MAX_MEMBERS})")
                 for path in files:
                     archive.write(path, path.relative_to(data).as_posix())
             raw.flush()
@@ -98,33 +98,33 @@ def read_page(file: Path) -> Page:
     """What a snapshot says of itself.
 
     Raises:
-        NotKept: it is none, or cannot be read.
+        SnapshotError: it is none, or cannot be read.
     """
     try:
         with open_archive(file) as archive:
             return msgspec.json.decode(read_page_bytes(archive, PAGE, file), type=Page)
-    except NotKept:
+    except SnapshotError:
         raise
     except FileNotFoundError:
-        raise NotKept(f"there is no file {file}") from None
+        raise SnapshotError(f"there is no file {file}") from None
     except Exception as why:  # of a damaged file the libraries raise a dozen kinds
-        raise NotKept(f"{file.name} is no snapshot of waypost: {error_text(why)}") from why
+        raise SnapshotError(f"{file.name} is no snapshot of waypost: {error_text(why)}") from why
 
 
 def unpack(file: Path, data: Path, *, secret_key: str, machine_ms: int) -> None:
     """Lay a snapshot's content ready in the data folder, checked; `finish` puts it in place.
 
     Raises:
-        NotKept: it is none, is damaged, or belongs to another version or instance key.
+        SnapshotError: it is none, is damaged, or belongs to another version or instance key.
     """
     page = read_page(file)
     if page.format != FORMAT or not OLDEST <= page.revision <= REVISION:
-        raise NotKept(
+        raise SnapshotError(
             f"{file.name} is of version {page.version} (store revision {page.revision}), and this one "
             f"works on revisions {OLDEST} to {REVISION}; load it with that version"
         )
     if page.key != mark_of(secret_key):
-        raise NotKept(
+        raise SnapshotError(
             f"{file.name} was saved under another secret_key, and what it has sealed cannot be opened "
             "without it; set WAYPOST_SECRET_KEY to that key"
         )
@@ -136,12 +136,12 @@ def unpack(file: Path, data: Path, *, secret_key: str, machine_ms: int) -> None:
         _extract(file, making)
         for name in STORES:
             _check_store(making / name)
-    except NotKept:
+    except SnapshotError:
         shutil.rmtree(making, ignore_errors=True)
         raise
     except Exception as why:  # as above
         shutil.rmtree(making, ignore_errors=True)
-        raise NotKept(f"{file.name} is damaged: {error_text(why)}") from why
+        raise SnapshotError(f"{file.name} is damaged: {error_text(why)}") from why
     bearing = Bearing(page.at_ms, machine_ms, page.factor)
     clock_file.write_bearing(making / clock_file.NAME, bearing)
     (making / _OLD).touch()
@@ -205,7 +205,7 @@ def _check_store(store: Path) -> None:
         raise sqlite3.DatabaseError(f"{store.name} is missing")
     [(revision,)] = _read_pragma(store, "user_version")
     if store.name == SIMULATOR and revision != FILE_REVISION:
-        raise NotKept(
+        raise SnapshotError(
             f"{store.name} in it has revision {revision}, and this version of waypost works on "
             f"revision {FILE_REVISION}; load it with the version that saved it"
         )

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from waypost.assembly.snapshots import snapshot
-from waypost.simulator import NotKept, Snapshot, UnknownSnapshot
+from waypost.simulator import Snapshot, SnapshotError, UnknownSnapshot
 
 FOLDER: Final = "snapshots"
 _NAME: Final = re.compile("[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -26,7 +26,7 @@ class Shelf:
         """What is kept, by name."""
         known: list[Snapshot] = []
         for file in sorted(self._folder.glob(f"[!.]*{snapshot.SUFFIX}")):
-            with contextlib.suppress(NotKept):  # a damaged one is told of when it is named
+            with contextlib.suppress(SnapshotError):  # a damaged one is told of when it is named
                 known.append(snapshot_of(file))
         return known
 
@@ -71,7 +71,7 @@ def snapshot_of(file: Path) -> Snapshot:
     """What a snapshot says of itself.
 
     Raises:
-        NotKept: the file is none.
+        SnapshotError: the file is none.
     """
     name = file.name.removesuffix(snapshot.SUFFIX)
     return Snapshot(name, snapshot.read_page(file).at_ms, file.stat().st_size)

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import msgspec
 
-from waypost.simulator.keyed_store import LoadedKind, StoredKind
+from waypost.simulator.keyed_store import CachedKeyedValues, KeyedValues
 from waypost.simulator.store import Statement, Store
-from waypost.simulator.tables.updates import JUDGED, OUTBOX, RETRY, SUBSCRIPTION, Outlet
+from waypost.simulator.tables.updates import FAULTED_UPDATES, OUTBOX, RETRY_KIND, SUBSCRIPTION_KIND, Outlet
 
 
-class App(msgspec.Struct, frozen=True):
+class GraphApp(msgspec.Struct, frozen=True):
     """An app: its secret signs webhooks, and its callback URI receives them unless an account overrides it."""
 
     app_id: str
@@ -34,7 +34,7 @@ class Account(msgspec.Struct, frozen=True):
     app_id: str
 
 
-class Subscription(msgspec.Struct, frozen=True):
+class GraphSubscription(msgspec.Struct, frozen=True):
     """Subscription of an app to an account; `override_uri` replaces the app's callback URI unless empty."""
 
     waba_id: str
@@ -65,36 +65,41 @@ class Accounts:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._apps = LoadedKind(store, "app", App, stays=True)
-        self._accounts = LoadedKind(store, "account", Account, stays=True)
-        self._numbers = LoadedKind(store, "number", Number, stays=True)
-        self._subscriptions = LoadedKind(store, SUBSCRIPTION, Subscription, stays=True)  # of an account, by app
-        self._overrides = LoadedKind(store, "number_webhook", str)  # callback URIs of an app, by number
-        self._retries = StoredKind(store, RETRY, object)
-        self._holders: dict[str, tuple[str, ...]] = {}
+        self._apps = CachedKeyedValues(store, "app", GraphApp, survives_reset=True)
+        self._accounts = CachedKeyedValues(store, "account", Account, survives_reset=True)
+        self._numbers = CachedKeyedValues(store, "number", Number, survives_reset=True)
+        self._subscriptions = CachedKeyedValues(
+            store, SUBSCRIPTION_KIND, GraphSubscription, survives_reset=True
+        )  # of an account, by app
+        self._overrides = CachedKeyedValues(store, "number_webhook", str)  # callback URIs of an app, by number
+        self._retries = KeyedValues(store, RETRY_KIND, object)
+        self._account_ids_by_token: dict[str, tuple[str, ...]] = {}
         self.apps = self._apps.all
         self.by_id = self._accounts.all
         self.numbers = self._numbers.all
         self.numbers_by_digits = self._numbers.index(lambda number: (number.phone_number,))
 
-    def holders(self, token: str) -> tuple[str, ...]:
+    def accounts_with_token(self, token: str) -> tuple[str, ...]:
         """Return the ids of the accounts whose own token this is."""
-        if not self._holders:
+        if not self._account_ids_by_token:
             for account in self.by_id.values():
-                self._holders[account.token] = (*self._holders.get(account.token, ()), account.waba_id)
-        return self._holders.get(token, ())
+                self._account_ids_by_token[account.token] = (
+                    *self._account_ids_by_token.get(account.token, ()),
+                    account.waba_id,
+                )
+        return self._account_ids_by_token.get(token, ())
 
-    def subscriptions_of(self, waba_id: str) -> list[Subscription]:
+    def subscriptions_of(self, waba_id: str) -> list[GraphSubscription]:
         """Return the subscriptions to an account, in order of creation."""
-        return list(self._subscriptions.of(waba_id).values())
+        return list(self._subscriptions.values_of(waba_id).values())
 
-    def override_of(self, app_id: str, phone_number_id: str) -> str | None:
+    def number_override(self, app_id: str, phone_number_id: str) -> str | None:
         """Return the callback URI of a number's own with an app; None if it has none."""
-        return self._overrides.of(app_id).get(phone_number_id)
+        return self._overrides.values_of(app_id).get(phone_number_id)
 
-    def subscription(self, waba_id: str, app_id: str) -> Subscription | None:
+    def subscription(self, waba_id: str, app_id: str) -> GraphSubscription | None:
         """Return an app's subscription to an account; None if there is none."""
-        return self._subscriptions.of(waba_id).get(app_id)
+        return self._subscriptions.values_of(waba_id).get(app_id)
 
     def destination(self, outlet: Outlet) -> Destination | None:
         """Return the receiver of an outlet's webhooks; None if there is none.
@@ -105,13 +110,13 @@ class Accounts:
         app = self.apps.get(outlet.app_id)
         if subscription is None or app is None:
             return None
-        number_uri = self.override_of(app.app_id, outlet.phone_number_id)
+        number_uri = self.number_override(app.app_id, outlet.phone_number_id)
         uri = number_uri or subscription.override_uri or app.callback_uri
         return Destination(uri, app.app_secret) if uri else None
 
     def outlets_of(self, waba_id: str, app_id: str) -> list[Outlet]:
         """Return an account's outlets to an app: the common one, then those of numbers with their own URI."""
-        overrides = self._overrides.of(app_id)
+        overrides = self._overrides.values_of(app_id)
         numbers = self.numbers_of(waba_id) if overrides else ()
         apart = tuple(number.phone_number_id for number in numbers if number.phone_number_id in overrides)
         common = Outlet(waba_id, app_id, apart=apart)
@@ -122,11 +127,11 @@ class Accounts:
         return [
             outlet
             for waba_id in waba_ids
-            for app_id in self._subscriptions.of(waba_id)
+            for app_id in self._subscriptions.values_of(waba_id)
             for outlet in self.outlets_of(waba_id, app_id)
         ]
 
-    def is_heard(self, waba_id: str) -> bool:
+    def has_receiver(self, waba_id: str) -> bool:
         """True if any webhook of the account has a receiver."""
         return any(self.destination(outlet) is not None for outlet in self.outlets((waba_id,)))
 
@@ -138,7 +143,7 @@ class Accounts:
         """True if the account has a number."""
         return any(number.waba_id == waba_id for number in self.numbers.values())
 
-    def of_app(self, app_id: str) -> list[Account]:
+    def accounts_of_app(self, app_id: str) -> list[Account]:
         """Return the accounts that belong to an app or that it subscribes to."""
         return [
             account
@@ -146,20 +151,22 @@ class Accounts:
             if account.app_id == app_id or self.subscription(account.waba_id, app_id) is not None
         ]
 
-    async def keep_app(self, app: App) -> None:
+    async def save_app(self, app: GraphApp) -> None:
         """Create or update an app."""
         await self._apps.save(app, app.app_id)
 
-    async def keep_account(self, account: Account) -> None:
+    async def save_account(self, account: Account) -> None:
         """Create an account with a subscription of its app, or update it; a new app takes over the subscription."""
         waba_id, previous = account.waba_id, self.by_id.get(account.waba_id)
-        old, new = None, Subscription(waba_id, account.app_id) if previous is None else None
+        old, new = None, GraphSubscription(waba_id, account.app_id) if previous is None else None
         statements: list[Statement] = []
         if previous is not None and previous.app_id != account.app_id:
             old = self.subscription(waba_id, previous.app_id)
             new = msgspec.structs.replace(old, app_id=account.app_id) if old else None
             new_app = {"app_id": account.app_id}
-            statements += [table.update(new_app, waba_id=waba_id, app_id=previous.app_id) for table in (OUTBOX, JUDGED)]
+            statements += [
+                table.update(new_app, waba_id=waba_id, app_id=previous.app_id) for table in (OUTBOX, FAULTED_UPDATES)
+            ]
         if old is not None:
             statements.append(self._subscriptions.delete_statement(old.app_id, waba_id))
         if new is not None:
@@ -169,28 +176,28 @@ class Accounts:
             self._subscriptions.pop(old.app_id, waba_id)
         if new is not None:
             self._subscriptions.put(new, new.app_id, waba_id)
-        self._holders.clear()
+        self._account_ids_by_token.clear()
 
-    async def keep_number(self, number: Number) -> None:
+    async def save_number(self, number: Number) -> None:
         """Create or update a number."""
         holder = self.numbers_by_digits.get(number.phone_number, number)
         is_other = holder.phone_number_id != number.phone_number_id
         also = [self._numbers.delete_statement(holder.phone_number_id)] if is_other else []
         await self._numbers.save(number, number.phone_number_id, also=also)
 
-    async def override(self, app_id: str, number: Number, uri: str) -> None:
+    async def set_number_override(self, app_id: str, number: Number, uri: str) -> None:
         """Set the callback URI of a number's own with an app; an empty one removes it."""
         if uri:
             await self._overrides.save(uri, number.phone_number_id, app_id)
         else:
             await self._overrides.delete(number.phone_number_id, app_id)
 
-    async def subscribe(self, subscription: Subscription) -> None:
+    async def subscribe(self, subscription: GraphSubscription) -> None:
         """Create or update a subscription."""
         await self._subscriptions.save(subscription, subscription.app_id, subscription.waba_id)
 
     async def unsubscribe(self, waba_id: str, app_id: str) -> None:
         """Delete a subscription, with its undelivered webhooks."""
-        pending = [table.delete(waba_id=waba_id, app_id=app_id) for table in (OUTBOX, JUDGED)]
+        pending = [table.delete(waba_id=waba_id, app_id=app_id) for table in (OUTBOX, FAULTED_UPDATES)]
         retries = self._retries.delete_owner_statement(f"{waba_id} {app_id}")
         await self._subscriptions.delete(app_id, waba_id, also=[*pending, retries])

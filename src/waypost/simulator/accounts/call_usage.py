@@ -8,29 +8,29 @@ from typing import Final
 
 from waypost.base.clock import HOUR_MS, Clock
 from waypost.simulator.accounts.accounts import Account, Accounts
-from waypost.simulator.errors import TITLES, GraphRefused
-from waypost.simulator.settings import LiveSettings
+from waypost.simulator.errors import TITLES, GraphApiError
+from waypost.simulator.settings import SimulatorSettingsStore
 
 _TOO_MANY: Final = 80008
 _CALLS_OF_IDLE: Final = 200  # Source: facts 8, "Management calls"
 _CALLS_OF_ACTIVE: Final = 5000  # Source: facts 8: an account with a registered number
 
-COUNTED: Final = frozenset(  # Source: facts 8, "Management calls": the edges of an account
+COUNTED_EDGES: Final = frozenset(  # Source: facts 8, "Management calls": the edges of an account
     {"", "phone_numbers", "message_templates", "subscribed_apps", "assigned_users"}
 )
 Headers = tuple[tuple[bytes, bytes], ...]
 
 
-class Usage:
+class ManagementCallUsage:
     """Counts calls per account, which has one app; calls over the limit do not count."""
 
-    def __init__(self, clock: Clock, settings: LiveSettings, accounts: Accounts) -> None:
+    def __init__(self, clock: Clock, settings: SimulatorSettingsStore, accounts: Accounts) -> None:
         self._clock = clock
         self._settings = settings
         self._accounts = accounts
         self._calls: dict[str, deque[int]] = {}
 
-    def spend(self, account: Account) -> None:
+    def count_call(self, account: Account) -> None:
         """Count one management call.
 
         Raises:
@@ -44,7 +44,7 @@ class Usage:
             status, title = TITLES[_TOO_MANY]
             error = {"message": f"(#{_TOO_MANY}) {title}", "type": "OAuthException"}
             wait_s = -((now_ms - HOUR_MS - calls[0]) // 1000)
-            raise GraphRefused(status, {**error, "code": _TOO_MANY}, retry_after_s=wait_s)
+            raise GraphApiError(status, {**error, "code": _TOO_MANY}, retry_after_s=wait_s)
         calls.append(now_ms)
 
     def headers(self, waba_id: str) -> Headers:

@@ -16,7 +16,7 @@ BLOCKED: Final = "BLOCKED"
 THROTTLED: Final = "THROTTLED"
 
 # Source: the operator's page "Flows API", categories.
-CATEGORIES: Final = (
+FLOW_CATEGORIES: Final = (
     "SIGN_UP",
     "SIGN_IN",
     "APPOINTMENT_BOOKING",
@@ -26,8 +26,8 @@ CATEGORIES: Final = (
     "SURVEY",
     "OTHER",
 )
-NAME_AT_MOST: Final = 200
-ASSET_AT_MOST_BYTES: Final = 10 * 1024 * 1024
+MAX_FLOW_NAME_CHARS: Final = 200
+MAX_FLOW_ASSET_BYTES: Final = 10 * 1024 * 1024
 _VERSION: Final = re.compile(r"[0-9]{1,3}\.[0-9]{1,3}")
 _SCREEN_ID: Final = re.compile(r"[A-Za-z_]{1,80}")
 _RESERVED_SCREEN: Final = "SUCCESS"
@@ -72,49 +72,49 @@ class Flow(msgspec.Struct, frozen=True):
         return self.status == PUBLISHED
 
 
-def flaws(asset: str) -> list[dict[str, Any]]:
+def validation_errors(asset: str) -> list[dict[str, Any]]:
     """Return the validation errors of a flow's JSON text; empty if it can be published.
 
     Source: the operator's page "Flows API", `validation_errors`; the rules are the first of its
     page "Flow JSON": a version, screens, and unique ids of the screens.
     """
     if not asset:
-        return [_flaw("MISSING_FLOW_JSON", "The flow has no JSON yet.")]
+        return [_validation_error("MISSING_FLOW_JSON", "The flow has no JSON yet.")]
     try:
         content = object_or_none(json.loads(asset))
     except json.JSONDecodeError as error:
-        return [_flaw("INVALID_JSON", error.msg, line=error.lineno, column=error.colno)]
+        return [_validation_error("INVALID_JSON", error.msg, line=error.lineno, column=error.colno)]
     except (ValueError, RecursionError):
-        return [_flaw("INVALID_JSON", "The JSON text cannot be read.")]
+        return [_validation_error("INVALID_JSON", "The JSON text cannot be read.")]
     if content is None:
-        return [_flaw("INVALID_PROPERTY_TYPE", "Expected an object.")]
-    return list(_flaws_of(content))
+        return [_validation_error("INVALID_PROPERTY_TYPE", "Expected an object.")]
+    return list(_content_errors(content))
 
 
-def _flaws_of(content: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _content_errors(content: dict[str, Any]) -> Iterator[dict[str, Any]]:
     version = content.get("version")
     if version is None:
-        yield _flaw("MISSING_REQUIRED_PROPERTY", "The property 'version' is required.")
+        yield _validation_error("MISSING_REQUIRED_PROPERTY", "The property 'version' is required.")
     elif not isinstance(version, str) or not _VERSION.fullmatch(version):
-        yield _flaw("INVALID_PROPERTY_VALUE", "The property 'version' must look like '7.0'.", "version")
+        yield _validation_error("INVALID_PROPERTY_VALUE", "The property 'version' must look like '7.0'.", "version")
     screens = list_or_none(content.get("screens"))
     if not screens:
-        yield _flaw("MISSING_REQUIRED_PROPERTY", "The property 'screens' must have a screen.", "screens")
+        yield _validation_error("MISSING_REQUIRED_PROPERTY", "The property 'screens' must have a screen.", "screens")
     screen_ids: set[str] = set()
     for index, screen in enumerate(screens or []):
         screen_id = (object_or_none(screen) or {}).get("id")
         path = f"screens[{index}].id"
         if not isinstance(screen_id, str) or not _SCREEN_ID.fullmatch(screen_id):
-            yield _flaw("INVALID_PROPERTY_VALUE", "A screen's id has letters and underscores.", path)
+            yield _validation_error("INVALID_PROPERTY_VALUE", "A screen's id has letters and underscores.", path)
         elif screen_id == _RESERVED_SCREEN:
-            yield _flaw("INVALID_SCREEN_ID", f"The id {_RESERVED_SCREEN} is reserved.", path)
+            yield _validation_error("INVALID_SCREEN_ID", f"The id {_RESERVED_SCREEN} is reserved.", path)
         elif screen_id in screen_ids:
-            yield _flaw("DUPLICATE_SCREEN_ID", f"There are two screens {screen_id}.", path)
+            yield _validation_error("DUPLICATE_SCREEN_ID", f"There are two screens {screen_id}.", path)
         else:
             screen_ids.add(screen_id)
 
 
-def _flaw(error: str, message: str, path: str = "", *, line: int = 1, column: int = 1) -> dict[str, Any]:
+def _validation_error(error: str, message: str, path: str = "", *, line: int = 1, column: int = 1) -> dict[str, Any]:
     position = {"line_start": line, "line_end": line, "column_start": column, "column_end": column}
     pointers = [{**position, "path": path}] if path else []
     return {"error": error, "error_type": "FLOW_JSON_ERROR", "message": message, **position, "pointers": pointers}

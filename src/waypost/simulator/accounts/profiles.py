@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from waypost.base.json_values import list_or_none, object_or_none, text_or_none
 from waypost.simulator.errors import bad_parameter
-from waypost.simulator.requests import loose_value
+from waypost.simulator.requests import parse_parameter
 
 # Source: the operator's page "Business profiles", `vertical`.
 VERTICALS: Final = (
@@ -16,19 +16,19 @@ VERTICALS: Final = (
     "MATRIMONY_SERVICE", "NOT_A_BIZ",
 )  # fmt: skip
 _EMAIL: Final = re.compile(r"[^@\s]{1,100}@[^@\s]{1,100}\.[^@\s]{1,100}")
-_PROMPTS_AT_MOST: Final = 4
-_PROMPT_AT_MOST: Final = 80
-_COMMANDS_AT_MOST: Final = 30
-_COMMAND_NAME_AT_MOST: Final = 32
-_COMMAND_TEXT_AT_MOST: Final = 256
+_MAX_PROMPTS: Final = 4
+_MAX_PROMPT_CHARS: Final = 80
+_MAX_COMMANDS: Final = 30
+_MAX_COMMAND_NAME_CHARS: Final = 32
+_MAX_COMMAND_TEXT_CHARS: Final = 256
 
-Check = Callable[[str, Any], Any]
+FieldCheck = Callable[[str, Any], Any]
 
 
-def _text(shortest: int, longest: int) -> Check:
+def _text(min_chars: int, max_chars: int) -> FieldCheck:
     def check(name: str, value: Any) -> Any:
-        if not isinstance(value, str) or not shortest <= len(value) <= longest:
-            raise bad_parameter(f"Param {name} must have {shortest} to {longest} characters.")
+        if not isinstance(value, str) or not min_chars <= len(value) <= max_chars:
+            raise bad_parameter(f"Param {name} must have {min_chars} to {max_chars} characters.")
         return value
 
     return check
@@ -60,7 +60,7 @@ def _vertical(name: str, value: Any) -> Any:
 
 
 # fmt: off
-PROFILE_FIELDS: Final[Mapping[str, Check]] = {  # Source: the operator's page "Business profiles"
+PROFILE_FIELDS: Final[Mapping[str, FieldCheck]] = {  # Source: the operator's page "Business profiles"
     "about":       _text(1, 139),
     "address":     _text(0, 256),
     "description": _text(0, 512),
@@ -95,11 +95,11 @@ def automation_changes(fields: Mapping[str, Any]) -> dict[str, Any]:
     if "enable_welcome_message" in fields:
         changes["enable_welcome_message"] = str(fields["enable_welcome_message"]).lower() == "true"
     if "prompts" in fields:
-        prompts = list_or_none(_unpacked(fields["prompts"]))
-        if prompts is None or len(prompts) > _PROMPTS_AT_MOST or not all(map(_is_prompt, prompts)):
+        prompts = list_or_none(_decode_list(fields["prompts"]))
+        if prompts is None or len(prompts) > _MAX_PROMPTS or not all(map(_is_prompt, prompts)):
             raise bad_parameter(
-                f"Param prompts must be an array of at most {_PROMPTS_AT_MOST} texts of 1 to "
-                f"{_PROMPT_AT_MOST} characters."
+                f"Param prompts must be an array of at most {_MAX_PROMPTS} texts of 1 to "
+                f"{_MAX_PROMPT_CHARS} characters."
             )
         changes["prompts"] = prompts
     if "commands" in fields:
@@ -109,28 +109,28 @@ def automation_changes(fields: Mapping[str, Any]) -> dict[str, Any]:
     return changes
 
 
-def _unpacked(value: object) -> object:
+def _decode_list(value: object) -> object:
     """Return a value, decoded if it is JSON text: the operator accepts a list also as JSON text."""
-    return loose_value(value) if isinstance(value, str) else value
+    return parse_parameter(value) if isinstance(value, str) else value
 
 
 def _is_prompt(value: object) -> bool:
-    return isinstance(value, str) and 0 < len(value) <= _PROMPT_AT_MOST
+    return isinstance(value, str) and 0 < len(value) <= _MAX_PROMPT_CHARS
 
 
 def _commands(value: object) -> list[dict[str, str]]:
-    items = list_or_none(_unpacked(value))
-    if items is None or len(items) > _COMMANDS_AT_MOST:
-        raise bad_parameter(f"Param commands must be an array of at most {_COMMANDS_AT_MOST} commands.")
+    items = list_or_none(_decode_list(value))
+    if items is None or len(items) > _MAX_COMMANDS:
+        raise bad_parameter(f"Param commands must be an array of at most {_MAX_COMMANDS} commands.")
     commands: list[dict[str, str]] = []
     for item in items:
         command = object_or_none(item) or {}
         name = text_or_none(command.get("command_name")) or ""
         text = text_or_none(command.get("command_description")) or ""
-        if not 0 < len(name) <= _COMMAND_NAME_AT_MOST or not 0 < len(text) <= _COMMAND_TEXT_AT_MOST:
+        if not 0 < len(name) <= _MAX_COMMAND_NAME_CHARS or not 0 < len(text) <= _MAX_COMMAND_TEXT_CHARS:
             raise bad_parameter(
-                f"A command has a command_name of 1 to {_COMMAND_NAME_AT_MOST} characters and a "
-                f"command_description of 1 to {_COMMAND_TEXT_AT_MOST}."
+                f"A command has a command_name of 1 to {_MAX_COMMAND_NAME_CHARS} characters and a "
+                f"command_description of 1 to {_MAX_COMMAND_TEXT_CHARS}."
             )
         commands.append({"command_name": name, "command_description": text})
     return commands

@@ -2,14 +2,14 @@
 
 from typing import Any, Final
 
-from waypost.simulator.keyed_store import LoadedKind
+from waypost.simulator.keyed_store import CachedKeyedValues
 from waypost.simulator.store import Store
 
 PROFILE: Final = "profile"
 AUTOMATION: Final = "automation"
-STANDING: Final = "standing"
+NUMBER_STATUS: Final = "standing"
 INSIGHTS: Final = "insights"
-HINDRANCE: Final = "hindrance"
+SENDING_RESTRICTION: Final = "hindrance"
 ALLOWED: Final = "allowed"
 IDENTITY: Final = "identity"
 REGISTRATION: Final = "registration"
@@ -26,12 +26,12 @@ class Records:
     """One JSON object for each number or account and kind; in memory, written through."""
 
     def __init__(self, store: Store) -> None:
-        self._records = LoadedKind(store, "record", dict[str, Any])  # of a number or account, by its kind
+        self._records = CachedKeyedValues(store, "record", dict[str, Any])  # of a number or account, by its kind
 
-    def of(self, node_id: str, kind: str) -> dict[str, Any]:
+    def get(self, node_id: str, kind: str) -> dict[str, Any]:
         """Return a record; empty if there is none."""
-        return dict(self._records.of(node_id).get(kind, {}))
+        return dict(self._records.values_of(node_id).get(kind, {}))
 
-    async def keep(self, node_id: str, kind: str, record: dict[str, Any]) -> None:
+    async def save(self, node_id: str, kind: str, record: dict[str, Any]) -> None:
         """Store a record."""
         await self._records.save(record, kind, node_id)

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from waypost.base.clock import Clock
 from waypost.simulator.accounts.accounts import Accounts
-from waypost.simulator.errors import TITLES, GraphRefused, not_authorised
-from waypost.simulator.keyed_store import LoadedKind
+from waypost.simulator.errors import TITLES, GraphApiError, authorisation_error
+from waypost.simulator.keyed_store import CachedKeyedValues
 from waypost.simulator.store import Store
 
 MESSAGING: Final = "whatsapp_business_messaging"
@@ -19,7 +19,7 @@ PERMISSIONS: Final = (MANAGEMENT, MESSAGING)  # Source: facts 1, "Permissions"
 EXPIRED: Final = 463  # Source: facts 5.2, code 190
 
 # fmt: off
-_LACKING: Final = {  # Source: facts 1, "Permissions" (200), and 5.2 (10); the wording is ours
+_MISSING_PERMISSION_CODES: Final = {  # Source: facts 1, "Permissions" (200), and 5.2 (10); the wording is ours
     # permission  code
     MANAGEMENT:   200,
     MESSAGING:    10,
@@ -42,11 +42,11 @@ class Token(msgspec.Struct, frozen=True):
     is_revoked: bool = False
     app_id: str = ""
 
-    def is_good(self, now_ms: int) -> bool:
+    def is_valid(self, now_ms: int) -> bool:
         """True if it is valid at this time."""
         return not self.is_revoked and (self.expires_ms is None or self.expires_ms > now_ms)
 
-    def opens(self, waba_ids: Sequence[str]) -> bool:
+    def grants_access(self, waba_ids: Sequence[str]) -> bool:
         """True if it gives access to one of these accounts."""
         return any(waba_id in self.waba_ids for waba_id in waba_ids)
 
@@ -61,20 +61,20 @@ class Tokens:
     def __init__(self, store: Store, clock: Clock, accounts: Accounts) -> None:
         self._clock = clock
         self._accounts = accounts
-        self._tokens = LoadedKind(store, "token", Token)
+        self._tokens = CachedKeyedValues(store, "token", Token)
 
     def find(self, text: str) -> Token | None:
         """Return a token, valid or not; None if it is unknown."""
         known = self._tokens.all.get(text)
         if known is not None:
             return known
-        waba_ids = self._accounts.holders(text)
+        waba_ids = self._accounts.accounts_with_token(text)
         if waba_ids:
             return Token(text, waba_ids)
         app = self._accounts.apps.get(text.partition("|")[0])
         if app is None or text != app.token:
             return None
-        accounts = self._accounts.of_app(app.app_id)
+        accounts = self._accounts.accounts_of_app(app.app_id)
         waba_ids = tuple(account.waba_id for account in accounts)
         return Token(text, waba_ids, permissions=(), app_id=app.app_id)
 
@@ -85,7 +85,7 @@ class Tokens:
         account = self._accounts.by_id.get(token.waba_ids[0])
         return account.app_id if account is not None else ""
 
-    def all(self) -> list[Token]:
+    def list_tokens(self) -> list[Token]:
         """Return every token, those of the accounts first."""
         own = [account.token for account in self._accounts.by_id.values()]
         tokens = [self.find(text) for text in dict.fromkeys((*own, *self._tokens.all))]
@@ -100,16 +100,16 @@ class Tokens:
         Source: facts 5.2, code 190.
         """
         if not text:
-            raise not_authorised("An access token is required to request this resource.")
+            raise authorisation_error("An access token is required to request this resource.")
         token = self.find(text)
         if token is None:
-            raise not_authorised("Invalid OAuth access token - Cannot parse access token")
+            raise authorisation_error("Invalid OAuth access token - Cannot parse access token")
         now_ms = self._clock.now_ms()
-        if not token.is_good(now_ms):
-            raise GraphRefused(401, _flaw(token, now_ms))
+        if not token.is_valid(now_ms):
+            raise GraphApiError(401, _token_error(token, now_ms))
         return token
 
-    def view(self, text: str) -> Mapping[str, Any]:
+    def debug_view(self, text: str) -> Mapping[str, Any]:
         """Return the operator's debug data of a token; of an unknown one only an error.
 
         Source: the operator's page "Debug-Token".
@@ -120,7 +120,7 @@ class Tokens:
             return {"error": error, "is_valid": False, "scopes": []}
         now_ms = self._clock.now_ms()
         account = self._accounts.by_id.get(token.waba_ids[0]) if token.waba_ids else None
-        flaw = {} if token.is_good(now_ms) else _flaw(token, now_ms)
+        flaw = {} if token.is_valid(now_ms) else _token_error(token, now_ms)
         error = {"code": 190, "message": flaw.get("message", "")}
         if "error_subcode" in flaw:
             error["subcode"] = flaw["error_subcode"]
@@ -138,18 +138,18 @@ class Tokens:
             ],
         } | ({"error": error} if flaw else {})
 
-    async def keep(self, token: Token) -> Token:
+    async def save(self, token: Token) -> Token:
         """Create or update a token."""
         await self._tokens.save(token, token.token)
         return token
 
     async def expire(self, token: Token) -> Token:
         """Expire a token now."""
-        return await self.keep(replace(token, expires_ms=self._clock.now_ms()))
+        return await self.save(replace(token, expires_ms=self._clock.now_ms()))
 
     async def revoke(self, token: Token) -> Token:
         """Revoke a token permanently."""
-        return await self.keep(replace(token, is_revoked=True))
+        return await self.save(replace(token, is_revoked=True))
 
 
 def check_permission(token: Token, permission: str | None) -> None:
@@ -162,13 +162,13 @@ def check_permission(token: Token, permission: str | None) -> None:
     """
     if permission is None or permission in token.permissions:
         return
-    code = _LACKING[permission]
+    code = _MISSING_PERMISSION_CODES[permission]
     status, title = TITLES[code]
     message = f"(#{code}) {title}: the access token lacks the permission {permission}."
-    raise GraphRefused(status, {"message": message, "type": "OAuthException", "code": code})
+    raise GraphApiError(status, {"message": message, "type": "OAuthException", "code": code})
 
 
-def _flaw(token: Token, now_ms: int) -> dict[str, Any]:
+def _token_error(token: Token, now_ms: int) -> dict[str, Any]:
     error: dict[str, Any] = {"type": "OAuthException", "code": 190}
     if token.is_revoked or token.expires_ms is None:
         return error | {
@@ -176,11 +176,11 @@ def _flaw(token: Token, now_ms: int) -> dict[str, Any]:
         }
     return error | {
         "message": "Error validating access token: Session has expired on "
-        f"{_said(token.expires_ms)}. The current time is {_said(now_ms)}.",
+        f"{_format_time(token.expires_ms)}. The current time is {_format_time(now_ms)}.",
         "error_subcode": EXPIRED,
     }
 
 
-def _said(at_ms: int) -> str:
+def _format_time(at_ms: int) -> str:
     at = datetime.datetime.fromtimestamp(at_ms // 1000, tz=datetime.UTC)
     return at.strftime("%A, %d-%b-%y %H:%M:%S UTC")

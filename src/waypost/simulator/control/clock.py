@@ -8,9 +8,9 @@ from msgspec import UNSET, Meta, UnsetType
 from starlette.requests import Request
 
 from waypost.base.time_travel import FASTEST, FURTHEST_MS, NotSettled, Travel
-from waypost.simulator.control.request_structs import Body, accepted_by
+from waypost.simulator.control.request_structs import ControlBody, accepted_by
+from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.field_types import accepts
-from waypost.simulator.violation import BrokenRule
 
 WorkResult = TypeVar("WorkResult")
 
@@ -18,11 +18,11 @@ _TIME: Final = "milliseconds since the epoch, not before now"
 _LATEST_MS: Final = 32_503_680_000_000  # the end of the year 2999: date types go further
 
 
-class _ClientGone(Exception):
+class _ClientDisconnected(Exception):
     """The client closed the connection."""
 
 
-class AdvanceBody(Body, frozen=True):
+class AdvanceBody(ControlBody, frozen=True):
     """A duration or a target time, and the maximum time of the response."""
 
     ms: Annotated[int, Meta(ge=0, le=FURTHEST_MS)] | UnsetType = UNSET
@@ -30,7 +30,7 @@ class AdvanceBody(Body, frozen=True):
     within_ms: Annotated[int, accepts("1 to 60000 of real time", ge=1, le=60_000)] = 20_000
 
 
-class RunBody(Body, frozen=True):
+class RunBody(ControlBody, frozen=True):
     """The speed of the clock: virtual time per real time."""
 
     factor: Annotated[float, Meta(gt=0, le=FASTEST)] = 1.0
@@ -63,21 +63,21 @@ async def advance_clock(request: Request, travel: Travel, body: AdvanceBody) -> 
     """
     now_ms = travel.clock.now_ms()
     if (body.ms is UNSET) == (body.to_ms is UNSET):
-        raise BrokenRule("ms", "exactly one of ms and to_ms", accepted_by(AdvanceBody))
+        raise ControlApiError("ms", "exactly one of ms and to_ms", accepted_by(AdvanceBody))
     to_ms = now_ms + body.ms if body.ms is not UNSET else int(body.to_ms or 0)
     furthest_ms = min(now_ms + FURTHEST_MS, _LATEST_MS)
     if not now_ms <= to_ms <= furthest_ms:
-        raise BrokenRule(
+        raise ControlApiError(
             "to_ms" if body.ms is UNSET else "ms",
             "a clock only goes forward, at most ten years at once and to the year 2999",
             f"a time from {now_ms} to {furthest_ms}; the clock stands at {now_ms}",
         )
     try:
-        journey = await _while_connected(request, travel.advance(to_ms=to_ms, at_most_s=body.within_ms / 1000))
-    except _ClientGone:
+        journey = await _run_while_connected(request, travel.advance(to_ms=to_ms, at_most_s=body.within_ms / 1000))
+    except _ClientDisconnected:
         return {**await show_clock(travel), "is_complete": False}  # the client is gone
     except NotSettled as error:
-        raise BrokenRule("clock", str(error), "another try when it is quiet", status=503) from error
+        raise ControlApiError("clock", str(error), "another try when it is quiet", status=503) from error
     return {
         **await show_clock(travel),
         "steps": journey.stops,
@@ -98,7 +98,7 @@ async def run_clock(travel: Travel, body: RunBody) -> dict[str, Any]:
     return await show_clock(travel)
 
 
-async def _while_connected(request: Request, work: Awaitable[WorkResult]) -> WorkResult:
+async def _run_while_connected(request: Request, work: Awaitable[WorkResult]) -> WorkResult:
     """Run work for a client whose request has been read; cancel it if the client disconnects.
 
     Raises:
@@ -109,7 +109,7 @@ async def _while_connected(request: Request, work: Awaitable[WorkResult]) -> Wor
     try:
         await asyncio.wait((running, disconnect), return_when=asyncio.FIRST_COMPLETED)
         if not running.done():
-            raise _ClientGone
+            raise _ClientDisconnected
         return running.result()
     finally:
         for task in (running, disconnect):

@@ -22,15 +22,15 @@ from waypost.simulator.control import (
     templates,
     updates,
 )
-from waypost.simulator.control.endpoints import Endpoint, bound, json_response
+from waypost.simulator.control.endpoints import Endpoint, bind_endpoint, json_response
 from waypost.simulator.control.guard import BYTES, JSON, check_caller
+from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.requests import Receive, Scope, Send
-from waypost.simulator.services import Parts
-from waypost.simulator.violation import BrokenRule
+from waypost.simulator.services import SimulatorServices
 
-_OF_FILES: Final = "/control/media"
+_MEDIA_PATH: Final = "/control/media"
 
-_LOG = log("simulator")
+_CONTROL_LOG = log("simulator")
 
 # fmt: off
 CALLS: Final[tuple[tuple[str, str, Endpoint], ...]] = (
@@ -53,13 +53,13 @@ CALLS: Final[tuple[tuple[str, str, Endpoint], ...]] = (
     ("GET",  "/control/faults",                         faults.list_faults),
     ("POST", "/control/faults",                         faults.arm_faults),
     ("DELETE", "/control/faults",                       faults.disarm_faults),
-    ("GET",  "/control/faults/kinds",                   faults.list_kinds),
+    ("GET",  "/control/faults/kinds",                   faults.list_fault_kinds),
     ("GET",  "/control/faults/{fault_id}",              faults.show_fault),
     ("DELETE", "/control/faults/{fault_id}",            faults.disarm_fault),
     ("PUT",  "/control/accounts/{waba_id}",             accounts.put_account),
     ("POST", "/control/accounts/{waba_id}/retry",       accounts.retry_webhooks),
-    ("POST", "/control/accounts/{waba_id}/webhooks",    updates.tell_account),
-    ("POST", "/control/statuses",                       updates.tell_status),
+    ("POST", "/control/accounts/{waba_id}/webhooks",    updates.emit_account_update),
+    ("POST", "/control/statuses",                       updates.emit_status),
     ("PUT",  "/control/numbers/{phone_number_id}",      numbers.put_number),
     ("PUT",  "/control/apps/{app_id}",                  accounts.put_app),
     ("PUT",  "/control/apps/{app_id}/webhook",          accounts.put_webhook),
@@ -70,7 +70,7 @@ CALLS: Final[tuple[tuple[str, str, Endpoint], ...]] = (
     ("PUT",  "/control/phones/{phone}",                 phones.change_phone),
     ("POST", "/control/phones/{phone}/messages",        phone_actions.write_message),
     ("POST", "/control/phones/{phone}/tap",             phone_actions.tap_button),
-    ("POST", "/control/phones/{phone}/answer",          phone_actions.answer_message),
+    ("POST", "/control/phones/{phone}/answer",          phone_actions.reply_to_message),
     ("POST", "/control/phones/{phone}/pay",             phone_actions.pay_order),
     ("POST", "/control/phones/{phone}/number",          phone_actions.change_number),
     ("POST", "/control/phones/{phone}/marketing",       phone_actions.change_marketing),
@@ -90,18 +90,18 @@ CALLS: Final[tuple[tuple[str, str, Endpoint], ...]] = (
     ("POST", "/control/templates/{template_id}/pace",   templates.pace_template),
     ("POST", "/control/templates/{template_id}/release", templates.release_template),
     ("POST", "/control/templates/{template_id}/drop",   templates.drop_template),
-    ("POST", "/control/templates/{template_id}/{act}",  templates.act_on_template),
+    ("POST", "/control/templates/{template_id}/{act}",  templates.apply_template_action),
     ("GET",  "/control/deliveries",                     state.list_deliveries),
     ("GET",  "/control/media",                          media.list_media),
-    ("POST", _OF_FILES,                                 media.keep_media),
+    ("POST", _MEDIA_PATH,                                 media.store_media),
     ("GET",  "/control/media/{media_id}",               media.show_media),
     ("DELETE", "/control/media/{media_id}",             media.drop_media),
     ("GET",  "/control/media/{media_id}/content",       media.show_content),
     ("POST", "/control/media/{media_id}/expire",        media.expire_media),
     ("GET",  "/control/handles",                        media.list_handles),
     ("POST", "/control/handles/expire",                 media.expire_handle),
-    ("PUT",  "/control/numbers/{phone_number_id}/standing", numbers.put_standing),
-    ("PUT",  "/control/numbers/{phone_number_id}/hindrance", numbers.put_hindrance),
+    ("PUT",  "/control/numbers/{phone_number_id}/standing", numbers.put_number_status),
+    ("PUT",  "/control/numbers/{phone_number_id}/hindrance", numbers.put_sending_restriction),
     ("PUT",  "/control/numbers/{phone_number_id}/recipients", numbers.put_recipients),
     ("POST", "/control/numbers/{phone_number_id}/upgrade", numbers.upgrade_number),
     ("GET",  "/control/numbers/{phone_number_id}/registration", numbers.show_registration),
@@ -116,16 +116,16 @@ CALLS: Final[tuple[tuple[str, str, Endpoint], ...]] = (
 # fmt: on
 
 
-class ControlDoor:
+class ControlApi:
     """The ASGI application under `/control`."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, services: SimulatorServices) -> None:
+        self._services = services
         self._router = Router([self._route(method, path, function) for method, path, function in CALLS])
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check the caller, then run the call."""
-        settings = self._parts.settings.value
+        settings = self._services.settings.value
         request = Request(scope)
         try:
             check_caller(
@@ -133,14 +133,14 @@ class ControlDoor:
                 request.headers,
                 allowed_hosts=settings.allowed_hosts,
                 control_token=settings.control_token,
-                takes=(JSON, BYTES) if scope["path"] == _OF_FILES else (JSON,),
+                content_types=(JSON, BYTES) if scope["path"] == _MEDIA_PATH else (JSON,),
             )
-        except BrokenRule as error:
-            await json_response(error.answer(), error.status)(scope, receive, send)
+        except ControlApiError as error:
+            await json_response(error.response_body(), error.status)(scope, receive, send)
         else:
-            await self._answer(scope, receive, send)
+            await self._run_route(scope, receive, send)
 
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _run_route(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the request's route; an exception becomes a JSON response unless a response has begun."""
         scope["app"] = self  # makes the router raise instead of responding with text
         has_begun = False
@@ -156,15 +156,15 @@ class ControlDoor:
             text, headers = f"{scope['path']}: {error.detail}", error.headers
             await json_response({"error": text}, error.status_code, headers)(scope, receive, send)
         except Exception:  # a defect, or a file that cannot be written
-            _LOG.exception("control request failed", path=scope["path"])
+            _CONTROL_LOG.exception("control request failed", path=scope["path"])
             if has_begun:
                 raise
             await json_response({"error": "the simulator failed; see its log"}, 500)(scope, receive, send)
 
     def _route(self, method: str, path: str, function: Endpoint) -> Route:
-        call = bound(method, function)
+        call = bind_endpoint(method, function)
 
         async def endpoint(request: Request) -> Response:
-            return await call(self._parts, request)
+            return await call(self._services, request)
 
         return Route(path, endpoint, methods=[method])

@@ -15,24 +15,24 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from waypost.base.time_travel import Travel
-from waypost.simulator.accounts.accounts import Account, App, Number
+from waypost.simulator.accounts.accounts import Account, GraphApp, Number
 from waypost.simulator.accounts.flow import Flow
-from waypost.simulator.control.request_structs import Body, read_body, read_members
-from waypost.simulator.faults.fault import Fault
-from waypost.simulator.media.media import Media
+from waypost.simulator.control.request_structs import ControlBody, read_body, read_members
+from waypost.simulator.control_error import ControlApiError
+from waypost.simulator.faults.fault import ArmedFault
+from waypost.simulator.media.media import SimulatedMedia
 from waypost.simulator.phones.fleets import Fleet
 from waypost.simulator.phones.phones import phone_digits
-from waypost.simulator.services import Parts
-from waypost.simulator.templates.template import Template
-from waypost.simulator.violation import BrokenRule
-from waypost.simulator.whole_state import Keeper
+from waypost.simulator.services import SimulatorServices
+from waypost.simulator.snapshots import SnapshotStore
+from waypost.simulator.templates.template import SimulatedTemplate
 
 KnownObject = TypeVar("KnownObject")
-Reader = Callable[[Parts, Request], Any]
+ParameterReader = Callable[[SimulatorServices, Request], Any]
 Endpoint = Callable[..., Awaitable[Any]]
 """Its result becomes a JSON response, unless it is a response already."""
 
-_LISTED: Final = 100
+_MAX_LISTED_KEYS: Final = 100
 _DECLARED: Final = ("body", "query")
 
 
@@ -43,87 +43,91 @@ def find(known: Mapping[str, KnownObject], key: str, *, field: str, rule: str, a
         ControlApiError: 404, the key is unknown; names the accepted or the known keys.
     """
     if key not in known:
-        raise BrokenRule(field, rule, accepted or ", ".join(islice(known, _LISTED)) or "none yet", status=404)
+        raise ControlApiError(
+            field, rule, accepted or ", ".join(islice(known, _MAX_LISTED_KEYS)) or "none yet", status=404
+        )
     return known[key]
 
 
-def business_number(parts: Parts, digits: str) -> Number:
+def business_number(services: SimulatorServices, digits: str) -> Number:
     """Return the business number that has these digits.
 
     Raises:
         ControlApiError: there is none.
     """
-    return find(parts.accounts.numbers_by_digits, digits.lstrip("+"), field="to", rule="is no business number")
+    return find(services.accounts.numbers_by_digits, digits.lstrip("+"), field="to", rule="is no business number")
 
 
-def _object(name: str, known: Callable[[Parts], Mapping[str, Any]], rule: str, accepted: str = "") -> Reader:
+def _object_reader(
+    name: str, known: Callable[[SimulatorServices], Mapping[str, Any]], rule: str, accepted: str = ""
+) -> ParameterReader:
     """Return a reader of the object whose key is the path parameter with this name."""
-    return lambda parts, request: find(
-        known(parts), request.path_params[name], field=name, rule=rule, accepted=accepted
+    return lambda services, request: find(
+        known(services), request.path_params[name], field=name, rule=rule, accepted=accepted
     )
 
 
-def _id(name: str) -> Reader:
-    def read(_parts: Parts, request: Request) -> str:
+def _id_reader(name: str) -> ParameterReader:
+    def read(_parts: SimulatorServices, request: Request) -> str:
         value: str = request.path_params[name]
         if not (value.isascii() and value.isdigit() and len(value) <= 32):
-            raise BrokenRule(name, "is no id", "1 to 32 digits")
+            raise ControlApiError(name, "is no id", "1 to 32 digits")
         return value
 
     return read
 
 
-def _phone(_parts: Parts, request: Request) -> str:
+def _read_phone(_parts: SimulatorServices, request: Request) -> str:
     digits = phone_digits(request.path_params["phone"])
     if digits is None:
-        raise BrokenRule("phone", "is not a phone number", "8 to 15 digits")
+        raise ControlApiError("phone", "is not a phone number", "8 to 15 digits")
     return digits
 
 
-def _travel(parts: Parts, _request: Request) -> Travel:
-    if parts.travel is None:
+def _read_travel(services: SimulatorServices, _request: Request) -> Travel:
+    if services.travel is None:
         rule = "this simulator follows the machine's clock, which cannot be advanced"
         accepted = "`waypost dev` and `waypost simulator` have a clock that can be advanced"
-        raise BrokenRule("clock", rule, accepted, status=404)
-    return parts.travel
+        raise ControlApiError("clock", rule, accepted, status=404)
+    return services.travel
 
 
-def _keeper(parts: Parts, _request: Request) -> Keeper:
-    if parts.keeper is None:
+def _read_snapshots(services: SimulatorServices, _request: Request) -> SnapshotStore:
+    if services.snapshots is None:
         rule = "this simulator stands alone, and a snapshot is of both sides"
-        raise BrokenRule("snapshots", rule, "the control API of `waypost dev`", status=404)
-    return parts.keeper
+        raise ControlApiError("snapshots", rule, "the control API of `waypost dev`", status=404)
+    return services.snapshots
 
 
 # fmt: off
-_READERS: Final[dict[tuple[str, object], Reader]] = {
+_READERS: Final[dict[tuple[str, object], ParameterReader]] = {
     # parameter                  how it is read
-    ("parts", Parts):            lambda parts, _request: parts,
+    ("services", SimulatorServices): lambda services, _request: services,
     ("request", Request):        lambda _parts, request: request,
-    ("travel", Travel):          _travel,
-    ("keeper", Keeper):          _keeper,
-    ("phone", str):              _phone,
-    **{(name, str):              _id(name) for name in ("waba_id", "phone_number_id", "app_id")},
+    ("travel", Travel):          _read_travel,
+    ("snapshots", SnapshotStore):_read_snapshots,
+    ("phone", str):              _read_phone,
+    **{(name, str):              _id_reader(name) for name in ("waba_id", "phone_number_id", "app_id")},
     ("name", str):               lambda _parts, request: request.path_params["name"],
     ("act", str):                lambda _parts, request: request.path_params["act"],
-    ("account", Account):        _object("waba_id", lambda parts: parts.accounts.by_id, "is no account"),
-    ("app", App):                _object("app_id", lambda parts: parts.accounts.apps, "is no app"),
-    ("number", Number):          _object("phone_number_id", lambda parts: parts.accounts.numbers, "is no number"),
-    ("flow", Flow):              _object("flow_id", lambda parts: parts.flows.by_id, "is no flow"),
-    ("fleet", Fleet):            _object("name", lambda parts: parts.fleets.by_name, "is no fleet"),
-    ("fault", Fault):            _object("fault_id", lambda parts: parts.faults.by_id, "is no fault"),
-    ("template", Template):      _object("template_id", lambda parts: parts.templates.by_id, "is no template", "an id from GET /control/templates"),
-    ("media", Media):            _object("media_id", lambda parts: parts.media.all, "is no media", "an id of GET /control/media"),
+    ("account", Account):        _object_reader("waba_id", lambda services: services.accounts.by_id, "is no account"),
+    ("app", GraphApp):                _object_reader("app_id", lambda services: services.accounts.apps, "is no app"),
+    ("number", Number):          _object_reader("phone_number_id", lambda services: services.accounts.numbers, "is no number"),
+    ("flow", Flow):              _object_reader("flow_id", lambda services: services.flows.by_id, "is no flow"),
+    ("fleet", Fleet):            _object_reader("name", lambda services: services.fleets.by_name, "is no fleet"),
+    ("fault", ArmedFault):            _object_reader("fault_id", lambda services: services.faults.by_id, "is no fault"),
+    ("template", SimulatedTemplate):      _object_reader("template_id", lambda services: services.templates.by_id, "is no template", "an id from GET /control/templates"),
+    ("media", SimulatedMedia):            _object_reader("media_id", lambda services: services.media.by_id, "is no media", "an id of GET /control/media"),
 }
 # fmt: on
 
 
-def declared_by(function: Endpoint) -> type[Struct] | None:
+def declared_struct(function: Endpoint) -> type[Struct] | None:
     """Return the struct of a function's body or query; None if it has neither."""
     return next((type_ for name, type_ in _parameters(function) if name in _DECLARED), None)
 
 
-def bound(method: str, function: Endpoint) -> Callable[[Parts, Request], Awaitable[Response]]:
+def bind_endpoint(method: str, function: Endpoint) -> Callable[[SimulatorServices, Request], Awaitable[Response]]:
     """Return an endpoint that reads a request's parameters and calls the function; an undeclared body must be empty.
 
     Raises:
@@ -133,23 +137,23 @@ def bound(method: str, function: Endpoint) -> Callable[[Parts, Request], Awaitab
     unknown = [parameter for parameter in parameters if parameter not in _READERS and parameter[0] not in _DECLARED]
     if unknown:
         raise LookupError(f"{function.__name__} has parameters without a reader: {unknown}")
-    takes_body = declared_by(function) or ("request", Request) in parameters
-    checked = parameters if takes_body or method not in ("POST", "PUT") else [*parameters, ("body", Body)]
+    takes_body = declared_struct(function) or ("request", Request) in parameters
+    checked = parameters if takes_body or method not in ("POST", "PUT") else [*parameters, ("body", ControlBody)]
 
-    async def call(parts: Parts, request: Request) -> Response:
+    async def call(services: SimulatorServices, request: Request) -> Response:
         try:
-            values = [await _value(parts, request, name, type_) for name, type_ in checked]
+            values = [await _read_parameter(services, request, name, type_) for name, type_ in checked]
             result = await function(*values[: len(parameters)])
-        except BrokenRule as error:
-            return json_response(error.answer(), error.status)
+        except ControlApiError as error:
+            return json_response(error.response_body(), error.status)
         return result if isinstance(result, Response) else json_response(result)
 
     return call
 
 
-def json_response(answer: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+def json_response(content: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """Return a JSON response."""
-    return Response(msgspec.json.encode(answer), status, headers, media_type="application/json")
+    return Response(msgspec.json.encode(content), status, headers, media_type="application/json")
 
 
 def _parameters(function: Endpoint) -> list[tuple[str, Any]]:
@@ -158,11 +162,11 @@ def _parameters(function: Endpoint) -> list[tuple[str, Any]]:
     return [(name, get_args(type_)[1] if get_origin(type_) is Annotated else type_) for name, type_ in types]
 
 
-async def _value(parts: Parts, request: Request, name: str, type_: Any) -> Any:
+async def _read_parameter(services: SimulatorServices, request: Request, name: str, type_: Any) -> Any:
     if name == "body":
         return read_body(type_, await request.body())
     if name != "query":
-        return _READERS[name, type_](parts, request)
+        return _READERS[name, type_](services, request)
     query = request.query_params
     lists = {field.name for field in msgspec.structs.fields(type_) if get_origin(field.type) is tuple}
     return read_members(type_, {key: query.getlist(key) if key in lists else query[key] for key in query}, strict=False)

@@ -8,33 +8,45 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast
 
+from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.faults.fault_kinds import (
     ANY,
     CALL,
-    FILTERS,
+    FAULT_FILTERS,
+    FAULT_KINDS,
+    FAULT_TRIGGERS,
     INBOUND,
-    KINDS,
     STATUSES,
     TEMPLATE_FIELDS,
     WEBHOOK,
     WEBHOOKS,
-    WHENS,
-    Parameter,
+    FaultParameter,
 )
-from waypost.simulator.graph.call_names import CALL_NAMES, SEND, WITH_TEMPLATE
-from waypost.simulator.violation import BrokenRule
+from waypost.simulator.graph.call_names import CALL_NAMES, SEND, TEMPLATE_CALL_NAMES
 
-_AT_MOST: Final = 1000
-_SEED: Final = Parameter("seed", "whole", 0, 2**63 - 1)
-_PLAIN: Final = (_SEED, Parameter("label", "text", at_most=200), Parameter("until_ms", "whole", 1, 2**53))
-_TEXT: Final = Parameter("", "text", at_most=512)
-_MEMBERS: Final = ("on", CALL, WEBHOOK, *FILTERS, "when", "what", *(parameter.name for parameter in _PLAIN))
-_NAMES: Final = {CALL: CALL_NAMES, WEBHOOK: WEBHOOKS}
+_MAX_FAULTS: Final = 1000
+_SEED: Final = FaultParameter("seed", "whole", 0, 2**63 - 1)
+_COMMON_PARAMETERS: Final = (
+    _SEED,
+    FaultParameter("label", "text", at_most=200),
+    FaultParameter("until_ms", "whole", 1, 2**53),
+)
+_TEXT: Final = FaultParameter("", "text", at_most=512)
+_MEMBERS: Final = (
+    "on",
+    CALL,
+    WEBHOOK,
+    *FAULT_FILTERS,
+    "when",
+    "what",
+    *(parameter.name for parameter in _COMMON_PARAMETERS),
+)
+_NAMES_BY_TARGET: Final = {CALL: CALL_NAMES, WEBHOOK: WEBHOOKS}
 # fmt: off
-_CAN_NAME: Final = {  # the call and webhook names that a filter may narrow; the other filters narrow all
+_FILTERABLE_NAMES: Final = {  # the call and webhook names that a filter may narrow; the other filters narrow all
     # on and filter          names
     (CALL,    "phone"):     frozenset({ANY, SEND}),
-    (CALL,    "template"):  WITH_TEMPLATE | {ANY},
+    (CALL,    "template"):  TEMPLATE_CALL_NAMES | {ANY},
     (WEBHOOK, "phone"):     frozenset({ANY, INBOUND, *STATUSES}),
     (WEBHOOK, "template"):  frozenset({ANY, *STATUSES, *TEMPLATE_FIELDS}),
     (WEBHOOK, "number"):    frozenset({ANY, INBOUND, *STATUSES}),
@@ -42,7 +54,7 @@ _CAN_NAME: Final = {  # the call and webhook names that a filter may narrow; the
 # fmt: on
 
 
-class WrongScenario(Exception):
+class InvalidScenario(Exception):
     """A scenario file cannot be read or is invalid; the text names the accepted values."""
 
 
@@ -69,18 +81,18 @@ def read_scenario(path: Path) -> Scenario:
         content = path.read_bytes()
         members = tomllib.loads(content.decode())
         if "faults" not in members:
-            raise BrokenRule("faults", "is missing", "[[faults]] tables, at least one")  # noqa: TRY301  like the rest
+            raise ControlApiError("faults", "is missing", "[[faults]] tables, at least one")  # noqa: TRY301  like the rest
         faults = read_faults(members)
     except OSError as error:
-        raise WrongScenario(f"the scenario {path} cannot be read: {error.strerror}") from error
+        raise InvalidScenario(f"the scenario {path} cannot be read: {error.strerror}") from error
     except ValueError as error:
-        raise WrongScenario(f"the scenario {path} is no TOML: {error}") from error
-    except BrokenRule as error:
-        raise WrongScenario(f"the scenario {path} is wrong: {error}; accepted: {error.accepted}") from error
+        raise InvalidScenario(f"the scenario {path} is no TOML: {error}") from error
+    except ControlApiError as error:
+        raise InvalidScenario(f"the scenario {path} is wrong: {error}; accepted: {error.accepted}") from error
     return Scenario(hashlib.blake2b(content, digest_size=8).hexdigest(), tuple(faults))
 
 
-def read_faults(given: object) -> list[dict[str, Any]]:
+def read_faults(value: object) -> list[dict[str, Any]]:
     """Check one fault or a scenario `{faults, seed?}`; return the faults with `when` and `seed` filled in.
 
     Raises:
@@ -88,101 +100,103 @@ def read_faults(given: object) -> list[dict[str, Any]]:
 
     Source: simulator/faults/fault_kinds.py.
     """
-    members = _object(given, "body", ", ".join(_MEMBERS))
+    members = _read_object(value, "body", ", ".join(_MEMBERS))
     if "faults" not in members:
-        return [_fault(members, "", None)]
+        return [_read_fault(members, "", None)]
     _check_names(members, ("faults", "seed"), "")
     seed = members.get("seed")
     if seed is not None:
-        _check([_SEED], members, "")
+        _check_values([_SEED], members, "")
     faults = members["faults"]
-    if not isinstance(faults, list) or not 0 < len(cast("list[object]", faults)) <= _AT_MOST:
-        raise BrokenRule("faults", "is no list of faults", f"1 to {_AT_MOST} faults")
+    if not isinstance(faults, list) or not 0 < len(cast("list[object]", faults)) <= _MAX_FAULTS:
+        raise ControlApiError("faults", "is no list of faults", f"1 to {_MAX_FAULTS} faults")
     return [
-        _fault(_object(fault, f"faults[{index}]", ", ".join(_MEMBERS)), f"faults[{index}].", seed)
+        _read_fault(_read_object(fault, f"faults[{index}]", ", ".join(_MEMBERS)), f"faults[{index}].", seed)
         for index, fault in enumerate(cast("list[object]", faults))
     ]
 
 
-def _fault(members: dict[str, Any], path: str, seed: int | None) -> dict[str, Any]:
+def _read_fault(members: dict[str, Any], path: str, seed: int | None) -> dict[str, Any]:
     _check_names(members, _MEMBERS, path)
     on = members.get("on")
-    if not isinstance(on, str) or on not in _NAMES:
-        raise BrokenRule(f"{path}on", _cannot_be(on) if "on" in members else "is missing", f"{CALL} or {WEBHOOK}")
+    if not isinstance(on, str) or on not in _NAMES_BY_TARGET:
+        raise ControlApiError(
+            f"{path}on", _invalid_value(on) if "on" in members else "is missing", f"{CALL} or {WEBHOOK}"
+        )
     other = WEBHOOK if on == CALL else CALL
     if other in members:
-        raise BrokenRule(f"{path}{other}", f"does not go with on: {on}", f"{on}, and no {other}")
+        raise ControlApiError(f"{path}{other}", f"does not go with on: {on}", f"{on}, and no {other}")
     name = members.get(on, ANY)
-    if name != ANY and name not in _NAMES[on]:
-        raise _unknown(f"{path}{on}", name, (ANY, *_NAMES[on]))
-    for filter_name, accepted in FILTERS.items():
+    if name != ANY and name not in _NAMES_BY_TARGET[on]:
+        raise _unknown_name(f"{path}{on}", name, (ANY, *_NAMES_BY_TARGET[on]))
+    for filter_name, accepted in FAULT_FILTERS.items():
         if filter_name not in members:
             continue
-        if not _TEXT.takes(members[filter_name]):
-            raise BrokenRule(f"{path}{filter_name}", "is no text of 1 to 512 characters", accepted)
-        names = _CAN_NAME.get((on, filter_name))
+        if not _TEXT.accepts(members[filter_name]):
+            raise ControlApiError(f"{path}{filter_name}", "is no text of 1 to 512 characters", accepted)
+        names = _FILTERABLE_NAMES.get((on, filter_name))
         if names is not None and name not in names:
             rule = f"does not go with {on}: {name}, which names none"
-            raise BrokenRule(f"{path}{filter_name}", rule, f"{on} one of {', '.join(sorted(names))}")
-    _check(_PLAIN, members, path)
-    when, what = _when(members, f"{path}when"), _what(members, f"{path}what", on, name)
+            raise ControlApiError(f"{path}{filter_name}", rule, f"{on} one of {', '.join(sorted(names))}")
+    _check_values(_COMMON_PARAMETERS, members, path)
+    when, what = _read_when(members, f"{path}when"), _read_what(members, f"{path}what", on, name)
     fault = {**members, on: name, "when": when, "what": what}
     return fault if seed is None else {**fault, "seed": fault.get("seed", seed)}
 
 
-def _unknown(field: str, name: object, names: Sequence[str]) -> BrokenRule:
+def _unknown_name(field: str, name: object, names: Sequence[str]) -> ControlApiError:
     """Return the error for an unknown name, with the nearest known one as hint."""
     matches = difflib.get_close_matches(str(name), names, n=1)
     hint = f"did you mean {matches[0]}?" if matches else ""
-    return BrokenRule(field, f"{str(name)[:100]!r} is unknown", ", ".join(names), hint=hint)
+    return ControlApiError(field, f"{str(name)[:100]!r} is unknown", ", ".join(names), hint=hint)
 
 
-def _when(fault: dict[str, Any], path: str) -> dict[str, Any]:
-    accepted = "; ".join(f"{{{parameter.name}: {parameter.accepted}}}" for parameter, _ in WHENS)
-    members = _object(fault.get("when", {"always": True}), path, accepted)
-    _check_names(members, [parameter.name for parameter, _ in WHENS], f"{path}.")
+def _read_when(fault: dict[str, Any], path: str) -> dict[str, Any]:
+    accepted = "; ".join(f"{{{parameter.name}: {parameter.accepted}}}" for parameter, _ in FAULT_TRIGGERS)
+    members = _read_object(fault.get("when", {"always": True}), path, accepted)
+    _check_names(members, [parameter.name for parameter, _ in FAULT_TRIGGERS], f"{path}.")
     if len(members) != 1:
-        raise BrokenRule(path, "has not exactly one member", accepted)
-    _check((parameter for parameter, _ in WHENS), members, f"{path}.")
+        raise ControlApiError(path, "has not exactly one member", accepted)
+    _check_values((parameter for parameter, _ in FAULT_TRIGGERS), members, f"{path}.")
     return members
 
 
-def _what(fault: dict[str, Any], path: str, on: str, name: str) -> dict[str, Any]:
-    kinds = [kind for kind in KINDS if kind.on == on]
+def _read_what(fault: dict[str, Any], path: str, on: str, name: str) -> dict[str, Any]:
+    kinds = [kind for kind in FAULT_KINDS if kind.target == on]
     accepted = ", ".join(kind.name for kind in kinds)
-    members = _object(fault.get("what"), path, f"an object with one of {accepted}")
+    members = _read_object(fault.get("what"), path, f"an object with one of {accepted}")
     chosen = [kind for kind in kinds if kind.name in members]
     if len(chosen) != 1:
         named = " and ".join(kind.name for kind in chosen) or "no kind"
-        raise BrokenRule(path, f"names {named} of a fault on: {on}", f"exactly one of {accepted}")
+        raise ControlApiError(path, f"names {named} of a fault on: {on}", f"exactly one of {accepted}")
     [kind] = chosen
-    parameters = (kind.own, *kind.more)
+    parameters = (kind.parameter, *kind.extra_parameters)
     _check_names(members, [parameter.name for parameter in parameters], f"{path}.")
-    _check(parameters, members, f"{path}.")
-    if kind.only and name != kind.only:
-        raise BrokenRule(f"{path}.{kind.name}", f"does not go with call: {name}", f"call: {kind.only}")
+    _check_values(parameters, members, f"{path}.")
+    if kind.only_call and name != kind.only_call:
+        raise ControlApiError(f"{path}.{kind.name}", f"does not go with call: {name}", f"call: {kind.only_call}")
     return members
 
 
-def _check(parameters: Iterable[Parameter], members: dict[str, Any], path: str) -> None:
+def _check_values(parameters: Iterable[FaultParameter], members: dict[str, Any], path: str) -> None:
     for parameter in parameters:
         name = parameter.name
-        if name in members and not parameter.takes(members[name]):
-            raise BrokenRule(f"{path}{name}", _cannot_be(members[name]), parameter.accepted)
+        if name in members and not parameter.accepts(members[name]):
+            raise ControlApiError(f"{path}{name}", _invalid_value(members[name]), parameter.accepted)
 
 
 def _check_names(members: dict[str, Any], known: Sequence[str], path: str) -> None:
     unknown = next((name for name in members if name not in known), None)
     if unknown is not None:
-        raise BrokenRule(f"{path}{unknown[:64]}", "is unknown", ", ".join(known))
+        raise ControlApiError(f"{path}{unknown[:64]}", "is unknown", ", ".join(known))
 
 
-def _object(given: object, path: str, accepted: str) -> dict[str, Any]:
-    if not isinstance(given, dict):
-        raise BrokenRule(path, "is missing" if given is None else "is no object", accepted)
-    return cast("dict[str, Any]", given)
+def _read_object(value: object, path: str, accepted: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ControlApiError(path, "is missing" if value is None else "is no object", accepted)
+    return cast("dict[str, Any]", value)
 
 
-def _cannot_be(value: object) -> str:
+def _invalid_value(value: object) -> str:
     text = repr(value)
     return f"cannot be {text if len(text) <= 80 else text[:77] + '...'}"

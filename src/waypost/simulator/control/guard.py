@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from waypost.base.http.hosts import hostname_of, is_loopback, netloc_of
-from waypost.simulator.violation import BrokenRule
+from waypost.simulator.control_error import ControlApiError
 
 JSON: Final = "application/json"
 BYTES: Final = "application/octet-stream"
 """Of a file's bytes. A browser sends neither type from another site without a preflight request."""
-_WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
+_BODY_METHODS: Final = frozenset({"POST", "PUT", "PATCH"})
 
 
 def check_caller(
@@ -19,7 +19,7 @@ def check_caller(
     *,
     allowed_hosts: tuple[str, ...],
     control_token: str | None,
-    takes: tuple[str, ...] = (JSON,),
+    content_types: tuple[str, ...] = (JSON,),
 ) -> None:
     """Reject requests without the token, and those that a page in a browser could send.
 
@@ -31,7 +31,7 @@ def check_caller(
         headers: names in lower case.
         allowed_hosts: Host names besides the loopback ones.
         control_token: None: no token is needed.
-        takes: the accepted content types of bodies.
+        content_types: the accepted content types of bodies.
 
     Raises:
         ControlApiError: 403, 401 or 415.
@@ -39,7 +39,7 @@ def check_caller(
     host = headers.get("host", "")
     name = hostname_of(f"//{host}")
     if not (is_loopback(name) or name in (allowed.lower() for allowed in allowed_hosts)):
-        raise BrokenRule(
+        raise ControlApiError(
             "Host",
             "names neither this machine nor an allowed host",
             ", ".join(("localhost", "127.0.0.1", "[::1]", *allowed_hosts)),
@@ -47,14 +47,16 @@ def check_caller(
         )
     origin = headers.get("origin")
     if origin is not None and netloc_of(origin) != host.lower():
-        raise BrokenRule("Origin", "is another site", f"no Origin, or http://{host}", status=403)
+        raise ControlApiError("Origin", "is another site", f"no Origin, or http://{host}", status=403)
     if control_token is not None and not _has_token(headers, control_token):
-        raise BrokenRule("Authorization", "does not hold the control token", "Bearer and the control token", status=401)
-    if method in _WITH_BODY and kind_of(headers) not in takes:
-        raise BrokenRule("Content-Type", "is not JSON", " or ".join(takes), status=415)
+        raise ControlApiError(
+            "Authorization", "does not hold the control token", "Bearer and the control token", status=401
+        )
+    if method in _BODY_METHODS and content_type(headers) not in content_types:
+        raise ControlApiError("Content-Type", "is not JSON", " or ".join(content_types), status=415)
 
 
-def kind_of(headers: Mapping[str, str]) -> str:
+def content_type(headers: Mapping[str, str]) -> str:
     """Return the content type of a request, in lower case and without parameters."""
     return headers.get("content-type", "").partition(";")[0].strip().lower()
 

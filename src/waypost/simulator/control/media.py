@@ -9,17 +9,17 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, Response
 
 from waypost.simulator.control.endpoints import business_number
-from waypost.simulator.control.guard import BYTES, kind_of
-from waypost.simulator.control.request_structs import Body, read_body, read_members
-from waypost.simulator.errors import GraphRefused
+from waypost.simulator.control.guard import BYTES, content_type
+from waypost.simulator.control.request_structs import ControlBody, read_body, read_members
+from waypost.simulator.control_error import ControlApiError
+from waypost.simulator.errors import GraphApiError
 from waypost.simulator.field_types import BusinessNumber, FileName, Name, Text
-from waypost.simulator.media.media import Media
-from waypost.simulator.media.uploads import Upload
-from waypost.simulator.services import Parts
-from waypost.simulator.violation import BrokenRule
+from waypost.simulator.media.media import SimulatedMedia
+from waypost.simulator.media.uploads import UploadSession
+from waypost.simulator.services import SimulatorServices
 
 
-class FileBody(Body, frozen=True, kw_only=True):
+class FileBody(ControlBody, frozen=True, kw_only=True):
     """A phone's file: the query of a request whose body is its bytes."""
 
     to: BusinessNumber
@@ -33,86 +33,88 @@ class MediaBody(FileBody, frozen=True, kw_only=True):
     content: bytes
 
 
-class HandleBody(Body, frozen=True):
+class HandleBody(ControlBody, frozen=True):
     """The handle of a complete resumable upload."""
 
     handle: Text
 
 
-async def list_media(parts: Parts) -> dict[str, Any]:
+async def list_media(services: SimulatorServices) -> dict[str, Any]:
     """Return every media file, oldest first, including expired ones."""
-    return {"media": list(parts.media.all.values())}
+    return {"media": list(services.media.by_id.values())}
 
 
-async def keep_media(parts: Parts, request: Request) -> Media:
+async def store_media(services: SimulatorServices, request: Request) -> SimulatedMedia:
     """Store a file as if a phone had sent it to a business number: as JSON, or as its bytes."""
-    if kind_of(request.headers) == BYTES:
+    if content_type(request.headers) == BYTES:
         file = read_members(FileBody, dict(request.query_params))
         chunks = request.stream()
     else:
         file = body = read_body(MediaBody, await request.body())
-        chunks = _whole(body.content)
-    number = business_number(parts, file.to)
+        chunks = _single_chunk(body.content)
+    number = business_number(services, file.to)
     try:
-        media = await parts.media.take(number.phone_number_id, file.mime_type, file.file_name, chunks, is_inbound=True)
-    except GraphRefused as error:
+        media = await services.media.add(
+            number.phone_number_id, file.mime_type, file.file_name, chunks, is_inbound=True
+        )
+    except GraphApiError as error:
         if error.status >= 500:  # the file is valid, but the disk is full
             accepted = "a file when there is room, or WAYPOST_LEAST_FREE_MB lower"
-            raise BrokenRule("content", _words_of(error), accepted, status=507) from error
+            raise ControlApiError("content", _error_details(error), accepted, status=507) from error
         accepted = "what the operator's media table lists"
-        raise BrokenRule("content", _words_of(error), accepted, status=422) from error
+        raise ControlApiError("content", _error_details(error), accepted, status=422) from error
     except ClientDisconnect:
-        raise BrokenRule("content", "breaks off", "the whole file") from None
+        raise ControlApiError("content", "breaks off", "the whole file") from None
     return media
 
 
-async def show_media(media: Media) -> Media:
+async def show_media(media: SimulatedMedia) -> SimulatedMedia:
     """Return a media file's record."""
     return media
 
 
-async def show_content(parts: Parts, request: Request, media: Media) -> Response:
+async def show_content(services: SimulatorServices, request: Request, media: SimulatedMedia) -> Response:
     """Return the bytes of an unexpired file: all, or the requested range."""
-    expired = BrokenRule("media_id", "its time is over", "an id that lives", status=410)
-    if parts.media.find(media.media_id) is None:
+    expired = ControlApiError("media_id", "its time is over", "an id that lives", status=410)
+    if services.media.find(media.media_id) is None:
         raise expired
     # An uploaded file must not run as a page of this origin.
     headers = {"x-content-type-options": "nosniff", "content-security-policy": "sandbox"}
-    path = parts.files.path(media.content_name)
+    path = services.files.path(media.content_name)
     try:
-        return await file_answer(request, path, media.mime_type, headers)
+        return await file_response(request, path, media.mime_type, headers)
     except FileNotFoundError:
         raise expired from None
 
 
-async def drop_media(parts: Parts, media: Media) -> Media:
+async def drop_media(services: SimulatorServices, media: SimulatedMedia) -> SimulatedMedia:
     """Delete a file and its id."""
-    await parts.media.delete(media)
+    await services.media.delete(media)
     return media
 
 
-async def expire_media(parts: Parts, media: Media) -> Media:
+async def expire_media(services: SimulatorServices, media: SimulatedMedia) -> SimulatedMedia:
     """Expire a media id now."""
-    await parts.media.expire(media)
-    return parts.media.all[media.media_id]
+    await services.media.expire(media)
+    return services.media.by_id[media.media_id]
 
 
-async def list_handles(parts: Parts) -> dict[str, Any]:
+async def list_handles(services: SimulatorServices) -> dict[str, Any]:
     """Return every complete upload with its handle, oldest first."""
-    complete = [upload for upload in parts.uploads.by_id.values() if upload.handle]
+    complete = [upload for upload in services.uploads.by_id.values() if upload.handle]
     return {"handles": [_handle_view(upload) for upload in complete]}
 
 
-async def expire_handle(parts: Parts, body: HandleBody) -> dict[str, Any]:
+async def expire_handle(services: SimulatorServices, body: HandleBody) -> dict[str, Any]:
     """Expire an upload handle now."""
-    upload = parts.uploads.of_handle(body.handle)
+    upload = services.uploads.find_by_handle(body.handle)
     if upload is None:
-        raise BrokenRule("handle", "was not given out, or is over", "a whole handle", status=404)
-    await parts.uploads.expire(upload)
-    return _handle_view(parts.uploads.by_id[upload.upload_id])
+        raise ControlApiError("handle", "was not given out, or is over", "a whole handle", status=404)
+    await services.uploads.expire(upload)
+    return _handle_view(services.uploads.by_id[upload.upload_id])
 
 
-def _handle_view(upload: Upload) -> dict[str, Any]:
+def _handle_view(upload: UploadSession) -> dict[str, Any]:
     return {
         "handle": upload.handle,
         "file_name": upload.file_name,
@@ -122,17 +124,17 @@ def _handle_view(upload: Upload) -> dict[str, Any]:
     }
 
 
-def _words_of(refused: GraphRefused) -> str:
+def _error_details(error: GraphApiError) -> str:
     """Return an error's details, or its message if it has none."""
-    details = refused.error.get("error_data", {}).get("details")
-    return str(details or refused.error.get("message", refused))
+    details = error.error.get("error_data", {}).get("details")
+    return str(details or error.error.get("message", error))
 
 
-async def _whole(content: bytes) -> AsyncGenerator[bytes]:
+async def _single_chunk(content: bytes) -> AsyncGenerator[bytes]:
     yield content
 
 
-async def file_answer(request: Request, path: Path, mime_type: str, headers: Mapping[str, str]) -> Response:
+async def file_response(request: Request, path: Path, mime_type: str, headers: Mapping[str, str]) -> Response:
     """Return a file, or the requested range of it, streamed at the client's pace.
 
     A client that plays a video may take minutes, and loading a snapshot must not wait for it: the

@@ -7,19 +7,19 @@ from msgspec.structs import asdict, replace
 
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.accounts.flow import Flow
-from waypost.simulator.accounts.records import ALLOWED, HINDRANCE, IDENTITY, STANDING
+from waypost.simulator.accounts.records import ALLOWED, IDENTITY, NUMBER_STATUS, SENDING_RESTRICTION
 from waypost.simulator.control.endpoints import find
-from waypost.simulator.control.request_structs import Body, given
-from waypost.simulator.control.updates import tell_webhook
+from waypost.simulator.control.request_structs import ControlBody, present_members
+from waypost.simulator.control.updates import emit_webhook
+from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.field_types import Digits, HoldMs, Id, Name, Throughput, accepts
-from waypost.simulator.messages.sending_limits import ALLOWED_AT_MOST, HINDRANCES
-from waypost.simulator.services import Parts
-from waypost.simulator.violation import BrokenRule
+from waypost.simulator.messages.sending_limits import MAX_ALLOWED_PHONES, SENDING_RESTRICTIONS
+from waypost.simulator.services import SimulatorServices
 
 _MAINTENANCE_MS: Final = 60_000  # Source: facts 8, "Throughput": up to a minute
 
 
-class NumberBody(Body, frozen=True):
+class NumberBody(ControlBody, frozen=True):
     """A business phone number."""
 
     waba_id: Id
@@ -28,7 +28,7 @@ class NumberBody(Body, frozen=True):
     throughput: Throughput = 80
 
 
-class StandingBody(Body, frozen=True):
+class NumberStatusBody(ControlBody, frozen=True):
     """A number's quality, limit and statuses; absent members stay unchanged."""
 
     quality_rating: Literal["GREEN", "YELLOW", "RED", "UNKNOWN"] | UnsetType = UNSET
@@ -37,111 +37,113 @@ class StandingBody(Body, frozen=True):
     status: Name | UnsetType = UNSET
 
 
-class HindranceBody(Body, frozen=True):
+class SendingRestrictionBody(ControlBody, frozen=True):
     """A restriction that keeps a number from sending."""
 
-    name: Annotated[str | None, accepts(f"null or one of {', '.join(HINDRANCES)}")]
+    name: Annotated[str | None, accepts(f"null or one of {', '.join(SENDING_RESTRICTIONS)}")]
     for_ms: HoldMs = None
 
 
-class RecipientsBody(Body, frozen=True):
+class RecipientsBody(ControlBody, frozen=True):
     """The phones that a test number may message; null: all phones."""
 
-    phones: Annotated[list[Digits], Meta(max_length=ALLOWED_AT_MOST)] | None
+    phones: Annotated[list[Digits], Meta(max_length=MAX_ALLOWED_PHONES)] | None
 
 
-class UpgradeBody(Body, frozen=True):
+class UpgradeBody(ControlBody, frozen=True):
     """A new throughput, in messages a second."""
 
     throughput: Throughput = 1000
 
 
-class IdentityBody(Body, frozen=True):
+class IdentityBody(ControlBody, frozen=True):
     """The hash of a user's identity key; null: any hash is accepted."""
 
     hash: Name | None
 
 
-class FlowStatusBody(Body, frozen=True):
+class FlowStatusBody(ControlBody, frozen=True):
     """A flow's status, as the operator's supervision sets it."""
 
     status: Literal["DRAFT", "PUBLISHED", "DEPRECATED", "THROTTLED", "BLOCKED"]
 
 
-async def put_number(parts: Parts, phone_number_id: str, body: NumberBody) -> dict[str, Any]:
+async def put_number(services: SimulatorServices, phone_number_id: str, body: NumberBody) -> dict[str, Any]:
     """Create or update a business number."""
     digits = body.phone_number.lstrip("+")
-    find(parts.accounts.by_id, body.waba_id, field="waba_id", rule="is no account")
-    holder = parts.accounts.numbers_by_digits.get(digits)
+    find(services.accounts.by_id, body.waba_id, field="waba_id", rule="is no account")
+    holder = services.accounts.numbers_by_digits.get(digits)
     if holder is not None and holder.phone_number_id != phone_number_id:
         rule = f"belongs to {holder.phone_number_id}"
-        raise BrokenRule("phone_number", rule, "a number that is not in use", status=409)
+        raise ControlApiError("phone_number", rule, "a number that is not in use", status=409)
     number = Number(phone_number_id, body.waba_id, digits, body.name, body.throughput)
-    await parts.accounts.keep_number(number)
-    return number_view(parts, number)
+    await services.accounts.save_number(number)
+    return number_view(services, number)
 
 
-def number_view(parts: Parts, number: Number) -> dict[str, Any]:
+def number_view(services: SimulatorServices, number: Number) -> dict[str, Any]:
     """Return a number with its sending restriction and callback URI."""
-    app_id = parts.accounts.by_id[number.waba_id].app_id
+    app_id = services.accounts.by_id[number.waba_id].app_id
     return {
         **asdict(number),
-        "hindrance": parts.standings.name_of(number.phone_number_id),
-        "callback_uri": parts.accounts.override_of(app_id, number.phone_number_id),
+        "hindrance": services.sending_limits.find_restriction_name(number.phone_number_id),
+        "callback_uri": services.accounts.number_override(app_id, number.phone_number_id),
     }
 
 
-async def put_standing(parts: Parts, body: StandingBody, number: Number) -> dict[str, Any]:
+async def put_number_status(services: SimulatorServices, body: NumberStatusBody, number: Number) -> dict[str, Any]:
     """Set a number's quality, messaging limit and statuses, without a webhook."""
-    record = {**parts.records.of(number.phone_number_id, STANDING), **given(body)}
-    await parts.records.keep(number.phone_number_id, STANDING, record)
+    record = {**services.records.get(number.phone_number_id, NUMBER_STATUS), **present_members(body)}
+    await services.records.save(number.phone_number_id, NUMBER_STATUS, record)
     return {"phone_number_id": number.phone_number_id, **record}
 
 
-async def put_hindrance(parts: Parts, number: Number, body: HindranceBody) -> dict[str, Any]:
+async def put_sending_restriction(
+    services: SimulatorServices, number: Number, body: SendingRestrictionBody
+) -> dict[str, Any]:
     """Set or remove a number's sending restriction, for a time or until changed, without a webhook."""
-    if body.name is not None and body.name not in HINDRANCES:
-        raise BrokenRule("name", "is no hindrance", f"null, {', '.join(HINDRANCES)}")
-    until_ms = None if body.for_ms is None else parts.clock.now_ms() + body.for_ms
+    if body.name is not None and body.name not in SENDING_RESTRICTIONS:
+        raise ControlApiError("name", "is no hindrance", f"null, {', '.join(SENDING_RESTRICTIONS)}")
+    until_ms = None if body.for_ms is None else services.clock.now_ms() + body.for_ms
     record = {} if body.name is None else {"name": body.name, "until_ms": until_ms}
-    await parts.records.keep(number.phone_number_id, HINDRANCE, record)
+    await services.records.save(number.phone_number_id, SENDING_RESTRICTION, record)
     return {"phone_number_id": number.phone_number_id, "name": body.name, "until_ms": until_ms}
 
 
-async def put_recipients(parts: Parts, number: Number, body: RecipientsBody) -> dict[str, Any]:
+async def put_recipients(services: SimulatorServices, number: Number, body: RecipientsBody) -> dict[str, Any]:
     """Make a number a test number that may message only these phones, or an ordinary one."""
     phones = None if body.phones is None else [phone.lstrip("+") for phone in body.phones]
-    await parts.records.keep(number.phone_number_id, ALLOWED, {"phones": phones})
+    await services.records.save(number.phone_number_id, ALLOWED, {"phones": phones})
     return {"phone_number_id": number.phone_number_id, "phones": phones}
 
 
-async def upgrade_number(parts: Parts, number: Number, body: UpgradeBody) -> dict[str, Any]:
+async def upgrade_number(services: SimulatorServices, number: Number, body: UpgradeBody) -> dict[str, Any]:
     """Set a number's throughput: a minute of maintenance, then a webhook.
 
     Source: facts 8, "Throughput per business number".
     """
-    done_ms = parts.clock.now_ms() + _MAINTENANCE_MS
+    done_ms = services.clock.now_ms() + _MAINTENANCE_MS
     record = {"name": "MAINTENANCE", "until_ms": done_ms}
-    await parts.records.keep(number.phone_number_id, HINDRANCE, record)
-    await parts.accounts.keep_number(replace(number, throughput=body.throughput))
+    await services.records.save(number.phone_number_id, SENDING_RESTRICTION, record)
+    await services.accounts.save_number(replace(number, throughput=body.throughput))
     value = {
         "display_phone_number": number.phone_number,
         "event": "THROUGHPUT_UPGRADE",
         "current_limit": "TIER_UNLIMITED",
     }
-    await tell_webhook(parts, number.waba_id, done_ms, "phone_number_quality_update", value)
+    await emit_webhook(services, number.waba_id, done_ms, "phone_number_quality_update", value)
     return {"phone_number_id": number.phone_number_id, "throughput": body.throughput, "maintenance_until_ms": done_ms}
 
 
-async def show_registration(parts: Parts, number: Number) -> dict[str, Any]:
+async def show_registration(services: SimulatorServices, number: Number) -> dict[str, Any]:
     """Return a number's PIN, and the verification code that was sent to it."""
-    record = parts.registrations.of(number)
+    record = services.registrations.registration(number)
     return {name: record.get(name) for name in ("pin", "code", "needs_code", "guesses")}
 
 
-async def put_identity(parts: Parts, body: IdentityBody, phone: str) -> dict[str, Any]:
+async def put_identity(services: SimulatorServices, body: IdentityBody, phone: str) -> dict[str, Any]:
     """Set the identity key hash of a phone's owner; a send with another one is rejected."""
-    await parts.records.keep(phone, IDENTITY, {} if body.hash is None else {"hash": body.hash})
+    await services.records.save(phone, IDENTITY, {} if body.hash is None else {"hash": body.hash})
     return {"phone": phone, "hash": body.hash}
 
 
@@ -150,9 +152,9 @@ async def show_flow(flow: Flow) -> dict[str, Any]:
     return {name: getattr(flow, name) for name in ("flow_id", "waba_id", "name", "status", "content")}
 
 
-async def put_flow_status(parts: Parts, body: FlowStatusBody, flow: Flow) -> dict[str, Any]:
+async def put_flow_status(services: SimulatorServices, body: FlowStatusBody, flow: Flow) -> dict[str, Any]:
     """Set a flow's status from any status, with a webhook."""
-    changed = await parts.flows.set_status(flow, body.status)
+    changed = await services.flows.set_status(flow, body.status)
     value = {
         "event": "FLOW_STATUS_CHANGE",
         "message": f"Flow {flow.name} changed status from {flow.status} to {changed.status}",
@@ -160,5 +162,5 @@ async def put_flow_status(parts: Parts, body: FlowStatusBody, flow: Flow) -> dic
         "old_status": flow.status,
         "new_status": changed.status,
     }
-    await tell_webhook(parts, flow.waba_id, parts.clock.now_ms(), "flows", value)
+    await emit_webhook(services, flow.waba_id, services.clock.now_ms(), "flows", value)
     return {"flow_id": flow.flow_id, "status": changed.status}

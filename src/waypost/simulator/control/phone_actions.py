@@ -7,27 +7,32 @@ from msgspec import Meta, field
 
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.control.endpoints import business_number
-from waypost.simulator.control.phones import whole_view
-from waypost.simulator.control.request_structs import Body, accepted_by
+from waypost.simulator.control.phones import phone_details
+from waypost.simulator.control.request_structs import ControlBody, accepted_by
+from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.field_types import BusinessNumber, Digits, Name, Text, WaitMs, accepts
-from waypost.simulator.handsets.inbound_kinds import KINDS, MEDIA_KINDS, NOT_REQUESTED, said
-from waypost.simulator.handsets.inbound_options import Manner, Medium
+from waypost.simulator.handsets.inbound_options import InboundOptions, PhoneMedia
+from waypost.simulator.handsets.phone_messages import (
+    NOT_REQUESTED_BUTTON,
+    PHONE_MEDIA_KINDS,
+    PHONE_MESSAGE_KINDS,
+    build_message,
+)
 from waypost.simulator.media import references
 from waypost.simulator.messages.interactive.orders import REVIEW_AND_PAY
-from waypost.simulator.services import Parts
-from waypost.simulator.tables.messages import Message
-from waypost.simulator.violation import BrokenRule
+from waypost.simulator.services import SimulatorServices
+from waypost.simulator.tables.messages import SimulatedMessage
 
-_ANSWERED: Final = ("FLOW", "ADDRESS", "CALL_PERMISSION")
+_REPLY_BUTTON_TYPES: Final = ("FLOW", "ADDRESS", "CALL_PERMISSION")
 
 
-class WriteBody(Manner, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class WriteBody(InboundOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A message from a phone to a business number; its content is the member named like its type, or `media`."""
 
     to: BusinessNumber
-    type: Annotated[str, accepts(", ".join((*KINDS, *MEDIA_KINDS)))] = "text"
+    type: Annotated[str, accepts(", ".join((*PHONE_MESSAGE_KINDS, *PHONE_MEDIA_KINDS)))] = "text"
     text: Text | None = None
-    media: Medium | None = None
+    media: PhoneMedia | None = None
     location: dict[str, Any] | None = None
     contacts: list[dict[str, Any]] | None = None
     reaction: dict[str, Any] | None = None
@@ -35,7 +40,7 @@ class WriteBody(Manner, frozen=True, kw_only=True, forbid_unknown_fields=True):
     unsupported: dict[str, Any] | None = None
 
 
-class MessageBody(Body, frozen=True):
+class MessageBody(ControlBody, frozen=True):
     """An action on a message of a phone: a given one, or the newest that allows the action."""
 
     message_id: Name | None = None
@@ -51,7 +56,7 @@ class TapBody(MessageBody, frozen=True):
     not_requested: bool = False
 
 
-class AnswerBody(MessageBody, frozen=True):
+class ReplyBody(MessageBody, frozen=True):
     """A reply to a flow, an address request or a call permission request: the filled-in values."""
 
     response: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -65,13 +70,13 @@ class PayBody(MessageBody, frozen=True):
     reason: Name = "payment_failed"
 
 
-class NumberChangeBody(Body, frozen=True):
+class NumberChangeBody(ControlBody, frozen=True):
     """The new number of a phone's owner."""
 
     to: Digits
 
 
-class BusinessBody(Body, frozen=True, kw_only=True):
+class BusinessBody(ControlBody, frozen=True, kw_only=True):
     """A business number."""
 
     to: BusinessNumber
@@ -96,145 +101,149 @@ class ReportBody(BusinessBody, frozen=True, kw_only=True):
     blocks: bool = False
 
 
-async def write_message(parts: Parts, phone: str, body: WriteBody) -> dict[str, Any]:
+async def write_message(services: SimulatorServices, phone: str, body: WriteBody) -> dict[str, Any]:
     """Send a message from a phone to a business number; opens the window."""
-    _check_reach(parts, phone, business_number(parts, body.to))
-    return {"wamid": await speak(parts, phone, body)}
+    _check_reachable(services, phone, business_number(services, body.to))
+    return {"wamid": await send_from_phone(services, phone, body)}
 
 
-async def speak(parts: Parts, phone: str, body: WriteBody) -> str:
+async def send_from_phone(services: SimulatorServices, phone: str, body: WriteBody) -> str:
     """Send a message from a phone; return its id.
 
     Raises:
         ControlApiError: 404 for an unknown number or message, 400 for a missing or invalid member.
     """
-    number = business_number(parts, body.to)
-    if body.context_id is not None and not await _has_in_chat(parts, phone, number, body.context_id):
+    number = business_number(services, body.to)
+    if body.context_id is not None and not await _has_in_chat(services, phone, number, body.context_id):
         rule = "is not on this phone, or with another business"
-        raise BrokenRule("context_id", rule, "a wamid of the chat with this one", status=404)
+        raise ControlApiError("context_id", rule, "a wamid of the chat with this one", status=404)
     if body.reaction is not None and body.type == "reaction":
-        await _check_reaction(parts, phone, body.reaction)
-    if body.type in MEDIA_KINDS:
-        medium = body.media or Medium()
+        await _check_reaction(services, phone, body.reaction)
+    if body.type in PHONE_MEDIA_KINDS:
+        medium = body.media or PhoneMedia()
         if not medium.media_id and not (medium.content and medium.mime_type):
-            accepted = f"one of them; a {body.type} is {', '.join(references.MEDIA_KINDS[body.type]) or 'any'}"
-            raise BrokenRule("media", "has neither an id nor a content and its mime_type", accepted)
-        return await parts.handsets.send_medium(phone, number, body.type, medium, body)
-    if body.type not in KINDS:
-        raise BrokenRule("type", "is unknown", ", ".join((*KINDS, *MEDIA_KINDS)))
+            accepted = f"one of them; a {body.type} is {', '.join(references.MEDIA_TYPE_PREFIXES[body.type]) or 'any'}"
+            raise ControlApiError("media", "has neither an id nor a content and its mime_type", accepted)
+        return await services.handsets.send_media(phone, number, body.type, medium, body)
+    if body.type not in PHONE_MESSAGE_KINDS:
+        raise ControlApiError("type", "is unknown", ", ".join((*PHONE_MESSAGE_KINDS, *PHONE_MEDIA_KINDS)))
     content = getattr(body, body.type)
     if content is None:
-        raise BrokenRule("body", f"Object missing required field `{body.type}`", accepted_by(WriteBody))
-    return await parts.handsets.say(phone, number, said(body.type, content), body)
+        raise ControlApiError("body", f"Object missing required field `{body.type}`", accepted_by(WriteBody))
+    return await services.handsets.send_message(phone, number, build_message(body.type, content), body)
 
 
-async def _has_in_chat(parts: Parts, phone: str, number: Number, wamid: str) -> bool:
+async def _has_in_chat(services: SimulatorServices, phone: str, number: Number, wamid: str) -> bool:
     """True if a message is in the chat with a business: a quote must not reveal another chat's message."""
-    item = await parts.inboxes.item(phone, wamid)
+    item = await services.inboxes.find_message(phone, wamid)
     return item is not None and item.phone_number_id == number.phone_number_id
 
 
-async def _check_reaction(parts: Parts, phone: str, reaction: dict[str, Any]) -> None:
+async def _check_reaction(services: SimulatorServices, phone: str, reaction: dict[str, Any]) -> None:
     """Check that the message of a reaction is on the phone; a reaction without an emoji removes the earlier one."""
     message_id = reaction.get("message_id")
-    if isinstance(message_id, str) and await parts.inboxes.item(phone, message_id) is None:
-        raise BrokenRule("reaction.message_id", "is not on this phone", "a wamid of its inbox", status=404)
+    if isinstance(message_id, str) and await services.inboxes.find_message(phone, message_id) is None:
+        raise ControlApiError("reaction.message_id", "is not on this phone", "a wamid of its inbox", status=404)
 
 
-async def tap_button(parts: Parts, phone: str, body: TapBody) -> dict[str, Any]:
+async def tap_button(services: SimulatorServices, phone: str, body: TapBody) -> dict[str, Any]:
     """Tap a button of a message; with `wait_ms` waits for the message to arrive."""
 
-    def has_button(item: Message) -> bool:
+    def has_button(item: SimulatedMessage) -> bool:
         return _has_code(item) if body.not_requested else item.has_buttons
 
-    item = await _arrived(parts, phone, body, has_button)
-    button = _button(item, body)
-    number = parts.accounts.numbers[item.phone_number_id]
-    _check_reach(parts, phone, number)
-    wamid = await parts.handsets.tap(phone, number, item, button)
+    item = await _wait_for_message(services, phone, body, has_button)
+    button = _select_button(item, body)
+    number = services.accounts.numbers[item.phone_number_id]
+    _check_reachable(services, phone, number)
+    wamid = await services.handsets.tap(phone, number, item, button)
     return {"wamid": wamid, "message_id": item.wamid, "button": button}
 
 
-async def answer_message(parts: Parts, phone: str, body: AnswerBody) -> dict[str, Any]:
+async def reply_to_message(services: SimulatorServices, phone: str, body: ReplyBody) -> dict[str, Any]:
     """Reply to a flow, address or call permission request: of a message, or of the newest such."""
-    item = await _arrived(parts, phone, body, lambda item: _button_of(item, *_ANSWERED) is not None)
-    button = _button_of(item, *_ANSWERED)
+    item = await _wait_for_message(
+        services, phone, body, lambda item: _button_of(item, *_REPLY_BUTTON_TYPES) is not None
+    )
+    button = _button_of(item, *_REPLY_BUTTON_TYPES)
     if button is None:
-        rule, accepted = "the message has nothing to answer", f"a message with one of {', '.join(_ANSWERED)}"
-        raise BrokenRule("message_id", rule, accepted, status=409)
-    number = parts.accounts.numbers[item.phone_number_id]
-    _check_reach(parts, phone, number)
-    wamid = await parts.handsets.answer(phone, number, item, button, body.response)
+        rule, accepted = "the message has nothing to answer", f"a message with one of {', '.join(_REPLY_BUTTON_TYPES)}"
+        raise ControlApiError("message_id", rule, accepted, status=409)
+    number = services.accounts.numbers[item.phone_number_id]
+    _check_reachable(services, phone, number)
+    wamid = await services.handsets.submit_response(phone, number, item, button, body.response)
     return {"wamid": wamid, "message_id": item.wamid, "button": button}
 
 
-async def pay_order(parts: Parts, phone: str, body: PayBody) -> dict[str, Any]:
+async def pay_order(services: SimulatorServices, phone: str, body: PayBody) -> dict[str, Any]:
     """Pay an order, or fail to: that of a message, or the newest unpaid one."""
 
-    def is_payable(item: Message) -> bool:
+    def is_payable(item: SimulatedMessage) -> bool:
         payment: dict[str, Any] = item.content.get("payment", {})
         return _button_of(item, REVIEW_AND_PAY) is not None and payment.get("status") != "captured"
 
-    item = await _arrived(parts, phone, body, is_payable)
+    item = await _wait_for_message(services, phone, body, is_payable)
     button = _button_of(item, REVIEW_AND_PAY)
     if button is None:
         accepted = "an interactive message of type order_details"
-        raise BrokenRule("message_id", "the message is no order", accepted, status=409)
-    number = parts.accounts.numbers[item.phone_number_id]
-    _check_reach(parts, phone, number)
+        raise ControlApiError("message_id", "the message is no order", accepted, status=409)
+    number = services.accounts.numbers[item.phone_number_id]
+    _check_reachable(services, phone, number)
     error = {"code": body.code, "reason": body.reason}
-    payment = await parts.payments.pay(phone, number, item.wamid, button, body.status, error)
+    payment = await services.payments.pay(phone, number, item.wamid, button, body.status, error)
     return {"message_id": item.wamid, "payment": payment}
 
 
-async def read_messages(parts: Parts, phone: str, body: MessageBody) -> dict[str, Any]:
+async def read_messages(services: SimulatorServices, phone: str, body: MessageBody) -> dict[str, Any]:
     """Mark all messages as read in the chat of one message, or in all chats of a phone."""
-    _check_online(parts, phone)
-    numbers = list(parts.accounts.numbers.values())
+    _check_online(services, phone)
+    numbers = list(services.accounts.numbers.values())
     if body.message_id is not None:
-        item = await _arrived(parts, phone, body, bool)
-        numbers = [parts.accounts.numbers[item.phone_number_id]]
+        item = await _wait_for_message(services, phone, body, bool)
+        numbers = [services.accounts.numbers[item.phone_number_id]]
     elif body.wait_ms:
-        await parts.inboxes.wait_for(phone, wait_ms=body.wait_ms, found=_has_unread(parts))
-    return {"read": await parts.handsets.read(phone, numbers)}
+        await services.inboxes.wait_for(phone, wait_ms=body.wait_ms, is_complete=_has_unread(services))
+    return {"read": await services.handsets.read(phone, numbers)}
 
 
-async def change_number(parts: Parts, phone: str, body: NumberChangeBody) -> dict[str, Any]:
+async def change_number(services: SimulatorServices, phone: str, body: NumberChangeBody) -> dict[str, Any]:
     """Change a phone's number; the businesses with a chat receive a system message."""
     new_digits = body.to.lstrip("+")
-    _check_online(parts, phone)
-    if new_digits == phone or new_digits in parts.accounts.numbers_by_digits:
-        raise BrokenRule("to", "cannot be moved to", "digits that no business has", status=409)
-    numbers = list(parts.accounts.numbers.values())
-    return {"wamids": await parts.handsets.change_number(phone, new_digits, numbers)}
+    _check_online(services, phone)
+    if new_digits == phone or new_digits in services.accounts.numbers_by_digits:
+        raise ControlApiError("to", "cannot be moved to", "digits that no business has", status=409)
+    numbers = list(services.accounts.numbers.values())
+    return {"wamids": await services.handsets.change_number(phone, new_digits, numbers)}
 
 
-async def change_marketing(parts: Parts, phone: str, body: MarketingBody) -> dict[str, Any]:
+async def change_marketing(services: SimulatorServices, phone: str, body: MarketingBody) -> dict[str, Any]:
     """Opt a phone's owner out of a business's marketing messages, or in again."""
-    number = business_number(parts, body.to)
-    await parts.feedback.want_marketing(phone, number, wants=body.wants)
+    number = business_number(services, body.to)
+    await services.feedback.set_marketing_preference(phone, number, wants=body.wants)
     return {"phone": phone, "phone_number_id": number.phone_number_id, "wants": body.wants}
 
 
-async def block_business(parts: Parts, phone: str, body: BlockBody) -> dict[str, Any]:
+async def block_business(services: SimulatorServices, phone: str, body: BlockBody) -> dict[str, Any]:
     """Block or unblock a business on a phone, without a webhook."""
-    await parts.absences.block(phone, business_number(parts, body.to), blocks=body.blocks)
-    return await whole_view(parts, phone)
+    await services.reachability.block(phone, business_number(services, body.to), blocks=body.blocks)
+    return await phone_details(services, phone)
 
 
-async def report_business(parts: Parts, phone: str, body: ReportBody) -> dict[str, Any]:
+async def report_business(services: SimulatorServices, phone: str, body: ReportBody) -> dict[str, Any]:
     """Report a business for spam, and optionally block it, without a webhook."""
-    number = business_number(parts, body.to)
+    number = business_number(services, body.to)
     wamid = body.message_id
-    if wamid is not None and await parts.inboxes.item(phone, wamid) is None:
-        raise BrokenRule("message_id", "is not on this phone", "a wamid of its inbox", status=404)
-    await parts.feedback.report(phone, number, wamid or "")
+    if wamid is not None and await services.inboxes.find_message(phone, wamid) is None:
+        raise ControlApiError("message_id", "is not on this phone", "a wamid of its inbox", status=404)
+    await services.feedback.report_spam(phone, number, wamid or "")
     if body.blocks:
-        await parts.absences.block(phone, number, blocks=True)
-    return await whole_view(parts, phone)
+        await services.reachability.block(phone, number, blocks=True)
+    return await phone_details(services, phone)
 
 
-async def _arrived(parts: Parts, phone: str, body: MessageBody, is_newest: Callable[[Message], bool]) -> Message:
+async def _wait_for_message(
+    services: SimulatorServices, phone: str, body: MessageBody, is_newest: Callable[[SimulatedMessage], bool]
+) -> SimulatedMessage:
     """Return the message named in the body, or the newest suitable one from a business, once it has arrived.
 
     Raises:
@@ -242,65 +251,67 @@ async def _arrived(parts: Parts, phone: str, body: MessageBody, is_newest: Calla
     """
     wamid = body.message_id
 
-    def is_match(item: Message) -> bool:
+    def is_match(item: SimulatedMessage) -> bool:
         return item.wamid == wamid if wamid is not None else not item.is_inbound and is_newest(item)
 
     if wamid is not None and not body.wait_ms:
-        items = [item] if (item := await parts.inboxes.item(phone, wamid)) else []
-        items = [item for item in items if _has_arrived(item, parts.clock.now_ms())]
+        items = [item] if (item := await services.inboxes.find_message(phone, wamid)) else []
+        items = [item for item in items if _has_arrived(item, services.clock.now_ms())]
     else:
-        items = await parts.inboxes.wait_for(phone, wait_ms=body.wait_ms, found=lambda items: any(map(is_match, items)))
+        items = await services.inboxes.wait_for(
+            phone, wait_ms=body.wait_ms, is_complete=lambda items: any(map(is_match, items))
+        )
     matches = [item for item in items if is_match(item)]
     if not matches:
         rule = "no such message has arrived on this phone"
         accepted = "a wamid of its inbox, or none for the newest with buttons; wait_ms for one that is on its way"
-        raise BrokenRule("message_id", rule, accepted, status=404)
+        raise ControlApiError("message_id", rule, accepted, status=404)
     return matches[-1]
 
 
-def _has_arrived(item: Message, now_ms: int) -> bool:
+def _has_arrived(item: SimulatedMessage, now_ms: int) -> bool:
     delivered_ms = item.delivered_ms
     return bool(item.is_inbound) or (delivered_ms is not None and delivered_ms <= now_ms)
 
 
-def _has_unread(parts: Parts) -> Callable[[list[Message]], bool]:
-    def has_unread(items: list[Message]) -> bool:
-        now_ms = parts.clock.now_ms()
+def _has_unread(services: SimulatorServices) -> Callable[[list[SimulatedMessage]], bool]:
+    def has_unread(items: list[SimulatedMessage]) -> bool:
+        now_ms = services.clock.now_ms()
         return any(not item.is_inbound and (item.read_ms is None or item.read_ms > now_ms) for item in items)
 
     return has_unread
 
 
-def _check_reach(parts: Parts, phone: str, number: Number) -> None:
+def _check_reachable(services: SimulatorServices, phone: str, number: Number) -> None:
     """Check that a phone is online and has not blocked the business."""
-    _check_online(parts, phone)
-    if number.phone_number_id in parts.phones.known(phone).has_blocked:
+    _check_online(services, phone)
+    if number.phone_number_id in services.phones.find_or_default(phone).has_blocked:
         accepted = f"POST /control/phones/{phone}/block with blocks: false first"
-        raise BrokenRule("to", "has been blocked by the phone's owner", accepted, status=409)
+        raise ControlApiError("to", "has been blocked by the phone's owner", accepted, status=409)
 
 
-def _check_online(parts: Parts, phone: str) -> None:
+def _check_online(services: SimulatorServices, phone: str) -> None:
     """Check that a phone is online."""
-    if parts.phones.known(phone).is_offline:
+    if services.phones.find_or_default(phone).is_offline:
         accepted = f"PUT /control/phones/{phone} with is_offline: false first"
-        raise BrokenRule("phone", "is offline", accepted, status=409)
+        raise ControlApiError("phone", "is offline", accepted, status=409)
 
 
-def _has_code(item: Message) -> bool:
+def _has_code(item: SimulatedMessage) -> bool:
     template: dict[str, Any] = item.content.get("template", {})
     return template.get("category") == "AUTHENTICATION"
 
 
-def _button_of(item: Message, *types: str) -> dict[str, Any] | None:
+def _button_of(item: SimulatedMessage, *types: str) -> dict[str, Any] | None:
     return next((button for button in item.buttons if button["type"] in types), None)
 
 
-def _button(item: Message, body: TapBody) -> dict[str, Any]:
+def _select_button(item: SimulatedMessage, body: TapBody) -> dict[str, Any]:
     if body.not_requested:
         if _has_code(item):
-            return NOT_REQUESTED
+            return NOT_REQUESTED_BUTTON
         rule = "the message carries no one-time code"
-        raise BrokenRule("not_requested", rule, "a message of an AUTHENTICATION template", status=409)
+        raise ControlApiError("not_requested", rule, "a message of an AUTHENTICATION template", status=409)
     buttons = item.buttons if body.card is None else _card_buttons(item, body.card)
     if body.index is not None or body.text is not None:
         for button in buttons:
@@ -309,13 +320,13 @@ def _button(item: Message, body: TapBody) -> dict[str, Any]:
     labels = ", ".join(f"{button['index']}: {button['text']}" for button in buttons)
     name = "index" if body.text is None else "text"
     accepted = labels or "nothing: the message has no buttons there"
-    raise BrokenRule(name, "the message has no such button", accepted, status=404)
+    raise ControlApiError(name, "the message has no such button", accepted, status=404)
 
 
-def _card_buttons(item: Message, index: int) -> list[dict[str, Any]]:
+def _card_buttons(item: SimulatedMessage, index: int) -> list[dict[str, Any]]:
     for card in item.cards:
         if card["index"] == index:
             buttons: list[dict[str, Any]] = card.get("buttons", [])
             return buttons
     accepted = f"0 to {len(item.cards) - 1}" if item.cards else "none: there are no cards"
-    raise BrokenRule("card", "the message has no such card", accepted, status=404)
+    raise ControlApiError("card", "the message has no such card", accepted, status=404)

@@ -5,49 +5,49 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from waypost.simulator.control.request_structs import Body, Query, given
+from waypost.simulator.control.request_structs import ControlBody, ControlQuery, present_members
+from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.field_types import USER_ID, DelayMs, Name, Position, WaitMs, accepts
-from waypost.simulator.handsets.inboxes import item_view
-from waypost.simulator.phones.conditions import CONDITIONS
-from waypost.simulator.phones.phone import ONLY_WHEN_TOLD, Phone
+from waypost.simulator.handsets.inboxes import message_view
+from waypost.simulator.phones.conditions import PHONE_CONDITIONS
+from waypost.simulator.phones.phone import READ_ON_REQUEST, SimulatedPhone
 from waypost.simulator.phones.script_steps import read_steps
-from waypost.simulator.services import Parts
+from waypost.simulator.services import SimulatorServices
 from waypost.simulator.store import Statement
-from waypost.simulator.tables.phone_plans import waiting_count
-from waypost.simulator.violation import BrokenRule
+from waypost.simulator.tables.phone_plans import count_waiting
 
 Seed = Annotated[str, Meta(max_length=64)] | int
 Script = Annotated[tuple[Any, ...], accepts("a list of steps")]
-_CONDITION = accepts(f"empty, {', '.join(CONDITIONS)}", f"^({'|'.join(CONDITIONS)})?$")
-_AS_SET = accepts("0 to 604800000, or null: the value of the settings")
-_WHEN_TOLD = accepts("0 to 604800000, or null: only by a call that reads")
+_CONDITION = accepts(f"empty, {', '.join(PHONE_CONDITIONS)}", f"^({'|'.join(PHONE_CONDITIONS)})?$")
+_NULL_IS_SETTING = accepts("0 to 604800000, or null: the value of the settings")
+_NULL_IS_MANUAL = accepts("0 to 604800000, or null: only by a call that reads")
 _OWN_ID = accepts("as in US.1349, or empty: the number's own", f"{USER_ID}|^$")
-_SHOWS = accepts("a boolean; false needs a user_id")
+_SHOWS_NUMBER = accepts("a boolean; false needs a user_id")
 
 
-class HabitsBody(Body, frozen=True, kw_only=True):
+class PhoneSettingsBody(ControlBody, frozen=True, kw_only=True):
     """Settings of a phone's behaviour; absent members stay unchanged."""
 
-    deliver_after_ms: Annotated[DelayMs | None, _AS_SET] | UnsetType = UNSET
-    read_after_ms: Annotated[DelayMs | None, _WHEN_TOLD] | UnsetType = UNSET
+    deliver_after_ms: Annotated[DelayMs | None, _NULL_IS_SETTING] | UnsetType = UNSET
+    read_after_ms: Annotated[DelayMs | None, _NULL_IS_MANUAL] | UnsetType = UNSET
     condition: Annotated[str, _CONDITION] | UnsetType = UNSET
     sends_read_receipts: bool | UnsetType = UNSET
     has_chat_open: bool | UnsetType = UNSET
 
 
-class PhoneBody(HabitsBody, frozen=True, kw_only=True):
+class PhoneBody(PhoneSettingsBody, frozen=True, kw_only=True):
     """A phone's name, settings and identity; absent members stay unchanged."""
 
     name: Name | UnsetType = UNSET
     user_id: Annotated[str, _OWN_ID] | UnsetType = UNSET
     username: Annotated[str, Meta(max_length=64)] | UnsetType = UNSET
-    shows_number: Annotated[bool, _SHOWS] | UnsetType = UNSET
+    shows_number: Annotated[bool, _SHOWS_NUMBER] | UnsetType = UNSET
     is_offline: bool | UnsetType = UNSET
     script: Script | UnsetType = UNSET
     seed: Seed = ""
 
 
-class PhonesQuery(Query, frozen=True):
+class PhonesQuery(ControlQuery, frozen=True):
     """Filter and page of the phones."""
 
     after: str = ""
@@ -55,7 +55,7 @@ class PhonesQuery(Query, frozen=True):
     has_chats: str = ""
 
 
-class InboxQuery(Query, frozen=True):
+class InboxQuery(ControlQuery, frozen=True):
     """Filter and page of a phone's messages."""
 
     after: Position = 0
@@ -65,19 +65,19 @@ class InboxQuery(Query, frozen=True):
     phone_number_id: tuple[str, ...] = ()
 
 
-class ChatsQuery(Query, frozen=True):
+class ChatsQuery(ControlQuery, frozen=True):
     """Filter of a phone's chats by business number."""
 
     phone_number_id: tuple[str, ...] = ()
 
 
-class ActiveQuery(ChatsQuery, frozen=True):
+class ActivePhonesQuery(ChatsQuery, frozen=True):
     """Filter by business number, and the maximum number of phones."""
 
     limit: Annotated[int, Meta(ge=0, le=500)] = 50
 
 
-async def list_phones(parts: Parts, query: PhonesQuery) -> dict[str, Any]:
+async def list_phones(services: SimulatorServices, query: PhonesQuery) -> dict[str, Any]:
     """Return the phones, in order of their digits; paged by `after` and `limit`.
 
     Includes the phones of a fleet only if one was changed individually. With `has_chats=false` only
@@ -85,14 +85,14 @@ async def list_phones(parts: Parts, query: PhonesQuery) -> dict[str, Any]:
     """
     after, limit = query.after, query.limit
     if query.has_chats == "false":
-        phones = await parts.chats.without(after=after, at_most=limit + 1)
+        phones = await services.chats.phones_without_chats(after=after, limit=limit + 1)
     else:
-        phones = sorted(digits for digits in parts.phones.all if digits > after)
-    page = [phone_view(parts, parts.phones.known(digits)) for digits in phones[:limit]]
+        phones = sorted(digits for digits in services.phones.by_digits if digits > after)
+    page = [phone_view(services, services.phones.find_or_default(digits)) for digits in phones[:limit]]
     return {"phones": page, "next": phones[limit - 1] if len(phones) > limit else None}
 
 
-async def show_phone(parts: Parts, phone: str, query: InboxQuery) -> dict[str, Any]:
+async def show_phone(services: SimulatorServices, phone: str, query: InboxQuery) -> dict[str, Any]:
     """Return a phone and its inbox, newest message last.
 
     `after` and `before` are exclusive positions; one or several `phone_number_id` select the chats
@@ -100,124 +100,130 @@ async def show_phone(parts: Parts, phone: str, query: InboxQuery) -> dict[str, A
     the list. With `wait_ms` the response waits for a message after `after`.
     """
     if query.wait_ms:
-        await parts.inboxes.wait_for(phone, wait_ms=query.wait_ms, found=bool, after=query.after)
-    items = await parts.inboxes.inbox(
-        phone, after=query.after, at_most=query.limit, before=query.before, number_ids=query.phone_number_id
+        await services.inboxes.wait_for(phone, wait_ms=query.wait_ms, is_complete=bool, after=query.after)
+    items = await services.inboxes.inbox(
+        phone, after=query.after, limit=query.limit, before=query.before, number_ids=query.phone_number_id
     )
-    quoted = await parts.inboxes.quoted(phone, items)
-    now_ms = parts.clock.now_ms()
+    quoted = await services.inboxes.quoted(phone, items)
+    now_ms = services.clock.now_ms()
     return {
-        **await whole_view(parts, phone),
-        "messages": [item_view(item, now_ms) for item in items],
-        "quoted": [item_view(item, now_ms) for item in quoted],
+        **await phone_details(services, phone),
+        "messages": [message_view(item, now_ms) for item in items],
+        "quoted": [message_view(item, now_ms) for item in quoted],
     }
 
 
-async def show_chats(parts: Parts, phone: str, query: ChatsQuery) -> dict[str, Any]:
+async def show_chats(services: SimulatorServices, phone: str, query: ChatsQuery) -> dict[str, Any]:
     """Return a phone's chats, the newest first, then the business numbers without a chat.
 
     With one or several `phone_number_id` only those.
     """
     number_ids = query.phone_number_id
-    now_ms = parts.clock.now_ms()
-    chats = {chat.phone_number_id: chat for chat in await parts.chats.of(phone)}
-    others = [number_id for number_id in parts.accounts.numbers if number_id not in chats]
+    now_ms = services.clock.now_ms()
+    chats = {chat.phone_number_id: chat for chat in await services.chats.list_chats(phone)}
+    others = [number_id for number_id in services.accounts.numbers if number_id not in chats]
     views = [
         {
             "phone_number_id": number.phone_number_id,
             "phone_number": number.phone_number,
             "name": number.name,
-            "last": item_view(chat.last, now_ms) if chat else None,
+            "last": message_view(chat.last_message, now_ms) if chat else None,
             "unread": chat.unread if chat else 0,
-            "window_until_ms": parts.phones.window_until_ms(number.phone_number_id, phone),
+            "window_until_ms": services.phones.window_until_ms(number.phone_number_id, phone),
         }
         for number_id in (*chats, *others)
-        if (not number_ids or number_id in number_ids) and (number := parts.accounts.numbers.get(number_id)) is not None
+        if (not number_ids or number_id in number_ids)
+        and (number := services.accounts.numbers.get(number_id)) is not None
         for chat in (chats.get(number_id),)
     ]
     return {"phone": phone, "chats": views}
 
 
-async def list_active(parts: Parts, query: ActiveQuery) -> dict[str, Any]:
+async def list_active(services: SimulatorServices, query: ActivePhonesQuery) -> dict[str, Any]:
     """Return phones with their newest chat with one of these numbers, the most recently active first."""
-    number_ids = query.phone_number_id or list(parts.accounts.numbers)
-    now_ms = parts.clock.now_ms()
+    number_ids = query.phone_number_id or list(services.accounts.numbers)
+    now_ms = services.clock.now_ms()
     views: list[dict[str, Any]] = []
-    for phone in await parts.chats.active(number_ids, at_most=query.limit):
-        chats = [chat for chat in await parts.chats.of(phone) if chat.phone_number_id in number_ids]
+    for phone in await services.chats.active_phones(number_ids, limit=query.limit):
+        chats = [chat for chat in await services.chats.list_chats(phone) if chat.phone_number_id in number_ids]
         views.append(
             {
-                **phone_view(parts, parts.phones.known(phone)),
-                "last": item_view(chats[0].last, now_ms) if chats else None,
+                **phone_view(services, services.phones.find_or_default(phone)),
+                "last": message_view(chats[0].last_message, now_ms) if chats else None,
                 "unread": sum(chat.unread for chat in chats),
             }
         )
     return {"phones": views}
 
 
-async def change_phone(parts: Parts, phone: str, body: PhoneBody) -> dict[str, Any]:
+async def change_phone(services: SimulatorServices, phone: str, body: PhoneBody) -> dict[str, Any]:
     """Set a phone's name, settings, identity, condition, script and online state."""
     identity = ("name", "user_id", "username", "shows_number")
-    changes = {name: value for name, value in given(body).items() if name in identity} | habits_of(body)
-    _check_identity(parts, phone, changes)
+    changes = {name: value for name, value in present_members(body).items() if name in identity} | phone_settings(body)
+    _check_identity(services, phone, changes)
     also: list[Statement] = []
     if body.script is not UNSET:
         steps = read_steps(body.script)
         script = msgspec.json.encode([step.raw for step in steps]).decode() if steps else ""
         changes |= {"seed": str(body.seed) if steps else "", "script": script}
-        also = await parts.scripts.begin(phone, steps)
-    await parts.absences.change(phone, changes, also)
+        also = await services.scripts.replace_script(phone, steps)
+    await services.reachability.change_phone(phone, changes, also)
     if body.is_offline is not UNSET:
-        await (parts.absences.leave if body.is_offline else parts.absences.come_back)(phone)
-    return await whole_view(parts, phone)
+        await (services.reachability.go_offline if body.is_offline else services.reachability.go_online)(phone)
+    return await phone_details(services, phone)
 
 
-def habits_of(body: HabitsBody) -> dict[str, Any]:
+def phone_settings(body: PhoneSettingsBody) -> dict[str, Any]:
     """Return the behaviour settings of a body, as they are stored."""
-    settings = {name: value for name, value in given(body).items() if name in HabitsBody.__struct_fields__}
+    settings = {
+        name: value for name, value in present_members(body).items() if name in PhoneSettingsBody.__struct_fields__
+    }
     if settings.get("read_after_ms", 0) is None:
-        settings["read_after_ms"] = ONLY_WHEN_TOLD
+        settings["read_after_ms"] = READ_ON_REQUEST
     return settings
 
 
 # fmt: off
-_SHOWN: Final = (
+_PHONE_MEMBERS: Final = (
     "phone", "name", "deliver_after_ms", "read_after_ms", "user_id", "username", "shows_number", "condition",
     "sends_read_receipts", "has_chat_open", "is_offline", "stopped_marketing_of", "has_blocked",
 )
 # fmt: on
 
 
-def phone_view(parts: Parts, phone: Phone) -> dict[str, Any]:
+def phone_view(services: SimulatorServices, phone: SimulatedPhone) -> dict[str, Any]:
     """Return a phone with its effective settings; a `read_after_ms` of null: only by a call that reads."""
-    effective, (deliver_after_ms, read_after_ms) = parts.phones.seen(phone), parts.phones.habits_ms(phone)
-    view = {name: getattr(effective, name) for name in _SHOWN}
+    effective, (deliver_after_ms, read_after_ms) = (
+        services.phones.fill_user_id(phone),
+        services.phones.delivery_delays_ms(phone),
+    )
+    view = {name: getattr(effective, name) for name in _PHONE_MEMBERS}
     delays = {"deliver_after_ms": deliver_after_ms, "read_after_ms": read_after_ms}
-    return {**view, **delays, "typing": parts.arrivals.typing_to(phone.phone)}
+    return {**view, **delays, "typing": services.delivery_signals.typing_number_ids(phone.phone)}
 
 
-async def whole_view(parts: Parts, phone: str) -> dict[str, Any]:
+async def phone_details(services: SimulatorServices, phone: str) -> dict[str, Any]:
     """Return a phone with its script, reports and pending actions."""
-    fleet = parts.fleets.of(phone)
-    script = parts.scripts.own(phone)
+    fleet = services.fleets.find_fleet(phone)
+    script = services.scripts.find_own_script(phone)
     return {
-        **phone_view(parts, parts.phones.known(phone)),
+        **phone_view(services, services.phones.find_or_default(phone)),
         "fleet": fleet.name if fleet else None,
         "script": [step.raw for step in script.steps] if script else [],
         "seed": script.seed if script else "",
-        "steps": await parts.scripts.counts(script.owner, script.steps) if script else [],
-        "reports": await parts.feedback.reports(phone),
-        "waiting": await waiting_count(parts.store, phone, phone),
+        "steps": await services.scripts.counts(script.owner, script.steps) if script else [],
+        "reports": await services.feedback.list_reports(phone),
+        "waiting": await count_waiting(services.store, phone, phone),
     }
 
 
-def _check_identity(parts: Parts, phone: str, changes: dict[str, Any]) -> None:
-    known = parts.phones.known(phone)
+def _check_identity(services: SimulatorServices, phone: str, changes: dict[str, Any]) -> None:
+    known = services.phones.find_or_default(phone)
     user_id = changes.get("user_id", known.user_id)
-    has_own = bool(user_id) or parts.settings.value.user_ids
+    has_own = bool(user_id) or services.settings.value.user_ids
     if not has_own and not changes.get("shows_number", known.shows_number):
         rule = "a phone that shows no number needs a user_id"
-        raise BrokenRule("shows_number", rule, "a user_id as in US.1349, or shows_number: true")
-    holder = parts.phones.of_user_id(user_id) if user_id else None
+        raise ControlApiError("shows_number", rule, "a user_id as in US.1349, or shows_number: true")
+    holder = services.phones.find_by_user_id(user_id) if user_id else None
     if holder is not None and holder.phone != phone:
-        raise BrokenRule("user_id", f"belongs to {holder.phone}", "one not in use", status=409)
+        raise ControlApiError("user_id", f"belongs to {holder.phone}", "one not in use", status=409)

@@ -15,20 +15,20 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import asdict, fields
 
-from waypost.simulator.violation import BrokenRule
+from waypost.simulator.control_error import ControlApiError
 
 # fmt: off
-_PLAIN: Final = {  # types without limits
+_TYPE_NAMES: Final = {  # types without limits
     NoneType: "null", bool: "a boolean", int: "a number", str: "a text", bytes: "base64 text", dict: "an object",
 }
 # fmt: on
 
 
-class Body(Struct, frozen=True, forbid_unknown_fields=True):
+class ControlBody(Struct, frozen=True, forbid_unknown_fields=True):
     """A JSON body; this class itself is the empty body of calls that need only their path."""
 
 
-class Query(Struct, frozen=True):
+class ControlQuery(Struct, frozen=True):
     """Parameters of a query string; unknown ones are ignored."""
 
 
@@ -44,10 +44,10 @@ def read_body(struct: type[Declared], raw: bytes) -> Declared:
     try:
         return msgspec.json.decode(raw or b"{}", type=struct)
     except msgspec.ValidationError as error:
-        raise _refused(struct, error) from error
+        raise _field_error(struct, error) from error
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         rule = f"is not readable JSON: {error}"
-        raise BrokenRule("body", rule, accepted_by(struct)) from error
+        raise ControlApiError("body", rule, accepted_by(struct)) from error
 
 
 def read_members(struct: type[Declared], members: Mapping[str, Any], *, strict: bool = True) -> Declared:
@@ -59,18 +59,20 @@ def read_members(struct: type[Declared], members: Mapping[str, Any], *, strict: 
     try:
         return msgspec.convert(members, struct, strict=strict, builtin_types=(bytes,))
     except msgspec.ValidationError as error:
-        raise _refused(struct, error) from error
+        raise _field_error(struct, error) from error
 
 
-def _refused(struct: type[Struct], error: msgspec.ValidationError) -> BrokenRule:
+def _field_error(struct: type[Struct], error: msgspec.ValidationError) -> ControlApiError:
     rule, _, path = str(error).partition(" - at `$.")
     field = path.rstrip("`") or "body"
     top = re.split(r"[.\[]", field)[0]
-    accepted = next((words_of(item.type) for item in fields(struct) if item.encode_name == top), accepted_by(struct))
-    return BrokenRule(field, rule, accepted)
+    accepted = next(
+        (accepted_values(item.type) for item in fields(struct) if item.encode_name == top), accepted_by(struct)
+    )
+    return ControlApiError(field, rule, accepted)
 
 
-def given(body: Struct) -> dict[str, Any]:
+def present_members(body: Struct) -> dict[str, Any]:
     """Return the members that the request set."""
     return {name: value for name, value in asdict(body).items() if value is not UNSET}
 
@@ -79,20 +81,20 @@ def given(body: Struct) -> dict[str, Any]:
 def accepted_by(struct: type[Struct]) -> str:
     """Return the members of a body or a query with their accepted values; `?` marks optional ones."""
     members = (
-        f"{field.encode_name}{'' if field.required else '?'}: {words_of(field.type)}" for field in fields(struct)
+        f"{field.encode_name}{'' if field.required else '?'}: {accepted_values(field.type)}" for field in fields(struct)
     )
     return f"{{{', '.join(members)}}}" if fields(struct) else "an object without members"
 
 
-def words_of(type_: Any, limits: Meta | None = None) -> str:
+def accepted_values(type_: Any, limits: Meta | None = None) -> str:
     """Return a text of the values that a type accepts within limits."""
     origin, arguments, within = get_origin(type_) or type_, get_args(type_), limits or Meta()
     if origin is Annotated:
         texts = [meta.extra["accepted"] for meta in arguments[1:] if meta.extra]
-        return texts[-1] if texts else words_of(arguments[0], arguments[1])
+        return texts[-1] if texts else accepted_values(arguments[0], arguments[1])
     if origin in (Union, UnionType):
         types = sorted((item for item in arguments if item is not UnsetType), key=lambda item: item is not NoneType)
-        return " or ".join(map(words_of, types))
+        return " or ".join(map(accepted_values, types))
     if origin is Literal or issubclass(origin, Enum):
         *others, last = map(str, arguments if origin is Literal else type_)
         return f"{', '.join(others)} or {last}"
@@ -100,11 +102,11 @@ def words_of(type_: Any, limits: Meta | None = None) -> str:
         return accepted_by(origin)
     size = f"{within.min_length} to {within.max_length}" if within.min_length else f"at most {within.max_length}"
     if issubclass(origin, (list, tuple)):
-        return f"a list of {size if within.max_length else 'any number'}, each {words_of(arguments[0])}"
+        return f"a list of {size if within.max_length else 'any number'}, each {accepted_values(arguments[0])}"
     if within.max_length is not None:
         return f"{size} characters"
     if within.gt is not None:
         return f"more than {within.gt}, at most {within.le}"
     if within.ge is not None:
         return f"at least {within.ge}" if within.le is None else f"{within.ge} to {within.le}"
-    return _PLAIN[origin]
+    return _TYPE_NAMES[origin]

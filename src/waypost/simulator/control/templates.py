@@ -6,22 +6,28 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import Meta
 
 from waypost.base.clock import DAY_MS
-from waypost.simulator.control.request_structs import Body, Query
-from waypost.simulator.errors import GraphRefused
+from waypost.simulator.control.request_structs import ControlBody, ControlQuery
+from waypost.simulator.control_error import ControlApiError
+from waypost.simulator.errors import GraphApiError
 from waypost.simulator.field_types import HoldMs, accepts
 from waypost.simulator.graph.nodes import template_node
 from waypost.simulator.reviews import REJECTION_REASONS
-from waypost.simulator.services import Parts
-from waypost.simulator.templates.actions import ACT_NAMES, decision_of
-from waypost.simulator.templates.changes import announced, paced, pacing_ended, rated, recategorised
-from waypost.simulator.templates.template import Decision, Template
-from waypost.simulator.violation import BrokenRule
+from waypost.simulator.services import SimulatorServices
+from waypost.simulator.templates.actions import ACTION_NAMES, decide_action
+from waypost.simulator.templates.changes import (
+    announce_category,
+    change_category,
+    change_quality,
+    end_pacing,
+    start_pacing,
+)
+from waypost.simulator.templates.template import SimulatedTemplate, TemplateDecision
 
-_CALLS: Final = ("approve", "reject", "quality", "category", "delete", "pace", "release", "drop")
+_ACTIONS_WITH_CALLS: Final = ("approve", "reject", "quality", "category", "delete", "pace", "release", "drop")
 """The actions with calls of their own."""
 
 
-class TemplatesQuery(Query, frozen=True):
+class TemplatesQuery(ControlQuery, frozen=True):
     """Filter and page of the templates."""
 
     waba_id: tuple[str, ...] = ()
@@ -32,13 +38,13 @@ class TemplatesQuery(Query, frozen=True):
     limit: Annotated[int, Meta(ge=0, le=10_000_000)] = 10_000_000
 
 
-class QualityBody(Body, frozen=True):
+class QualityBody(ControlBody, frozen=True):
     """A template's new quality."""
 
     score: Literal["GREEN", "YELLOW", "RED", "UNKNOWN"]
 
 
-class CategoryBody(Body, frozen=True):
+class CategoryBody(ControlBody, frozen=True):
     """A template's new category: announced for a due time, or applied now."""
 
     category: Literal["UTILITY", "MARKETING", "AUTHENTICATION"]
@@ -46,14 +52,14 @@ class CategoryBody(Body, frozen=True):
     due_ms: Annotated[int, Meta(ge=0)] | None = None
 
 
-class PaceBody(Body, frozen=True):
+class PaceBody(ControlBody, frozen=True):
     """The duration of a template's pacing, and the outcome of its held messages."""
 
     for_ms: HoldMs = None
     verdict: Literal["release", "drop"] = "release"
 
 
-class ActBody(Body, frozen=True):
+class TemplateActionBody(ControlBody, frozen=True):
     """Details of an action on a template; title and description go into the webhook's `other_info`."""
 
     reason: str | None = None
@@ -61,7 +67,7 @@ class ActBody(Body, frozen=True):
     description: str = ""
 
 
-class RejectBody(Body, frozen=True):
+class RejectBody(ControlBody, frozen=True):
     """A reviewer rejects a template."""
 
     reason: Annotated[str, accepts(", ".join(REJECTION_REASONS))] = "INVALID_FORMAT"
@@ -69,7 +75,7 @@ class RejectBody(Body, frozen=True):
     recommendation: str = "Change the template and submit it again."
 
 
-async def list_templates(parts: Parts, query: TemplatesQuery) -> dict[str, Any]:
+async def list_templates(services: SimulatorServices, query: TemplatesQuery) -> dict[str, Any]:
     """Return the templates of every account, with their reviews, in order of submission.
 
     `waba_id`, `status`, `not_status` and `id`, all repeatable, and `name`, a substring, filter the
@@ -77,7 +83,7 @@ async def list_templates(parts: Parts, query: TemplatesQuery) -> dict[str, Any]:
     """
     matches = [
         template
-        for template in parts.templates.by_id.values()
+        for template in services.templates.by_id.values()
         if (not query.waba_id or template.waba_id in query.waba_id)
         and (not query.status or template.status in query.status)
         and template.status not in query.not_status
@@ -88,77 +94,81 @@ async def list_templates(parts: Parts, query: TemplatesQuery) -> dict[str, Any]:
     return {"templates": page, "count": len(matches), "reasons": REJECTION_REASONS}
 
 
-async def approve_template(parts: Parts, template: Template) -> dict[str, Any]:
+async def approve_template(services: SimulatorServices, template: SimulatedTemplate) -> dict[str, Any]:
     """Approve a template now."""
-    return _template_view(await parts.templates.decide(template, Decision("APPROVED")) or template)
+    return _template_view(await services.templates.decide(template, TemplateDecision("APPROVED")) or template)
 
 
-async def reject_template(parts: Parts, template: Template, body: RejectBody) -> dict[str, Any]:
+async def reject_template(services: SimulatorServices, template: SimulatedTemplate, body: RejectBody) -> dict[str, Any]:
     """Reject a template now."""
     if body.reason not in REJECTION_REASONS:
-        raise BrokenRule("reason", "is unknown", ", ".join(REJECTION_REASONS))
+        raise ControlApiError("reason", "is unknown", ", ".join(REJECTION_REASONS))
     explained = body.reason == "INVALID_FORMAT"  # Source: facts 3.3
     explanation = (body.explanation, body.recommendation) if explained else None
-    decision = Decision("REJECTED", body.reason, explanation)
-    return _template_view(await parts.templates.decide(template, decision) or template)
+    decision = TemplateDecision("REJECTED", body.reason, explanation)
+    return _template_view(await services.templates.decide(template, decision) or template)
 
 
-async def rate_template(parts: Parts, template: Template, body: QualityBody) -> dict[str, Any]:
+async def rate_template(services: SimulatorServices, template: SimulatedTemplate, body: QualityBody) -> dict[str, Any]:
     """Set a template's quality now."""
-    return _template_view(await parts.templates.alter(template, rated(body.score)))
+    return _template_view(await services.templates.apply_change(template, change_quality(body.score)))
 
 
-async def recategorise_template(parts: Parts, template: Template, body: CategoryBody) -> dict[str, Any]:
+async def recategorise_template(
+    services: SimulatorServices, template: SimulatedTemplate, body: CategoryBody
+) -> dict[str, Any]:
     """Change a template's category now, or announce the change, by default for a day later."""
     if not body.announced:
-        return _template_view(await parts.templates.alter(template, recategorised(body.category)))
-    due_ms = parts.clock.now_ms() + DAY_MS if body.due_ms is None else body.due_ms
-    return _template_view(await parts.templates.alter(template, announced(body.category, due_ms)))
+        return _template_view(await services.templates.apply_change(template, change_category(body.category)))
+    due_ms = services.clock.now_ms() + DAY_MS if body.due_ms is None else body.due_ms
+    return _template_view(await services.templates.apply_change(template, announce_category(body.category, due_ms)))
 
 
-async def delete_template(parts: Parts, template: Template) -> dict[str, Any]:
+async def delete_template(services: SimulatorServices, template: SimulatedTemplate) -> dict[str, Any]:
     """Delete a template now, as its owner would on the operator's pages."""
     try:
-        await parts.templates.delete(template.waba_id, template.name, template.template_id)
-    except GraphRefused as error:
+        await services.templates.delete(template.waba_id, template.name, template.template_id)
+    except GraphApiError as error:
         rule = str(error.error.get("error_user_msg", error))
-        raise BrokenRule("template_id", rule, "a template that is not DISABLED", status=409) from error
+        raise ControlApiError("template_id", rule, "a template that is not DISABLED", status=409) from error
     return {"deleted": template.template_id}
 
 
-async def pace_template(parts: Parts, template: Template, body: PaceBody) -> dict[str, Any]:
+async def pace_template(services: SimulatorServices, template: SimulatedTemplate, body: PaceBody) -> dict[str, Any]:
     """Hold the messages sent with an approved template from now on, until its quality is known."""
     if template.status != "APPROVED":
-        raise BrokenRule("template_id", f"is {template.status}", "an APPROVED template", status=409)
-    until_ms = None if body.for_ms is None else parts.clock.now_ms() + body.for_ms
-    return _template_view(await parts.templates.alter(template, paced(until_ms, body.verdict)))
+        raise ControlApiError("template_id", f"is {template.status}", "an APPROVED template", status=409)
+    until_ms = None if body.for_ms is None else services.clock.now_ms() + body.for_ms
+    return _template_view(await services.templates.apply_change(template, start_pacing(until_ms, body.verdict)))
 
 
-async def release_template(parts: Parts, template: Template) -> dict[str, Any]:
+async def release_template(services: SimulatorServices, template: SimulatedTemplate) -> dict[str, Any]:
     """End pacing now: the held messages are delivered."""
-    return _template_view(await parts.templates.alter(template, pacing_ended("release")))
+    return _template_view(await services.templates.apply_change(template, end_pacing("release")))
 
 
-async def drop_template(parts: Parts, template: Template) -> dict[str, Any]:
+async def drop_template(services: SimulatorServices, template: SimulatedTemplate) -> dict[str, Any]:
     """End pacing now: the held messages fail, and the template is paused."""
-    return _template_view(await parts.templates.alter(template, pacing_ended("drop")))
+    return _template_view(await services.templates.apply_change(template, end_pacing("drop")))
 
 
-async def act_on_template(parts: Parts, act: str, template: Template, body: ActBody) -> dict[str, Any]:
+async def apply_template_action(
+    services: SimulatorServices, act: str, template: SimulatedTemplate, body: TemplateActionBody
+) -> dict[str, Any]:
     """Apply an action of the table of template actions: pause, disable, flag, and others."""
-    if act not in ACT_NAMES:
-        raise BrokenRule("act", "is unknown", ", ".join((*_CALLS, *ACT_NAMES)), status=404)
-    decision = decision_of(act, template)
+    if act not in ACTION_NAMES:
+        raise ControlApiError("act", "is unknown", ", ".join((*_ACTIONS_WITH_CALLS, *ACTION_NAMES)), status=404)
+    decision = decide_action(act, template)
     if body.reason is not None:
         decision = replace(decision, reason=body.reason)
     if body.title or body.description:
         title, description = decision.info or ("", "")
         decision = replace(decision, info=(body.title or title, body.description or description))
-    return _template_view(await parts.templates.decide(template, decision) or template)
+    return _template_view(await services.templates.decide(template, decision) or template)
 
 
 # fmt: off
-_SHOWN: Final = (
+_TEMPLATE_MEMBERS: Final = (
     "waba_id", "rejected_reason", "review_due_ms", "quality", "previous_category", "correct_category",
     "category_due_ms", "is_paced", "pace_due_ms", "delete_due_ms", "pauses", "resume_due_ms",
 )
@@ -166,5 +176,5 @@ _SHOWN: Final = (
 """The fields shown beside a template's node."""
 
 
-def _template_view(template: Template) -> dict[str, Any]:
-    return {**template_node(template, None), **{name: getattr(template, name) for name in _SHOWN}}
+def _template_view(template: SimulatedTemplate) -> dict[str, Any]:
+    return {**template_node(template, None), **{name: getattr(template, name) for name in _TEMPLATE_MEMBERS}}

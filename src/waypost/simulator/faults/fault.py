@@ -8,13 +8,13 @@ from typing import Any, Final
 
 import msgspec
 
-from waypost.simulator.faults.fault_kinds import ANY, FILTERS, Kind, kind_of
+from waypost.simulator.faults.fault_kinds import ANY, FAULT_FILTERS, FaultKind, find_fault_kind
 
-_FILTERS: Final = tuple(FILTERS)
+_FILTER_NAMES: Final = tuple(FAULT_FILTERS)
 
 
 @dataclass(frozen=True)
-class Subject:
+class FaultSubject:
     """A call or an update, with the values that the filters of faults compare.
 
     Args:
@@ -33,7 +33,7 @@ class Subject:
     about: str = ""
 
 
-class Fault(msgspec.Struct, frozen=True, dict=True):
+class ArmedFault(msgspec.Struct, frozen=True, dict=True):
     """An armed fault with the counts of its evaluations and firings.
 
     Args:
@@ -50,38 +50,38 @@ class Fault(msgspec.Struct, frozen=True, dict=True):
     hits: int = 0
 
     @cached_property
-    def kind(self) -> Kind:
+    def fault_kind(self) -> FaultKind:
         """Its row of the table of kinds."""
-        return kind_of(self.given["on"], self.given["what"])
+        return find_fault_kind(self.given["on"], self.given["what"])
 
     @property
-    def what(self) -> dict[str, Any]:
+    def effect(self) -> dict[str, Any]:
         """The member of its kind, and the optional ones beside it."""
         return self.given["what"]
 
     @property
     def value(self) -> Any:
         """The value of the member of its kind."""
-        return self.what[self.kind.name]
+        return self.effect[self.fault_kind.name]
 
     @property
-    def left(self) -> int | None:
+    def remaining_firings(self) -> int | None:
         """The remaining number of firings; None if it is unlimited."""
         at_most: int | None = self.given["when"].get("next")
         return None if at_most is None else max(0, at_most - self.hits)
 
     def is_armed(self, now_ms: int) -> bool:
         """True if it may still fire."""
-        return self.left != 0 and now_ms < self.given.get("until_ms", now_ms + 1)
+        return self.remaining_firings != 0 and now_ms < self.given.get("until_ms", now_ms + 1)
 
-    def concerns(self, subject: Subject) -> bool:
+    def matches(self, subject: FaultSubject) -> bool:
         """True if its name and filters match."""
         given = self.given
         if given[given["on"]] not in (ANY, subject.name):
             return False
-        for name in _FILTERS:
+        for name in _FILTER_NAMES:
             value = given.get(name)
-            if value is not None and not _is_one_of(value, getattr(subject, name)):
+            if value is not None and not _is_in(value, getattr(subject, name)):
                 return False
         return True
 
@@ -102,5 +102,5 @@ class Fault(msgspec.Struct, frozen=True, dict=True):
                 return True
 
 
-def _is_one_of(wished: str, there: str | Collection[str]) -> bool:
-    return wished == there if isinstance(there, str) else wished in there
+def _is_in(value: str, values: str | Collection[str]) -> bool:
+    return value == values if isinstance(values, str) else value in values

@@ -9,12 +9,12 @@ ANY: Final = "*"
 """The name that matches every call, or every webhook."""
 
 _WEEK_MS: Final = 7 * 24 * 3600 * 1000
-_REAL_AT_MOST_MS: Final = 10 * 60 * 1000
-_CODE_AT_MOST: Final = 9_999_999
+_MAX_DELAY_MS: Final = 10 * 60 * 1000
+_MAX_ERROR_CODE: Final = 9_999_999
 
 
 @dataclass(frozen=True)
-class Parameter:
+class FaultParameter:
     """One member of `what` or `when`, and its accepted values.
 
     Args:
@@ -30,7 +30,7 @@ class Parameter:
     at_most: int = 0
     choices: tuple[str, ...] = ()
 
-    def takes(self, value: object) -> bool:
+    def accepts(self, value: object) -> bool:
         """True if the value is accepted."""
         match self.type:
             case "true":
@@ -67,97 +67,97 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Kind:
+class FaultKind:
     """One kind of fault.
 
     Args:
         each: the unit it counts: a call, an update that a webhook would carry, or a POST.
-        own: the member of `what` that names the kind, and its values.
+        parameter: the member of `what` that names the kind, and its values.
         extra_parameters: optional members beside it.
         effect: the effect on the business, for people.
         only_call: the only call it applies to; empty for all.
     """
 
     each: Literal["call", "update", "post"]
-    own: Parameter
-    more: tuple[Parameter, ...]
-    sees: str
+    parameter: FaultParameter
+    extra_parameters: tuple[FaultParameter, ...]
+    effect: str
     source: str
-    only: str = ""
+    only_call: str = ""
 
     @property
     def name(self) -> str:
         """The name of its member of `what`."""
-        return self.own.name
+        return self.parameter.name
 
     @property
-    def on(self) -> str:
+    def target(self) -> str:
         """The target: `call` or `webhook`."""
         return CALL if self.each == "call" else WEBHOOK
 
 
-_TAKEN: Final = Parameter("taken", "boolean")
-_BREAKS: Final = ("html", "truncated", "empty", "not_json")
+_IS_CARRIED_OUT: Final = FaultParameter("taken", "boolean")
+_GARBAGE_FORMS: Final = ("html", "truncated", "empty", "not_json")
 
 # fmt: off
-KINDS: Final = (
-    Kind("call", Parameter("error", "whole", 0, _CODE_AT_MOST), (
-            Parameter("subcode", "whole", 0, _CODE_AT_MOST),
-            Parameter("status", "whole", 400, 599),
-            Parameter("details", "text", at_most=1000),
-            Parameter("retry_after_s", "whole", 0, 86_400),
+FAULT_KINDS: Final = (
+    FaultKind("call", FaultParameter("error", "whole", 0, _MAX_ERROR_CODE), (
+            FaultParameter("subcode", "whole", 0, _MAX_ERROR_CODE),
+            FaultParameter("status", "whole", 400, 599),
+            FaultParameter("details", "text", at_most=1000),
+            FaultParameter("retry_after_s", "whole", 0, 86_400),
         ),
         "The call fails with this error code and is not carried out. The default `status` is that of the code.",
         "facts 5.1, 5.2"),
-    Kind("call", Parameter("fail", "whole", 0, _CODE_AT_MOST), (),
+    FaultKind("call", FaultParameter("fail", "whole", 0, _MAX_ERROR_CODE), (),
         "The message is accepted as usual; then a `failed` status with this code replaces `sent`.",
-        "facts 5.2, mode A", only="messages.send"),
-    Kind("call", Parameter("timeout", "true"), (_TAKEN,),
+        "facts 5.2, mode A", only_call="messages.send"),
+    FaultKind("call", FaultParameter("timeout", "true"), (_IS_CARRIED_OUT,),
         "The call gets no response; it is carried out unless `taken` is false.",
         "facts 5.1"),
-    Kind("call", Parameter("reset", "choice", choices=("before", "after")), (),
+    FaultKind("call", FaultParameter("reset", "choice", choices=("before", "after")), (),
         "The connection breaks without a response: before the call is carried out, or after it.",
         "facts 5.1"),
-    Kind("call", Parameter("slow_ms", "whole", 1, _REAL_AT_MOST_MS), (),
+    FaultKind("call", FaultParameter("slow_ms", "whole", 1, _MAX_DELAY_MS), (),
         "The call is carried out at once; its response is delayed by this real time.",
         "facts 5.1"),
-    Kind("call", Parameter("garbage", "choice", choices=_BREAKS),
-        (Parameter("status", "whole", 200, 599), _TAKEN),
+    FaultKind("call", FaultParameter("garbage", "choice", choices=_GARBAGE_FORMS),
+        (FaultParameter("status", "whole", 200, 599), _IS_CARRIED_OUT),
         "The response is an HTML page, truncated, empty, or not JSON; the default `status` is 502, "
         "and the call is carried out only if `taken` is true.",
         "facts 5.1"),
-    Kind("update", Parameter("drop", "true"), (),
+    FaultKind("update", FaultParameter("drop", "true"), (),
         "The update is never sent.",
         "facts 7.3"),
-    Kind("update", Parameter("delay_ms", "whole", 1, _WEEK_MS), (),
+    FaultKind("update", FaultParameter("delay_ms", "whole", 1, _WEEK_MS), (),
         "The update is sent later by this time of the clock, with its original timestamp; others overtake it.",
         "facts 7.1"),
-    Kind("update", Parameter("duplicate", "whole", 1, 100), (),
+    FaultKind("update", FaultParameter("duplicate", "whole", 1, 100), (),
         "The update is sent again this many times, each time in its own POST.",
         "facts 7.1"),
-    Kind("update", Parameter("reorder", "true"), (),
+    FaultKind("update", FaultParameter("reorder", "true"), (),
         "The update is sent after the account's next one, or alone if there is none within 5 s.",
         "facts 7.1"),
-    Kind("update", Parameter("batch", "whole", 2, 1000), (),
+    FaultKind("update", FaultParameter("batch", "whole", 2, 1000), (),
         "The update waits until this many share one POST, or until the first has waited 5 s.",
         "facts 7.1"),
-    Kind("post", Parameter("wrong_signature", "true"), (),
+    FaultKind("post", FaultParameter("wrong_signature", "true"), (),
         "The POST is signed with another secret; after a rejection it is retried as usual.",
         "facts 7.1"),
-    Kind("post", Parameter("unsigned", "true"), (),
+    FaultKind("post", FaultParameter("unsigned", "true"), (),
         "The POST has no signature; after a rejection it is retried as usual.",
         "facts 7.1"),
-    Kind("post", Parameter("garbage", "true"), (),
+    FaultKind("post", FaultParameter("garbage", "true"), (),
         "A correctly signed POST that is not JSON is sent before the real one.",
         "facts 7.1"),
 )
 
-WHENS: Final = (
+FAULT_TRIGGERS: Final = (
     # member                                        fires
-    (Parameter("always", "true"),                      "each time"),
-    (Parameter("next", "whole", 1, 1_000_000),         "this many times, then never again"),
-    (Parameter("every", "whole", 2, 1_000_000),        "at each multiple: with 3 the third time, the sixth, …"),
-    (Parameter("probability", "fraction", 0, 1),       "with this probability, drawn from `seed`, the fault's id and "
+    (FaultParameter("always", "true"),                      "each time"),
+    (FaultParameter("next", "whole", 1, 1_000_000),         "this many times, then never again"),
+    (FaultParameter("every", "whole", 2, 1_000_000),        "at each multiple: with 3 the third time, the sixth, …"),
+    (FaultParameter("probability", "fraction", 0, 1),       "with this probability, drawn from `seed`, the fault's id and "
                                                        "the number of evaluations"),
 )
 
@@ -175,7 +175,7 @@ INBOUND: Final = "message"
 WEBHOOKS: Final = (*STATUSES, INBOUND, *TEMPLATE_FIELDS, *OTHER_FIELDS)
 """Names of updates: a message's status, `message` for a phone's message, or the field's name."""
 
-FILTERS: Final = {
+FAULT_FILTERS: Final = {
     # member    accepted
     "app":      "an app's id at the operator: digits",
     "waba_id":  "a business account's id: digits",
@@ -186,6 +186,6 @@ FILTERS: Final = {
 # fmt: on
 
 
-def kind_of(on: str, what: dict[str, Any]) -> Kind:
+def find_fault_kind(on: str, what: dict[str, Any]) -> FaultKind:
     """Return the kind of a checked `what`."""
-    return next(kind for kind in KINDS if kind.on == on and kind.name in what)
+    return next(kind for kind in FAULT_KINDS if kind.target == on and kind.name in what)

@@ -7,16 +7,16 @@ import msgspec
 from msgspec.structs import replace
 
 from waypost.base.clock import Clock
-from waypost.simulator.faults.fault import Fault, Subject
-from waypost.simulator.faults.fault_kinds import FILTERS
-from waypost.simulator.keyed_store import LoadedKind, StoredKind
+from waypost.simulator.faults.fault import ArmedFault, FaultSubject
+from waypost.simulator.faults.fault_kinds import FAULT_FILTERS
+from waypost.simulator.keyed_store import CachedKeyedValues, KeyedValues
 from waypost.simulator.store import Statement, Store
 
-SHOWN_FIRINGS: Final = 100
+MAX_STORED_FIRINGS: Final = 100
 """Number of a fault's last firings that are stored."""
 
 
-class Firing(msgspec.Struct, frozen=True):
+class FaultFiring(msgspec.Struct, frozen=True):
     """One firing of a fault: its number, its time, the call's or webhook's name, and the subject."""
 
     hit: int
@@ -31,27 +31,29 @@ class Faults:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._faults = LoadedKind(store, "fault", Fault)
+        self._faults = CachedKeyedValues(store, "fault", ArmedFault)
         self.by_id = self._faults.all
-        self._firings = StoredKind(store, "fault_firing", Firing)  # of a fault, by number
+        self._firings = KeyedValues(store, "fault_firing", FaultFiring)  # of a fault, by number
 
     @property
-    def all(self) -> list[Fault]:
+    def all_faults(self) -> list[ArmedFault]:
         """Every fault, spent ones too, in order of arming."""
         return list(self._faults.all.values())
 
-    def armed(self, *each: str) -> list[Fault]:
+    def armed(self, *each: str) -> list[ArmedFault]:
         """Return the faults that may still fire and count one of these units: `call`, `update`, `post`."""
         if not self._faults.all:
             return []
         now_ms = self._clock.now_ms()
-        return [fault for fault in self._faults.all.values() if fault.kind.each in each and fault.is_armed(now_ms)]
+        return [
+            fault for fault in self._faults.all.values() if fault.fault_kind.each in each and fault.is_armed(now_ms)
+        ]
 
-    def asks_for(self, *members: str) -> bool:
+    def filters_by(self, *members: str) -> bool:
         """True if an armed webhook fault has one of these filters."""
         return any(name in fault.given for fault in self.armed("update", "post") for name in members)
 
-    def judge(self, each: str, subjects: Sequence[Subject]) -> tuple[Fault | None, list[Statement]]:
+    def select_fault(self, each: str, subjects: Sequence[FaultSubject]) -> tuple[ArmedFault | None, list[Statement]]:
         """Return the fault that applies to this call, update or POST, if any.
 
         Faults are evaluated oldest first; the first that fires is selected, and later ones are not
@@ -67,7 +69,7 @@ class Faults:
         """
         statements: list[Statement] = []
         for fault in self.armed(each):
-            subject = next((subject for subject in subjects if fault.concerns(subject)), None)
+            subject = next((subject for subject in subjects if fault.matches(subject)), None)
             if subject is None:
                 continue
             counted = replace(fault, seen=fault.seen + 1)
@@ -77,20 +79,20 @@ class Faults:
             self._faults.put(counted, str(counted.id))
             statements.append(self._faults.save_statement(counted, str(counted.id)))
             if fires:
-                return counted, [*statements, *self._fired(counted, subject)]
+                return counted, [*statements, *self._firing_statements(counted, subject)]
         return None, statements
 
-    async def strike(self, subject: Subject) -> Fault | None:
+    async def select_call_fault(self, subject: FaultSubject) -> ArmedFault | None:
         """Return the fault that applies to a call, if any; its counts are on disk."""
-        fault, statements = self.judge("call", [subject])
+        fault, statements = self.select_fault("call", [subject])
         if statements:
             await self._store.run(statements)
         return fault
 
-    async def arm(self, wishes: Iterable[dict[str, Any]], *, scenario: str = "") -> list[Fault]:
+    async def arm(self, definitions: Iterable[dict[str, Any]], *, scenario: str = "") -> list[ArmedFault]:
         """Arm checked faults and return them with new ids, which start at 1 if there are none."""
-        first = max((fault.id for fault in self.all), default=0) + 1
-        armed = [Fault(first + index, definition, scenario) for index, definition in enumerate(wishes)]
+        first = max((fault.id for fault in self.all_faults), default=0) + 1
+        armed = [ArmedFault(first + index, definition, scenario) for index, definition in enumerate(definitions)]
         for fault in armed:  # before the write, so that a concurrent call does not use these ids
             self._faults.put(fault, str(fault.id))
         try:
@@ -100,7 +102,7 @@ class Faults:
             raise
         return armed
 
-    async def disarm(self, faults: Collection[Fault]) -> None:
+    async def disarm(self, faults: Collection[ArmedFault]) -> None:
         """Delete faults with their counts; webhooks that they hold back are sent at their time."""
         self._drop(faults)
         await self._store.run(
@@ -110,7 +112,7 @@ class Faults:
             ]
         )
 
-    async def firings(self, fault: Fault) -> list[dict[str, Any]]:
+    async def firings(self, fault: ArmedFault) -> list[dict[str, Any]]:
         """Return the last firings of a fault, oldest first."""
         firings = await self._firings.read(str(fault.id))
         return [
@@ -118,29 +120,29 @@ class Faults:
             for firing in firings.values()
         ]
 
-    def view(self, fault: Fault) -> dict[str, Any]:
+    def view(self, fault: ArmedFault) -> dict[str, Any]:
         """Return a fault as the control API shows it."""
         return {
             "id": fault.id,
-            **{name: fault.given[name] for name in _SHOWN if name in fault.given},
+            **{name: fault.given[name] for name in _FAULT_MEMBERS if name in fault.given},
             "is_armed": fault.is_armed(self._clock.now_ms()),
             "seen": fault.seen,
             "hits": fault.hits,
-            "left": fault.left,
+            "left": fault.remaining_firings,
         }
 
-    def _drop(self, faults: Collection[Fault]) -> None:
+    def _drop(self, faults: Collection[ArmedFault]) -> None:
         for fault in faults:
             self._faults.pop(str(fault.id))
 
-    def _fired(self, fault: Fault, subject: Subject) -> list[Statement]:
-        firing = Firing(fault.hits, self._clock.now_ms(), subject.name, subject.about)
+    def _firing_statements(self, fault: ArmedFault, subject: FaultSubject) -> list[Statement]:
+        firing = FaultFiring(fault.hits, self._clock.now_ms(), subject.name, subject.about)
         return [
             self._firings.save_statement(firing, str(fault.hits), str(fault.id)),
-            self._firings.delete_statement(str(fault.hits - SHOWN_FIRINGS), str(fault.id)),
+            self._firings.delete_statement(str(fault.hits - MAX_STORED_FIRINGS), str(fault.id)),
         ]
 
 
-_SHOWN: Final = (
-    "label", "on", "call", "webhook", *FILTERS, "when", "what", "until_ms", "seed",
+_FAULT_MEMBERS: Final = (
+    "label", "on", "call", "webhook", *FAULT_FILTERS, "when", "what", "until_ms", "seed",
 )  # fmt: skip

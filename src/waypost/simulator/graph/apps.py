@@ -8,11 +8,11 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from waypost.base.json_values import text_or_none
-from waypost.simulator.accounts.accounts import App
-from waypost.simulator.errors import GraphRefused, bad_parameter
+from waypost.simulator.accounts.accounts import GraphApp
+from waypost.simulator.errors import GraphApiError, bad_parameter
 from waypost.simulator.graph.registration import shake_hands
 from waypost.simulator.requests import GRAPH_SUCCESS, Call
-from waypost.simulator.services import Parts
+from waypost.simulator.services import SimulatorServices
 
 OAUTH: Final = "oauth"
 """The first path segment of the call that returns an app's token; the app's secret is its credential."""
@@ -25,7 +25,7 @@ _FIELDS: Final = (
 )  # fmt: skip
 
 
-async def app_token(parts: Parts, call: Call, _thing: Any) -> dict[str, Any]:
+async def app_token(services: SimulatorServices, call: Call, _object: Any) -> dict[str, Any]:
     """Return the token of an app, made of its id and secret; it configures the app and opens no account.
 
     Raises:
@@ -33,15 +33,15 @@ async def app_token(parts: Parts, call: Call, _thing: Any) -> dict[str, Any]:
     """
     if call.edge != "access_token" or call.query.get("grant_type") != "client_credentials":
         raise bad_parameter("Param grant_type must be one of {client_credentials}.")
-    app = parts.accounts.apps.get(call.query.get("client_id", ""))
+    app = services.accounts.apps.get(call.query.get("client_id", ""))
     if app is None:
-        raise _not_an_app("Error validating application. Cannot get application info", 101)
+        raise _app_error("Error validating application. Cannot get application info", 101)
     if call.query.get("client_secret") != app.app_secret:
-        raise _not_an_app("Error validating client secret.", 1)
+        raise _app_error("Error validating client secret.", 1)
     return {"access_token": app.token, "token_type": "bearer"}
 
 
-async def subscribe_app(parts: Parts, call: Call, app: App) -> dict[str, Any]:
+async def subscribe_app(services: SimulatorServices, call: Call, app: GraphApp) -> dict[str, Any]:
     """Set the app's callback URI after a handshake.
 
     All fields are sent, whichever the request selects.
@@ -54,19 +54,19 @@ async def subscribe_app(parts: Parts, call: Call, app: App) -> dict[str, Any]:
     if not uri:
         raise bad_parameter("The parameter callback_url is required.")
     verify_token = text_or_none(call.fields.get("verify_token")) or ""
-    await shake_hands(parts, uri, verify_token)
-    await _keep(parts, replace(app, callback_uri=uri, verify_token=verify_token))
+    await shake_hands(services, uri, verify_token)
+    await _save_app(services, replace(app, callback_uri=uri, verify_token=verify_token))
     return GRAPH_SUCCESS
 
 
-async def unsubscribe_app(parts: Parts, call: Call, app: App) -> dict[str, Any]:
+async def unsubscribe_app(services: SimulatorServices, call: Call, app: GraphApp) -> dict[str, Any]:
     """Stop the app's webhooks."""
     _check_object(call)
-    await _keep(parts, replace(app, callback_uri="", verify_token=""))
+    await _save_app(services, replace(app, callback_uri="", verify_token=""))
     return GRAPH_SUCCESS
 
 
-async def list_app_subscriptions(_parts: Parts, _call: Call, app: App) -> dict[str, Any]:
+async def list_app_subscriptions(_parts: SimulatorServices, _call: Call, app: GraphApp) -> dict[str, Any]:
     """Return the app's webhook subscription."""
     if not app.callback_uri:
         return {"data": []}
@@ -80,11 +80,11 @@ def _check_object(call: Call) -> None:
         raise bad_parameter(f"Param object must be one of {{{_OBJECT}}}.")
 
 
-async def _keep(parts: Parts, app: App) -> None:
-    await parts.accounts.keep_app(app)
-    for account in parts.accounts.of_app(app.app_id):
-        await parts.webhooks.retry_now(account.waba_id)
+async def _save_app(services: SimulatorServices, app: GraphApp) -> None:
+    await services.accounts.save_app(app)
+    for account in services.accounts.accounts_of_app(app.app_id):
+        await services.webhooks.retry_now(account.waba_id)
 
 
-def _not_an_app(message: str, code: int) -> GraphRefused:
-    return GraphRefused(400, {"message": message, "type": "OAuthException", "code": code})
+def _app_error(message: str, code: int) -> GraphApiError:
+    return GraphApiError(400, {"message": message, "type": "OAuthException", "code": code})

@@ -3,18 +3,18 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from waypost.simulator.accounts.accounts import Account, App, Number
+from waypost.simulator.accounts.accounts import Account, GraphApp, Number
 from waypost.simulator.accounts.flow import Flow
 from waypost.simulator.graph.routes import FILE_ROUTES, ROOT_ROUTES, ROUTES
-from waypost.simulator.media.media import Media
-from waypost.simulator.media.uploads import Upload
-from waypost.simulator.templates.template import Template
+from waypost.simulator.media.media import SimulatedMedia
+from waypost.simulator.media.uploads import UploadSession
+from waypost.simulator.templates.template import SimulatedTemplate
 
 SEND: Final = "messages.send"
 MARK_READ: Final = "messages.mark_read"
 
 # fmt: off
-_NAMES: Final[dict[tuple[type, str, str], str]] = {  # exceptions to the rule of `_named`, for readable names
+_EXPLICIT_NAMES: Final[dict[tuple[type, str, str], str]] = {  # exceptions to the rule of `_named`, for readable names
     # object and method  edge                           name
     (Number,     "POST",   "messages"):                  SEND,
     (Number,     "POST",   "media"):                     "media.upload",
@@ -46,26 +46,26 @@ _NAMES: Final[dict[tuple[type, str, str], str]] = {  # exceptions to the rule of
     (Account,    "POST",   "flows"):                     "flows.create",
     (Flow,       "GET",    "assets"):                    "assets.list",
     (Flow,       "POST",   "assets"):                    "assets.upload",
-    (Upload,     "POST",   ""):                          "uploads.continue",
-    (App,        "POST",   "uploads"):                   "uploads.begin",
-    (Template,   "POST",   ""):                          "templates.edit",
+    (UploadSession,     "POST",   ""):                          "uploads.continue",
+    (GraphApp,        "POST",   "uploads"):                   "uploads.begin",
+    (SimulatedTemplate,   "POST",   ""):                          "templates.edit",
 }
-_ROOTS: Final = {  # for the tables of routes without an object
+_EXPLICIT_ROOT_NAMES: Final = {  # for the tables of routes without an object
     # first segment              name
     "whatsapp_business":         "media.download",
     "message_template_library":  "library.list",
 }
 _NODES: Final[dict[type, str]] = {
-    Account: "accounts", App: "apps", Flow: "flows", Media: "media", Number: "numbers", Template: "templates",
-    Upload: "uploads",
+    Account: "accounts", GraphApp: "apps", Flow: "flows", SimulatedMedia: "media", Number: "numbers", SimulatedTemplate: "templates",
+    UploadSession: "uploads",
 }
 _VERBS: Final = {"GET": "read", "POST": "change", "DELETE": "delete"}
 # fmt: on
 
 
-def _named(kind: type, method: str, edge: str) -> str:
+def _derive_name(kind: type, method: str, edge: str) -> str:
     """Return `flows.read` for an object itself, `flows.publish` for an action on one, else `flows.read_x`."""
-    exact = _NAMES.get((kind, method, edge))
+    exact = _EXPLICIT_NAMES.get((kind, method, edge))
     if exact is not None:
         return exact
     node = _NODES[kind]
@@ -74,24 +74,25 @@ def _named(kind: type, method: str, edge: str) -> str:
     return f"{node}.{edge}" if method == "POST" else f"{node}.{_VERBS[method]}_{edge}"
 
 
-NAMES: Final[dict[tuple[type, str, str], str]] = {
-    (kind, method, edge): _named(kind, method, edge) for kind, method, edge in ROUTES
+OBJECT_CALL_NAMES: Final[dict[tuple[type, str, str], str]] = {
+    (kind, method, edge): _derive_name(kind, method, edge) for kind, method, edge in ROUTES
 }
 """The names of calls for an object, by type of object, method and edge."""
 
-ROOT_NAMES: Final[dict[tuple[str, str], str]] = {
-    (method, root): _ROOTS.get(root, f"{root}.{_VERBS[method]}") for method, root in (*FILE_ROUTES, *ROOT_ROUTES)
+ROOT_CALL_NAMES: Final[dict[tuple[str, str], str]] = {
+    (method, root): _EXPLICIT_ROOT_NAMES.get(root, f"{root}.{_VERBS[method]}")
+    for method, root in (*FILE_ROUTES, *ROOT_ROUTES)
 }
 """The names of the other calls, by method and first path segment."""
 
-CALL_NAMES: Final = (*sorted({*NAMES.values(), MARK_READ, *ROOT_NAMES.values()}),)
+CALL_NAMES: Final = (*sorted({*OBJECT_CALL_NAMES.values(), MARK_READ, *ROOT_CALL_NAMES.values()}),)
 """All names, sorted."""
 
-WITH_TEMPLATE: Final = frozenset({SEND, *(name for name in CALL_NAMES if name.startswith("templates."))})
+TEMPLATE_CALL_NAMES: Final = frozenset({SEND, *(name for name in CALL_NAMES if name.startswith("templates."))})
 """The calls that may name a template; only `messages.send` names a phone."""
 
 
-def name_of(key: tuple[type, str, str], fields: Mapping[str, Any]) -> str:
+def call_name(key: tuple[type, str, str], fields: Mapping[str, Any]) -> str:
     """Return the name of a call for an object; marking a message as read shares the route of sending."""
-    name = NAMES[key]
+    name = OBJECT_CALL_NAMES[key]
     return MARK_READ if name == SEND and "status" in fields else name

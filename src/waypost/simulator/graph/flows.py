@@ -8,26 +8,26 @@ from typing import Any, Final
 
 from waypost.base.json_values import text_or_none
 from waypost.simulator.accounts.accounts import Account
-from waypost.simulator.accounts.flow import ASSET_AT_MOST_BYTES, Flow
+from waypost.simulator.accounts.flow import MAX_FLOW_ASSET_BYTES, Flow
 from waypost.simulator.errors import bad_parameter, no_such_object
-from waypost.simulator.graph.links import is_good, link
+from waypost.simulator.graph.links import is_valid_link, signed_link
 from waypost.simulator.graph.lists import page
-from waypost.simulator.graph.nodes import app_data, node
-from waypost.simulator.requests import GRAPH_SUCCESS, Call, Download, form_of
-from waypost.simulator.services import Parts
+from waypost.simulator.graph.nodes import app_data, node_fields
+from waypost.simulator.requests import GRAPH_SUCCESS, Call, Download, open_form
+from waypost.simulator.services import SimulatorServices
 
 FLOW_FILES: Final = "flow_assets"
 """The first path segment of the URLs that `list_assets` returns; they need no token."""
 
 _ASSET_NAME: Final = "flow.json"
 _ASSET_TYPE: Final = "FLOW_JSON"
-_LINK_LIVES_MS: Final = 3600 * 1000
-_PREVIEW_LIVES_MS: Final = 30 * 24 * 3600 * 1000
-_FIELD_AT_MOST_BYTES: Final = 4096
+_ASSET_LINK_LIFETIME_MS: Final = 3600 * 1000
+_PREVIEW_LIFETIME_MS: Final = 30 * 24 * 3600 * 1000
+_MAX_ASSET_FIELD_BYTES: Final = 4096
 
 
 @dataclass(frozen=True)
-class _Shown:
+class _FlowView:
     """A flow with the data of its fields."""
 
     flow: Flow
@@ -42,7 +42,7 @@ def _health(flow: Flow) -> dict[str, Any]:
 
 
 # fmt: off
-FLOW_FIELDS: Final[dict[str, Callable[[_Shown], Any]]] = {
+FLOW_FIELDS: Final[dict[str, Callable[[_FlowView], Any]]] = {
     "id":                lambda view: view.flow.flow_id,
     "name":              lambda view: view.flow.name,
     "status":            lambda view: view.flow.status,
@@ -64,104 +64,108 @@ FLOW_FIELDS: Final[dict[str, Callable[[_Shown], Any]]] = {
 _DEFAULT: Final = ("id", "name", "status", "categories", "validation_errors")
 
 
-async def create_flow(parts: Parts, call: Call, account: Account) -> dict[str, Any]:
+async def create_flow(services: SimulatorServices, call: Call, account: Account) -> dict[str, Any]:
     """Create a flow."""
-    flow = await parts.flows.create(account.waba_id, call.fields)
+    flow = await services.flows.create(account.waba_id, call.fields)
     return {"id": flow.flow_id, "success": True, "validation_errors": flow.errors}
 
 
-async def list_flows(parts: Parts, call: Call, account: Account) -> dict[str, Any]:
+async def list_flows(services: SimulatorServices, call: Call, account: Account) -> dict[str, Any]:
     """Return an account's flows."""
     return page(
         call,
-        parts.flows.of(account.waba_id),
+        services.flows.account_flows(account.waba_id),
         lambda flow: f"{flow.created_ms:015d}.{flow.flow_id}",
-        lambda flow: _flow_node(parts, call, flow),
+        lambda flow: _flow_node(services, call, flow),
     )
 
 
-async def show_flow(parts: Parts, call: Call, flow: Flow) -> dict[str, Any]:
+async def show_flow(services: SimulatorServices, call: Call, flow: Flow) -> dict[str, Any]:
     """Return a flow's fields."""
-    return _flow_node(parts, call, flow)
+    return _flow_node(services, call, flow)
 
 
-async def update_flow(parts: Parts, call: Call, flow: Flow) -> dict[str, Any]:
+async def update_flow(services: SimulatorServices, call: Call, flow: Flow) -> dict[str, Any]:
     """Change a draft's name, categories or endpoint."""
-    await parts.flows.update(flow, call.fields)
+    await services.flows.update(flow, call.fields)
     return GRAPH_SUCCESS
 
 
-async def delete_flow(parts: Parts, _call: Call, flow: Flow) -> dict[str, Any]:
+async def delete_flow(services: SimulatorServices, _call: Call, flow: Flow) -> dict[str, Any]:
     """Delete a draft."""
-    await parts.flows.delete(flow)
+    await services.flows.delete(flow)
     return GRAPH_SUCCESS
 
 
-async def publish_flow(parts: Parts, _call: Call, flow: Flow) -> dict[str, Any]:
+async def publish_flow(services: SimulatorServices, _call: Call, flow: Flow) -> dict[str, Any]:
     """Publish a draft."""
-    await parts.flows.publish(flow)
+    await services.flows.publish(flow)
     return GRAPH_SUCCESS
 
 
-async def deprecate_flow(parts: Parts, _call: Call, flow: Flow) -> dict[str, Any]:
+async def deprecate_flow(services: SimulatorServices, _call: Call, flow: Flow) -> dict[str, Any]:
     """Deprecate a published flow."""
-    await parts.flows.deprecate(flow)
+    await services.flows.deprecate(flow)
     return GRAPH_SUCCESS
 
 
-async def list_assets(parts: Parts, call: Call, flow: Flow) -> dict[str, Any]:
+async def list_assets(services: SimulatorServices, call: Call, flow: Flow) -> dict[str, Any]:
     """Return a link to a flow's JSON text that is valid for an hour."""
     if not flow.asset:
         return {"data": []}
-    key = parts.accounts.by_id[flow.waba_id].token
-    until_ms = parts.clock.now_ms() + _LINK_LIVES_MS
+    key = services.accounts.by_id[flow.waba_id].token
+    until_ms = services.clock.now_ms() + _ASSET_LINK_LIFETIME_MS
     asset = {
         "name": _ASSET_NAME,
         "asset_type": _ASSET_TYPE,
-        "download_url": link(call.origin, f"/{FLOW_FILES}/{flow.flow_id}", key, flow.flow_id, until_ms),
+        "download_url": signed_link(call.origin, f"/{FLOW_FILES}/{flow.flow_id}", key, flow.flow_id, until_ms),
     }
     return page(call, [asset], lambda asset: asset["name"], lambda asset: asset)
 
 
-async def upload_asset(parts: Parts, call: Call, flow: Flow) -> dict[str, Any]:
+async def upload_asset(services: SimulatorServices, call: Call, flow: Flow) -> dict[str, Any]:
     """Set a draft's JSON text by a form with `name`, `asset_type` and `file`."""
-    form = form_of(call, at_most=ASSET_AT_MOST_BYTES + 64 * 1024)
+    form = open_form(call, max_bytes=MAX_FLOW_ASSET_BYTES + 64 * 1024)
     fields: dict[str, str] = dict(call.query)
     asset: str | None = None
     while (head := await form.next_part()) is not None:
         if head.name == "file":
-            asset = await form.text(at_most=ASSET_AT_MOST_BYTES)
+            asset = await form.text(max_bytes=MAX_FLOW_ASSET_BYTES)
         else:
-            fields[head.name] = await form.text(at_most=_FIELD_AT_MOST_BYTES)
+            fields[head.name] = await form.text(max_bytes=_MAX_ASSET_FIELD_BYTES)
     if fields.get("name") != _ASSET_NAME:
         raise bad_parameter(f"Param name must be {_ASSET_NAME}.")
     if fields.get("asset_type") != _ASSET_TYPE:
         raise bad_parameter(f"Param asset_type must be one of {{{_ASSET_TYPE}}}.")
     if asset is None:
         raise bad_parameter("The parameter file is required.")
-    changed = await parts.flows.put_asset(flow, asset)
+    changed = await services.flows.put_asset(flow, asset)
     return {"success": True, "validation_errors": changed.errors}
 
 
-async def download_asset(parts: Parts, call: Call) -> Download:
+async def download_asset(services: SimulatorServices, call: Call) -> Download:
     """Return the JSON text behind a link of `list_assets`."""
-    flow = parts.flows.by_id.get(call.edge)
-    account = parts.accounts.by_id.get(flow.waba_id) if flow is not None else None
-    if flow is None or account is None or not is_good(call.query, account.token, flow.flow_id, parts.clock.now_ms()):
+    flow = services.flows.by_id.get(call.edge)
+    account = services.accounts.by_id.get(flow.waba_id) if flow is not None else None
+    if (
+        flow is None
+        or account is None
+        or not is_valid_link(call.query, account.token, flow.flow_id, services.clock.now_ms())
+    ):
         raise no_such_object(call.method, call.edge)
     content = flow.asset.encode()
     return Download("application/json", len(content), content=content)
 
 
-def _flow_node(parts: Parts, call: Call, flow: Flow) -> dict[str, Any]:
-    account = parts.accounts.by_id[flow.waba_id]
-    until_ms = parts.clock.now_ms() + _PREVIEW_LIVES_MS
+def _flow_node(services: SimulatorServices, call: Call, flow: Flow) -> dict[str, Any]:
+    account = services.accounts.by_id[flow.waba_id]
+    until_ms = services.clock.now_ms() + _PREVIEW_LIFETIME_MS
     preview = {
-        "preview_url": link(call.origin, f"/{FLOW_FILES}/{flow.flow_id}", account.token, flow.flow_id, until_ms),
+        "preview_url": signed_link(call.origin, f"/{FLOW_FILES}/{flow.flow_id}", account.token, flow.flow_id, until_ms),
         "expires_at": _iso(until_ms),
     }
     names = re.sub(r"\.\w+\([^()]*\)", "", call.query.get("fields", ""))  # preview.invalidate(false)
-    return node(FLOW_FIELDS, _Shown(flow, account, preview), names, _DEFAULT, "Flow")
+    return node_fields(FLOW_FIELDS, _FlowView(flow, account, preview), names, _DEFAULT, "Flow")
 
 
 def _iso(at_ms: int) -> str:

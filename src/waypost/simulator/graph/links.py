@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 NEVER_MS: Final = 0
 
 
-def link(origin: str, path: str, key: str, subject: str, until_ms: int = NEVER_MS) -> str:
+def signed_link(origin: str, path: str, key: str, subject: str, until_ms: int = NEVER_MS) -> str:
     """Return a signed link.
 
     Args:
@@ -26,7 +26,7 @@ def link(origin: str, path: str, key: str, subject: str, until_ms: int = NEVER_M
     return f"{origin}{path}?{query}"
 
 
-def is_good(query: Mapping[str, str], key: str, subject: str, now_ms: int) -> bool:
+def is_valid_link(query: Mapping[str, str], key: str, subject: str, now_ms: int) -> bool:
     """True if the query of a URL was created by `link` for this subject, and has not expired."""
     until = query.get("ext", "")
     if not (until.isascii() and until.isdigit() and len(until) < 16):

@@ -11,20 +11,20 @@ from waypost.simulator.requests import Call
 
 ListItem = TypeVar("ListItem")
 
-_LIMIT: Final = 25
-_LIMIT_AT_MOST: Final = 1000
+_DEFAULT_LIMIT: Final = 25
+_MAX_LIMIT: Final = 1000
 
 
 def page(
-    call: Call, things: Sequence[ListItem], key: Callable[[ListItem], str], shown: Callable[[ListItem], dict[str, Any]]
+    call: Call, items: Sequence[ListItem], key: Callable[[ListItem], str], view: Callable[[ListItem], dict[str, Any]]
 ) -> dict[str, Any]:
     """Return the page of a list that a request selects with `limit`, `after` and `before`.
 
     Args:
         call: the request.
-        things: the whole list.
+        items: the whole list.
         key: sort key of an item, encoded as its cursor; deleting the item does not invalidate the cursor.
-        shown: returns the view of an item.
+        view: returns the view of an item.
 
     Raises:
         GraphApiError: code 100, an invalid limit or cursor.
@@ -32,16 +32,16 @@ def page(
     Source: facts 1, "Lists".
     """
     limit = _limit(call.query.get("limit"))
-    ordered = whole = sorted(things, key=key)
+    ordered = whole = sorted(items, key=key)
     after, before = call.query.get("after"), call.query.get("before")
     if after:
-        ordered = [item for item in ordered if key(item) > _opened(after)]
+        ordered = [item for item in ordered if key(item) > _decode_cursor(after)]
     if before:
-        ordered = [item for item in ordered if key(item) < _opened(before)]
+        ordered = [item for item in ordered if key(item) < _decode_cursor(before)]
     page_items = ordered[-limit:] if before and not after else ordered[:limit]
-    response: dict[str, Any] = {"data": [shown(item) for item in page_items]}
+    response: dict[str, Any] = {"data": [view(item) for item in page_items]}
     if page_items:
-        first, last = _closed(key(page_items[0])), _closed(key(page_items[-1]))
+        first, last = _encode_cursor(key(page_items[0])), _encode_cursor(key(page_items[-1]))
         paging: dict[str, Any] = {"cursors": {"before": first, "after": last}}
         if ordered and page_items[-1] is not ordered[-1]:
             paging["next"] = _link(call, "after", last)
@@ -53,17 +53,17 @@ def page(
 
 def _limit(text: str | None) -> int:
     if text is None:
-        return _LIMIT
+        return _DEFAULT_LIMIT
     if not text.isascii() or not text.isdigit() or len(text) > 9 or int(text) < 1:
         raise bad_parameter("Param limit must be a positive integer.")
-    return min(int(text), _LIMIT_AT_MOST)
+    return min(int(text), _MAX_LIMIT)
 
 
-def _closed(key: str) -> str:
+def _encode_cursor(key: str) -> str:
     return base64.urlsafe_b64encode(key.encode()).decode().rstrip("=")
 
 
-def _opened(cursor: str) -> str:
+def _decode_cursor(cursor: str) -> str:
     try:
         padding = "=" * (-len(cursor) % 4)
         return base64.urlsafe_b64decode(cursor.encode("ascii") + padding.encode()).decode()

@@ -3,53 +3,53 @@
 from typing import Any, Final
 
 from waypost.simulator.accounts.accounts import Account, Number
-from waypost.simulator.errors import GraphRefused, bad_parameter, no_such_object
-from waypost.simulator.graph.links import is_good, link
-from waypost.simulator.media.media import Media
-from waypost.simulator.media.media_kinds import MEDIA_AT_MOST_BYTES
-from waypost.simulator.requests import Call, Download, form_of
-from waypost.simulator.services import Parts
+from waypost.simulator.errors import GraphApiError, bad_parameter, no_such_object
+from waypost.simulator.graph.links import is_valid_link, signed_link
+from waypost.simulator.media.media import SimulatedMedia
+from waypost.simulator.media.media_kinds import MAX_MEDIA_BYTES
+from waypost.simulator.requests import Call, Download, open_form
+from waypost.simulator.services import SimulatorServices
 
 ATTACHMENTS: Final = "whatsapp_business"
 """The first path segment of the URLs that `show_media` returns."""
 
-_LINK_LIVES_MS: Final = 5 * 60 * 1000
-_FORM_AT_MOST_BYTES: Final = MEDIA_AT_MOST_BYTES + 64 * 1024
-_FIELD_AT_MOST_BYTES: Final = 4096
+_MEDIA_LINK_LIFETIME_MS: Final = 5 * 60 * 1000
+_MAX_MEDIA_FORM_BYTES: Final = MAX_MEDIA_BYTES + 64 * 1024
+_MAX_MEDIA_FIELD_BYTES: Final = 4096
 
 
-async def upload_media(parts: Parts, call: Call, number: Number) -> dict[str, Any]:
+async def upload_media(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
     """Store a file for 30 days; the form has `messaging_product`, `file` and usually `type`."""
-    form = form_of(call, at_most=_FORM_AT_MOST_BYTES)
+    form = open_form(call, max_bytes=_MAX_MEDIA_FORM_BYTES)
     fields = {name: str(value) for name, value in call.query.items()}
-    media: Media | None = None
+    media: SimulatedMedia | None = None
     try:
         while (head := await form.next_part()) is not None:
             if head.name != "file" or head.file_name is None:
-                fields[head.name] = await form.text(at_most=_FIELD_AT_MOST_BYTES)
+                fields[head.name] = await form.text(max_bytes=_MAX_MEDIA_FIELD_BYTES)
             elif media is not None:
                 raise bad_parameter("There can be only one file.")  # noqa: TRY301  the media is deleted below
             else:
                 mime_type = head.content_type or _mime_type(fields)
-                media = await parts.media.take(number.phone_number_id, mime_type, head.file_name, form.chunks())
+                media = await services.media.add(number.phone_number_id, mime_type, head.file_name, form.chunks())
         _check_fields(fields, media)
     except BaseException:
         if media is not None:
-            await parts.media.delete(media)
+            await services.media.delete(media)
         raise
     assert media is not None  # noqa: S101  `_check_fields` ensures it
     return {"id": media.media_id}
 
 
-async def show_media(parts: Parts, call: Call, media: Media) -> dict[str, Any]:
+async def show_media(services: SimulatorServices, call: Call, media: SimulatedMedia) -> dict[str, Any]:
     """Return a file's fields, with a link that is valid for five minutes."""
     _check_number(call, media)
-    account = _account_of(parts, media)
-    until_ms = parts.clock.now_ms() + _LINK_LIVES_MS
+    account = _account_of(services, media)
+    until_ms = services.clock.now_ms() + _MEDIA_LINK_LIFETIME_MS
     path = f"/{ATTACHMENTS}/attachments/"
     return {
         "messaging_product": "whatsapp",
-        "url": link(call.origin, path, account.token, media.media_id, until_ms),
+        "url": signed_link(call.origin, path, account.token, media.media_id, until_ms),
         "mime_type": media.mime_type,
         "sha256": media.sha256,
         "file_size": media.size_bytes,
@@ -57,25 +57,25 @@ async def show_media(parts: Parts, call: Call, media: Media) -> dict[str, Any]:
     }
 
 
-async def delete_media(parts: Parts, call: Call, media: Media) -> dict[str, Any]:
+async def delete_media(services: SimulatorServices, call: Call, media: SimulatedMedia) -> dict[str, Any]:
     """Delete a file before its expiry."""
     _check_number(call, media)
-    await parts.media.delete(media)
+    await services.media.delete(media)
     return {"success": True}
 
 
-async def download_media(parts: Parts, call: Call) -> Download:
+async def download_media(services: SimulatorServices, call: Call) -> Download:
     """Return the file behind a link of `show_media`; 404 after five minutes."""
-    media = parts.media.find(call.query.get("mid", ""))
-    account = _account_of(parts, media) if media is not None else None
+    media = services.media.find(call.query.get("mid", ""))
+    account = _account_of(services, media) if media is not None else None
     if (
         media is None
         or account is None
-        or not parts.tokens.check(call.token).opens([account.waba_id])
-        or not is_good(call.query, account.token, media.media_id, parts.clock.now_ms())
+        or not services.tokens.check(call.token).grants_access([account.waba_id])
+        or not is_valid_link(call.query, account.token, media.media_id, services.clock.now_ms())
     ):
-        raise GraphRefused(404, no_such_object(call.method, ATTACHMENTS).error)
-    return Download(media.mime_type, media.size_bytes, parts.files.path(media.content_name))
+        raise GraphApiError(404, no_such_object(call.method, ATTACHMENTS).error)
+    return Download(media.mime_type, media.size_bytes, services.files.path(media.content_name))
 
 
 def _mime_type(fields: dict[str, str]) -> str:
@@ -83,19 +83,19 @@ def _mime_type(fields: dict[str, str]) -> str:
     return fields.get("type", "").partition(";")[0].strip().lower() or "application/octet-stream"
 
 
-def _check_fields(fields: dict[str, str], media: Media | None) -> None:
+def _check_fields(fields: dict[str, str], media: SimulatedMedia | None) -> None:
     if fields.get("messaging_product") != "whatsapp":
         raise bad_parameter("The parameter messaging_product is required.")
     if media is None:
         raise bad_parameter("The parameter file is required.")
 
 
-def _check_number(call: Call, media: Media) -> None:
+def _check_number(call: Call, media: SimulatedMedia) -> None:
     number_id = call.query.get("phone_number_id", media.phone_number_id)
     if number_id != media.phone_number_id:
         raise no_such_object(call.method, media.media_id)
 
 
-def _account_of(parts: Parts, media: Media) -> Account:
-    number = parts.accounts.numbers[media.phone_number_id]
-    return parts.accounts.by_id[number.waba_id]
+def _account_of(services: SimulatorServices, media: SimulatedMedia) -> Account:
+    number = services.accounts.numbers[media.phone_number_id]
+    return services.accounts.by_id[number.waba_id]

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from waypost.base.json_values import object_or_none, objects_in, texts_in
-from waypost.simulator.accounts.accounts import Account, App, Number, Subscription
+from waypost.simulator.accounts.accounts import Account, GraphApp, GraphSubscription, Number
 from waypost.simulator.errors import bad_parameter
-from waypost.simulator.templates.drafts import EXTRAS
-from waypost.simulator.templates.template import Template
+from waypost.simulator.templates.drafts import EXTRA_MEMBERS
+from waypost.simulator.templates.template import SimulatedTemplate
 
 Node = TypeVar("Node")
 Fields = Mapping[str, Callable[[Node], Any]]
@@ -21,7 +21,7 @@ class AccountView:
     """A business account with its subscriptions."""
 
     account: Account
-    subscriptions: Sequence[Subscription]
+    subscriptions: Sequence[GraphSubscription]
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class NumberView:
 
     number: Number
     account: Account
-    app: App | None
-    standing: Mapping[str, Any]
+    app: GraphApp | None
+    status_record: Mapping[str, Any]
     automation: Mapping[str, Any]
     status: str = ""
     override_uri: str = ""
@@ -50,9 +50,9 @@ class NumberView:
     is_limited: bool = False
     has_pin: bool = False
 
-    def stands(self, name: str, usual: str) -> str:
+    def status_value(self, name: str, usual: str) -> str:
         """Return a member of `status_record`, or the default."""
-        return str(self.standing.get(name, usual))
+        return str(self.status_record.get(name, usual))
 
 
 def _display(number: Number) -> str:
@@ -96,7 +96,7 @@ def app_data(account: Account, app_id: str) -> dict[str, str]:
     }
 
 
-def _subscribed_app(account: Account, subscription: Subscription) -> dict[str, Any]:
+def _subscribed_app(account: Account, subscription: GraphSubscription) -> dict[str, Any]:
     app: dict[str, Any] = {"whatsapp_business_api_data": app_data(account, subscription.app_id)}
     if subscription.override_uri:
         app["override_callback_uri"] = subscription.override_uri
@@ -127,17 +127,17 @@ def _health(kind: str, node_id: str) -> dict[str, Any]:
     return {"can_send_message": "AVAILABLE", "entities": [entity]}
 
 
-def _template_health(template: Template) -> dict[str, Any]:
+def _template_health(template: SimulatedTemplate) -> dict[str, Any]:
     can_send = "AVAILABLE" if template.status == "APPROVED" else "BLOCKED"
     entity = {"entity_type": "MESSAGE_TEMPLATE", "id": template.template_id}
     return {"can_send_message": can_send, "entities": [{**entity, "can_send_message": can_send}]}
 
 
-def _extra(name: str) -> Callable[[Template], Any]:
+def _extra(name: str) -> Callable[[SimulatedTemplate], Any]:
     return lambda template: template.extras.get(name)
 
 
-def _quality(template: Template) -> dict[str, Any]:
+def _quality(template: SimulatedTemplate) -> dict[str, Any]:
     return {"score": template.quality, "date": template.updated_ms // 1000}
 
 
@@ -170,19 +170,19 @@ NUMBER_FIELDS: Final[Fields[NumberView]] = {  # Source: facts 1, "Phone node"
     "id":                         lambda view: view.number.phone_number_id,
     "display_phone_number":       lambda view: _display(view.number),
     "verified_name":              lambda view: view.number.name,
-    "quality_rating":             lambda view: view.stands("quality_rating", "GREEN"),
-    "quality_score":              lambda view: {"score": view.stands("quality_rating", "GREEN")},
+    "quality_rating":             lambda view: view.status_value("quality_rating", "GREEN"),
+    "quality_score":              lambda view: {"score": view.status_value("quality_rating", "GREEN")},
     "throughput":                 lambda view: _level(view.number),
-    "status":                     lambda view: view.status or view.stands("status", "CONNECTED"),
+    "status":                     lambda view: view.status or view.status_value("status", "CONNECTED"),
     "code_verification_status":   lambda _: "VERIFIED",
-    "name_status":                lambda view: view.stands("name_status", "APPROVED"),
+    "name_status":                lambda view: view.status_value("name_status", "APPROVED"),
     "platform_type":              lambda _: "CLOUD_API",
     "account_mode":               lambda view: "SANDBOX" if view.is_limited else "LIVE",
     "is_pin_enabled":             lambda view: view.has_pin,
     "is_official_business_account": lambda _: False,
     "whatsapp_business_manager_messaging_limit":
-        lambda view: view.stands("messaging_limit", "TIER_UNLIMITED"),
-    "messaging_limit_tier":       lambda view: view.stands("messaging_limit", "TIER_UNLIMITED"),
+        lambda view: view.status_value("messaging_limit", "TIER_UNLIMITED"),
+    "messaging_limit_tier":       lambda view: view.status_value("messaging_limit", "TIER_UNLIMITED"),
     "webhook_configuration":      _webhooks,
     "conversational_automation":  _automation,
     "health_status":              lambda view: _health("PHONE_NUMBER", view.number.phone_number_id),
@@ -199,10 +199,10 @@ NUMBER_FIELDS: Final[Fields[NumberView]] = {  # Source: facts 1, "Phone node"
 }
 NUMBER_DEFAULT: Final = ("id", "display_phone_number", "verified_name", "quality_rating")
 
-TEMPLATE_FIELDS: Final[Fields[Template]] = {  # Source: facts 2.1
+TEMPLATE_FIELDS: Final[Fields[SimulatedTemplate]] = {  # Source: facts 2.1
     "name":                       lambda template: template.name,
     "parameter_format":           lambda template: template.parameter_format,
-    "components":                 lambda template: shown_components(template.components),
+    "components":                 lambda template: component_views(template.components),
     "language":                   lambda template: template.language,
     "status":                     lambda template: template.status,
     "category":                   lambda template: template.category,
@@ -216,7 +216,7 @@ TEMPLATE_FIELDS: Final[Fields[Template]] = {  # Source: facts 2.1
     "health_status":              _template_health,
     "is_sms_fallback_enabled":    lambda _: False,
     "source":                     lambda _: None,
-    **{name: _extra(name) for name in EXTRAS},
+    **{name: _extra(name) for name in EXTRA_MEMBERS},
 }
 # fmt: on
 TEMPLATE_DEFAULT: Final = (
@@ -232,71 +232,73 @@ TEMPLATE_DEFAULT: Final = (
 )  # fmt: skip
 
 
-def node(fields: Fields[Node], of: Node, wished: str | None, default: tuple[str, ...], kind: str) -> dict[str, Any]:
+def node_fields(
+    fields: Fields[Node], target: Node, requested: str | None, default: tuple[str, ...], kind: str
+) -> dict[str, Any]:
     """Return the requested fields of a node and its id; fields without a value are omitted.
 
     Args:
         fields: the table of this kind of node.
-        of: the object.
-        wished: the query's `fields`: names joined by commas; text in braces is ignored.
+        target: the object.
+        requested: the query's `fields`: names joined by commas; text in braces is ignored.
         default: the fields of a request without `fields`.
         kind: the node type in the error for an unknown field.
 
     Raises:
         GraphApiError: code 100, for a field that this kind of node does not have.
     """
-    names = default if not wished else tuple(_names(wished))
+    names = default if not requested else tuple(_names(requested))
     for name in names:
         if name not in fields:
             raise bad_parameter(f"Tried accessing nonexisting field ({name}) on node type ({kind})")
-    values = {name: fields[name](of) for name in dict.fromkeys((*names, "id"))}
+    values = {name: fields[name](target) for name in dict.fromkeys((*names, "id"))}
     return {name: value for name, value in values.items() if value is not None}
 
 
-def account_node(view: AccountView, wished: str | None) -> dict[str, Any]:
+def account_node(view: AccountView, requested: str | None) -> dict[str, Any]:
     """Return a business account as the operator shows it."""
-    return node(ACCOUNT_FIELDS, view, wished, ACCOUNT_DEFAULT, "WhatsAppBusinessAccount")
+    return node_fields(ACCOUNT_FIELDS, view, requested, ACCOUNT_DEFAULT, "WhatsAppBusinessAccount")
 
 
-def number_node(view: NumberView, wished: str | None) -> dict[str, Any]:
+def number_node(view: NumberView, requested: str | None) -> dict[str, Any]:
     """Return a business phone number as the operator shows it."""
-    return node(NUMBER_FIELDS, view, wished, NUMBER_DEFAULT, "WhatsAppBusinessPhoneNumber")
+    return node_fields(NUMBER_FIELDS, view, requested, NUMBER_DEFAULT, "WhatsAppBusinessPhoneNumber")
 
 
-def template_node(template: Template, wished: str | None) -> dict[str, Any]:
+def template_node(template: SimulatedTemplate, requested: str | None) -> dict[str, Any]:
     """Return a template as the operator shows it."""
-    return node(TEMPLATE_FIELDS, template, wished, TEMPLATE_DEFAULT, "WhatsAppMessageTemplate")
+    return node_fields(TEMPLATE_FIELDS, template, requested, TEMPLATE_DEFAULT, "WhatsAppMessageTemplate")
 
 
-def shown_components(components: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def component_views(components: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return components as the operator returns them: upload handles are replaced by URLs.
 
     Source: facts 2.1, "Read-back differences".
     """
-    return [_shown(component) for component in components]
+    return [_component_view(component) for component in components]
 
 
-def _shown(component: dict[str, Any]) -> dict[str, Any]:
+def _component_view(component: dict[str, Any]) -> dict[str, Any]:
     example = object_or_none(component.get("example")) or {}
     handles = texts_in(example.get("header_handle"))
     if handles:
-        urls = [_address(handle) for handle in handles]
+        urls = [_header_url(handle) for handle in handles]
         return {**component, "example": {**example, "header_handle": urls}}
     if component.get("type") == "CAROUSEL":
         cards = [
-            {**card, "components": shown_components(objects_in(card.get("components")))}
+            {**card, "components": component_views(objects_in(card.get("components")))}
             for card in objects_in(component.get("cards"))
         ]
         return {**component, "cards": cards}
     return component
 
 
-def _address(handle: str) -> str:
+def _header_url(handle: str) -> str:
     return f"https://scontent.whatsapp.net/v/t61.29466-34/{hashlib.sha256(handle.encode()).hexdigest()[:32]}"
 
 
-def _names(wished: str) -> list[str]:
-    flat, previous = wished, ""
+def _names(requested: str) -> list[str]:
+    flat, previous = requested, ""
     while flat != previous:
         flat, previous = re.sub(r"\{[^{}]*\}", "", flat), flat
     return [name.strip() for name in flat.split(",") if name.strip()]

@@ -10,49 +10,49 @@ from waypost.simulator.accounts.profiles import (
     automation_changes,
     profile_changes,
 )
-from waypost.simulator.accounts.records import ALLOWED, AUTOMATION, PICTURE_PREFIX, PROFILE, REGISTRATION, STANDING
+from waypost.simulator.accounts.records import ALLOWED, AUTOMATION, NUMBER_STATUS, PICTURE_PREFIX, PROFILE, REGISTRATION
 from waypost.simulator.errors import bad_parameter, no_such_object, trace_id
-from waypost.simulator.graph.links import is_good, link
+from waypost.simulator.graph.links import is_valid_link, signed_link
 from waypost.simulator.graph.lists import page
 from waypost.simulator.graph.nodes import NumberView, number_node
-from waypost.simulator.phones.blocks import NotBlocked
+from waypost.simulator.phones.blocks import BlockFailure
 from waypost.simulator.phones.phones import phone_digits
 from waypost.simulator.requests import GRAPH_SUCCESS, Call, Download
-from waypost.simulator.services import Parts
+from waypost.simulator.services import SimulatorServices
 
 PICTURES: Final = "profile_pictures"
 """The first path segment of the URLs of profile pictures; they need no token."""
 
-_BLOCKS_AT_MOST: Final = 1000  # Source: the operator's page "Block users"
+_MAX_BLOCKED_USERS: Final = 1000  # Source: the operator's page "Block users"
 _PICTURE_TYPES: Final = ("image/jpeg", "image/jpg", "image/png")
 
 
-def view_of(parts: Parts, number: Number, app_id: str) -> NumberView:
+def number_view(services: SimulatorServices, number: Number, app_id: str) -> NumberView:
     """Return a number with the data of its fields, as an app sees it."""
     number_id = number.phone_number_id
-    subscription = parts.accounts.subscription(number.waba_id, app_id)
-    hindrance = parts.standings.hindrance_of(number_id)
+    subscription = services.accounts.subscription(number.waba_id, app_id)
+    hindrance = services.sending_limits.find_restriction(number_id)
     return NumberView(
         number=number,
-        account=parts.accounts.by_id[number.waba_id],
-        app=parts.accounts.apps.get(app_id),
-        standing=parts.records.of(number_id, STANDING),
-        automation=parts.records.of(number_id, AUTOMATION),
+        account=services.accounts.by_id[number.waba_id],
+        app=services.accounts.apps.get(app_id),
+        status_record=services.records.get(number_id, NUMBER_STATUS),
+        automation=services.records.get(number_id, AUTOMATION),
         status=hindrance.status if hindrance is not None else "",
-        override_uri=parts.accounts.override_of(app_id, number_id) or "",
+        override_uri=services.accounts.number_override(app_id, number_id) or "",
         account_uri=subscription.override_uri if subscription is not None else "",
-        is_limited=parts.records.of(number_id, ALLOWED).get("phones") is not None,
-        has_pin=bool(parts.records.of(number_id, REGISTRATION).get("pin")),
+        is_limited=services.records.get(number_id, ALLOWED).get("phones") is not None,
+        has_pin=bool(services.records.get(number_id, REGISTRATION).get("pin")),
     )
 
 
-async def show_profile(parts: Parts, call: Call, number: Number) -> dict[str, Any]:
+async def show_profile(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
     """Return a number's business profile. Source: the operator's page "Business profiles"."""
-    profile = parts.records.of(number.phone_number_id, PROFILE)
+    profile = services.records.get(number.phone_number_id, PROFILE)
     view: dict[str, Any] = {name: profile[name] for name in PROFILE_FIELDS if name in profile}
     if "picture" in profile:
-        key = parts.accounts.by_id[number.waba_id].token
-        view["profile_picture_url"] = link(
+        key = services.accounts.by_id[number.waba_id].token
+        view["profile_picture_url"] = signed_link(
             call.origin, f"/{PICTURES}/{number.phone_number_id}", key, profile["picture"]["name"]
         )
     view["messaging_product"] = "whatsapp"
@@ -66,90 +66,90 @@ async def show_profile(parts: Parts, call: Call, number: Number) -> dict[str, An
     return {"data": [view]}
 
 
-async def change_profile(parts: Parts, call: Call, number: Number) -> dict[str, Any]:
+async def change_profile(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
     """Change a number's business profile; absent members stay, and an empty handle removes the picture."""
     changes = profile_changes(call.fields)
-    profile = parts.records.of(number.phone_number_id, PROFILE)
+    profile = services.records.get(number.phone_number_id, PROFILE)
     old_picture = profile.get("picture", {}).get("name")
     handle = call.fields.get("profile_picture_handle")
     if handle == "":
         profile = {name: value for name, value in profile.items() if name != "picture"}
     elif handle is not None:
-        upload = parts.uploads.of_handle(handle) if isinstance(handle, str) else None
+        upload = services.uploads.find_by_handle(handle) if isinstance(handle, str) else None
         if upload is None or upload.file_type not in _PICTURE_TYPES:
             raise bad_parameter("Param profile_picture_handle must be the handle of an image.")
         # A copy, because the upload expires.
         name = f"{PICTURE_PREFIX}{number.phone_number_id}-{upload.upload_id}"
-        await parts.files.keep(name, await parts.uploads.content(upload))
+        await services.files.write(name, await services.uploads.read_content(upload))
         changes["picture"] = {"name": name, "mime_type": upload.file_type, "size_bytes": upload.file_length}
     changed = {**profile, **changes}
-    await parts.records.keep(number.phone_number_id, PROFILE, changed)
+    await services.records.save(number.phone_number_id, PROFILE, changed)
     if old_picture not in (None, changed.get("picture", {}).get("name")):
-        await parts.files.remove(old_picture)
+        await services.files.remove(old_picture)
     return GRAPH_SUCCESS
 
 
-async def download_picture(parts: Parts, call: Call) -> Download:
+async def download_picture(services: SimulatorServices, call: Call) -> Download:
     """Return the picture behind a link of `show_profile`."""
-    number = parts.accounts.numbers.get(call.edge)
-    account = parts.accounts.by_id.get(number.waba_id) if number is not None else None
-    picture = parts.records.of(call.edge, PROFILE).get("picture")
+    number = services.accounts.numbers.get(call.edge)
+    account = services.accounts.by_id.get(number.waba_id) if number is not None else None
+    picture = services.records.get(call.edge, PROFILE).get("picture")
     if (
         account is None
         or picture is None
-        or not is_good(call.query, account.token, picture["name"], parts.clock.now_ms())
+        or not is_valid_link(call.query, account.token, picture["name"], services.clock.now_ms())
     ):
         raise no_such_object(call.method, call.edge)
-    path = parts.files.path(picture["name"])
+    path = services.files.path(picture["name"])
     return Download(picture["mime_type"], picture["size_bytes"], path)
 
 
-async def block_users(parts: Parts, call: Call, number: Number) -> dict[str, Any]:
+async def block_users(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
     """Block phones. Source: the operator's page "Block users"."""
-    users = _wished_users(parts, call)
+    users = _requested_users(services, call)
     phones = dict.fromkeys(phone for phone in users.values() if phone is not None)
-    failed = await parts.blocks.add(number.phone_number_id, list(phones))
-    return _blocked(parts, users, failed, "added_users")
+    failed = await services.blocks.add(number.phone_number_id, list(phones))
+    return _block_response(services, users, failed, "added_users")
 
 
-async def unblock_users(parts: Parts, call: Call, number: Number) -> dict[str, Any]:
+async def unblock_users(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
     """Unblock phones."""
-    users = _wished_users(parts, call)
-    await parts.blocks.remove(number.phone_number_id, [phone for phone in users.values() if phone is not None])
-    return _blocked(parts, users, {}, "removed_users")
+    users = _requested_users(services, call)
+    await services.blocks.remove(number.phone_number_id, [phone for phone in users.values() if phone is not None])
+    return _block_response(services, users, {}, "removed_users")
 
 
-async def list_blocked(parts: Parts, call: Call, number: Number) -> dict[str, Any]:
+async def list_blocked(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
     """Return a number's block list."""
     return page(
         call,
-        parts.blocks.of(number.phone_number_id),
+        services.blocks.blocked_phones(number.phone_number_id),
         lambda phone: phone,
         # No documented response has `input`; a client from the time of user ids reads it.
         lambda phone: {"messaging_product": "whatsapp", "input": phone, "wa_id": phone},
     )
 
 
-async def show_automation(parts: Parts, call: Call, number: Number) -> dict[str, Any]:
+async def show_automation(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
     """Return a number's conversational components."""
-    return number_node(view_of(parts, number, call.app_id), "conversational_automation")
+    return number_node(number_view(services, number, call.app_id), "conversational_automation")
 
 
-async def change_automation(parts: Parts, call: Call, number: Number) -> dict[str, Any]:
+async def change_automation(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
     """Change a number's conversational components; absent ones stay unchanged."""
     changes = automation_changes(call.fields)
-    automation = parts.records.of(number.phone_number_id, AUTOMATION)
-    await parts.records.keep(number.phone_number_id, AUTOMATION, {**automation, **changes})
+    automation = services.records.get(number.phone_number_id, AUTOMATION)
+    await services.records.save(number.phone_number_id, AUTOMATION, {**automation, **changes})
     return GRAPH_SUCCESS
 
 
-def _wished_users(parts: Parts, call: Call) -> dict[str, str | None]:
+def _requested_users(services: SimulatorServices, call: Call) -> dict[str, str | None]:
     """Return the numbers or user ids of the request, each with the digits of its phone; None if unknown."""
     if call.fields.get("messaging_product") != "whatsapp":
         raise bad_parameter("The parameter messaging_product is required.")
     items = list_or_none(call.fields.get("block_users"))
-    if not items or len(items) > _BLOCKS_AT_MOST:
-        raise bad_parameter(f"Param block_users must have 1 to {_BLOCKS_AT_MOST} users.")
+    if not items or len(items) > _MAX_BLOCKED_USERS:
+        raise bad_parameter(f"Param block_users must have 1 to {_MAX_BLOCKED_USERS} users.")
     users: dict[str, str | None] = {}
     for item in items:
         members = object_or_none(item) or {}
@@ -157,26 +157,28 @@ def _wished_users(parts: Parts, call: Call) -> dict[str, str | None]:
         if user:
             users[user] = phone_digits(user)
         elif user_id:
-            phone = parts.phones.of_user_id(user_id)
+            phone = services.phones.find_by_user_id(user_id)
             users[user_id] = phone.phone if phone is not None else None
         else:
             raise bad_parameter("Param block_users must be an array of {user} or {user_id}.")
     return users
 
 
-def _who(given: str, phone: str | None) -> dict[str, str | None]:
+def _user_identifier(user: str, phone: str | None) -> dict[str, str | None]:
     """Return a user's identifier for the response: the user id if the request had it. Source: facts 7.5."""
-    is_user_id = given[:1].isalpha()
-    return {"user_id": given} if is_user_id else {"wa_id": phone}
+    is_user_id = user[:1].isalpha()
+    return {"user_id": user} if is_user_id else {"wa_id": phone}
 
 
-def _blocked(parts: Parts, wished: dict[str, str | None], failed: dict[str, NotBlocked], done: str) -> dict[str, Any]:
-    results: dict[str, list[dict[str, Any]]] = {done: []}
-    for user, phone in wished.items():
-        reason = NotBlocked(100, "This is no phone number.") if phone is None else failed.get(phone)
-        view: dict[str, Any] = {"input": user, **_who(user, phone)}
+def _block_response(
+    services: SimulatorServices, users: dict[str, str | None], failed: dict[str, BlockFailure], success_member: str
+) -> dict[str, Any]:
+    results: dict[str, list[dict[str, Any]]] = {success_member: []}
+    for user, phone in users.items():
+        reason = BlockFailure(100, "This is no phone number.") if phone is None else failed.get(phone)
+        view: dict[str, Any] = {"input": user, **_user_identifier(user, phone)}
         if reason is None:
-            results[done].append(view)
+            results[success_member].append(view)
         else:
             details = {"details": reason.details}
             error = {"message": "Failed to block the user", "code": reason.code, "error_data": details}
@@ -188,6 +190,6 @@ def _blocked(parts: Parts, wished: dict[str, str | None], failed: dict[str, NotB
             "type": "OAuthException",
             "code": 139100,
             "error_data": {"details": "Failed to block some users, see failed_users for details"},
-            "fbtrace_id": trace_id(parts.ids),
+            "fbtrace_id": trace_id(services.ids),
         }
     return response

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from waypost.base.json_values import text_or_none
-from waypost.simulator.accounts.accounts import Account, App, Number, Subscription
+from waypost.simulator.accounts.accounts import Account, GraphApp, GraphSubscription, Number
 from waypost.simulator.accounts.flow import Flow
 from waypost.simulator.errors import bad_parameter
 from waypost.simulator.graph.apps import OAUTH, app_token, list_app_subscriptions, subscribe_app, unsubscribe_app
@@ -31,10 +31,10 @@ from waypost.simulator.graph.numbers import (
     change_profile,
     download_picture,
     list_blocked,
+    number_view,
     show_automation,
     show_profile,
     unblock_users,
-    view_of,
 )
 from waypost.simulator.graph.permissions import DEBUG, debug_token
 from waypost.simulator.graph.registration import (
@@ -46,12 +46,12 @@ from waypost.simulator.graph.registration import (
     verify_code,
 )
 from waypost.simulator.graph.settings import (
+    change_commerce_settings,
     change_key,
     change_settings,
-    change_shop,
+    show_commerce_settings,
     show_key,
     show_settings,
-    show_shop,
 )
 from waypost.simulator.graph.template_library import (
     LIBRARY_ID,
@@ -71,80 +71,82 @@ from waypost.simulator.graph.templates import (
     unpause_template,
 )
 from waypost.simulator.graph.uploads import begin_upload, continue_upload, show_upload
-from waypost.simulator.media.media import Media
-from waypost.simulator.media.uploads import Upload
+from waypost.simulator.media.media import SimulatedMedia
+from waypost.simulator.media.uploads import UploadSession
 from waypost.simulator.requests import GRAPH_SUCCESS, Call, Download
-from waypost.simulator.services import Parts
-from waypost.simulator.templates.template import Template
+from waypost.simulator.services import SimulatorServices
+from waypost.simulator.templates.template import SimulatedTemplate
 
-Answer = dict[str, Any]
-Route = Callable[[Parts, Call, Any], Awaitable[Answer]]
-FileRoute = Callable[[Parts, Call], Awaitable[Download]]
+GraphResponse = dict[str, Any]
+GraphRoute = Callable[[SimulatorServices, Call, Any], Awaitable[GraphResponse]]
+FileRoute = Callable[[SimulatorServices, Call], Awaitable[Download]]
 
 
-async def show_account(parts: Parts, call: Call, account: Account) -> Answer:
+async def show_account(services: SimulatorServices, call: Call, account: Account) -> GraphResponse:
     """Return a business account's fields. Source: facts 1, "WABA node"."""
-    return account_node(_view_of(parts, account), call.query.get("fields"))
+    return account_node(_view_of(services, account), call.query.get("fields"))
 
 
-async def show_number(parts: Parts, call: Call, number: Number) -> Answer:
+async def show_number(services: SimulatorServices, call: Call, number: Number) -> GraphResponse:
     """Return a phone number's fields. Source: facts 1, "Phone node"."""
-    return number_node(view_of(parts, number, call.app_id), call.query.get("fields"))
+    return number_node(number_view(services, number, call.app_id), call.query.get("fields"))
 
 
-async def show_template(_parts: Parts, call: Call, template: Template) -> Answer:
+async def show_template(_parts: SimulatorServices, call: Call, template: SimulatedTemplate) -> GraphResponse:
     """Return a template's fields. Source: facts 2.1."""
     return template_node(template, call.query.get("fields"))
 
 
-async def list_numbers(parts: Parts, call: Call, account: Account) -> Answer:
+async def list_numbers(services: SimulatorServices, call: Call, account: Account) -> GraphResponse:
     """Return an account's numbers. Source: facts 1, "Phone list"."""
     fields = call.query.get("fields")
     return page(
         call,
-        parts.accounts.numbers_of(account.waba_id),
+        services.accounts.numbers_of(account.waba_id),
         lambda number: number.phone_number_id,
-        lambda number: number_node(view_of(parts, number, call.app_id), fields),
+        lambda number: number_node(number_view(services, number, call.app_id), fields),
     )
 
 
-async def send_message(parts: Parts, call: Call, number: Number) -> Answer:
+async def send_message(services: SimulatorServices, call: Call, number: Number) -> GraphResponse:
     """Accept a message, or mark one as read. Source: facts 4."""
     if "status" in call.fields:
         if call.fields["status"] != "read":
             raise bad_parameter("Param status must be one of {read}.")
-        await parts.arrivals.mark_read(number, call.fields.get("message_id"), call.fields.get("typing_indicator"))
+        await services.delivery_signals.mark_read(
+            number, call.fields.get("message_id"), call.fields.get("typing_indicator")
+        )
         return GRAPH_SUCCESS
-    return await parts.messages.take(number, call.fields, call.raw, fail_code=call.fail_code)
+    return await services.messages.accept(number, call.fields, call.raw, fail_code=call.fail_code)
 
 
-async def subscribe(parts: Parts, call: Call, account: Account) -> Answer:
+async def subscribe(services: SimulatorServices, call: Call, account: Account) -> GraphResponse:
     """Subscribe the calling app to the account's webhooks, with an optional callback URI. Source: facts 1."""
     uri = text_or_none(call.fields.get("override_callback_uri")) or ""
     if uri:
-        await shake_hands(parts, uri, text_or_none(call.fields.get("verify_token")) or "")
-    await parts.accounts.subscribe(Subscription(account.waba_id, call.app_id, uri))
-    await parts.webhooks.retry_now(account.waba_id)
+        await shake_hands(services, uri, text_or_none(call.fields.get("verify_token")) or "")
+    await services.accounts.subscribe(GraphSubscription(account.waba_id, call.app_id, uri))
+    await services.webhooks.retry_now(account.waba_id)
     return GRAPH_SUCCESS
 
 
-async def unsubscribe(parts: Parts, call: Call, account: Account) -> Answer:
+async def unsubscribe(services: SimulatorServices, call: Call, account: Account) -> GraphResponse:
     """Stop the account's webhooks to the calling app. Source: facts 1."""
-    await parts.accounts.unsubscribe(account.waba_id, call.app_id)
+    await services.accounts.unsubscribe(account.waba_id, call.app_id)
     return GRAPH_SUCCESS
 
 
-async def list_subscriptions(parts: Parts, _call: Call, account: Account) -> Answer:
+async def list_subscriptions(services: SimulatorServices, _call: Call, account: Account) -> GraphResponse:
     """Return the apps subscribed to the account. Source: facts 1."""
-    return subscribed_apps(_view_of(parts, account))
+    return subscribed_apps(_view_of(services, account))
 
 
-def _view_of(parts: Parts, account: Account) -> AccountView:
-    return AccountView(account, parts.accounts.subscriptions_of(account.waba_id))
+def _view_of(services: SimulatorServices, account: Account) -> AccountView:
+    return AccountView(account, services.accounts.subscriptions_of(account.waba_id))
 
 
 # fmt: off
-ROUTES: Final[dict[tuple[type, str, str], Route]] = {
+ROUTES: Final[dict[tuple[type, str, str], GraphRoute]] = {
     # object    method    edge
     (Number,   "POST",   "messages"):          send_message,
     (Number,   "GET",    ""):                  show_number,
@@ -179,32 +181,32 @@ ROUTES: Final[dict[tuple[type, str, str], Route]] = {
     (Number,   "GET",    "block_users"):       list_blocked,
     (Number,   "POST",   "block_users"):       block_users,
     (Number,   "DELETE", "block_users"):       unblock_users,
-    (Number,   "GET",    "whatsapp_commerce_settings"): show_shop,
-    (Number,   "POST",   "whatsapp_commerce_settings"): change_shop,
+    (Number,   "GET",    "whatsapp_commerce_settings"): show_commerce_settings,
+    (Number,   "POST",   "whatsapp_commerce_settings"): change_commerce_settings,
     (Number,   "GET",    "whatsapp_business_encryption"): show_key,
     (Number,   "POST",   "whatsapp_business_encryption"): change_key,
     (Number,   "GET",    "settings"):          show_settings,
     (Number,   "POST",   "settings"):          change_settings,
     (Number,   "GET",    "conversational_automation"): show_automation,
     (Number,   "POST",   "conversational_automation"): change_automation,
-    (Media,    "GET",    ""):                  show_media,
-    (Media,    "DELETE", ""):                  delete_media,
-    (App,      "POST",   "uploads"):           begin_upload,
-    (App,      "GET",    "subscriptions"):     list_app_subscriptions,
-    (App,      "POST",   "subscriptions"):     subscribe_app,
-    (App,      "DELETE", "subscriptions"):     unsubscribe_app,
-    (Upload,   "GET",    ""):                  show_upload,
-    (Upload,   "POST",   ""):                  continue_upload,
-    (Template, "GET",    ""):                  show_template,
-    (Template, "POST",   ""):                  edit_template,
-    (Template, "POST",   "unpause"):           unpause_template,
+    (SimulatedMedia,    "GET",    ""):                  show_media,
+    (SimulatedMedia,    "DELETE", ""):                  delete_media,
+    (GraphApp,      "POST",   "uploads"):           begin_upload,
+    (GraphApp,      "GET",    "subscriptions"):     list_app_subscriptions,
+    (GraphApp,      "POST",   "subscriptions"):     subscribe_app,
+    (GraphApp,      "DELETE", "subscriptions"):     unsubscribe_app,
+    (UploadSession,   "GET",    ""):                  show_upload,
+    (UploadSession,   "POST",   ""):                  continue_upload,
+    (SimulatedTemplate, "GET",    ""):                  show_template,
+    (SimulatedTemplate, "POST",   ""):                  edit_template,
+    (SimulatedTemplate, "POST",   "unpause"):           unpause_template,
     (Account,  "POST",   "message_templates/archive"):   archive_templates,
     (Account,  "POST",   "message_templates/unarchive"): unarchive_templates,
     (Account,  "POST",   "upsert_message_templates"):  upsert_templates,
     (Account,  "GET",    "message_template_previews"): preview_templates,
 }
 
-ROOT_ROUTES: Final[dict[tuple[str, str], Route]] = {
+ROOT_ROUTES: Final[dict[tuple[str, str], GraphRoute]] = {
     # method first segment of the path
     ("GET",  LIBRARY_ID):  list_library,
     ("GET",  DEBUG):       debug_token,

@@ -7,65 +7,65 @@ from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.accounts.records import COMMERCE, ENCRYPTION, SETTINGS
 from waypost.simulator.errors import bad_parameter
 from waypost.simulator.requests import GRAPH_SUCCESS, Call
-from waypost.simulator.services import Parts
+from waypost.simulator.services import SimulatorServices
 
-_SHOP: Final = {"is_catalog_visible": False, "is_cart_enabled": True}
-_KEY_BEGINS: Final = "-----BEGIN PUBLIC KEY-----"
+_COMMERCE_DEFAULTS: Final = {"is_catalog_visible": False, "is_cart_enabled": True}
+_KEY_PREFIX: Final = "-----BEGIN PUBLIC KEY-----"
 _NOT_SETTINGS: Final = frozenset({"access_token", "messaging_product", "fields"})
 
 
-async def show_shop(parts: Parts, _call: Call, number: Number) -> dict[str, Any]:
+async def show_commerce_settings(services: SimulatorServices, _call: Call, number: Number) -> dict[str, Any]:
     """Return the visibility of catalogue and cart. Source: the operator's page "Commerce settings"."""
-    shop = {**_SHOP, **parts.records.of(number.phone_number_id, COMMERCE)}
+    shop = {**_COMMERCE_DEFAULTS, **services.records.get(number.phone_number_id, COMMERCE)}
     return {"data": [{**shop, "id": number.phone_number_id}]}
 
 
-async def change_shop(parts: Parts, call: Call, number: Number) -> dict[str, Any]:
+async def change_commerce_settings(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
     """Show catalogue and cart, or hide them. Source: the operator's page "Commerce settings"."""
     changes: dict[str, Any] = {}
-    for name in _SHOP:
+    for name in _COMMERCE_DEFAULTS:
         if name in call.fields:
             text = str(call.fields[name]).lower()
             if text not in ("true", "false"):
                 raise bad_parameter(f"Param {name} must be a boolean.")
             changes[name] = text == "true"
     if not changes:
-        raise bad_parameter(f"One of the parameters {', '.join(_SHOP)} is required.")
-    shop = parts.records.of(number.phone_number_id, COMMERCE)
-    await parts.records.keep(number.phone_number_id, COMMERCE, {**shop, **changes})
+        raise bad_parameter(f"One of the parameters {', '.join(_COMMERCE_DEFAULTS)} is required.")
+    shop = services.records.get(number.phone_number_id, COMMERCE)
+    await services.records.save(number.phone_number_id, COMMERCE, {**shop, **changes})
     return GRAPH_SUCCESS
 
 
-async def show_key(parts: Parts, _call: Call, number: Number) -> dict[str, Any]:
+async def show_key(services: SimulatorServices, _call: Call, number: Number) -> dict[str, Any]:
     """Return the business's public key for flows. Source: the operator's page "Business encryption"."""
-    key = parts.records.of(number.phone_number_id, ENCRYPTION).get("business_public_key")
+    key = services.records.get(number.phone_number_id, ENCRYPTION).get("business_public_key")
     if key is None:
         return {"data": []}
     signed = {"business_public_key": key, "business_public_key_signature_status": "VALID"}
     return {**signed, "data": [signed]}
 
 
-async def change_key(parts: Parts, call: Call, number: Number) -> dict[str, Any]:
+async def change_key(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
     """Set the public key. Source: the operator's page "Business encryption"."""
     key = text_or_none(call.fields.get("business_public_key"))
-    if not key or not key.strip().startswith(_KEY_BEGINS):
+    if not key or not key.strip().startswith(_KEY_PREFIX):
         raise bad_parameter("Param business_public_key must be a public key in PEM format.")
-    await parts.records.keep(number.phone_number_id, ENCRYPTION, {"business_public_key": key})
+    await services.records.save(number.phone_number_id, ENCRYPTION, {"business_public_key": key})
     return GRAPH_SUCCESS
 
 
-async def show_settings(parts: Parts, call: Call, number: Number) -> dict[str, Any]:
+async def show_settings(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
     """Return the stored settings, such as `calling`; they have no effect here."""
-    settings = parts.records.of(number.phone_number_id, SETTINGS)
+    settings = services.records.get(number.phone_number_id, SETTINGS)
     names = [name.strip() for name in call.query.get("fields", "").split(",") if name.strip()]
     return {name: settings[name] for name in names or settings if name in settings}
 
 
-async def change_settings(parts: Parts, call: Call, number: Number) -> dict[str, Any]:
+async def change_settings(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
     """Store settings; absent ones stay unchanged."""
     changes = {name: value for name, value in call.fields.items() if name not in _NOT_SETTINGS}
     if not changes or any(object_or_none(value) is None for value in changes.values()):
         raise bad_parameter("Each of a number's settings must be an object, and one is required.")
-    settings = parts.records.of(number.phone_number_id, SETTINGS)
-    await parts.records.keep(number.phone_number_id, SETTINGS, {**settings, **changes})
+    settings = services.records.get(number.phone_number_id, SETTINGS)
+    await services.records.save(number.phone_number_id, SETTINGS, {**settings, **changes})
     return GRAPH_SUCCESS

@@ -8,97 +8,99 @@ from waypost.simulator.accounts.records import INSIGHTS
 from waypost.simulator.errors import bad_parameter
 from waypost.simulator.graph.lists import page
 from waypost.simulator.languages import LANGUAGES
-from waypost.simulator.messages.analytics import DAY_S, METRICS, point_view
-from waypost.simulator.requests import Call, loose_value
-from waypost.simulator.services import Parts
+from waypost.simulator.messages.analytics import DAY_S, TEMPLATE_METRICS, data_point_view
+from waypost.simulator.requests import Call, parse_parameter
+from waypost.simulator.services import SimulatorServices
 from waypost.simulator.templates.checks import check_draft
-from waypost.simulator.templates.library import draft_from_library, library_view, wished
-from waypost.simulator.templates.preset_texts import with_preset_texts
-from waypost.simulator.templates.template import Decision, Template
+from waypost.simulator.templates.library import draft_from_library, find_library_templates, library_view
+from waypost.simulator.templates.preset_texts import fill_preset_texts
+from waypost.simulator.templates.template import SimulatedTemplate, TemplateDecision
 
 LIBRARY_ID: Final = "message_template_library"
 """The first path segment of the library, which belongs to no account."""
 
-_DAYS_AT_MOST: Final = 90  # Source: the operator's page "Analytics"
-_TEMPLATES_AT_MOST: Final = 10
+_MAX_ANALYTICS_DAYS: Final = 90  # Source: the operator's page "Analytics"
+_MAX_ANALYTICS_TEMPLATES: Final = 10
 
 
-async def list_library(_parts: Parts, call: Call, _account: Any) -> dict[str, Any]:
+async def list_library(_parts: SimulatorServices, call: Call, _account: Any) -> dict[str, Any]:
     """Return the library's templates, filtered. Source: the operator's page "Template library"."""
-    return page(call, wished(call.query), lambda template: template.id, library_view)
+    return page(call, find_library_templates(call.query), lambda template: template.id, library_view)
 
 
-async def create_from_library(parts: Parts, call: Call, account: Account) -> Template:
+async def create_from_library(services: SimulatorServices, call: Call, account: Account) -> SimulatedTemplate:
     """Create a template from the library; it is approved at once, because its text is known."""
     draft = draft_from_library(call.fields)
-    template = await parts.templates.create(account.waba_id, draft)
-    return await parts.templates.decide(template, Decision("APPROVED")) or template
+    template = await services.templates.create(account.waba_id, draft)
+    return await services.templates.decide(template, TemplateDecision("APPROVED")) or template
 
 
-async def change_account(parts: Parts, call: Call, account: Account) -> dict[str, Any]:
+async def change_account(services: SimulatorServices, call: Call, account: Account) -> dict[str, Any]:
     """Enable template analytics. Source: the operator's page "Analytics"."""
     if "is_enabled_for_insights" not in call.fields:
         raise bad_parameter("The parameter is_enabled_for_insights is required.")
     if str(call.fields["is_enabled_for_insights"]).lower() != "true":
         raise bad_parameter("Param is_enabled_for_insights must be true: it cannot be taken back.")
-    await parts.records.keep(account.waba_id, INSIGHTS, {"is_enabled": True})
+    await services.records.save(account.waba_id, INSIGHTS, {"is_enabled": True})
     return {"id": account.waba_id}
 
 
-async def show_analytics(parts: Parts, call: Call, account: Account) -> dict[str, Any]:
+async def show_analytics(services: SimulatorServices, call: Call, account: Account) -> dict[str, Any]:
     """Return the daily metrics of templates. Source: the operator's page "Analytics"."""
-    start_s, end_s = _time(call, "start"), _time(call, "end")
-    now_s = parts.clock.now_ms() // 1000
-    if start_s < now_s - (_DAYS_AT_MOST + 1) * DAY_S:
-        raise bad_parameter(f"Param start can be at most {_DAYS_AT_MOST} days ago.")
+    start_s, end_s = _query_time(call, "start"), _query_time(call, "end")
+    now_s = services.clock.now_ms() // 1000
+    if start_s < now_s - (_MAX_ANALYTICS_DAYS + 1) * DAY_S:
+        raise bad_parameter(f"Param start can be at most {_MAX_ANALYTICS_DAYS} days ago.")
     if end_s < start_s or end_s > now_s + 2 * DAY_S:
         raise bad_parameter("Param end must lie after start and not in the future.")
     granularity = call.query.get("granularity", "DAILY").upper()
     if granularity != "DAILY":
         raise bad_parameter("Param granularity must be one of {DAILY}.")
-    points = await parts.analytics.data_points(_templates(parts, call, account), start_s=start_s, end_s=end_s)
+    points = await services.analytics.data_points(_templates(services, call, account), start_s=start_s, end_s=end_s)
     metrics = _metrics(call)
     data = {
         "granularity": granularity,
         "product_type": "cloud_api",
-        "data_points": [point_view(*point, metrics) for point in points],
+        "data_points": [data_point_view(*point, metrics) for point in points],
     }
     return page(call, [data], lambda _: "1", lambda data: data)
 
 
-def _time(call: Call, name: str) -> int:
+def _query_time(call: Call, name: str) -> int:
     text = call.query.get(name, "")
     if not (text.isascii() and text.isdigit() and len(text) < 12):
         raise bad_parameter(f"Param {name} must be a time in Unix seconds.")
     return int(text)
 
 
-def _list(call: Call, name: str) -> list[str]:
-    return _texts(call.query.get(name, ""))
+def _query_list(call: Call, name: str) -> list[str]:
+    return _split_list(call.query.get(name, ""))
 
 
 def _metrics(call: Call) -> frozenset[str]:
-    metrics = [metric.upper() for metric in _list(call, "metric_types")] or list(METRICS)
-    if unknown := set(metrics) - set(METRICS):
-        raise bad_parameter(f"Param metric_types must be of {{{', '.join(METRICS)}}} - got {min(unknown)!r}.")
+    metrics = [metric.upper() for metric in _query_list(call, "metric_types")] or list(TEMPLATE_METRICS)
+    if unknown := set(metrics) - set(TEMPLATE_METRICS):
+        raise bad_parameter(f"Param metric_types must be of {{{', '.join(TEMPLATE_METRICS)}}} - got {min(unknown)!r}.")
     return frozenset(metrics)
 
 
-def _templates(parts: Parts, call: Call, account: Account) -> list[Template]:
-    ids = list(dict.fromkeys(_list(call, "template_ids")))
-    templates = [parts.templates.by_id.get(template_id) for template_id in ids]
+def _templates(services: SimulatorServices, call: Call, account: Account) -> list[SimulatedTemplate]:
+    ids = list(dict.fromkeys(_query_list(call, "template_ids")))
+    templates = [services.templates.by_id.get(template_id) for template_id in ids]
     own = [template for template in templates if template is not None and template.waba_id == account.waba_id]
-    if not ids or len(ids) > _TEMPLATES_AT_MOST or len(own) != len(ids):
-        raise bad_parameter(f"Param template_ids must be 1 to {_TEMPLATES_AT_MOST} ids of this account's templates.")
+    if not ids or len(ids) > _MAX_ANALYTICS_TEMPLATES or len(own) != len(ids):
+        raise bad_parameter(
+            f"Param template_ids must be 1 to {_MAX_ANALYTICS_TEMPLATES} ids of this account's templates."
+        )
     return own
 
 
 _CATEGORY: Final = "AUTHENTICATION"
-_LANGUAGES_SHOWN: Final = ("en_US",)
-_OWN_TEXTS: Final = ("text", "autofill_text")
+_DEFAULT_LANGUAGES: Final = ("en_US",)
+_PRESET_TEXT_MEMBERS: Final = ("text", "autofill_text")
 
 
-async def upsert_templates(parts: Parts, call: Call, account: Account) -> dict[str, Any]:
+async def upsert_templates(services: SimulatorServices, call: Call, account: Account) -> dict[str, Any]:
     """Create or update a template in each of the given languages, with the operator's texts.
 
     Every language is checked before the first is written.
@@ -113,11 +115,11 @@ async def upsert_templates(parts: Parts, call: Call, account: Account) -> dict[s
         raise bad_parameter(f"Param category must be one of {{{_CATEGORY}}}.")
     for component in objects_in(fields.get("components")):
         for button in objects_in(component.get("buttons")):
-            if any(button.get(member) for member in _OWN_TEXTS):
+            if any(button.get(member) for member in _PRESET_TEXT_MEMBERS):
                 raise bad_parameter("Param text and autofill_text are the operator's own here.")
     for language in languages:
         check_draft({**fields, "language": language})
-    templates = [await _upsert(parts, account, {**fields, "language": language}) for language in languages]
+    templates = [await _upsert(services, account, {**fields, "language": language}) for language in languages]
     return {
         "data": [
             {
@@ -131,7 +133,7 @@ async def upsert_templates(parts: Parts, call: Call, account: Account) -> dict[s
     }
 
 
-async def preview_templates(_parts: Parts, call: Call, _account: Account) -> dict[str, Any]:
+async def preview_templates(_parts: SimulatorServices, call: Call, _account: Account) -> dict[str, Any]:
     """Return the operator's texts of each language; they are English for all languages here.
 
     Source: facts 2.1, "message_template_previews".
@@ -139,7 +141,7 @@ async def preview_templates(_parts: Parts, call: Call, _account: Account) -> dic
     query = call.query
     if query.get("category", "").upper() != _CATEGORY:
         raise bad_parameter(f"Param category must be one of {{{_CATEGORY}}}.")
-    kinds = _texts(query.get("button_types", "OTP"))
+    kinds = _split_list(query.get("button_types", "OTP"))
     if any(kind.upper() != "OTP" for kind in kinds):
         raise bad_parameter("Param button_types must be one of {OTP}.")
     recommends = query.get("add_security_recommendation", "").lower() in ("true", "1")
@@ -151,34 +153,34 @@ async def preview_templates(_parts: Parts, call: Call, _account: Account) -> dic
         if expiry is None or not 1 <= expiry <= 90:
             raise bad_parameter("Param code_expiration_minutes must be from 1 to 90.")
         footer = [{"type": "FOOTER", "code_expiration_minutes": expiry}]
-    components = with_preset_texts(_CATEGORY, [body, *footer])
+    components = fill_preset_texts(_CATEGORY, [body, *footer])
     texts = {component["type"]: component["text"] for component in components}
     preview = {"body": texts["BODY"].replace("*", "")}
     preview |= {"footer": texts["FOOTER"]} if footer else {}
     buttons = [{"text": "Copy code", "autofill_text": "Autofill"}]
-    languages = _languages(query.get("languages")) or list(_LANGUAGES_SHOWN)
+    languages = _languages(query.get("languages")) or list(_DEFAULT_LANGUAGES)
     return {"data": [{**preview, "buttons": buttons, "language": language} for language in languages]}
 
 
-async def _upsert(parts: Parts, account: Account, fields: dict[str, Any]) -> Template:
+async def _upsert(services: SimulatorServices, account: Account, fields: dict[str, Any]) -> SimulatedTemplate:
     key = (account.waba_id, str(fields.get("name")), str(fields["language"]))
-    known = parts.templates.by_key.get(key)
+    known = services.templates.by_key.get(key)
     if known is None:
-        return await parts.templates.create(account.waba_id, fields)
+        return await services.templates.create(account.waba_id, fields)
     changes = {name: fields[name] for name in ("components", "message_send_ttl_seconds") if name in fields}
-    return await parts.templates.edit(known, changes)
+    return await services.templates.edit(known, changes)
 
 
-def _languages(given: object) -> list[str]:
-    languages = _texts(given) if isinstance(given, str) else [str(item) for item in list_or_none(given) or ()]
+def _languages(value: object) -> list[str]:
+    languages = _split_list(value) if isinstance(value, str) else [str(item) for item in list_or_none(value) or ()]
     for language in languages:
         if language not in LANGUAGES:
             raise bad_parameter(f"Param languages must be supported language codes - got {language!r}.")
     return list(dict.fromkeys(languages))
 
 
-def _texts(text: str) -> list[str]:
+def _split_list(value: str) -> list[str]:
     """Return a list of the query: a JSON array, or texts separated by commas."""
-    items = list_or_none(loose_value(text))
-    texts = text.strip("[]").split(",") if items is None else map(str, items)
+    items = list_or_none(parse_parameter(value))
+    texts = value.strip("[]").split(",") if items is None else map(str, items)
     return [item for item in (raw.strip().strip("'\"") for raw in texts) if item]

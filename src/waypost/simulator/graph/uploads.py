@@ -2,21 +2,21 @@
 
 from typing import Any
 
-from waypost.simulator.accounts.accounts import App
+from waypost.simulator.accounts.accounts import GraphApp
 from waypost.simulator.errors import bad_parameter, no_such_object
-from waypost.simulator.media.media_kinds import MEDIA_AT_MOST_BYTES
-from waypost.simulator.media.uploads import Upload
+from waypost.simulator.media.media_kinds import MAX_MEDIA_BYTES
+from waypost.simulator.media.uploads import UploadSession
 from waypost.simulator.requests import Call
-from waypost.simulator.services import Parts
+from waypost.simulator.services import SimulatorServices
 
 
-async def begin_upload(parts: Parts, call: Call, app: App) -> dict[str, Any]:
+async def begin_upload(services: SimulatorServices, call: Call, app: GraphApp) -> dict[str, Any]:
     """Open an upload session."""
-    upload = await parts.uploads.begin(app.app_id, _user_id(parts, call, app), call.fields)
+    upload = await services.uploads.begin(app.app_id, _user_id(services, call, app), call.fields)
     return {"id": upload.session_id}
 
 
-async def continue_upload(parts: Parts, call: Call, upload: Upload) -> dict[str, Any]:
+async def continue_upload(services: SimulatorServices, call: Call, upload: UploadSession) -> dict[str, Any]:
     """Append bytes at `file_offset`; return the handle if the upload is complete, else the next offset."""
     _check_signature(call, upload)
     text = call.file_offset
@@ -26,17 +26,17 @@ async def continue_upload(parts: Parts, call: Call, upload: Upload) -> dict[str,
         raise bad_parameter("Header file_offset must be a whole number.")
     if call.body is None:
         raise bad_parameter("The file's bytes are required.")
-    body = call.body.allow(MEDIA_AT_MOST_BYTES)
-    changed = await parts.uploads.add(upload, int(text), body)
+    body = call.body.set_limit(MAX_MEDIA_BYTES)
+    changed = await services.uploads.add(upload, int(text), body)
     if changed.handle:
         return {"h": changed.handle}
-    return await _progress(parts, changed)
+    return await _progress(services, changed)
 
 
-async def show_upload(parts: Parts, call: Call, upload: Upload) -> dict[str, Any]:
+async def show_upload(services: SimulatorServices, call: Call, upload: UploadSession) -> dict[str, Any]:
     """Return the offset of an upload."""
     _check_signature(call, upload)
-    return await _progress(parts, upload)
+    return await _progress(services, upload)
 
 
 def upload_id_of(object_id: str) -> str | None:
@@ -48,18 +48,22 @@ def upload_id_of(object_id: str) -> str | None:
     return rest.partition("?")[0] if colon and prefix == "upload" else None
 
 
-async def _progress(parts: Parts, upload: Upload) -> dict[str, Any]:
-    return {"id": upload.session_id, "file_offset": await parts.uploads.offset(upload)}
+async def _progress(services: SimulatorServices, upload: UploadSession) -> dict[str, Any]:
+    return {"id": upload.session_id, "file_offset": await services.uploads.offset(upload)}
 
 
-def _check_signature(call: Call, upload: Upload) -> None:
+def _check_signature(call: Call, upload: UploadSession) -> None:
     signature = call.query.get("sig") or call.object_id.partition("?sig=")[2]
     if signature != upload.signature:
         raise no_such_object(call.method, call.object_id)
 
 
-def _user_id(parts: Parts, call: Call, app: App) -> str:
+def _user_id(services: SimulatorServices, call: Call, app: GraphApp) -> str:
     """Return the id of the uploading account: one of the app, or one of the token."""
-    token = parts.tokens.check(call.token)
-    ids = (account.waba_id for account in parts.accounts.of_app(app.app_id) if token.opens([account.waba_id]))
+    token = services.tokens.check(call.token)
+    ids = (
+        account.waba_id
+        for account in services.accounts.accounts_of_app(app.app_id)
+        if token.grants_access([account.waba_id])
+    )
     return next(ids, token.waba_ids[0] if token.waba_ids else app.app_id)

@@ -7,19 +7,19 @@ import msgspec
 
 from waypost.base.clock import Clock
 from waypost.simulator.accounts.accounts import Number
-from waypost.simulator.keyed_store import StoredKind
+from waypost.simulator.keyed_store import KeyedValues
 from waypost.simulator.phones.phones import Phones
 from waypost.simulator.store import Statement, Store
 from waypost.simulator.tables.updates import Update, add_update
 from waypost.simulator.webhooks.outbox import Outbox
 
-_DETAILS: Final = {
+_PREFERENCE_DETAILS: Final = {
     True: "User requested to resume marketing messages",
     False: "User requested to stop marketing messages",
 }
 
 
-class _Report(msgspec.Struct, frozen=True):
+class _SpamReport(msgspec.Struct, frozen=True):
     """A report for spam; without a message it is about the whole chat."""
 
     phone_number_id: str
@@ -35,50 +35,54 @@ class PhoneFeedback:
         self._clock = clock
         self._phones = phones
         self._outbox = outbox
-        self._reports = StoredKind(store, "spam_report", _Report)  # of a phone
+        self._reports = KeyedValues(store, "spam_report", _SpamReport)  # of a phone
 
-    async def want_marketing(self, phone: str, number: Number, *, wants: bool, also: Sequence[Statement] = ()) -> None:
+    async def set_marketing_preference(
+        self, phone: str, number: Number, *, wants: bool, extra_statements: Sequence[Statement] = ()
+    ) -> None:
         """Stop or resume a business's marketing, and send the business a webhook.
 
         Args:
             phone: its digits.
             number: the business number.
             wants: True to resume, False to stop.
-            also: written in the same transaction.
+            extra_statements: written in the same transaction.
 
         Source: facts 7.2 (`user_preferences`), 5.2 (131050).
         """
-        changed = self._phones.listed(phone, "stopped_marketing_of", number.phone_number_id, is_listed=not wants)
-        self._phones.learn(changed)
-        statements = [self._phones.save_statement(changed), *also]
-        if self._outbox.listens(number.waba_id):
-            statements.append(add_update(self._preference(phone, number, wants=wants)))
+        changed = self._phones.change_list(phone, "stopped_marketing_of", number.phone_number_id, is_listed=not wants)
+        self._phones.put(changed)
+        statements = [self._phones.save_statement(changed), *extra_statements]
+        if self._outbox.has_subscribers(number.waba_id):
+            statements.append(add_update(self._preference_update(phone, number, wants=wants)))
         await self._store.run(statements)
-        self._outbox.wake_of(number.waba_id).set()
+        self._outbox.wake_events(number.waba_id).set()
 
-    async def report(self, phone: str, number: Number, wamid: str = "", *, also: Sequence[Statement] = ()) -> None:
+    async def report_spam(
+        self, phone: str, number: Number, wamid: str = "", *, extra_statements: Sequence[Statement] = ()
+    ) -> None:
         """Report a business for spam. The business is not notified.
 
         Args:
             phone: its digits.
             number: the business number.
             wamid: the reported message; empty: the chat.
-            also: written in the same transaction.
+            extra_statements: written in the same transaction.
         """
-        report = _Report(number.phone_number_id, wamid, self._clock.now_ms())
-        await self._store.run([self._reports.append_statement(report, phone), *also])
+        report = _SpamReport(number.phone_number_id, wamid, self._clock.now_ms())
+        await self._store.run([self._reports.append_statement(report, phone), *extra_statements])
 
-    async def reports(self, phone: str) -> list[dict[str, Any]]:
+    async def list_reports(self, phone: str) -> list[dict[str, Any]]:
         """Return the reports of the phone's owner, oldest first."""
         return [msgspec.structs.asdict(report) for report in (await self._reports.read(phone)).values()]
 
-    def _preference(self, phone: str, number: Number, *, wants: bool) -> Update:
+    def _preference_update(self, phone: str, number: Number, *, wants: bool) -> Update:
         """Return the update with the new preference. Source: facts 7.2."""
-        handset, _ = self._phones.meet(phone)
+        handset, _ = self._phones.find_or_create(phone)
         at_ms = self._clock.now_ms()
         preference = {
-            **handset.named("wa_id", "user_id"),
-            "detail": _DETAILS[wants],
+            **handset.identity_members("wa_id", "user_id"),
+            "detail": _PREFERENCE_DETAILS[wants],
             "category": "marketing_messages",
             "value": "resume" if wants else "stop",
             "timestamp": at_ms // 1000,

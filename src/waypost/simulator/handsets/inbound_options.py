@@ -8,7 +8,7 @@ from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.field_types import FileName, Id, Name
 
 
-class Manner(Struct, frozen=True, kw_only=True):
+class InboundOptions(Struct, frozen=True, kw_only=True):
     """Options that any message from a phone may have.
 
     Args:
@@ -27,12 +27,12 @@ class Manner(Struct, frozen=True, kw_only=True):
     referred_product: dict[str, Any] | None = None
     referral: dict[str, Any] | None = None
 
-    def shown(self) -> dict[str, Any]:
+    def rendered_marks(self) -> dict[str, Any]:
         """Return the marks that the phone itself shows."""
         marks = {"forwarded": self.forwarded, "frequently_forwarded": self.frequently_forwarded}
         return {name: True for name, is_set in marks.items() if is_set}
 
-    def members(self, number: Number) -> dict[str, Any]:
+    def webhook_members(self, number: Number) -> dict[str, Any]:
         """Return the members that the webhook's message has for these options."""
         context: dict[str, Any] = {}
         if self.context_id is not None:
@@ -47,7 +47,7 @@ class Manner(Struct, frozen=True, kw_only=True):
         return members | ({"referral": self.referral} if self.referral is not None else {})
 
 
-class Medium(Struct, frozen=True, forbid_unknown_fields=True, rename={"media_id": "id"}):
+class PhoneMedia(Struct, frozen=True, forbid_unknown_fields=True, rename={"media_id": "id"}):
     """Media that a phone sends: new content, or the id of existing media.
 
     Args:

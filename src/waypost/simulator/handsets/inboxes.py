@@ -7,13 +7,13 @@ from typing import Any, Final
 import msgspec
 
 from waypost.base.clock import Clock
-from waypost.simulator.messages.delivery_signals import Arrivals
+from waypost.simulator.messages.delivery_signals import DeliverySignals
 from waypost.simulator.messages.statuses import state_at
 from waypost.simulator.store import Store
-from waypost.simulator.tables.messages import MESSAGES, Message, of_wamids
+from waypost.simulator.tables.messages import MESSAGES, SimulatedMessage, find_by_wamids
 
-_BEYOND: Final = 2**62
-_NEXT_ARRIVAL: Final = (
+_MAX_POSITION: Final = 2**62
+_SELECT_NEXT_DELIVERY: Final = (
     "SELECT min(delivered_ms) FROM messages WHERE phone=:phone AND is_inbound=0 AND delivered_ms>:now_ms"
 )
 
@@ -21,20 +21,20 @@ _NEXT_ARRIVAL: Final = (
 class Inboxes:
     """Reads the messages on phones."""
 
-    def __init__(self, store: Store, clock: Clock, arrivals: Arrivals) -> None:
+    def __init__(self, store: Store, clock: Clock, signals: DeliverySignals) -> None:
         self._store = store
         self._clock = clock
-        self._arrivals = arrivals
+        self._signals = signals
 
     async def inbox(
-        self, phone: str, *, after: int, at_most: int, before: int | None = None, number_ids: Sequence[str] = ()
-    ) -> list[Message]:
+        self, phone: str, *, after: int, limit: int, before: int | None = None, number_ids: Sequence[str] = ()
+    ) -> list[SimulatedMessage]:
         """Return the messages that the phone shows, received and sent, newest last.
 
         Args:
             phone: its digits.
             after: only messages after this position.
-            at_most: how many of the newest.
+            limit: how many of the newest.
             before: only messages before this position.
             number_ids: only the chats with these business numbers; none: all.
         """
@@ -43,73 +43,73 @@ class Inboxes:
             self._store,
             "phone=:phone AND position>:after AND position<:before AND failed_ms IS NULL "
             f"AND (is_inbound=1 OR delivered_ms<=:now_ms) {number_filter}ORDER BY position DESC LIMIT :limit",
-            without=("body",),
+            excluded_columns=("body",),
             phone=phone,
             now_ms=self._clock.now_ms(),
             after=after,
-            before=_BEYOND if before is None else before,
+            before=_MAX_POSITION if before is None else before,
             number_ids=msgspec.json.encode(number_ids).decode(),
-            limit=at_most,
+            limit=limit,
         )
         return rows[::-1]
 
-    async def quoted(self, phone: str, items: Sequence[Message]) -> list[Message]:
+    async def quoted(self, phone: str, messages: Sequence[SimulatedMessage]) -> list[SimulatedMessage]:
         """Return the messages that these reply to and that are not among them."""
-        listed_wamids = {item.wamid for item in items}
-        wamids = sorted({item.context_id for item in items if item.context_id} - listed_wamids)
-        originals = await of_wamids(self._store, wamids) if wamids else []
+        listed_wamids = {item.wamid for item in messages}
+        wamids = sorted({item.context_id for item in messages if item.context_id} - listed_wamids)
+        originals = await find_by_wamids(self._store, wamids) if wamids else []
         return [message for message in originals if message.phone == phone]
 
     async def wait_for(
-        self, phone: str, *, wait_ms: int, found: Callable[[list[Message]], bool], after: int = 0
-    ) -> list[Message]:
+        self, phone: str, *, wait_ms: int, is_complete: Callable[[list[SimulatedMessage]], bool], after: int = 0
+    ) -> list[SimulatedMessage]:
         """Return the inbox once it satisfies a condition, or its content when the time is over.
 
         Args:
             phone: its digits.
             wait_ms: real time.
-            found: the condition; gets the newest 100 messages after `after`.
+            is_complete: the condition; gets the newest 100 messages after `after`.
             after: only messages after this position.
         """
         try:
             async with asyncio.timeout(wait_ms / 1000):
                 while True:
-                    wakeup = self._arrivals.arrival(phone)
-                    messages = await self.inbox(phone, after=after, at_most=100)
-                    if found(messages):
+                    wakeup = self._signals.wake_event(phone)
+                    messages = await self.inbox(phone, after=after, limit=100)
+                    if is_complete(messages):
                         return messages
-                    await self._clock.wait(wakeup, until_ms=await self._next_arrival_ms(phone))
+                    await self._clock.wait(wakeup, until_ms=await self._next_delivery_ms(phone))
         except TimeoutError:
-            return await self.inbox(phone, after=after, at_most=100)
+            return await self.inbox(phone, after=after, limit=100)
 
-    async def item(self, phone: str, wamid: str) -> Message | None:
+    async def find_message(self, phone: str, wamid: str) -> SimulatedMessage | None:
         """Return one message of the phone, delivered or not; None if there is none."""
         return next(iter(await MESSAGES.find(self._store, wamid=wamid, phone=phone)), None)
 
-    async def _next_arrival_ms(self, phone: str) -> int:
+    async def _next_delivery_ms(self, phone: str) -> int:
         now_ms = self._clock.now_ms()
-        due_ms: int | None = await self._store.value(_NEXT_ARRIVAL, phone=phone, now_ms=now_ms)
+        due_ms: int | None = await self._store.value(_SELECT_NEXT_DELIVERY, phone=phone, now_ms=now_ms)
         return now_ms + 3_600_000 if due_ms is None else due_ms
 
 
-def item_view(item: Message, now_ms: int) -> dict[str, Any]:
+def message_view(message: SimulatedMessage, now_ms: int) -> dict[str, Any]:
     """Return a message as the control API shows it."""
     view: dict[str, Any] = {
-        "position": item.position,
-        "wamid": item.wamid,
-        "direction": "from_phone" if item.is_inbound else "to_phone",
-        "phone_number_id": item.phone_number_id,
-        "type": item.type,
-        "at_ms": item.at_ms,
-        "state": state_at(item, now_ms),
-        "context_id": item.context_id,
-        **item.content,
+        "position": message.position,
+        "wamid": message.wamid,
+        "direction": "from_phone" if message.is_inbound else "to_phone",
+        "phone_number_id": message.phone_number_id,
+        "type": message.type,
+        "at_ms": message.at_ms,
+        "state": state_at(message, now_ms),
+        "context_id": message.context_id,
+        **message.content,
     }
-    if item.is_inbound:
+    if message.is_inbound:
         return view
     return view | {
-        "callback_data": item.callback_data,
-        "delivered_ms": item.delivered_ms,
-        "read_ms": item.read_ms,
-        "buttons": item.buttons,
+        "callback_data": message.callback_data,
+        "delivered_ms": message.delivered_ms,
+        "read_ms": message.read_ms,
+        "buttons": message.buttons,
     }

@@ -11,29 +11,29 @@ from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.base.json_values import object_or_none
 from waypost.simulator.accounts.accounts import Number
-from waypost.simulator.messages.delivery_signals import Arrivals
-from waypost.simulator.messages.statuses import contact_text, recipient_of
-from waypost.simulator.phones.phone import Phone
+from waypost.simulator.control_error import ControlApiError
+from waypost.simulator.messages.delivery_signals import DeliverySignals
+from waypost.simulator.messages.statuses import contact_json, recipient_json
+from waypost.simulator.phones.phone import SimulatedPhone
 from waypost.simulator.phones.phones import Phones
-from waypost.simulator.settings import LiveSettings
+from waypost.simulator.settings import SimulatorSettingsStore
 from waypost.simulator.store import Statement, Store, run_statements
 from waypost.simulator.tables.messages import MESSAGES
 from waypost.simulator.tables.updates import Update, add_update
-from waypost.simulator.violation import BrokenRule
-from waypost.simulator.webhooks.outbox import Outbox, ascii_json, status_rest
+from waypost.simulator.webhooks.outbox import Outbox, ascii_json, status_json
 
 # fmt: off
-TRANSACTIONS: Final = {  # status of a payment: status of its transaction; Source: the operator's page "Payment status webhooks"
+TRANSACTION_STATUSES: Final = {  # status of a payment: status of its transaction; Source: the operator's page "Payment status webhooks"
     "pending":  "pending",
     "captured": "success",
     "failed":   "failed",
 }
 # fmt: on
-_encode: Final = msgspec.json.Encoder().encode
+_encode_payment: Final = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True)
-class Attempt:
+class PaymentAttempt:
     """One attempt to pay an order.
 
     Args:
@@ -42,11 +42,11 @@ class Attempt:
         status: a row of `TRANSACTION_STATUSES`.
         error: of a failed attempt: `code` and `reason`.
         transaction_id: for a transaction that begins with this attempt.
-        is_heard: whether the business receives a status.
+        sends_webhook: whether the business receives a status.
         has_contacts: whether the webhook also names the recipient in `contacts`.
     """
 
-    phone: Phone
+    phone: SimulatedPhone
     number: Number
     at_ms: int
     wamid: str
@@ -54,7 +54,7 @@ class Attempt:
     status: str
     error: dict[str, str]
     transaction_id: str
-    is_heard: bool
+    sends_webhook: bool
     has_contacts: bool
 
 
@@ -66,9 +66,9 @@ class Payments:
         store: Store,
         clock: Clock,
         ids: Ids,
-        settings: LiveSettings,
+        settings: SimulatorSettingsStore,
         phones: Phones,
-        arrivals: Arrivals,
+        signals: DeliverySignals,
         outbox: Outbox,
     ) -> None:
         self._store = store
@@ -76,7 +76,7 @@ class Payments:
         self._ids = ids
         self._settings = settings
         self._phones = phones
-        self._arrivals = arrivals
+        self._signals = signals
         self._outbox = outbox
 
     async def pay(
@@ -95,8 +95,8 @@ class Payments:
         Raises:
             ControlApiError: the order has been paid.
         """
-        handset, _ = self._phones.meet(phone)
-        attempt = Attempt(
+        handset, _ = self._phones.find_or_create(phone)
+        attempt = PaymentAttempt(
             phone=handset,
             number=number,
             at_ms=self._clock.now_ms(),
@@ -105,20 +105,22 @@ class Payments:
             status=status,
             error=error if status == "failed" else {},
             transaction_id=f"pay_{self._ids.digits(14)}",
-            is_heard=self._outbox.listens(number.waba_id),
+            sends_webhook=self._outbox.has_subscribers(number.waba_id),
             has_contacts=self._settings.value.statuses_contacts,
         )
-        payment: dict[str, Any] | None = await self._store.write(self._written, attempt)
-        self._outbox.wake_of(number.waba_id).set()
-        self._arrivals.tell(phone)
+        payment: dict[str, Any] | None = await self._store.write(self._write_attempts, attempt)
+        self._outbox.wake_events(number.waba_id).set()
+        self._signals.wake(phone)
         if payment is None:
-            raise BrokenRule("message_id", "the order is paid already", "an order that is not paid", status=409)
+            raise ControlApiError("message_id", "the order is paid already", "an order that is not paid", status=409)
         return payment
 
-    def _written(self, connection: sqlite3.Connection, attempts: Sequence[Attempt]) -> Sequence[dict[str, Any] | None]:
-        return [self._write(connection, attempt) for attempt in attempts]
+    def _write_attempts(
+        self, connection: sqlite3.Connection, attempts: Sequence[PaymentAttempt]
+    ) -> Sequence[dict[str, Any] | None]:
+        return [self._write_attempt(connection, attempt) for attempt in attempts]
 
-    def _write(self, connection: sqlite3.Connection, attempt: Attempt) -> dict[str, Any] | None:
+    def _write_attempt(self, connection: sqlite3.Connection, attempt: PaymentAttempt) -> dict[str, Any] | None:
         [order] = MESSAGES.find_on(connection, wamid=attempt.wamid)
         rendered = order.content
         earlier = object_or_none(rendered.get("payment")) or {}
@@ -133,21 +135,21 @@ class Payments:
             "updated_s": now_s,
             **({"error": attempt.error} if attempt.error else {}),
         }
-        content = _encode({**rendered, "payment": payment}).decode()
+        content = _encode_payment({**rendered, "payment": payment}).decode()
         statements: list[Statement] = [MESSAGES.update({"shown": content}, wamid=attempt.wamid)]
-        if attempt.is_heard:
-            statements.append(add_update(self._update(attempt, payment, order.callback_data)))
+        if attempt.sends_webhook:
+            statements.append(add_update(self._payment_update(attempt, payment, order.callback_data)))
         run_statements(connection, statements)
         return payment
 
-    def _update(self, attempt: Attempt, payment: dict[str, Any], callback_data: str | None) -> Update:
+    def _payment_update(self, attempt: PaymentAttempt, payment: dict[str, Any], callback_data: str | None) -> Update:
         """Return the status about a payment. Source: the operator's page "Payment status webhooks"."""
         button = attempt.button
         money = {"amount": button["amount"], "currency": button["currency"]}
         transaction = {
             "id": payment["transaction_id"],
             "type": button["paid_by"],
-            "status": TRANSACTIONS[attempt.status],
+            "status": TRANSACTION_STATUSES[attempt.status],
             "created_timestamp": payment["created_s"],
             "updated_timestamp": payment["updated_s"],
             **money,
@@ -155,8 +157,8 @@ class Payments:
         }
         details = {"reference_id": button["reference_id"], **money, "transaction": transaction}
         payment_members = ',"type":"payment","payment":' + ascii_json(details)
-        contact = contact_text(attempt.phone) if attempt.has_contacts else ""
-        rest = status_rest(recipient_of(attempt.phone), callback_data, payment_members, contact=contact)
+        contact = contact_json(attempt.phone) if attempt.has_contacts else ""
+        rest = status_json(recipient_json(attempt.phone), callback_data, payment_members, contact=contact)
         number = attempt.number
         return Update(
             number.waba_id, attempt.at_ms, self._outbox.next_id(), attempt.status,

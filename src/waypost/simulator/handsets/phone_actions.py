@@ -5,106 +5,106 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from waypost.simulator.accounts.accounts import Number
-from waypost.simulator.messages.delivery_signals import Arrivals
-from waypost.simulator.messages.statuses import read_rest
-from waypost.simulator.phones.phone import Phone
+from waypost.simulator.messages.delivery_signals import DeliverySignals
+from waypost.simulator.messages.statuses import read_status_json
+from waypost.simulator.phones.phone import SimulatedPhone
 from waypost.simulator.phones.phones import Phones
 from waypost.simulator.store import Statement, Store, run_statements
-from waypost.simulator.tables.messages import MESSAGES, Message, numbers_of, unread_on
-from waypost.simulator.tables.updates import MESSAGE, OUTBOX, Update, add_update
+from waypost.simulator.tables.messages import MESSAGES, SimulatedMessage, find_chat_number_ids, find_unread
+from waypost.simulator.tables.updates import MESSAGE_UPDATE, OUTBOX, Update, add_update
 from waypost.simulator.webhooks.outbox import Outbox
 
 
 @dataclass(frozen=True)
-class Act:
+class SimulatedPhoneAction:
     """One action on a phone, written in one transaction.
 
     First everything that has arrived from the number is read, then the phone sends its message.
 
     Args:
-        is_heard: whether the business gets webhooks about it.
+        sends_webhook: whether the business gets webhooks about it.
         wamid: the id of the message that the phone sends; empty: it sends none.
         reads: whether the messages that have arrived are read.
         opens_window: whether it opens the 24-hour window.
         has_contacts: whether the webhook of a status also names the recipient in `contacts`.
-        also: written in the same transaction.
+        extra_statements: written in the same transaction.
     """
 
-    phone: Phone
+    phone: SimulatedPhone
     is_new: bool
     number: Number
     at_ms: int
-    is_heard: bool
+    sends_webhook: bool
     wamid: str = ""
     type: str = ""
-    shown: str = ""
+    rendered: str = ""
     update: str = ""
     context_id: str | None = None
     reads: bool = True
     opens_window: bool = True
     has_contacts: bool = True
-    also: Sequence[Statement] = ()
+    extra_statements: Sequence[Statement] = ()
 
 
-class PhoneActs:
+class PhoneActionWriter:
     """Writes actions on phones."""
 
-    def __init__(self, store: Store, phones: Phones, arrivals: Arrivals, outbox: Outbox) -> None:
+    def __init__(self, store: Store, phones: Phones, signals: DeliverySignals, outbox: Outbox) -> None:
         self._store = store
         self._phones = phones
-        self._arrivals = arrivals
+        self._signals = signals
         self._outbox = outbox
 
-    async def carry_out(self, act: Act) -> int:
+    async def carry_out(self, action: SimulatedPhoneAction) -> int:
         """Write an action, wake its waiters, and return how many messages were read."""
-        count: int = await self._store.write(self._written, act)
-        self._outbox.wake_of(act.number.waba_id).set()
-        self._arrivals.tell(act.phone.phone)
+        count: int = await self._store.write(self._write_actions, action)
+        self._outbox.wake_events(action.number.waba_id).set()
+        self._signals.wake(action.phone.phone)
         return count
 
-    async def numbers_of(self, phone: str) -> set[str]:
+    async def chat_number_ids(self, phone: str) -> set[str]:
         """Return the ids of the business numbers that the phone has a chat with."""
-        return await numbers_of(self._store, phone)
+        return await find_chat_number_ids(self._store, phone)
 
-    def _written(self, connection: sqlite3.Connection, acts: Sequence[Act]) -> Sequence[int]:
-        return [self._write_act(connection, act) for act in acts]
+    def _write_actions(self, connection: sqlite3.Connection, actions: Sequence[SimulatedPhoneAction]) -> Sequence[int]:
+        return [self._write_action(connection, act) for act in actions]
 
-    def _write_act(self, connection: sqlite3.Connection, act: Act) -> int:
-        number, phone = act.number, act.phone.phone
+    def _write_action(self, connection: sqlite3.Connection, action: SimulatedPhoneAction) -> int:
+        number, phone = action.number, action.phone.phone
         number_id = number.phone_number_id
-        unread = unread_on(connection, phone, number_id, act.at_ms) if act.reads else []
-        statements: list[Statement] = [self._phones.add_statement(phone)] if act.is_new else []
+        unread = find_unread(connection, phone, number_id, action.at_ms) if action.reads else []
+        statements: list[Statement] = [self._phones.add_statement(phone)] if action.is_new else []
         for item in unread:
-            statements.append(MESSAGES.update({"read_ms": act.at_ms}, position=item.position))
+            statements.append(MESSAGES.update({"read_ms": action.at_ms}, position=item.position))
             if item.read_ms is not None:
                 due = {"waba_id": number.waba_id, "due_ms": item.read_ms, "subject": item.wamid, "kind": "read"}
-                statements.append(OUTBOX.update({"due_ms": act.at_ms}, **due))
-            elif act.is_heard and act.phone.sends_read_receipts:
-                rest = read_rest(act.phone, item.callback_data, has_contacts=act.has_contacts)
-                statements.append(add_update(self._update(act, "read", item.wamid, rest)))
-        if act.wamid:
-            message = Message(
-                position=self._arrivals.next_position(),
-                wamid=act.wamid,
+                statements.append(OUTBOX.update({"due_ms": action.at_ms}, **due))
+            elif action.sends_webhook and action.phone.sends_read_receipts:
+                rest = read_status_json(action.phone, item.callback_data, has_contacts=action.has_contacts)
+                statements.append(add_update(self._build_update(action, "read", item.wamid, rest)))
+        if action.wamid:
+            message = SimulatedMessage(
+                position=self._signals.next_position(),
+                wamid=action.wamid,
                 phone=phone,
                 phone_number_id=number_id,
                 is_inbound=1,
-                type=act.type,
-                at_ms=act.at_ms,
-                shown=act.shown,
-                body=act.update,
-                context_id=act.context_id,
+                type=action.type,
+                at_ms=action.at_ms,
+                shown=action.rendered,
+                body=action.update,
+                context_id=action.context_id,
             )
             MESSAGES.insert_all(connection, [message])
-            if act.opens_window:
-                statements.append(self._phones.window_statement(number_id, phone, act.at_ms))
-            if act.is_heard:
-                statements.append(add_update(self._update(act, MESSAGE, act.wamid, act.update)))
-        run_statements(connection, [*statements, *act.also])
+            if action.opens_window:
+                statements.append(self._phones.window_statement(number_id, phone, action.at_ms))
+            if action.sends_webhook:
+                statements.append(add_update(self._build_update(action, MESSAGE_UPDATE, action.wamid, action.update)))
+        run_statements(connection, [*statements, *action.extra_statements])
         return len(unread)
 
-    def _update(self, act: Act, kind: str, subject: str, rest: str) -> Update:
-        number = act.number
+    def _build_update(self, action: SimulatedPhoneAction, kind: str, subject: str, rest: str) -> Update:
+        number = action.number
         return Update(
-            number.waba_id, act.at_ms, self._outbox.next_id(), kind, number.phone_number_id, subject, rest
+            number.waba_id, action.at_ms, self._outbox.next_id(), kind, number.phone_number_id, subject, rest
         )  # fmt: skip

@@ -16,20 +16,32 @@ from waypost.base.telemetry.logs import log
 from waypost.simulator.accounts.accounts import Accounts, Number
 from waypost.simulator.handsets.feedback import PhoneFeedback
 from waypost.simulator.handsets.handsets import Handsets
-from waypost.simulator.handsets.inbound_kinds import Said, answered, said, tapped, text_said
-from waypost.simulator.handsets.inbound_options import Manner
-from waypost.simulator.handsets.reachability import Absences
-from waypost.simulator.messages.delivery_signals import Arrivals
+from waypost.simulator.handsets.inbound_options import InboundOptions
+from waypost.simulator.handsets.phone_messages import (
+    PhoneMessage,
+    build_message,
+    build_response,
+    build_tap,
+    build_text_message,
+)
+from waypost.simulator.handsets.reachability import PhoneReachability
+from waypost.simulator.messages.delivery_signals import DeliverySignals
 from waypost.simulator.phones.phones import Phones
 from waypost.simulator.store import STORE_FAILURES, Statement, Store
-from waypost.simulator.tables.phone_plans import ACTS, PlannedAct, count_done, due_acts, next_act_ms
+from waypost.simulator.tables.phone_plans import (
+    PLANNED_ACTIONS,
+    PlannedAction,
+    count_done_step,
+    find_due_actions,
+    next_action_ms,
+)
 
-_LOG = log("simulator")
-_FAR_MS: Final = 3_600_000
-_AT_ONCE: Final = 500
+_SIMULATOR_LOG = log("simulator")
+_MAX_IDLE_MS: Final = 3_600_000
+_BATCH_SIZE: Final = 500
 
 
-class PlannedActs:
+class PlannedActionRunner:
     """Runs the planned actions that are due."""
 
     def __init__(
@@ -38,104 +50,110 @@ class PlannedActs:
         clock: Clock,
         accounts: Accounts,
         phones: Phones,
-        arrivals: Arrivals,
+        signals: DeliverySignals,
         handsets: Handsets,
-        absences: Absences,
+        reachability: PhoneReachability,
         feedback: PhoneFeedback,
     ) -> None:
         self._store = store
         self._clock = clock
         self._accounts = accounts
         self._phones = phones
-        self._arrivals = arrivals
+        self._signals = signals
         self._handsets = handsets
-        self._absences = absences
+        self._reachability = reachability
         self._feedback = feedback
-        self.loop = Loop("planned actions", self._do, self._wait, log=_LOG)
+        self.loop = Loop("planned actions", self._run_batch, self._wait, log=_SIMULATOR_LOG)
 
     async def next_due_ms(self) -> int | None:
         """Return when the next action is due; None if none is planned."""
-        return await next_act_ms(self._store)
+        return await next_action_ms(self._store)
 
-    async def do_due(self) -> int | None:
+    async def run_due(self) -> int | None:
         """Run one batch; return until when nothing is due, or None if there may be more."""
         now_ms = self._clock.now_ms()
-        actions = await due_acts(self._store, now_ms, _AT_ONCE)
+        actions = await find_due_actions(self._store, now_ms, _BATCH_SIZE)
         if not actions:
             due_ms = await self.next_due_ms()
-            return now_ms + _FAR_MS if due_ms is None else due_ms
-        results = await asyncio.gather(*map(self._carry_out, actions), return_exceptions=True)
+            return now_ms + _MAX_IDLE_MS if due_ms is None else due_ms
+        results = await asyncio.gather(*map(self._run_action, actions), return_exceptions=True)
         failure = next((result for result in results if isinstance(result, STORE_FAILURES)), None)
         if failure is not None:  # not a defect of an action: those that were not done stay due
             raise failure
         for action, result in zip(actions, results, strict=True):
             if isinstance(result, BaseException):
-                _LOG.error("planned action failed", action_id=action.id, step=action.step, error=repr(result))
-                await self._store.run([ACTS.delete(id=action.id)])
+                _SIMULATOR_LOG.error("planned action failed", action_id=action.id, step=action.step, error=repr(result))
+                await self._store.run([PLANNED_ACTIONS.delete(id=action.id)])
         return None
 
-    async def _do(self) -> int | None:
-        self._arrivals.planned.clear()
-        return await self.do_due()
+    async def _run_batch(self) -> int | None:
+        self._signals.actions_planned.clear()
+        return await self.run_due()
 
     async def _wait(self, until_ms: int | None) -> None:
         if until_ms is not None:
-            await self._clock.wait(self._arrivals.planned, until_ms=until_ms)
+            await self._clock.wait(self._signals.actions_planned, until_ms=until_ms)
 
-    async def _carry_out(self, planned: PlannedAct) -> None:
+    async def _run_action(self, planned: PlannedAction) -> None:
         number = self._accounts.numbers.get(planned.phone_number_id)
-        drop = ACTS.delete(id=planned.id)
+        drop = PLANNED_ACTIONS.delete(id=planned.id)
         action: dict[str, Any] = msgspec.json.decode(planned.act)
-        name, phone = action["do"], self._phones.known(planned.phone)
+        name, phone = action["do"], self._phones.find_or_default(planned.phone)
         if number is None or (name != "return" and planned.phone_number_id in phone.has_blocked):
             await self._store.run([drop])
             return
         if name != "return" and phone.is_offline:
             return  # it went offline a moment ago, and that postpones this row
-        extra_statements = [drop, count_done(planned.owner, planned.step)]
-        message = _words(planned, action)
+        extra_statements = [drop, count_done_step(planned.owner, planned.step)]
+        message = _build_action_message(planned, action)
         if message is not None:
-            options = Manner(context_id=None if name == "react" else planned.wamid)
-            await self._handsets.say(planned.phone, number, message, options, also=extra_statements)
+            options = InboundOptions(context_id=None if name == "react" else planned.wamid)
+            await self._handsets.send_message(
+                planned.phone, number, message, options, extra_statements=extra_statements
+            )
             return
-        await self._otherwise(planned, number, action, extra_statements)
+        await self._change_phone(planned, number, action, extra_statements)
 
-    async def _otherwise(
-        self, planned: PlannedAct, number: Number, act: dict[str, Any], also: Sequence[Statement]
+    async def _change_phone(
+        self, planned: PlannedAction, number: Number, action: dict[str, Any], extra_statements: Sequence[Statement]
     ) -> None:
         phone = planned.phone
-        match act["do"]:
+        match action["do"]:
             case "block":
-                await self._absences.block(phone, number, blocks=True, also=also)
+                await self._reachability.block(phone, number, blocks=True, extra_statements=extra_statements)
             case "report":
-                await self._feedback.report(phone, number, planned.wamid, also=also)
+                await self._feedback.report_spam(phone, number, planned.wamid, extra_statements=extra_statements)
             case "opt_out":
-                await self._feedback.want_marketing(phone, number, wants=False, also=also)
+                await self._feedback.set_marketing_preference(
+                    phone, number, wants=False, extra_statements=extra_statements
+                )
             case "offline":
-                await self._absences.leave(phone, [*also, *self._return_of(planned, act["for_ms"])])
+                await self._reachability.go_offline(
+                    phone, [*extra_statements, *self._plan_return(planned, action["for_ms"])]
+                )
             case "return":
-                await self._absences.come_back(phone, also[:1])
+                await self._reachability.go_online(phone, extra_statements[:1])
             case name:
                 raise ValueError(f"unknown action {name!r}")
 
-    def _return_of(self, planned: PlannedAct, for_ms: int | None) -> list[Statement]:
+    def _plan_return(self, planned: PlannedAction, for_ms: int | None) -> list[Statement]:
         """Return the action that brings an offline phone back; none if only a request does."""
         if for_ms is None:
             return []
         due_ms = self._clock.now_ms() + for_ms
-        return [ACTS.insert(replace(planned, due_ms=due_ms, after_ms=for_ms, act='{"do":"return"}'))]
+        return [PLANNED_ACTIONS.insert(replace(planned, due_ms=due_ms, after_ms=for_ms, act='{"do":"return"}'))]
 
 
-def _words(planned: PlannedAct, act: dict[str, Any]) -> Said | None:
+def _build_action_message(planned: PlannedAction, action: dict[str, Any]) -> PhoneMessage | None:
     """Return the message that an action sends; None if it sends none."""
-    match act["do"]:
+    match action["do"]:
         case "tap":
-            return tapped(act["button"])
+            return build_tap(action["button"])
         case "respond":
-            return answered(act["button"], act["response"])
+            return build_response(action["button"], action["response"])
         case "answer":
-            return text_said(act["text"])
+            return build_text_message(action["text"])
         case "react":
-            return said("reaction", {"message_id": planned.wamid, "emoji": act["text"]})
+            return build_message("reaction", {"message_id": planned.wamid, "emoji": action["text"]})
         case _:
             return None

@@ -3,43 +3,43 @@
 from dataclasses import dataclass
 from typing import Final
 
-from waypost.simulator.errors import GraphRefused, bad_parameter
+from waypost.simulator.errors import GraphApiError, bad_parameter
 
 _KB: Final = 1024
 _MB: Final = 1024 * 1024
-MEDIA_AT_MOST_BYTES: Final = 100 * _MB
-_STATIC_STICKER_AT_MOST_BYTES: Final = 100 * _KB
+MAX_MEDIA_BYTES: Final = 100 * _MB
+_MAX_STATIC_STICKER_BYTES: Final = 100 * _KB
 _OOXML: Final = "application/vnd.openxmlformats-officedocument."
 
 
 @dataclass(frozen=True)
-class MediaKind:
+class SupportedMediaKind:
     """One kind of media: its name in messages, its MIME types, and its maximum size."""
 
     name: str
     mime_types: tuple[str, ...]
-    at_most_bytes: int
+    max_bytes: int
 
 
 # fmt: off
-KINDS: Final = (  # Source: facts 6.1; audio/opus is in the operator's own error text
-    MediaKind("audio",    ("audio/aac", "audio/mp4", "audio/mpeg", "audio/amr", "audio/ogg",
+SUPPORTED_MEDIA_KINDS: Final = (  # Source: facts 6.1; audio/opus is in the operator's own error text
+    SupportedMediaKind("audio",    ("audio/aac", "audio/mp4", "audio/mpeg", "audio/amr", "audio/ogg",
                            "audio/opus"),                                          16 * _MB),
-    MediaKind("document", ("application/vnd.ms-powerpoint", "application/msword",
+    SupportedMediaKind("document", ("application/vnd.ms-powerpoint", "application/msword",
                            _OOXML + "wordprocessingml.document",
                            _OOXML + "presentationml.presentation",
                            _OOXML + "spreadsheetml.sheet",
                            "application/pdf", "text/plain", "application/vnd.ms-excel"),
                                                                                    100 * _MB),
-    MediaKind("image",    ("image/jpeg", "image/png"),                             5 * _MB),
-    MediaKind("sticker",  ("image/webp",),                                         500 * _KB),
-    MediaKind("video",    ("video/mp4", "video/3gpp"),                             16 * _MB),
+    SupportedMediaKind("image",    ("image/jpeg", "image/png"),                             5 * _MB),
+    SupportedMediaKind("sticker",  ("image/webp",),                                         500 * _KB),
+    SupportedMediaKind("video",    ("video/mp4", "video/3gpp"),                             16 * _MB),
 )
 # fmt: on
-BY_MIME_TYPE: Final = {mime: kind for kind in KINDS for mime in kind.mime_types}
+KIND_BY_MIME_TYPE: Final = {mime: kind for kind in SUPPORTED_MEDIA_KINDS for mime in kind.mime_types}
 
 
-def media_kind(mime_type: str) -> MediaKind:
+def find_media_kind(mime_type: str) -> SupportedMediaKind:
     """Return the kind of a MIME type.
 
     Args:
@@ -50,16 +50,16 @@ def media_kind(mime_type: str) -> MediaKind:
 
     Source: facts 6.1, "wrong type".
     """
-    kind = BY_MIME_TYPE.get(mime_type)
+    kind = KIND_BY_MIME_TYPE.get(mime_type)
     if kind is None:
         raise bad_parameter(
             "Param file must be a file with one of the following types: "
-            f"{', '.join(BY_MIME_TYPE)}. Received file of type '{mime_type}'."
+            f"{', '.join(KIND_BY_MIME_TYPE)}. Received file of type '{mime_type}'."
         )
     return kind
 
 
-def check_size(kind: MediaKind, size_bytes: int, beginning: bytes) -> None:
+def check_size(kind: SupportedMediaKind, size_bytes: int, beginning: bytes) -> None:
     """Check that a file is neither empty nor too large for its kind.
 
     Args:
@@ -73,16 +73,16 @@ def check_size(kind: MediaKind, size_bytes: int, beginning: bytes) -> None:
     """
     if size_bytes == 0:
         raise bad_parameter("Param file must not be empty.")
-    limit = kind.at_most_bytes
+    limit = kind.max_bytes
     if kind.name == "sticker" and not _is_animated(beginning):
-        limit = _STATIC_STICKER_AT_MOST_BYTES
+        limit = _MAX_STATIC_STICKER_BYTES
     if size_bytes > limit:
-        raise too_large(kind, limit)
+        raise too_large_error(kind, limit)
 
 
-def too_large(kind: MediaKind, limit_bytes: int) -> GraphRefused:
+def too_large_error(kind: SupportedMediaKind, limit_bytes: int) -> GraphApiError:
     """Return the error of a file with too many bytes. Source: facts 5.2, code 131053; the sentence is ours."""
-    return GraphRefused(
+    return GraphApiError(
         400,
         {
             "message": "(#131053) Media upload error",

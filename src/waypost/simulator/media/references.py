@@ -6,23 +6,23 @@ from typing import Any, Final
 from waypost.base.json_values import text_or_none
 from waypost.simulator.accounts.flow import Flow
 from waypost.simulator.accounts.flows import Flows
-from waypost.simulator.errors import bad_parameter, message_refused
-from waypost.simulator.media.media import Media, MediaShelf
-from waypost.simulator.media.uploads import Uploads
-from waypost.simulator.settings import LiveSettings
+from waypost.simulator.errors import bad_parameter, message_error
+from waypost.simulator.media.media import MediaStorage, SimulatedMedia
+from waypost.simulator.media.uploads import ResumableUploads
+from waypost.simulator.settings import SimulatorSettingsStore
 
-_ANY: Final = ("",)
+_ANY_MIME_TYPE: Final = ("",)
 
 # fmt: off
-MEDIA_KINDS: Final[dict[str, tuple[str, ...]]] = {  # Source: facts 6.1; prefixes of the kind's MIME types
+MEDIA_TYPE_PREFIXES: Final[dict[str, tuple[str, ...]]] = {  # Source: facts 6.1; prefixes of the kind's MIME types
     "image":    ("image/jpeg", "image/png"),
     "video":    ("video/",),
     "audio":    ("audio/",),
-    "document": _ANY,
+    "document": _ANY_MIME_TYPE,
     "sticker":  ("image/webp",),
     "gif":      ("video/mp4", "image/gif"),
 }
-HEADER_KINDS: Final[dict[str, tuple[str, ...]]] = {  # Source: facts 2.2, 4.2 ("PDF only"), 6.2
+HEADER_TYPE_PREFIXES: Final[dict[str, tuple[str, ...]]] = {  # Source: facts 2.2, 4.2 ("PDF only"), 6.2
     "IMAGE":    ("image/",),
     "VIDEO":    ("video/",),
     "DOCUMENT": ("application/pdf",),
@@ -32,31 +32,31 @@ HEADER_KINDS: Final[dict[str, tuple[str, ...]]] = {  # Source: facts 2.2, 4.2 ("
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownReferences:
     """The uploads, media and flows that one account and one of its numbers may refer to."""
 
-    uploads: Uploads
-    shelf: MediaShelf
+    uploads: ResumableUploads
+    media: MediaStorage
     flows: Flows
     waba_id: str
     phone_number_id: str
 
-    def upload_kind(self, handle: str) -> str | None:
+    def upload_mime_type(self, handle: str) -> str | None:
         """Return the MIME type of a handle, which may be several handles joined by line breaks; None if one is unknown.
 
         Source: facts 6.2: the handle of one file may contain line breaks.
         """
-        mime_type = self.uploads.kind_of(handle)
+        mime_type = self.uploads.find_mime_type(handle)
         if mime_type is not None:
             return mime_type
-        mime_types = [self.uploads.kind_of(line.strip()) for line in handle.split("\n") if line.strip()]
+        mime_types = [self.uploads.find_mime_type(line.strip()) for line in handle.split("\n") if line.strip()]
         return mime_types[0] if mime_types and None not in mime_types else None
 
-    def medium(self, media_id: str) -> Media | None:
+    def find_media(self, media_id: str) -> SimulatedMedia | None:
         """Return media of the number; None if it has none with this id."""
-        return self.shelf.find(media_id, self.phone_number_id)
+        return self.media.find(media_id, self.phone_number_id)
 
-    def flow(self, flow_id: str) -> Flow | None:
+    def find_flow(self, flow_id: str) -> Flow | None:
         """Return a flow of the account; None if it has none with this id."""
         return self.flows.find(flow_id, self.waba_id)
 
@@ -64,28 +64,30 @@ class Known:
 class References:
     """Access to the references of each account, if the settings want references checked."""
 
-    def __init__(self, settings: LiveSettings, uploads: Uploads, media: MediaShelf, flows: Flows) -> None:
+    def __init__(
+        self, settings: SimulatorSettingsStore, uploads: ResumableUploads, media: MediaStorage, flows: Flows
+    ) -> None:
         self._settings = settings
         self._uploads = uploads
         self._media = media
         self._flows = flows
 
-    def of(self, waba_id: str, phone_number_id: str = "") -> Known | None:
+    def lookup(self, waba_id: str, phone_number_id: str = "") -> KnownReferences | None:
         """Return the references of an account and a number; None: references are not checked."""
         if not self._settings.value.check_references:
             return None
-        return Known(self._uploads, self._media, self._flows, waba_id, phone_number_id)
+        return KnownReferences(self._uploads, self._media, self._flows, waba_id, phone_number_id)
 
 
-def shown_media(
-    kind: str, content: dict[str, Any], known: Known | None, mime_types: tuple[str, ...] = ()
+def render_media(
+    kind: str, content: dict[str, Any], references: KnownReferences | None, mime_types: tuple[str, ...] = ()
 ) -> dict[str, Any]:
     """Check a media object of a message, and return it with the MIME type and file name of known media.
 
     Args:
         kind: `image`, `video`, … .
         content: the object: exactly one of `id` and `link`, and their further members.
-        known: what the sender may refer to; None: references are not checked.
+        references: what the sender may refer to; None: references are not checked.
         mime_types: accepted prefixes of the MIME type; empty: those of the kind.
 
     Raises:
@@ -97,14 +99,14 @@ def shown_media(
     sources = [name for name in ("id", "link") if text_or_none(content.get(name))]
     if len(sources) != 1:
         raise bad_parameter(f"Param {kind} must have exactly one of ['id'] and ['link'].")
-    if sources == ["link"] or known is None:
+    if sources == ["link"] or references is None:
         return dict(content)
-    media = known.medium(content["id"])
+    media = references.find_media(content["id"])
     if media is None:
-        raise message_refused(131053, f"{kind}: this number has no media with the id {content['id']}")
-    allowed = mime_types or MEDIA_KINDS[kind]
+        raise message_error(131053, f"{kind}: this number has no media with the id {content['id']}")
+    allowed = mime_types or MEDIA_TYPE_PREFIXES[kind]
     if not media.mime_type.startswith(allowed):
-        raise message_refused(131053, f"{kind}: the media {content['id']} is of the type {media.mime_type}")
+        raise message_error(131053, f"{kind}: the media {content['id']} is of the type {media.mime_type}")
     details = {"mime_type": media.mime_type}
     if media.file_name and "filename" not in content:
         details["filename"] = media.file_name

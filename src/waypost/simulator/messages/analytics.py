@@ -11,29 +11,29 @@ from waypost.base.clock import Clock
 from waypost.simulator.accounts.accounts import Accounts
 from waypost.simulator.messages.statuses import state_at
 from waypost.simulator.store import Store
-from waypost.simulator.tables.messages import Message, taps, template_messages
-from waypost.simulator.templates.template import Template
+from waypost.simulator.tables.messages import SimulatedMessage, find_taps, find_template_messages
+from waypost.simulator.templates.template import SimulatedTemplate
 from waypost.simulator.templates.templates import Templates
 
 DAY_S: Final = 24 * 3600
-METRICS: Final = ("COST", "CLICKED", "DELIVERED", "READ", "SENT")
+TEMPLATE_METRICS: Final = ("COST", "CLICKED", "DELIVERED", "READ", "SENT")
 
 
-class _Language(msgspec.Struct, frozen=True):
+class _SentLanguage(msgspec.Struct, frozen=True):
     code: str = ""
 
 
-class _Named(msgspec.Struct, frozen=True):
+class _SentTemplate(msgspec.Struct, frozen=True):
     name: str = ""
-    language: _Language = _Language()
+    language: _SentLanguage = _SentLanguage()
 
 
-class _Body(msgspec.Struct, frozen=True):
-    template: _Named = _Named()
+class _SentRequest(msgspec.Struct, frozen=True):
+    template: _SentTemplate = _SentTemplate()
 
 
 @dataclass
-class Count:
+class TemplateCounts:
     """Counts of one template's messages of one day."""
 
     sent: int = 0
@@ -42,7 +42,7 @@ class Count:
     clicked: Counter[str] = field(default_factory=Counter[str])
 
 
-class Analytics:
+class TemplateAnalytics:
     """Counts the messages of templates by outcome."""
 
     def __init__(self, store: Store, clock: Clock, accounts: Accounts, templates: Templates) -> None:
@@ -52,8 +52,8 @@ class Analytics:
         self._templates = templates
 
     async def data_points(
-        self, templates: Sequence[Template], *, start_s: int, end_s: int
-    ) -> list[tuple[Template, int, Count]]:
+        self, templates: Sequence[SimulatedTemplate], *, start_s: int, end_s: int
+    ) -> list[tuple[SimulatedTemplate, int, TemplateCounts]]:
         """Return the counts for each template and each UTC day that overlaps a period.
 
         A day counts the messages that were sent on it, by their current state. A message whose request was a form,
@@ -68,14 +68,16 @@ class Analytics:
         last_s = max(first_s, end_s - 1)
         days = range(first_s, last_s + 1, DAY_S)
         until_s = days[-1] + DAY_S
-        rows = await template_messages(self._store, first_s * 1000, until_s * 1000)
-        counts = self._counted(rows, await taps(self._store, first_s * 1000))
+        rows = await find_template_messages(self._store, first_s * 1000, until_s * 1000)
+        counts = self._count_messages(rows, await find_taps(self._store, first_s * 1000))
         return [(template, day_s, counts[template.template_id, day_s]) for day_s in days for template in templates]
 
-    def _counted(self, rows: Sequence[Message], tapped: Sequence[Message]) -> dict[tuple[str, int], Count]:
+    def _count_messages(
+        self, rows: Sequence[SimulatedMessage], taps: Sequence[SimulatedMessage]
+    ) -> dict[tuple[str, int], TemplateCounts]:
         now_ms = self._clock.now_ms()
-        counts: dict[tuple[str, int], Count] = defaultdict(Count)
-        count_by_message: dict[str, Count] = {}
+        counts: dict[tuple[str, int], TemplateCounts] = defaultdict(TemplateCounts)
+        count_by_message: dict[str, TemplateCounts] = {}
         for row in rows:
             template_id = self._template_id(row.phone_number_id, row.body)
             state = state_at(row, now_ms)
@@ -86,7 +88,7 @@ class Analytics:
             count.sent += 1
             count.delivered += state in ("delivered", "read")
             count.read += state == "read"
-        for tap in tapped:
+        for tap in taps:
             if tap.context_id in count_by_message:
                 label = msgspec.json.decode(tap.shown, type=dict[str, Any]).get("text", "")
                 count_by_message[tap.context_id].clicked[str(label)] += 1
@@ -95,7 +97,7 @@ class Analytics:
     def _template_id(self, number_id: str, body: str) -> str | None:
         number = self._accounts.numbers.get(number_id)
         try:
-            reference = msgspec.json.decode(body, type=_Body).template
+            reference = msgspec.json.decode(body, type=_SentRequest).template
         except msgspec.MsgspecError:
             return None
         key = (number.waba_id if number else "", reference.name, reference.language.code)
@@ -103,21 +105,23 @@ class Analytics:
         return template.template_id if template is not None else None
 
 
-def point_view(template: Template, day_s: int, count: Count, metrics: frozenset[str]) -> dict[str, Any]:
+def data_point_view(
+    template: SimulatedTemplate, day_s: int, counts: TemplateCounts, metrics: frozenset[str]
+) -> dict[str, Any]:
     """Return a data point as the operator shows it; without costs, because nothing costs here.
 
     Source: the operator's page "Analytics", template analytics.
     """
     point: dict[str, Any] = {"template_id": template.template_id, "start": day_s, "end": day_s + DAY_S}
     if "SENT" in metrics:
-        point["sent"] = count.sent
+        point["sent"] = counts.sent
     if "DELIVERED" in metrics:
-        point["delivered"] = count.delivered
+        point["delivered"] = counts.delivered
     if "READ" in metrics:
-        point["read"] = count.read
-    if "CLICKED" in metrics and count.clicked:
+        point["read"] = counts.read
+    if "CLICKED" in metrics and counts.clicked:
         point["clicked"] = [
             {"type": "quick_reply_button", "button_content": label, "count": times}
-            for label, times in sorted(count.clicked.items())
+            for label, times in sorted(counts.clicked.items())
         ]
     return point

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from waypost.simulator.errors import bad_parameter
 
-_CALLBACK_DATA_AT_MOST: Final = 512  # Source: facts 4.1
+_MAX_CALLBACK_DATA_CHARS: Final = 512  # Source: facts 4.1
 
 
 def check_envelope(request: dict[str, Any]) -> None:
@@ -19,7 +19,7 @@ def check_envelope(request: dict[str, Any]) -> None:
         raise bad_parameter("Param recipient_type must be one of {individual, group}.")
 
 
-def callback_data_of(request: dict[str, Any]) -> str | None:
+def read_callback_data(request: dict[str, Any]) -> str | None:
     """Return the sender's own text, which every status echoes.
 
     Raises:
@@ -28,16 +28,16 @@ def callback_data_of(request: dict[str, Any]) -> str | None:
     callback_data = request.get("biz_opaque_callback_data")
     if callback_data is None:
         return None
-    if not isinstance(callback_data, str) or len(callback_data) > _CALLBACK_DATA_AT_MOST:
+    if not isinstance(callback_data, str) or len(callback_data) > _MAX_CALLBACK_DATA_CHARS:
         raise bad_parameter(
-            f"Param biz_opaque_callback_data must be a string of at most {_CALLBACK_DATA_AT_MOST} characters."
+            f"Param biz_opaque_callback_data must be a string of at most {_MAX_CALLBACK_DATA_CHARS} characters."
         )
     return callback_data
 
 
-KINDS: Final = ("text", "interactive")  # Source: the operator's pages "Direct Send"
-TTL_AT_LEAST_S: Final = 30
-TTL_AT_MOST_S: Final = {  # Source: the operator's page "Configure message time-to-live"
+DIRECT_SEND_TYPES: Final = ("text", "interactive")  # Source: the operator's pages "Direct Send"
+MIN_TTL_S: Final = 30
+MAX_TTL_S: Final = {  # Source: the operator's page "Configure message time-to-live"
     "utility":        43_200,
     "authentication": 900,
 }  # fmt: skip
@@ -49,14 +49,14 @@ class DirectSend:
 
     Args:
         category: `utility` or `authentication`; empty for an ordinary message.
-        lives_ms: how long it may wait for its phone; None: the default of its kind.
+        lifetime_ms: how long it may wait for its phone; None: the default of its kind.
     """
 
     category: str = ""
-    lives_ms: int | None = None
+    lifetime_ms: int | None = None
 
 
-def direct_send_of(request: dict[str, Any], kind: object) -> DirectSend:
+def read_direct_send(request: dict[str, Any], kind: object) -> DirectSend:
     """Return the `category` and `ttl_seconds` of a request.
 
     Raises:
@@ -71,13 +71,13 @@ def direct_send_of(request: dict[str, Any], kind: object) -> DirectSend:
             raise bad_parameter("Param ttl_seconds is supported with a category only.")
         return DirectSend()
     name = category.lower() if isinstance(category, str) else ""
-    if name not in TTL_AT_MOST_S:
-        raise bad_parameter(f"Param category must be one of {{{', '.join(TTL_AT_MOST_S)}}}.")
-    if kind not in KINDS:
-        raise bad_parameter(f"Param category goes with the types {{{', '.join(KINDS)}}} only.")
+    if name not in MAX_TTL_S:
+        raise bad_parameter(f"Param category must be one of {{{', '.join(MAX_TTL_S)}}}.")
+    if kind not in DIRECT_SEND_TYPES:
+        raise bad_parameter(f"Param category goes with the types {{{', '.join(DIRECT_SEND_TYPES)}}} only.")
     if ttl_s is None:
         return DirectSend(name)
-    at_most_s = TTL_AT_MOST_S[name]
-    if type(ttl_s) is not int or not TTL_AT_LEAST_S <= ttl_s <= at_most_s:
-        raise bad_parameter(f"Param ttl_seconds must be a number from {TTL_AT_LEAST_S} to {at_most_s}.")
+    at_most_s = MAX_TTL_S[name]
+    if type(ttl_s) is not int or not MIN_TTL_S <= ttl_s <= at_most_s:
+        raise bad_parameter(f"Param ttl_seconds must be a number from {MIN_TTL_S} to {at_most_s}.")
     return DirectSend(name, ttl_s * 1000)

@@ -6,20 +6,20 @@ from typing import Any, Final
 from waypost.base.clock import Clock
 from waypost.base.json_values import object_or_none, text_or_none
 from waypost.simulator.accounts.accounts import Number
-from waypost.simulator.errors import bad_parameter, message_refused
+from waypost.simulator.errors import bad_parameter, message_error
 from waypost.simulator.media.references import References
-from waypost.simulator.messages.envelope import DirectSend, callback_data_of, check_envelope, direct_send_of
-from waypost.simulator.messages.groups import group_place
-from waypost.simulator.messages.message_kinds import KINDS, shown_message
-from waypost.simulator.messages.sending_limits import Standings
-from waypost.simulator.messages.statuses import FAILURES
+from waypost.simulator.messages.envelope import DirectSend, check_envelope, read_callback_data, read_direct_send
+from waypost.simulator.messages.groups import group_recipient
+from waypost.simulator.messages.message_kinds import FREE_FORM_KINDS, render_message
+from waypost.simulator.messages.sending_limits import SendingLimits
+from waypost.simulator.messages.statuses import FAILURE_TEXTS
 from waypost.simulator.messages.template_sends.plans import TemplatePlans
-from waypost.simulator.messages.template_sends.sends import Shown, shown_template
-from waypost.simulator.messages.throughput import Limits
-from waypost.simulator.phones.blocks import Blocks
+from waypost.simulator.messages.template_sends.rendering import RenderedMessage, render_template
+from waypost.simulator.messages.throughput import ThroughputLimits
+from waypost.simulator.phones.blocks import BlockLists
 from waypost.simulator.phones.phones import Phones, phone_digits
-from waypost.simulator.settings import LiveSettings
-from waypost.simulator.templates.template import Template
+from waypost.simulator.settings import SimulatorSettingsStore
+from waypost.simulator.templates.template import SimulatedTemplate
 from waypost.simulator.templates.templates import Templates
 
 _NOT_SENDABLE: Final = {"PAUSED": 132015, "DISABLED": 132016}  # Source: facts 5.2
@@ -34,7 +34,7 @@ class CheckedMessage:
         group: the recipient under which a group's message is stored; None for a message to a person.
         type: a row of `FREE_FORM_KINDS`, or `template`.
         template: None for a session message.
-        shown: the message as the phone will show it.
+        rendered: the message as the phone will show it.
         direct: the category and lifetime that replace a template's, if any.
         callback_data: the sender's own text, which every status echoes.
     """
@@ -42,25 +42,25 @@ class CheckedMessage:
     phone: str
     group: str | None
     type: str
-    template: Template | None
-    shown: Shown
+    template: SimulatedTemplate | None
+    rendered: RenderedMessage
     direct: DirectSend
     callback_data: str | None
 
 
-class MessageChecks:
+class MessageChecker:
     """Raises the errors that the operator returns at once."""
 
     def __init__(
         self,
         clock: Clock,
-        settings: LiveSettings,
+        settings: SimulatorSettingsStore,
         templates: Templates,
         phones: Phones,
-        limits: Limits,
+        limits: ThroughputLimits,
         references: References,
-        blocks: Blocks,
-        standings: Standings,
+        blocks: BlockLists,
+        sending_limits: SendingLimits,
     ) -> None:
         self._clock = clock
         self._settings = settings
@@ -69,7 +69,7 @@ class MessageChecks:
         self._limits = limits
         self._references = references
         self._blocks = blocks
-        self._standings = standings
+        self._sending_limits = sending_limits
         self._plans = TemplatePlans()
 
     def check_content(self, number: Number, request: dict[str, Any]) -> CheckedMessage:
@@ -81,20 +81,20 @@ class MessageChecks:
         Source: facts 4, 5.2.
         """
         check_envelope(request)
-        group = group_place(request)
+        group = group_recipient(request)
         phone = group or self._recipient(request)
-        callback_data = callback_data_of(request)
-        self._standings.check(number, phone, request.get("recipient_identity_key_hash"))
+        callback_data = read_callback_data(request)
+        self._sending_limits.check_sender(number, phone, request.get("recipient_identity_key_hash"))
         kind: Any = request.get("type", "text")
-        direct = direct_send_of(request, kind)
-        template: Template | None = None
+        direct = read_direct_send(request, kind)
+        template: SimulatedTemplate | None = None
         if kind == "template":
             template, rendered = self._template_message(number, request)
-        elif isinstance(kind, str) and kind in KINDS:
-            known = self._references.of(number.waba_id, number.phone_number_id)
-            rendered = shown_message(kind, request.get(kind), known)
+        elif isinstance(kind, str) and kind in FREE_FORM_KINDS:
+            known = self._references.lookup(number.waba_id, number.phone_number_id)
+            rendered = render_message(kind, request.get(kind), known)
         else:
-            raise message_refused(131051, f"Message type {kind!r} is not supported")
+            raise message_error(131051, f"Message type {kind!r} is not supported")
         return CheckedMessage(phone, group, kind, template, rendered, direct, callback_data)
 
     def check_recipient(self, number: Number, checked: CheckedMessage) -> bool:
@@ -110,19 +110,19 @@ class MessageChecks:
         """
         phone = checked.phone
         if phone == number.phone_number:
-            raise message_refused(131021, "Recipient phone number is the sender's own")
+            raise message_error(131021, "Recipient phone number is the sender's own")
         if self._blocks.is_blocked(number.phone_number_id, phone):
-            raise message_refused(130403, "The business has blocked this user")
+            raise message_error(130403, "The business has blocked this user")
         is_open = self._phones.window_is_open(number.phone_number_id, phone, self._clock.now_ms())
         needs_window = checked.template is None and not checked.direct.category
         if needs_window and not is_open and self._settings.value.window_at_once:
-            raise message_refused(131047, FAILURES[131047])
-        self._standings.check_content(number, phone, checked.template, checked.shown, is_free=is_open)
+            raise message_error(131047, FAILURE_TEXTS[131047])
+        self._sending_limits.check_content(number, phone, checked.template, checked.rendered, is_free=is_open)
         if self._settings.value.limits:
-            self._limits.spend(number.phone_number_id, phone, number.throughput)
+            self._limits.consume(number.phone_number_id, phone, number.throughput)
         return is_open
 
-    def _template_message(self, number: Number, request: dict[str, Any]) -> tuple[Template, Shown]:
+    def _template_message(self, number: Number, request: dict[str, Any]) -> tuple[SimulatedTemplate, RenderedMessage]:
         content = object_or_none(request.get("template"))
         if content is None:
             raise bad_parameter("The parameter template is required.")
@@ -134,18 +134,16 @@ class MessageChecks:
             raise bad_parameter("The parameter template['language']['code'] is required.")
         template = self._templates.by_key.get((number.waba_id, name, language))
         if template is not None and template.status in _NOT_SENDABLE:
-            raise message_refused(
-                _NOT_SENDABLE[template.status], f"template name ({name}) is {template.status.lower()}"
-            )
+            raise message_error(_NOT_SENDABLE[template.status], f"template name ({name}) is {template.status.lower()}")
         if template is None or template.status != "APPROVED":
-            raise message_refused(132001, f"template name ({name}) does not exist in {language}")
+            raise message_error(132001, f"template name ({name}) does not exist in {language}")
         if not request.get("to") and template.category == "AUTHENTICATION":  # Source: facts 7.5
-            raise message_refused(131062, "A one-time code goes to a phone number")
-        return template, shown_template(
-            self._plans.of(template),
+            raise message_error(131062, "A one-time code goes to a phone number")
+        return template, render_template(
+            self._plans.find_plan(template),
             content.get("components"),
             now_ms=self._clock.now_ms(),
-            known=self._references.of(number.waba_id, number.phone_number_id),
+            references=self._references.lookup(number.waba_id, number.phone_number_id),
         )
 
     def _recipient(self, request: dict[str, Any]) -> str:
@@ -153,13 +151,13 @@ class MessageChecks:
         user_id = request.get("recipient")
         to = request.get("to")
         if not to and user_id:
-            phone = self._phones.of_user_id(user_id) if isinstance(user_id, str) else None
+            phone = self._phones.find_by_user_id(user_id) if isinstance(user_id, str) else None
             if phone is None:
-                raise message_refused(131009, "recipient: no user has this id")
+                raise message_error(131009, "recipient: no user has this id")
             return phone.phone
         if not to:
             raise bad_parameter("The parameter to is required.")
         digits = phone_digits(str(to) if type(to) is int else to)
         if digits is None:
-            raise message_refused(131009, "to: a phone number has 8 to 15 digits")
+            raise message_error(131009, "to: a phone number has 8 to 15 digits")
         return digits

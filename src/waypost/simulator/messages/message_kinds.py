@@ -4,76 +4,76 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from waypost.base.json_values import list_or_none, object_or_none, objects_in, text_or_none
-from waypost.simulator.errors import GraphRefused, bad_parameter
-from waypost.simulator.media.references import Known, shown_media
-from waypost.simulator.messages.interactive.kinds import shown_interactive
-from waypost.simulator.messages.template_sends.sends import Shown
+from waypost.simulator.errors import GraphApiError, bad_parameter
+from waypost.simulator.media.references import KnownReferences, render_media
+from waypost.simulator.messages.interactive.interactive_types import render_interactive
+from waypost.simulator.messages.template_sends.rendering import RenderedMessage
 
-_TEXT_AT_MOST: Final = 4096  # Source: facts 4.1
-_CAPTION_AT_MOST: Final = 1024  # Source: facts 4.1
+_MAX_TEXT_CHARS: Final = 4096  # Source: facts 4.1
+_MAX_CAPTION_CHARS: Final = 1024  # Source: facts 4.1
 _CAPTIONED: Final = ("image", "video", "document")  # Source: facts 4.1
 
 
-def _missing(path: str) -> GraphRefused:
+def _missing_error(path: str) -> GraphApiError:
     return bad_parameter(f"The parameter {path} is required.")
 
 
-def _too_long(path: str, at_most: int) -> GraphRefused:
-    return bad_parameter(f"Param {path} must be at most {at_most} characters long.")
+def _too_long_error(path: str, max_chars: int) -> GraphApiError:
+    return bad_parameter(f"Param {path} must be at most {max_chars} characters long.")
 
 
-def _text(content: dict[str, Any], _known: Known | None) -> Shown:
+def _text(content: dict[str, Any], _references: KnownReferences | None) -> RenderedMessage:
     body = text_or_none(content.get("body"))
     if not body:
-        raise _missing("text['body']")
-    if len(body) > _TEXT_AT_MOST:
-        raise _too_long("text['body']", _TEXT_AT_MOST)
+        raise _missing_error("text['body']")
+    if len(body) > _MAX_TEXT_CHARS:
+        raise _too_long_error("text['body']", _MAX_TEXT_CHARS)
     return {"text": body} | ({"preview_url": True} if content.get("preview_url") is True else {})
 
 
-def _media(kind: str) -> Callable[[dict[str, Any], Known | None], Shown]:
-    def render(content: dict[str, Any], known: Known | None) -> Shown:
-        media = shown_media(kind, content, known)
+def _media(kind: str) -> Callable[[dict[str, Any], KnownReferences | None], RenderedMessage]:
+    def render(content: dict[str, Any], known: KnownReferences | None) -> RenderedMessage:
+        media = render_media(kind, content, known)
         caption = text_or_none(content.get("caption")) or ""
         if caption and kind not in _CAPTIONED:
             raise bad_parameter(f"Param {kind} has no caption.")
-        if len(caption) > _CAPTION_AT_MOST:
-            raise _too_long(f"{kind}['caption']", _CAPTION_AT_MOST)
+        if len(caption) > _MAX_CAPTION_CHARS:
+            raise _too_long_error(f"{kind}['caption']", _MAX_CAPTION_CHARS)
         return {"text": caption, "media": {"kind": kind, **media}}
 
     return render
 
 
-def _location(content: dict[str, Any], _known: Known | None) -> Shown:
+def _location(content: dict[str, Any], _references: KnownReferences | None) -> RenderedMessage:
     for name, at_most in (("latitude", 90), ("longitude", 180)):
         try:
             degrees = float(content[name])
         except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise _missing(f"location['{name}']") from error
+            raise _missing_error(f"location['{name}']") from error
         if not -at_most <= degrees <= at_most:
             raise bad_parameter(f"Param location['{name}'] is beyond {at_most} degrees.")
     text = ", ".join(str(content[name]) for name in ("name", "address") if content.get(name))
     return {"text": text, "location": content}
 
 
-def _contacts(content: list[Any], _known: Known | None) -> Shown:
+def _contacts(content: list[Any], _references: KnownReferences | None) -> RenderedMessage:
     cards = objects_in(content)
     names = [(object_or_none(card.get("name")) or {}).get("formatted_name") for card in cards]
     if not cards or not all(isinstance(name, str) and name for name in names):
-        raise _missing("contacts[0]['name']['formatted_name']")
+        raise _missing_error("contacts[0]['name']['formatted_name']")
     return {"text": ", ".join(map(str, names)), "contacts": content}
 
 
-def _reaction(content: dict[str, Any], _known: Known | None) -> Shown:
+def _reaction(content: dict[str, Any], _references: KnownReferences | None) -> RenderedMessage:
     if not text_or_none(content.get("message_id")):
-        raise _missing("reaction['message_id']")
+        raise _missing_error("reaction['message_id']")
     if not isinstance(content.get("emoji"), str):
-        raise _missing("reaction['emoji']")
+        raise _missing_error("reaction['emoji']")
     return {"text": content["emoji"], "reaction": content}
 
 
 # fmt: off
-KINDS: Final[dict[str, Callable[[Any, Known | None], Shown]]] = {  # Source: facts 4.1
+FREE_FORM_KINDS: Final[dict[str, Callable[[Any, KnownReferences | None], RenderedMessage]]] = {  # Source: facts 4.1
     "text":        _text,
     "image":       _media("image"),
     "video":       _media("video"),
@@ -83,18 +83,18 @@ KINDS: Final[dict[str, Callable[[Any, Known | None], Shown]]] = {  # Source: fac
     "location":    _location,
     "contacts":    _contacts,
     "reaction":    _reaction,
-    "interactive": shown_interactive,
+    "interactive": render_interactive,
 }
 # fmt: on
 
 
-def shown_message(kind: str, content: Any, known: Known | None) -> Shown:
+def render_message(kind: str, content: Any, references: KnownReferences | None) -> RenderedMessage:
     """Check a free-form message, and return it as the phone will show it.
 
     Args:
         kind: a row of `FREE_FORM_KINDS`.
         content: the member of the request that has the kind's name.
-        known: what the sender may refer to; None: references are not checked.
+        references: what the sender may refer to; None: references are not checked.
 
     Returns:
         `text` (body or caption), and the member of the kind: `media` (`kind`, `id` or `link`, …),
@@ -105,5 +105,5 @@ def shown_message(kind: str, content: Any, known: Known | None) -> Shown:
     """
     checked_content = list_or_none(content) if kind == "contacts" else object_or_none(content)
     if checked_content is None:
-        raise _missing(kind)
-    return KINDS[kind](checked_content, known)
+        raise _missing_error(kind)
+    return FREE_FORM_KINDS[kind](checked_content, references)

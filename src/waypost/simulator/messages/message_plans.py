@@ -5,52 +5,52 @@ from collections.abc import Sequence
 import msgspec
 
 from waypost.simulator.accounts.accounts import Number
-from waypost.simulator.messages.delivery_planning import Receptions
-from waypost.simulator.messages.delivery_signals import Arrivals
-from waypost.simulator.messages.groups import group_sent
+from waypost.simulator.messages.delivery_planning import DeliveryPlanner
+from waypost.simulator.messages.delivery_signals import DeliverySignals
+from waypost.simulator.messages.groups import group_status_update
 from waypost.simulator.messages.message_checks import CheckedMessage
-from waypost.simulator.messages.message_writes import Taken, take_all
-from waypost.simulator.messages.paced_messages import DROPPED_WITH, Held
-from waypost.simulator.messages.statuses import Sent, errors_of, planned_updates
+from waypost.simulator.messages.message_writes import MessageWrite, write_messages
+from waypost.simulator.messages.paced_messages import DROPPED_CODE, PacedMessages
+from waypost.simulator.messages.statuses import StatusContext, failure_errors_json, plan_updates
 from waypost.simulator.phones.phones import Phones
-from waypost.simulator.settings import LiveSettings
+from waypost.simulator.settings import SimulatorSettingsStore
 from waypost.simulator.store import Statement, Store
-from waypost.simulator.tables.messages import Fate, Message
-from waypost.simulator.tables.phone_plans import Waiting, waiting
+from waypost.simulator.tables.messages import DeliveryPlan, SimulatedMessage
+from waypost.simulator.tables.phone_plans import WaitingMessage, build_waiting_message
 from waypost.simulator.tables.updates import Update
 from waypost.simulator.webhooks.outbox import Outbox
 
 
-class MessagePlans:
+class MessageWriter:
     """Stores messages with everything planned for them, each in one transaction."""
 
     def __init__(
         self,
         store: Store,
-        settings: LiveSettings,
+        settings: SimulatorSettingsStore,
         phones: Phones,
         outbox: Outbox,
-        receptions: Receptions,
-        held: Held,
-        arrivals: Arrivals,
+        delivery_planner: DeliveryPlanner,
+        paced_messages: PacedMessages,
+        signals: DeliverySignals,
     ) -> None:
         self._store = store
         self._settings = settings
         self._phones = phones
         self._outbox = outbox
-        self._receptions = receptions
-        self._held = held
-        self._arrivals = arrivals
+        self._delivery_planner = delivery_planner
+        self._paced_messages = paced_messages
+        self._signals = signals
 
-    async def keep(
+    async def write(
         self,
         number: Number,
-        message: Message,
+        message: SimulatedMessage,
         checked: CheckedMessage,
         *,
         is_in_window: bool,
         fail_code: int | None,
-        notes: Sequence[Statement],
+        extra_statements: Sequence[Statement],
     ) -> None:
         """Store a message to a phone, with its planned statuses and actions.
 
@@ -60,12 +60,12 @@ class MessagePlans:
             checked: its checked content.
             is_in_window: whether the phone wrote in the last 24 hours.
             fail_code: the code with which it fails whatever the phone; None: no such failure.
-            notes: statements of the counts; written in the same transaction.
+            extra_statements: statements of the counts; written in the same transaction.
         """
-        template, rendered, direct = checked.template, checked.shown, checked.direct
+        template, rendered, direct = checked.template, checked.rendered, checked.direct
         phone, now_ms = message.phone, message.at_ms
-        handset, is_new = self._phones.meet(phone)
-        reception = self._receptions.of(
+        handset, is_new = self._phones.find_or_create(phone)
+        reception = self._delivery_planner.decide(
             number,
             handset,
             template,
@@ -74,51 +74,58 @@ class MessagePlans:
             now_ms=now_ms,
             is_in_window=is_in_window,
             direct=direct,
-            sender_fails=fail_code,
+            fail_code=fail_code,
         )
-        sent = Sent(
+        sent = StatusContext(
             message=message,
             waba_id=number.waba_id,
-            handset=handset,
+            phone=handset,
             has_contacts=self._settings.value.statuses_contacts,
             skips_delivered=self._settings.value.skips_delivered,
             category=direct.category or "service" if template is None else template.category.lower(),
             is_in_window=is_in_window,
         )
-        updates = self._planned(sent, reception.fate)
+        updates = self._plan_updates(sent, reception.delivery_plan)
         if is_new:
-            notes = [*notes, self._phones.add_statement(phone)]
+            extra_statements = [*extra_statements, self._phones.add_statement(phone)]
         if template is not None and template.is_paced:
-            dropped = self._planned(sent, Fate(failed_ms=now_ms, failed_code=DROPPED_WITH))
-            held_statement = self._held.hold(template, message, number.waba_id, reception, updates, dropped)
+            dropped = self._plan_updates(sent, DeliveryPlan(failed_ms=now_ms, failed_code=DROPPED_CODE))
+            held_statement = self._paced_messages.hold(template, message, number.waba_id, reception, updates, dropped)
             await self._store.write(
-                take_all, Taken(message, [], [*notes, held_statement], plan=reception.plan.put_off())
+                write_messages,
+                MessageWrite(
+                    message, [], [*extra_statements, held_statement], script_plan=reception.script_plan.postpone()
+                ),
             )
-            self._held.wake(template)  # it may have been released meanwhile: check again
+            self._paced_messages.notify_held(template)  # it may have been released meanwhile: check again
             return
-        message = msgspec.structs.replace(message, **msgspec.structs.asdict(reception.fate))
-        waiting_message: Waiting | None = None
-        if reception.until_ms is not None:  # the later status has the same price as `sent`
+        message = msgspec.structs.replace(message, **msgspec.structs.asdict(reception.delivery_plan))
+        waiting_message: WaitingMessage | None = None
+        if reception.waits_until_ms is not None:  # the later status has the same price as `sent`
             rest = updates[0].rest if updates else ""
-            waiting_message = waiting(message, number.waba_id, reception.until_ms, reception.read_after_ms, rest)
-        await self._store.write(take_all, Taken(message, updates, notes, waiting_message, reception.plan))
-        if reception.plan.acts:
-            self._arrivals.planned.set()
-        self._outbox.wake_of(number.waba_id).set()
-        self._arrivals.tell(phone)
+            waiting_message = build_waiting_message(
+                message, number.waba_id, reception.waits_until_ms, reception.read_after_ms, rest
+            )
+        await self._store.write(
+            write_messages, MessageWrite(message, updates, extra_statements, waiting_message, reception.script_plan)
+        )
+        if reception.script_plan.actions:
+            self._signals.actions_planned.set()
+        self._outbox.wake_events(number.waba_id).set()
+        self._signals.wake(phone)
 
-    async def keep_of_group(self, number: Number, message: Message, fail_code: int | None) -> None:
+    async def write_group_message(self, number: Number, message: SimulatedMessage, fail_code: int | None) -> None:
         """Store a message to a group with its first status; the simulator has no phones of members."""
         if fail_code:
             message = msgspec.structs.replace(message, failed_ms=message.at_ms, failed_code=fail_code)
         updates: list[Update] = []
-        if self._outbox.listens(number.waba_id):
-            errors = errors_of(fail_code) if fail_code else ""
-            updates.append(group_sent(message, number.waba_id, self._outbox.next_id(), errors))
-        await self._store.write(take_all, Taken(message, updates))
-        self._outbox.wake_of(number.waba_id).set()
+        if self._outbox.has_subscribers(number.waba_id):
+            errors = failure_errors_json(fail_code) if fail_code else ""
+            updates.append(group_status_update(message, number.waba_id, self._outbox.next_id(), errors))
+        await self._store.write(write_messages, MessageWrite(message, updates))
+        self._outbox.wake_events(number.waba_id).set()
 
-    def _planned(self, sent: Sent, fate: Fate) -> list[Update]:
-        if not self._outbox.listens(sent.waba_id):
+    def _plan_updates(self, context: StatusContext, delivery_plan: DeliveryPlan) -> list[Update]:
+        if not self._outbox.has_subscribers(context.waba_id):
             return []
-        return planned_updates(sent, fate, self._outbox, self._settings.value.statuses_version)
+        return plan_updates(context, delivery_plan, self._outbox, self._settings.value.statuses_version)

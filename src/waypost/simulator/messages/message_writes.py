@@ -5,45 +5,45 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from waypost.simulator.phones.scripts import NO_PLAN, Plan
+from waypost.simulator.phones.scripts import NO_PLAN, ScriptPlan
 from waypost.simulator.store import Statement, run_statements
-from waypost.simulator.tables.messages import MESSAGES, Message
-from waypost.simulator.tables.phone_plans import ACTS, WAITING, Waiting, count_planned
+from waypost.simulator.tables.messages import MESSAGES, SimulatedMessage
+from waypost.simulator.tables.phone_plans import PLANNED_ACTIONS, WAITING_MESSAGES, WaitingMessage, count_planned_step
 from waypost.simulator.tables.updates import Update, add_updates
 
 
 @dataclass(frozen=True)
-class Taken:
+class MessageWrite:
     """One message to be written, and what belongs to it.
 
     Args:
         message: the message.
         updates: its statuses.
-        notes: statements of the counts, and of its phone if that is new.
-        waiting: set if its phone is offline.
-        plan: the plan of the phone's script.
+        extra_statements: statements of the counts, and of its phone if that is new.
+        waiting_message: set if its phone is offline.
+        script_plan: the plan of the phone's script.
     """
 
-    message: Message
+    message: SimulatedMessage
     updates: Sequence[Update]
-    notes: Sequence[Statement] = ()
-    waiting: Waiting | None = None
-    plan: Plan = NO_PLAN
+    extra_statements: Sequence[Statement] = ()
+    waiting_message: WaitingMessage | None = None
+    script_plan: ScriptPlan = NO_PLAN
 
 
-def take_all(connection: sqlite3.Connection, taken: Sequence[Taken]) -> Sequence[None]:
+def write_messages(connection: sqlite3.Connection, writes: Sequence[MessageWrite]) -> Sequence[None]:
     """Write messages and what belongs to them, within the caller's transaction."""
-    MESSAGES.insert_all(connection, [write.message for write in taken])
-    add_updates(connection, [update for write in taken for update in write.updates])
-    chosen = Counter(step for write in taken for step in write.plan.chosen)
+    MESSAGES.insert_all(connection, [write.message for write in writes])
+    add_updates(connection, [update for write in writes for update in write.updates])
+    chosen = Counter(step for write in writes for step in write.script_plan.counted_steps)
     run_statements(
         connection,
         [
-            *(note for write in taken for note in write.notes),
-            *(WAITING.insert(write.waiting) for write in taken if write.waiting is not None),
-            *(ACTS.insert(act) for write in taken for act in write.plan.acts),
-            *(count_planned(owner, step, count) for (owner, step), count in chosen.items()),
-            *(uses for write in taken for uses in write.plan.uses),
+            *(note for write in writes for note in write.extra_statements),
+            *(WAITING_MESSAGES.insert(write.waiting_message) for write in writes if write.waiting_message is not None),
+            *(PLANNED_ACTIONS.insert(act) for write in writes for act in write.script_plan.actions),
+            *(count_planned_step(owner, step, count) for (owner, step), count in chosen.items()),
+            *(uses for write in writes for uses in write.script_plan.use_statements),
         ],
     )
-    return [None] * len(taken)
+    return [None] * len(writes)

@@ -7,16 +7,16 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from waypost.simulator.errors import webhook_error
-from waypost.simulator.phones.phone import Phone
+from waypost.simulator.phones.phone import SimulatedPhone
 from waypost.simulator.settings import StatusesVersion
-from waypost.simulator.tables.messages import Fate, Message
+from waypost.simulator.tables.messages import DeliveryPlan, SimulatedMessage
 from waypost.simulator.tables.updates import Update
-from waypost.simulator.webhooks.outbox import Outbox, ascii_json, status_rest
+from waypost.simulator.webhooks.outbox import Outbox, ascii_json, status_json
 
 _DAY_S: Final = 24 * 3600
 
 # fmt: off
-FAILURES: Final = {  # Source: facts 5.2, the codes that come later in a status
+FAILURE_TEXTS: Final = {  # Source: facts 5.2, the codes that come later in a status
     130472: "Failed to send message because this user's phone number is part of an experiment.",
     131026: "Message Undeliverable.",
     131047: "Message failed to send because more than 24 hours have passed since the customer last "
@@ -35,89 +35,95 @@ FAILURES: Final = {  # Source: facts 5.2, the codes that come later in a status
 
 
 @dataclass(frozen=True)
-class Sent:
+class StatusContext:
     """A message and the facts that its statuses depend on.
 
     Args:
-        handset: the recipient.
+        phone: the recipient.
         has_contacts: whether the webhook of a status also names the recipient in `contacts`.
         skips_delivered: whether `read` also replaces `delivered`.
     """
 
-    message: Message
+    message: SimulatedMessage
     waba_id: str
-    handset: Phone
+    phone: SimulatedPhone
     has_contacts: bool
     category: str
     is_in_window: bool
     skips_delivered: bool = False
 
 
-def planned_updates(sent: Sent, fate: Fate, outbox: Outbox, version: StatusesVersion) -> list[Update]:
+def plan_updates(
+    context: StatusContext, delivery_plan: DeliveryPlan, outbox: Outbox, version: StatusesVersion
+) -> list[Update]:
     """Return every status that the message will have by its delivery plan.
 
     Source: facts 7.3, 7.5: prices are on `sent` and on the first of `delivered` and `read`; errors are on `failed`,
     the only status without a user id.
     """
-    pricing = _pricing(sent.category, sent.is_in_window)
+    pricing = _pricing(context.category, context.is_in_window)
     if version is StatusesVersion.V23:
-        pricing += _conversation(sent)
-    if fate.failed_ms is not None:
-        rest = _rest(sent, failed_handset(sent.handset), errors_of(fate.failed_code or 0))
-        return [_update(sent, fate.failed_ms, outbox, "failed", rest)]
-    priced = _rest(sent, sent.handset, pricing)
-    updates = [_update(sent, sent.message.at_ms, outbox, "sent", priced)]
-    is_read = fate.read_ms is not None and sent.handset.sends_read_receipts
-    skips_delivered = is_read and (sent.handset.has_chat_open or sent.skips_delivered)
-    if fate.delivered_ms is not None and not skips_delivered:
-        updates.append(_update(sent, fate.delivered_ms, outbox, "delivered", priced))
-    if fate.read_ms is not None and is_read:
-        read_status = priced if skips_delivered else _rest(sent, sent.handset)
-        updates.append(_update(sent, fate.read_ms, outbox, "read", read_status))
+        pricing += _conversation(context)
+    if delivery_plan.failed_ms is not None:
+        rest = _status_json(
+            context, failed_status_phone(context.phone), failure_errors_json(delivery_plan.failed_code or 0)
+        )
+        return [_build_update(context, delivery_plan.failed_ms, outbox, "failed", rest)]
+    priced = _status_json(context, context.phone, pricing)
+    updates = [_build_update(context, context.message.at_ms, outbox, "sent", priced)]
+    is_read = delivery_plan.read_ms is not None and context.phone.sends_read_receipts
+    skips_delivered = is_read and (context.phone.has_chat_open or context.skips_delivered)
+    if delivery_plan.delivered_ms is not None and not skips_delivered:
+        updates.append(_build_update(context, delivery_plan.delivered_ms, outbox, "delivered", priced))
+    if delivery_plan.read_ms is not None and is_read:
+        read_status = priced if skips_delivered else _status_json(context, context.phone)
+        updates.append(_build_update(context, delivery_plan.read_ms, outbox, "read", read_status))
     return updates
 
 
-def recipient_of(phone: Phone) -> str:
+def recipient_json(phone: SimulatedPhone) -> str:
     """Return the recipient of a status as JSON members without braces. Source: facts 7.3, 7.5."""
     if phone.user_id:
-        return ascii_json(phone.named("recipient_id", "recipient_user_id"))[1:-1]
+        return ascii_json(phone.identity_members("recipient_id", "recipient_user_id"))[1:-1]
     return f'"recipient_id":"{phone.phone}"'
 
 
 @lru_cache(maxsize=16_384)
-def contact_text(phone: Phone) -> str:
+def contact_json(phone: SimulatedPhone) -> str:
     """Return the recipient of a status as an entry of `contacts`, in JSON. Source: facts 7.5."""
     return ascii_json(phone.contact())
 
 
-def failed_handset(phone: Phone) -> Phone:
+def failed_status_phone(phone: SimulatedPhone) -> SimulatedPhone:
     """Return the phone as a `failed` status names it: without a user id, unless that is its only identity."""
     return replace(phone, user_id="") if phone.user_id and phone.shows_number else phone
 
 
-def state_at(fate: Fate, now_ms: int) -> str:
+def state_at(message: DeliveryPlan, now_ms: int) -> str:
     """Return the state of a message at a time: `sent`, `delivered`, `read` or `failed`."""
     for name, at_ms in (
-        ("failed", fate.failed_ms), ("read", fate.read_ms), ("delivered", fate.delivered_ms),
+        ("failed", message.failed_ms), ("read", message.read_ms), ("delivered", message.delivered_ms),
     ):  # fmt: skip
         if at_ms is not None and at_ms <= now_ms:
             return name
     return "sent"
 
 
-def read_rest(phone: Phone, callback_data: str | None, *, has_contacts: bool) -> str:
+def read_status_json(phone: SimulatedPhone, callback_data: str | None, *, has_contacts: bool) -> str:
     """Return the JSON text of a `read` status that was not planned when the message was accepted."""
-    contact = contact_text(phone) if has_contacts else ""
-    return status_rest(recipient_of(phone), callback_data, contact=contact)
+    contact = contact_json(phone) if has_contacts else ""
+    return status_json(recipient_json(phone), callback_data, contact=contact)
 
 
-def _rest(sent: Sent, phone: Phone, more: str = "") -> str:
-    contact = contact_text(phone) if sent.has_contacts else ""
-    return status_rest(recipient_of(phone), sent.message.callback_data, more, contact=contact)
+def _status_json(context: StatusContext, phone: SimulatedPhone, extra_members: str = "") -> str:
+    contact = contact_json(phone) if context.has_contacts else ""
+    return status_json(recipient_json(phone), context.message.callback_data, extra_members, contact=contact)
 
 
-def _update(sent: Sent, due_ms: int, outbox: Outbox, kind: str, rest: str) -> Update:
-    return Update(sent.waba_id, due_ms, outbox.next_id(), kind, sent.message.phone_number_id, sent.message.wamid, rest)
+def _build_update(context: StatusContext, due_ms: int, outbox: Outbox, kind: str, rest: str) -> Update:
+    return Update(
+        context.waba_id, due_ms, outbox.next_id(), kind, context.message.phone_number_id, context.message.wamid, rest
+    )
 
 
 @lru_cache(maxsize=64)
@@ -138,23 +144,23 @@ def _pricing(category: str, is_in_window: bool) -> str:
     )
 
 
-def _conversation(sent: Sent) -> str:
+def _conversation(context: StatusContext) -> str:
     """Return the `conversation` member: one for each pair and day. Source: facts 7.3, v23 and older."""
-    day = sent.message.at_ms // 1000 // _DAY_S
+    day = context.message.at_ms // 1000 // _DAY_S
     conversation = {
-        "id": f"{int(sent.message.phone_number_id):x}{int(sent.handset.phone):x}{day:x}".rjust(32, "0"),
+        "id": f"{int(context.message.phone_number_id):x}{int(context.phone.phone):x}{day:x}".rjust(32, "0"),
         "expiration_timestamp": str((day + 1) * _DAY_S),
-        "origin": {"type": sent.category},
+        "origin": {"type": context.category},
     }
     return f',"conversation":{ascii_json(conversation)}'
 
 
 @lru_cache(maxsize=16)
-def errors_of(code: int) -> str:
+def failure_errors_json(code: int) -> str:
     """Return the `errors` of a failure code, as a further JSON member."""
-    return errors_rest([webhook_error(code, FAILURES.get(code, "The message failed."))])
+    return errors_json([webhook_error(code, FAILURE_TEXTS.get(code, "The message failed."))])
 
 
-def errors_rest(errors: list[dict[str, Any]]) -> str:
+def errors_json(errors: list[dict[str, Any]]) -> str:
     """Return the `errors` of a failed status, as a further JSON member. Source: facts 7.3."""
     return f',"errors":{ascii_json(errors)}'

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from waypost.base.clock import DAY_MS, MINUTE_MS
-from waypost.simulator.templates.template import Template
+from waypost.simulator.templates.template import SimulatedTemplate
 
 # fmt: off
 LIFETIMES_MS: Final = {  # Source: facts 2.3, `message_send_ttl_seconds`; a template's own lifetime takes precedence
@@ -18,7 +18,7 @@ LIFETIMES_MS: Final = {  # Source: facts 2.3, `message_send_ttl_seconds`; a temp
 
 
 @dataclass(frozen=True)
-class Situation:
+class FailureFacts:
     """The facts that decide whether a message fails.
 
     Args:
@@ -37,49 +37,49 @@ class Situation:
 
 
 @dataclass(frozen=True)
-class End:
+class FailureRule:
     """One row: the code with which some messages fail on phones of a condition (empty: on all phones)."""
 
     condition: str
     code: int
-    fails: Callable[[Situation], bool]
+    fails: Callable[[FailureFacts], bool]
 
 
-def _every(_situation: Situation) -> bool:
+def _is_any_message(_situation: FailureFacts) -> bool:
     return True
 
 
-def _is_marketing(situation: Situation) -> bool:
+def _is_marketing(situation: FailureFacts) -> bool:
     return situation.category == "MARKETING"
 
 
 # fmt: off
-ENDS: Final = (  # Source: facts 5.2, the codes of mode A. The first row that applies decides.
+FAILURE_RULES: Final = (  # Source: facts 5.2, the codes of mode A. The first row that applies decides.
     #   condition             code    which messages
-    End("",                   131026, lambda message: message.is_business),
-    End("not_on_whatsapp",    131026, _every),
-    End("old_client",         131026, _every),
-    End("terms_not_accepted", 131026, _every),
-    End("",                   131047, lambda message: not message.category and not message.is_in_window),
-    End("",                   131050, lambda message: _is_marketing(message) and not message.wants_marketing),
-    End("in_experiment",      130472, lambda message: _is_marketing(message) and not message.is_in_window),
-    End("marketing_limit",    131049, _is_marketing),
+    FailureRule("",                   131026, lambda message: message.is_business),
+    FailureRule("not_on_whatsapp",    131026, _is_any_message),
+    FailureRule("old_client",         131026, _is_any_message),
+    FailureRule("terms_not_accepted", 131026, _is_any_message),
+    FailureRule("",                   131047, lambda message: not message.category and not message.is_in_window),
+    FailureRule("",                   131050, lambda message: _is_marketing(message) and not message.wants_marketing),
+    FailureRule("in_experiment",      130472, lambda message: _is_marketing(message) and not message.is_in_window),
+    FailureRule("marketing_limit",    131049, _is_marketing),
 )
 # fmt: on
 
-CONDITIONS: Final = tuple(end.condition for end in ENDS if end.condition)
+PHONE_CONDITIONS: Final = tuple(end.condition for end in FAILURE_RULES if end.condition)
 """Every condition that a phone may have."""
 
 
-def failure_of(situation: Situation) -> int | None:
+def find_failure_code(facts: FailureFacts) -> int | None:
     """Return the code with which a message fails; None if it does not fail."""
-    for rule in ENDS:
-        if rule.condition in ("", situation.condition) and rule.fails(situation):
+    for rule in FAILURE_RULES:
+        if rule.condition in ("", facts.condition) and rule.fails(facts):
             return rule.code
     return None
 
 
-def lifetime_ms(template: Template | None) -> int:
+def lifetime_ms(template: SimulatedTemplate | None) -> int:
     """Return how long a message may wait for its phone; after that it is dropped without a status.
 
     Args:

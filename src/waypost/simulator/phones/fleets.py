@@ -8,14 +8,14 @@ from typing import Any, Final
 
 import msgspec
 
-from waypost.simulator.keyed_store import LoadedKind
-from waypost.simulator.phones.intentions import Script
-from waypost.simulator.phones.phone import Phone
-from waypost.simulator.phones.script_steps import Step, read_steps
+from waypost.simulator.keyed_store import CachedKeyedValues
+from waypost.simulator.phones.phone import SimulatedPhone
+from waypost.simulator.phones.script_planning import Script
+from waypost.simulator.phones.script_steps import ScriptStep, read_steps
 from waypost.simulator.store import Statement, Store
 from waypost.simulator.tables import messages, phone_plans
 
-PHONES_AT_MOST: Final = 1_000_000
+MAX_FLEET_PHONES: Final = 1_000_000
 
 
 class Fleet(msgspec.Struct, frozen=True, dict=True):
@@ -53,7 +53,7 @@ class Fleet(msgspec.Struct, frozen=True, dict=True):
         return f"fleet {self.name}"
 
     @cached_property
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[ScriptStep, ...]:
         """The steps of its script."""
         return read_steps(self.script)
 
@@ -73,73 +73,73 @@ class Fleets:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._firsts: list[int] = []
-        self._in_order: list[Fleet] = []
-        self._fleets = LoadedKind(store, "fleet", Fleet)
+        self._first_numbers: list[int] = []
+        self._by_number: list[Fleet] = []
+        self._fleets = CachedKeyedValues(store, "fleet", Fleet)
         self.by_name = self._fleets.all
-        self.turn = asyncio.Lock()
+        self.lock = asyncio.Lock()
         """Taken while fleets are checked and changed."""
-        store.at_reset(self.sort)
+        store.register_reset(self.sort)
 
     def sort(self) -> None:
         """Rebuild the list of fleets sorted by number."""
-        self._in_order = sorted(self.by_name.values(), key=lambda fleet: fleet.first)
-        self._firsts = [fleet.first for fleet in self._in_order]
+        self._by_number = sorted(self.by_name.values(), key=lambda fleet: fleet.first)
+        self._first_numbers = [fleet.first for fleet in self._by_number]
 
-    async def make(self, fleet: Fleet, also: Sequence[Statement]) -> None:
+    async def make(self, fleet: Fleet, extra_statements: Sequence[Statement]) -> None:
         """Store a new fleet, in one transaction with further statements."""
         self._fleets.put(fleet, fleet.name)  # first in memory: messages accepted from now on are for its phones
         self.sort()
         try:
-            await self._store.run([self._fleets.save_statement(fleet, fleet.name), *also])
+            await self._store.run([self._fleets.save_statement(fleet, fleet.name), *extra_statements])
         except BaseException:
             self._fleets.pop(fleet.name)
             self.sort()
             raise
 
-    async def drop(self, fleet: Fleet, also: Sequence[Statement]) -> None:
+    async def delete(self, fleet: Fleet, extra_statements: Sequence[Statement]) -> None:
         """Delete a fleet, in one transaction with further statements; its messages stay."""
         self._fleets.pop(fleet.name)  # first in memory: messages accepted from now on are for ordinary phones
         self.sort()
-        await self._store.run([*also, self._fleets.delete_statement(fleet.name)])
+        await self._store.run([*extra_statements, self._fleets.delete_statement(fleet.name)])
 
-    def of(self, phone: str) -> Fleet | None:
+    def find_fleet(self, phone: str) -> Fleet | None:
         """Return the fleet of a phone; None if it belongs to none."""
-        if not self._firsts or phone[0] == "0":
+        if not self._first_numbers or phone[0] == "0":
             return None
         number = int(phone)
-        index = bisect_right(self._firsts, number) - 1
+        index = bisect_right(self._first_numbers, number) - 1
         if index < 0:
             return None
-        fleet = self._in_order[index]
+        fleet = self._by_number[index]
         return fleet if number <= fleet.last else None
 
-    def overlapping(self, fleet: Fleet) -> Fleet | None:
+    def find_overlapping(self, fleet: Fleet) -> Fleet | None:
         """Return a fleet that has some of the same numbers; None if there is none."""
-        for other in self._in_order:
+        for other in self._by_number:
             if other.first <= fleet.last and fleet.first <= other.last:
                 return other
         return None
 
-    def phone_of(self, phone: str) -> Phone | None:
+    def fleet_phone(self, phone: str) -> SimulatedPhone | None:
         """Return a fleet's phone in its initial state; None if the phone belongs to no fleet."""
-        fleet = self.of(phone)
+        fleet = self.find_fleet(phone)
         if fleet is None:
             return None
-        return Phone(phone, f"{fleet.name} {int(phone) - fleet.first}", **fleet.habits)
+        return SimulatedPhone(phone, f"{fleet.name} {int(phone) - fleet.first}", **fleet.habits)
 
-    def wrote_ms(self, phone_number_id: str, phone: str) -> int | None:
+    def window_opened_ms(self, phone_number_id: str, phone: str) -> int | None:
         """Return when a fleet's phone wrote to a number by its creation; None if it did not."""
-        fleet = self.of(phone)
+        fleet = self.find_fleet(phone)
         if fleet is None or fleet.window_number_id != phone_number_id:
             return None
         return fleet.made_ms
 
-    async def counts(self, fleet: Fleet, now_ms: int) -> dict[str, int]:
+    async def count_outcomes(self, fleet: Fleet, now_ms: int) -> dict[str, int]:
         """Count the messages to a fleet's phones by outcome, and those the phones sent by type."""
-        waiting = await phone_plans.waiting_count(self._store, *fleet.range)
-        return await messages.outcomes(self._store, *fleet.range, now_ms) | {"waiting": waiting}
+        waiting = await phone_plans.count_waiting(self._store, *fleet.range)
+        return await messages.count_outcomes(self._store, *fleet.range, now_ms) | {"waiting": waiting}
 
-    async def failures(self, fleet: Fleet, now_ms: int) -> dict[str, int]:
+    async def count_failures(self, fleet: Fleet, now_ms: int) -> dict[str, int]:
         """Return how many messages failed, by error code."""
-        return await messages.failures(self._store, *fleet.range, now_ms)
+        return await messages.count_failures(self._store, *fleet.range, now_ms)

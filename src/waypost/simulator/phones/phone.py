@@ -4,10 +4,10 @@ from typing import Any, Final
 
 import msgspec
 
-ONLY_WHEN_TOLD: Final = -1
+READ_ON_REQUEST: Final = -1
 
 
-class Phone(msgspec.Struct, frozen=True, omit_defaults=True):
+class SimulatedPhone(msgspec.Struct, frozen=True, omit_defaults=True):
     """One simulated phone.
 
     Args:
@@ -46,9 +46,9 @@ class Phone(msgspec.Struct, frozen=True, omit_defaults=True):
     def contact(self) -> dict[str, Any]:
         """Return the phone's owner as webhooks name a sender. Source: facts 7.2, 7.5."""
         profile = {"name": self.name} | ({"username": self.username} if self.username else {})
-        return {"profile": profile, **self.named("wa_id", "user_id")}
+        return {"profile": profile, **self.identity_members("wa_id", "user_id")}
 
-    def named(self, number: str, user_id: str) -> dict[str, str]:
+    def identity_members(self, number_name: str, user_id_name: str) -> dict[str, str]:
         """Return the number and the user id that businesses see, under the given names."""
-        members = {number: self.phone} if self.shows_number else {}
-        return members | ({user_id: self.user_id} if self.user_id else {})
+        members = {number_name: self.phone} if self.shows_number else {}
+        return members | ({user_id_name: self.user_id} if self.user_id else {})

@@ -7,14 +7,14 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from waypost.base.clock import DAY_MS
-from waypost.simulator.keyed_store import LoadedKind
+from waypost.simulator.keyed_store import CachedKeyedValues
 from waypost.simulator.phones.fleets import Fleet, Fleets
-from waypost.simulator.phones.phone import Phone
-from waypost.simulator.phones.user_ids import phone_of, user_id_of
-from waypost.simulator.settings import LiveSettings
+from waypost.simulator.phones.phone import SimulatedPhone
+from waypost.simulator.phones.user_ids import decode_user_id, encode_user_id
+from waypost.simulator.settings import SimulatorSettingsStore
 from waypost.simulator.store import Statement, Store
 
-PHONE: Final = "phone"
+PHONE_KIND: Final = "phone"
 """The kind of phones in the table `state`."""
 WINDOW_MS: Final = DAY_MS  # Source: facts 4.1
 _PUNCTUATION: Final = str.maketrans("", "", "+ -()")
@@ -23,57 +23,57 @@ _PUNCTUATION: Final = str.maketrans("", "", "+ -()")
 class Phones:
     """Every phone and every open window; in memory, and written through to the file."""
 
-    def __init__(self, store: Store, settings: LiveSettings, fleets: Fleets) -> None:
+    def __init__(self, store: Store, settings: SimulatorSettingsStore, fleets: Fleets) -> None:
         self._store = store
         self._settings = settings
         self._fleets = fleets
-        self._wrote_ms = LoadedKind(store, "window", int)  # of a business number, by phone
-        self._phones = LoadedKind(store, PHONE, Phone)
+        self._wrote_ms = CachedKeyedValues(store, "window", int)  # of a business number, by phone
+        self._phones = CachedKeyedValues(store, PHONE_KIND, SimulatedPhone)
         self._by_user_id = self._phones.index(lambda phone: (phone.user_id,) if phone.user_id else ())
-        self.all = self._phones.all
+        self.by_digits = self._phones.all
 
-    def meet(self, phone: str) -> tuple[Phone, bool]:
+    def find_or_create(self, phone: str) -> tuple[SimulatedPhone, bool]:
         """Return a number's phone as businesses see it, and whether it is new: then the caller must store it."""
-        known = self.all.get(phone) or self._fleets.phone_of(phone)
+        known = self.by_digits.get(phone) or self._fleets.fleet_phone(phone)
         if known is not None:
-            return self.seen(known), False
-        new = Phone(phone, f"Phone {phone[-4:]}")
-        self.learn(new)
-        return self.seen(new), True
+            return self.fill_user_id(known), False
+        new = SimulatedPhone(phone, f"Phone {phone[-4:]}")
+        self.put(new)
+        return self.fill_user_id(new), True
 
-    def known(self, phone: str) -> Phone:
+    def find_or_default(self, phone: str) -> SimulatedPhone:
         """Return the stored phone, or the phone as it would be created; creates none."""
-        known = self.all.get(phone) or self._fleets.phone_of(phone)
-        return known or Phone(phone, f"Phone {phone[-4:]}")
+        known = self.by_digits.get(phone) or self._fleets.fleet_phone(phone)
+        return known or SimulatedPhone(phone, f"Phone {phone[-4:]}")
 
-    def seen(self, phone: Phone) -> Phone:
+    def fill_user_id(self, phone: SimulatedPhone) -> SimulatedPhone:
         """Return the phone with the user id that businesses see, by default derived from the number."""
         if phone.user_id or not self._settings.value.user_ids:
             return phone
-        return _with_user_id(phone)
+        return _fill_user_id(phone)
 
-    async def change(self, phone: str, changes: Mapping[str, Any]) -> Phone:
+    async def change(self, phone: str, changes: Mapping[str, Any]) -> SimulatedPhone:
         """Set a phone's name, behaviour or identity; create the phone if it is new."""
-        changed = replace(self.known(phone), **changes)
-        self.learn(changed)
+        changed = replace(self.find_or_default(phone), **changes)
+        self.put(changed)
         await self._store.run([self.save_statement(changed)])
-        return self.seen(changed)
+        return self.fill_user_id(changed)
 
-    def of_user_id(self, user_id: str) -> Phone | None:
+    def find_by_user_id(self, user_id: str) -> SimulatedPhone | None:
         """Return the phone with a business-scoped user id, its own or derived from its number; None if there is none."""
-        digits = phone_of(user_id) or ""
-        phone = self._by_user_id.get(user_id) or self.all.get(digits)
-        phone = phone or (self._fleets.phone_of(digits) if digits else None)
-        visible = None if phone is None else self.seen(phone)
+        digits = decode_user_id(user_id) or ""
+        phone = self._by_user_id.get(user_id) or self.by_digits.get(digits)
+        phone = phone or (self._fleets.fleet_phone(digits) if digits else None)
+        visible = None if phone is None else self.fill_user_id(phone)
         return visible if visible is not None and visible.user_id == user_id else None
 
-    def listed(self, phone: str, member: str, phone_number_id: str, *, is_listed: bool) -> Phone:
+    def change_list(self, phone: str, member: str, phone_number_id: str, *, is_listed: bool) -> SimulatedPhone:
         """Return the phone with a business number added to one of its lists, or removed from it."""
-        known = self.known(phone)
+        known = self.find_or_default(phone)
         others = set(getattr(known, member)) - {phone_number_id}
         return replace(known, **{member: tuple(sorted({*others, phone_number_id} if is_listed else others))})
 
-    def habits_ms(self, phone: Phone) -> tuple[int, int | None]:
+    def delivery_delays_ms(self, phone: SimulatedPhone) -> tuple[int, int | None]:
         """Return the delays until delivery and until reading; the second is None if the phone does not read automatically."""
         settings = self._settings.value
         deliver_after_ms = phone.deliver_after_ms
@@ -83,7 +83,7 @@ class Phones:
             settings.read_after_ms if read_after_ms is None else None if read_after_ms < 0 else read_after_ms,
         )
 
-    def wrote(self, phone_number_id: str, phone: str, at_ms: int) -> None:
+    def open_window(self, phone_number_id: str, phone: str, at_ms: int) -> None:
         """Open the window in memory: the phone has written to the number."""
         self._wrote_ms.put(at_ms, phone, phone_number_id)
 
@@ -93,45 +93,45 @@ class Phones:
 
     def window_until_ms(self, phone_number_id: str, phone: str) -> int | None:
         """Return when the phone's window closes, or has closed; None if it never wrote."""
-        wrote_ms = self._wrote_ms.of(phone_number_id).get(phone)
-        made_ms = self._fleets.wrote_ms(phone_number_id, phone)
+        wrote_ms = self._wrote_ms.values_of(phone_number_id).get(phone)
+        made_ms = self._fleets.window_opened_ms(phone_number_id, phone)
         times_ms = [time_ms for time_ms in (wrote_ms, made_ms) if time_ms is not None]
         return max(times_ms) + WINDOW_MS if times_ms else None
 
     def window_is_open(self, phone_number_id: str, phone: str, at_ms: int) -> bool:
         """True if the phone wrote to the number in the last 24 hours."""
-        wrote_ms = self._wrote_ms.of(phone_number_id).get(phone)
+        wrote_ms = self._wrote_ms.values_of(phone_number_id).get(phone)
         since_ms = at_ms - WINDOW_MS
         if wrote_ms is not None and wrote_ms > since_ms:
             return True
-        made_ms = self._fleets.wrote_ms(phone_number_id, phone)
+        made_ms = self._fleets.window_opened_ms(phone_number_id, phone)
         return made_ms is not None and made_ms > since_ms
 
-    def forget_fleet(self, fleet: Fleet) -> None:
+    def clear_fleet(self, fleet: Fleet) -> None:
         """Delete the changes of a fleet's phones from memory."""
         for collection in (self._phones, self._wrote_ms):
             collection.pop_range(*fleet.range)
 
-    def forget_fleet_statements(self, fleet: Fleet) -> list[Statement]:
+    def clear_fleet_statements(self, fleet: Fleet) -> list[Statement]:
         """Return the statements that delete the changes of a fleet's phones from the file."""
         return [collection.delete_range_statement(*fleet.range) for collection in (self._phones, self._wrote_ms)]
 
-    def learn(self, phone: Phone) -> None:
+    def put(self, phone: SimulatedPhone) -> None:
         """Set a phone in memory; the caller must store it."""
         self._phones.put(phone, phone.phone)
 
-    def save_statement(self, phone: Phone) -> Statement:
+    def save_statement(self, phone: SimulatedPhone) -> Statement:
         """Return the statement that stores a phone."""
         return self._phones.save_statement(phone, phone.phone)
 
     def add_statement(self, phone: str) -> Statement:
         """Return the statement that stores a new phone."""
-        return self._phones.add_statement(self.known(phone), phone)
+        return self._phones.add_statement(self.find_or_default(phone), phone)
 
 
 @lru_cache(maxsize=16_384)
-def _with_user_id(phone: Phone) -> Phone:
-    return replace(phone, user_id=user_id_of(phone.phone))
+def _fill_user_id(phone: SimulatedPhone) -> SimulatedPhone:
+    return replace(phone, user_id=encode_user_id(phone.phone))
 
 
 def phone_digits(text: object) -> str | None:

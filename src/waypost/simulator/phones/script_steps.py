@@ -9,22 +9,22 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from waypost.base.json_values import list_or_none, object_or_none, objects_in
-from waypost.simulator.violation import BrokenRule
+from waypost.simulator.control_error import ControlApiError
 
-STEPS_AT_MOST: Final = 32
+MAX_SCRIPT_STEPS: Final = 32
 _WEEK_MS: Final = 7 * 24 * 3600 * 1000
-_TAPPED: Final = ("QUICK_REPLY", "REPLY", "LIST_ROW")
-_FILLED_IN: Final = ("FLOW", "ADDRESS", "CALL_PERMISSION")
+_TAPPABLE_TYPES: Final = ("QUICK_REPLY", "REPLY", "LIST_ROW")
+_FORM_TYPES: Final = ("FLOW", "ADDRESS", "CALL_PERMISSION")
 
-Shown = dict[str, Any]
+RenderedMessage = dict[str, Any]
 
 
-class NotScripted(BrokenRule):
+class InvalidScript(ControlApiError):
     """Raised for an invalid script."""
 
 
 @dataclass(frozen=True)
-class Step:
+class ScriptStep:
     """One step of a script.
 
     Args:
@@ -54,12 +54,12 @@ class Step:
     raw: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
-def _category(name: str) -> Callable[[Shown], bool]:
+def _category(name: str) -> Callable[[RenderedMessage], bool]:
     return lambda shown: shown.get("template", {}).get("category") == name
 
 
 # fmt: off
-OCCASIONS: Final[dict[str, Callable[[Shown], bool]]] = {
+STEP_TRIGGERS: Final[dict[str, Callable[[RenderedMessage], bool]]] = {
     # on              which messages
     "message":        lambda shown: True,
     "template":       lambda shown: "template" in shown,
@@ -67,11 +67,11 @@ OCCASIONS: Final[dict[str, Callable[[Shown], bool]]] = {
     "marketing":      _category("MARKETING"),
     "utility":        _category("UTILITY"),
     "authentication": _category("AUTHENTICATION"),
-    "button":         lambda shown: any(map(is_tapped, _every_button(shown))),
-    "form":           lambda shown: form_of(shown) is not None,
+    "button":         lambda shown: any(map(is_tappable, _all_buttons(shown))),
+    "form":           lambda shown: find_form_button(shown) is not None,
 }
 
-DOINGS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
+STEP_ACTIONS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     # do        must have       may have              besides on, do, after_ms, probability, times
     "read":     ((),            ()),
     "answer":   (("text",),     ()),
@@ -87,110 +87,112 @@ DOINGS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
 # fmt: on
 
 
-def is_tapped(button: dict[str, Any]) -> bool:
+def is_tappable(button: dict[str, Any]) -> bool:
     """True if a tap on the button sends a message to the business."""
-    return button.get("type") in _TAPPED
+    return button.get("type") in _TAPPABLE_TYPES
 
 
-def button_of(step: Step, shown: Shown) -> dict[str, Any] | None:
+def find_button(step: ScriptStep, rendered: RenderedMessage) -> dict[str, Any] | None:
     """Return the button that a step taps; None if the message has no such button."""
-    buttons = objects_in(shown.get("buttons"))
+    buttons = objects_in(rendered.get("buttons"))
     if step.card is not None:
         buttons = [
             button
-            for card in objects_in(shown.get("cards"))
+            for card in objects_in(rendered.get("cards"))
             if card.get("index") == step.card
             for button in objects_in(card.get("buttons"))
         ]
     matches = (
         button
         for button in buttons
-        if is_tapped(button) and step.index in (None, button.get("index")) and step.text in (None, button.get("text"))
+        if is_tappable(button) and step.index in (None, button.get("index")) and step.text in (None, button.get("text"))
     )
     return next(matches, None)
 
 
-def form_of(shown: Shown) -> dict[str, Any] | None:
+def find_form_button(rendered: RenderedMessage) -> dict[str, Any] | None:
     """Return the button that opens a form or a choice; None if there is none."""
-    buttons = objects_in(shown.get("buttons"))
-    return next((button for button in buttons if button.get("type") in _FILLED_IN), None)
+    buttons = objects_in(rendered.get("buttons"))
+    return next((button for button in buttons if button.get("type") in _FORM_TYPES), None)
 
 
-def _every_button(shown: Shown) -> list[dict[str, Any]]:
-    cards = objects_in(shown.get("cards"))
-    return objects_in(shown.get("buttons")) + [button for card in cards for button in objects_in(card.get("buttons"))]
+def _all_buttons(rendered: RenderedMessage) -> list[dict[str, Any]]:
+    cards = objects_in(rendered.get("cards"))
+    return objects_in(rendered.get("buttons")) + [
+        button for card in cards for button in objects_in(card.get("buttons"))
+    ]
 
 
-def _is_whole(value: Any, at_most: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= at_most
+def _is_integer(value: Any, maximum: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= maximum
 
 
 def _is_delay(value: Any) -> bool:
     pair = list_or_none(value)
     if pair is None:
-        return _is_whole(value, _WEEK_MS)
-    return len(pair) == 2 and all(_is_whole(delay, _WEEK_MS) for delay in pair) and pair[0] <= pair[1]
+        return _is_integer(value, _WEEK_MS)
+    return len(pair) == 2 and all(_is_integer(delay, _WEEK_MS) for delay in pair) and pair[0] <= pair[1]
 
 
-def _is_share(value: Any) -> bool:
+def _is_probability(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
 
 
 # fmt: off
-_MEMBERS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
+_STEP_MEMBERS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     # member       is valid                                                     accepted
-    "on":          (lambda value: value in OCCASIONS,                           ", ".join(OCCASIONS)),
-    "do":          (lambda value: value in DOINGS,                              ", ".join(DOINGS)),
+    "on":          (lambda value: value in STEP_TRIGGERS,                           ", ".join(STEP_TRIGGERS)),
+    "do":          (lambda value: value in STEP_ACTIONS,                              ", ".join(STEP_ACTIONS)),
     "after_ms":    (_is_delay,                                                  "0 to 604800000, or [least, most]"),
-    "probability": (_is_share,                                                  "0 to 1"),
-    "times":       (lambda value: _is_whole(value, 1_000_000) and value > 0,    "1 to 1000000"),
+    "probability": (_is_probability,                                                  "0 to 1"),
+    "times":       (lambda value: _is_integer(value, 1_000_000) and value > 0,    "1 to 1000000"),
     "text":        (lambda value: isinstance(value, str) and 0 < len(value) <= 4096, "1 to 4096 characters"),
-    "index":       (lambda value: _is_whole(value, 99),                         "0 to 99"),
-    "card":        (lambda value: _is_whole(value, 9),                          "0 to 9"),
+    "index":       (lambda value: _is_integer(value, 99),                         "0 to 99"),
+    "card":        (lambda value: _is_integer(value, 9),                          "0 to 9"),
     "response":    (lambda value: object_or_none(value) is not None,                 "an object with the form's values"),
-    "for_ms":      (lambda value: _is_whole(value, 30 * _WEEK_MS),              "0 to 18144000000"),
+    "for_ms":      (lambda value: _is_integer(value, 30 * _WEEK_MS),              "0 to 18144000000"),
 }
 # fmt: on
-_EVERYWHERE: Final = ("on", "do", "after_ms", "probability", "times")
+_COMMON_MEMBERS: Final = ("on", "do", "after_ms", "probability", "times")
 
 
-def read_steps(raw: Sequence[Any]) -> tuple[Step, ...]:
+def read_steps(raw: Sequence[Any]) -> tuple[ScriptStep, ...]:
     """Check a script as it was sent, and return its steps.
 
     Raises:
         InvalidScript: for the first violation.
     """
-    if len(raw) > STEPS_AT_MOST:
-        raise NotScripted("script", f"has {len(raw)} steps", f"at most {STEPS_AT_MOST}")
-    return tuple(_step(f"script[{index}]", step) for index, step in enumerate(raw))
+    if len(raw) > MAX_SCRIPT_STEPS:
+        raise InvalidScript("script", f"has {len(raw)} steps", f"at most {MAX_SCRIPT_STEPS}")
+    return tuple(_read_step(f"script[{index}]", step) for index, step in enumerate(raw))
 
 
-def _step(place: str, raw: Any) -> Step:
+def _read_step(path: str, raw: Any) -> ScriptStep:
     step = object_or_none(raw)
     if step is None:
-        raise NotScripted(place, "is not an object", '{"on": "message", "do": "read", ...}')
+        raise InvalidScript(path, "is not an object", '{"on": "message", "do": "read", ...}')
     for name in ("on", "do"):
         if name not in step:
-            raise NotScripted(f"{place}.{name}", "is missing", _MEMBERS[name][1])
+            raise InvalidScript(f"{path}.{name}", "is missing", _STEP_MEMBERS[name][1])
     for name, value in step.items():
-        if name not in _MEMBERS:
-            raise NotScripted(f"{place}.{name}", "is unknown", ", ".join(_MEMBERS))
-        is_valid_value, accepted = _MEMBERS[name]
+        if name not in _STEP_MEMBERS:
+            raise InvalidScript(f"{path}.{name}", "is unknown", ", ".join(_STEP_MEMBERS))
+        is_valid_value, accepted = _STEP_MEMBERS[name]
         try:
             is_valid = is_valid_value(value)
         except TypeError:  # an array or an object instead of a string
             is_valid = False
         if not is_valid:
-            raise NotScripted(f"{place}.{name}", "is not valid", accepted)
-    required, optional = DOINGS[step["do"]]
+            raise InvalidScript(f"{path}.{name}", "is not valid", accepted)
+    required, optional = STEP_ACTIONS[step["do"]]
     for name in required:
         if name not in step:
-            raise NotScripted(f"{place}.{name}", f"is missing; {step['do']} needs it", _MEMBERS[name][1])
+            raise InvalidScript(f"{path}.{name}", f"is missing; {step['do']} needs it", _STEP_MEMBERS[name][1])
     for name in step:
-        if name not in (*_EVERYWHERE, *required, *optional):
-            accepted = ", ".join((*_EVERYWHERE, *required, *optional))
-            raise NotScripted(f"{place}.{name}", f"does not go with {step['do']}", accepted)
+        if name not in (*_COMMON_MEMBERS, *required, *optional):
+            accepted = ", ".join((*_COMMON_MEMBERS, *required, *optional))
+            raise InvalidScript(f"{path}.{name}", f"does not go with {step['do']}", accepted)
     delay = step.get("after_ms", 0)
     shortest, longest = list_or_none(delay) or (delay, delay)
     members = {name: value for name, value in step.items() if name != "after_ms"}
-    return Step(**members, after_ms=(shortest, longest), raw=step)
+    return ScriptStep(**members, after_ms=(shortest, longest), raw=step)

@@ -8,44 +8,44 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from waypost.simulator.keyed_store import LoadedKind
+from waypost.simulator.keyed_store import CachedKeyedValues
 from waypost.simulator.phones.fleets import Fleet, Fleets
-from waypost.simulator.phones.intentions import Script, intentions
 from waypost.simulator.phones.phones import Phones
-from waypost.simulator.phones.script_steps import Shown, Step, read_steps
+from waypost.simulator.phones.script_planning import Script, plan_steps
+from waypost.simulator.phones.script_steps import RenderedMessage, ScriptStep, read_steps
 from waypost.simulator.store import Statement, Store
 from waypost.simulator.tables import messages
-from waypost.simulator.tables.phone_plans import ACTS, STEPS, PlannedAct, StepCount, drop_range
+from waypost.simulator.tables.phone_plans import PLANNED_ACTIONS, STEP_COUNTS, PlannedAction, StepCount, delete_range
 
 _UNPLANNED: Final = frozenset({"read", "nothing"})
-_encode: Final = msgspec.json.Encoder().encode
+_encode_action: Final = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True)
-class Plan:
+class ScriptPlan:
     """The plan of a phone's script for one message.
 
     Args:
-        says_reading: whether the script decides about reading; if not, the phone's settings do.
+        decides_reading: whether the script decides about reading; if not, the phone's settings do.
         read_after_ms: from delivery; None: it is not read automatically.
-        acts: the planned actions.
-        chosen: owner and step of each planned step, to be counted.
-        uses: store how often steps with `times` have been taken.
+        actions: the planned actions.
+        counted_steps: owner and step of each planned step, to be counted.
+        use_statements: store how often steps with `times` have been taken.
     """
 
-    says_reading: bool = False
+    decides_reading: bool = False
     read_after_ms: int | None = None
-    acts: tuple[PlannedAct, ...] = ()
-    chosen: tuple[tuple[str, int], ...] = ()
-    uses: tuple[Statement, ...] = ()
+    actions: tuple[PlannedAction, ...] = ()
+    counted_steps: tuple[tuple[str, int], ...] = ()
+    use_statements: tuple[Statement, ...] = ()
 
-    def put_off(self) -> "Plan":
+    def postpone(self) -> "ScriptPlan":
         """Return the same plan with actions that wait until the message arrives."""
-        acts = tuple(replace(act, due_ms=None) for act in self.acts)
-        return Plan(self.says_reading, self.read_after_ms, acts, self.chosen, self.uses)
+        acts = tuple(replace(act, due_ms=None) for act in self.actions)
+        return ScriptPlan(self.decides_reading, self.read_after_ms, acts, self.counted_steps, self.use_statements)
 
 
-NO_PLAN: Final = Plan()
+NO_PLAN: Final = ScriptPlan()
 
 
 class Scripts:
@@ -56,65 +56,72 @@ class Scripts:
         self._fleets = fleets
         self._phones = phones
         self._received: dict[str, int] = {}
-        self._uses = LoadedKind(store, "script_use", dict[int, int])  # by step: of a script's owner, by phone
-        store.at_reset(self._received.clear)
+        self._uses = CachedKeyedValues(store, "script_use", dict[int, int])  # by step: of a script's owner, by phone
+        store.register_reset(self._received.clear)
 
     async def open(self) -> None:
         """Count the messages that the scripted phones have received."""
-        for phone in self._phones.all.values():
+        for phone in self._phones.by_digits.values():
             if phone.script:
-                await self._count(phone.phone, phone.phone)
+                await self._load_received_counts(phone.phone, phone.phone)
         for fleet in self._fleets.by_name.values():
-            await self.learn_fleet(fleet)
+            await self.add_fleet(fleet)
 
-    async def learn_fleet(self, fleet: Fleet) -> None:
+    async def add_fleet(self, fleet: Fleet) -> None:
         """Load the message counts of a fleet whose script applies from now on."""
         if fleet.steps:
-            await self._count(*fleet.range)
+            await self._load_received_counts(*fleet.range)
 
-    async def begin(self, phone: str, steps: Sequence[Step]) -> list[Statement]:
+    async def replace_script(self, phone: str, steps: Sequence[ScriptStep]) -> list[Statement]:
         """Prepare a phone for a new script; return the statements that delete the earlier one's plans."""
         if steps:
-            await self._count(phone, phone)
-        self._uses.pop_owner(_owner(phone))
-        return self._begin_statements(_owner(phone), len(steps))
+            await self._load_received_counts(phone, phone)
+        self._uses.pop_owner(_script_owner(phone))
+        return self._reset_statements(_script_owner(phone), len(steps))
 
-    def of(self, phone: str) -> Script | None:
+    def find_script(self, phone: str) -> Script | None:
         """Return the script of a phone: its own, else its fleet's; None if there is none."""
-        script = self.own(phone)
+        script = self.find_own_script(phone)
         if script is not None:
             return script
-        fleet = self._fleets.of(phone)
+        fleet = self._fleets.find_fleet(phone)
         return None if fleet is None else fleet.phone_script
 
-    def own(self, phone: str) -> Script | None:
+    def find_own_script(self, phone: str) -> Script | None:
         """Return the phone's own script; None if it has none."""
-        known = self._phones.all.get(phone)
-        return _script_of(phone, known.seed, known.script) if known is not None and known.script else None
+        known = self._phones.by_digits.get(phone)
+        return _decode_script(phone, known.seed, known.script) if known is not None and known.script else None
 
-    def plan(
-        self, phone: str, phone_number_id: str, wamid: str, shown: Shown, *, arrives_ms: int | None, is_delivered: bool
-    ) -> Plan:
+    def plan_message(
+        self,
+        phone: str,
+        phone_number_id: str,
+        wamid: str,
+        rendered: RenderedMessage,
+        *,
+        arrives_ms: int | None,
+        is_delivered: bool,
+    ) -> ScriptPlan:
         """Plan what a phone will do about a message that is being accepted, and count the message as received.
 
         Args:
             phone: its digits.
             phone_number_id: the sender.
             wamid: the message's id.
-            shown: the message as the phone will show it.
+            rendered: the message as the phone will show it.
             arrives_ms: when it arrives; None: when the phone is online again.
             is_delivered: False: it will never arrive, and nothing is planned.
         """
-        script = self.of(phone)
+        script = self.find_script(phone)
         if script is None or not script.steps:
             return NO_PLAN
         ordinal = self._received[phone] = self._received.get(phone, 0) + 1
         if not is_delivered:
             return NO_PLAN
-        earlier_uses = self._uses.of(script.owner).get(phone, {})
+        earlier_uses = self._uses.values_of(script.owner).get(phone, {})
         uses = {index: earlier_uses.get(index, 0) for index, step in enumerate(script.steps) if step.times is not None}
-        chosen = intentions(script, phone, ordinal, shown, uses)
-        actions: list[PlannedAct] = []
+        chosen = plan_steps(script, phone, ordinal, rendered, uses)
+        actions: list[PlannedAction] = []
         counted: dict[int, int] = {}
         read_after_ms: int | None = None
         for planned_step in chosen:
@@ -123,26 +130,28 @@ class Scripts:
             if script.steps[planned_step.step].do == "read":
                 sooner = planned_step.after_ms if read_after_ms is None else min(read_after_ms, planned_step.after_ms)
                 read_after_ms = sooner
-            elif planned_step.act:
+            elif planned_step.action:
                 due_ms = None if arrives_ms is None else arrives_ms + planned_step.after_ms
-                action_json = _encode(planned_step.act).decode()
-                action = PlannedAct(
+                action_json = _encode_action(planned_step.action).decode()
+                action = PlannedAction(
                     due_ms, planned_step.after_ms, phone, phone_number_id, wamid, script.owner, planned_step.step, action_json
                 )  # fmt: skip
                 actions.append(action)
         if counted:
             self._uses.put({**earlier_uses, **counted}, phone, script.owner)
-        return Plan(
-            says_reading=any(step.do == "read" for step in script.steps),
+        return ScriptPlan(
+            decides_reading=any(step.do == "read" for step in script.steps),
             read_after_ms=read_after_ms,
-            acts=tuple(actions),
-            chosen=tuple((script.owner, planned_step.step) for planned_step in chosen),
-            uses=(self._uses.save_statement({**earlier_uses, **counted}, phone, script.owner),) if counted else (),
+            actions=tuple(actions),
+            counted_steps=tuple((script.owner, planned_step.step) for planned_step in chosen),
+            use_statements=(self._uses.save_statement({**earlier_uses, **counted}, phone, script.owner),)
+            if counted
+            else (),
         )
 
-    async def counts(self, owner: str, steps: Sequence[Step]) -> list[dict[str, Any]]:
+    async def counts(self, owner: str, steps: Sequence[ScriptStep]) -> list[dict[str, Any]]:
         """Return for each step how often it was planned, and how often it was done."""
-        counts = {count.step: count for count in await STEPS.find(self._store, owner=owner)}
+        counts = {count.step: count for count in await STEP_COUNTS.find(self._store, owner=owner)}
         views: list[dict[str, Any]] = []
         for index, step in enumerate(steps):
             count = counts.get(index, StepCount(owner, index))
@@ -150,28 +159,32 @@ class Scripts:
             views.append(view if step.do in _UNPLANNED else view | {"done": count.done})
         return views
 
-    def begin_fleet(self, fleet: Fleet, *, steps: int) -> list[Statement]:
+    def reset_fleet(self, fleet: Fleet, *, steps: int) -> list[Statement]:
         """Reset the phones of a fleet; return the statements that delete their counts and plans."""
         self._uses.pop_owner(fleet.owner)
         self._uses.pop_range(*fleet.range)
         return [
-            *drop_range(*fleet.range), *self._begin_statements(fleet.owner, steps),
+            *delete_range(*fleet.range), *self._reset_statements(fleet.owner, steps),
             self._uses.delete_range_statement(*fleet.range),
         ]  # fmt: skip
 
-    def _begin_statements(self, owner: str, steps: int) -> list[Statement]:
+    def _reset_statements(self, owner: str, steps: int) -> list[Statement]:
         """Return the statements that delete a script's plans and counts, and start the counts of its steps."""
-        dropped = [ACTS.delete(owner=owner), STEPS.delete(owner=owner), self._uses.delete_owner_statement(owner)]
-        return dropped + [STEPS.insert(StepCount(owner, step)) for step in range(steps)]
+        dropped = [
+            PLANNED_ACTIONS.delete(owner=owner),
+            STEP_COUNTS.delete(owner=owner),
+            self._uses.delete_owner_statement(owner),
+        ]
+        return dropped + [STEP_COUNTS.insert(StepCount(owner, step)) for step in range(steps)]
 
-    async def _count(self, first: str, last: str) -> None:
-        self._received.update(await messages.received_counts(self._store, first, last))
+    async def _load_received_counts(self, first: str, last: str) -> None:
+        self._received.update(await messages.count_received(self._store, first, last))
 
 
-def _owner(phone: str) -> str:
+def _script_owner(phone: str) -> str:
     return f"phone {phone}"
 
 
 @lru_cache(maxsize=16_384)
-def _script_of(phone: str, seed: str, script: str) -> Script:
-    return Script(_owner(phone), seed, read_steps(msgspec.json.decode(script)))
+def _decode_script(phone: str, seed: str, script: str) -> Script:
+    return Script(_script_owner(phone), seed, read_steps(msgspec.json.decode(script)))

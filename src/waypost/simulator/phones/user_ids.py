@@ -35,34 +35,34 @@ _COUNTRIES: Final = {  # the longest matching code counts; some of the operator'
     "972":   "IL",
 }
 # fmt: on
-_ELSEWHERE: Final = "ZZ"  # user-assigned in ISO 3166
+_UNKNOWN_COUNTRY: Final = "ZZ"  # user-assigned in ISO 3166
 _MODULUS: Final = 10**18
 _FACTOR: Final = 774_596_669_241_483_377  # neither even nor a multiple of five
-_BACK: Final = pow(_FACTOR, -1, _MODULUS)
+_INVERSE_FACTOR: Final = pow(_FACTOR, -1, _MODULUS)
 _DIGITS: Final = 18
-_MARK: Final = "1"  # before the number, because one may begin with zeros
+_LEADING_DIGIT: Final = "1"  # before the number, because one may begin with zeros
 
 
 @lru_cache(maxsize=16_384)
-def user_id_of(phone: str) -> str:
+def encode_user_id(phone: str) -> str:
     """Return the user id of a phone's owner, such as `US.349160025879411215`.
 
     Args:
         phone: 8 to 15 digits.
     """
-    number = int(_MARK + phone) * _FACTOR % _MODULUS
-    return f"{_country_of(phone)}.{number:0{_DIGITS}d}"
+    number = int(_LEADING_DIGIT + phone) * _FACTOR % _MODULUS
+    return f"{_country_code(phone)}.{number:0{_DIGITS}d}"
 
 
-def phone_of(user_id: str) -> str | None:
+def decode_user_id(user_id: str) -> str | None:
     """Return the digits of the phone with a user id made by `encode_user_id`; None for any other text."""
     digits = user_id[3:]
     if len(digits) != _DIGITS or not (digits.isascii() and digits.isdigit()):
         return None
-    phone = str(int(digits) * _BACK % _MODULUS)[len(_MARK) :]
-    return phone if phone and user_id_of(phone) == user_id else None
+    phone = str(int(digits) * _INVERSE_FACTOR % _MODULUS)[len(_LEADING_DIGIT) :]
+    return phone if phone and encode_user_id(phone) == user_id else None
 
 
-def _country_of(phone: str) -> str:
+def _country_code(phone: str) -> str:
     codes = (phone[:length] for length in (3, 2, 1))
-    return next((_COUNTRIES[code] for code in codes if code in _COUNTRIES), _ELSEWHERE)
+    return next((_COUNTRIES[code] for code in codes if code in _COUNTRIES), _UNKNOWN_COUNTRY)

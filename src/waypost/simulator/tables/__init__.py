@@ -3,8 +3,10 @@
 from typing import Final
 
 from waypost.simulator.tables.messages import MESSAGES
-from waypost.simulator.tables.phone_plans import ACTS, STEPS, WAITING
-from waypost.simulator.tables.updates import JUDGED, OUTBOX
+from waypost.simulator.tables.phone_plans import PLANNED_ACTIONS, STEP_COUNTS, WAITING_MESSAGES
+from waypost.simulator.tables.updates import FAULTED_UPDATES, OUTBOX
 
-SCHEMA: Final = "".join(table.schema for table in (MESSAGES, WAITING, ACTS, STEPS, OUTBOX, JUDGED))
+SCHEMA: Final = "".join(
+    table.schema for table in (MESSAGES, WAITING_MESSAGES, PLANNED_ACTIONS, STEP_COUNTS, OUTBOX, FAULTED_UPDATES)
+)
 """The statements that create all tables that do not exist yet."""

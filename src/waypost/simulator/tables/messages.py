@@ -10,10 +10,10 @@ from waypost.base.json_values import objects_in
 from waypost.simulator.store import Statement, Store
 from waypost.simulator.tables.table import Table
 
-RANGE: Final = "phone BETWEEN :first AND :last AND length(phone)=length(:first)"
+PHONE_RANGE: Final = "phone BETWEEN :first AND :last AND length(phone)=length(:first)"
 """The condition for the phones from the first to the last; only numbers with as many digits are in the range."""
 
-_OUTCOMES: Final = f"""
+_COUNT_OUTCOMES: Final = f"""
 SELECT count(*) FILTER (WHERE is_inbound=0) AS received,
     count(*) FILTER (WHERE is_inbound=0 AND (delivered_ms<=:now_ms OR read_ms<=:now_ms)) AS delivered,
     count(*) FILTER (WHERE is_inbound=0 AND read_ms<=:now_ms) AS read,
@@ -24,10 +24,10 @@ SELECT count(*) FILTER (WHERE is_inbound=0) AS received,
     count(*) FILTER (WHERE is_inbound=1 AND type='reaction') AS reactions,
     count(*) FILTER (WHERE is_inbound=1 AND type='interactive'
         AND json_extract(shown, '$.interactive.type') NOT IN ('button_reply', 'list_reply')) AS forms
-FROM messages WHERE {RANGE}
+FROM messages WHERE {PHONE_RANGE}
 """
 # fmt: off
-_SET: Final = {  # what a reported status changes in its message; other statuses change nothing
+_STATUS_ASSIGNMENTS: Final = {  # what a reported status changes in its message; other statuses change nothing
     "delivered": "delivered_ms=:at_ms, failed_ms=NULL, failed_code=NULL",
     "read":      "read_ms=:at_ms, delivered_ms=min(coalesce(delivered_ms, :at_ms), :at_ms), "
                  "failed_ms=NULL, failed_code=NULL",
@@ -36,7 +36,7 @@ _SET: Final = {  # what a reported status changes in its message; other statuses
 # fmt: on
 
 
-class Fate(msgspec.Struct, frozen=True):
+class DeliveryPlan(msgspec.Struct, frozen=True):
     """The times at which a message is delivered and read, or fails. Times may be in the future.
 
     Args:
@@ -50,7 +50,7 @@ class Fate(msgspec.Struct, frozen=True):
     failed_code: int | None = None
 
 
-class Message(Fate, frozen=True, kw_only=True, dict=True):
+class SimulatedMessage(DeliveryPlan, frozen=True, kw_only=True, dict=True):
     """One message.
 
     Args:
@@ -95,7 +95,7 @@ class Message(Fate, frozen=True, kw_only=True, dict=True):
 
 
 MESSAGES: Final = Table(
-    "messages", Message, key=("position",), order="position",
+    "messages", SimulatedMessage, key=("position",), order="position",
     indexes=(
         "UNIQUE INDEX IF NOT EXISTS messages_by_wamid ON messages (wamid)",
         "INDEX IF NOT EXISTS messages_by_phone ON messages (phone, position)",
@@ -103,89 +103,95 @@ MESSAGES: Final = Table(
 )  # fmt: skip
 
 
-class _Count(NamedTuple):
+class _CountByName(NamedTuple):
     name: str | int
     times: int
 
 
 def set_status(wamid: str, status: str, at_ms: int, code: int) -> list[Statement]:
     """Return the statements that apply a reported status to its message."""
-    if status not in _SET:
+    if status not in _STATUS_ASSIGNMENTS:
         return []
     values = {"wamid": wamid, "at_ms": at_ms, "code": code}
-    return [(f"UPDATE messages SET {_SET[status]} WHERE wamid=:wamid", values)]
+    return [(f"UPDATE messages SET {_STATUS_ASSIGNMENTS[status]} WHERE wamid=:wamid", values)]
 
 
-async def of_wamids(store: Store, wamids: list[str]) -> list[Message]:
+async def find_by_wamids(store: Store, wamids: list[str]) -> list[SimulatedMessage]:
     """Return the messages with these ids, in no order."""
     condition = "wamid IN (SELECT value FROM json_each(:wamids))"
     return await MESSAGES.rows(store, condition, wamids=msgspec.json.encode(wamids).decode())
 
 
-def unread_on(connection: sqlite3.Connection, phone: str, phone_number_id: str, now_ms: int) -> list[Message]:
+def find_unread(
+    connection: sqlite3.Connection, phone: str, phone_number_id: str, now_ms: int
+) -> list[SimulatedMessage]:
     """Return the unread messages that a phone has received from a number, on this connection."""
     condition = (
         "phone=:phone AND phone_number_id=:phone_number_id AND is_inbound=0 AND delivered_ms<=:now_ms "
         "AND (read_ms IS NULL OR read_ms>:now_ms) ORDER BY position"
     )
     values = {"phone": phone, "phone_number_id": phone_number_id, "now_ms": now_ms}
-    return MESSAGES.select(connection, condition, without=("shown", "body"), **values)
+    return MESSAGES.select(connection, condition, excluded_columns=("shown", "body"), **values)
 
 
-async def planned(store: Store, phone: str, now_ms: int) -> list[Message]:
+async def find_scheduled(store: Store, phone: str, now_ms: int) -> list[SimulatedMessage]:
     """Return the messages that will be delivered to a phone or read on it by schedule."""
     condition = "phone=:phone AND is_inbound=0 AND (delivered_ms>:now_ms OR read_ms>:now_ms) ORDER BY position"
-    return await MESSAGES.rows(store, condition, without=("body",), phone=phone, now_ms=now_ms)
+    return await MESSAGES.rows(store, condition, excluded_columns=("body",), phone=phone, now_ms=now_ms)
 
 
-async def numbers_of(store: Store, phone: str) -> set[str]:
+async def find_chat_number_ids(store: Store, phone: str) -> set[str]:
     """Return the ids of the business numbers that a phone has a chat with."""
     return set(await store.column("SELECT DISTINCT phone_number_id FROM messages WHERE phone=:phone", phone=phone))
 
 
-async def received_counts(store: Store, first: str, last: str) -> dict[str, int]:
+async def count_received(store: Store, first: str, last: str) -> dict[str, int]:
     """Return how many messages were sent to each phone of a range."""
-    statement = f"SELECT phone AS name, count(*) AS times FROM messages WHERE is_inbound=0 AND {RANGE} GROUP BY phone"
-    return {str(row.name): row.times for row in await store.rows(_Count, statement, first=first, last=last)}
+    statement = (
+        f"SELECT phone AS name, count(*) AS times FROM messages WHERE is_inbound=0 AND {PHONE_RANGE} GROUP BY phone"
+    )
+    return {str(row.name): row.times for row in await store.rows(_CountByName, statement, first=first, last=last)}
 
 
-async def outcomes(store: Store, first: str, last: str, now_ms: int) -> dict[str, int]:
+async def count_outcomes(store: Store, first: str, last: str, now_ms: int) -> dict[str, int]:
     """Count the messages to a range of phones by outcome, and the messages from them by type."""
-    [counts] = await store.rows(dict[str, int], _OUTCOMES, first=first, last=last, now_ms=now_ms)
+    [counts] = await store.rows(dict[str, int], _COUNT_OUTCOMES, first=first, last=last, now_ms=now_ms)
     return counts
 
 
-async def failures(store: Store, first: str, last: str, now_ms: int) -> dict[str, int]:
+async def count_failures(store: Store, first: str, last: str, now_ms: int) -> dict[str, int]:
     """Return how many messages to a range of phones failed, by error code."""
     statement = (
-        f"SELECT failed_code AS name, count(*) AS times FROM messages WHERE {RANGE} AND failed_ms<=:now_ms "
+        f"SELECT failed_code AS name, count(*) AS times FROM messages WHERE {PHONE_RANGE} AND failed_ms<=:now_ms "
         "GROUP BY failed_code"
     )
-    rows = await store.rows(_Count, statement, first=first, last=last, now_ms=now_ms)
+    rows = await store.rows(_CountByName, statement, first=first, last=last, now_ms=now_ms)
     return {str(row.name): row.times for row in rows}
 
 
-async def deliveries(store: Store, *, after: int, callback_data: str, phone: str, at_most: int) -> list[Message]:
+async def find_deliveries(
+    store: Store, *, after: int, callback_data: str, phone: str, limit: int
+) -> list[SimulatedMessage]:
     """Return messages from businesses, oldest first; an empty text disables a filter."""
     return await MESSAGES.rows(
         store,
         "is_inbound=0 AND position>:after AND (:callback_data='' OR callback_data=:callback_data) "
         "AND (:phone='' OR phone=:phone) ORDER BY position LIMIT :limit",
-        without=("shown", "body"),
+        excluded_columns=("shown", "body"),
         after=after,
         callback_data=callback_data,
         phone=phone,
-        limit=at_most,
+        limit=limit,
     )
 
 
-async def template_messages(store: Store, from_ms: int, until_ms: int) -> list[Message]:
+async def find_template_messages(store: Store, from_ms: int, until_ms: int) -> list[SimulatedMessage]:
     """Return the template messages sent in this time."""
     condition = "is_inbound=0 AND type='template' AND at_ms>=:from_ms AND at_ms<:until_ms"
-    return await MESSAGES.rows(store, condition, without=("shown",), from_ms=from_ms, until_ms=until_ms)
+    return await MESSAGES.rows(store, condition, excluded_columns=("shown",), from_ms=from_ms, until_ms=until_ms)
 
 
-async def taps(store: Store, from_ms: int) -> list[Message]:
+async def find_taps(store: Store, from_ms: int) -> list[SimulatedMessage]:
     """Return the messages sent by taps on template buttons since this time."""
     condition = "is_inbound=1 AND type='button' AND context_id IS NOT NULL AND at_ms>=:from_ms"
-    return await MESSAGES.rows(store, condition, without=("body",), from_ms=from_ms)
+    return await MESSAGES.rows(store, condition, excluded_columns=("body",), from_ms=from_ms)

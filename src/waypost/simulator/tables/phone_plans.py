@@ -5,10 +5,10 @@ from typing import Final
 import msgspec
 
 from waypost.simulator.store import Statement, Store
-from waypost.simulator.tables.messages import RANGE, Message
+from waypost.simulator.tables.messages import PHONE_RANGE, SimulatedMessage
 from waypost.simulator.tables.table import Table
 
-HELD: Final = "held"
+HELD_KIND: Final = "held"
 """The kind of held messages in the table `state`."""
 _RESUME: Final = "UPDATE planned_acts SET due_ms=:at_ms+after_ms WHERE due_ms IS NULL AND "
 _UNDELIVERED: Final = """
@@ -18,7 +18,7 @@ SELECT count(*) FROM waiting JOIN messages USING (wamid) WHERE waiting.waba_id=:
 """
 
 
-class Waiting(msgspec.Struct, frozen=True):
+class WaitingMessage(msgspec.Struct, frozen=True):
     """A message that an offline phone will get when it is online again.
 
     Args:
@@ -42,7 +42,7 @@ class Waiting(msgspec.Struct, frozen=True):
     callback_data: str | None
 
 
-class PlannedAct(msgspec.Struct, frozen=True):
+class PlannedAction(msgspec.Struct, frozen=True):
     """An action that a phone will take about a message.
 
     Args:
@@ -73,22 +73,28 @@ class StepCount(msgspec.Struct, frozen=True):
     done: int = 0
 
 
-WAITING: Final = Table("waiting", Waiting, key=("phone", "position"), order="position")
-ACTS: Final = Table(
-    "planned_acts", PlannedAct, key=("id",), order="due_ms, id", is_numbered=True,
+WAITING_MESSAGES: Final = Table("waiting", WaitingMessage, key=("phone", "position"), order="position")
+PLANNED_ACTIONS: Final = Table(
+    "planned_acts", PlannedAction, key=("id",), order="due_ms, id", is_numbered=True,
     indexes=(
         "INDEX IF NOT EXISTS planned_acts_by_due ON planned_acts (due_ms, id)",
         "INDEX IF NOT EXISTS planned_acts_by_phone ON planned_acts (phone)",
     ),
 )  # fmt: skip
-STEPS: Final = Table("script_counts", StepCount, key=("owner", "step"), order="step")
+STEP_COUNTS: Final = Table("script_counts", StepCount, key=("owner", "step"), order="step")
 
 
-def waiting(
-    message: Message, waba_id: str, until_ms: int, read_after_ms: int | None, rest: str, *, is_delivered: bool = False
-) -> Waiting:
+def build_waiting_message(
+    message: SimulatedMessage,
+    waba_id: str,
+    until_ms: int,
+    read_after_ms: int | None,
+    rest: str,
+    *,
+    is_delivered: bool = False,
+) -> WaitingMessage:
     """Return the record of a message that waits for its phone."""
-    return Waiting(
+    return WaitingMessage(
         phone=message.phone,
         position=message.position,
         wamid=message.wamid,
@@ -102,9 +108,9 @@ def waiting(
     )
 
 
-async def waiting_count(store: Store, first: str, last: str) -> int:
+async def count_waiting(store: Store, first: str, last: str) -> int:
     """Return how many messages wait for a range of phones."""
-    return int(await store.value(f"SELECT count(*) FROM waiting WHERE {RANGE}", first=first, last=last))
+    return int(await store.value(f"SELECT count(*) FROM waiting WHERE {PHONE_RANGE}", first=first, last=last))
 
 
 async def has_undelivered(store: Store, waba_id: str, name: str, language: str) -> bool:
@@ -112,47 +118,51 @@ async def has_undelivered(store: Store, waba_id: str, name: str, language: str) 
     return bool(await store.value(_UNDELIVERED, waba_id=waba_id, name=name, language=language))
 
 
-def postpone_acts(phone: str) -> Statement:
+def postpone_actions(phone: str) -> Statement:
     """Return the statement that makes a phone's actions wait until it is online again."""
     statement = "UPDATE planned_acts SET due_ms=NULL WHERE phone=:phone AND json_extract(act, '$.do')<>'return'"
     return statement, {"phone": phone}
 
 
-def resume_acts(phone: str, at_ms: int) -> Statement:
+def resume_actions(phone: str, at_ms: int) -> Statement:
     """Return the statement that makes a phone's actions due again, except those about held messages."""
     held_wamids = "SELECT key FROM state WHERE kind=:held"
-    return f"{_RESUME} phone=:phone AND wamid NOT IN ({held_wamids})", {"phone": phone, "at_ms": at_ms, "held": HELD}
+    return f"{_RESUME} phone=:phone AND wamid NOT IN ({held_wamids})", {
+        "phone": phone,
+        "at_ms": at_ms,
+        "held": HELD_KIND,
+    }
 
 
-def resume_acts_about(wamid: str, at_ms: int | None) -> Statement:
+def resume_message_actions(wamid: str, at_ms: int | None) -> Statement:
     """Return the statement that makes the actions about a message due again."""
     return f"{_RESUME} wamid=:wamid", {"wamid": wamid, "at_ms": at_ms}
 
 
-async def due_acts(store: Store, now_ms: int, at_most: int) -> list[PlannedAct]:
+async def find_due_actions(store: Store, now_ms: int, limit: int) -> list[PlannedAction]:
     """Return the actions that are due, in the order of due time and id."""
     condition = "due_ms<=:now_ms ORDER BY due_ms, id LIMIT :limit"
-    return await ACTS.rows(store, condition, now_ms=now_ms, limit=at_most)
+    return await PLANNED_ACTIONS.rows(store, condition, now_ms=now_ms, limit=limit)
 
 
-async def next_act_ms(store: Store) -> int | None:
+async def next_action_ms(store: Store) -> int | None:
     """Return when the next action is due; None if none is planned."""
     due_ms: int | None = await store.value("SELECT min(due_ms) FROM planned_acts")
     return due_ms
 
 
-def drop_range(first: str, last: str) -> list[Statement]:
+def delete_range(first: str, last: str) -> list[Statement]:
     """Return the statements that delete planned actions and waiting messages of a range of phones."""
     values = {"first": first, "last": last}
-    return [(f"DELETE FROM {table} WHERE {RANGE}", values) for table in ("waiting", "planned_acts")]
+    return [(f"DELETE FROM {table} WHERE {PHONE_RANGE}", values) for table in ("waiting", "planned_acts")]
 
 
-def count_planned(owner: str, step: int, count: int) -> Statement:
+def count_planned_step(owner: str, step: int, count: int) -> Statement:
     """Return the statement that counts a planned step."""
     values = {"owner": owner, "step": step, "count": count}
     return "UPDATE script_counts SET planned=planned+:count WHERE owner=:owner AND step=:step", values
 
 
-def count_done(owner: str, step: int) -> Statement:
+def count_done_step(owner: str, step: int) -> Statement:
     """Return the statement that counts a step that was done."""
     return "UPDATE script_counts SET done=done+1 WHERE owner=:owner AND step=:step", {"owner": owner, "step": step}

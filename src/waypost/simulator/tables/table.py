@@ -11,7 +11,7 @@ from waypost.simulator.store import Statement, Store, Values, select
 Row = TypeVar("Row", bound=msgspec.Struct)
 
 # fmt: off
-_TYPES: Final = {  # type of the struct's member: type of the column
+_COLUMN_TYPES: Final = {  # type of the struct's member: type of the column
     int:        "INTEGER NOT NULL",
     int | None: "INTEGER",
     str:        "TEXT NOT NULL",
@@ -49,7 +49,7 @@ class Table(Generic[Row]):
         self._insert = f"INSERT INTO {name} ({', '.join(insert_columns)}) VALUES ({', '.join(f':{column}' for column in insert_columns)})"
         # A table WITHOUT ROWID must begin with the columns of its key, in the key's order: otherwise the
         # integrity check of SQLite 3.40 reports NULL values that do not exist.
-        types = {member.name: _TYPES[member.type] for member in msgspec.structs.fields(row_type)}
+        types = {member.name: _COLUMN_TYPES[member.type] for member in msgspec.structs.fields(row_type)}
         columns = ", ".join(f"{column} {types[column]}" for column in dict.fromkeys((*key, *types)))
         suffix = "" if len(key) == 1 else " WITHOUT ROWID"
         self.schema = f"CREATE TABLE IF NOT EXISTS {name} ({columns}, PRIMARY KEY ({', '.join(key)})){suffix};"
@@ -68,30 +68,34 @@ class Table(Generic[Row]):
         """Return the statement that changes the rows with these values; a conflicting row is replaced."""
         assignments = ", ".join(f"{column}=:new_{column}" for column in changes)
         values = {f"new_{column}": value for column, value in changes.items()} | where
-        return f"UPDATE OR REPLACE {self._name} SET {assignments} WHERE {_equal(where)}", values
+        return f"UPDATE OR REPLACE {self._name} SET {assignments} WHERE {_equality_condition(where)}", values
 
     def delete(self, **where: Any) -> Statement:
         """Return the statement that deletes the rows with these values."""
-        return f"DELETE FROM {self._name} WHERE {_equal(where)}", where
+        return f"DELETE FROM {self._name} WHERE {_equality_condition(where)}", where
 
     def find_on(self, connection: sqlite3.Connection, **where: Any) -> list[Row]:
         """Return the rows with these values, on this connection."""
-        return self.select(connection, f"{_equal(where)} ORDER BY {self._order}", **where)
+        return self.select(connection, f"{_equality_condition(where)} ORDER BY {self._order}", **where)
 
     async def find(self, store: Store, **where: Any) -> list[Row]:
         """Return the rows with these values."""
         return await store.read(lambda connection: self.find_on(connection, **where))
 
     def select(
-        self, connection: sqlite3.Connection, condition: str, *, without: Collection[str] = (), **values: Any
+        self, connection: sqlite3.Connection, condition: str, *, excluded_columns: Collection[str] = (), **values: Any
     ) -> list[Row]:
         """Return the rows that satisfy a condition, on this connection, optionally without some columns."""
-        columns = ", ".join(column for column in self._row_type.__struct_fields__ if column not in without)
+        columns = ", ".join(column for column in self._row_type.__struct_fields__ if column not in excluded_columns)
         return select(connection, self._row_type, f"SELECT {columns} FROM {self._name} WHERE {condition}", values)
 
-    async def rows(self, store: Store, condition: str, *, without: Collection[str] = (), **values: Any) -> list[Row]:
+    async def rows(
+        self, store: Store, condition: str, *, excluded_columns: Collection[str] = (), **values: Any
+    ) -> list[Row]:
         """Return the rows that satisfy a condition, optionally without some columns."""
-        return await store.read(lambda connection: self.select(connection, condition, without=without, **values))
+        return await store.read(
+            lambda connection: self.select(connection, condition, excluded_columns=excluded_columns, **values)
+        )
 
     async def count(self, store: Store) -> int:
         """Return the number of rows."""
@@ -102,7 +106,7 @@ class Table(Generic[Row]):
         return int(await store.value(f"SELECT coalesce(max({column}), 0) FROM {self._name}"))
 
 
-def _equal(where: Values) -> str:
+def _equality_condition(where: Values) -> str:
     return " AND ".join(
         f"{column} IS NULL" if value is None else f"{column}=:{column}" for column, value in where.items()
     )

@@ -15,31 +15,31 @@ import msgspec
 from waypost.simulator.store import Statement, Store, Values
 from waypost.simulator.tables.table import Table
 
-MESSAGE: Final = "message"
-TEMPLATE: Final = "template"
-FIELD: Final = "field:"
+MESSAGE_UPDATE: Final = "message"
+TEMPLATE_UPDATE: Final = "template"
+FIELD_PREFIX: Final = "field:"
 """The kinds of update: a message; a template's status; `field:` and the name of a webhook field
 whose whole value is stored; every other kind is the name of a message's status."""
 
-SUBSCRIPTION: Final = "subscription"
-RETRY: Final = "retry"
+SUBSCRIPTION_KIND: Final = "subscription"
+RETRY_KIND: Final = "retry"
 """Kinds in the table `state`: an app subscribed to an account (the owner); the retries of an outlet, whose key is
 its phone number id and whose owner is account and app, separated by a space."""
 
-AT_ONCE: Final = 0
-AFTER_NEXT: Final = 1
+SEND_ALONE: Final = 0
+SEND_AFTER_NEXT: Final = 1
 """How a faulted update is sent: by itself, or after the outlet's next one; a higher number is the batch size."""
 
-_ADD: Final = (  # one row for each app subscribed to the account
+_ADD_UPDATE: Final = (  # one row for each app subscribed to the account
     "INSERT INTO outbox (waba_id, due_ms, id, kind, phone_number_id, subject, rest, app_id) "
     "SELECT :waba_id, :due_ms, :id, :kind, :phone_number_id, :subject, :rest, key "
-    f"FROM state WHERE state.kind='{SUBSCRIPTION}' AND owner=:waba_id"
+    f"FROM state WHERE state.kind='{SUBSCRIPTION_KIND}' AND owner=:waba_id"
 )
-_WAITING: Final = """
+_COUNT_WAITING: Final = """
 SELECT waba_id, count(*) AS count FROM (SELECT waba_id FROM outbox UNION ALL SELECT waba_id FROM judged_updates)
 GROUP BY waba_id
 """
-_DROP_PLANNED: Final = (
+_DELETE_SCHEDULED: Final = (
     "DELETE FROM outbox WHERE waba_id=:waba_id AND subject=:wamid AND due_ms>:after_ms AND (:kind='' OR kind=:kind)"
 )
 
@@ -67,12 +67,12 @@ class Update(msgspec.Struct, frozen=True):
     @property
     def field(self) -> str:
         """The webhook field of an update with its own entry; empty for messages and statuses."""
-        if self.kind == TEMPLATE:
+        if self.kind == TEMPLATE_UPDATE:
             return "message_template_status_update"
-        return self.kind.removeprefix(FIELD) if self.kind.startswith(FIELD) else ""
+        return self.kind.removeprefix(FIELD_PREFIX) if self.kind.startswith(FIELD_PREFIX) else ""
 
 
-class Parcel(Update, frozen=True):
+class PendingUpdate(Update, frozen=True):
     """An update to be sent.
 
     Args:
@@ -82,7 +82,7 @@ class Parcel(Update, frozen=True):
     """
 
     until_ms: int = 0
-    together: int = AT_ONCE
+    together: int = SEND_ALONE
     position: int = 0
 
 
@@ -132,30 +132,30 @@ class NextDue(NamedTuple):
 
 
 OUTBOX: Final = Table("outbox", Update, key=("waba_id", "app_id", "due_ms", "id"), order="due_ms, id")
-JUDGED: Final = Table(
-    "judged_updates", Parcel, key=("position",), order="position", is_numbered=True,
+FAULTED_UPDATES: Final = Table(
+    "judged_updates", PendingUpdate, key=("position",), order="position", is_numbered=True,
     indexes=("INDEX IF NOT EXISTS judged_updates_of_account ON judged_updates (waba_id, app_id, position)",),
 )  # fmt: skip
 
 
-def parcel_of(update: Update, *, until_ms: int = 0, together: int = AT_ONCE) -> Parcel:
+def build_pending_update(update: Update, *, until_ms: int = 0, together: int = SEND_ALONE) -> PendingUpdate:
     """Return an update as one to be sent."""
     members: dict[str, Any] = msgspec.structs.asdict(update)
     members |= {"until_ms": until_ms, "together": together, "position": 0}
-    return Parcel(**members)
+    return PendingUpdate(**members)
 
 
 def add_update(update: Update) -> Statement:
     """Return the statement that adds an update to the outbox for each app subscribed to the account."""
-    return _ADD, msgspec.structs.asdict(update)
+    return _ADD_UPDATE, msgspec.structs.asdict(update)
 
 
 def add_updates(connection: sqlite3.Connection, updates: Iterable[Update]) -> None:
     """Add updates to the outbox for each app subscribed to the account, within the caller's transaction."""
-    connection.executemany(_ADD, map(msgspec.structs.asdict, updates))
+    connection.executemany(_ADD_UPDATE, map(msgspec.structs.asdict, updates))
 
 
-def drop_arrivals(wamid: str, waba_id: str, dues_ms: Iterable[int | None]) -> list[Statement]:
+def delete_delivery_statuses(wamid: str, waba_id: str, dues_ms: Iterable[int | None]) -> list[Statement]:
     """Return the statements that delete the `delivered` and `read` statuses planned for these times."""
     return [
         OUTBOX.delete(waba_id=waba_id, due_ms=due_ms, subject=wamid, kind=kind)
@@ -164,11 +164,11 @@ def drop_arrivals(wamid: str, waba_id: str, dues_ms: Iterable[int | None]) -> li
     ]
 
 
-def drop_planned(wamid: str, waba_id: str, after_ms: int, kind: str) -> Statement:
+def delete_scheduled(wamid: str, waba_id: str, after_ms: int, kind: str) -> Statement:
     """Return the statement that deletes the planned statuses of a kind; an empty kind means all."""
-    return _DROP_PLANNED, {"waba_id": waba_id, "wamid": wamid, "after_ms": after_ms, "kind": kind}
+    return _DELETE_SCHEDULED, {"waba_id": waba_id, "wamid": wamid, "after_ms": after_ms, "kind": kind}
 
 
-async def waiting_counts(store: Store) -> Counter[str]:
+async def count_waiting_updates(store: Store) -> Counter[str]:
     """Return how many updates wait, by account."""
-    return Counter({row["waba_id"]: row["count"] for row in await store.rows(dict[str, Any], _WAITING)})
+    return Counter({row["waba_id"]: row["count"] for row in await store.rows(dict[str, Any], _COUNT_WAITING)})

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from waypost.base.clock import HOUR_MS
-from waypost.simulator.templates.template import Decision, Template
+from waypost.simulator.templates.template import SimulatedTemplate, TemplateDecision
 
 
 @dataclass(frozen=True)
-class Act:
+class TemplateAction:
     """One row.
 
     Args:
@@ -25,7 +25,7 @@ class Act:
 
 
 @dataclass(frozen=True)
-class Rung:
+class PauseLevel:
     """One level of quality pauses; the last level applies to all further pauses."""
 
     status: str
@@ -35,45 +35,45 @@ class Rung:
 
 
 # fmt: off
-ACTS: Final = {  # Source: facts 3.1 to 3.3
+TEMPLATE_ACTIONS: Final = {  # Source: facts 3.1 to 3.3
     #                        status              event               reason  info
-    "appeal":           Act("IN_APPEAL",        "IN_APPEAL"),
-    "disable":          Act("DISABLED",         "DISABLED",          "NONE", ("DISABLED", "The template was disabled.")),
-    "flag":             Act("",                 "FLAGGED"),
-    "reinstate":        Act("APPROVED",         "REINSTATED"),
-    "unpause":          Act("APPROVED",         "APPROVED",          "NONE", ("UNPAUSE", "The pause is over.")),
-    "lock":             Act("",                 "LOCKED",            "NONE", ("RATE_LIMITING_PAUSE", "The template can't be edited now.")),
-    "archive":          Act("ARCHIVED",         "ARCHIVED"),
-    "unarchive":        Act("APPROVED",         "UNARCHIVED"),
-    "limit":            Act("LIMIT_EXCEEDED",   "LIMIT_EXCEEDED"),
-    "pending-deletion": Act("PENDING_DELETION", "PENDING_DELETION",  None),
-    "pend":             Act("PENDING",          "PENDING"),
+    "appeal":           TemplateAction("IN_APPEAL",        "IN_APPEAL"),
+    "disable":          TemplateAction("DISABLED",         "DISABLED",          "NONE", ("DISABLED", "The template was disabled.")),
+    "flag":             TemplateAction("",                 "FLAGGED"),
+    "reinstate":        TemplateAction("APPROVED",         "REINSTATED"),
+    "unpause":          TemplateAction("APPROVED",         "APPROVED",          "NONE", ("UNPAUSE", "The pause is over.")),
+    "lock":             TemplateAction("",                 "LOCKED",            "NONE", ("RATE_LIMITING_PAUSE", "The template can't be edited now.")),
+    "archive":          TemplateAction("ARCHIVED",         "ARCHIVED"),
+    "unarchive":        TemplateAction("APPROVED",         "UNARCHIVED"),
+    "limit":            TemplateAction("LIMIT_EXCEEDED",   "LIMIT_EXCEEDED"),
+    "pending-deletion": TemplateAction("PENDING_DELETION", "PENDING_DELETION",  None),
+    "pend":             TemplateAction("PENDING",          "PENDING"),
 }
-LADDER: Final = (  # Source: facts 3.2: 3 hours, 6 hours, then disabled
+PAUSE_LEVELS: Final = (  # Source: facts 3.2: 3 hours, 6 hours, then disabled
     #    status      title           description                                     resume after
-    Rung("PAUSED",   "FIRST_PAUSE",  "Your template is paused for 3 hours because of its quality.", 3 * HOUR_MS),
-    Rung("PAUSED",   "SECOND_PAUSE", "Your template is paused for 6 hours because of its quality.", 6 * HOUR_MS),
-    Rung("DISABLED", "DISABLED",     "Your template is disabled because of its quality.",           None),
+    PauseLevel("PAUSED",   "FIRST_PAUSE",  "Your template is paused for 3 hours because of its quality.", 3 * HOUR_MS),
+    PauseLevel("PAUSED",   "SECOND_PAUSE", "Your template is paused for 6 hours because of its quality.", 6 * HOUR_MS),
+    PauseLevel("DISABLED", "DISABLED",     "Your template is disabled because of its quality.",           None),
 )
-PACING: Final = Rung("PAUSED", "RATE_LIMITING_PAUSE", "Your template is paused by pacing.", None)
+PACING_PAUSE: Final = PauseLevel("PAUSED", "RATE_LIMITING_PAUSE", "Your template is paused by pacing.", None)
 # fmt: on
 
 
-def decision_of(act: str, template: Template) -> Decision:
+def decide_action(action: str, template: SimulatedTemplate) -> TemplateDecision:
     """Return the decision that an action makes about a template.
 
     Args:
-        act: a row of `TEMPLATE_ACTIONS`, or `pause` (the next pause level), or `pacing-pause`, which does not end
+        action: a row of `TEMPLATE_ACTIONS`, or `pause` (the next pause level), or `pacing-pause`, which does not end
             by itself.
         template: in its current state.
     """
-    if act in ("pause", "pacing-pause"):
-        level = PACING if act == "pacing-pause" else LADDER[min(template.pauses, len(LADDER) - 1)]
+    if action in ("pause", "pacing-pause"):
+        level = PACING_PAUSE if action == "pacing-pause" else PAUSE_LEVELS[min(template.pauses, len(PAUSE_LEVELS) - 1)]
         info = (level.title, level.description)
-        return Decision(level.status, info=info, resume_after_ms=level.resume_after_ms)
-    row = ACTS[act]
-    return Decision(row.status or template.status, row.reason, event=row.event, info=row.info)
+        return TemplateDecision(level.status, info=info, resume_after_ms=level.resume_after_ms)
+    row = TEMPLATE_ACTIONS[action]
+    return TemplateDecision(row.status or template.status, row.reason, event=row.event, info=row.info)
 
 
-ACT_NAMES: Final = ("pause", "pacing-pause", *ACTS)
+ACTION_NAMES: Final = ("pause", "pacing-pause", *TEMPLATE_ACTIONS)
 """Every action that `decide_action` accepts."""

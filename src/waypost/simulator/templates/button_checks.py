@@ -9,21 +9,21 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from waypost.base.json_values import objects_in, text_or_none, texts_in
-from waypost.simulator.errors import GraphRefused, template_refused
-from waypost.simulator.templates.texts import variables, without_variables
+from waypost.simulator.errors import GraphApiError, template_error
+from waypost.simulator.templates.text_variables import strip_variables, variables
 
-_AT_MOST: Final = 10  # Source: facts 2.3, "Buttons total"
-_LABEL_AT_MOST: Final = 25  # Source: facts 2.3, "Button label"
+_MAX_BUTTONS: Final = 10  # Source: facts 2.3, "Buttons total"
+_MAX_LABEL_CHARS: Final = 25  # Source: facts 2.3, "Button label"
 
 
 @dataclass(frozen=True)
-class ButtonKind:
+class ButtonRule:
     """One row: how many buttons of a kind a template may have, and the check of one button."""
 
-    at_most: int
+    max_count: int
     stands_alone: bool
     needs_label: bool
-    complaint: Callable[[dict[str, Any]], str | None]
+    find_violation: Callable[[dict[str, Any]], str | None]
 
 
 def check_buttons(component: dict[str, Any] | None) -> None:
@@ -37,52 +37,52 @@ def check_buttons(component: dict[str, Any] | None) -> None:
     if component is None:
         return
     buttons = objects_in(component.get("buttons"))
-    if not 1 <= len(buttons) <= _AT_MOST:
-        raise _refused(f"A BUTTONS component has 1 to {_AT_MOST} buttons.")
+    if not 1 <= len(buttons) <= _MAX_BUTTONS:
+        raise _button_error(f"A BUTTONS component has 1 to {_MAX_BUTTONS} buttons.")
     for index, button in enumerate(buttons):
         _check_button(index, button)
     counts = Counter(button["type"] for button in buttons)
     for kind, count in counts.items():
-        if count > KINDS[kind].at_most:
-            raise _refused(f"There can be at most {KINDS[kind].at_most} buttons of type {kind}.")
-        if KINDS[kind].stands_alone and len(buttons) > 1:
-            raise _refused(f"A button of type {kind} stands alone.")
+        if count > BUTTON_RULES[kind].max_count:
+            raise _button_error(f"There can be at most {BUTTON_RULES[kind].max_count} buttons of type {kind}.")
+        if BUTTON_RULES[kind].stands_alone and len(buttons) > 1:
+            raise _button_error(f"A button of type {kind} stands alone.")
     is_reply = [button["type"] == "QUICK_REPLY" for button in buttons]
     if sum(1 for is_reply_run, _ in itertools.groupby(is_reply) if is_reply_run) > 1 or (
         sum(1 for is_reply_run, _ in itertools.groupby(is_reply) if not is_reply_run) > 1
     ):
-        raise _refused("Invalid combination of buttons: quick replies stand next to each other.")
+        raise _button_error("Invalid combination of buttons: quick replies stand next to each other.")
 
 
-def _check_button(place: int, button: dict[str, Any]) -> None:
-    kind = KINDS.get(button["type"])
+def _check_button(index: int, button: dict[str, Any]) -> None:
+    kind = BUTTON_RULES.get(button["type"])
     if kind is None:
-        raise _refused(f"Button {place}: the type is one of {', '.join(KINDS)}.")
+        raise _button_error(f"Button {index}: the type is one of {', '.join(BUTTON_RULES)}.")
     label = text_or_none(button.get("text"))
     if kind.needs_label and not (label and label.strip()):
-        raise _refused(f"Button {place}: a text is required.")
-    if label and len(label) > _LABEL_AT_MOST:
-        raise _refused(f"Button {place}: the text has at most {_LABEL_AT_MOST} characters.")
+        raise _button_error(f"Button {index}: a text is required.")
+    if label and len(label) > _MAX_LABEL_CHARS:
+        raise _button_error(f"Button {index}: the text has at most {_MAX_LABEL_CHARS} characters.")
     if label and variables(label):
-        raise _refused(f"Button {place}: the text can't have variables.")
-    violation = kind.complaint(button)
+        raise _button_error(f"Button {index}: the text can't have variables.")
+    violation = kind.find_violation(button)
     if violation:
-        raise _refused(f"Button {place}: {violation}")
+        raise _button_error(f"Button {index}: {violation}")
 
 
-def _refused(message: str) -> GraphRefused:
-    return template_refused(None, message, "Message template buttons are incorrect")
+def _button_error(message: str) -> GraphApiError:
+    return template_error(None, message, "Message template buttons are incorrect")
 
 
-def _fine(_button: dict[str, Any]) -> str | None:
+def _no_violation(_button: dict[str, Any]) -> str | None:
     return None
 
 
-def _url(button: dict[str, Any]) -> str | None:
+def _url_violation(button: dict[str, Any]) -> str | None:
     url = text_or_none(button.get("url")) or ""
     if not url or len(url) > 2000:
         return "the url has 1 to 2000 characters."
-    plain_url = without_variables(url).strip()
+    plain_url = strip_variables(url).strip()
     try:
         parts = urlsplit(plain_url)
     except ValueError:
@@ -100,32 +100,32 @@ def _url(button: dict[str, Any]) -> str | None:
     return None
 
 
-def _phone_number(button: dict[str, Any]) -> str | None:
+def _phone_number_violation(button: dict[str, Any]) -> str | None:
     number = text_or_none(button.get("phone_number")) or ""
     if not re.fullmatch(r"\+?[0-9 ()-]{1,20}", number) or len(number) > 20:
         return "the phone_number has 1 to 20 characters."
     return None
 
 
-def _copy_code(button: dict[str, Any]) -> str | None:
+def _copy_code_violation(button: dict[str, Any]) -> str | None:
     example = button.get("example")
     code = example if isinstance(example, str) else next(iter(texts_in(example)), "")
     return None if 1 <= len(code) <= 20 else "the example has 1 to 20 characters."
 
 
 # fmt: off
-KINDS: Final = {  # Source: facts 2.3
+BUTTON_RULES: Final = {  # Source: facts 2.3
     #                                 max      alone  label  violation
-    "QUICK_REPLY":          ButtonKind(10,     False, True,  _fine),
-    "URL":                  ButtonKind(2,      False, True,  _url),
-    "PHONE_NUMBER":         ButtonKind(1,      False, True,  _phone_number),
-    "COPY_CODE":            ButtonKind(1,      False, False, _copy_code),
-    "OTP":                  ButtonKind(1,      True,  False, _fine),
-    "FLOW":                 ButtonKind(1,      False, True,  _fine),
-    "CATALOG":              ButtonKind(1,      True,  True,  _fine),
-    "MPM":                  ButtonKind(1,      True,  True,  _fine),
-    "SPM":                  ButtonKind(1,      True,  True,  _fine),
-    "VOICE_CALL":           ButtonKind(1,      False, True,  _fine),
-    "REQUEST_CONTACT_INFO": ButtonKind(1,      False, True,  _fine),
+    "QUICK_REPLY":          ButtonRule(10,     False, True,  _no_violation),
+    "URL":                  ButtonRule(2,      False, True,  _url_violation),
+    "PHONE_NUMBER":         ButtonRule(1,      False, True,  _phone_number_violation),
+    "COPY_CODE":            ButtonRule(1,      False, False, _copy_code_violation),
+    "OTP":                  ButtonRule(1,      True,  False, _no_violation),
+    "FLOW":                 ButtonRule(1,      False, True,  _no_violation),
+    "CATALOG":              ButtonRule(1,      True,  True,  _no_violation),
+    "MPM":                  ButtonRule(1,      True,  True,  _no_violation),
+    "SPM":                  ButtonRule(1,      True,  True,  _no_violation),
+    "VOICE_CALL":           ButtonRule(1,      False, True,  _no_violation),
+    "REQUEST_CONTACT_INFO": ButtonRule(1,      False, True,  _no_violation),
 }
 # fmt: on

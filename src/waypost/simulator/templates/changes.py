@@ -5,72 +5,72 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from waypost.simulator.templates.actions import decision_of
+from waypost.simulator.templates.actions import decide_action
 from waypost.simulator.templates.template import (
-    Decision,
-    Template,
+    SimulatedTemplate,
+    TemplateDecision,
+    apply_decision,
     category_update,
-    decided,
     quality_update,
     status_update,
 )
 
-News = list[tuple[str, dict[str, Any]]]
+TemplateEvents = list[tuple[str, dict[str, Any]]]
 """Webhook fields and their values."""
 
-Change = Callable[[Template, int], tuple[Template, News]]
+TemplateChange = Callable[[SimulatedTemplate, int], tuple[SimulatedTemplate, TemplateEvents]]
 """Returns, for a template and the time, the changed template and its events."""
 
-STATUS: Final = "message_template_status_update"
-_QUALITY: Final = "message_template_quality_update"
-_CATEGORY: Final = "template_category_update"
+STATUS_FIELD: Final = "message_template_status_update"
+_QUALITY_FIELD: Final = "message_template_quality_update"
+_CATEGORY_FIELD: Final = "template_category_update"
 
 
-def news_of(template: Template, decision: Decision, now_ms: int) -> News:
+def decision_events(template: SimulatedTemplate, decision: TemplateDecision, now_ms: int) -> TemplateEvents:
     """Return the events of a decision."""
-    return [(STATUS, status_update(template, decision, now_ms))]
+    return [(STATUS_FIELD, status_update(template, decision, now_ms))]
 
 
-def rated(score: str) -> Change:
+def change_quality(score: str) -> TemplateChange:
     """Return the change to another quality; RED pauses an approved template. Source: facts 3.2, 3.3."""
 
-    def change(template: Template, now_ms: int) -> tuple[Template, News]:
-        events: News = [(_QUALITY, quality_update(template, score))]
+    def change(template: SimulatedTemplate, now_ms: int) -> tuple[SimulatedTemplate, TemplateEvents]:
+        events: TemplateEvents = [(_QUALITY_FIELD, quality_update(template, score))]
         changed = replace(template, quality=score, updated_ms=now_ms)
         if score == "RED" and changed.status == "APPROVED":
-            changed, pause_events = done("pause")(changed, now_ms)
+            changed, pause_events = apply_action("pause")(changed, now_ms)
             events += pause_events
         return changed, events
 
     return change
 
 
-def done(act: str) -> Change:
+def apply_action(action: str) -> TemplateChange:
     """Return the change that an action makes (see `decide_action`)."""
 
-    def change(template: Template, now_ms: int) -> tuple[Template, News]:
-        decision = decision_of(act, template)
-        changed = decided(template, decision, now_ms)
-        return changed, news_of(changed, decision, now_ms)
+    def change(template: SimulatedTemplate, now_ms: int) -> tuple[SimulatedTemplate, TemplateEvents]:
+        decision = decide_action(action, template)
+        changed = apply_decision(template, decision, now_ms)
+        return changed, decision_events(changed, decision, now_ms)
 
     return change
 
 
-def announced(category: str, due_ms: int) -> Change:
+def announce_category(category: str, due_ms: int) -> TemplateChange:
     """Return the announcement of another category, which takes effect by itself. Source: facts 3.2, 3.3."""
 
-    def change(template: Template, _now_ms: int) -> tuple[Template, News]:
-        events: News = [(_CATEGORY, category_update(template, category, due_ms))]
+    def change(template: SimulatedTemplate, _now_ms: int) -> tuple[SimulatedTemplate, TemplateEvents]:
+        events: TemplateEvents = [(_CATEGORY_FIELD, category_update(template, category, due_ms))]
         return replace(template, correct_category=category, category_due_ms=due_ms), events
 
     return change
 
 
-def recategorised(category: str) -> Change:
+def change_category(category: str) -> TemplateChange:
     """Return the change to another category, which removes the lifetime. Source: facts 3.2."""
 
-    def change(template: Template, now_ms: int) -> tuple[Template, News]:
-        events: News = [(_CATEGORY, category_update(template, category, None))]
+    def change(template: SimulatedTemplate, now_ms: int) -> tuple[SimulatedTemplate, TemplateEvents]:
+        events: TemplateEvents = [(_CATEGORY_FIELD, category_update(template, category, None))]
         changed = replace(
             template,
             category=category,
@@ -85,7 +85,7 @@ def recategorised(category: str) -> Change:
     return change
 
 
-def paced(until_ms: int | None, verdict: str) -> Change:
+def start_pacing(until_ms: int | None, verdict: str) -> TemplateChange:
     """Return the start of pacing: messages sent from now on are held.
 
     Args:
@@ -95,25 +95,25 @@ def paced(until_ms: int | None, verdict: str) -> Change:
     Source: facts 3.2, "pacing".
     """
 
-    def change(template: Template, _now_ms: int) -> tuple[Template, News]:
+    def change(template: SimulatedTemplate, _now_ms: int) -> tuple[SimulatedTemplate, TemplateEvents]:
         changed = replace(template, is_paced=True, pace_due_ms=until_ms, pace_verdict=verdict)
         return changed, []
 
     return change
 
 
-def pacing_ended(verdict: str | None = None) -> Change:
+def end_pacing(verdict: str | None = None) -> TemplateChange:
     """Return the end of pacing: held messages are released, or dropped and the template paused; None: as planned.
 
     Source: facts 3.2, "pacing".
     """
 
-    def change(template: Template, now_ms: int) -> tuple[Template, News]:
+    def change(template: SimulatedTemplate, now_ms: int) -> tuple[SimulatedTemplate, TemplateEvents]:
         if not template.is_paced:
             return template, []
         ended = replace(template, is_paced=False, pace_due_ms=None, pace_verdict=verdict or template.pace_verdict)
         if ended.pace_verdict == "drop" and ended.status == "APPROVED":
-            return done("pacing-pause")(ended, now_ms)
+            return apply_action("pacing-pause")(ended, now_ms)
         return ended, []
 
     return change

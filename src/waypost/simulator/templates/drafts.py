@@ -6,19 +6,19 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from waypost.base.json_values import integer_or_none, list_or_none, object_or_none, objects_in, text_or_none
-from waypost.simulator.errors import bad_parameter, template_refused
+from waypost.simulator.errors import bad_parameter, template_error
 from waypost.simulator.languages import LANGUAGES
-from waypost.simulator.templates.preset_texts import with_preset_texts
+from waypost.simulator.templates.preset_texts import fill_preset_texts
 
 CATEGORIES: Final = ("UTILITY", "MARKETING", "AUTHENTICATION")
 COMPONENT_TYPES: Final = ("HEADER", "BODY", "FOOTER", "BUTTONS", "LIMITED_TIME_OFFER", "CAROUSEL")
 CARD_COMPONENT_TYPES: Final = ("HEADER", "BODY", "BUTTONS")  # Source: facts 2.2, CAROUSEL
-_NAME: Final = re.compile(r"[a-z0-9_]{1,512}")
+_TEMPLATE_NAME: Final = re.compile(r"[a-z0-9_]{1,512}")
 SUB_CATEGORIES: Final = (  # Source: facts 3.1
     "ORDER_DETAILS", "ORDER_STATUS", "RICH_ORDER_STATUS", "BOOKING_STATUS",
     "FLIGHT_DELAY_AND_GATE_CHANGE_ALERT", "FRAUD_ALERT", "CALL_PERMISSIONS_REQUEST", "CUSTOM",
 )  # fmt: skip
-EXTRAS: Final = (  # Source: facts 2.1: members of a submission without an effect here
+EXTRA_MEMBERS: Final = (  # Source: facts 2.1: members of a submission without an effect here
     "sub_category",
     "display_format",
     "cta_url_link_tracking_opted_out",
@@ -29,11 +29,11 @@ EXTRAS: Final = (  # Source: facts 2.1: members of a submission without an effec
 
 
 @dataclass(frozen=True)
-class Draft:
+class SubmittedTemplate:
     """A template as it was submitted, with its enums in upper case.
 
     Args:
-        parts: the components by type; each type occurs at most once.
+        components_by_type: the components by type; each type occurs at most once.
         extras: the submitted members among `EXTRA_MEMBERS`.
     """
 
@@ -43,35 +43,35 @@ class Draft:
     components: list[dict[str, Any]]
     parameter_format: str
     message_send_ttl_seconds: int | None
-    parts: Mapping[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    components_by_type: Mapping[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     extras: dict[str, Any] = field(default_factory=dict[str, Any])
 
-    def text_of(self, component: str) -> str:
+    def component_text(self, component: str) -> str:
         """Return the text of a component; empty if there is none."""
-        return text_or_none(self.parts.get(component, {}).get("text")) or ""
+        return text_or_none(self.components_by_type.get(component, {}).get("text")) or ""
 
     def buttons(self) -> list[dict[str, Any]]:
         """Return the buttons; none if there is no BUTTONS component."""
-        return objects_in(self.parts.get("BUTTONS", {}).get("buttons"))
+        return objects_in(self.components_by_type.get("BUTTONS", {}).get("buttons"))
 
-    def cards(self) -> "list[Draft]":
+    def cards(self) -> "list[SubmittedTemplate]":
         """Return each card of a carousel as a submission with the card's components."""
-        raw_cards = objects_in(self.parts.get("CAROUSEL", {}).get("cards"))
+        raw_cards = objects_in(self.components_by_type.get("CAROUSEL", {}).get("cards"))
         return [
             replace(
                 self,
                 components=objects_in(card.get("components")),
-                parts={component["type"]: component for component in objects_in(card.get("components"))},
+                components_by_type={component["type"]: component for component in objects_in(card.get("components"))},
             )
             for card in raw_cards
         ]
 
-    def example_of(self, component: str) -> dict[str, Any]:
+    def component_example(self, component: str) -> dict[str, Any]:
         """Return the example of a component; empty if there is none."""
-        return object_or_none(self.parts.get(component, {}).get("example")) or {}
+        return object_or_none(self.components_by_type.get(component, {}).get("example")) or {}
 
 
-def read_draft(fields: Mapping[str, Any], *, any_language: bool = False) -> Draft:
+def read_draft(fields: Mapping[str, Any], *, any_language: bool = False) -> SubmittedTemplate:
     """Read a submission.
 
     Args:
@@ -85,8 +85,8 @@ def read_draft(fields: Mapping[str, Any], *, any_language: bool = False) -> Draf
     """
     name = fields.get("name")
     language = fields.get("language")
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise template_refused(
+    if not isinstance(name, str) or not _TEMPLATE_NAME.fullmatch(name):
+        raise template_error(
             None,
             "The name of a message template has 1 to 512 characters: lowercase letters, digits and underscores.",
             "Invalid template name",
@@ -102,21 +102,21 @@ def read_draft(fields: Mapping[str, Any], *, any_language: bool = False) -> Draf
     ttl = fields.get("message_send_ttl_seconds")
     if ttl is not None and ttl != -1 and integer_or_none(ttl) is None:
         raise bad_parameter("Param message_send_ttl_seconds must be an integer.")
-    components = with_preset_texts(category, _components("components", fields.get("components"), COMPONENT_TYPES))
-    return Draft(
+    components = fill_preset_texts(category, _read_components("components", fields.get("components"), COMPONENT_TYPES))
+    return SubmittedTemplate(
         name=name,
         language=language,
         category=category,
         components=components,
         parameter_format=parameter_format,
         message_send_ttl_seconds=integer_or_none(ttl),
-        parts={component["type"]: component for component in components},
-        extras=_extras(fields),
+        components_by_type={component["type"]: component for component in components},
+        extras=_read_extras(fields),
     )
 
 
-def _extras(fields: Mapping[str, Any]) -> dict[str, Any]:
-    extras = {name: fields[name] for name in EXTRAS if fields.get(name) is not None}
+def _read_extras(fields: Mapping[str, Any]) -> dict[str, Any]:
+    extras = {name: fields[name] for name in EXTRA_MEMBERS if fields.get(name) is not None}
     if "sub_category" in extras:
         extras["sub_category"] = str(extras["sub_category"]).upper()
         if extras["sub_category"] not in SUB_CATEGORIES:
@@ -124,7 +124,7 @@ def _extras(fields: Mapping[str, Any]) -> dict[str, Any]:
     return extras
 
 
-def _components(path: str, value: Any, types: tuple[str, ...]) -> list[dict[str, Any]]:
+def _read_components(path: str, value: Any, types: tuple[str, ...]) -> list[dict[str, Any]]:
     raw_components = list_or_none(value)
     if raw_components is None or not raw_components:
         raise bad_parameter(f"Param {path} must be an array of components.")
@@ -135,12 +135,12 @@ def _components(path: str, value: Any, types: tuple[str, ...]) -> list[dict[str,
         if component is None or kind not in types:
             raise bad_parameter(f"Param {path}[{index}]['type'] must be one of {{{', '.join(types)}}}.")
         if any(other["type"] == kind for other in components):
-            raise template_refused(None, f"There can be only one component of type {kind}.")
-        components.append(_in_upper_case(f"{path}[{index}]", {**component, "type": kind}))
+            raise template_error(None, f"There can be only one component of type {kind}.")
+        components.append(_normalise_component(f"{path}[{index}]", {**component, "type": kind}))
     return components
 
 
-def _in_upper_case(path: str, component: dict[str, Any]) -> dict[str, Any]:
+def _normalise_component(path: str, component: dict[str, Any]) -> dict[str, Any]:
     match component["type"]:
         case "HEADER":
             component["format"] = str(component.get("format", "TEXT")).upper()
@@ -153,7 +153,7 @@ def _in_upper_case(path: str, component: dict[str, Any]) -> dict[str, Any]:
             component["cards"] = [
                 {
                     **card,
-                    "components": _components(
+                    "components": _read_components(
                         f"{path}['cards'][{index}]['components']", card.get("components"), CARD_COMPONENT_TYPES
                     ),
                 }

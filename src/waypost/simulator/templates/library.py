@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from waypost.base.json_values import object_or_none, objects_in, text_or_none
-from waypost.simulator.errors import bad_parameter, template_refused
+from waypost.simulator.errors import bad_parameter, template_error
 
 
 @dataclass(frozen=True)
-class LibraryTemplate:
+class SimulatedLibraryTemplate:
     """One predefined template; its category is always UTILITY.
 
     Args:
@@ -36,28 +36,28 @@ _SHOPS: Final = ("E_COMMERCE",)
 _BANKS: Final = ("FINANCIAL_SERVICES",)
 
 LIBRARY: Final = (  # the texts are ours: the operator's own library is not reproduced here
-    LibraryTemplate(
+    SimulatedLibraryTemplate(
         "9000000000000101", "order_on_its_way", "en_US", "ORDER_MANAGEMENT", "SHIPMENT_CONFIRMATION",
         _SHOPS, "Your order has left us",
         "Hello {{1}}, your order {{2}} left our warehouse today. We expect it at your address on "
         "{{3}}, and will write again when it is at the door.",
         ("Ann", "PX-9", "5 May"), ("TEXT", "TEXT", "DATE"), (("URL", "Follow the parcel"),),
     ),
-    LibraryTemplate(
+    SimulatedLibraryTemplate(
         "9000000000000102", "order_on_its_way", "en_GB", "ORDER_MANAGEMENT", "SHIPMENT_CONFIRMATION",
         _SHOPS, "Your order has left us",
         "Hello {{1}}, your order {{2}} left our depot today. We expect it at your house on {{3}}, "
         "and will write again when it is on the doorstep.",
         ("Ann", "PX-9", "5 May"), ("TEXT", "TEXT", "DATE"), (("URL", "Follow the parcel"),),
     ),
-    LibraryTemplate(
+    SimulatedLibraryTemplate(
         "9000000000000103", "order_ready_to_collect", "en_US", "ORDER_MANAGEMENT", "ORDER_PICK_UP",
         _SHOPS, "Ready for you",
         "Hello {{1}}, everything in your order {{2}} is packed and waits for you in our shop until "
         "{{3}}. Please bring this message along when you come.",
         ("Ann", "PX-9", "5 May"), ("TEXT", "TEXT", "DATE"), (("PHONE_NUMBER", "Call the shop"),),
     ),
-    LibraryTemplate(
+    SimulatedLibraryTemplate(
         "9000000000000104", "payment_is_due", "en_US", "PAYMENTS", "PAYMENT_DUE_REMINDER",
         _BANKS, "A payment is due",
         "Hello {{1}}, this is a reminder that your payment of {{2}} is due on {{3}}. If you have "
@@ -65,14 +65,14 @@ LIBRARY: Final = (  # the texts are ours: the operator's own library is not repr
         ("Ann", "$24.00", "5 May"), ("TEXT", "AMOUNT", "DATE"),
         (("URL", "Pay now"), ("PHONE_NUMBER", "Call us")),
     ),
-    LibraryTemplate(
+    SimulatedLibraryTemplate(
         "9000000000000105", "appointment_tomorrow", "en_US", "EVENT_REMINDER",
         "APPOINTMENT_REMINDER", ("HEALTH", "BEAUTY"), "See you soon",
         "Hello {{1}}, your appointment is tomorrow at {{2}}. If you cannot come, please tell us "
         "today, so that somebody else can have your place.",
         ("Ann", "10:30"), ("TEXT", "TEXT"), (("URL", "Change the time"),),
     ),
-    LibraryTemplate(
+    SimulatedLibraryTemplate(
         "9000000000000106", "how_was_it", "en_US", "CUSTOMER_FEEDBACK", "FEEDBACK_SURVEY",
         _SHOPS, "",
         "Hello {{1}}, thank you for your order {{2}} with us. Would you answer three short "
@@ -82,31 +82,31 @@ LIBRARY: Final = (  # the texts are ours: the operator's own library is not repr
 )  # fmt: skip
 
 _PLACEHOLDERS: Final = {"URL": "https://www.example.com/", "PHONE_NUMBER": "+15550001111"}
-_PHONE: Final = re.compile(r"\+?[0-9][0-9 ()-]{6,24}")
+_PHONE_NUMBER: Final = re.compile(r"\+?[0-9][0-9 ()-]{6,24}")
 
 
-def wished(query: Mapping[str, str]) -> list[LibraryTemplate]:
+def find_library_templates(query: Mapping[str, str]) -> list[SimulatedLibraryTemplate]:
     """Return the templates that pass every filter of a query."""
-    return [template for template in LIBRARY if all(passes(template, query) for passes in _FILTERS)]
+    return [template for template in LIBRARY if all(passes(template, query) for passes in _LIBRARY_FILTERS)]
 
 
-def library_view(one: LibraryTemplate) -> dict[str, Any]:
+def library_view(template: SimulatedLibraryTemplate) -> dict[str, Any]:
     """Return a template of the library as the operator shows it."""
     view: dict[str, Any] = {
-        "name": one.name,
-        "language": one.language,
+        "name": template.name,
+        "language": template.language,
         "category": "UTILITY",
-        "topic": one.topic,
-        "usecase": one.usecase,
-        "industry": list(one.industry),
-        "body": one.body,
-        "body_params": list(one.body_params),
-        "body_param_types": list(one.param_types),
-        "buttons": [_button(kind, label, {}) for kind, label in one.buttons],
-        "id": one.id,
+        "topic": template.topic,
+        "usecase": template.usecase,
+        "industry": list(template.industry),
+        "body": template.body,
+        "body_params": list(template.body_params),
+        "body_param_types": list(template.param_types),
+        "buttons": [_build_button(kind, label, {}) for kind, label in template.buttons],
+        "id": template.id,
     }
-    if one.header:
-        view["header"] = one.header
+    if template.header:
+        view["header"] = template.header
     return view
 
 
@@ -125,7 +125,7 @@ def draft_from_library(fields: Mapping[str, Any]) -> dict[str, Any]:
     library_name, language = fields.get("library_template_name"), fields.get("language")
     matches = [template for template in LIBRARY if template.name == library_name and template.language == language]
     if not matches:
-        raise template_refused(
+        raise template_error(
             None,
             f"There is no template {library_name} in {language} in the template library.",
             "Library template not found",
@@ -140,7 +140,8 @@ def draft_from_library(fields: Mapping[str, Any]) -> dict[str, Any]:
     components.append({"type": "BODY", "text": template.body, "example": example})
     inputs = objects_in(fields.get("library_template_button_inputs"))
     buttons = [
-        _button(kind, label, _input_of(kind, inputs, index)) for index, (kind, label) in enumerate(template.buttons)
+        _build_button(kind, label, _find_button_input(kind, inputs, index))
+        for index, (kind, label) in enumerate(template.buttons)
     ]
     components.append({"type": "BUTTONS", "buttons": buttons})
     return {
@@ -152,22 +153,22 @@ def draft_from_library(fields: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _input_of(kind: str, inputs: list[dict[str, Any]], place: int) -> dict[str, Any]:
+def _find_button_input(kind: str, inputs: list[dict[str, Any]], index: int) -> dict[str, Any]:
     if not inputs:
         return {}
-    if place >= len(inputs) or str(inputs[place].get("type", "")).upper() != kind:
-        raise bad_parameter(f"Param library_template_button_inputs must have an input of type {kind} at index {place}.")
-    return inputs[place]
+    if index >= len(inputs) or str(inputs[index].get("type", "")).upper() != kind:
+        raise bad_parameter(f"Param library_template_button_inputs must have an input of type {kind} at index {index}.")
+    return inputs[index]
 
 
-def _button(kind: str, label: str, wish: dict[str, Any]) -> dict[str, Any]:
+def _build_button(kind: str, label: str, button_input: dict[str, Any]) -> dict[str, Any]:
     button: dict[str, Any] = {"type": kind, "text": label}
     if kind == "PHONE_NUMBER":
-        number = text_or_none(wish.get("phone_number")) or _PLACEHOLDERS[kind]
-        if not _PHONE.fullmatch(number):
+        number = text_or_none(button_input.get("phone_number")) or _PLACEHOLDERS[kind]
+        if not _PHONE_NUMBER.fullmatch(number):
             raise bad_parameter("Param library_template_button_inputs has no readable phone_number.")
         return {**button, "phone_number": number}
-    url = object_or_none(wish.get("url")) or {}
+    url = object_or_none(button_input.get("url")) or {}
     button["url"] = text_or_none(url.get("base_url")) or _PLACEHOLDERS[kind]
     suffix = text_or_none(url.get("url_suffix_example"))
     if suffix and button["url"].endswith("{{1}}"):
@@ -175,24 +176,24 @@ def _button(kind: str, label: str, wish: dict[str, Any]) -> dict[str, Any]:
     return button
 
 
-def _is_among(value: str | tuple[str, ...], wish: str | None) -> bool:
-    options = {option.strip().strip('"').upper() for option in (wish or "").strip("[]").split(",")}
+def _matches_value(value: str | tuple[str, ...], filter_value: str | None) -> bool:
+    options = {option.strip().strip('"').upper() for option in (filter_value or "").strip("[]").split(",")}
     values = {value} if isinstance(value, str) else set(value)
-    return not wish or bool({member.upper() for member in values} & options)
+    return not filter_value or bool({member.upper() for member in values} & options)
 
 
-def _says(one: LibraryTemplate, wish: str | None) -> bool:
-    texts = (one.name, one.header, one.body)
-    return not wish or any(wish.lower() in text.lower() for text in texts)
+def _contains_text(template: SimulatedLibraryTemplate, filter_value: str | None) -> bool:
+    texts = (template.name, template.header, template.body)
+    return not filter_value or any(filter_value.lower() in text.lower() for text in texts)
 
 
 # fmt: off
-_FILTERS: Final[tuple[Callable[[LibraryTemplate, Mapping[str, str]], bool], ...]] = (  # Source: the operator's page "Template library"
-    lambda template, query: _says(template, query.get("search") or query.get("name_or_content")),
+_LIBRARY_FILTERS: Final[tuple[Callable[[SimulatedLibraryTemplate, Mapping[str, str]], bool], ...]] = (  # Source: the operator's page "Template library"
+    lambda template, query: _contains_text(template, query.get("search") or query.get("name_or_content")),
     lambda template, query: not query.get("name") or template.name == query["name"],
-    lambda template, query: _is_among(template.language, query.get("language")),
-    lambda template, query: _is_among(template.topic, query.get("topic")),
-    lambda template, query: _is_among(template.usecase, query.get("usecase")),
-    lambda template, query: _is_among(template.industry, query.get("industry")),
+    lambda template, query: _matches_value(template.language, query.get("language")),
+    lambda template, query: _matches_value(template.topic, query.get("topic")),
+    lambda template, query: _matches_value(template.usecase, query.get("usecase")),
+    lambda template, query: _matches_value(template.industry, query.get("industry")),
 )
 # fmt: on

@@ -4,18 +4,18 @@ import re
 from typing import Any, Final
 
 from waypost.base.json_values import integer_or_none, object_or_none, objects_in, text_or_none
-from waypost.simulator.templates.drafts import Draft
+from waypost.simulator.templates.drafts import SubmittedTemplate
 
 _OTP_TYPES: Final = ("COPY_CODE", "ONE_TAP", "ZERO_TAP")
-_APPS_AT_MOST: Final = 5  # Source: facts 2.2, notes
-_PACKAGE_AT_MOST: Final = 224
-_LABEL_AT_MOST: Final = 25
+_MAX_SUPPORTED_APPS: Final = 5  # Source: facts 2.2, notes
+_MAX_PACKAGE_CHARS: Final = 224
+_MAX_AUTOFILL_CHARS: Final = 25
 _PACKAGE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)+")
 _SIGNATURE: Final = re.compile(r"[A-Za-z0-9+/=]{11}")
-_PARTS: Final = frozenset({"BODY", "FOOTER", "BUTTONS"})
+_ALLOWED_COMPONENTS: Final = frozenset({"BODY", "FOOTER", "BUTTONS"})
 
 
-def authentication_malformed(draft: Draft) -> str | None:
+def authentication_malformed(draft: SubmittedTemplate) -> str | None:
     """Return the violation of an AUTHENTICATION template, or of a code button elsewhere; None if there is none.
 
     Source: facts 2.2, 2.3.
@@ -24,13 +24,13 @@ def authentication_malformed(draft: Draft) -> str | None:
     if draft.category != "AUTHENTICATION":
         has_code_button = codes or any(button["type"] == "OTP" for button in draft.buttons())
         return "An OTP button is for AUTHENTICATION templates." if has_code_button else None
-    extra = sorted(set(draft.parts) - _PARTS)
+    extra = sorted(set(draft.components_by_type) - _ALLOWED_COMPONENTS)
     if extra:
         return f"An AUTHENTICATION template has no component of type {extra[0]}."
-    recommends = draft.parts.get("BODY", {}).get("add_security_recommendation", False)
+    recommends = draft.components_by_type.get("BODY", {}).get("add_security_recommendation", False)
     if not isinstance(recommends, bool):
         return "The add_security_recommendation is true or false."
-    footer = draft.parts.get("FOOTER")
+    footer = draft.components_by_type.get("FOOTER")
     if footer is not None:
         minutes = integer_or_none(footer.get("code_expiration_minutes"))
         if minutes is None or not 1 <= minutes <= 90:
@@ -48,13 +48,13 @@ def _code_malformed(button: dict[str, Any]) -> str | None:
         return None
     if "package_name" in button or "signature_hash" in button:  # Source: facts 2.2: until v20
         return "The package_name and the signature_hash belong into supported_apps."
-    if len(text_or_none(button.get("autofill_text")) or "") > _LABEL_AT_MOST:
-        return f"The autofill_text has at most {_LABEL_AT_MOST} characters."
+    if len(text_or_none(button.get("autofill_text")) or "") > _MAX_AUTOFILL_CHARS:
+        return f"The autofill_text has at most {_MAX_AUTOFILL_CHARS} characters."
     if otp_type == "ZERO_TAP" and button.get("zero_tap_terms_accepted") is not True:
         return "A ZERO_TAP button needs zero_tap_terms_accepted to be true."
     apps = objects_in(button.get("supported_apps"))
-    if not 1 <= len(apps) <= _APPS_AT_MOST:
-        return f"A {otp_type} button has 1 to {_APPS_AT_MOST} supported_apps."
+    if not 1 <= len(apps) <= _MAX_SUPPORTED_APPS:
+        return f"A {otp_type} button has 1 to {_MAX_SUPPORTED_APPS} supported_apps."
     for app in apps:
         violation = _app_malformed(object_or_none(app) or {})
         if violation:
@@ -65,9 +65,9 @@ def _code_malformed(button: dict[str, Any]) -> str | None:
 def _app_malformed(app: dict[str, Any]) -> str | None:
     """Return the violation of an app; None if there is none. Source: facts 2.3, `package_name` and `signature_hash`."""
     package = text_or_none(app.get("package_name")) or ""
-    if len(package) > _PACKAGE_AT_MOST or not _PACKAGE.fullmatch(package):
+    if len(package) > _MAX_PACKAGE_CHARS or not _PACKAGE.fullmatch(package):
         return (
-            f"A package_name has at most {_PACKAGE_AT_MOST} characters, and two or more segments "
+            f"A package_name has at most {_MAX_PACKAGE_CHARS} characters, and two or more segments "
             "that each begin with a letter."
         )
     if not _SIGNATURE.fullmatch(text_or_none(app.get("signature_hash")) or ""):

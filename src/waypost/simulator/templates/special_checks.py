@@ -4,14 +4,14 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from waypost.base.json_values import object_or_none, text_or_none, texts_in
-from waypost.simulator.errors import template_refused
-from waypost.simulator.media.references import HEADER_KINDS, Known
-from waypost.simulator.templates.drafts import Draft
+from waypost.simulator.errors import template_error
+from waypost.simulator.media.references import HEADER_TYPE_PREFIXES, KnownReferences
+from waypost.simulator.templates.drafts import SubmittedTemplate
 
-_UNKNOWN: Final = "The header_handle {handle!r} was not given by a resumable upload."
+_UNKNOWN_HANDLE: Final = "The header_handle {handle!r} was not given by a resumable upload."
 
 
-def check_references(draft: Draft, known: Known) -> None:
+def check_references(draft: SubmittedTemplate, references: KnownReferences) -> None:
     """Check that the handles of media headers and the flows of buttons exist.
 
     Raises:
@@ -20,61 +20,61 @@ def check_references(draft: Draft, known: Known) -> None:
     Source: facts 2.2, 6.2.
     """
     for part in (draft, *draft.cards()):
-        _check_handle(part, known)
-        _check_flows(part, known)
+        _check_handle(part, references)
+        _check_flows(part, references)
 
 
-def _check_handle(draft: Draft, known: Known) -> None:
-    accepted = HEADER_KINDS.get(draft.parts.get("HEADER", {}).get("format", ""))
+def _check_handle(draft: SubmittedTemplate, references: KnownReferences) -> None:
+    accepted = HEADER_TYPE_PREFIXES.get(draft.components_by_type.get("HEADER", {}).get("format", ""))
     if accepted is None:
         return
-    raw_handle = draft.example_of("HEADER").get("header_handle")
+    raw_handle = draft.component_example("HEADER").get("header_handle")
     handle = raw_handle if isinstance(raw_handle, str) else next(iter(texts_in(raw_handle)), "")
-    kind = known.upload_kind(handle)
+    kind = references.upload_mime_type(handle)
     if kind is None:
-        raise template_refused(None, _UNKNOWN.format(handle=handle[:80]))
+        raise template_error(None, _UNKNOWN_HANDLE.format(handle=handle[:80]))
     if not kind.startswith(accepted):
-        raise template_refused(None, f"The header's example is of the type {kind}, which does not fit its format.")
+        raise template_error(None, f"The header's example is of the type {kind}, which does not fit its format.")
 
 
-def _check_flows(draft: Draft, known: Known) -> None:
+def _check_flows(draft: SubmittedTemplate, references: KnownReferences) -> None:
     for button in draft.buttons():
         flow_id = button.get("flow_id")
         if button["type"] != "FLOW" or flow_id is None:
             continue
-        flow = known.flow(str(flow_id))
+        flow = references.find_flow(str(flow_id))
         if flow is None or flow.status in ("DEPRECATED", "BLOCKED"):
-            raise template_refused(None, f"The flow {flow_id} does not exist in this account, or cannot be used.")
+            raise template_error(None, f"The flow {flow_id} does not exist in this account, or cannot be used.")
 
 
-_OFFER_TEXT_AT_MOST: Final = 16  # Source: facts 2.3, "LTO text"
+_MAX_OFFER_TEXT_CHARS: Final = 16  # Source: facts 2.3, "LTO text"
 _CARDS: Final = (2, 10)  # Source: facts 2.3, "Carousel cards"
 _CARD_BUTTONS: Final = ("QUICK_REPLY", "URL", "PHONE_NUMBER", "SPM")  # Source: facts 2.2, 2.3
 _CATEGORIES: Final = ("MARKETING", "UTILITY")
 _CARD_HEADERS: Final = ("IMAGE", "VIDEO", "PRODUCT")  # Source: facts 2.2
 
 
-def _kinds(draft: Draft) -> list[str]:
+def _button_types(draft: SubmittedTemplate) -> list[str]:
     return [button["type"] for button in draft.buttons()]
 
 
-def offer_malformed(draft: Draft) -> str | None:
+def offer_malformed(draft: SubmittedTemplate) -> str | None:
     """Return the violation of a limited-time offer; None if there is none. Source: facts 2.2, 2.3."""
-    component = draft.parts.get("LIMITED_TIME_OFFER")
+    component = draft.components_by_type.get("LIMITED_TIME_OFFER")
     if component is None:
         return None
     offer = object_or_none(component.get("limited_time_offer")) or {}
     text = text_or_none(offer.get("text")) or ""
     has_expiration = offer.get("has_expiration", False)
-    header = draft.parts.get("HEADER", {"format": "IMAGE"})
-    kinds = _kinds(draft)
+    header = draft.components_by_type.get("HEADER", {"format": "IMAGE"})
+    kinds = _button_types(draft)
     if draft.category not in _CATEGORIES:
         return "A limited-time offer is for MARKETING templates."
-    if not 1 <= len(text) <= _OFFER_TEXT_AT_MOST:
-        return f"The text of a limited-time offer has 1 to {_OFFER_TEXT_AT_MOST} characters."
+    if not 1 <= len(text) <= _MAX_OFFER_TEXT_CHARS:
+        return f"The text of a limited-time offer has 1 to {_MAX_OFFER_TEXT_CHARS} characters."
     if not isinstance(has_expiration, bool):
         return "The has_expiration of a limited-time offer is true or false."
-    if "FOOTER" in draft.parts:
+    if "FOOTER" in draft.components_by_type:
         return "A template with a limited-time offer has no footer."
     if header["format"] not in ("IMAGE", "VIDEO"):
         return "The header of a limited-time offer is an image or a video."
@@ -86,10 +86,10 @@ def offer_malformed(draft: Draft) -> str | None:
     return None
 
 
-def catalog_malformed(draft: Draft) -> str | None:
+def catalog_malformed(draft: SubmittedTemplate) -> str | None:
     """Return the violation of a catalog's or products' template; None if there is none. Source: facts 2.2, notes."""
-    kinds = _kinds(draft)
-    header = draft.parts.get("HEADER", {}).get("format", "")
+    kinds = _button_types(draft)
+    header = draft.components_by_type.get("HEADER", {}).get("format", "")
     header_by_button = {"CATALOG": "", "MPM": "TEXT", "SPM": "PRODUCT"}
     for kind, required in header_by_button.items():
         if kind not in kinds:
@@ -97,17 +97,17 @@ def catalog_malformed(draft: Draft) -> str | None:
         if draft.category not in _CATEGORIES:
             return f"A {kind} button is for MARKETING templates."
         if header != required:
-            return f"A template with a {kind} button has {_header_words(required)}."
+            return f"A template with a {kind} button has {_describe_header(required)}."
     if header == "PRODUCT" and "SPM" not in kinds:
         return "A product header needs a SPM button."
     return None
 
 
-def _header_words(wished: str) -> str:
-    return f"a header of the format {wished}" if wished else "no header"
+def _describe_header(header_format: str) -> str:
+    return f"a header of the format {header_format}" if header_format else "no header"
 
 
-def utility_malformed(draft: Draft) -> str | None:
+def utility_malformed(draft: SubmittedTemplate) -> str | None:
     """Return the violation of a UTILITY template of a kind that the operator's samples show as MARKETING only.
 
     Checked only if the settings are strict: the partner API in front of the operator documents these for both
@@ -115,17 +115,17 @@ def utility_malformed(draft: Draft) -> str | None:
     """
     if draft.category != "UTILITY":
         return None
-    if "LIMITED_TIME_OFFER" in draft.parts:
+    if "LIMITED_TIME_OFFER" in draft.components_by_type:
         return "A limited-time offer is for MARKETING templates."
-    if "CAROUSEL" in draft.parts:
+    if "CAROUSEL" in draft.components_by_type:
         return "A carousel is for MARKETING templates."
-    for kind in _kinds(draft):
+    for kind in _button_types(draft):
         if kind in ("CATALOG", "MPM", "SPM"):
             return f"A {kind} button is for MARKETING templates."
     return None
 
 
-def flow_malformed(draft: Draft) -> str | None:
+def flow_malformed(draft: SubmittedTemplate) -> str | None:
     """Return the violation of a flow button; None if there is none.
 
     Source: facts 2.2, 12 and 13: the operator's samples are MARKETING, and there is no further rule.
@@ -145,17 +145,17 @@ def flow_malformed(draft: Draft) -> str | None:
     return None
 
 
-def carousel_malformed(draft: Draft) -> str | None:
+def carousel_malformed(draft: SubmittedTemplate) -> str | None:
     """Return the violation of a carousel: its other components, its number of cards, or different cards; None if none.
 
     Source: facts 2.2, 2.3.
     """
-    if "CAROUSEL" not in draft.parts:
+    if "CAROUSEL" not in draft.components_by_type:
         return None
     cards = draft.cards()
     if draft.category not in _CATEGORIES:
         return "A carousel is for MARKETING templates."
-    if set(draft.parts) != {"BODY", "CAROUSEL"}:
+    if set(draft.components_by_type) != {"BODY", "CAROUSEL"}:
         return "A template with a carousel has a body beside it, and nothing else."
     if not _CARDS[0] <= len(cards) <= _CARDS[1]:
         return f"A carousel has {_CARDS[0]} to {_CARDS[1]} cards."
@@ -163,7 +163,7 @@ def carousel_malformed(draft: Draft) -> str | None:
         violation = _card_malformed(card)
         if violation:
             return f"Card {index}: {violation}"
-        if _make_up(card) != _make_up(cards[0]):
+        if _card_structure(card) != _card_structure(cards[0]):
             return (
                 f"Card {index}: all cards have the same components, the same header format and "
                 "the same types of buttons in the same order."
@@ -171,22 +171,22 @@ def carousel_malformed(draft: Draft) -> str | None:
     return None
 
 
-def _card_malformed(card: Draft) -> str | None:
-    header = card.parts.get("HEADER", {}).get("format")
+def _card_malformed(card: SubmittedTemplate) -> str | None:
+    header = card.components_by_type.get("HEADER", {}).get("format")
     if header not in _CARD_HEADERS:
         return f"the header's format is one of {', '.join(_CARD_HEADERS)}."
-    kinds = _kinds(card)
+    kinds = _button_types(card)
     if not 1 <= len(kinds) <= 2 or any(kind not in _CARD_BUTTONS for kind in kinds):
         return f"there are 1 or 2 buttons, each one of {', '.join(_CARD_BUTTONS)}."
     return None
 
 
-def _make_up(card: Draft) -> tuple[Any, ...]:
-    return frozenset(card.parts), card.parts["HEADER"]["format"], tuple(_kinds(card))
+def _card_structure(card: SubmittedTemplate) -> tuple[Any, ...]:
+    return frozenset(card.components_by_type), card.components_by_type["HEADER"]["format"], tuple(_button_types(card))
 
 
 # fmt: off
-SPECIAL: Final[tuple[Callable[[Draft], str | None], ...]] = (  # Source: facts 2.2, 2.3; no subcodes documented
+SPECIAL_CHECKS: Final[tuple[Callable[[SubmittedTemplate], str | None], ...]] = (  # Source: facts 2.2, 2.3; no subcodes documented
     offer_malformed,
     catalog_malformed,
     flow_malformed,

@@ -8,10 +8,10 @@ from msgspec.structs import replace
 
 from waypost.base.clock import DAY_MS
 
-_ARCHIVED_FOR_MS: Final = 28 * DAY_MS  # Source: facts 2.6
+_ARCHIVE_RETENTION_MS: Final = 28 * DAY_MS  # Source: facts 2.6
 
 
-class Template(msgspec.Struct, frozen=True):
+class SimulatedTemplate(msgspec.Struct, frozen=True):
     """One template in one language.
 
     `components` are as they are read back: types in upper case, preset texts filled in.
@@ -52,7 +52,7 @@ class Template(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class Decision:
+class TemplateDecision:
     """A decision about a template, by a review or otherwise.
 
     Args:
@@ -72,7 +72,7 @@ class Decision:
     resume_after_ms: int | None = None
 
 
-def decided(template: Template, decision: Decision, now_ms: int) -> Template:
+def apply_decision(template: SimulatedTemplate, decision: TemplateDecision, now_ms: int) -> SimulatedTemplate:
     """Return the template after a decision."""
     pause_ms = decision.resume_after_ms
     if decision.status == template.status and pause_ms is None:  # only a webhook is sent
@@ -82,7 +82,7 @@ def decided(template: Template, decision: Decision, now_ms: int) -> Template:
         template,
         is_paced=template.is_paced and is_sendable,
         pace_verdict=template.pace_verdict if is_sendable or not template.is_paced else "drop",
-        delete_due_ms=now_ms + _ARCHIVED_FOR_MS if decision.status == "ARCHIVED" else None,
+        delete_due_ms=now_ms + _ARCHIVE_RETENTION_MS if decision.status == "ARCHIVED" else None,
         paused_ms=now_ms if decision.status == "PAUSED" else template.paused_ms,
         status=decision.status,
         rejected_reason=decision.reason or "NONE",
@@ -93,12 +93,12 @@ def decided(template: Template, decision: Decision, now_ms: int) -> Template:
     )
 
 
-def status_update(template: Template, decision: Decision, at_ms: int) -> dict[str, Any]:
+def status_update(template: SimulatedTemplate, decision: TemplateDecision, at_ms: int) -> dict[str, Any]:
     """Return the webhook value of a decision. Source: facts 3.3; the id is a number here, facts 0."""
     event = decision.event or decision.status
     value: dict[str, Any] = {
         "event": event,
-        **_named(template),
+        **_template_members(template),
         "reason": decision.reason,
         "message_template_category": template.category,
     }
@@ -113,12 +113,12 @@ def status_update(template: Template, decision: Decision, at_ms: int) -> dict[st
     return value
 
 
-def quality_update(template: Template, score: str) -> dict[str, Any]:
+def quality_update(template: SimulatedTemplate, score: str) -> dict[str, Any]:
     """Return the webhook value of a new quality. Source: facts 3.3."""
-    return {"previous_quality_score": template.quality, "new_quality_score": score, **_named(template)}
+    return {"previous_quality_score": template.quality, "new_quality_score": score, **_template_members(template)}
 
 
-def category_update(template: Template, category: str, due_ms: int | None) -> dict[str, Any]:
+def category_update(template: SimulatedTemplate, category: str, due_ms: int | None) -> dict[str, Any]:
     """Return the webhook value of another category.
 
     Args:
@@ -128,7 +128,7 @@ def category_update(template: Template, category: str, due_ms: int | None) -> di
 
     Source: facts 3.3: in the announcement `new_category` is the current one.
     """
-    value = _named(template)
+    value = _template_members(template)
     if due_ms is None:
         return value | {"previous_category": template.category, "new_category": category}
     return value | {
@@ -138,10 +138,10 @@ def category_update(template: Template, category: str, due_ms: int | None) -> di
     }
 
 
-def components_update(template: Template) -> dict[str, Any]:
+def components_update(template: SimulatedTemplate) -> dict[str, Any]:
     """Return the webhook value after an edit. Source: facts 3.3."""
     by_type = {component["type"]: component for component in template.components}
-    value = _named(template)
+    value = _template_members(template)
     for member, kind in (("title", "HEADER"), ("element", "BODY"), ("footer", "FOOTER")):
         text = by_type.get(kind, {}).get("text")
         if text:
@@ -157,7 +157,7 @@ def components_update(template: Template) -> dict[str, Any]:
     return value | ({"message_template_buttons": buttons} if buttons else {})
 
 
-def _named(template: Template) -> dict[str, Any]:
+def _template_members(template: SimulatedTemplate) -> dict[str, Any]:
     return {
         "message_template_id": int(template.template_id),
         "message_template_name": template.name,

@@ -8,16 +8,25 @@ from typing import Any, Final
 
 from waypost.simulator.accounts.accounts import Accounts, Number
 from waypost.simulator.store import Statement, Store
-from waypost.simulator.tables.updates import FIELD, MESSAGE, OUTBOX, SUBSCRIPTION, TEMPLATE, NextDue, Outlet, Update
+from waypost.simulator.tables.updates import (
+    FIELD_PREFIX,
+    MESSAGE_UPDATE,
+    OUTBOX,
+    SUBSCRIPTION_KIND,
+    TEMPLATE_UPDATE,
+    NextDue,
+    Outlet,
+    Update,
+)
 
 
-class Wakes:
+class WakeEvents:
     """The events of all waiters."""
 
     def __init__(self) -> None:
         self._events: list[asyncio.Event] = []
 
-    def event(self) -> asyncio.Event:
+    def add_event(self) -> asyncio.Event:
         """Return a new event, which `set` sets from now on."""
         event = asyncio.Event()
         self._events.append(event)
@@ -29,14 +38,14 @@ class Wakes:
             event.set()
 
 
-_CONTACT: Final = "\x1f"
+_CONTACT_SEPARATOR: Final = "\x1f"
 """Separates the text of a status from its contact; no JSON text contains this character."""
 
-_NEXT_OF_EACH: Final = (  # one index lookup for each of them, however long the outbox is
+_SELECT_NEXT_UPDATE: Final = (  # one index lookup for each of them, however long the outbox is
     "SELECT owner AS waba_id, key AS app_id, (SELECT min(due_ms) FROM outbox WHERE waba_id=state.owner "
     "AND app_id=state.key) AS due_ms FROM state WHERE kind=:kind AND due_ms NOT NULL"
 )
-_WITHOUT_TIME: Final = frozenset({"messages", "user_preferences"})  # Source: facts 7.2
+_FIELDS_WITHOUT_TIME: Final = frozenset({"messages", "user_preferences"})  # Source: facts 7.2
 
 
 class Outbox:
@@ -46,7 +55,7 @@ class Outbox:
         self._store = store
         self._accounts = accounts
         self._ids = itertools.count(1)
-        self._wakes: dict[str, Wakes] = {}
+        self._wake_events: dict[str, WakeEvents] = {}
 
     async def open(self) -> None:
         """Continue after the last id in the file."""
@@ -56,29 +65,29 @@ class Outbox:
         """Return a higher id than any before; may be called on the writer's thread."""
         return next(self._ids)
 
-    def listens(self, waba_id: str) -> bool:
+    def has_subscribers(self, waba_id: str) -> bool:
         """True if an app receives updates of the account or of one of its numbers; if not, none is created."""
-        return self._accounts.is_heard(waba_id)
+        return self._accounts.has_receiver(waba_id)
 
-    def wake_of(self, waba_id: str) -> Wakes:
+    def wake_events(self, waba_id: str) -> WakeEvents:
         """Return the events that wake the account's deliveries."""
-        wakes = self._wakes.get(waba_id)
+        wakes = self._wake_events.get(waba_id)
         if wakes is None:
-            wakes = self._wakes[waba_id] = Wakes()
+            wakes = self._wake_events[waba_id] = WakeEvents()
         return wakes
 
     def template_update(self, waba_id: str, at_ms: int, template_id: str, value: Any) -> Update:
         """Return the update about a changed template."""
-        return Update(waba_id, at_ms, self.next_id(), TEMPLATE, "", template_id, ascii_json(value))
+        return Update(waba_id, at_ms, self.next_id(), TEMPLATE_UPDATE, "", template_id, ascii_json(value))
 
     def account_update(self, waba_id: str, at_ms: int, field: str, value: Any, *, subject: str = "") -> Update:
         """Return an update about an account: the webhook field and its whole value."""
-        return Update(waba_id, at_ms, self.next_id(), FIELD + field, "", subject, ascii_json(value))
+        return Update(waba_id, at_ms, self.next_id(), FIELD_PREFIX + field, "", subject, ascii_json(value))
 
-    async def due(self, outlet: Outlet, *, now_ms: int, at_most: int) -> list[Update]:
+    async def due_updates(self, outlet: Outlet, *, now_ms: int, limit: int) -> list[Update]:
         """Return the updates of an outlet that are due, in the order of due time and id."""
         condition = f"{outlet.condition} AND due_ms<=:now_ms ORDER BY due_ms, id LIMIT :limit"
-        return await OUTBOX.rows(self._store, condition, **outlet.values, now_ms=now_ms, limit=at_most)
+        return await OUTBOX.rows(self._store, condition, **outlet.values, now_ms=now_ms, limit=limit)
 
     async def next_due_ms(self, outlet: Outlet) -> int | None:
         """Return when the outlet's next update is due; None if there is none."""
@@ -86,36 +95,36 @@ class Outbox:
         due_ms: int | None = await self._store.value(statement, **outlet.values)
         return due_ms
 
-    async def next_dues(self) -> list[NextDue]:
+    async def next_due_times(self) -> list[NextDue]:
         """Return when the next update is due, by account and app, for those that have any."""
-        return await self._store.rows(NextDue, _NEXT_OF_EACH, kind=SUBSCRIPTION)
+        return await self._store.rows(NextDue, _SELECT_NEXT_UPDATE, kind=SUBSCRIPTION_KIND)
 
-    async def drop(self, updates: Iterable[Update]) -> None:
+    async def delete(self, updates: Iterable[Update]) -> None:
         """Delete updates that have been delivered, or will not be."""
-        statements = [drop_update(update) for update in updates]
+        statements = [delete_update(update) for update in updates]
         if statements:
             await self._store.run(statements)
 
 
-def drop_update(update: Update) -> Statement:
+def delete_update(update: Update) -> Statement:
     """Return the statement that deletes an update from the outbox."""
     return OUTBOX.delete(waba_id=update.waba_id, app_id=update.app_id, due_ms=update.due_ms, id=update.id)
 
 
-def status_rest(recipient: str, callback_data: str | None, more: str = "", *, contact: str = "") -> str:
+def status_json(recipient: str, callback_data: str | None, extra_members: str = "", *, contact: str = "") -> str:
     """Return the JSON text of a status after its time stamp, closing brace included, and its contact.
 
     Args:
         recipient: the members that name the recipient, as JSON text without braces; may be empty.
         callback_data: the sender's own text, echoed.
-        more: further members, each beginning with a comma.
+        extra_members: further members, each beginning with a comma.
         contact: the recipient as JSON text, for the `contacts` of the webhook; may be empty.
 
     Source: facts 7.3, 7.5.
     """
     echoed = f',"biz_opaque_callback_data":{ascii_json(callback_data)}' if callback_data is not None else ""
-    separated_contact = _CONTACT + contact if contact else ""
-    return (recipient + echoed + more).removeprefix(",") + "}" + separated_contact
+    separated_contact = _CONTACT_SEPARATOR + contact if contact else ""
+    return (recipient + echoed + extra_members).removeprefix(",") + "}" + separated_contact
 
 
 def ascii_json(value: Any) -> str:
@@ -134,21 +143,21 @@ def envelope(waba_id: str, updates: Sequence[Update], numbers: dict[str, Number]
     entries: list[str] = []
     for has_own_entry, run in itertools.groupby(updates, lambda update: bool(update.field)):
         if has_own_entry:
-            entries += [_account_entry(waba_id, update) for update in run]
+            entries += [_build_account_entry(waba_id, update) for update in run]
         else:
-            changes = ",".join(_message_changes(run, numbers))
+            changes = ",".join(_build_message_changes(run, numbers))
             entries.append(f'{{"id":"{waba_id}","changes":[{changes}]}}')
     return f'{{"object":"whatsapp_business_account","entry":[{",".join(entries)}]}}'.encode("ascii")
 
 
-def _account_entry(waba_id: str, update: Update) -> str:
+def _build_account_entry(waba_id: str, update: Update) -> str:
     field = update.field
-    time = "" if field in _WITHOUT_TIME else f'"time":{update.due_ms // 1000},'
+    time = "" if field in _FIELDS_WITHOUT_TIME else f'"time":{update.due_ms // 1000},'
     change = f'{{"field":{ascii_json(field)},"value":{update.rest}}}'
     return f'{{"id":"{waba_id}",{time}"changes":[{change}]}}'
 
 
-def _message_changes(updates: Iterable[Update], numbers: dict[str, Number]) -> list[str]:
+def _build_message_changes(updates: Iterable[Update], numbers: dict[str, Number]) -> list[str]:
     changes: list[str] = []
     for key, run in itertools.groupby(updates, _change_key):
         number = numbers.get(key[0])
@@ -160,29 +169,29 @@ def _message_changes(updates: Iterable[Update], numbers: dict[str, Number]) -> l
         if key[1]:
             value += ",".join(update.rest for update in run) + "}"
         else:
-            value += _statuses(run)
+            value += _build_statuses(run)
         changes.append(f'{{"field":"messages","value":{value}}}')
     return changes
 
 
 def _change_key(update: Update) -> tuple[str, int]:
-    return update.phone_number_id, update.id if update.kind == MESSAGE else 0
+    return update.phone_number_id, update.id if update.kind == MESSAGE_UPDATE else 0
 
 
-def _statuses(updates: Iterable[Update]) -> str:
+def _build_statuses(updates: Iterable[Update]) -> str:
     """Return statuses of one number and their recipients, each once. Source: facts 7.3, 7.5."""
     contacts: dict[str, None] = {}
     statuses: list[str] = []
     for update in updates:
-        rest, _, contact = update.rest.partition(_CONTACT)
+        rest, _, contact = update.rest.partition(_CONTACT_SEPARATOR)
         if contact:
             contacts[contact] = None
         statuses.append(
-            f'{{"id":"{update.subject}","status":"{update.kind}","timestamp":"{update.due_ms // 1000}"{_joined(rest)}'
+            f'{{"id":"{update.subject}","status":"{update.kind}","timestamp":"{update.due_ms // 1000}"{_join_members(rest)}'
         )
     contacts_member = f'"contacts":[{",".join(contacts)}],' if contacts else ""
     return f'{contacts_member}"statuses":[{",".join(statuses)}]}}'
 
 
-def _joined(rest: str) -> str:
+def _join_members(rest: str) -> str:
     return rest if rest == "}" else "," + rest

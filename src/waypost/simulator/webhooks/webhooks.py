@@ -17,30 +17,30 @@ from waypost.base.ids import Ids
 from waypost.base.loops import Loop
 from waypost.base.telemetry.logs import log
 from waypost.simulator.accounts.accounts import Accounts, Destination
-from waypost.simulator.keyed_store import LoadedKind
-from waypost.simulator.settings import LiveSettings
+from waypost.simulator.keyed_store import CachedKeyedValues
+from waypost.simulator.settings import SimulatorSettingsStore
 from waypost.simulator.store import Store
-from waypost.simulator.tables.updates import RETRY, Outlet, Parcel, Update, parcel_of
-from waypost.simulator.webhooks.faulted_updates import JudgedUpdates
+from waypost.simulator.tables.updates import RETRY_KIND, Outlet, PendingUpdate, Update, build_pending_update
+from waypost.simulator.webhooks.faulted_updates import FaultedWebhooks
 from waypost.simulator.webhooks.outbox import Outbox, envelope
 from waypost.simulator.webhooks.webhook_faults import WebhookFaults
 
-_LOG = log("simulator")
+_SIMULATOR_LOG = log("simulator")
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=20)
 _HANDSHAKE_TIMEOUT: Final = aiohttp.ClientTimeout(total=10)
 # Source: facts 7.1: at once, then less and less often, for 7 days. The delays are ours; the last repeats.
 RETRY_AFTER_S: Final = (0, 0.5, 1, 2, 5, 10, 20, 60, 300, 900, 3600)
-HORIZON_MS: Final = 7 * DAY_MS
-_FAR_MS: Final = 3_600_000
-NO_JSON: Final = b'{"object":"whatsapp_business_account","entry":[{"id":'
+MAX_RETRY_AGE_MS: Final = 7 * DAY_MS
+_MAX_IDLE_MS: Final = 3_600_000
+GARBAGE_BODY: Final = b'{"object":"whatsapp_business_account","entry":[{"id":'
 """The body of a POST that is not valid JSON."""
 
 
-class HandshakeFailed(Exception):
+class EndpointVerificationFailed(Exception):
     """Raised if a callback URL did not pass the verification; the text explains why."""
 
 
-class Retry(msgspec.Struct, frozen=True):
+class WebhookRetry(msgspec.Struct, frozen=True):
     """The retry of an outlet after failures: how many in a row, when the next attempt is due, and the last reason."""
 
     outlet: Outlet
@@ -49,7 +49,7 @@ class Retry(msgspec.Struct, frozen=True):
     reason: str
 
 
-class Webhooks:
+class WebhookSender:
     """Delivers updates that are due: in order within one outlet, concurrently for different ones."""
 
     def __init__(
@@ -57,10 +57,10 @@ class Webhooks:
         store: Store,
         clock: Clock,
         ids: Ids,
-        settings: LiveSettings,
+        settings: SimulatorSettingsStore,
         accounts: Accounts,
         outbox: Outbox,
-        judged: JudgedUpdates,
+        faulted: FaultedWebhooks,
         faults: WebhookFaults,
     ) -> None:
         self._store = store
@@ -69,15 +69,15 @@ class Webhooks:
         self._settings = settings
         self._accounts = accounts
         self._outbox = outbox
-        self._judged = judged
+        self._faulted = faulted
         self._faults = faults
         self._session: aiohttp.ClientSession | None = None
         self._loops: dict[Outlet, Loop] = {}
-        self._retries = LoadedKind(store, RETRY, Retry)  # of an account and app, by phone number id
+        self._retries = CachedKeyedValues(store, RETRY_KIND, WebhookRetry)  # of an account and app, by phone number id
         self.retries = self._retries.index(lambda retry: (retry.outlet,))
         self.posts = 0
         self._delivering = 0
-        self.posting: Counter[str] = Counter()
+        self.posts_in_flight: Counter[str] = Counter()
         """How many POSTs are in flight, by URL."""
 
     async def open(self) -> None:
@@ -87,7 +87,7 @@ class Webhooks:
         connector = aiohttp.TCPConnector(keepalive_timeout=2)
         self._session = aiohttp.ClientSession(connector=connector, trust_env=False)
         for waba_id in self._accounts.by_id:
-            self.serve(waba_id)
+            self.start_loops(waba_id)
 
     async def close(self) -> None:
         """Stop the loops; updates without a response of 200 stay in the file."""
@@ -97,14 +97,14 @@ class Webhooks:
         if self._session is not None:
             await self._session.close()
 
-    def serve(self, waba_id: str) -> None:
+    def start_loops(self, waba_id: str) -> None:
         """Start the loops of the account's outlets that do not run yet."""
         for outlet in self._accounts.outlets((waba_id,)):
             if outlet not in self._loops:
                 name = f"webhooks {waba_id} {outlet.app_id} {outlet.phone_number_id}".rstrip()
-                wake = self._outbox.wake_of(waba_id).event()
+                wake = self._outbox.wake_events(waba_id).add_event()
                 loop = self._loops[outlet] = Loop(
-                    name, partial(self._deliver, outlet, wake), partial(self._wait, wake), log=_LOG
+                    name, partial(self._deliver, outlet, wake), partial(self._wait, wake), log=_SIMULATOR_LOG
                 )
                 loop.start()
 
@@ -114,15 +114,15 @@ class Webhooks:
         return tuple(self._loops.values())
 
     @property
-    def busy(self) -> bool:
+    def is_delivering(self) -> bool:
         """True if anything is being delivered."""
         return self._delivering > 0
 
     async def next_due_ms(self) -> int | None:
         """Return when the next update is due, including retries; None if there is none."""
         dues: list[int] = []
-        for source in (self._outbox, self._judged):
-            for next_due in await source.next_dues():
+        for source in (self._outbox, self._faulted):
+            for next_due in await source.next_due_times():
                 default_outlet, *number_outlets = self._accounts.outlets_of(next_due.waba_id, next_due.app_id)
                 if not number_outlets:
                     dues.append(self._next_try_ms(default_outlet, next_due.due_ms))
@@ -135,19 +135,19 @@ class Webhooks:
 
     async def retry_now(self, waba_id: str) -> None:
         """Delete an account's retries and deliver now: a callback URL has changed, or its owner requested it."""
-        owners = {_owner(outlet) for outlet in self.retries if outlet.waba_id == waba_id}
+        owners = {_retry_owner(outlet) for outlet in self.retries if outlet.waba_id == waba_id}
         for owner in owners:
             self._retries.pop_owner(owner)
         await self._store.run([self._retries.delete_owner_statement(owner) for owner in owners])
-        self.serve(waba_id)
-        self._outbox.wake_of(waba_id).set()
+        self.start_loops(waba_id)
+        self._outbox.wake_events(waba_id).set()
 
-    def worst_retry(self, waba_id: str) -> Retry | None:
+    def worst_retry(self, waba_id: str) -> WebhookRetry | None:
         """Return the retry of the account's outlet with the most failures in a row; None if none has failed."""
         retries = [retry for outlet, retry in self.retries.items() if outlet.waba_id == waba_id]
         return max(retries, key=lambda retry: retry.attempts, default=None)
 
-    async def shake_hands(self, uri: str, verify_token: str) -> None:
+    async def verify_endpoint(self, uri: str, verify_token: str) -> None:
         """Verify that a callback URL accepts our webhooks.
 
         Raises:
@@ -156,7 +156,7 @@ class Webhooks:
         Source: facts 7.1.
         """
         if not uri.startswith(("http://", "https://")):
-            raise HandshakeFailed(f"{uri!r} is not an address: it begins with http:// or https://")
+            raise EndpointVerificationFailed(f"{uri!r} is not an address: it begins with http:// or https://")
         challenge = self._ids.digits(10)
         query = {"hub.mode": "subscribe", "hub.challenge": challenge, "hub.verify_token": verify_token}
         try:
@@ -166,13 +166,13 @@ class Webhooks:
                 text = (await response.content.read(4096)).decode(errors="replace").strip()
                 status = response.status
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
-            raise HandshakeFailed(f"the address could not be asked: {error_text(error)}") from error
+            raise EndpointVerificationFailed(f"the address could not be asked: {error_text(error)}") from error
         if status != 200:
-            raise HandshakeFailed(
+            raise EndpointVerificationFailed(
                 f"the address answered {status}, not 200 (is its verify token the same?): {text[:200]!r}"
             )
         if text != challenge:
-            raise HandshakeFailed(
+            raise EndpointVerificationFailed(
                 f"the address did not answer with the bare challenge {challenge} but with {text[:200]!r}"
             )
 
@@ -195,72 +195,72 @@ class Webhooks:
         outlets = self._accounts.outlets_of(served.waba_id, served.app_id)
         outlet = next((outlet for outlet in outlets if outlet == served), None)
         if outlet is None:  # its number no longer has a callback URL of its own
-            return now_ms + _FAR_MS
+            return now_ms + _MAX_IDLE_MS
         retry = self.retries.get(outlet)
         if retry is not None and retry.next_ms > now_ms:
             return retry.next_ms
         settings = self._settings.value
         batch = await self._batch(outlet, now_ms, settings.batch_at_most)
         if not batch:
-            dues = (await self._outbox.next_due_ms(outlet), await self._judged.next_due_ms(outlet))
-            return min((due_ms for due_ms in dues if due_ms is not None), default=now_ms + _FAR_MS)
+            dues = (await self._outbox.next_due_ms(outlet), await self._faulted.next_due_ms(outlet))
+            return min((due_ms for due_ms in dues if due_ms is not None), default=now_ms + _MAX_IDLE_MS)
         destination = self._accounts.destination(outlet)
-        dropped = [update for update in batch if update.due_ms < now_ms - HORIZON_MS]
+        dropped = [update for update in batch if update.due_ms < now_ms - MAX_RETRY_AGE_MS]
         if destination is None or dropped:
-            await self._drop(batch if destination is None else dropped)
+            await self._delete_updates(batch if destination is None else dropped)
             return None
         failure = await self._post(outlet.waba_id, batch, destination)
         if failure is None:
-            await self._drop(batch)
+            await self._delete_updates(batch)
             if retry is not None:
-                await self._drop_retry(outlet)
+                await self._delete_retry(outlet)
         else:
-            await self._keep_retry(outlet, retry.attempts + 1 if retry else 1, failure)
+            await self._save_retry(outlet, retry.attempts + 1 if retry else 1, failure)
         await asyncio.sleep(settings.gather_ms / 1000)
         return None
 
-    async def _batch(self, outlet: Outlet, now_ms: int, at_most: int) -> list[Parcel]:
+    async def _batch(self, outlet: Outlet, now_ms: int, limit: int) -> list[PendingUpdate]:
         """Return the updates of the next POST; none if nothing is due."""
-        if not self._faults.may_spoil(outlet.waba_id):
-            updates = await self._outbox.due(outlet, now_ms=now_ms, at_most=at_most)
-            if not self._faults.may_spoil(outlet.waba_id):  # none was armed while these were read
-                return [parcel_of(update) for update in updates]
-        await self._faults.judge(outlet, now_ms=now_ms, at_most=at_most)
-        return await self._judged.ready(outlet, now_ms=now_ms, at_most=at_most)
+        if not self._faults.may_apply(outlet.waba_id):
+            updates = await self._outbox.due_updates(outlet, now_ms=now_ms, limit=limit)
+            if not self._faults.may_apply(outlet.waba_id):  # none was armed while these were read
+                return [build_pending_update(update) for update in updates]
+        await self._faults.apply_due(outlet, now_ms=now_ms, limit=limit)
+        return await self._faulted.next_batch(outlet, now_ms=now_ms, limit=limit)
 
     def _next_try_ms(self, outlet: Outlet, due_ms: int) -> int:
         retry = self.retries.get(outlet)
         return max(due_ms, retry.next_ms) if retry else due_ms
 
-    async def _drop(self, batch: Sequence[Parcel]) -> None:
+    async def _delete_updates(self, batch: Sequence[PendingUpdate]) -> None:
         """Delete updates that have been delivered, or will not be."""
         faulted = [update for update in batch if update.position]
         if faulted:
-            await self._judged.drop(faulted)
-        await self._outbox.drop(update for update in batch if not update.position)
+            await self._faulted.delete(faulted)
+        await self._outbox.delete(update for update in batch if not update.position)
 
     async def _post(self, waba_id: str, updates: Sequence[Update], destination: Destination) -> str | None:
         """Send updates in one POST; return what went wrong, or None after a 200."""
         body = envelope(waba_id, updates, self._accounts.numbers)
         secret = destination.app_secret
-        match await self._faults.spoil_post(updates):
+        match await self._faults.find_post_fault(updates):
             case "garbage":
-                await self._post_once(destination.uri, NO_JSON, signature(secret, NO_JSON))
+                await self._post_once(destination.uri, GARBAGE_BODY, sign_body(secret, GARBAGE_BODY))
             case "wrong_signature":
-                wrong = signature(f"not {secret}", body)
+                wrong = sign_body(f"not {secret}", body)
                 return await self._post_once(destination.uri, body, wrong)
             case "unsigned":
                 return await self._post_once(destination.uri, body, None)
             case _:
                 pass
-        return await self._post_once(destination.uri, body, signature(secret, body))
+        return await self._post_once(destination.uri, body, sign_body(secret, body))
 
     async def _post_once(self, uri: str, body: bytes, signed: str | None) -> str | None:
         headers = {"Content-Type": "application/json", "User-Agent": "facebookexternalua"}
         if signed is not None:
             headers["X-Hub-Signature-256"] = signed
         self.posts += 1
-        self.posting[uri] += 1
+        self.posts_in_flight[uri] += 1
         try:
             async with self._http().post(
                 uri, data=body, headers=headers, timeout=_TIMEOUT, allow_redirects=False
@@ -270,29 +270,29 @@ class Webhooks:
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             return error_text(error)
         finally:
-            self.posting[uri] -= 1
-            if not self.posting[uri]:
-                del self.posting[uri]
+            self.posts_in_flight[uri] -= 1
+            if not self.posts_in_flight[uri]:
+                del self.posts_in_flight[uri]
 
-    async def _keep_retry(self, outlet: Outlet, attempts: int, reason: str) -> None:
+    async def _save_retry(self, outlet: Outlet, attempts: int, reason: str) -> None:
         wait_s = RETRY_AFTER_S[min(attempts, len(RETRY_AFTER_S)) - 1]
-        retry = Retry(outlet, attempts, self._clock.now_ms() + round(wait_s * 1000), reason)
-        self._retries.put(retry, outlet.phone_number_id, _owner(outlet))
-        await self._store.run([self._retries.save_statement(retry, outlet.phone_number_id, _owner(outlet))])
+        retry = WebhookRetry(outlet, attempts, self._clock.now_ms() + round(wait_s * 1000), reason)
+        self._retries.put(retry, outlet.phone_number_id, _retry_owner(outlet))
+        await self._store.run([self._retries.save_statement(retry, outlet.phone_number_id, _retry_owner(outlet))])
 
-    async def _drop_retry(self, outlet: Outlet) -> None:
-        self._retries.pop(outlet.phone_number_id, _owner(outlet))
-        await self._store.run([self._retries.delete_statement(outlet.phone_number_id, _owner(outlet))])
+    async def _delete_retry(self, outlet: Outlet) -> None:
+        self._retries.pop(outlet.phone_number_id, _retry_owner(outlet))
+        await self._store.run([self._retries.delete_statement(outlet.phone_number_id, _retry_owner(outlet))])
 
     def _http(self) -> aiohttp.ClientSession:
         assert self._session is not None, "the webhooks are not open"  # noqa: S101  a defect, not an input
         return self._session
 
 
-def _owner(outlet: Outlet) -> str:
+def _retry_owner(outlet: Outlet) -> str:
     return f"{outlet.waba_id} {outlet.app_id}"
 
 
-def signature(app_secret: str, body: bytes) -> str:
+def sign_body(app_secret: str, body: bytes) -> str:
     """Return the value of `X-Hub-Signature-256`. Source: facts 7.1."""
     return "sha256=" + hmac.new(app_secret.encode(), body, hashlib.sha256).hexdigest()

@@ -7,18 +7,18 @@ import re
 from typing import Any, Final
 
 from waypost.base.json_values import list_or_none, object_or_none, objects_in, text_or_none
-from waypost.simulator.media.references import Known
-from waypost.simulator.messages.interactive.parts import missing, sized, wrong
+from waypost.simulator.media.references import KnownReferences
+from waypost.simulator.messages.interactive.fields import invalid_error, missing_error, require_text
 
 REVIEW_AND_PAY: Final = "REVIEW_AND_PAY"
 """The type of the button that pays an order."""
 
 _PATH: Final = "action']['parameters"
-_REFERENCE_AT_MOST: Final = 35
-_ITEM_NAME_AT_MOST: Final = 60
-_DESCRIPTION_AT_MOST: Final = 120
+_MAX_REFERENCE_CHARS: Final = 35
+_MAX_ITEM_NAME_CHARS: Final = 60
+_MAX_DESCRIPTION_CHARS: Final = 120
 _OFFSET: Final = 100
-_VALUE_AT_MOST: Final = 2**53  # ours: the limit up to which every JSON reader keeps integers exact
+_MAX_AMOUNT_VALUE: Final = 2**53  # ours: the limit up to which every JSON reader keeps integers exact
 _REFERENCE: Final = re.compile(r"[A-Za-z0-9_.-]+", re.ASCII)
 _CURRENCY: Final = re.compile(r"[A-Z]{3}", re.ASCII)
 _GOODS: Final = ("digital-goods", "physical-goods")
@@ -28,7 +28,7 @@ _STATUSES: Final = (
     "canceled",
 )  # fmt: skip
 # fmt: off
-_BESIDE: Final = {  # amounts besides the items, and their sign in the total
+_TOTAL_SIGNS: Final = {  # amounts besides the items, and their sign in the total
     "tax":       1,
     "shipping":  1,
     "discount": -1,
@@ -39,7 +39,7 @@ Action = dict[str, Any]
 Buttons = list[dict[str, Any]]
 
 
-def order_details_buttons(action: Action, _known: Known | None) -> Buttons:
+def order_details_buttons(action: Action, _references: KnownReferences | None) -> Buttons:
     """Check an order that is to be reviewed and paid, and return its button.
 
     Raises:
@@ -47,12 +47,12 @@ def order_details_buttons(action: Action, _known: Known | None) -> Buttons:
     """
     parameters = _parameters(action, "review_and_pay")
     reference_id = _reference(parameters)
-    _one_of(parameters, "type", _PATH, _GOODS)
-    currency = sized(parameters, "currency", _PATH, 3)
+    _check_one_of(parameters, "type", _PATH, _GOODS)
+    currency = require_text(parameters, "currency", _PATH, 3)
     if not _CURRENCY.fullmatch(currency):
-        raise wrong(f"{_PATH}']['currency", "must be three capital letters, as in ISO 4217")
-    total = _amount(parameters, "total_amount", _PATH)
-    paid_by = _paid_by(parameters)
+        raise invalid_error(f"{_PATH}']['currency", "must be three capital letters, as in ISO 4217")
+    total = _read_amount(parameters, "total_amount", _PATH)
+    paid_by = _payment_type(parameters)
     order = object_or_none(parameters.get("order"))
     if order is not None:
         _check_order(order, total)
@@ -68,7 +68,7 @@ def order_details_buttons(action: Action, _known: Known | None) -> Buttons:
     ]
 
 
-def order_status_buttons(action: Action, _known: Known | None) -> Buttons:
+def order_status_buttons(action: Action, _references: KnownReferences | None) -> Buttons:
     """Check an order status, and return no buttons.
 
     Raises:
@@ -78,61 +78,61 @@ def order_status_buttons(action: Action, _known: Known | None) -> Buttons:
     _reference(parameters)
     order, payment = object_or_none(parameters.get("order")), object_or_none(parameters.get("payment"))
     if order is None and payment is None:
-        raise missing(f"{_PATH}']['order")
+        raise missing_error(f"{_PATH}']['order")
     if order is not None:
         path = f"{_PATH}']['order"
-        _one_of(order, "status", path, _STATUSES)
+        _check_one_of(order, "status", path, _STATUSES)
         if order.get("description"):
-            sized(order, "description", path, _DESCRIPTION_AT_MOST)
+            require_text(order, "description", path, _MAX_DESCRIPTION_CHARS)
     if payment is not None:
-        _one_of(payment, "status", f"{_PATH}']['payment", _PAYMENTS)
+        _check_one_of(payment, "status", f"{_PATH}']['payment", _PAYMENTS)
     return []
 
 
 def _parameters(action: Action, name: str) -> dict[str, Any]:
     if action.get("name") != name:
-        raise wrong("action']['name", f"must be {name}")
+        raise invalid_error("action']['name", f"must be {name}")
     parameters = object_or_none(action.get("parameters"))
     if parameters is None:
-        raise missing(_PATH)
+        raise missing_error(_PATH)
     return parameters
 
 
 def _reference(parameters: dict[str, Any]) -> str:
-    reference_id = sized(parameters, "reference_id", _PATH, _REFERENCE_AT_MOST)
+    reference_id = require_text(parameters, "reference_id", _PATH, _MAX_REFERENCE_CHARS)
     if not _REFERENCE.fullmatch(reference_id):
-        raise wrong(f"{_PATH}']['reference_id", "has letters, digits, underscores, dashes and dots only")
+        raise invalid_error(f"{_PATH}']['reference_id", "has letters, digits, underscores, dashes and dots only")
     return reference_id
 
 
-def _one_of(value: dict[str, Any], member: str, path: str, accepted: tuple[str, ...]) -> None:
-    if sized(value, member, path, 64) not in accepted:
-        raise wrong(f"{path}']['{member}", f"must be one of {', '.join(accepted)}")
+def _check_one_of(value: dict[str, Any], member: str, path: str, accepted: tuple[str, ...]) -> None:
+    if require_text(value, member, path, 64) not in accepted:
+        raise invalid_error(f"{path}']['{member}", f"must be one of {', '.join(accepted)}")
 
 
-def _amount(value: dict[str, Any], member: str, path: str) -> int:
+def _read_amount(value: dict[str, Any], member: str, path: str) -> int:
     """Return the value of an amount, in hundredths."""
     path = f"{path}']['{member}"
     amount = object_or_none(value.get(member))
     if amount is None:
-        raise missing(path)
+        raise missing_error(path)
     hundredths = amount.get("value")
-    if not isinstance(hundredths, int) or isinstance(hundredths, bool) or not 0 <= hundredths <= _VALUE_AT_MOST:
-        raise wrong(f"{path}']['value", f"must be a whole number from 0 to {_VALUE_AT_MOST}")
+    if not isinstance(hundredths, int) or isinstance(hundredths, bool) or not 0 <= hundredths <= _MAX_AMOUNT_VALUE:
+        raise invalid_error(f"{path}']['value", f"must be a whole number from 0 to {_MAX_AMOUNT_VALUE}")
     if amount.get("offset") != _OFFSET:
-        raise wrong(f"{path}']['offset", f"must be {_OFFSET}")
+        raise invalid_error(f"{path}']['offset", f"must be {_OFFSET}")
     return hundredths
 
 
-def _paid_by(parameters: dict[str, Any]) -> str:
+def _payment_type(parameters: dict[str, Any]) -> str:
     """Return the payment type as the transaction names it: a gateway's type, or a setting's."""
     if parameters.get("payment_settings") is None:
         return "upi"
     path = f"{_PATH}']['payment_settings"
     settings = objects_in(parameters["payment_settings"])
     if not settings or len(settings) != len(list_or_none(parameters["payment_settings"]) or []):
-        raise wrong(path, "must be an array of objects")
-    kinds = [sized(setting, "type", path, 64) for setting in settings]
+        raise invalid_error(path, "must be an array of objects")
+    kinds = [require_text(setting, "type", path, 64) for setting in settings]
     gateway = object_or_none(settings[0].get(kinds[0])) or {}
     return text_or_none(gateway.get("type")) or kinds[0]
 
@@ -144,32 +144,34 @@ def _check_order(order: dict[str, Any], total: int) -> None:
         GraphApiError: 100 for a missing member, 131009 for a wrong one or a wrong sum.
     """
     path = f"{_PATH}']['order"
-    _one_of(order, "status", path, ("pending",))
+    _check_one_of(order, "status", path, ("pending",))
     items = objects_in(order.get("items"))
     if not items:
-        raise missing(f"{path}']['items")
-    items_total = sum(_price(item, f"{path}']['items") for item in items)
-    subtotal = _amount(order, "subtotal", path)
+        raise missing_error(f"{path}']['items")
+    items_total = sum(_item_price(item, f"{path}']['items") for item in items)
+    subtotal = _read_amount(order, "subtotal", path)
     if subtotal != items_total:
-        raise wrong(f"{path}']['subtotal", f"must be {items_total}, the sum of the items; it is {subtotal}")
+        raise invalid_error(f"{path}']['subtotal", f"must be {items_total}, the sum of the items; it is {subtotal}")
     expected_total = subtotal + sum(
-        sign * _amount(order, member, path) for member, sign in _BESIDE.items() if order.get(member) is not None
+        sign * _read_amount(order, member, path)
+        for member, sign in _TOTAL_SIGNS.items()
+        if order.get(member) is not None
     )
     if total != expected_total:
-        raise wrong(
+        raise invalid_error(
             f"{_PATH}']['total_amount",
             f"must be {expected_total}: subtotal, tax and shipping less discount; it is {total}",
         )
 
 
-def _price(item: dict[str, Any], path: str) -> int:
-    sized(item, "name", path, _ITEM_NAME_AT_MOST)
-    amount = _amount(item, "amount", path)
+def _item_price(item: dict[str, Any], path: str) -> int:
+    require_text(item, "name", path, _MAX_ITEM_NAME_CHARS)
+    amount = _read_amount(item, "amount", path)
     if item.get("sale_amount") is not None:
-        amount = _amount(item, "sale_amount", path)
+        amount = _read_amount(item, "sale_amount", path)
     quantity = item.get("quantity")
     if quantity is None:
-        raise missing(f"{path}']['quantity")
+        raise missing_error(f"{path}']['quantity")
     if not isinstance(quantity, int) or isinstance(quantity, bool) or not 0 < quantity < 10**6:
-        raise wrong(f"{path}']['quantity", "must be a whole number from 1 to 999999")
+        raise invalid_error(f"{path}']['quantity", "must be a whole number from 1 to 999999")
     return amount * quantity

@@ -5,43 +5,43 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from waypost.base.json_values import object_or_none, objects_in, text_or_none
-from waypost.simulator.errors import message_refused
+from waypost.simulator.errors import message_error
 from waypost.simulator.messages.template_sends.plans import ButtonPlan
-from waypost.simulator.messages.template_sends.texts import check_text
+from waypost.simulator.messages.template_sends.text_parameters import check_text
 
-_PAYLOAD_AT_MOST: Final = 256  # Source: facts 4.2, unconfirmed
-_CODE_AT_MOST: Final = 15  # Source: facts 2.3, "OTP code at send"
-_COUPON_AT_MOST: Final = 20  # Source: facts 2.3: 15 or 20, so the simulator takes 20
-_SECTIONS_AT_MOST: Final = 10  # Source: facts 2.3, "MPM at send"
-_PRODUCTS_AT_MOST: Final = 30  # Source: facts 2.3, "MPM at send"
-_SECTION_TITLE_AT_MOST: Final = 24  # Source: facts 2.3, "MPM at send"
+_MAX_PAYLOAD_CHARS: Final = 256  # Source: facts 4.2, unconfirmed
+_MAX_CODE_CHARS: Final = 15  # Source: facts 2.3, "OTP code at send"
+_MAX_COUPON_CHARS: Final = 20  # Source: facts 2.3: 15 or 20, so the simulator takes 20
+_MAX_SECTIONS: Final = 10  # Source: facts 2.3, "MPM at send"
+_MAX_PRODUCTS: Final = 30  # Source: facts 2.3, "MPM at send"
+_MAX_SECTION_TITLE_CHARS: Final = 24  # Source: facts 2.3, "MPM at send"
 
 Parameter = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class SendKind:
+class ButtonSendKind:
     """One row.
 
     Args:
         name: of the kind, in the operator's error texts.
         sub_type: of the kind, in a request.
-        is_needed: whether a request must have a parameter for this button.
-        shown: returns the members of the rendered button besides type and label; the parameter is empty
+        needs_parameter: whether a request must have a parameter for this button.
+        render: returns the members of the rendered button besides type and label; the parameter is empty
             if the request has none.
     """
 
     name: str
     sub_type: str
-    is_needed: Callable[[ButtonPlan], bool]
-    shown: Callable[[str, ButtonPlan, Parameter], dict[str, Any]]
+    needs_parameter: Callable[[ButtonPlan], bool]
+    render: Callable[[str, ButtonPlan, Parameter], dict[str, Any]]
 
 
-def shown_button(place: str, index: int, plan: ButtonPlan, component: dict[str, Any] | None) -> dict[str, Any]:
+def render_button(card_prefix: str, index: int, plan: ButtonPlan, component: dict[str, Any] | None) -> dict[str, Any]:
     """Return one button as the phone shows it: `index`, `type`, `text`, and its action.
 
     Args:
-        place: empty, or the card, for error texts.
+        card_prefix: empty, or the card, for error texts.
         index: of the button.
         plan: the template's button.
         component: the request's component for it, if any.
@@ -52,25 +52,25 @@ def shown_button(place: str, index: int, plan: ButtonPlan, component: dict[str, 
 
     Source: facts 4.2, 5.2.
     """
-    kind = KINDS[plan.type]
-    error_prefix = f"{place}buttons: Button at index {index}"
+    kind = BUTTON_SEND_KINDS[plan.type]
+    error_prefix = f"{card_prefix}buttons: Button at index {index}"
     parameter: Parameter = {}
     if component is None:
-        if kind.is_needed(plan):
-            raise message_refused(131008, f"{error_prefix} of type {kind.name} requires a parameter")
+        if kind.needs_parameter(plan):
+            raise message_error(131008, f"{error_prefix} of type {kind.name} requires a parameter")
     else:
         if str(component.get("sub_type", "")).lower() != kind.sub_type:
-            raise message_refused(132018, f"{error_prefix} must be of type {kind.name}")
+            raise message_error(132018, f"{error_prefix} must be of type {kind.name}")
         parameter = next(iter(objects_in(component.get("parameters"))), Parameter())
     rendered: dict[str, Any] = {"index": index, "type": plan.type, "text": plan.text}
-    return rendered | kind.shown(error_prefix, plan, parameter)
+    return rendered | kind.render(error_prefix, plan, parameter)
 
 
-def _text(words: str, plan: ButtonPlan, parameter: Parameter, member: str) -> str:
+def _require_parameter_text(error_prefix: str, plan: ButtonPlan, parameter: Parameter, member: str) -> str:
     text = text_or_none(parameter.get(member))
     if not text:
-        name = KINDS[plan.type].name
-        raise message_refused(131008, f"{words} of type {name} requires a parameter")
+        name = BUTTON_SEND_KINDS[plan.type].name
+        raise message_error(131008, f"{error_prefix} of type {name} requires a parameter")
     return text
 
 
@@ -78,49 +78,49 @@ def _action(parameter: Parameter) -> dict[str, Any]:
     return object_or_none(parameter.get("action")) or {}
 
 
-def _quick_reply(words: str, plan: ButtonPlan, parameter: Parameter) -> dict[str, Any]:
+def _quick_reply(error_prefix: str, plan: ButtonPlan, parameter: Parameter) -> dict[str, Any]:
     """Return the payload of the request, or the label if it has none. Source: facts 4.2."""
     if not parameter:
         return {"payload": plan.text}
-    payload = _text(words, plan, parameter, "payload")
-    if len(payload) > _PAYLOAD_AT_MOST:
-        raise message_refused(131009, f"{words}: the payload has at most {_PAYLOAD_AT_MOST} characters")
+    payload = _require_parameter_text(error_prefix, plan, parameter, "payload")
+    if len(payload) > _MAX_PAYLOAD_CHARS:
+        raise message_error(131009, f"{error_prefix}: the payload has at most {_MAX_PAYLOAD_CHARS} characters")
     return {"payload": payload}
 
 
-def _url(words: str, plan: ButtonPlan, parameter: Parameter) -> dict[str, Any]:
+def _url(error_prefix: str, plan: ButtonPlan, parameter: Parameter) -> dict[str, Any]:
     if not plan.url.names:
         if parameter:
-            raise message_refused(
+            raise message_error(
                 132000, "buttons: number of localizable_params (1) does not match the expected number of params (0)"
             )
         return {"url": plan.url.fill({})}
-    text = _text(words, plan, parameter, "text")
+    text = _require_parameter_text(error_prefix, plan, parameter, "text")
     check_text("buttons", text)
     return {"url": plan.url.fill({plan.url.names[0]: text})}
 
 
-def _phone_number(_words: str, plan: ButtonPlan, _parameter: Parameter) -> dict[str, Any]:
-    return {"phone_number": plan.given("phone_number")}
+def _phone_number(_error_prefix: str, plan: ButtonPlan, _parameter: Parameter) -> dict[str, Any]:
+    return {"phone_number": plan.submitted_text("phone_number")}
 
 
-def _copy_code(words: str, plan: ButtonPlan, parameter: Parameter) -> dict[str, Any]:
-    code = _text(words, plan, parameter, "coupon_code")
-    if len(code) > _COUPON_AT_MOST:
-        raise message_refused(131009, f"{words}: the coupon_code has at most {_COUPON_AT_MOST} characters")
+def _copy_code(error_prefix: str, plan: ButtonPlan, parameter: Parameter) -> dict[str, Any]:
+    code = _require_parameter_text(error_prefix, plan, parameter, "coupon_code")
+    if len(code) > _MAX_COUPON_CHARS:
+        raise message_error(131009, f"{error_prefix}: the coupon_code has at most {_MAX_COUPON_CHARS} characters")
     return {"code": code}
 
 
-def _one_time_code(words: str, plan: ButtonPlan, parameter: Parameter) -> dict[str, Any]:
-    code = _text(words, plan, parameter, "text")
-    check_code(words, code)
-    rendered = {"otp_type": plan.given("otp_type"), "code": code}
-    if plan.given("autofill_text"):
-        rendered["autofill_text"] = plan.given("autofill_text")
+def _one_time_code(error_prefix: str, plan: ButtonPlan, parameter: Parameter) -> dict[str, Any]:
+    code = _require_parameter_text(error_prefix, plan, parameter, "text")
+    check_code(error_prefix, code)
+    rendered = {"otp_type": plan.submitted_text("otp_type"), "code": code}
+    if plan.submitted_text("autofill_text"):
+        rendered["autofill_text"] = plan.submitted_text("autofill_text")
     return rendered
 
 
-def check_code(words: str, code: str) -> None:
+def check_code(error_prefix: str, code: str) -> None:
     """Check a one-time code.
 
     Raises:
@@ -128,39 +128,39 @@ def check_code(words: str, code: str) -> None:
 
     Source: facts 2.3, "OTP code at send".
     """
-    check_text(words, code)
-    if len(code) > _CODE_AT_MOST:
-        raise message_refused(132018, f"{words}: a code has at most {_CODE_AT_MOST} characters")
+    check_text(error_prefix, code)
+    if len(code) > _MAX_CODE_CHARS:
+        raise message_error(132018, f"{error_prefix}: a code has at most {_MAX_CODE_CHARS} characters")
     if "://" in code or not code.isprintable() or any(ord(character) > 0x2000 for character in code):
-        raise message_refused(132018, f"{words}: a code holds no address and no emoji")
+        raise message_error(132018, f"{error_prefix}: a code holds no address and no emoji")
 
 
-def _flow(_words: str, plan: ButtonPlan, parameter: Parameter) -> dict[str, Any]:
+def _flow(_error_prefix: str, plan: ButtonPlan, parameter: Parameter) -> dict[str, Any]:
     action = _action(parameter)
     rendered: dict[str, Any] = {
         "flow_id": str(plan.submitted.get("flow_id") or ""),
         "flow_token": text_or_none(action.get("flow_token")) or "unused",
-        "flow_action": plan.given("flow_action").lower() or "navigate",
+        "flow_action": plan.submitted_text("flow_action").lower() or "navigate",
     }
     optional_members = {
-        "flow_name": plan.given("flow_name"),
-        "screen": plan.given("navigate_screen"),
+        "flow_name": plan.submitted_text("flow_name"),
+        "screen": plan.submitted_text("navigate_screen"),
         "flow_action_data": object_or_none(action.get("flow_action_data")),
     }
     return rendered | {name: value for name, value in optional_members.items() if value}
 
 
-def _catalog(_words: str, _plan: ButtonPlan, parameter: Parameter) -> dict[str, Any]:
+def _catalog(_error_prefix: str, _plan: ButtonPlan, parameter: Parameter) -> dict[str, Any]:
     thumbnail = text_or_none(_action(parameter).get("thumbnail_product_retailer_id"))
     return {"thumbnail_product_retailer_id": thumbnail} if thumbnail else {}
 
 
-def _products(words: str, plan: ButtonPlan, parameter: Parameter) -> dict[str, Any]:
+def _products(error_prefix: str, plan: ButtonPlan, parameter: Parameter) -> dict[str, Any]:
     sections = objects_in(_action(parameter).get("sections"))
-    return _catalog(words, plan, parameter) | {"sections": checked_sections(words, sections)}
+    return _catalog(error_prefix, plan, parameter) | {"sections": check_sections(error_prefix, sections)}
 
 
-def checked_sections(words: str, sections: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def check_sections(error_prefix: str, sections: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Check sections of products: at most 10, with at most 30 products in all.
 
     Raises:
@@ -169,24 +169,26 @@ def checked_sections(words: str, sections: list[dict[str, Any]]) -> list[dict[st
     Source: facts 2.3, "MPM at send".
     """
     if not sections:
-        raise message_refused(131008, f"{words} requires sections with products")
-    if len(sections) > _SECTIONS_AT_MOST:
-        raise message_refused(131009, f"{words}: at most {_SECTIONS_AT_MOST} sections")
+        raise message_error(131008, f"{error_prefix} requires sections with products")
+    if len(sections) > _MAX_SECTIONS:
+        raise message_error(131009, f"{error_prefix}: at most {_MAX_SECTIONS} sections")
     count = 0
     for section in sections:
         title = text_or_none(section.get("title")) or ""
-        if len(title) > _SECTION_TITLE_AT_MOST or (not title and len(sections) > 1):
-            raise message_refused(131009, f"{words}: a section's title has 1 to {_SECTION_TITLE_AT_MOST} characters")
+        if len(title) > _MAX_SECTION_TITLE_CHARS or (not title and len(sections) > 1):
+            raise message_error(
+                131009, f"{error_prefix}: a section's title has 1 to {_MAX_SECTION_TITLE_CHARS} characters"
+            )
         items = objects_in(section.get("product_items"))
         if not items or not all(text_or_none(item.get("product_retailer_id")) for item in items):
-            raise message_refused(131008, f"{words}: a section has product_items, each with a product_retailer_id")
+            raise message_error(131008, f"{error_prefix}: a section has product_items, each with a product_retailer_id")
         count += len(items)
-    if count > _PRODUCTS_AT_MOST:
-        raise message_refused(131009, f"{words}: at most {_PRODUCTS_AT_MOST} products")
+    if count > _MAX_PRODUCTS:
+        raise message_error(131009, f"{error_prefix}: at most {_MAX_PRODUCTS} products")
     return sections
 
 
-def _nothing(_words: str, _plan: ButtonPlan, _parameter: Parameter) -> dict[str, Any]:
+def _no_members(_error_prefix: str, _plan: ButtonPlan, _parameter: Parameter) -> dict[str, Any]:
     return {}
 
 
@@ -203,18 +205,18 @@ def _has_variable(plan: ButtonPlan) -> bool:
 
 
 # fmt: off
-KINDS: Final = {  # Source: facts 4.2
+BUTTON_SEND_KINDS: Final = {  # Source: facts 4.2
     #                                 name                  sub_type                 needed         render
-    "QUICK_REPLY":          SendKind("QuickReply",          "quick_reply",           _never,        _quick_reply),
-    "URL":                  SendKind("Url",                 "url",                   _has_variable, _url),
-    "PHONE_NUMBER":         SendKind("PhoneNumber",         "phone_number",          _never,        _phone_number),
-    "COPY_CODE":            SendKind("CopyCode",            "copy_code",             _always,       _copy_code),
-    "OTP":                  SendKind("Url",                 "url",                   _always,       _one_time_code),
-    "FLOW":                 SendKind("Flow",                "flow",                  _never,        _flow),
-    "CATALOG":              SendKind("Catalog",             "catalog",               _never,        _catalog),
-    "MPM":                  SendKind("Mpm",                 "mpm",                   _always,       _products),
-    "SPM":                  SendKind("Spm",                 "spm",                   _never,        _nothing),
-    "VOICE_CALL":           SendKind("VoiceCall",           "voice_call",            _never,        _nothing),
-    "REQUEST_CONTACT_INFO": SendKind("RequestContactInfo",  "request_contact_info",  _never,        _nothing),
+    "QUICK_REPLY":          ButtonSendKind("QuickReply",          "quick_reply",           _never,        _quick_reply),
+    "URL":                  ButtonSendKind("Url",                 "url",                   _has_variable, _url),
+    "PHONE_NUMBER":         ButtonSendKind("PhoneNumber",         "phone_number",          _never,        _phone_number),
+    "COPY_CODE":            ButtonSendKind("CopyCode",            "copy_code",             _always,       _copy_code),
+    "OTP":                  ButtonSendKind("Url",                 "url",                   _always,       _one_time_code),
+    "FLOW":                 ButtonSendKind("Flow",                "flow",                  _never,        _flow),
+    "CATALOG":              ButtonSendKind("Catalog",             "catalog",               _never,        _catalog),
+    "MPM":                  ButtonSendKind("Mpm",                 "mpm",                   _always,       _products),
+    "SPM":                  ButtonSendKind("Spm",                 "spm",                   _never,        _no_members),
+    "VOICE_CALL":           ButtonSendKind("VoiceCall",           "voice_call",            _never,        _no_members),
+    "REQUEST_CONTACT_INFO": ButtonSendKind("RequestContactInfo",  "request_contact_info",  _never,        _no_members),
 }
 # fmt: on

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from waypost.base.json_values import object_or_none, objects_in, text_or_none
-from waypost.simulator.templates.template import Template
-from waypost.simulator.templates.texts import TextPlan, plan_text
+from waypost.simulator.templates.template import SimulatedTemplate
+from waypost.simulator.templates.text_variables import TextPlan, plan_text
 
 _EMPTY: Final = TextPlan(("",), ())
 
@@ -22,13 +22,13 @@ class ButtonPlan:
     url: TextPlan
     submitted: dict[str, Any]
 
-    def given(self, name: str) -> str:
+    def submitted_text(self, name: str) -> str:
         """Return a text of the submission; empty if there is none."""
         return text_or_none(self.submitted.get(name)) or ""
 
 
 @dataclass(frozen=True)
-class FacePlan:
+class ContentPlan:
     """Header, body and buttons of a message or a card. An empty `header_format` means no header."""
 
     header_format: str
@@ -49,11 +49,11 @@ class OfferPlan:
 class TemplatePlan:
     """A template prepared for checking and rendering messages."""
 
-    template: Template
-    face: FacePlan
+    template: SimulatedTemplate
+    content: ContentPlan
     footer: str
     offer: OfferPlan | None
-    cards: tuple[FacePlan, ...]
+    cards: tuple[ContentPlan, ...]
 
     @property
     def is_named(self) -> bool:
@@ -72,7 +72,7 @@ class TemplatePlans:
     def __init__(self) -> None:
         self._plans: dict[str, TemplatePlan] = {}
 
-    def of(self, template: Template) -> TemplatePlan:
+    def find_plan(self, template: SimulatedTemplate) -> TemplatePlan:
         """Return the template's plan."""
         plan = self._plans.get(template.template_id)
         if plan is None or plan.template is not template:
@@ -80,35 +80,36 @@ class TemplatePlans:
         return plan
 
 
-def plan_template(template: Template) -> TemplatePlan:
+def plan_template(template: SimulatedTemplate) -> TemplatePlan:
     """Return the plan of a template, with its texts split at the variables."""
     by_type = {component["type"]: component for component in template.components}
     offer = object_or_none(by_type.get("LIMITED_TIME_OFFER", {}).get("limited_time_offer"))
     return TemplatePlan(
         template=template,
-        face=_face(template.components),
+        content=_plan_content(template.components),
         footer=text_or_none(by_type.get("FOOTER", {}).get("text")) or "",
         offer=None
         if offer is None
         else OfferPlan(text_or_none(offer.get("text")) or "", bool(offer.get("has_expiration"))),
         cards=tuple(
-            _face(objects_in(card.get("components"))) for card in objects_in(by_type.get("CAROUSEL", {}).get("cards"))
+            _plan_content(objects_in(card.get("components")))
+            for card in objects_in(by_type.get("CAROUSEL", {}).get("cards"))
         ),
     )
 
 
-def _face(components: list[dict[str, Any]]) -> FacePlan:
+def _plan_content(components: list[dict[str, Any]]) -> ContentPlan:
     by_type = {component["type"]: component for component in components}
     header: dict[str, Any] = by_type.get("HEADER", {})
-    return FacePlan(
+    return ContentPlan(
         header_format=str(header.get("format", "TEXT")) if header else "",
         header=plan_text(text_or_none(header.get("text")) or ""),
         body=plan_text(text_or_none(by_type.get("BODY", {}).get("text")) or ""),
-        buttons=tuple(_button(button) for button in objects_in(by_type.get("BUTTONS", {}).get("buttons"))),
+        buttons=tuple(_plan_button(button) for button in objects_in(by_type.get("BUTTONS", {}).get("buttons"))),
     )
 
 
-def _button(button: dict[str, Any]) -> ButtonPlan:
+def _plan_button(button: dict[str, Any]) -> ButtonPlan:
     url = text_or_none(button.get("url"))
     is_otp = "otp_type" in button
     return ButtonPlan(

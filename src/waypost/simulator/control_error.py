@@ -1,7 +1,7 @@
 """The error of the control API."""
 
 
-class BrokenRule(Exception):
+class ControlApiError(Exception):
     """A request to the control API is invalid.
 
     Args:
@@ -20,7 +20,7 @@ class BrokenRule(Exception):
         self.status = status
         self.hint = hint
 
-    def answer(self) -> dict[str, str]:
+    def response_body(self) -> dict[str, str]:
         """Return the body of the response."""
         hint = self.hint or (f"accepted: {self.accepted}" if self.accepted else "")
         return {

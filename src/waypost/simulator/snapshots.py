@@ -5,18 +5,18 @@ from pathlib import Path
 from typing import Protocol
 
 
-class NotKept(Exception):
+class SnapshotError(Exception):
     """A snapshot cannot be created, read or found; the text has the reason and the way to fix it."""
 
 
-class UnknownSnapshot(NotKept):
+class UnknownSnapshot(SnapshotError):
     """No snapshot has this name."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"there is no snapshot called {name!r}")
 
 
-class NotAtRest(NotKept):
+class SnapshotBusy(SnapshotError):
     """A snapshot was not created because something stayed in flight; the text names it."""
 
 
@@ -34,7 +34,7 @@ class Snapshot:
     size_bytes: int
 
 
-class Keeper(Protocol):
+class SnapshotStore(Protocol):
     """Saves and restores the state of service and simulator."""
 
     async def snapshots(self) -> list[Snapshot]:

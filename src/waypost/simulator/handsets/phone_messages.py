@@ -8,101 +8,101 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from waypost.base.json_values import integer_or_none, object_or_none, objects_in, text_or_none
-from waypost.simulator.violation import BrokenRule
+from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.webhooks.outbox import ascii_json
 
-MEDIA_KINDS: Final = ("image", "video", "audio", "document", "sticker")
+PHONE_MEDIA_KINDS: Final = ("image", "video", "audio", "document", "sticker")
 
 
-class NotSaid(BrokenRule):
+class InvalidPhoneMessage(ControlApiError):
     """Raised for a phone's message that lacks a member or has an invalid one."""
 
 
 @dataclass(frozen=True)
-class Said:
+class PhoneMessage:
     """One message from a phone, before it has an id.
 
     Args:
         type: as in the webhook.
         content: the members of the webhook's message that are specific to the type.
-        shown: what the phone itself shows.
+        rendered: what the phone itself shows.
         opens_window: whether it opens the 24-hour window.
         has_contact: whether the webhook also names the sender in `contacts`.
     """
 
     type: str
     content: dict[str, Any]
-    shown: dict[str, Any]
+    rendered: dict[str, Any]
     opens_window: bool = True
     has_contact: bool = True
 
 
-def said(kind: str, wish: dict[str, Any]) -> Said:
+def build_message(kind: str, content: dict[str, Any]) -> PhoneMessage:
     """Check the content of a phone's message, and return the message as webhooks carry it.
 
     Args:
         kind: a row of `PHONE_MESSAGE_KINDS`.
-        wish: the content; the member of the request that has the kind's name.
+        content: the content; the member of the request that has the kind's name.
 
     Raises:
         InvalidPhoneMessage: something is missing or wrong.
 
     Source: facts 7.4.
     """
-    return KINDS[kind](wish)
+    return PHONE_MESSAGE_KINDS[kind](content)
 
 
-def medium_said(kind: str, medium: dict[str, Any], caption: str | None) -> Said:
+def build_media_message(kind: str, media: dict[str, Any], caption: str | None) -> PhoneMessage:
     """Return a phone's message with media.
 
     Args:
         kind: `image`, `video`, `audio`, `document` or `sticker`.
-        medium: `id`, `mime_type`, `sha256` in base64, and the members specific to the kind.
+        media: `id`, `mime_type`, `sha256` in base64, and the members specific to the kind.
         caption: of an image, a video or a document.
     """
-    content = {"caption": caption, **medium} if caption else medium
-    return Said(kind, {kind: content}, {"text": caption or "", "media": {"kind": kind, **content}})
+    content = {"caption": caption, **media} if caption else media
+    return PhoneMessage(kind, {kind: content}, {"text": caption or "", "media": {"kind": kind, **content}})
 
 
-def text_said(body: str) -> Said:
+def build_text_message(body: str) -> PhoneMessage:
     """Return a text message. Source: facts 7.4, `text`."""
-    return Said("text", {"text": {"body": body}}, {"text": body})
+    return PhoneMessage("text", {"text": {"body": body}}, {"text": body})
 
 
-def _location(wish: dict[str, Any]) -> Said:
+def _location(content: dict[str, Any]) -> PhoneMessage:
     for name, at_most in (("latitude", 90), ("longitude", 180)):
-        degrees = wish.get(name)
+        degrees = content.get(name)
         if not isinstance(degrees, int | float) or not -at_most <= degrees <= at_most:
             accepted = f"a number from -{at_most} to {at_most}"
-            raise NotSaid(f"location.{name}", "is not valid", accepted)
-    text = ", ".join(str(wish[name]) for name in ("name", "address") if wish.get(name))
-    return Said("location", {"location": wish}, {"text": text, "location": wish})
+            raise InvalidPhoneMessage(f"location.{name}", "is not valid", accepted)
+    text = ", ".join(str(content[name]) for name in ("name", "address") if content.get(name))
+    return PhoneMessage("location", {"location": content}, {"text": text, "location": content})
 
 
-def contacts_said(cards: list[dict[str, Any]]) -> Said:
+def build_contacts_message(cards: list[dict[str, Any]]) -> PhoneMessage:
     """Return a message with contact cards. Source: facts 7.4, `contacts`."""
     names = [(object_or_none(card.get("name")) or {}).get("formatted_name") for card in cards]
     if not cards or not all(isinstance(name, str) and name for name in names):
-        raise NotSaid("contacts", "every card needs a name", '[{"name": {"formatted_name": "Bo"}, ...}]')
+        raise InvalidPhoneMessage("contacts", "every card needs a name", '[{"name": {"formatted_name": "Bo"}, ...}]')
     rendered = {"text": ", ".join(map(str, names)), "contacts": cards}
-    return Said("contacts", {"contacts": cards}, rendered)
+    return PhoneMessage("contacts", {"contacts": cards}, rendered)
 
 
-def _reaction(wish: dict[str, Any]) -> Said:
+def _reaction(content: dict[str, Any]) -> PhoneMessage:
     """Return a reaction; without an emoji it removes the earlier one. Source: facts 7.4, `reaction`."""
-    message_id = text_or_none(wish.get("message_id"))
+    message_id = text_or_none(content.get("message_id"))
     if not message_id:
-        raise NotSaid("reaction.message_id", "is missing", "a wamid of the phone's inbox")
-    emoji = text_or_none(wish.get("emoji")) or ""
+        raise InvalidPhoneMessage("reaction.message_id", "is missing", "a wamid of the phone's inbox")
+    emoji = text_or_none(content.get("emoji")) or ""
     reaction = {"message_id": message_id} | ({"emoji": emoji} if emoji else {})
-    return Said("reaction", {"reaction": reaction}, {"text": emoji, "reaction": reaction})
+    return PhoneMessage("reaction", {"reaction": reaction}, {"text": emoji, "reaction": reaction})
 
 
-def _order(wish: dict[str, Any]) -> Said:
+def _order(content: dict[str, Any]) -> PhoneMessage:
     """Return an order of a catalog's products. Source: facts 7.4, `order`."""
-    items = objects_in(wish.get("product_items"))
-    if not text_or_none(wish.get("catalog_id")) or not items:
-        raise NotSaid("order", "needs a catalog_id and product_items", _ORDER)
+    items = objects_in(content.get("product_items"))
+    if not text_or_none(content.get("catalog_id")) or not items:
+        raise InvalidPhoneMessage("order", "needs a catalog_id and product_items", _ORDER_FORMAT)
     for index, item in enumerate(items):
         has_price = isinstance(item.get("item_price"), int | float)
         if (
@@ -111,13 +111,13 @@ def _order(wish: dict[str, Any]) -> Said:
             or not has_price
             or not text_or_none(item.get("currency"))
         ):
-            raise NotSaid(f"order.product_items[{index}]", "is incomplete", _ORDER)
-    text = text_or_none(wish.get("text")) or ""
-    order = {"catalog_id": wish["catalog_id"], "text": text, "product_items": items}
-    return Said("order", {"order": order}, {"text": text, "order": order})
+            raise InvalidPhoneMessage(f"order.product_items[{index}]", "is incomplete", _ORDER_FORMAT)
+    text = text_or_none(content.get("text")) or ""
+    order = {"catalog_id": content["catalog_id"], "text": text, "product_items": items}
+    return PhoneMessage("order", {"order": order}, {"text": text, "order": order})
 
 
-def _unsupported(wish: dict[str, Any]) -> Said:
+def _unsupported(content: dict[str, Any]) -> PhoneMessage:
     """Return a message of a type that the operator does not pass on. Source: facts 7.4, `unsupported`."""
     title = "Message type unknown"
     error = {
@@ -126,32 +126,32 @@ def _unsupported(wish: dict[str, Any]) -> Said:
         "message": title,
         "error_data": {"details": "Message type is currently not supported."},
     }
-    kind = text_or_none(wish.get("type"))
+    kind = text_or_none(content.get("type"))
     members: dict[str, Any] = {"errors": [error]}
     if kind:
         members["unsupported"] = {"type": kind}
-    return Said("unsupported", members, {"text": "", "unsupported": {"type": kind or "unknown"}})
+    return PhoneMessage("unsupported", members, {"text": "", "unsupported": {"type": kind or "unknown"}})
 
 
-def number_changed(name: str, before: str, after: str) -> Said:
+def build_number_change(name: str, old_number: str, new_number: str) -> PhoneMessage:
     """Return the message about a changed phone number. Source: facts 7.4, `system`."""
-    body = f"User {name} changed from {before} to {after}"
-    system = {"body": body, "wa_id": after, "type": "user_changed_number"}
-    return Said(
+    body = f"User {name} changed from {old_number} to {new_number}"
+    system = {"body": body, "wa_id": new_number, "type": "user_changed_number"}
+    return PhoneMessage(
         "system", {"system": system}, {"text": body, "system": system},
         opens_window=False, has_contact=False,
     )  # fmt: skip
 
 
-_ORDER: Final = (
+_ORDER_FORMAT: Final = (
     '{"catalog_id", "text"?, "product_items": [{"product_retailer_id", "quantity", "item_price", "currency"}]}'
 )
 
 # fmt: off
-KINDS: Final[dict[str, Callable[[Any], Said]]] = {  # Source: facts 7.4; the member of the request has the kind's name
-    "text":        text_said,
+PHONE_MESSAGE_KINDS: Final[dict[str, Callable[[Any], PhoneMessage]]] = {  # Source: facts 7.4; the member of the request has the kind's name
+    "text":        build_text_message,
     "location":    _location,
-    "contacts":    contacts_said,
+    "contacts":    build_contacts_message,
     "reaction":    _reaction,
     "order":       _order,
     "unsupported": _unsupported,
@@ -159,7 +159,7 @@ KINDS: Final[dict[str, Callable[[Any], Said]]] = {  # Source: facts 7.4; the mem
 # fmt: on
 
 
-def answered(button: dict[str, Any], response: dict[str, Any]) -> Said | None:
+def build_response(button: dict[str, Any], response: dict[str, Any]) -> PhoneMessage | None:
     """Return the message that sends back a form or a choice; None if the button opens neither.
 
     Args:
@@ -186,7 +186,7 @@ def answered(button: dict[str, Any], response: dict[str, Any]) -> Said | None:
     return _interactive("nfm_reply", reply, {"text": reply["body"], "response": filled})
 
 
-def tapped(button: dict[str, Any]) -> Said | None:
+def build_tap(button: dict[str, Any]) -> PhoneMessage | None:
     """Return the message that a tap on a button sends; None if it sends none.
 
     Source: facts 7.4, `button` and `interactive`.
@@ -196,7 +196,7 @@ def tapped(button: dict[str, Any]) -> Said | None:
     match button["type"]:
         case "QUICK_REPLY":
             content = {"payload": button["payload"], "text": text}
-            return Said("button", {"button": content}, {"text": text, "button": content})
+            return PhoneMessage("button", {"button": content}, {"text": text, "button": content})
         case "REPLY":
             return _interactive("button_reply", chosen, {"text": text})
         case "LIST_ROW":
@@ -207,12 +207,12 @@ def tapped(button: dict[str, Any]) -> Said | None:
             return None
 
 
-def _interactive(kind: str, reply: dict[str, Any], shown: dict[str, Any]) -> Said:
+def _interactive(kind: str, reply: dict[str, Any], rendered: dict[str, Any]) -> PhoneMessage:
     content = {"type": kind, kind: reply}
-    return Said("interactive", {"interactive": content}, {**shown, "interactive": content})
+    return PhoneMessage("interactive", {"interactive": content}, {**rendered, "interactive": content})
 
 
-NOT_REQUESTED: Final = {
+NOT_REQUESTED_BUTTON: Final = {
     "index": 0,
     "type": "QUICK_REPLY",
     "text": "I didn't request a code",

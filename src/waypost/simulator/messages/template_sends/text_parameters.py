@@ -5,19 +5,19 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from waypost.base.json_values import object_or_none, text_or_none
-from waypost.simulator.errors import message_refused
-from waypost.simulator.templates.texts import TextPlan
+from waypost.simulator.errors import message_error
+from waypost.simulator.templates.text_variables import TextPlan
 
 _BAD_TEXT: Final = re.compile(r"[\n\t]| {5}")
 
 
-def filled(component: str, plan: TextPlan, given: list[Any], *, is_named: bool) -> str:
+def fill_text(component: str, plan: TextPlan, parameters: list[Any], *, is_named: bool) -> str:
     """Return a text filled with its parameters.
 
     Args:
         component: `header`, `body` or `card 0 body`, for error texts.
         plan: the text.
-        given: the parameters, in order, or each with its name.
+        parameters: the parameters, in order, or each with its name.
         is_named: whether parameters have names.
 
     Raises:
@@ -26,22 +26,22 @@ def filled(component: str, plan: TextPlan, given: list[Any], *, is_named: bool) 
 
     Source: facts 4.2, 5.2.
     """
-    if len(given) != len(plan.names):
-        raise message_refused(
+    if len(parameters) != len(plan.names):
+        raise message_error(
             132000,
-            f"{component}: number of localizable_params ({len(given)}) does not match the expected "
+            f"{component}: number of localizable_params ({len(parameters)}) does not match the expected "
             f"number of params ({len(plan.names)})",
         )
     if not plan.names:
         return plan.fill({})
     values: dict[str, str] = {}
-    for name, raw_parameter in zip(plan.names, given, strict=True):
+    for name, raw_parameter in zip(plan.names, parameters, strict=True):
         parameter = object_or_none(raw_parameter)
         if parameter is None:
-            raise message_refused(131009, f"{component}: a parameter must be an object")
-        values[_name(component, plan, parameter) if is_named else name] = _value(component, parameter)
+            raise message_error(131009, f"{component}: a parameter must be an object")
+        values[_read_name(component, plan, parameter) if is_named else name] = _read_value(component, parameter)
     if len(values) != len(plan.names):
-        raise message_refused(132000, f"{component}: a parameter_name is given twice")
+        raise message_error(132000, f"{component}: a parameter_name is given twice")
     return plan.fill(values)
 
 
@@ -54,31 +54,29 @@ def check_text(component: str, text: str) -> None:
     Source: facts 4.2.
     """
     if not text:
-        raise message_refused(132018, f"{component}: Param text cannot be empty")
+        raise message_error(132018, f"{component}: Param text cannot be empty")
     if _BAD_TEXT.search(text):
-        raise message_refused(
-            132018, "Param text cannot have new-line/tab characters or more than 4 consecutive spaces"
-        )
+        raise message_error(132018, "Param text cannot have new-line/tab characters or more than 4 consecutive spaces")
 
 
-def _name(component: str, plan: TextPlan, parameter: Mapping[str, Any]) -> str:
+def _read_name(component: str, plan: TextPlan, parameter: Mapping[str, Any]) -> str:
     name = text_or_none(parameter.get("parameter_name"))
     if name is None or name not in plan.names:
-        raise message_refused(132000, f"{component}: parameter_name {name!r} is none of {', '.join(plan.names)}")
+        raise message_error(132000, f"{component}: parameter_name {name!r} is none of {', '.join(plan.names)}")
     return name
 
 
-def _value(component: str, parameter: Mapping[str, Any]) -> str:
+def _read_value(component: str, parameter: Mapping[str, Any]) -> str:
     match str(parameter.get("type", "")).lower():
         case "text":
             text = parameter.get("text")
         case "currency" | "date_time" as kind:  # the fallback is always shown
             text = (object_or_none(parameter.get(kind)) or {}).get("fallback_value")
         case kind:
-            raise message_refused(
+            raise message_error(
                 132012, f"{component}: Format mismatch, expected TEXT, received {kind.upper() or 'UNKNOWN'}"
             )
     if not isinstance(text, str):
-        raise message_refused(131008, f"{component}: Parameter of type text is missing text value")
+        raise message_error(131008, f"{component}: Parameter of type text is missing text value")
     check_text(component, text)
     return text

@@ -8,7 +8,13 @@ import hashlib
 from dataclasses import dataclass
 from typing import Any
 
-from waypost.simulator.phones.script_steps import OCCASIONS, Shown, Step, button_of, form_of
+from waypost.simulator.phones.script_steps import (
+    STEP_TRIGGERS,
+    RenderedMessage,
+    ScriptStep,
+    find_button,
+    find_form_button,
+)
 
 
 @dataclass(frozen=True)
@@ -22,33 +28,35 @@ class Script:
 
     owner: str
     seed: str
-    steps: tuple[Step, ...]
+    steps: tuple[ScriptStep, ...]
 
 
 @dataclass(frozen=True)
-class Intention:
+class PlannedStep:
     """One step that a phone takes about one message; the action is empty if there is nothing to plan."""
 
     step: int
     after_ms: int
-    act: dict[str, Any]
+    action: dict[str, Any]
 
 
-def intentions(script: Script, phone: str, ordinal: int, shown: Shown, uses: dict[int, int]) -> list[Intention]:
+def plan_steps(
+    script: Script, phone: str, ordinal: int, rendered: RenderedMessage, uses: dict[int, int]
+) -> list[PlannedStep]:
     """Return the steps that one phone takes about one message, in the order of the script.
 
     Args:
         script: the phone's script.
         phone: its digits.
         ordinal: how many messages it has received, including this one.
-        shown: the message as the phone shows it.
+        rendered: the message as the phone shows it.
         uses: how often the phone has taken each step with `times`.
     """
-    planned: list[Intention] = []
+    planned: list[PlannedStep] = []
     for index, step in enumerate(script.steps):
-        if not OCCASIONS[step.on](shown):
+        if not STEP_TRIGGERS[step.on](rendered):
             continue
-        action = _act_of(step, shown)
+        action = _build_action(step, rendered)
         if action is None or (step.times is not None and uses.get(index, 0) >= step.times):
             continue
         source = f"{script.seed}:{phone}:{ordinal}:{index}".encode()
@@ -57,22 +65,22 @@ def intentions(script: Script, phone: str, ordinal: int, shown: Shown, uses: dic
             continue
         shortest, longest = step.after_ms
         after_ms = shortest + (int.from_bytes(random_bytes[8:]) * (longest - shortest + 1) >> 64)
-        planned.append(Intention(index, after_ms, action))
+        planned.append(PlannedStep(index, after_ms, action))
         if step.do == "nothing":
             break
     return planned
 
 
-def _act_of(step: Step, shown: Shown) -> dict[str, Any] | None:
+def _build_action(step: ScriptStep, rendered: RenderedMessage) -> dict[str, Any] | None:
     """Return the complete action, so that the message need not be read again; None if the step does not apply."""
     match step.do:
         case "read" | "nothing":
             return {}
         case "tap":
-            button = button_of(step, shown)
+            button = find_button(step, rendered)
             return None if button is None else {"do": "tap", "button": button}
         case "respond":
-            form = form_of(shown)
+            form = find_form_button(rendered)
             return form and {"do": "respond", "button": form, "response": step.response}
         case "answer" | "react":
             return {"do": step.do, "text": step.text}

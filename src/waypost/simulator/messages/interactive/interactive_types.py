@@ -1,0 +1,289 @@
+"""Interactive messages: a table of types, the content each requires, and the buttons it shows."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from waypost.base.json_values import object_or_none, objects_in, text_or_none
+from waypost.simulator.errors import message_error
+from waypost.simulator.media.references import KnownReferences
+from waypost.simulator.messages.interactive.cards import render_cards
+from waypost.simulator.messages.interactive.fields import (
+    check_distinct,
+    invalid_error,
+    missing_error,
+    read_text,
+    render_interactive_header,
+    require_text,
+)
+from waypost.simulator.messages.interactive.orders import order_details_buttons, order_status_buttons
+from waypost.simulator.messages.template_sends.buttons import check_sections
+
+_MAX_INTERACTIVE_BODY_CHARS: Final = 1024
+_MAX_INTERACTIVE_FOOTER_CHARS: Final = 60  # Source: facts 4.1
+_MAX_INTERACTIVE_LABEL_CHARS: Final = 20
+_MAX_CALL_MINUTES: Final = 43_200
+_MEDIA: Final = ("image", "video", "document")
+_ANY_HEADER: Final = ("text", *_MEDIA)
+
+Action = dict[str, Any]
+Buttons = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class InteractiveType:
+    """One row.
+
+    Args:
+        needs_body: whether a body text is required.
+        headers: the header types it may have.
+        needs_header: whether one of them is required.
+        build_buttons: checks the action, and returns the buttons.
+        build_cards: checks the action, and returns the cards, for a type that has cards.
+    """
+
+    needs_body: bool
+    headers: tuple[str, ...]
+    needs_header: bool
+    build_buttons: Callable[[Action, KnownReferences | None], Buttons]
+    build_cards: Callable[[Action, KnownReferences | None], list[dict[str, Any]]] | None = None
+
+
+def render_interactive(content: dict[str, Any], references: KnownReferences | None) -> dict[str, Any]:
+    """Check an interactive message, and return it as the phone will show it.
+
+    Args:
+        content: the request's `interactive`.
+        references: what the sender may refer to; None: references are not checked.
+
+    Returns:
+        `text`, `interactive` (as it was sent), and if present `header`, `footer`,
+        `buttons` (each with `index`, `type`, `text`, and its action) and `cards`.
+
+    Raises:
+        GraphApiError: 100 for a missing member, 131009 for a wrong or too long one.
+
+    Source: facts 4.1.
+    """
+    kind = text_or_none(content.get("type"))
+    action = object_or_none(content.get("action"))
+    if not kind:
+        raise missing_error("type")
+    rules = INTERACTIVE_TYPES.get(kind)
+    if rules is None:
+        raise invalid_error("type", f"must be one of {', '.join(INTERACTIVE_TYPES)}")
+    if action is None:
+        raise missing_error("action")
+    rendered: dict[str, Any] = {"text": read_text(content, "body", _MAX_INTERACTIVE_BODY_CHARS)}
+    if rules.needs_body and not rendered["text"]:
+        raise missing_error("body']['text")
+    header = object_or_none(content.get("header"))
+    if header is not None:
+        rendered["header"] = render_interactive_header(header, rules.headers, references)
+    elif rules.needs_header:
+        raise missing_error("header")
+    footer = read_text(content, "footer", _MAX_INTERACTIVE_FOOTER_CHARS)
+    if footer:
+        rendered["footer"] = footer
+    rendered["interactive"] = content
+    buttons = rules.build_buttons(action, references)
+    if buttons:
+        rendered["buttons"] = [{"index": index, **button} for index, button in enumerate(buttons)]
+    if rules.build_cards is not None:
+        rendered["cards"] = rules.build_cards(action, references)
+    return rendered
+
+
+def _reply_buttons(action: Action, _references: KnownReferences | None) -> Buttons:
+    """Return 1 to 3 reply buttons; titles of 20 characters, ids of 256. Source: facts 4.1."""
+    raw_buttons = objects_in(action.get("buttons"))
+    path = "action']['buttons"
+    if not raw_buttons:
+        raise missing_error(path)
+    if len(raw_buttons) > 3:
+        raise invalid_error(path, "has 1 to 3 buttons")
+    replies = [object_or_none(button.get("reply")) or {} for button in raw_buttons]
+    buttons: Buttons = [
+        {
+            "type": "REPLY",
+            "text": require_text(reply, "title", path, _MAX_INTERACTIVE_LABEL_CHARS),
+            "payload": require_text(reply, "id", path, 256),
+        }
+        for reply in replies
+    ]
+    check_distinct(path, [button["payload"] for button in buttons])
+    return buttons
+
+
+def _list_rows(action: Action, _references: KnownReferences | None) -> Buttons:
+    """Return the rows: up to 10 sections and 10 rows; titles of 24 characters, descriptions of 72. Source: facts 4.1."""
+    require_text(action, "button", "action", _MAX_INTERACTIVE_LABEL_CHARS)
+    sections = objects_in(action.get("sections"))
+    path = "action']['sections"
+    if not sections:
+        raise missing_error(path)
+    buttons: Buttons = []
+    for section in sections:
+        title = text_or_none(section.get("title")) or ""
+        if len(sections) > 1 and not title:
+            raise missing_error(f"{path}']['title")
+        if len(title) > 24:
+            raise invalid_error(f"{path}']['title", "has at most 24 characters")
+        for row in objects_in(section.get("rows")):
+            button = {
+                "type": "LIST_ROW",
+                "text": require_text(row, "title", f"{path}']['rows", 24),
+                "payload": require_text(row, "id", f"{path}']['rows", 200),
+            }
+            description = text_or_none(row.get("description")) or ""
+            if len(description) > 72:
+                raise invalid_error(f"{path}']['rows']['description", "has at most 72 characters")
+            buttons.append(
+                button | ({"description": description} if description else {}) | ({"section": title} if title else {})
+            )
+    if not buttons:
+        raise missing_error(f"{path}']['rows")
+    if len(sections) > 10 or len(buttons) > 10:
+        raise invalid_error(path, "has at most 10 sections and 10 rows")
+    check_distinct(path, [button["payload"] for button in buttons])
+    return buttons
+
+
+def _parameters(action: Action) -> dict[str, Any]:
+    parameters = object_or_none(action.get("parameters"))
+    if parameters is None:
+        raise missing_error("action']['parameters")
+    return parameters
+
+
+def _link_button(action: Action, _references: KnownReferences | None) -> Buttons:
+    parameters = _parameters(action)
+    path = "action']['parameters"
+    url = require_text(parameters, "url", path, 2000)
+    if not url.startswith(("http://", "https://")):
+        raise invalid_error(f"{path}']['url", "must begin with http:// or https://")
+    label = require_text(parameters, "display_text", path, _MAX_INTERACTIVE_LABEL_CHARS)
+    return [{"type": "URL", "text": label, "url": url}]
+
+
+def _product_button(action: Action, _references: KnownReferences | None) -> Buttons:
+    return [
+        {
+            "type": "PRODUCT",
+            "text": "View",
+            "catalog_id": require_text(action, "catalog_id", "action", 64),
+            "product_retailer_id": require_text(action, "product_retailer_id", "action", 256),
+        }
+    ]
+
+
+def _product_list_button(action: Action, _references: KnownReferences | None) -> Buttons:
+    sections = check_sections("interactive", objects_in(action.get("sections")))
+    catalog_id = require_text(action, "catalog_id", "action", 64)
+    return [
+        {"type": "MPM", "text": "View items", "catalog_id": catalog_id, "sections": sections}
+    ]  # fmt: skip
+
+
+def _catalog_button(action: Action, _references: KnownReferences | None) -> Buttons:
+    parameters = object_or_none(action.get("parameters")) or {}
+    thumbnail = text_or_none(parameters.get("thumbnail_product_retailer_id"))
+    details = {"thumbnail_product_retailer_id": thumbnail} if thumbnail else {}
+    return [{"type": "CATALOG", "text": "View catalog", **details}]
+
+
+def _flow_button(action: Action, references: KnownReferences | None) -> Buttons:
+    """Return the button of a flow: published, or a draft in the mode `draft`. Source: facts 4.1."""
+    parameters = _parameters(action)
+    path = "action']['parameters"
+    label = require_text(parameters, "flow_cta", path, 30)
+    mode = (text_or_none(parameters.get("mode")) or "published").lower()
+    if mode not in ("published", "draft"):
+        raise invalid_error(f"{path}']['mode", "must be one of draft, published")
+    button: dict[str, Any] = {"type": "FLOW", "text": label, "mode": mode}
+    if parameters.get("flow_name") and not parameters.get("flow_id"):
+        button["flow_name"] = require_text(parameters, "flow_name", path, 256)
+    else:
+        button["flow_id"] = _check_flow_id(str(parameters.get("flow_id") or ""), mode, references)
+    button["flow_token"] = text_or_none(parameters.get("flow_token")) or "unused"
+    button["flow_action"] = text_or_none(parameters.get("flow_action")) or "navigate"
+    payload = object_or_none(parameters.get("flow_action_payload")) or {}
+    navigation = {
+        "screen": text_or_none(payload.get("screen")),
+        "flow_action_data": object_or_none(payload.get("data")),
+    }
+    button |= {name: value for name, value in navigation.items() if value}
+    return [button]
+
+
+def _check_flow_id(flow_id: str, mode: str, references: KnownReferences | None) -> str:
+    if not flow_id:
+        raise missing_error("action']['parameters']['flow_id")
+    if references is None:
+        return flow_id
+    flow = references.find_flow(flow_id)
+    path = "action']['parameters']['flow_id"
+    if flow is None:
+        raise invalid_error(path, f"{flow_id} is no flow of this account")
+    if flow.status == "BLOCKED":
+        raise message_error(132068, f"the flow {flow_id} is blocked")
+    if (flow.status == "DRAFT") != (mode == "draft"):
+        raise invalid_error(path, f"{flow_id} is {flow.status.lower()}, which the mode {mode} cannot open")
+    return flow_id
+
+
+def _named_action_button(name: str, kind: str, label: str) -> Callable[[Action, KnownReferences | None], Buttons]:
+    def buttons(action: Action, _known: KnownReferences | None) -> Buttons:
+        if action.get("name") != name:
+            raise invalid_error("action']['name", f"must be {name}")
+        details: dict[str, Any] = {}
+        if kind == "ADDRESS":
+            country = require_text(_parameters(action), "country", "action']['parameters", 2)
+            details["country"] = country
+        return [{"type": kind, "text": label, **details}]
+
+    return buttons
+
+
+def _voice_call_button(action: Action, _references: KnownReferences | None) -> Buttons:
+    """Return the button that calls the business. Source: the operator's page "Call button messages"."""
+    parameters = object_or_none(action.get("parameters")) or {}
+    path = "action']['parameters"
+    label = "Call now"
+    if parameters.get("display_text"):
+        label = require_text(parameters, "display_text", path, _MAX_INTERACTIVE_LABEL_CHARS)
+    minutes = parameters.get("ttl_minutes", _MAX_CALL_MINUTES)
+    if not isinstance(minutes, int | float) or not 1 <= minutes <= _MAX_CALL_MINUTES:
+        raise invalid_error(f"{path}']['ttl_minutes", f"must be 1 to {_MAX_CALL_MINUTES}")
+    return [{"type": "VOICE_CALL", "text": label, "ttl_minutes": int(minutes)}]
+
+
+def _no_buttons(_action: Action, _references: KnownReferences | None) -> Buttons:
+    return []
+
+
+# fmt: off
+_LOCATION = _named_action_button("send_location",           "LOCATION_REQUEST", "Send location")
+_ADDRESS  = _named_action_button("address_message",         "ADDRESS",          "Provide address")
+_CALLING  = _named_action_button("call_permission_request", "CALL_PERMISSION",  "Choose preference")
+_CONTACT  = _named_action_button("request_contact_info",    "REQUEST_CONTACT_INFO", "Share Contact Info")
+
+INTERACTIVE_TYPES: Final = {  # Source: facts 4.1, and the operator's own pages for the last seven
+    #                                        needs body  headers    needs header  buttons
+    "button":                   InteractiveType(True,        _ANY_HEADER,      False,        _reply_buttons),
+    "list":                     InteractiveType(True,        ("text",), False,        _list_rows),
+    "cta_url":                  InteractiveType(True,        _ANY_HEADER,      False,        _link_button),
+    "product":                  InteractiveType(False,       (),        False,        _product_button),
+    "product_list":             InteractiveType(True,        ("text",), True,         _product_list_button),
+    "catalog_message":          InteractiveType(True,        (),        False,        _catalog_button),
+    "flow":                     InteractiveType(True,        _ANY_HEADER,      False,        _flow_button),
+    "location_request_message": InteractiveType(True,        (),        False,        _LOCATION),
+    "order_details":            InteractiveType(True,        _ANY_HEADER,      False,        order_details_buttons),
+    "order_status":             InteractiveType(True,        _ANY_HEADER,      False,        order_status_buttons),
+    "address_message":          InteractiveType(True,        _ANY_HEADER,      False,        _ADDRESS),
+    "call_permission_request":  InteractiveType(False,       (),        False,        _CALLING),
+    "request_contact_info":     InteractiveType(True,        (),        False,        _CONTACT),
+    "voice_call":               InteractiveType(True,        (),        False,        _voice_call_button),
+    "carousel":                 InteractiveType(True,        (),        False,        _no_buttons, render_cards),
+}
+# fmt: on
