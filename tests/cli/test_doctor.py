@@ -153,7 +153,7 @@ CASES: Final[dict[str, tuple[Arrange, str, str, str, str]]] = {
     "number not there":      (app_of_an_unknown_number,      f"main: number +{APP.phone_number} of {APP.name}", "wrong", f"it has {APP.phone_number_id}", "waypost app connect"),
     "other digits":          (other_number,                  f"main: number +{APP.phone_number} of {APP.name}", "wrong", "is +1 555-999-0000", "waypost app connect"),
     "not registered":        (stands(status="DISCONNECTED"), f"main: number +{APP.phone_number} of {APP.name}", "wrong", "status is DISCONNECTED", "register"),
-    "poor quality":          (stands(quality_rating="RED"),  f"main: number +{APP.phone_number} of {APP.name}", "warning", "quality is RED", "not wanted"),
+    "poor quality":          (stands(quality_rating="RED"),  f"main: number +{APP.phone_number} of {APP.name}", "warning", "quality is RED", "unwanted"),
     "nobody subscribed":     (nobody_subscribed,             f"main: webhook of {ACCOUNT.id}", "wrong",   "is not subscribed; subscribed: none", f"waypost account subscribe {ACCOUNT.id}"),
     "other address":         (other_webhook,                 f"main: webhook of {ACCOUNT.id}", "wrong",   "/operator/webhook, and ours is", f"waypost account subscribe {ACCOUNT.id}"),
     "template not there":    (template_gone,                 f"main: templates of {ACCOUNT.id}", "warning", "does not have 1: greeting (en_US)", "--submit-templates"),

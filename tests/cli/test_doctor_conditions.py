@@ -96,7 +96,7 @@ async def test_demonstration_that_has_been_stopped_is_one_line_with_a_remedy(new
     nowhere = await newcomer.doctor()
 
     assert (gone.exit_code, nowhere.exit_code) == (1, 1)
-    assert gone.stderr.startswith("waypost: nobody answers at http://127.0.0.1:9; start ")
+    assert gone.stderr.startswith("waypost: no response from http://127.0.0.1:9; start ")
     assert "set WAYPOST_ADMIN_TOKEN to reach a running service" in nowhere.stderr
     assert [told.stderr.count("\n") for told in (gone, nowhere)] == [1, 1]
 

@@ -31,7 +31,7 @@ CASES: Final = {
     "listen --env-file page.md":                                 (1, "PARTNER_URL is missing"),
     "listen --env-file .":                                       (1, ". is no file of variables"),
     "listen --env-file bytes":                                   (1, "bytes is no file of variables"),
-    "listen --env-file gone.env":                                (1, "nobody answers at http://127.0.0.1:9; start what should answer there"),
+    "listen --env-file gone.env":                                (1, "no response from http://127.0.0.1:9; start what should answer there"),
     "message":                                                   (2, "Missing argument"),
     "message x":                                                 (1, "set WAYPOST_ADMIN_TOKEN to reach a running service"),
     "doctor":                                                    (1, "set WAYPOST_ADMIN_TOKEN to reach a running service"),
@@ -41,12 +41,12 @@ CASES: Final = {
     "clock show":                                                (1, "waypost-dev.env is not there: start `waypost dev`"),
     "clock show --env-file page.md":                             (1, "page.md has no CONTROL_URL"),
     "clock show --env-file bytes":                               (1, "bytes is no file of variables"),
-    "clock show --env-file gone.env":                            (1, "nobody answers at http://127.0.0.1:9; start what should answer there"),
+    "clock show --env-file gone.env":                            (1, "no response from http://127.0.0.1:9; start what should answer there"),
     "clock advance":                                             (2, "at least one of --days, --hours, --minutes and --seconds"),
     "clock advance --hours -1":                                  (2, "'--hours'"),
-    "clock advance --hours 99999999999999 --env-file gone.env":  (1, "nobody answers"),
-    "snapshot save kept --to no/where --env-file gone.env":      (1, "nobody answers"),
-    "snapshot load ../x --env-file gone.env":                    (1, "nobody answers"),
+    "clock advance --hours 99999999999999 --env-file gone.env":  (1, "no response from"),
+    "snapshot save kept --to no/where --env-file gone.env":      (1, "no response from"),
+    "snapshot load ../x --env-file gone.env":                    (1, "no response from"),
 }
 # fmt: on
 

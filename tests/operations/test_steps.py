@@ -46,14 +46,14 @@ async def test_every_stage_says_what_it_did_with_a_message_by_its_id(records: io
     steps = [one["event"] for one in told]
     parts = {one["part"] for one in told}
     assert parts == {"api", "queue", "operators", "dispatch", "events", "callbacks"}
-    assert steps.index("accepted") < steps.index("in flight") < steps.index("the operator answered")
+    assert steps.index("accepted") < steps.index("in flight") < steps.index("operator responded")
     assert {one["level"] for one in told} == {"debug"}
     [accepted] = [one for one in told if one["event"] == "accepted"]
     assert (accepted["app_id"], accepted["partner_id"]) == (APP.id, APP.partner_id)
     [answered] = [one for one in told if one["part"] == "operators"]
     assert answered["outcome"] == "sent"
     assert answered["took_ms"] > 0
-    delivered = [one for one in told if one["event"] == "callback tried" and one["news"] == "delivered"]
+    delivered = [one for one in told if one["event"] == "callback attempted" and one["news"] == "delivered"]
     assert [one["status"] for one in delivered] == [200]
     trace = await street.trace(message_id)
     assert {one["callback_id"] for one in told if "callback_id" in one} <= {one["id"] for one in trace["callbacks"]}
@@ -88,7 +88,7 @@ async def test_what_fails_is_logged_where_nothing_else_is(records: io.StringIO, 
     await street.events_of(message_id, until="delivered")
 
     told = of_message(records, message_id)
-    assert [(one["event"], one["status"]) for one in told] == [("callback tried", 500)]
+    assert [(one["event"], one["status"]) for one in told] == [("callback attempted", 500)]
     assert {one["level"] for one in told} == {"info"}
 
 

@@ -112,7 +112,7 @@ async def test_failed_attempt_is_an_error_and_names_no_number(spans: Spans, make
     await street.events_of(message_id, until="delivered")
 
     failed = [one for one in spans.of(message_id) if one.status.status_code is StatusCode.ERROR]
-    assert [one.name for one in failed] == ["callbacks: callback tried"]
+    assert [one.name for one in failed] == ["callbacks: callback attempted"]
     said = str([(one.name, dict(one.attributes or {})) for one in spans.of(message_id)])
     assert ANN not in said
     assert APP.phone_number not in said

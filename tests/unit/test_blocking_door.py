@@ -14,7 +14,7 @@ def test_address_where_nobody_listens_is_named() -> None:
         port = server.getsockname()[1]
     door = BlockingApiClient(f"http://127.0.0.1:{port}/admin")
 
-    with pytest.raises(NotReached, match=f"nobody answers GET http://127.0.0.1:{port}/admin/queues"):
+    with pytest.raises(NotReached, match=f"no response to GET http://127.0.0.1:{port}/admin/queues"):
         door.json("GET", "/queues")
 
 
@@ -32,7 +32,7 @@ def test_server_that_never_answers_is_left_after_the_given_time() -> None:
         (Reply(400, b'{"status":"error","message":"Bad Request"}'), "Bad Request (400)"),
         (Reply(400, b'{"message":"Bad Request"}', {"waypost-reason": "to: gone"}), "Bad Request: to: gone (400)"),
         (Reply(404, b'{"error":"fault_id: is no fault"}'), "fault_id: is no fault (404)"),
-        (Reply(502, b"<html>"), "GET /x was refused without a reason (502)"),
+        (Reply(502, b"<html>"), "GET /x failed without an error message (502)"),
     ],
 )
 def test_refusal_has_the_doors_own_words(reply: Reply, says: str) -> None:

@@ -1,1 +1,1 @@
-"""What everything may use: the clock, ids, group commit, backoff, seals and logs. Imports nothing of ours."""
+"""Shared foundations: clock, ids, group commit, backoff, encryption and logs. Imports no other package of ours."""

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 
 
 def delay_ms(schedule_s: Sequence[float], attempt: int, chance: random.Random, jitter: float = 0.2) -> int:
-    """How long to wait after attempt number `attempt` (1 is the first), with jitter.
+    """Return the wait after attempt number `attempt` (1 is the first), with jitter.
 
     Args:
         schedule_s: the waits in seconds; the last one repeats.
-        attempt: how many attempts have been made.
-        chance: where the jitter comes from.
+        attempt: number of attempts made.
+        chance: source of the jitter.
         jitter: 0.2 spreads the wait over plus and minus a fifth.
     """
     wait_s = schedule_s[min(attempt, len(schedule_s)) - 1]

@@ -1,7 +1,7 @@
 """Group commit: everything that waits at one moment shares one transaction and one flush.
 
-There is no linger timer. One batch is in flight; what comes meanwhile is the next batch. Under
-light load a caller waits for its own commit only, under heavy load many share each flush.
+There is no linger timer. One batch is in flight; items that come meanwhile form the next batch.
+Under light load a caller waits for its own commit only, under heavy load many share each flush.
 """
 
 import asyncio
@@ -13,29 +13,29 @@ from waypost.base.telemetry.counters import CommitCounts
 from waypost.base.threads import Executor
 
 Work = Callable[[Any, Sequence[Any]], Sequence[Any]]
-"""Called with a connection and all waiting items of its kind; gives one result for each item."""
+"""Called with a connection and all waiting items of this work; returns one result for each item."""
 
 Transaction = Callable[[Callable[[Any], None]], None]
-"""Runs a function of a connection in one transaction: committed on return, rolled back on a raise."""
+"""Runs a function of a connection in one transaction: committed on return, rolled back on an exception."""
 
 Piece = tuple[Work, Any, "asyncio.Future[Any]"]
 Answer = tuple["asyncio.Future[Any]", Any, Exception | None]
 
 
 class Stopped(Exception):
-    """Work was handed to a group commit that has been closed."""
+    """An item was added to a group commit that has been closed."""
 
 
 class GroupCommit:
-    """Joins waiting pieces of work into transactions that run one at a time on one thread.
+    """Joins waiting items into transactions that run one at a time on one thread.
 
     Args:
         transaction: runs on the executor's thread.
         executor: must have exactly one thread; it is the only writer.
-        at_most: how many items one transaction takes, so that no caller waits for a giant.
-        everybodys: the kind of error that is no caller's own: each caller gets it, and none is tried
-            again alone.
-        first: the work that a transaction begins with, where it is among what waits.
+        at_most: maximum number of items per transaction, so that no caller waits for a very large one.
+        everybodys: the type of error that no single item causes: every caller gets it, and no item
+            is retried alone.
+        first: the work that a transaction begins with if any of it waits.
     """
 
     def __init__(
@@ -59,24 +59,24 @@ class GroupCommit:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._scheduled = False
         self.joined = 0
-        """How many items have been handed in so far."""
+        """Number of items added so far."""
         self.counts = CommitCounts()
 
     @property
     def waiting(self) -> int:
-        """How many items wait for the transaction after this one."""
+        """Number of items that wait for the next transaction."""
         return len(self._waiting)
 
     @property
     def busy(self) -> bool:
-        """Whether anything waits for its commit."""
+        """True while any item waits for its commit."""
         return self._busy or self._scheduled
 
     def join(self, work: Work, item: Any) -> asyncio.Future[Any]:
         """Add one item; the future ends once its transaction is committed, or with its own error.
 
-        An unexpected error in a shared transaction is not everybody's: the transaction is rolled
-        back and each caller is tried again alone, so that only the one at fault sees the error.
+        After an unexpected error in a shared transaction, the transaction is rolled back and each
+        item is retried alone, so that only the caller at fault gets the error.
         """
         if self._closed:
             raise Stopped("the store is closing")
@@ -91,7 +91,7 @@ class GroupCommit:
         return future
 
     async def close(self) -> None:
-        """Refuse new work and return when all that was accepted is committed or has failed."""
+        """Reject new items; return when every accepted one is committed or has failed."""
         self._closed = True
         while self._busy or self._scheduled:
             if self._busy:
@@ -108,29 +108,29 @@ class GroupCommit:
         self._idle.clear()
         self._executor.submit(self._commit, self._loop, batch)
 
-    def _finished(self, answers: list[Answer]) -> None:
-        _tell(answers)
+    def _finished(self, outcomes: list[Answer]) -> None:
+        _tell(outcomes)
         self._busy = False
         self._start()
         if not self._busy:
             self._idle.set()
 
     def _commit(self, loop: asyncio.AbstractEventLoop, batch: list[Piece]) -> None:
-        """On the writer's thread: one transaction, and one call back to the loop."""
-        answers: list[Answer]
+        """Run one transaction on the writer's thread, with one callback to the loop."""
+        outcomes: list[Answer]
         try:
-            answers = self._together(batch)
-        except Exception as error:  # noqa: BLE001  whose error it is shows when each runs alone
+            outcomes = self._together(batch)
+        except Exception as error:  # noqa: BLE001  retrying each item alone shows which one is at fault
             if self._everybodys is not None and isinstance(error, self._everybodys):
                 self.counts.failed += len(batch)
-                answers = [(future, None, error) for _, _, future in batch]
+                outcomes = [(future, None, error) for _, _, future in batch]
             elif len(batch) == 1:
                 self.counts.failed += 1
-                answers = [(batch[0][2], None, error)]
+                outcomes = [(batch[0][2], None, error)]
             else:
                 self.counts.torn += 1
-                answers = [self._alone(piece) for piece in batch]
-        loop.call_soon_threadsafe(self._finished, answers)
+                outcomes = [self._alone(waiting_item) for waiting_item in batch]
+        loop.call_soon_threadsafe(self._finished, outcomes)
 
     def _together(self, batch: list[Piece]) -> list[Answer]:
         kinds: dict[Work, list[tuple[Any, asyncio.Future[Any]]]] = {}
@@ -138,31 +138,31 @@ class GroupCommit:
             kinds.setdefault(work, []).append((item, future))
         if self._first is not None and self._first in kinds:
             kinds = {self._first: kinds.pop(self._first), **kinds}
-        answers: list[Answer] = []
+        outcomes: list[Answer] = []
 
-        def all_of_it(connection: Any) -> None:
-            answers.clear()  # a transaction that clashed with another is run again
-            for work, pieces in kinds.items():
-                results = work(connection, [item for item, _ in pieces])
-                answers.extend((future, result, None) for (_, future), result in zip(pieces, results, strict=True))
+        def run_all(connection: Any) -> None:
+            outcomes.clear()  # a transaction that conflicted with another is run again
+            for work, waiting in kinds.items():
+                results = work(connection, [item for item, _ in waiting])
+                outcomes.extend((future, result, None) for (_, future), result in zip(waiting, results, strict=True))
 
         began_s = time.perf_counter()
-        self._transaction(all_of_it)
+        self._transaction(run_all)
         self.counts.took_s.add(time.perf_counter() - began_s)
         self.counts.items.add(len(batch))
-        return answers
+        return outcomes
 
     def _alone(self, piece: Piece) -> Answer:
         try:
             return self._together([piece])[0]
-        except Exception as error:  # noqa: BLE001  handed to the one who caused it
+        except Exception as error:  # noqa: BLE001  returned to the caller at fault
             self.counts.failed += 1
             return piece[2], None, error
 
 
-def _tell(answers: list[Answer]) -> None:
-    for future, result, error in answers:
-        if future.done():  # its caller went away; the work is committed all the same
+def _tell(outcomes: list[Answer]) -> None:
+    for future, result, error in outcomes:
+        if future.done():  # its caller was cancelled; the work is committed all the same
             continue
         if error is None:
             future.set_result(result)

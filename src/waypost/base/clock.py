@@ -1,4 +1,4 @@
-"""The one place that knows what time it is, and that waits for it."""
+"""Clocks: the only place that reads the time and waits for it."""
 
 import asyncio
 import contextlib
@@ -15,41 +15,41 @@ _BOOT_TIME: Final[int | None] = getattr(time, "CLOCK_BOOTTIME", None)
 
 
 class Clock(Protocol):
-    """What the rest asks about time. All readings are milliseconds.
+    """The interface for time. All readings are milliseconds.
 
-    `now_ms` is the time that rules follow (windows, schedules, expiries); tests and `dev` may
-    move it. `real_ms` never moves by hand: leases and time-outs follow it.
+    `now_ms` is the time for rules (windows, schedules, expiries); tests and `dev` may move it.
+    `real_ms` cannot be moved: leases and timeouts follow it.
     """
 
     def now_ms(self) -> int:
-        """Milliseconds since the epoch, by the clock that rules follow."""
+        """Return milliseconds since the epoch, by the clock for rules."""
         ...
 
     def real_ms(self) -> int:
-        """Milliseconds of a steady clock with no fixed origin, which counts the machine's sleep too."""
+        """Return milliseconds of a steady clock without a fixed origin; it includes the machine's sleep."""
         ...
 
     async def wait(self, event: asyncio.Event, *, until_ms: int | None, poll_ms: int | None = None) -> None:
         """Return when the event is set or `now_ms` has reached `until_ms`, whichever is first.
 
         Args:
-            event: set by somebody else.
-            until_ms: by the clock that rules follow; None: never.
-            poll_ms: return after so much real time at the latest, however the clock is moved; None: no limit.
+            event: set by another task.
+            until_ms: by the clock for rules; None: never.
+            poll_ms: maximum real time to wait, however the clock is moved; None: no limit.
         """
         ...
 
 
 def machine_ms() -> int:
-    """The machine's own time, milliseconds since the epoch: for what others compare with their clock."""
+    """Return the machine's own time, milliseconds since the epoch: for values that others compare with their clock."""
     return time.time_ns() // 1_000_000
 
 
 def steady_ns() -> int:
-    """The machine's steady clock, nanoseconds with no fixed origin; asleep it goes on, where the system has such a one.
+    """Return the machine's steady clock in nanoseconds, without a fixed origin; on Linux it includes sleep.
 
-    While a machine sleeps, the clock that `time.monotonic` reads stands still on Linux, and the other
-    processes' do not: whoever wakes by that one believes in leases that others have taken up long ago.
+    On Linux the clock of `time.monotonic` stops while the machine sleeps, but other machines' clocks
+    go on: a process that wakes up would trust leases that others have taken over long ago.
 
     Source: clock_gettime(2), CLOCK_BOOTTIME.
     """
@@ -57,14 +57,14 @@ def steady_ns() -> int:
 
 
 class SystemClock:
-    """The machine's own clock, but one that never goes back.
+    """The machine's clock, but never set back.
 
-    It follows the machine's forward at once. Where that one is put back, ours goes on, a tenth
-    slower than true time, until the machine's has come up: whoever waits for a time of ours, written
-    down or in memory, waits no hours for it.
+    It follows the machine's clock forward at once. If that is set back, ours goes on, a tenth slower
+    than real time, until the machine's has caught up: waits for a time of ours, stored or in memory,
+    do not take hours longer.
 
     Args:
-        machine_ns, steady_ns: the machine's clocks; tests hand in their own.
+        machine_ns, steady_ns: the machine's clocks; tests pass their own.
 
     Source: decision 0054.
     """
@@ -77,16 +77,16 @@ class SystemClock:
         self._last = (machine_ns(), steady_ns())
 
     def now_ms(self) -> int:
-        """Milliseconds since the epoch."""
-        last_ns, then_ns = self._last
+        """Return milliseconds since the epoch."""
+        last_ns, last_steady_ns = self._last
         steady_ns = self._steady_ns()
-        least_ns = last_ns + (steady_ns - then_ns) * 9 // 10
-        now_ns = max(self._machine_ns(), least_ns)
+        min_now_ns = last_ns + (steady_ns - last_steady_ns) * 9 // 10
+        now_ns = max(self._machine_ns(), min_now_ns)
         self._last = (now_ns, steady_ns)
         return now_ns // 1_000_000
 
     def real_ms(self) -> int:
-        """Milliseconds of the machine's steady clock."""
+        """Return milliseconds of the machine's steady clock."""
         return self._steady_ns() // 1_000_000
 
     async def wait(self, event: asyncio.Event, *, until_ms: int | None, poll_ms: int | None = None) -> None:
@@ -102,22 +102,22 @@ class SystemClock:
 
 
 class ManualClock:
-    """A clock that stands still until a test moves it."""
+    """A clock that moves only when a test moves it."""
 
     def __init__(self, at_ms: int = 1_760_000_000_000) -> None:
         self._now_ms = at_ms
         self._waits: dict[asyncio.Timeout, int] = {}
 
     def now_ms(self) -> int:
-        """Where the clock stands."""
+        """Return the current reading."""
         return self._now_ms
 
     def real_ms(self) -> int:
-        """Where the clock stands: a test moves both readings at once."""
+        """Return the current reading: a test moves both at once."""
         return self._now_ms
 
     def advance(self, *, ms: int) -> None:
-        """Move forward and wake everything that waits for a time that has now come."""
+        """Move forward and wake every wait whose time has come."""
         self._now_ms += ms
         for timeout, until_ms in self._waits.items():
             if until_ms <= self._now_ms and not timeout.expired():
@@ -145,12 +145,12 @@ class ManualClock:
 
 @dataclass(frozen=True, slots=True)
 class Bearing:
-    """How a virtual clock goes: where it stood at a moment of the machine's, and how fast it runs since.
+    """The setting of a virtual clock: its reading at a moment of the machine's clock, and its speed since then.
 
     Attributes:
         virtual_ms: its reading at that moment.
         machine_ms: that moment, milliseconds since the epoch by the machine's own clock.
-        factor: virtual seconds in a second of the machine's; 0 stands still.
+        factor: virtual seconds per second of the machine's clock; 0: stopped.
     """
 
     virtual_ms: int
@@ -161,12 +161,12 @@ class Bearing:
 class VirtualClock:
     """The machine's clock, set ahead, stopped or sped up: for `dev`, the simulator and tests, never for `serve`.
 
-    Without a bearing it reads as the machine does. To be moved on the loop only, where its waits are.
+    Without a setting it reads like the machine's clock. Move it on the event loop only, where its waits are.
 
     Args:
-        bearing: what was kept of an earlier run.
-        keep: called with each new bearing.
-        machine_ms: the machine's clock; tests hand in their own.
+        bearing: the stored setting of an earlier run.
+        keep: called with each new setting.
+        machine_ms: the machine's clock; tests pass their own.
     """
 
     def __init__(
@@ -185,59 +185,59 @@ class VirtualClock:
 
     @property
     def bearing(self) -> Bearing:
-        """How it goes; with this it goes on after a restart."""
+        """The current setting; with it the clock continues after a restart."""
         return self._bearing
 
     @property
     def ahead_ms(self) -> int:
-        """How far it is ahead of the machine's clock; negative when it is behind."""
+        """The difference to the machine's clock; negative when the virtual clock is behind."""
         return self.now_ms() - self._machine_ms()
 
     def now_ms(self) -> int:
-        """Milliseconds since the epoch, as far as rules are concerned."""
-        bearing = self._bearing
-        if self._held or bearing.factor == 0:
-            return bearing.virtual_ms
-        passed_ms = self._machine_ms() - bearing.machine_ms
-        return bearing.virtual_ms + (passed_ms if bearing.factor == 1 else int(passed_ms * bearing.factor))
+        """Return milliseconds since the epoch, for rules."""
+        setting = self._bearing
+        if self._held or setting.factor == 0:
+            return setting.virtual_ms
+        passed_ms = self._machine_ms() - setting.machine_ms
+        return setting.virtual_ms + (passed_ms if setting.factor == 1 else int(passed_ms * setting.factor))
 
     def real_ms(self) -> int:
-        """Milliseconds of the machine's steady clock, which nobody moves."""
+        """Return milliseconds of the machine's steady clock, which cannot be moved."""
         return steady_ns() // 1_000_000
 
     def set(self, *, at_ms: int) -> None:
-        """Put it at a time, milliseconds since the epoch; whatever has come due wakes."""
+        """Set the clock to a time, milliseconds since the epoch, and wake every wait that is due."""
         self.take(Bearing(at_ms, self._machine_ms(), self._bearing.factor))
 
     def run(self, *, factor: float) -> None:
-        """Go on from where it stands, so many times as fast as the machine's; 0 stops it."""
+        """Continue from the current reading at this multiple of the machine's speed; 0 stops the clock."""
         self.take(Bearing(self.now_ms(), self._machine_ms(), factor))
 
     def hold(self) -> None:
-        """Stand still until `release`. A restart in between goes on as if it had been released."""
+        """Stop the clock until `release`. After a restart in between it continues as if released."""
         self.set(at_ms=self.now_ms())
         self._held = True
         self._reschedule()
 
     def release(self) -> None:
-        """Go on from where it stands, as before `hold`."""
+        """Continue from the current reading, at the speed before `hold`."""
         self._held = False
         self.set(at_ms=self._bearing.virtual_ms)
 
     def catch_up(self) -> None:
-        """End a `hold` as if it had not been: read what the clock would read now without it."""
+        """End a `hold` as if it had not happened: continue with the reading without it."""
         self._held = False
         self.take(self._bearing)
 
     def take(self, bearing: Bearing) -> None:
-        """Go as a bearing says."""
+        """Apply a setting."""
         self._bearing = bearing
         if self._keep is not None:
             self._keep(bearing)
         self._reschedule()
 
     async def wait(self, event: asyncio.Event, *, until_ms: int | None, poll_ms: int | None = None) -> None:
-        """Return when the event is set, or the clock has come so far by itself or by hand."""
+        """Return when the event is set, or the clock has reached the time by itself or by hand."""
         try:
             async with asyncio.timeout(None if poll_ms is None else poll_ms / 1000):
                 await (event.wait() if until_ms is None else self._wait_until(event, until_ms))
@@ -263,10 +263,10 @@ class VirtualClock:
                 timeout.reschedule(self._when(until_ms))
 
     def _when(self, until_ms: int) -> float | None:
-        """When a time will have come, as the loop counts; None when it never will by itself."""
-        left_ms = until_ms - self.now_ms()
-        if left_ms <= 0:
+        """Return the loop time at which a time will come; None if it never comes by itself."""
+        remaining_ms = until_ms - self.now_ms()
+        if remaining_ms <= 0:
             return 0
         if self._held or self._bearing.factor == 0:
             return None
-        return asyncio.get_running_loop().time() + left_ms / 1000 / self._bearing.factor
+        return asyncio.get_running_loop().time() + remaining_ms / 1000 / self._bearing.factor

@@ -1,4 +1,4 @@
-"""Secrets at rest: what is only compared is hashed, what we must use ourselves is sealed."""
+"""Secrets at rest: secrets that are only compared are hashed, secrets that we use ourselves are encrypted."""
 
 import hashlib
 import hmac
@@ -8,17 +8,17 @@ from typing import Final
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-TOKEN_PREFIX: Final = "sk_"  # noqa: S105  how every app token begins. Source: facts 1.4
+TOKEN_PREFIX: Final = "sk_"  # noqa: S105  prefix of every app token. Source: facts 1.4
 
 
 class WrongInstanceKey(Exception):
-    """A sealed value was not made with this instance key, or has been changed."""
+    """An encrypted value was made with another instance key, or has been changed."""
 
 
 def hash_of(secret: str) -> str:
-    """The stored form of a secret with 256 random bits: SHA-256 in hex.
+    """Return the stored form of a secret with 256 random bits: SHA-256 in hex.
 
-    No salt and no stretching: such a secret cannot be guessed. Never for passwords.
+    Without salt and stretching: such a secret cannot be guessed. Never for passwords.
     """
     return hashlib.sha256(secret.encode()).hexdigest()
 
@@ -29,7 +29,7 @@ def same(one: str, other: str) -> bool:
 
 
 class Seals:
-    """Seals and opens with the instance key (AES-256-GCM), and derives app tokens and signing keys from it.
+    """Encrypts and decrypts with the instance key (AES-256-GCM), and derives app tokens and signing keys from it.
 
     Args:
         instance_key: the setting `secret_key`; any text, best 64 hex digits.
@@ -40,15 +40,15 @@ class Seals:
         self._box = AESGCM(self._key)
 
     def seal(self, secret: str, *, of: str) -> bytes:
-        """Seal a secret; `of` says whose it is and must be the same at opening."""
+        """Encrypt a secret for an owner, who must be the same when it is opened."""
         nonce = os.urandom(12)
         return nonce + self._box.encrypt(nonce, secret.encode(), of.encode())
 
     def open(self, sealed: bytes, *, of: str) -> str:
-        """Give the secret back.
+        """Return the decrypted secret.
 
         Raises:
-            WrongInstanceKey: sealed by another key, for another owner, or damaged.
+            WrongInstanceKey: encrypted with another key or for another owner, or damaged.
         """
         try:
             return self._box.decrypt(sealed[:12], sealed[12:], of.encode()).decode()
@@ -56,7 +56,7 @@ class Seals:
             raise WrongInstanceKey(of) from error
 
     def app_token(self, app_id: str, serial: int) -> str:
-        """The app token: `sk_` and 32 hex digits, the same whenever it is asked for.
+        """Return the app token: `sk_` and 32 hex digits, the same on every call.
 
         Source: facts 1.4; decision 0082.
         """
@@ -64,19 +64,19 @@ class Seals:
         return TOKEN_PREFIX + hmac.new(self._key, message, hashlib.sha256).hexdigest()[:32]
 
     def media_key(self, media_id: str) -> str:
-        """What makes an upload's address unguessable: 32 hex digits, the same whenever it is asked for."""
+        """Return the unguessable part of an upload's URL: 32 hex digits, the same on every call."""
         message = f"media key\0{media_id}".encode()
         return hmac.new(self._key, message, hashlib.sha256).hexdigest()[:32]
 
     def partner_token_key(self) -> bytes:
-        """What signs partner tokens: 32 bytes, the same whenever it is asked for.
+        """Return the signing key of partner tokens: 32 bytes, the same on every call.
 
         Source: decision 0063.
         """
         return hmac.digest(self._key, b"partner token", "sha256")
 
     def callback_key(self, subscription_id: int | str, serial: int) -> bytes:
-        """What signs the callbacks of a subscription: 32 bytes, the same whenever it is asked for.
+        """Return the signing key of a subscription's callbacks: 32 bytes, the same on every call.
 
         Source: decision 0043.
         """

@@ -1,4 +1,4 @@
-"""What an exception says to people: no class names, no notation of a library."""
+"""Texts of exceptions for people: no class names, no notation of a library."""
 
 import os
 import re
@@ -8,9 +8,9 @@ _INNER_CAPITAL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 def error_text(error: BaseException) -> str:
-    """Say what went wrong in words: the system's own where it has some, else the exception's text.
+    """Return the text of an error: the system's own if it has one, else the exception's.
 
-    An exception without a text is named by its class, in words: `server disconnected`.
+    The text of an exception without one is its class name in lower case: `server disconnected`.
     """
     if isinstance(error, OSError) and error.errno:
         return os.strerror(error.errno)

@@ -1,4 +1,4 @@
-"""Files: private ones that no other user of the machine may read, and files opened on a thread."""
+"""Files: private files that no other user of the machine may read, and files opened on a thread."""
 
 import asyncio
 import contextlib
@@ -16,21 +16,21 @@ _MOST_SEEN: Final = 10_000
 
 
 def set_umask() -> None:
-    """Make what this process and its children create from now on readable by its user only."""
+    """Make every file that this process and its children create from now on private to its user."""
     os.umask(UMASK)
 
 
 def create_private(path: Path) -> None:
-    """Create an empty file that only its owner can read, unless there is one."""
+    """Create an empty file that only its owner can read, unless it exists."""
     with contextlib.suppress(FileExistsError):
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def tighten(folder: Path) -> None:
-    """Take from others what lies directly in a folder, files and subfolders; never the folder itself.
+    """Remove other users' access to the files and subfolders directly in a folder, not to the folder itself.
 
-    A subfolder that others cannot enter protects what is in it. What belongs to another user stays as
-    it is: `readable_by_others` reports it.
+    A subfolder that others cannot enter protects its content. Files of another user stay unchanged:
+    `readable_by_others` reports them.
     """
     for entry in _entries(folder):
         with contextlib.suppress(OSError):
@@ -41,30 +41,30 @@ def tighten(folder: Path) -> None:
 
 
 def readable_by_others(folder: Path) -> list[tuple[Path, int]]:
-    """Files of a folder that other users can read, each with its mode; of at most 10,000 looked at."""
-    found: list[tuple[Path, int]] = []
+    """Return the files in a folder that other users can read, each with its mode; checks at most 10,000."""
+    readable: list[tuple[Path, int]] = []
     try:
-        reach = stat.S_IMODE(folder.stat().st_mode)
+        folder_mode = stat.S_IMODE(folder.stat().st_mode)
     except OSError:
-        return found
-    waiting, seen = [(folder, _classes(reach, execute=True))], 0
-    while waiting and seen < _MOST_SEEN:
-        inside, classes = waiting.pop()
+        return readable
+    pending, checked = [(folder, _classes(folder_mode, execute=True))], 0
+    while pending and checked < _MOST_SEEN:
+        subfolder, classes = pending.pop()
         if not classes:
             continue
-        for entry in _entries(inside):
-            seen += 1
+        for entry in _entries(subfolder):
+            checked += 1
             with contextlib.suppress(OSError):
                 mode = entry.stat(follow_symlinks=False).st_mode
                 if stat.S_ISDIR(mode):
-                    waiting.append((Path(entry.path), classes & _classes(mode, execute=True)))
+                    pending.append((Path(entry.path), classes & _classes(mode, execute=True)))
                 elif stat.S_ISREG(mode) and classes & _classes(mode, execute=False):
-                    found.append((Path(entry.path), stat.S_IMODE(mode)))
-    return sorted(found)
+                    readable.append((Path(entry.path), stat.S_IMODE(mode)))
+    return sorted(readable)
 
 
 def _classes(mode: int, *, execute: bool) -> frozenset[str]:
-    """Who beside the owner may enter a folder or read a file: `group`, `other`."""
+    """Return the classes beside the owner that may enter a folder or read a file: `group`, `other`."""
     group, other = (stat.S_IXGRP, stat.S_IXOTH) if execute else (stat.S_IRGRP, stat.S_IROTH)
     classes = (("group", group), ("other", other))
     return frozenset(name for name, bit in classes if mode & bit)
@@ -82,11 +82,11 @@ Opened = TypeVar("Opened")
 
 
 async def open_on_thread(open_it: Callable[[], Opened], close: Callable[[Opened], object]) -> Opened:
-    """What a thread opens. Where the caller is cancelled before it has it, it is closed again.
+    """Return what a thread opens. If the caller is cancelled before it has it, it is closed again.
 
     Args:
-        open_it: opens it; what this raises is the caller's.
-        close: closes what the caller never got.
+        open_it: opens it; its exceptions are raised to the caller.
+        close: closes what the caller never received.
     """
     opening = _Opening(open_it, close)
     try:
@@ -98,13 +98,13 @@ async def open_on_thread(open_it: Callable[[], Opened], close: Callable[[Opened]
 
 @asynccontextmanager
 async def opened(path: Path) -> AsyncGenerator[BinaryIO]:
-    """A file to read from.
+    """Open a file for reading.
 
     Raises:
-        FileNotFoundError: there is none.
+        FileNotFoundError: there is no such file.
     """
     file = await open_on_thread(lambda: path.open("rb"), close_file)
-    with file:  # closed here and now: one more wait could be cancelled too
+    with file:  # closed on the loop: another await could be cancelled too
         yield file
 
 
@@ -119,18 +119,18 @@ class _Opening(Generic[Opened]):
         self._close = close
         self._opened: list[Opened] = []
         self._is_abandoned = False
-        self._deciding = threading.Lock()  # held for a moment only, by the thread and by who gives up
+        self._deciding = threading.Lock()  # held only briefly, by the thread and by `abandon`
 
     def run(self) -> Opened:
-        found = self._open_it()
+        resource = self._open_it()
         with self._deciding:
-            self._opened.append(found)
+            self._opened.append(resource)
             if self._is_abandoned:
-                self._close(found)
-        return found
+                self._close(resource)
+        return resource
 
     def abandon(self) -> None:
         with self._deciding:
             self._is_abandoned = True
-            for found in self._opened:
-                self._close(found)
+            for resource in self._opened:
+                self._close(resource)

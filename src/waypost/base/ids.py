@@ -1,4 +1,4 @@
-"""New ids of each kind, and the randomness behind them."""
+"""New ids of each kind, and their randomness."""
 
 import os
 import random
@@ -10,25 +10,25 @@ from waypost.base.clock import Clock
 
 
 class Ids(Protocol):
-    """Where ids and secrets come from."""
+    """A source of ids and secrets."""
 
     def new(self) -> str:
-        """A UUID of version 7 as text: 48 bits of our clock, the rest random."""
+        """Return a UUID of version 7 as text: 48 bits of our clock, the rest random."""
         ...
 
     def secret(self) -> str:
-        """256 random bits as 64 hex digits."""
+        """Return 256 random bits as 64 hex digits."""
         ...
 
     def digits(self, count: int) -> str:
-        """A decimal id of exactly `count` digits that does not begin with 0."""
+        """Return a decimal id of exactly `count` digits that does not begin with 0."""
         ...
 
 
 class RandomIds:
-    """Ids for real use; the entropy is the operating system's, drawn in blocks.
+    """Ids for production; the entropy is the operating system's, read in blocks.
 
-    One read of urandom for many ids costs a third of what `uuid4` does for each.
+    One read of urandom for many ids costs a third of `uuid4` per id.
     """
 
     _BLOCK_BYTES = 4096
@@ -40,15 +40,15 @@ class RandomIds:
         self._lock = threading.Lock()  # the store's writer makes ids on a thread of its own
 
     def new(self) -> str:
-        """A UUID of version 7 as text."""
+        """Return a UUID of version 7 as text."""
         return uuid7_text(self._clock.now_ms(), self._bytes(10))
 
     def secret(self) -> str:
-        """256 random bits, straight from the operating system, as 64 hex digits."""
+        """Return 256 random bits, directly from the operating system, as 64 hex digits."""
         return os.urandom(32).hex()
 
     def digits(self, count: int) -> str:
-        """A decimal id of `count` digits."""
+        """Return a decimal id of `count` digits."""
         return _digits(int.from_bytes(os.urandom(16)), count)
 
     def _bytes(self, count: int) -> bytes:
@@ -60,7 +60,7 @@ class RandomIds:
 
 
 class SeededIds:
-    """Ids that repeat from run to run: for tests and for the seed of `waypost dev`. Never for real use."""
+    """Ids that repeat from run to run: for tests and for the seed of `waypost dev`. Never for production."""
 
     def __init__(self, clock: Clock, seed: str) -> None:
         self._clock = clock
@@ -68,24 +68,24 @@ class SeededIds:
         self._random = random.Random(seed)  # noqa: S311  repeatable on purpose
 
     def turn_to(self, chapter: str) -> None:
-        """Go on with ids that depend on the seed and this name, not on how many were made before."""
+        """Continue with ids that depend on the seed and this name, not on the number of ids made before."""
         self._random = random.Random(f"{self._seed} {chapter}")  # noqa: S311
 
     def new(self) -> str:
-        """A UUID of version 7 as text; its random part comes from the seed."""
+        """Return a UUID of version 7 as text; its random part comes from the seed."""
         return uuid7_text(self._clock.now_ms(), self._random.randbytes(10))
 
     def secret(self) -> str:
-        """64 hex digits from the seed."""
+        """Return 64 hex digits from the seed."""
         return self._random.randbytes(32).hex()
 
     def digits(self, count: int) -> str:
-        """A decimal id of `count` digits from the seed."""
+        """Return a decimal id of `count` digits from the seed."""
         return _digits(self._random.getrandbits(128), count)
 
 
 def uuid7_text(at_ms: int, chance: bytes) -> str:
-    """Lay out a UUID of version 7 from a time and 10 random bytes.
+    """Return a UUID of version 7 made of a time and 10 random bytes.
 
     Source: RFC 9562, section 5.7.
     """
@@ -95,7 +95,7 @@ def uuid7_text(at_ms: int, chance: bytes) -> str:
 
 
 def is_uuid(text: str) -> bool:
-    """Whether the text is a UUID of any version in its usual spelling."""
+    """True if the text is a UUID of any version in its usual spelling."""
     try:
         return str(uuid.UUID(text)) == text.lower()
     except ValueError:
@@ -103,5 +103,5 @@ def is_uuid(text: str) -> bool:
 
 
 def _digits(number: int, count: int) -> str:
-    low = 10 ** (count - 1)
-    return str(low + number % (9 * low))
+    lowest = 10 ** (count - 1)
+    return str(lowest + number % (9 * lowest))

@@ -1,4 +1,4 @@
-"""Leaving out what a library loads only in case."""
+"""Imports without the optional dependencies of a library."""
 
 import sys
 from collections.abc import Generator
@@ -7,15 +7,15 @@ from contextlib import contextmanager
 
 @contextmanager
 def without(name: str) -> Generator[None]:
-    """Let what is imported here find no package of this name; one that is loaded already stays.
+    """Hide a package from the imports in this context; a package that is already loaded stays.
 
-    For a library that uses another where there is one, and loads it at its own import although we
-    never ask for it: a tenth of a second and several megabytes in each process.
+    For a library that imports an optional dependency at its own import although we never use it: a
+    tenth of a second and several megabytes in each process.
     """
     if name in sys.modules:
         yield
         return
-    sys.modules[name] = None  # pyright: ignore[reportArgumentType]  how an import is told to fail
+    sys.modules[name] = None  # pyright: ignore[reportArgumentType]  makes the import fail
     try:
         yield
     finally:

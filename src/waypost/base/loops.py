@@ -1,4 +1,4 @@
-"""Long-lived loops that no error ends: a turn that fails is logged at a bounded rate and run again."""
+"""Long-lived loops that no error ends: a failed turn is logged at a bounded rate and repeated."""
 
 import asyncio
 import time
@@ -6,23 +6,23 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 AGAIN_S: Final = 1.0
-"""How long after a failed turn the next one begins."""
+"""Time between a failed turn and the next one."""
 
 LOG_EVERY_S: Final = 30.0
-"""At most one record of failed turns in such a time."""
+"""Failed turns are logged at most once in this time."""
 
 
 class Loop:
-    """Repeats its work until it is stopped.
+    """A loop that repeats its work until it is stopped.
 
     Args:
-        name: what it does; for the log and for readiness.
-        work: one turn; gives what `wait` needs.
+        name: for the log and for readiness.
+        work: one turn; returns the argument of `wait`.
         wait: returns when there may be work again.
         log: gets records of failed turns.
 
     Attributes:
-        failures: how many turns in a row have failed.
+        failures: number of consecutive failed turns.
     """
 
     def __init__(
@@ -44,18 +44,18 @@ class Loop:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin the first turn."""
+        """Start the first turn."""
         self._task = asyncio.create_task(self._run(), name=self.name)
 
     async def stop(self) -> None:
-        """Cancel it, and return when it has ended."""
+        """Cancel the loop, and return when it has ended."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
     @property
     def why_not(self) -> str:
-        """Why it does not work; an empty text while it does."""
+        """The reason why the loop does not work; empty while it does."""
         if self._task is not None and self._task.done():
             return f"{self.name} has ended"
         return f"{self.name} has failed {self.failures} times in a row" if self.failures else ""
@@ -70,7 +70,7 @@ class Loop:
                 task = asyncio.current_task()
                 if task is None or task.cancelling():
                     raise
-                await self._failed(error)  # something that it waited for was cancelled, not the loop
+                await self._failed(error)  # an awaited task was cancelled, not the loop
             except Exception as error:  # noqa: BLE001  a defect is reported and must not end the loop
                 await self._failed(error)
 

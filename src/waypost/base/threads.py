@@ -1,9 +1,9 @@
-"""Threads that run plain functions for the loop.
+"""Threads that run plain functions for the event loop.
 
-The pool of the standard library guards a count of idle threads by a lock of its own, and makes a
-future with a condition for each call. A worker that has that lock and waits for the interpreter stops
-the loop, which waits for the lock: that took a tenth of the street's processor time. Here a call is one
-put to a queue, and its result one call back to the loop.
+The pool of the standard library protects a count of idle threads by a lock, and creates a future with
+a condition for each call. A worker that has the lock and waits for the interpreter blocks the loop,
+which waits for the lock: that cost a tenth of the pipeline's processor time. Here a call is one put to
+a queue, and its result one callback to the loop.
 """
 
 import asyncio
@@ -17,19 +17,19 @@ Result = TypeVar("Result")
 
 
 class Executor(Protocol):
-    """Runs functions elsewhere; what they give is not waited for."""
+    """Runs functions on another thread; their results are ignored."""
 
     def submit(self, work: Callable[..., Any], /, *args: Any) -> object:
-        """Run it, after what was submitted before."""
+        """Run the function after those submitted before."""
         ...
 
 
 class Threads:
-    """So many threads, which take the oldest call that waits; begun with the first call.
+    """A fixed number of threads that run the oldest waiting call; started with the first call.
 
     Args:
-        count: how many.
-        name: how the threads' names begin.
+        count: number of threads.
+        name: prefix of the threads' names.
     """
 
     def __init__(self, count: int, name: str) -> None:
@@ -38,10 +38,10 @@ class Threads:
         self._calls: SimpleQueue[tuple[Callable[..., Any], tuple[Any, ...]] | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._is_down = False
-        self._door = threading.Lock()  # no thread waits for it: only whoever submits, and the end
+        self._door = threading.Lock()  # the threads never wait for it: only `submit` and `shutdown` do
 
     def submit(self, work: Callable[..., Any], /, *args: Any) -> None:
-        """Run it, after what was submitted before; it may not raise."""
+        """Run the function after those submitted before; it must not raise."""
         with self._door:
             if self._is_down:
                 raise RuntimeError("no calls are taken after the end")
@@ -50,14 +50,14 @@ class Threads:
             self._calls.put((work, args))
 
     def run(self, work: Callable[..., Result], *args: Any) -> "asyncio.Future[Result]":
-        """Run it; the future, of the running loop, has what it gives or raises."""
+        """Run the function; the future, of the running loop, gets its result or exception."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Result] = loop.create_future()
         self.submit(_run, loop, future, work, args)
         return future
 
     def shutdown(self) -> None:
-        """Return when every call has been run; may be called from a thread beside the loop's."""
+        """Return when every call has been run; may be called from a thread other than the loop's."""
         with self._door:
             self._is_down = True
             threads, self._threads = self._threads, []
@@ -67,8 +67,8 @@ class Threads:
             thread.join()
 
     def _begin(self) -> None:
-        for nth in range(self._count):
-            thread = threading.Thread(target=self._work, name=f"{self._name}_{nth}", daemon=True)
+        for index in range(self._count):
+            thread = threading.Thread(target=self._work, name=f"{self._name}_{index}", daemon=True)
             self._threads.append(thread)
             thread.start()
 
@@ -76,7 +76,7 @@ class Threads:
         while (call := self._calls.get()) is not None:
             work, args = call
             work(*args)
-            del call, work, args  # nothing is kept alive until the next call
+            del call, work, args  # keeps nothing alive until the next call
 
 
 def _run(
@@ -84,14 +84,14 @@ def _run(
 ) -> None:
     try:
         result, error = work(*args), None
-    except BaseException as raised:  # noqa: BLE001  it is the caller's
+    except BaseException as raised:  # noqa: BLE001  passed to the caller
         result, error = None, raised
-    with suppress(RuntimeError):  # the loop has ended: nobody waits
+    with suppress(RuntimeError):  # the loop has ended: no caller waits
         loop.call_soon_threadsafe(_tell, future, result, error)
 
 
 def _tell(future: "asyncio.Future[Any]", result: Any, error: BaseException | None) -> None:
-    if future.done():  # its caller went away
+    if future.done():  # its caller was cancelled
         return
     if error is None:
         future.set_result(result)

@@ -1,4 +1,4 @@
-"""Travelling in time: from due time to due time, waiting at each until everything due has happened.
+"""Time travel: moves a virtual clock from due time to due time, and waits at each until all due work is done.
 
 Source: decision 0039.
 """
@@ -14,9 +14,9 @@ from typing import Final, Protocol
 from waypost.base.clock import VirtualClock
 
 SETTLE_WITHIN_S: Final = 60
-"""Real time for what is due at one moment; longer than any HTTP time-out of either side."""
+"""Real time for the work that is due at one moment; longer than any HTTP timeout of either side."""
 FURTHEST_MS: Final = 10 * 366 * 24 * 3600 * 1000
-"""How far one journey goes."""
+"""Maximum distance of one advance."""
 FASTEST: Final = 100_000
 _LOOK_AGAIN_S: Final = 0.001
 _TURN_S: Final = 2
@@ -24,44 +24,44 @@ _BETWEEN_TURNS_S: Final = 0.05
 
 
 class Side(Protocol):
-    """A party that lives by the clock: the service, or the simulator."""
+    """A component that follows the clock: the service, or the simulator."""
 
     @property
     def name(self) -> str:
-        """What it is called in a refusal."""
+        """Its name in an error."""
         ...
 
     @property
     def busy(self) -> bool:
-        """Whether anything is claimed, being written, or on its way over HTTP."""
+        """True while anything is claimed, being written, or in flight over HTTP."""
         ...
 
     @property
     def moves(self) -> int:
-        """How much it has begun to write since it was opened; never falls."""
+        """Number of writes begun since it was opened; never falls."""
         ...
 
     async def next_due_ms(self) -> int | None:
-        """When the next thing will happen by itself; None when nothing waits."""
+        """Return the time of the next scheduled work; None if there is none."""
         ...
 
     async def in_flight(self) -> list[str]:
-        """Name what keeps it busy, each with its number: `3 callbacks to crm`."""
+        """Return the work that keeps it busy, each with its number: `3 callbacks to crm`."""
         ...
 
     def set_travelling(self, is_travelling: bool) -> None:
-        """Time begins to be moved by hand, or has been: what only asks somebody outside may be done less often."""
+        """Start or end time travel: during it, polls of external systems may be less frequent."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Journey:
-    """How far the clock has been moved.
+    """The result of moving the clock.
 
     Attributes:
-        stops: at how many due times it has stopped.
-        left_ms: how far it still is to where it was to go.
-        is_complete: it has arrived there, and nothing is due or under way.
+        stops: number of due times at which it stopped.
+        left_ms: remaining distance to the target time.
+        is_complete: the target time is reached, and nothing is due or in flight.
     """
 
     stops: int
@@ -70,42 +70,42 @@ class Journey:
 
 
 class NotSettled(Exception):
-    """What was due did not come to an end; the text says on which side, and at which time."""
+    """Due work did not end in time; the text has the side and the time."""
 
 
 def counted(count: int, what: str, rest: str = "") -> str:
-    """A number of things, for an error: `1 callback to crm`, `3 callbacks to crm`."""
+    """Return a number with its noun, for an error: `1 callback to crm`, `3 callbacks to crm`."""
     return f"{count} {what}{'' if count == 1 else 's'}{rest}"
 
 
 class Travel:
-    """Moves a virtual clock for all sides that follow it.
+    """Moves a virtual clock for all components that follow it.
 
     Args:
-        clock: theirs.
-        sides: everybody who follows it; may be exchanged while nothing travels.
+        clock: their clock.
+        sides: all components that follow it; may be replaced while no travel runs.
     """
 
     def __init__(self, clock: VirtualClock, sides: Sequence[Side] = ()) -> None:
         self.clock = clock
         self.sides = sides
         self._moving = asyncio.Lock()
-        self._waited_s = 0.0  # for the stop at which the clock stands
+        self._waited_s = 0.0  # at the current stop
 
     async def advance(self, *, to_ms: int, within_s: float = SETTLE_WITHIN_S, at_most_s: float = math.inf) -> Journey:
-        """Go to a time, stopping wherever something is due; return when it has been reached.
+        """Advance to a time with a stop at each due time; return when it has been reached.
 
-        The clock stands still between two stops, and afterwards goes on as it did before: also when
-        this is cancelled, wherever it has come to.
+        The clock is stopped between two stops, and afterwards continues at its previous speed, also
+        when this is cancelled.
 
         Args:
-            to_ms: milliseconds since the epoch; a time that has passed already is reached at once.
+            to_ms: milliseconds since the epoch; a time in the past is reached at once.
             within_s: real time allowed for each stop.
-            at_most_s: real time for all of them; then it returns from wherever it is, and may be asked
-                to go on.
+            at_most_s: real time for all of them; then it returns where it is, and may be called again
+                to continue.
 
         Raises:
-            NotSettled: a stop took longer; the clock stays there, and goes on as it did before.
+            ClockNotAtRest: a stop took longer; the clock continues from there at its previous speed.
         """
         ends_s = _real_s() + at_most_s
         stops = 0
@@ -132,16 +132,16 @@ class Travel:
         within_s: float,
         pause_traffic: Callable[[], AbstractAsyncContextManager[None]] = contextlib.nullcontext,
     ) -> None:
-        """Call `look` while nothing moves on any side; afterwards the clock reads as if it had never stopped.
+        """Call `action` while nothing changes on any side; afterwards the clock reads as if it had never stopped.
 
         Args:
-            look: is called again when something has moved meanwhile.
+            look: called again if anything changed meanwhile.
             within_s: real time for all of it.
-            pause_traffic: makes requests from outside wait. It is left for a moment after each turn
-                that found no rest, because what is in flight may need a request to be answered.
+            pause_traffic: makes incoming requests wait. It is released briefly after each turn
+                without rest, because work in flight may need an incoming request.
 
         Raises:
-            NotSettled: there was no such moment; it names what was in flight.
+            ClockNotAtRest: there was no such moment; the text has what was in flight.
         """
         async with self._moving:
             self.clock.hold()
@@ -149,8 +149,8 @@ class Travel:
                 async with asyncio.timeout(within_s):
                     await self._take_turns(look, pause_traffic)
             except TimeoutError:
-                who = await self._in_flight() or "requests from outside kept coming"
-                raise NotSettled(f"there was no moment of rest within {within_s:g} s: {who}") from None
+                causes = await self._in_flight() or "requests kept coming"
+                raise NotSettled(f"there was no moment of rest within {within_s:g} s: {causes}") from None
             finally:
                 self.clock.catch_up()
 
@@ -168,11 +168,11 @@ class Travel:
             await asyncio.sleep(_BETWEEN_TURNS_S)
 
     async def _in_flight(self) -> str:
-        named = [one for side in self.sides for one in await side.in_flight()]
-        return f"{', '.join(named)} in flight" if named else ""
+        texts = [text for side in self.sides for text in await side.in_flight()]
+        return f"{', '.join(texts)} in flight" if texts else ""
 
     async def run(self, *, factor: float) -> None:
-        """Let the clock go on from where it stands, at another speed; 0 stops it."""
+        """Continue the clock from its current reading at another speed; 0 stops it."""
         async with self._moving:
             self.clock.run(factor=factor)
 
@@ -187,7 +187,7 @@ class Travel:
 
     @property
     def moves(self) -> int:
-        """How much all sides have begun to write."""
+        """Number of writes begun on all sides."""
         return sum(side.moves for side in self.sides)
 
     def _set_travelling(self, is_travelling: bool) -> None:
@@ -195,7 +195,7 @@ class Travel:
             side.set_travelling(is_travelling)
 
     async def _rest(self, within_s: float, ends_s: float) -> tuple[bool, int | None]:
-        """Settle: whether there was time enough for it, and when the next thing is due."""
+        """Wait for rest; return False if the time was not enough, and the next due time."""
         began_s = _real_s()
         try:
             due_ms = await self._settle(min(within_s - self._waited_s, max(0.0, ends_s - began_s)))
@@ -209,18 +209,18 @@ class Travel:
         return True, due_ms
 
     async def _settle(self, within_s: float) -> int | None:
-        """Wait until nothing is due or under way anywhere; say when the next thing is due.
+        """Wait until nothing is due or in flight anywhere; return the next due time.
 
-        Whatever one side hands the other is on its way in a call that the giver is busy with, so that
-        there is no moment in which neither of them has it.
+        Work that one side passes to the other is in a call that keeps the sender busy, so there is no
+        moment in which neither side has it.
         """
         try:
             async with asyncio.timeout(within_s):
                 while True:
                     before = self.moves
                     if not any(side.busy for side in self.sides):
-                        dues = [await side.next_due_ms() for side in self.sides]
-                        due_ms = min((due for due in dues if due is not None), default=None)
+                        due_times = [await side.next_due_ms() for side in self.sides]
+                        due_ms = min((time_ms for time_ms in due_times if time_ms is not None), default=None)
                         is_still = not any(side.busy for side in self.sides)
                         if is_still and before == self.moves and not self._is_due(due_ms):
                             return due_ms
@@ -235,11 +235,11 @@ class Travel:
         names = [side.name for side in self.sides if side.busy]
         if not names:
             names = [side.name for side in self.sides if self._is_due(await side.next_due_ms())]
-        who = " and ".join(names) or "traffic from outside"
-        what = await self._in_flight()
+        causes = " and ".join(names) or "incoming traffic"
+        in_flight = await self._in_flight()
         return (
-            f"at {self.clock.now_ms()} ms {who} had not come to rest after {within_s:g} s"
-            f"{f' ({what})' if what else ''}; the clock stays there"
+            f"at {self.clock.now_ms()} ms {causes} had not come to rest after {within_s:g} s"
+            f"{f' ({in_flight})' if in_flight else ''}; the clock stays there"
         )
 
 

@@ -1,1 +1,1 @@
-"""A typed HTTP client of our own doors: the command line uses it, and so may tests and other programs."""
+"""A typed HTTP client of our own APIs, for the command line, tests and other programs."""

@@ -1,4 +1,4 @@
-"""One door, over HTTP or straight to the service in this process."""
+"""The asynchronous client of one API, over HTTP or directly to the service in this process."""
 
 import re
 from collections.abc import AsyncGenerator, Mapping
@@ -14,39 +14,39 @@ from waypost.client.transports import Application, InProcess, OverHttp, Transpor
 
 
 class Readable(Protocol):
-    """A file that can be read more than once, such as one of a form that lies on disk."""
+    """A file that can be read more than once, such as a file of a form on disk."""
 
     async def read(self, size: int = -1, /) -> bytes:
-        """The next bytes; none at the end."""
+        """Return the next bytes; empty at the end."""
         ...
 
     async def seek(self, offset: int, /) -> Any:
-        """Read on from there."""
+        """Continue reading at this offset."""
         ...
 
 
 async def pieces_of(file: bytes | Readable) -> AsyncGenerator[bytes]:
-    """A file from its beginning to its end."""
+    """Yield the bytes of a file from its beginning."""
     if isinstance(file, bytes):
         yield file
         return
     await file.seek(0)
-    while piece := await file.read(PIECE_BYTES):
-        yield piece
+    while chunk := await file.read(PIECE_BYTES):
+        yield chunk
 
 
 async def joined(*parts: bytes | Readable) -> AsyncGenerator[bytes]:
-    """One after the other."""
+    """Yield the bytes of all parts, one after the other."""
     for part in parts:
-        async for piece in pieces_of(part):
-            yield piece
+        async for chunk in pieces_of(part):
+            yield chunk
 
 
 async def digest_of(file: bytes | Readable) -> str:
-    """The SHA-256 of a file, in hex digits."""
+    """Return the SHA-256 of a file, in hex digits."""
     digest = sha256()
-    async for piece in pieces_of(file):
-        digest.update(piece)
+    async for chunk in pieces_of(file):
+        digest.update(chunk)
     return digest.hexdigest()
 
 
@@ -64,10 +64,10 @@ __all__ = (
 
 
 class ApiClient:
-    """Calls of one door, with its credential.
+    """A client of one API, with its credential.
 
     Args:
-        transport: how requests travel.
+        transport: sends the requests.
         headers: of every request, the credential among them.
     """
 
@@ -76,57 +76,57 @@ class ApiClient:
         self._headers = dict(headers)
 
     async def json(self, method: str, path: str, body: Any = None) -> Any:
-        """A call that takes and gives JSON.
+        """Send a JSON body and return the JSON response.
 
         Raises:
-            DoorRefused: any answer but 2xx.
-            NotReached: nobody answers.
+            ApiResponseError: any status but 2xx.
+            ApiUnreachable: there is no response.
         """
         headers = {**self._headers, "Content-Type": "application/json"}
         content = None if body is None else msgspec.json.encode(body)
         return read_answer(await self._transport(method, path, headers, content), f"{method} {path}")
 
     async def file(self, path: str, content: bytes | Readable, *, name: str, media_type: str) -> Any:
-        """Upload a file, as the field `file` of a multipart form; gives JSON.
+        """Upload a file as the field `file` of a multipart form; return the JSON response.
 
         Args:
-            path: of the call, which is a POST.
-            content: the bytes, or what gives them piece by piece.
+            path: of the POST.
+            content: the bytes, or a file that is read in chunks.
             name: of the file.
-            media_type: what they are said to be.
+            media_type: its content type.
 
         Raises:
-            DoorRefused: any answer but 2xx.
-            NotReached: nobody answers.
+            ApiResponseError: any status but 2xx.
+            ApiUnreachable: there is no response.
         """
         boundary = f"waypost-{await digest_of(content)}"  # a text cannot hold its own digest
-        told = re.sub(r'["\r\n]', "_", name)
-        said = re.sub(r"[\r\n]", "", media_type)
+        file_name = re.sub(r'["\r\n]', "_", name)
+        content_type = re.sub(r"[\r\n]", "", media_type)
         head = (
-            f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{told}"\r\n'
-            f"Content-Type: {said}\r\n\r\n"
+            f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{file_name}"\r\n'
+            f"Content-Type: {content_type}\r\n\r\n"
         )
         body = joined(head.encode(), content, f"\r\n--{boundary}--\r\n".encode())
         headers = {**self._headers, "Content-Type": f"multipart/form-data; boundary={boundary}"}
         return read_answer(await self._transport("POST", path, headers, body), f"POST {path}")
 
     async def plain_file(self, path: str, content: Readable) -> Any:
-        """Upload a file as the body itself, piece by piece; gives JSON.
+        """Upload a file as the body itself, in chunks; return the JSON response.
 
         Raises:
-            DoorRefused: any answer but 2xx.
-            NotReached: nobody answers.
+            ApiResponseError: any status but 2xx.
+            ApiUnreachable: there is no response.
         """
         headers = {**self._headers, "Content-Type": "application/octet-stream"}
-        reply = await self._transport("POST", path, headers, pieces_of(content))
-        return read_answer(reply, f"POST {path}")
+        response = await self._transport("POST", path, headers, pieces_of(content))
+        return read_answer(response, f"POST {path}")
 
     async def form(self, method: str, path: str, fields: Mapping[str, str]) -> Any:
-        """A call that takes a form and gives JSON.
+        """Send a form and return the JSON response.
 
         Raises:
-            DoorRefused: any answer but 2xx.
-            NotReached: nobody answers.
+            ApiResponseError: any status but 2xx.
+            ApiUnreachable: there is no response.
         """
         headers = {**self._headers, "Content-Type": "application/x-www-form-urlencoded"}
         return read_answer(await self._transport(method, path, headers, urlencode(fields).encode()))

@@ -1,4 +1,4 @@
-"""One door over HTTP for programs that wait: no event loop, no pool, nothing that takes long to import."""
+"""The blocking client of one API over HTTP: no event loop, no pool, no slow imports."""
 
 import http.client
 from collections.abc import Mapping
@@ -17,12 +17,12 @@ JSON: Final = "application/json"
 
 
 class BlockingApiClient:
-    """Calls of one door, with its credential; each has a connection of its own, so threads may share it.
+    """A client of one API, with its credential; each call has its own connection, so threads may share it.
 
-    Every call raises `ApiResponseError` for any answer but 2xx, and `NotReached` when nobody answers.
+    Every call raises `ApiResponseError` for any status but 2xx, and `ApiUnreachable` without a response.
 
     Args:
-        base_url: where it is; what calls name begins after it.
+        base_url: of the API; paths are appended to it.
         headers: of every request, the credential among them.
         timeout_s: for one call.
     """
@@ -33,23 +33,23 @@ class BlockingApiClient:
         self._timeout_s = timeout_s
 
     def json(self, method: str, path: str, body: Any = None, *, timeout_s: float = 0) -> Any:
-        """A call that takes and gives JSON.
+        """Send a JSON body and return the JSON response.
 
         Args:
             method: of the request.
-            path: after the address of the door.
-            body: what is sent; None sends nothing.
-            timeout_s: for calls that wait on purpose; 0 leaves the door's own.
+            path: below the base URL.
+            body: a JSON value; None: no body.
+            timeout_s: for calls that wait on purpose; 0: the client's default.
         """
         content = None if body is None else msgspec.json.encode(body)
         return self._read(method, path, content, JSON, timeout_s)
 
     def form(self, method: str, path: str, fields: Mapping[str, str]) -> Any:
-        """A call that takes a form and gives JSON."""
+        """Send a form and return the JSON response."""
         return self._read(method, path, urlencode(fields).encode(), FORM)
 
     def file(self, method: str, path: str, content: bytes, *, file_type: str, name: str) -> Any:
-        """A call that takes one file, and its type beside it, and gives JSON."""
+        """Upload one file with its type and return the JSON response."""
         boundary = f"waypost-{sha256(content).hexdigest()[:24]}"
         quoted = name.replace('"', "%22").replace("\r", "").replace("\n", "")
         head = (
@@ -61,32 +61,32 @@ class BlockingApiClient:
         return self._read(method, path, body, f"multipart/form-data; boundary={boundary}")
 
     def ask(self, method: str, path: str, body: bytes | None, kind: str, *, timeout_s: float = 0) -> Reply:
-        """Send one request and give the answer, whatever its status.
+        """Send one request and return the response, whatever its status.
 
         Args:
             method: of the request.
-            path: after the address of the door.
-            body: what is sent, if anything.
+            path: below the base URL.
+            body: None: no body.
             kind: its content type.
-            timeout_s: 0 leaves the door's own.
+            timeout_s: 0: the client's default.
 
         Raises:
-            NotReached: nobody answers there, or not in time.
+            ApiUnreachable: there is no response, or not in time.
         """
         parts = urlsplit(self.base_url)
-        secure = parts.scheme == "https"
-        connect = http.client.HTTPSConnection if secure else http.client.HTTPConnection
+        is_secure = parts.scheme == "https"
+        connect = http.client.HTTPSConnection if is_secure else http.client.HTTPConnection
         connection = connect(parts.hostname or "", parts.port, timeout=timeout_s or self._timeout_s)
         try:
             connection.request(method, parts.path + path, body, {**self._headers, "Content-Type": kind})
-            answer = connection.getresponse()
-            headers = {name.lower(): value for name, value in answer.getheaders()}
-            return Reply(answer.status, answer.read(), headers)
+            response = connection.getresponse()
+            headers = {name.lower(): value for name, value in response.getheaders()}
+            return Reply(response.status, response.read(), headers)
         except (OSError, http.client.HTTPException) as error:
-            raise NotReached(f"nobody answers {method} {self.base_url}{path}: {error!r}") from error
+            raise NotReached(f"no response to {method} {self.base_url}{path}: {error!r}") from error
         finally:
             connection.close()
 
     def _read(self, method: str, path: str, body: bytes | None, kind: str, timeout_s: float = 0) -> Any:
-        reply = self.ask(method, path, body, kind, timeout_s=timeout_s)
-        return read_answer(reply, f"{method} {self.base_url}{path}")
+        response = self.ask(method, path, body, kind, timeout_s=timeout_s)
+        return read_answer(response, f"{method} {self.base_url}{path}")

@@ -1,17 +1,17 @@
-"""The file of variables that `waypost dev` writes for other programs."""
+"""The environment file that `waypost dev` writes for other programs."""
 
 from pathlib import Path
 
 
 class MissingVariable(Exception):
-    """The file of variables lacks one; the text says where it comes from."""
+    """A variable is missing from the environment file; the text has its source."""
 
 
 def read_variables(path: Path) -> dict[str, str]:
-    """The variables that `waypost dev` has written.
+    """Return the variables that `waypost dev` has written.
 
     Raises:
-        MissingVariable: there is no such file, or it cannot be read.
+        MissingVariable: the file is missing or cannot be read.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()

@@ -1,4 +1,4 @@
-"""What a door answered, and what it means when it was not what was asked for."""
+"""Responses of our own APIs, and their errors."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ Shape = TypeVar("Shape")
 
 
 class _FieldError(msgspec.Struct):
-    """An error as it travels between our own APIs."""
+    """An error as our own APIs exchange it."""
 
     field: str = ""
     rule: str = ""
@@ -23,17 +23,17 @@ _FIELD_ERROR: Final = msgspec.json.Decoder(_FieldError)
 
 
 class ApiResponseError(Exception):
-    """The door said no; the text is its own.
+    """An error response of an API; the text is the API's own.
 
     Attributes:
-        status: of the answer.
-        message: as the door gave it.
-        explanation: the explanation in the header `Waypost-Reason`, where there was one.
-        field: name of the field that breaks a rule; empty: none, or not known.
-        rule: what it breaks, in the words of the simulator's control API, or by its name in our table of errors.
-        accepted: what would be accepted there; empty: not known.
-        problem: what is wrong, without what would be accepted where the door says that apart.
-        expected: what would be accepted; empty where the message says it in its own words, or nothing is.
+        status: of the response.
+        message: of the response, unchanged.
+        explanation: the header `Waypost-Reason`, if present.
+        field: name of the field that violates a rule; empty: none, or not known.
+        rule: the violated rule: the simulator control API's text, or its name in our table of errors.
+        accepted: valid values of the field; empty: not known.
+        problem: the error, without the valid values if the API sends them separately.
+        expected: the valid values if they are not part of the message; otherwise empty.
     """
 
     def __init__(
@@ -53,19 +53,19 @@ class ApiResponseError(Exception):
 
     @property
     def top_field(self) -> str:
-        """The member of the request in which the field is."""
+        """The member of the request that contains the field."""
         return self.field.partition(".")[0].partition("[")[0]
 
 
 class NotReached(Exception):
-    """Nobody answers at the address."""
+    """No response from the API."""
 
 
 def is_told(found: Any) -> bool:
-    """Whether an exception is a door's word and no defect; then pytest need not show how it came here.
+    """True if an exception is an API's response and not a defect; pytest then hides the frames below it.
 
     Args:
-        found: an `ExceptionInfo`. A module hands this to pytest under the name `__tracebackhide__`.
+        found: an `ExceptionInfo`. Modules pass this function to pytest as `__tracebackhide__`.
     """
     return issubclass(found.type, (ApiResponseError, NotReached))
 
@@ -75,7 +75,7 @@ __tracebackhide__ = is_told
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a door answered.
+    """A response of an API.
 
     Attributes:
         headers: names in lower case.
@@ -87,22 +87,22 @@ class Reply:
 
 
 def read_answer(reply: Reply, asked: str = "") -> Any:
-    """The JSON value of an answer; None where there is no body or it is no JSON.
+    """Return the JSON value of a response; None if there is no body or it is not JSON.
 
     Args:
-        reply: the answer.
-        asked: method and address, for a refusal without a text.
+        reply: the response.
+        asked: method and URL, for an error without a text.
 
     Raises:
-        DoorRefused: any status but 2xx.
+        ApiResponseError: any status but 2xx.
     """
-    answer = _decoded(reply.body, _ANY)
+    value = _decoded(reply.body, _ANY)
     if 200 <= reply.status < 300:
-        return answer
+        return value
     # The simulator names the field in the body; our own APIs, whose bodies are documented, in a header.
     header = reply.headers.get("waypost-error", "")
     error = _decoded(header.encode() or reply.body, _FIELD_ERROR) or _FieldError()
-    match answer:
+    match value:
         case (
             {"message": str(message)}
             | {"error": str(message)}
@@ -110,16 +110,22 @@ def read_answer(reply: Reply, asked: str = "") -> Any:
         ):
             pass
         case _:
-            message = f"{asked or 'the door'} was refused without a reason"
-    why = reply.headers.get("waypost-reason", "")
+            message = f"{asked or 'the request'} failed without an error message"
+    explanation = reply.headers.get("waypost-reason", "")
     is_apart = not header and bool(error.rule) and not error.hint
     raise ApiResponseError(
-        reply.status, message, why, field=error.field, rule=error.rule, accepted=error.accepted, is_apart=is_apart
+        reply.status,
+        message,
+        explanation,
+        field=error.field,
+        rule=error.rule,
+        accepted=error.accepted,
+        is_apart=is_apart,
     )
 
 
 def _decoded(text: bytes, decoder: "msgspec.json.Decoder[Shape]") -> Shape | None:
-    """The value of a JSON text; None where it is none, or of another shape."""
+    """Return the value of a JSON text; None if it is invalid or of another type."""
     try:
         return decoder.decode(text)
     except msgspec.DecodeError:

@@ -1,4 +1,4 @@
-"""An answer that is read as it comes: however large it is, only a piece of it is held."""
+"""Streamed responses: however large one is, only a chunk of it is in memory."""
 
 import asyncio
 from collections import deque
@@ -10,26 +10,26 @@ from waypost.client.responses import NotReached
 PIECE_BYTES: Final = 64 * 1024
 
 Body = bytes | AsyncIterable[bytes] | None
-"""Of a request: whole, or in pieces that are asked for as they are sent."""
+"""The body of a request: complete, or in chunks that are produced while they are sent."""
 
 Message = MutableMapping[str, Any]
-"""What an application of ASGI reads or says."""
+"""A message to or from an ASGI application."""
 
 _BODILESS: Final = (204, 304)
 
 
 class Pieces:
-    """An answer in pieces; whoever has opened it closes it, read to its end or not.
+    """A response in chunks; its opener closes it, read to its end or not.
 
     Attributes:
-        status: of the answer.
+        status: of the response.
         headers: names in lower case.
 
     Args:
-        status: of the answer.
+        status: of the response.
         headers: names in lower case.
-        pieces: the body; raises NotReached where it breaks off.
-        close: lets go of its source.
+        pieces: the body; raises ApiUnreachable if it ends early.
+        close: closes its source.
     """
 
     def __init__(
@@ -45,20 +45,20 @@ class Pieces:
         self._close = close
 
     def __aiter__(self) -> AsyncIterator[bytes]:
-        """The body; the next piece is asked of the source when this one has been read.
+        """Return the body; each chunk is requested from the source when the one before has been read.
 
         Raises:
-            NotReached: the answer breaks off before its end.
+            ApiUnreachable: the response ends early.
         """
         return self._pieces
 
     async def aclose(self) -> None:
-        """Let go: what has not been read is not sent any more."""
+        """Close the source: what has not been read is not sent any more."""
         await self._close()
 
 
 class Handover:
-    """One request to an application in this process: it goes on when what it has sent has been taken.
+    """One request to an application in this process; the application continues when its output has been read.
 
     Args:
         body: of the request.
@@ -77,27 +77,27 @@ class Handover:
         self._working: asyncio.Task[None] | None = None
 
     def begin(self, work: Awaitable[None]) -> None:
-        """Have the application work beside whoever reads."""
+        """Run the application concurrently with the reader."""
         self._working = asyncio.ensure_future(_done(work))
         self._working.add_done_callback(lambda _: self._news.set())
 
     async def receive(self) -> Message:
-        """What the application reads: the body, and whether somebody hangs up."""
+        """Return the next message for the application: the body, then the disconnect."""
         if self._whole:
             return {"type": "http.request", "body": self._whole.pop(), "more_body": False}
         if self._coming is not None:
-            piece = await anext(self._coming, None)
-            if piece is None:
+            chunk = await anext(self._coming, None)
+            if chunk is None:
                 self._coming = None
-            return {"type": "http.request", "body": piece or b"", "more_body": piece is not None}
-        await self._gone.wait()  # an answer in pieces listens meanwhile whether somebody hangs up
+            return {"type": "http.request", "body": chunk or b"", "more_body": chunk is not None}
+        await self._gone.wait()  # a streamed response meanwhile waits for a disconnect
         return {"type": "http.disconnect"}
 
     async def send(self, message: Message) -> None:
-        """What the application says; it waits until that has been taken.
+        """Send a message of the application; return when it has been read.
 
         Raises:
-            OSError: nobody reads any more.
+            OSError: the reader has disconnected.
         """
         self._sent.append(message)
         self._news.set()
@@ -105,13 +105,13 @@ class Handover:
             self._room.clear()
             await self._room.wait()
         if self._gone.is_set():
-            raise OSError("nobody reads the answer any more")
+            raise OSError("the reader has disconnected")
 
     async def next(self) -> Message | None:
-        """What comes next; None: the application has ended.
+        """Return the application's next message; None if it has ended.
 
         Raises:
-            Exception: it has ended so.
+            Exception: the exception of the application.
         """
         while not self._sent:
             if self._working is not None and self._working.done():
@@ -123,32 +123,32 @@ class Handover:
         return self._sent.popleft()
 
     async def pieces(self, size_bytes: int | None) -> AsyncIterator[bytes]:
-        """The body of the answer.
+        """Yield the body of the response.
 
         Args:
-            size_bytes: as the answer has said; None: it has not.
+            size_bytes: of the header Content-Length; None: not sent.
 
         Raises:
-            NotReached: it breaks off.
+            ApiUnreachable: the response ends early.
         """
         read_bytes, has_more = 0, True
         while has_more:
             try:
                 message = await self.next()
             except Exception as error:
-                raise NotReached("the answer breaks off: the door has failed") from error
+                raise NotReached("the response breaks off: the application has failed") from error
             if message is None:
-                raise NotReached("the answer breaks off: the door has left")
+                raise NotReached("the response breaks off: the application has ended")
             has_more = message.get("more_body", False)
-            piece: bytes = message.get("body", b"")
-            read_bytes += len(piece)
-            if piece:
-                yield piece
+            chunk: bytes = message.get("body", b"")
+            read_bytes += len(chunk)
+            if chunk:
+                yield chunk
         if size_bytes is not None and read_bytes != size_bytes:
-            raise NotReached(f"the answer has {read_bytes} bytes and not {size_bytes}, as it said")
+            raise NotReached(f"the response has {read_bytes} bytes instead of the announced {size_bytes}")
 
     async def end(self) -> None:
-        """Nobody reads any more: the application hears so, and is cut off."""
+        """Disconnect the reader and cancel the application."""
         self._gone.set()
         self._room.set()
         if self._working is not None:
@@ -157,11 +157,11 @@ class Handover:
 
 
 def size_of(method: str, status: int, headers: Mapping[str, str]) -> int | None:
-    """How many bytes an answer's body has, as it says; None where it does not say."""
+    """Return the size of a response's body by its headers; None if they do not state it."""
     if method == "HEAD" or status in _BODILESS:
         return 0
-    told = headers.get("content-length", "")
-    return int(told) if told.isascii() and told.isdigit() else None
+    length = headers.get("content-length", "")
+    return int(length) if length.isascii() and length.isdigit() else None
 
 
 async def _done(work: Awaitable[None]) -> None:

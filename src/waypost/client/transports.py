@@ -1,4 +1,4 @@
-"""How a request travels to a door: over HTTP, or straight to the service in this process."""
+"""Transports of requests to an API: over HTTP, or directly to the service in this process."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from types import MappingProxyType
@@ -11,35 +11,35 @@ from waypost.client.responses import NotReached, Reply
 from waypost.client.streaming import PIECE_BYTES, Body, Handover, Message, Pieces, size_of
 
 _AS_IT_IS: Final = {"Accept-Encoding": "identity"}
-"""Whoever hands an answer on tells its length."""
+"""Without compression, so that a forwarded response keeps its Content-Length."""
 
 
 class Transport(Protocol):
-    """Carries one request to a door."""
+    """Sends one request to an API."""
 
     async def __call__(self, method: str, path: str, headers: Mapping[str, str], body: Body) -> Reply:
-        """Send it and give the whole answer.
+        """Send the request and return the complete response.
 
         Raises:
-            NotReached: nobody answers.
+            ApiUnreachable: there is no response.
         """
         ...
 
     async def open(self, method: str, path: str, headers: Mapping[str, str], body: Body = None) -> Pieces:
-        """Send it and give the answer as it comes; whoever asks closes it.
+        """Send the request and return a streamed response; the caller closes it.
 
         Raises:
-            NotReached: nobody answers.
+            ApiUnreachable: there is no response.
         """
         ...
 
 
 class OverHttp:
-    """Carries requests to an address.
+    """Sends requests over HTTP.
 
     Args:
-        base_url: what paths begin after.
-        timeout_s: for a whole answer; for one in pieces, until the next of them comes.
+        base_url: paths are appended to it.
+        timeout_s: for a complete response; for a streamed one, for each chunk.
     """
 
     def __init__(self, base_url: str, *, timeout_s: float = 15) -> None:
@@ -56,12 +56,12 @@ class OverHttp:
             ):
                 return Reply(response.status, await response.read(), _lower(response.headers.items()))
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise NotReached(f"nobody answers at {self._base_url}") from error
+            raise NotReached(f"no response from {self._base_url}") from error
 
     async def open(self, method: str, path: str, headers: Mapping[str, str], body: Body = None) -> Pieces:
-        """Send one request on a connection of its own, which is read only as fast as its pieces are taken."""
-        waits = aiohttp.ClientTimeout(total=None, connect=self._timeout_s, sock_read=self._timeout_s)
-        session = aiohttp.ClientSession(timeout=waits, trust_env=False)
+        """Send one request on a connection of its own, which is read only as fast as its chunks are consumed."""
+        timeout = aiohttp.ClientTimeout(total=None, connect=self._timeout_s, sock_read=self._timeout_s)
+        session = aiohttp.ClientSession(timeout=timeout, trust_env=False)
         try:
             response = await session.request(
                 method, f"{self._base_url}{path}", headers={**headers, **_AS_IT_IS}, data=body
@@ -69,21 +69,21 @@ class OverHttp:
         except BaseException as error:
             await session.close()
             if isinstance(error, (aiohttp.ClientError, TimeoutError, OSError)):
-                raise NotReached(f"nobody answers at {self._base_url}") from error
+                raise NotReached(f"no response from {self._base_url}") from error
             raise
 
-        async def pieces() -> AsyncIterator[bytes]:
+        async def read_chunks() -> AsyncIterator[bytes]:
             try:
-                async for piece in response.content.iter_chunked(PIECE_BYTES):
-                    yield piece
+                async for chunk in response.content.iter_chunked(PIECE_BYTES):
+                    yield chunk
             except (aiohttp.ClientError, TimeoutError, OSError) as error:
-                raise NotReached(f"the answer of {self._base_url} breaks off") from error
+                raise NotReached(f"the response of {self._base_url} breaks off") from error
 
         async def close() -> None:
             response.close()
             await session.close()
 
-        return Pieces(response.status, _lower(response.headers.items()), pieces(), close)
+        return Pieces(response.status, _lower(response.headers.items()), read_chunks(), close)
 
 
 Application = Callable[
@@ -92,11 +92,11 @@ Application = Callable[
 
 
 class InProcess:
-    """Carries requests straight to an ASGI application in this process, through the same door.
+    """Sends requests directly to an ASGI application in this process, through the same API.
 
     Args:
-        application: what answers.
-        marks: members of every request's scope, by which the application knows its own process.
+        application: handles the requests.
+        marks: members of every request's scope, which identify requests of the same process.
     """
 
     def __init__(self, application: Application, *, marks: Mapping[str, Any] = MappingProxyType({})) -> None:
@@ -104,38 +104,38 @@ class InProcess:
         self._marks = marks
 
     async def __call__(self, method: str, path: str, headers: Mapping[str, str], body: Body) -> Reply:
-        """Call the application as a server would, and gather what it says."""
-        answers: list[Message] = []
+        """Call the application like a server, and collect its messages."""
+        messages: list[Message] = []
 
         async def gather(message: Message) -> None:
-            answers.append(message)
+            messages.append(message)
 
-        asking = Handover(body)
-        await self._application(self._scope(method, path, headers), asking.receive, gather)
-        if not answers:
-            raise NotReached(f"nothing answers {method} {path}")
-        content = b"".join(answer.get("body", b"") for answer in answers[1:])
-        return Reply(answers[0]["status"], content, _told(answers[0]))
+        call = Handover(body)
+        await self._application(self._scope(method, path, headers), call.receive, gather)
+        if not messages:
+            raise NotReached(f"no response to {method} {path}")
+        content = b"".join(sent_message.get("body", b"") for sent_message in messages[1:])
+        return Reply(messages[0]["status"], content, _told(messages[0]))
 
     async def open(self, method: str, path: str, headers: Mapping[str, str], body: Body = None) -> Pieces:
-        """Call the application as a server would; it goes on as its pieces are taken."""
-        asking = Handover(body)
+        """Call the application like a server; it continues as its chunks are consumed."""
+        call = Handover(body)
         scope = self._scope(method, path, headers)
-        asking.begin(self._application(scope, asking.receive, asking.send))
+        call.begin(self._application(scope, call.receive, call.send))
         try:
-            start = await asking.next()
+            start = await call.next()
             if start is None:
-                raise NotReached(f"nothing answers {method} {path}")  # noqa: TRY301  one way out
-            status, told = start["status"], _told(start)
-            pieces = asking.pieces(size_of(method, status, told))
+                raise NotReached(f"no response to {method} {path}")  # noqa: TRY301  one way out
+            status, response_headers = start["status"], _told(start)
+            chunks = call.pieces(size_of(method, status, response_headers))
         except BaseException:
-            await asking.end()
+            await call.end()
             raise
-        return Pieces(status, told, pieces, asking.end)
+        return Pieces(status, response_headers, chunks, call.end)
 
     def _scope(self, method: str, path: str, headers: Mapping[str, str]) -> Message:
         parts = urlsplit(path)
-        told = {"host": "localhost", **headers}
+        request_headers = {"host": "localhost", **headers}
         return {
             "type": "http",
             "asgi": {"version": "3.0"},
@@ -146,7 +146,7 @@ class InProcess:
             "root_path": "",
             "scheme": "http",
             "query_string": parts.query.encode(),
-            "headers": [(name.lower().encode(), text.encode()) for name, text in told.items()],
+            "headers": [(name.lower().encode(), text.encode()) for name, text in request_headers.items()],
             "client": ("127.0.0.1", 0),
             "server": ("localhost", 0),
             **self._marks,

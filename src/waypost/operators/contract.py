@@ -1,4 +1,4 @@
-"""What an adapter gives, and what it must say about itself."""
+"""The contract of operator adapters, and the fields of their accounts."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from waypost.domain.templates.template import Template
 
 @dataclass(frozen=True, slots=True)
 class Uploaded:
-    """The operator has a medium, and this is its id or handle for it; until when, by our clock's count."""
+    """The operator's id or handle of an uploaded media file, and its lifetime by our clock."""
 
     operator_id: str
     life_ms: int
@@ -25,14 +25,14 @@ class Uploaded:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """How much of a limit has been used, as the operator last said.
+    """Usage of one rate limit, as last reported by the operator.
 
     Attributes:
-        business_id: whose limit: a business account's id; empty: our app's at the operator.
-        type: the operator's word for what spends it, such as `whatsapp_business_management`.
-        percent: of what may be used, by the fullest of its counts; at 100 the operator refuses.
-        regain_minutes: how long until it may be used again; 0 where it may be used now.
-        seen_ms: when the operator said so, by our clock.
+        business_id: the business account with the limit; empty: our app at the operator.
+        type: the operator's name of the limit, such as `whatsapp_business_management`.
+        percent: used share of the limit, by the highest of its counts; at 100 the operator rejects calls.
+        regain_minutes: minutes until calls are possible again; 0 if they are possible now.
+        seen_ms: time of the report, by our clock.
     """
 
     business_id: str
@@ -44,15 +44,15 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class AccountField:
-    """A field that an operator account has for its adapter, beside its base URL.
+    """A field of an operator account that its adapter needs, beside the base URL.
 
     Attributes:
-        meaning: for the administrator.
-        accepts: whether a value can be used.
-        accepted: what can be used, for the error text.
+        meaning: description for the administrator.
+        accepts: returns True for a valid value.
+        accepted: description of valid values, for the error text.
         is_secret: never shown.
-        default: of an account that names none; None: it is needed.
-        is_made: a new account that names none gets a secret that nobody can guess, shown once.
+        default: of an account that sets none; None: the field is required.
+        is_made: a new account that sets none gets a generated secret, which is shown once.
     """
 
     name: str
@@ -65,20 +65,20 @@ class AccountField:
 
 
 class Operator(Protocol):
-    """Carries submissions to the operator, and reads what the operator says.
+    """An adapter: sends submissions to the operator, and reads its responses and webhooks.
 
-    No method raises for what the operator does; that is an outcome. All are safe to call side by side.
+    No method raises for an error of the operator; that is an outcome. All are safe to call concurrently.
     """
 
     fields: ClassVar[Sequence[AccountField]]
-    """Of its operator accounts, in the order in which they are checked and shown."""
+    """Fields of its operator accounts, in the order of checks and display."""
 
     async def open(self) -> None:
-        """Make the connection pool."""
+        """Create the connection pool."""
         ...
 
     async def close(self) -> None:
-        """Close it."""
+        """Close the pool."""
         ...
 
     async def send(
@@ -91,34 +91,34 @@ class Operator(Protocol):
         reply_to: str | None,
         copies: Mapping[str, str],
     ) -> Outcome:
-        """Hand one message to the operator and say what became of it.
+        """Send one message to the operator and return the outcome.
 
         Args:
-            account: credentials and address.
-            app: whose number sends.
-            message: what to send.
+            account: credentials and base URL.
+            app: the app with the sending number.
+            message: the message to send.
             template: of a template message.
-            reply_to: the operator's id of the message it answers.
-            copies: the operator's media ids by ours; an id that is not there goes as it is.
+            reply_to: the operator's id of the message that it replies to.
+            copies: the operator's media ids by ours; an id without a copy is sent unchanged.
         """
         ...
 
     async def submit_template(self, account: OperatorAccount, template: Template, copies: Mapping[str, str]) -> Outcome:
-        """Hand in a template for review. Handing in the same one again is harmless.
+        """Submit a template for review. Submitting the same one twice is harmless.
 
         Args:
-            account: credentials and address.
-            template: what to hand in.
-            copies: the operator's handles by ours and by our media ids; one that is not there goes as it is.
+            account: credentials and base URL.
+            template: the template to submit.
+            copies: the operator's handles by ours and by our media ids; one without a copy is sent unchanged.
         """
         ...
 
     async def edit_template(self, account: OperatorAccount, template: Template, copies: Mapping[str, str]) -> Outcome:
-        """Hand in a template anew, in place of what the operator has; safe to repeat."""
+        """Submit a template in place of the operator's version; safe to repeat."""
         ...
 
     async def delete_template(self, account: OperatorAccount, template: Template) -> Outcome:
-        """Delete one template, not its name in other languages; `Sent` also where the operator has none."""
+        """Delete one template, not its name in other languages; return `Sent` also where the operator has none."""
         ...
 
     async def upload_media(
@@ -130,57 +130,57 @@ class Operator(Protocol):
     async def upload_sample(
         self, account: OperatorAccount, media: Media, path: Path
     ) -> Uploaded | Rejected | Unavailable:
-        """Upload a file as a template's sample; what is given back is a handle, line breaks and all."""
+        """Upload a file as a template's sample; the result is a handle, which may contain line breaks."""
         ...
 
     def fetch_media(
         self, account: OperatorAccount, operator_media_id: str, *, phone_number_id: str | None = None
     ) -> AsyncIterator[bytes | Rejected | Unavailable]:
-        """The bytes of what a recipient has sent, part by part; an outcome ends it when there are none.
+        """Yield the bytes of a recipient's media file in chunks; an outcome ends it when there are none.
 
-        An outcome may also come after bytes: then what came is not whole, and not to be used.
+        An outcome may also come after bytes: then they are not complete and must not be used.
 
         Args:
-            account: credentials and address.
+            account: credentials and base URL.
             operator_media_id: the operator's id.
-            phone_number_id: whose it must be; without it any of the account's.
+            phone_number_id: the number that must have received it; None: any of the account.
         """
         ...
 
     async def call(self, account: OperatorAccount, request: OperatorCall[Response]) -> Response | Failure:
-        """Make a direct call; each exchange with the operator takes at most ten seconds."""
+        """Make a direct call; each request to the operator takes at most ten seconds."""
         ...
 
     def usage(self, operator_account_id: str) -> Sequence[Usage]:
-        """What was last seen of an operator account's limits since this process began."""
+        """Return the limit usage last reported for an operator account since this process began."""
         ...
 
     def sample_owner(self, account: OperatorAccount) -> str:
-        """Who has the samples that an account uploads, beside the account: another owner's handles are of no use."""
+        """Return the owner of an account's samples beside the account: handles of another owner are of no use."""
         ...
 
     def explain(self, code: int) -> Problem | None:
-        """What is wrong where the operator refuses a direct call with this code; None: nothing more than its text."""
+        """Return the problem that the error code of a direct call points to; None: only the operator's text."""
         ...
 
     def handshake(self, account: OperatorAccount, challenge: str, *, is_right: bool) -> Mapping[str, str] | None:
-        """The query of the operator's webhook handshake, or of a wrong one; None: it has no handshake."""
+        """Return the query of the operator's webhook handshake, or of a wrong one; None: it has no handshake."""
         ...
 
     def answer_handshake(self, account: OperatorAccount, query: Mapping[str, str]) -> str | None:
-        """What a correct webhook handshake is answered with; None for a wrong one."""
+        """Return the response body to a correct webhook handshake; None for a wrong one."""
         ...
 
     def is_signed(self, account: OperatorAccount, headers: Mapping[str, str], body: bytes) -> bool:
-        """Whether the operator signed exactly these bytes."""
+        """True if the operator signed exactly these bytes."""
         ...
 
     def split(self, account: OperatorAccount, body: bytes) -> Sequence[WebhookItem]:
-        """The single items of a webhook body; what cannot be split is one item."""
+        """Return the items of a webhook body; a body that cannot be split is one item."""
         ...
 
     def read(self, item: bytes) -> Event:
-        """What one item says, in our words."""
+        """Return the event of one item."""
         ...
 
 
@@ -188,7 +188,7 @@ class Operators:
     """The adapters of this service, by operator kind.
 
     Args:
-        adapters: by kind.
+        adapters: by operator kind.
     """
 
     def __init__(self, adapters: Mapping[str, Operator]) -> None:
@@ -203,7 +203,7 @@ class Operators:
         """Return the adapter of an operator account.
 
         Raises:
-            LookupError: this version has none of its kind.
+            LookupError: there is no adapter of its kind.
         """
         return self.of_kind(account.kind)
 
@@ -211,19 +211,19 @@ class Operators:
         """Return the adapter of a kind.
 
         Raises:
-            LookupError: this version has none.
+            LookupError: there is no such adapter.
         """
-        found = self._adapters.get(kind)
-        if found is None:
+        adapter = self._adapters.get(kind)
+        if adapter is None:
             raise LookupError(f"this version has no adapter for operators of kind {kind}")
-        return found
+        return adapter
 
     async def open(self) -> None:
         """Open every adapter."""
-        for one in self._adapters.values():
-            await one.open()
+        for adapter in self._adapters.values():
+            await adapter.open()
 
     async def close(self) -> None:
         """Close every adapter."""
-        for one in self._adapters.values():
-            await one.close()
+        for adapter in self._adapters.values():
+            await adapter.close()

@@ -1,1 +1,1 @@
-"""HTTP parts without a framework: a client for small POSTs, multipart bodies, hosts."""
+"""HTTP tools without a framework: a client for small POSTs, multipart bodies, hosts."""

@@ -1,11 +1,11 @@
-"""Hosts in addresses, for the checks of Host and Origin: no address is too odd to be read."""
+"""Hosts in URLs, for the checks of Host and Origin; no URL is an error."""
 
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 
 def hostname_of(address: str) -> str:
-    """Return the host name of an address, in lower case; empty where it has none. A bare host follows `//`."""
+    """Return the host name of a URL, in lower case; empty if it has none. A bare host follows `//`."""
     try:
         return urlsplit(address).hostname or ""
     except ValueError:
@@ -13,7 +13,7 @@ def hostname_of(address: str) -> str:
 
 
 def netloc_of(address: str) -> str:
-    """Return host and port of an address, in lower case; empty where it has none, as in `null`."""
+    """Return host and port of a URL, in lower case; empty if it has none, as in `null`."""
     try:
         return urlsplit(address).netloc.lower()
     except ValueError:
@@ -21,7 +21,7 @@ def netloc_of(address: str) -> str:
 
 
 def is_ip_address(host: str) -> bool:
-    """Return whether a host is an IP address."""
+    """True if a host is an IP address."""
     try:
         ip_address(host)
     except ValueError:
@@ -30,5 +30,5 @@ def is_ip_address(host: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host is this machine's by its name or address: `localhost`, 127.0.0.0/8, `::1`."""
+    """True if a host is this machine by name or IP address: `localhost`, 127.0.0.0/8, `::1`."""
     return host == "localhost" or (is_ip_address(host) and ip_address(host).is_loopback)

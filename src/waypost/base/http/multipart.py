@@ -1,4 +1,4 @@
-"""Reading multipart bodies: fed with bytes as they come, a reader gives heads and the bytes between.
+"""A reader of multipart bodies: gets bytes as they come, returns part heads and the bytes of the parts.
 
 Source: RFC 7578 and RFC 2046, section 5.1.
 """
@@ -18,7 +18,7 @@ MOST_HEADERS: Final = 16
 MOST_HEADER_BYTES: Final = 2048
 MOST_NAME_CHARS: Final = 240
 _EXTENDED_NAME: Final = re.compile(r";\s*filename\*=utf-8'[^']*'([^;\s]*)", re.IGNORECASE)
-"""A file name as RFC 5987 encodes it: RFC 7578 forbids it in forms, some clients send it, and the library drops it."""
+"""A file name encoded by RFC 5987: RFC 7578 forbids it in forms, some clients send it, and the library drops it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,8 @@ class PartHead:
     """The head of a part.
 
     Attributes:
-        file_name: the last segment only; None where the part has none, empty where it has an empty one.
-        content_type: in lower case, without parameters; empty where there is none.
+        file_name: the last segment only; None if the part has none, empty if it is empty.
+        content_type: in lower case, without parameters; empty if there is none.
     """
 
     name: str
@@ -36,16 +36,16 @@ class PartHead:
 
 
 class MultipartReader:
-    """Reads one body. Nothing of it is kept here.
+    """A reader of one body. It stores nothing.
 
     Args:
         content_type: the request's header.
-        refused: the error to raise, from what is wrong with the body.
-        most_parts: more are refused.
-        errors: what becomes of heads that are not UTF-8, as `bytes.decode` takes it.
+        refused: makes the error to raise, from a text about the body.
+        most_parts: maximum number of parts.
+        errors: handling of heads that are not UTF-8, as in `bytes.decode`.
 
     Raises:
-        `refused`: no boundary.
+        the error of `make_error`: no boundary.
     """
 
     def __init__(
@@ -61,18 +61,18 @@ class MultipartReader:
         boundary = options.get(b"boundary")
         if not boundary:
             raise refused("the Content-Type has no boundary")
-        heard = self._heard = _Heard(most_parts, errors)
+        events = self._heard = _Heard(most_parts, errors)
         try:
             self._parser = MultipartParser(
                 boundary,
                 {
-                    "on_part_begin": heard.begin_part,
-                    "on_header_field": heard.add_to_field,
-                    "on_header_value": heard.add_to_value,
-                    "on_header_end": heard.end_header,
-                    "on_headers_finished": heard.end_headers,
-                    "on_part_data": heard.add_data,
-                    "on_end": heard.end,
+                    "on_part_begin": events.begin_part,
+                    "on_header_field": events.add_to_field,
+                    "on_header_value": events.add_to_value,
+                    "on_header_end": events.end_header,
+                    "on_headers_finished": events.end_headers,
+                    "on_part_data": events.add_data,
+                    "on_end": events.end,
                 },
                 max_header_count=MOST_HEADERS,
                 max_header_size=MOST_HEADER_BYTES,
@@ -81,10 +81,10 @@ class MultipartReader:
             raise refused(str(error)) from error
 
     def feed(self, chunk: bytes) -> list[PartHead | bytes]:
-        """What these bytes complete.
+        """Return what these bytes complete.
 
         Raises:
-            `refused`: a broken body, or more parts or headers than any client sends.
+            the error of `make_error`: a broken body, or more parts or headers than any client sends.
         """
         try:
             self._parser.write(chunk)
@@ -93,10 +93,10 @@ class MultipartReader:
         return self._heard.take()
 
     def finish(self) -> None:
-        """There are no more bytes.
+        """End the body.
 
         Raises:
-            `refused`: it ends before its last boundary.
+            the error of `make_error`: it ends before its last boundary.
         """
         try:
             self._parser.finalize()
@@ -107,7 +107,7 @@ class MultipartReader:
 
 
 class _Heard:
-    """What the parser has told since it was last asked."""
+    """The heads and bytes that the parser has completed since the last call of `drain`."""
 
     def __init__(self, most_parts: int, errors: str) -> None:
         self._most_parts = most_parts
@@ -120,8 +120,8 @@ class _Heard:
         self.ended = False
 
     def take(self) -> list[PartHead | bytes]:
-        told, self._told = self._told, []
-        return told
+        completed, self._told = self._told, []
+        return completed
 
     def begin_part(self) -> None:
         self._parts += 1
@@ -151,8 +151,8 @@ class _Heard:
 
 
 def _head_of(headers: dict[str, str]) -> PartHead:
-    # The library answers in latin-1: its caller, by the standard it follows, would have read the
-    # header so. What browsers and clients send is UTF-8.
+    # The library returns latin-1, which is the header encoding of the standard it follows. Browsers
+    # and clients send UTF-8.
     disposition = headers.get("content-disposition", "").encode("utf-8").decode("latin-1")
     kind, options = parse_options_header(disposition)
     name = options.get(b"name")
@@ -169,7 +169,7 @@ def _head_of(headers: dict[str, str]) -> PartHead:
 
 
 def _plain(header: str) -> str:
-    """Without letters that the library, which reads latin-1, cannot answer with."""
+    """Replace the letters that the library, which reads latin-1, cannot return."""
     return header.encode("ascii", "replace").decode()
 
 

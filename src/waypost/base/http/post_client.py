@@ -1,7 +1,7 @@
-"""A client for one thing: many small POSTs a second to few addresses, over connections that are kept.
+"""An HTTP client for many small POSTs a second to few addresses, over kept connections.
 
-A general client spends most of its time on what a POST of ours never has: cookies, redirects, proxies,
-streams, retries. Here a request is one write, and its answer one future and one timer (decision 0048).
+A general client spends most of its time on what our POSTs never have: cookies, redirects, proxies,
+streams, retries. Here a request is one write, and its response one future and one timer (decision 0048).
 """
 
 import asyncio
@@ -18,43 +18,43 @@ import httptools
 from yarl import URL
 
 AddrInfo = tuple[int, int, int, str, tuple[Any, ...]]
-"""As `getaddrinfo` gives them."""
+"""An address as returned by `getaddrinfo`."""
 MakeSocket = Callable[[AddrInfo], socket.socket]
-"""Makes the socket for one resolved address, or raises `OSError` when it may not be connected."""
+"""Makes the socket for one resolved address, or raises `OSError` if connecting to it is not allowed."""
 Resolve = Callable[[str, int], Awaitable[Sequence[AddrInfo]]]
-"""Gives the addresses of a name."""
+"""Returns the addresses of a name."""
 
 NEXT_ADDRESS_S: Final = 0.25
-"""After so long without a connection the next address of a name is tried beside it. Source: RFC 8305."""
+"""After this time without a connection the next address of a name is tried in parallel. Source: RFC 8305."""
 NO_FINAL_ANSWER: Final = 200
-"""Statuses below it announce an answer, and are none."""
+"""Lower statuses announce a response, and are not final."""
 OURS: Final = frozenset({"content-length", "transfer-encoding", "connection", "host"})
-"""Headers that say how the request is sent: nobody else sets them."""
+"""Headers that only this client sets."""
 
 
 class NotReached(OSError):
-    """There was no connection, so that nothing was sent; its cause says why."""
+    """No connection was made, so nothing was sent; the cause has the reason."""
 
 
 class AnswerLost(OSError):
-    """The request may have arrived; a whole answer has not."""
+    """The request may have arrived; no complete response did."""
 
 
 class NotHttp(AnswerLost):
-    """What came back is no HTTP response."""
+    """The response is not HTTP."""
 
 
 class TimedOut(AnswerLost):
-    """No answer in time."""
+    """No response arrived in time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer.
+    """A response.
 
     Attributes:
         headers: in order, with lower-case names.
-        body: as far as it is kept.
+        body: up to the size that is kept.
     """
 
     status: int
@@ -64,25 +64,25 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """An address as it is spoken to."""
+    """A parsed URL, ready for requests."""
 
     host: str
     port: int
     is_tls: bool
-    opening: bytes  # the request's first lines
+    opening: bytes  # the request line and the Host header
 
 
 class Posts:
-    """Connections by address, and POSTs over them.
+    """Sends POSTs over connections that are pooled by address.
 
     Args:
-        per_address: connections to one address at most.
-        idle_s: how long an idle connection is kept: less than any server does, so that none is
-            reused in the moment the other side closes it.
-        connect_s: for a connection: a free place, the name's look-up, TCP and TLS.
-        keep_bytes: of an answer's body; what is beyond is not read.
-        make_socket: where the caller vets each address.
-        resolve: where the caller knows names better than the system.
+        per_address: maximum number of connections to one address.
+        idle_s: an idle connection is closed after this time: earlier than servers do, so that none is
+            reused while the other side closes it.
+        connect_s: for a connection: a free slot, the DNS lookup, TCP and TLS.
+        keep_bytes: maximum size of a response's body; the rest is not read.
+        make_socket: for callers that vet each address.
+        resolve: for callers with a resolver of their own.
     """
 
     def __init__(
@@ -115,25 +115,25 @@ class Posts:
         within_s: float,
         may_go: Callable[[], bool] | None = None,
     ) -> Reply:
-        """Post bytes; follows nothing, decodes nothing, tries nothing twice.
+        """Post bytes; follows no redirects, decodes nothing, retries nothing.
 
         Args:
             url: of http or https.
-            body: sent as it is.
-            headers: the last of one name counts; those of `OURS` are left out.
+            body: sent unchanged.
+            headers: the last of one name counts; those of `CLIENT_HEADERS` are dropped.
             within_s: for everything together.
-            may_go: asked in the moment before it is sent, however long a connection has taken.
+            may_go: called just before the request is sent, however long connecting took.
 
         Raises:
-            NotReached: nothing was sent.
-            AnswerLost: it may have been.
-            ValueError: the address or a header cannot be sent at all.
+            NotConnected: nothing was sent.
+            ResponseLost: the request may have been sent.
+            ValueError: the URL or a header cannot be sent at all.
         """
         if self._closed:
             raise NotReached("the client is closed")
-        place = _place_of(url)
-        request = place.opening + _lines(headers, len(body)) + body
-        key = (place.host, place.port, place.is_tls)
+        target = _place_of(url)
+        request = target.opening + _lines(headers, len(body)) + body
+        key = (target.host, target.port, target.is_tls)
         pool = self._pools.get(key)
         if pool is None:
             pool = self._pools[key] = _Pool(self._per_address)
@@ -141,25 +141,25 @@ class Posts:
         until_s = loop.time() + within_s
         pool.users += 1
         try:
-            line = None if pool.places.locked() else pool.take(loop.time() - self._idle_s)
-            if line is None:
-                line = await self._line(pool, place, min(self._connect_s, within_s))
+            connection = None if pool.slots.locked() else pool.take(loop.time() - self._idle_s)
+            if connection is None:
+                connection = await self._line(pool, target, min(self._connect_s, within_s))
             else:
-                await pool.places.acquire()  # not locked: it does not wait
+                await pool.slots.acquire()  # not locked: it does not wait
             try:
                 if may_go is not None and not may_go():
-                    line.close()
+                    connection.close()
                     raise NotReached("it may not be sent any more")
-                return await line.exchange(request, until_s)
+                return await connection.exchange(request, until_s)
             finally:
-                pool.places.release()
+                pool.slots.release()
         finally:
             pool.users -= 1
             if self._sweep is None:
                 self._sweep = loop.call_later(self._idle_s, self._close_idle)
 
     async def close(self) -> None:
-        """Close every connection; what is under way is lost."""
+        """Close every connection; responses to requests in flight are lost."""
         self._closed = True
         if self._sweep is not None:
             self._sweep.cancel()
@@ -168,17 +168,17 @@ class Posts:
         await asyncio.sleep(0)  # the transports close in the loop's next turn
 
     async def _line(self, pool: "_Pool", place: _Place, within_s: float) -> "_Line":
-        """A connection with its place in the pool, once one is free."""
-        has_place = False
+        """Return a connection with its slot in the pool, once one is free."""
+        has_slot = False
         try:
             async with asyncio.timeout(within_s):
-                has_place = await pool.places.acquire()
+                has_slot = await pool.slots.acquire()
                 loop = asyncio.get_running_loop()
-                line = pool.take(loop.time() - self._idle_s)
-                return line or await self._connect(pool, place)
+                connection = pool.take(loop.time() - self._idle_s)
+                return connection or await self._connect(pool, place)
         except BaseException as error:
-            if has_place:
-                pool.places.release()
+            if has_slot:
+                pool.slots.release()
             if isinstance(error, TimeoutError):
                 raise NotReached(f"no connection within {within_s:g} s") from error
             if isinstance(error, OSError):  # TLS included
@@ -187,24 +187,28 @@ class Posts:
 
     async def _connect(self, pool: "_Pool", place: _Place) -> "_Line":
         loop = asyncio.get_running_loop()
-        found = await self._resolve(place.host, place.port)
-        bound = await aiohappyeyeballs.start_connection(  # pyright: ignore[reportUnknownMemberType]
-            list(found), happy_eyeballs_delay=NEXT_ADDRESS_S, interleave=1, loop=loop, socket_factory=self._make_socket
+        addresses = await self._resolve(place.host, place.port)
+        connected_socket = await aiohappyeyeballs.start_connection(  # pyright: ignore[reportUnknownMemberType]
+            list(addresses),
+            happy_eyeballs_delay=NEXT_ADDRESS_S,
+            interleave=1,
+            loop=loop,
+            socket_factory=self._make_socket,
         )
-        bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connected_socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if place.is_tls and self._tls is None:
             self._tls = await loop.run_in_executor(None, ssl.create_default_context)
         try:
-            _, line = await loop.create_connection(
+            _, connection = await loop.create_connection(
                 lambda: _Line(pool, loop, self._keep_bytes),
-                sock=bound,
+                sock=connected_socket,
                 ssl=self._tls if place.is_tls else None,
                 server_hostname=place.host if place.is_tls else None,
             )
         except BaseException:
-            bound.close()
+            connected_socket.close()
             raise
-        return line
+        return connection
 
     def _close_idle(self) -> None:
         loop = asyncio.get_running_loop()
@@ -219,131 +223,131 @@ class _Pool:
     """The connections to one address.
 
     Attributes:
-        users: how many requests know it.
+        users: number of requests that use it.
     """
 
-    __slots__ = ("idle", "places", "users")
+    __slots__ = ("idle", "slots", "users")
 
     def __init__(self, at_most: int) -> None:
-        self.places = asyncio.Semaphore(at_most)
-        self.idle: list[_Line] = []  # the one used last is at the end
+        self.slots = asyncio.Semaphore(at_most)
+        self.idle: list[_Line] = []  # the last used one is at the end
         self.users = 0
 
     def take(self, since_s: float) -> "_Line | None":
-        """The connection used last, unless it has been idle for longer."""
+        """Return the connection used last, unless it has been idle for longer."""
         while self.idle:
-            line = self.idle.pop()
-            if line.idle_since_s > since_s and not line.transport.is_closing():
-                return line
-            line.close()
+            connection = self.idle.pop()
+            if connection.idle_since_s > since_s and not connection.transport.is_closing():
+                return connection
+            connection.close()
         return None
 
     def close_idle(self, since_s: float) -> None:
-        """Close those that have been idle for longer."""
-        for line in [line for line in self.idle if line.idle_since_s <= since_s]:
-            self.idle.remove(line)
-            line.close()
+        """Close the connections that have been idle for longer."""
+        for connection in [connection for connection in self.idle if connection.idle_since_s <= since_s]:
+            self.idle.remove(connection)
+            connection.close()
 
 
 class _Line(asyncio.Protocol):
-    """One connection: one request at a time, and its answer."""
+    """One connection: one request at a time, and its response."""
 
     __slots__ = (
-        "_answer", "_body", "_has_end", "_headers", "_is_known", "_keep_bytes", "_loop", "_parser",
-        "_pool", "_size", "_status", "idle_since_s", "transport",
+        "_body", "_has_length", "_headers", "_is_final", "_loop", "_max_body_bytes", "_parser", "_pool",
+        "_response", "_size", "_status", "idle_since_s", "transport",
     )  # fmt: skip
 
     def __init__(self, pool: _Pool, loop: asyncio.AbstractEventLoop, keep_bytes: int) -> None:
         self._pool = pool
         self._loop = loop
-        self._keep_bytes = keep_bytes
+        self._max_body_bytes = keep_bytes
         self._parser = httptools.HttpResponseParser(self)
-        self._answer: asyncio.Future[Reply] | None = None
+        self._response: asyncio.Future[Reply] | None = None
         self._forget()
         self.idle_since_s = 0.0
         self.transport: Any = None
 
     async def exchange(self, request: bytes, until_s: float) -> Reply:
-        """Send a request, give its answer."""
-        answer = self._answer = self._loop.create_future()
+        """Send a request and return its response."""
+        response = self._response = self._loop.create_future()
         timer = self._loop.call_at(until_s, self._time_out)
         self.transport.write(request)
         try:
-            return await answer
+            return await response
         finally:
             timer.cancel()
-            if answer.cancelled():  # whoever asked went away: what still comes is nobody's
+            if response.cancelled():  # the caller was cancelled: the rest of the response has no reader
                 self.close()
 
     def close(self) -> None:
-        """End the connection."""
-        self._answer = None
+        """Close the connection."""
+        self._response = None
         self.transport.abort()
 
-    # What the transport says.
+    # Called by the transport.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = transport
 
     def data_received(self, data: bytes) -> None:
-        if self._answer is None:  # nobody asked
+        if self._response is None:  # there is no request
             self.close()
             return
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
-            self._fail(NotHttp(f"what was answered is not HTTP: {error}"[:300]))
+            self._fail(NotHttp(f"the response is not HTTP: {error}"[:300]))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if exc is None and self._is_known and not self._has_end:
-            self._finish(keep=False)  # an answer without a length ends with its connection
+        if exc is None and self._is_final and not self._has_length:
+            self._finish(keep=False)  # a response without a length ends with its connection
         else:
-            why = f": {exc}" if exc else ""
-            self._fail(AnswerLost(f"the connection was closed before the answer{why}"))
+            cause = f": {exc}" if exc else ""
+            self._fail(AnswerLost(f"the connection was closed before the answer{cause}"))
         if self in self._pool.idle:
             self._pool.idle.remove(self)
 
-    # What the parser says.
+    # Called by the parser.
 
     def on_header(self, name: bytes, value: bytes) -> None:
         lower = name.decode("latin-1").lower()
         self._headers.append((lower, value.decode("utf-8", "replace")))
         if lower in ("content-length", "transfer-encoding"):
-            self._has_end = True
+            self._has_length = True
 
     def on_headers_complete(self) -> None:
         self._status = self._parser.get_status_code()
-        self._is_known = self._status >= NO_FINAL_ANSWER
+        self._is_final = self._status >= NO_FINAL_ANSWER
 
     def on_body(self, body: bytes) -> None:
-        if self._is_known and self._size < self._keep_bytes:
+        if self._is_final and self._size < self._max_body_bytes:
             self._body.append(body)
             self._size += len(body)
-            if self._size > self._keep_bytes:
+            if self._size > self._max_body_bytes:
                 self._finish(keep=False)
 
     def on_message_complete(self) -> None:
-        if self._is_known:
+        if self._is_final:
             self._finish(keep=self._parser.should_keep_alive())
         else:
             self._forget()
 
     def _time_out(self) -> None:
-        if self._is_known:  # the status has come, and what it says will not change
+        if self._is_final:  # the status has arrived and is final
             self._finish(keep=False)
         else:
             self._fail(TimedOut("no answer in time"))
 
     def _finish(self, *, keep: bool) -> None:
-        answer, self._answer = self._answer, None
-        if answer is None:  # a second answer to one request
+        future, self._response = self._response, None
+        if future is None:  # a second response to one request
             self.close()
             return
         body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
-        reply = Reply(self._status, tuple(self._headers), body[: self._keep_bytes])
+        response = Reply(self._status, tuple(self._headers), body[: self._max_body_bytes])
         self._forget()
-        if not answer.done():
-            answer.set_result(reply)
+        if not future.done():
+            future.set_result(response)
         if keep and not self.transport.is_closing():
             self.idle_since_s = self._loop.time()
             self._pool.idle.append(self)
@@ -351,9 +355,9 @@ class _Line(asyncio.Protocol):
             self.close()
 
     def _fail(self, error: AnswerLost) -> None:
-        answer = self._answer
-        if answer is not None and not answer.done():
-            answer.set_exception(error)
+        future = self._response
+        if future is not None and not future.done():
+            future.set_exception(error)
         self.close()
 
     def _forget(self) -> None:
@@ -361,20 +365,20 @@ class _Line(asyncio.Protocol):
         self._body: list[bytes] = []
         self._size = 0
         self._status = 0
-        self._is_known = False
-        self._has_end = False
+        self._is_final = False
+        self._has_length = False
 
 
 @lru_cache(maxsize=4096)
 def _place_of(url: str) -> _Place:
-    """Where and how to speak to an address.
+    """Parse a URL.
 
     Raises:
-        ValueError: it is none of http or https.
+        ValueError: it is not a URL of http or https.
     """
     parsed = URL(url)
     if parsed.scheme not in ("http", "https") or not parsed.raw_host or not parsed.port:
-        raise ValueError(f"{url[:200]} is no address of http or https")
+        raise ValueError(f"{url[:200]} is not a URL of http or https")
     opening = f"POST {parsed.raw_path_qs or '/'} HTTP/1.1\r\nHost: {parsed.host_port_subcomponent}\r\n"
     if parsed.user is not None:
         secret = base64.b64encode(f"{parsed.user}:{parsed.password or ''}".encode()).decode()
@@ -385,16 +389,16 @@ def _place_of(url: str) -> _Place:
 
 
 def _lines(headers: Mapping[str, str], length: int) -> bytes:
-    """A request's headers, and the empty line that ends them.
+    """Return a request's headers, and the empty line that ends them.
 
     Raises:
-        ValueError: a header has a line break in it.
+        ValueError: a header has a line break or a zero.
     """
-    wanted = {name.lower(): f"{name}: {value}\r\n" for name, value in headers.items()}
-    for name in OURS & wanted.keys():
-        del wanted[name]
-    text = "".join(wanted.values())
-    if not text.count("\r") == text.count("\n") == len(wanted) or "\0" in text:
+    lines = {name.lower(): f"{name}: {value}\r\n" for name, value in headers.items()}
+    for name in OURS & lines.keys():
+        del lines[name]
+    text = "".join(lines.values())
+    if not text.count("\r") == text.count("\n") == len(lines) or "\0" in text:
         raise ValueError("a header has a line break or a zero in it")
     return f"Accept: */*\r\nAccept-Encoding: identity\r\n{text}Content-Length: {length}\r\n\r\n".encode()
 

@@ -1,7 +1,7 @@
-"""What a part counts of its own work: plain numbers, read by whoever shows them.
+"""Counters of a component's own work: plain numbers, read by the metrics.
 
-Counting is on the busiest lines there are, so it is an addition and nothing more. No lock is taken:
-each counter is added to by one thread only, and a reader may see a number that is one behind.
+Counting is on the hottest paths, so it is only an addition. There is no lock: each counter has only
+one writing thread, and a reader may see a number that is one behind.
 """
 
 from bisect import bisect_left
@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 # fmt: off
-CALL_S: Final = (  # of a call of ours to somebody else, or of somebody else to us
+CALL_S: Final = (  # of outgoing and incoming calls
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
 )
 COMMIT_S: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5)
-LAG_S: Final = (  # from the moment work was due to the moment it was begun; pacing makes it hours
+LAG_S: Final = (  # from the due time to the start of the work; with pacing it can be hours
     0.005, 0.025, 0.1, 0.5, 1, 5, 30, 60, 300, 900, 3600, 14400, 86400,
 )
 SIZES: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
@@ -23,10 +23,10 @@ SIZES: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
 
 class Spread:
-    """How often a measured value fell between which bounds, and the sum of all.
+    """A histogram: counts of measured values between bounds, and their sum.
 
     Args:
-        bounds: the upper ends, ascending; a last one without end is added.
+        bounds: the upper bounds, ascending; an unbounded last bucket is added.
     """
 
     __slots__ = ("bounds", "counts", "total")
@@ -37,30 +37,30 @@ class Spread:
         self.total = 0.0
 
     def add(self, value: float) -> None:
-        """Count one value; one that is exactly a bound belongs below it."""
+        """Count one value; a value equal to a bound belongs below it."""
         self.counts[bisect_left(self.bounds, value)] += 1
         self.total += value
 
     def take_in(self, other: "Spread") -> None:
-        """Add what another with the same bounds has counted."""
+        """Add the counts of another histogram with the same bounds."""
         self.counts[:] = [own + more for own, more in zip(self.counts, other.counts, strict=True)]
         self.total += other.total
 
     @property
     def count(self) -> int:
-        """How many values have been counted."""
+        """Number of values counted."""
         return sum(self.counts)
 
 
 @dataclass(slots=True)
 class CommitCounts:
-    """Of one writer, or of all of a process.
+    """Counters of one writer, or of all writers of a process.
 
     Attributes:
-        items: how many pieces of work each transaction held.
+        items: number of items per transaction.
         took_s: from the begin of a transaction to the end of its flush.
-        torn: transactions that failed and whose pieces were tried again alone.
-        failed: pieces that failed, each with an error of its own or of the store's.
+        torn: transactions that failed and whose items were retried alone.
+        failed: items that failed, each with an error of its own or of the store's.
         failed_reads: reads that failed.
     """
 
@@ -71,7 +71,7 @@ class CommitCounts:
     failed_reads: int = 0
 
     def take_in(self, other: "CommitCounts") -> None:
-        """Add what another has counted."""
+        """Add the counts of another writer."""
         self.items.take_in(other.items)
         self.took_s.take_in(other.took_s)
         self.torn += other.torn
@@ -81,16 +81,16 @@ class CommitCounts:
 
 @dataclass(slots=True)
 class QueueCounters:
-    """Of one queue, as one process works it.
+    """Counters of one queue in one process.
 
     Attributes:
-        claimed: entries that work was begun on.
-        completed: ended for good, with the state that says what was done.
-        retried_later: given back to be tried later.
-        abandoned: given back as they were: nothing had been begun.
-        defects: given back because our own code failed.
-        dead_letters: likewise for the last time; they wait for a person.
-        lag_s: how long after it was due an entry was claimed.
+        claimed: jobs that were claimed.
+        completed: jobs that were completed, with the state change.
+        retried_later: jobs that will be retried later.
+        abandoned: jobs returned unchanged, because no work had begun.
+        defects: jobs returned because of a defect in our code.
+        dead_letters: jobs that became dead letters after the last defect; a person decides.
+        lag_s: time from a job's due time to its claim.
     """
 
     claimed: int = 0
@@ -104,11 +104,11 @@ class QueueCounters:
 
 @dataclass(slots=True)
 class CallCounts:
-    """Of calls to others: how they ended, and how long they took.
+    """Counters of outgoing calls: outcomes and durations.
 
     Attributes:
-        ended: by words for how; few, and none of them anybody's name or number.
-        took_s: by the first of these words.
+        ended: by labels of the outcome; few, and never a name or phone number.
+        took_s: by the first label.
     """
 
     ended: Counter[tuple[str, ...]] = field(default_factory=Counter[tuple[str, ...]])
@@ -118,8 +118,8 @@ class CallCounts:
         """Count one call.
 
         Args:
-            took_s: how long it took.
-            how: at least one word.
+            took_s: its duration.
+            how: at least one label.
         """
         self.ended[how] += 1
         spread = self.took_s.get(how[0])
@@ -129,14 +129,14 @@ class CallCounts:
 
 
 def status_class(status: int | None) -> str:
-    """`2xx` to `5xx` of an HTTP status; `none` where there was no answer."""
+    """Return `2xx` to `5xx` for an HTTP status; `none` if there was no response."""
     return "none" if status is None else f"{status // 100}xx"
 
 
 class FewWords:
-    """Keeps a label few: the first so many different words as they are, all later ones as `other`.
+    """Limits the values of a label: the first values stay unchanged, all later ones become `other`.
 
-    For what somebody else chooses, an error code for example, and who could choose a million.
+    For values that others choose, such as error codes, which could be a million.
     """
 
     def __init__(self, at_most: int = 64) -> None:
@@ -144,7 +144,7 @@ class FewWords:
         self._known: set[str] = set()
 
     def __call__(self, word: str) -> str:
-        """The word, or `other`."""
+        """Return the label value, or `other`."""
         if word in self._known:
             return word
         if len(self._known) >= self._at_most:

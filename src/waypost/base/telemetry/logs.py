@@ -1,4 +1,4 @@
-"""One record per line. Message text, tokens and full phone numbers never reach it."""
+"""Logging: one record per line, without message texts, tokens and full phone numbers."""
 
 import contextlib
 import logging
@@ -11,65 +11,65 @@ from waypost.base.clock import Clock
 from waypost.base.lazy_imports import without
 from waypost.base.telemetry.tracing import TraceRecord, tracer
 
-with without("rich"):  # for coloured tracebacks, which no record of ours has
+with without("rich"):  # for coloured tracebacks, which our records never have
     import structlog
 
 _AT_ONCE: Final = 1_000
-"""Characters. A pipe that says it has room takes 4,096 bytes (PIPE_BUF), and a character has four at most."""
+"""Characters. A writable pipe accepts 4,096 bytes (PIPE_BUF), and a character has at most four."""
 _PATIENCE_MS: Final = 100
-"""How long the first record waits for a reader that is behind; those after it do not wait, until it has read."""
+"""Maximum wait of the first record for a slow reader; later ones do not wait until it has read."""
 _NEVER_LOGGED = frozenset(
     {"token", "apikey", "api_key", "password", "secret", "authorization", "text", "body", "message_text"}
 )
 
 
 class Stream(Protocol):
-    """Where records go."""
+    """The output of log records."""
 
     def write(self, text: str, /) -> int:
-        """Take a text."""
+        """Write a text."""
         ...
 
     def flush(self) -> None:
-        """Let go of what was taken."""
+        """Flush the buffer."""
         ...
 
     def fileno(self) -> int:
-        """The number of its file.
+        """Return the file descriptor.
 
         Raises:
-            OSError: it has none.
+            OSError: there is none.
         """
         ...
 
 
 class WhereverStderrIs:
-    """The standard error of the moment: whoever exchanges it for a while has our records meanwhile.
+    """The current standard error: code that replaces it for a while gets our records meanwhile.
 
-    Loggers live long. One that held on to a stream that has been closed would make each record a defect
-    of whoever writes it.
+    Loggers live long. With a stream that has been closed, every record would raise an error in the code
+    that logs.
     """
 
     def write(self, text: str, /) -> int:
-        """Write to it."""
+        """Write a text."""
         return sys.stderr.write(text)
 
     def flush(self) -> None:
-        """Flush it."""
+        """Flush the stream."""
         sys.stderr.flush()
 
     def fileno(self) -> int:
-        """The number of its file."""
+        """Return the file descriptor."""
         return sys.stderr.fileno()
 
 
 class LossyStream:
-    """A stream that loses what it cannot write: a full disk, a closed pipe, one that nobody reads, no stream at all.
+    """A stream that drops what it cannot write: a full disk, a closed or unread pipe, no stream at all.
 
-    A log that cannot be written must change nothing for whoever logs: no answer, and no loop.
+    A log that cannot be written must not affect the code that logs: no response, and no loop.
 
     Attributes:
-        lost: how many records were not written, or not whole.
+        lost: number of records that were not written, or only in part.
     """
 
     def __init__(self, stream: Stream) -> None:
@@ -79,8 +79,8 @@ class LossyStream:
         self.lost = 0
 
     def write(self, text: str, /) -> int:
-        """Write a text, or lose it, or its end."""
-        whole = text if self._is_whole else f"\n{text}"  # apart from a record whose end was lost
+        """Write a text, or drop it or its end."""
+        whole = text if self._is_whole else f"\n{text}"  # on a line of its own after a record whose end was lost
         try:
             for begin in range(0, len(whole), _AT_ONCE):
                 if not self._has_room():
@@ -90,12 +90,12 @@ class LossyStream:
                 self._stream.write(whole[begin : begin + _AT_ONCE])
                 self._stream.flush()
                 self._is_whole = begin + _AT_ONCE >= len(whole)
-        except Exception:  # noqa: BLE001  there is nowhere else to say it
+        except Exception:  # noqa: BLE001  there is nowhere else to report it
             self.lost += 1
         return len(text)
 
     def _has_room(self) -> bool:
-        """Whether the stream takes a piece at once. A pipe whose reader stopped would hold up the whole process."""
+        """True if the stream can be written at once. A pipe with a stopped reader would block the whole process."""
         try:
             poll = select.poll()  # not on Windows
             poll.register(self._stream.fileno(), select.POLLOUT)
@@ -105,7 +105,7 @@ class LossyStream:
         return self._is_read
 
     def flush(self) -> None:
-        """Flush, where that can be done."""
+        """Flush the stream, if possible."""
         with contextlib.suppress(Exception):
             self._stream.flush()
 
@@ -113,16 +113,16 @@ class LossyStream:
 def set_up_logs(
     clock: Clock, *, as_json: bool, level: str, to: Stream | None = None, worker: int | None = None
 ) -> None:
-    """Send our records, and those of the libraries, to one stream in one shape.
+    """Send our records, and those of the libraries, to one stream in one format.
 
     Args:
-        clock: stamps each.
-        as_json: one JSON object a record, for programs; else a line for people.
-        level: the least that is written.
-        to: standard error, unless given.
-        worker: the number of this process among several that write to one place; in each record.
+        clock: for the time of each record.
+        as_json: one JSON object per record, for programs; else a line for people.
+        level: the lowest level that is written.
+        to: the output; None: standard error.
+        worker: the number of this process among several with the same output; in each record.
     """
-    stream = cast("Any", LossyStream(to or WhereverStderrIs()))
+    lossy_stream = cast("Any", LossyStream(to or WhereverStderrIs()))
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
@@ -137,16 +137,18 @@ def set_up_logs(
     structlog.configure(
         processors=[_never_raising([*shared, renderer])],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
-        logger_factory=structlog.WriteLoggerFactory(stream),  # one write for each record
+        logger_factory=structlog.WriteLoggerFactory(lossy_stream),  # one write for each record
         cache_logger_on_first_use=True,
     )
     tracer.log_to(_write_step, all_of_it=level.lower() == "debug")
-    who = "" if worker is None else f"worker {worker} "
-    logging.basicConfig(stream=stream, level=logging.WARNING, format=f"%(levelname)s {who}%(name)s %(message)s")
+    worker_prefix = "" if worker is None else f"worker {worker} "
+    logging.basicConfig(
+        stream=lossy_stream, level=logging.WARNING, format=f"%(levelname)s {worker_prefix}%(name)s %(message)s"
+    )
 
 
 def log(name: str) -> structlog.typing.FilteringBoundLogger:
-    """The logger of one part; `name` is its folder."""
+    """Return the logger of one part; `name` is its folder."""
     return structlog.get_logger(part=name)
 
 
@@ -155,13 +157,13 @@ def _write_step(told: TraceRecord) -> None:
     facts = {name: value for name, value in told.facts.items() if value is not None}
     if told.took_ns:
         facts["took_ms"] = round(told.took_ns / 1_000_000, 1)
-    write = structlog.get_logger(part=row.part)
-    say = write.info if told.failed else write.debug
-    say(row.says, message_id=told.message_id, **facts)
+    logger = structlog.get_logger(part=row.part)
+    log_step = logger.info if told.failed else logger.debug
+    log_step(row.says, message_id=told.message_id, **facts)
 
 
 def _never_raising(processors: Sequence[structlog.typing.Processor]) -> structlog.typing.Processor:
-    """All of them as one, which loses a record that cannot be rendered and says which it was."""
+    """Return one processor for all of them, which replaces a record that cannot be rendered by its event."""
 
     def render(logger: Any, method: str, record: structlog.typing.EventDict) -> Any:
         event = record.get("event")
@@ -171,7 +173,7 @@ def _never_raising(processors: Sequence[structlog.typing.Processor]) -> structlo
                 rendered = processor(logger, method, rendered)
         except structlog.DropEvent:
             raise
-        except Exception as error:  # noqa: BLE001  whoever logs has other things to do
+        except Exception as error:  # noqa: BLE001  logging must not raise
             return f"a record could not be rendered: {event!a:.100} ({type(error).__name__})"
         return rendered
 

@@ -1,4 +1,4 @@
-"""Log records whose number anybody outside can choose: some a minute of each kind, and how many were left out."""
+"""Log records that outsiders can cause in any number: a few per minute of each kind, and the number left out."""
 
 import logging
 import time
@@ -10,12 +10,12 @@ WITHIN_S: Final = 60.0
 
 
 class Throttle:
-    """Counts events of one kind.
+    """A rate limit for events of one kind.
 
     Args:
-        at_most: records within the time.
-        within_s: real time.
-        now_s: a clock that never goes back.
+        at_most: maximum number of records per window.
+        within_s: length of the window, in real time.
+        now_s: a monotonic clock.
     """
 
     def __init__(
@@ -29,7 +29,7 @@ class Throttle:
         self._left_out = 0
 
     def admit(self) -> int | None:
-        """Return how many events were left out before this one; None: leave out this one too."""
+        """Return the number of events left out before this one; None: leave out this one too."""
         now_s = self._now_s()
         if now_s - self._began_s >= self._within_s:
             self._began_s, self._records = now_s, 0
@@ -47,10 +47,10 @@ class _Logger(Protocol):
 
 
 class ThrottledLog:
-    """Writes records at a bounded rate, each kind by itself.
+    """A logger with a bounded rate for each kind of record.
 
     Args:
-        logger: that writes them.
+        logger: writes the records.
     """
 
     def __init__(self, logger: _Logger) -> None:
@@ -74,14 +74,14 @@ class ThrottledLog:
 
 
 class ThrottlingFilter(logging.Filter):
-    """Throttles the records of a library's logger, each text by itself."""
+    """A filter that throttles the records of a library's logger, each text by itself."""
 
     def __init__(self) -> None:
         super().__init__()
         self._throttles: dict[str, Throttle] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """True where the record is written; it then says how many were not."""
+        """Return True if the record is written; it then has the number of records left out."""
         left_out = self._throttles.setdefault(str(record.msg)[:200], Throttle()).admit()
         if left_out:
             record.msg = f"{record.msg} ({left_out} more were not logged)"
@@ -89,9 +89,9 @@ class ThrottlingFilter(logging.Filter):
 
 
 def throttle_library(name: str) -> None:
-    """Throttle a library's logger from now on, once."""
+    """Throttle a library's logger from now on; safe to repeat."""
     logger = logging.getLogger(name)
-    if not any(isinstance(one, ThrottlingFilter) for one in logger.filters):
+    if not any(isinstance(log_filter, ThrottlingFilter) for log_filter in logger.filters):
         logger.addFilter(ThrottlingFilter())
 
 

@@ -1,15 +1,14 @@
-"""What is said of a message at each step of its way: to the log, and to whoever traces.
+"""Trace steps of each message: the table of steps, and the tracer that passes them to the log and to listeners.
 
-The table names every step. A step that goes well is for those who ask for it (log level `debug`, or a
-tracer); one that fails is a record of its own at `info`. At 600 messages a second a record for each
-step would cost more than the step, so a caller asks `steps.on` first, which is one look at an attribute:
+A successful step is recorded on request only (log level `debug`, or a listener); a failed one is a log
+record at `info`. At 600 messages a second a record for each step would cost more than the step, so
+callers check `tracer.is_enabled` first, which is one attribute access:
 
-    if steps.on:
-        steps.tell(Step.ACCEPTED, message.id, app_id=app.id)
+    if tracer.is_enabled:
+        tracer.record(TraceStep.ACCEPTED, message.id, app_id=app.id)
 
-A fact is an id, a position, a count, a code, a status or a duration. It is never a text, a token, an
-address or a phone number; and never the operator's id of a message, for the recipient's number can be read
-out of it.
+A fact is an id, a position, a count, a code, a status or a duration. It is never a text, a token, a
+URL or a phone number, and never the operator's message id, because it contains the recipient's number.
 """
 
 import time
@@ -22,12 +21,12 @@ from typing import Any, Final
 
 @dataclass(frozen=True, slots=True)
 class TraceStepRow:
-    """One step.
+    """One trace step.
 
     Attributes:
-        part: the folder of whoever does it.
-        says: the record's first words.
-        facts: the names of what comes with it.
+        part: the folder of the code that does it.
+        says: the text of the log record.
+        facts: names of the values of the record.
     """
 
     part: str
@@ -36,17 +35,17 @@ class TraceStepRow:
 
 
 class TraceStep(Enum):
-    """The steps, in the order of the street."""
+    """The steps, in pipeline order."""
 
     # fmt: off
-    #                     part          says                    facts
-    ACCEPTED  = TraceStepRow("api",        "accepted",             ("app_id", "partner_id", "kind", "traceparent"))
-    IN_FLIGHT   = TraceStepRow("queue",    "in flight",             ("position", "attempt"))
-    OPERATOR_RESPONDED  = TraceStepRow("operators",  "the operator answered", ("position", "app_id", "outcome", "code"))
-    COMPLETED   = TraceStepRow("dispatch",   "completed",              ("position", "app_id", "outcome"))
-    RETRY_LATER  = TraceStepRow("queue",    "retried later", ("position", "attempt", "due_ms"))
-    STATUS    = TraceStepRow("events",     "status applied",       ("position", "state"))
-    CALLBACK_ATTEMPTED      = TraceStepRow("callbacks",  "callback tried",       (
+    #                                 part          text                   facts
+    ACCEPTED           = TraceStepRow("api",        "accepted",            ("app_id", "partner_id", "kind", "traceparent"))
+    IN_FLIGHT          = TraceStepRow("queue",      "in flight",           ("position", "attempt"))
+    OPERATOR_RESPONDED = TraceStepRow("operators",  "operator responded",  ("position", "app_id", "outcome", "code"))
+    COMPLETED          = TraceStepRow("dispatch",   "completed",           ("position", "app_id", "outcome"))
+    RETRY_LATER        = TraceStepRow("queue",      "retried later",       ("position", "attempt", "due_ms"))
+    STATUS             = TraceStepRow("events",     "status applied",      ("position", "state"))
+    CALLBACK_ATTEMPTED = TraceStepRow("callbacks",  "callback attempted",  (
         "callback_id", "subscription_id", "app_id", "partner_id", "position", "news", "sequence", "attempt", "status",
     ))
     # fmt: on
@@ -58,7 +57,7 @@ class TraceRecord:
 
     Attributes:
         ended_ns: by the machine's clock, since the epoch.
-        took_ns: 0 where it is a moment.
+        took_ns: duration; 0 for a single moment.
     """
 
     step: TraceStep
@@ -73,10 +72,10 @@ Hear = Callable[[TraceRecord], None]
 
 
 class Tracer:
-    """Whom the steps are told.
+    """Passes trace steps to the log and to listeners.
 
     Attributes:
-        on: whether anybody wants to hear of what goes well.
+        on: True if the log or a listener wants successful steps.
     """
 
     def __init__(self) -> None:
@@ -86,39 +85,39 @@ class Tracer:
         self._is_logged = False
 
     def log_to(self, hear: Hear, *, all_of_it: bool) -> None:
-        """Have the log hear what fails, or all of it. The last one that is named hears."""
+        """Set the log's listener, for failed steps or for all. Only the last one that is set is used."""
         self._log, self._is_logged = hear, all_of_it
         self.on = self._is_logged or bool(self._tracers)
 
     def trace_to(self, hear: Hear) -> Callable[[], None]:
-        """Have a tracer hear everything, until what is given back is called."""
+        """Add a listener for all steps; return a function that removes it."""
         self._tracers.append(hear)
         self.on = True
 
-        def no_more() -> None:
+        def remove() -> None:
             self._tracers.remove(hear)
             self.on = self._is_logged or bool(self._tracers)
 
-        return no_more
+        return remove
 
     def record(
         self, step: TraceStep, message_id: str, *, failed: bool = False, took_s: float = 0, **facts: Any
     ) -> None:
-        """Say that a message has come so far. Nothing that goes wrong here concerns whoever says it.
+        """Record a step of a message. Errors of listeners are suppressed.
 
         Args:
             step: of the table.
             message_id: ours.
-            failed: it did not go well.
-            took_s: how long the step took; it ends now.
-            facts: those that the table names.
+            failed: True if the step failed.
+            took_s: duration of the step, which ends now.
+            facts: those in the table.
         """
-        told = TraceRecord(step, message_id, failed, time.time_ns(), int(took_s * 1_000_000_000), facts)
-        logs = [self._log] if self._log is not None and (failed or self._is_logged) else []
-        for hear in (*logs, *self._tracers):
+        record = TraceRecord(step, message_id, failed, time.time_ns(), int(took_s * 1_000_000_000), facts)
+        listeners = [self._log] if self._log is not None and (failed or self._is_logged) else []
+        for listener in (*listeners, *self._tracers):
             with suppress(Exception):
-                hear(told)
+                listener(record)
 
 
 tracer: Final = Tracer()
-"""The one of this process, as its log is one."""
+"""The tracer of this process."""

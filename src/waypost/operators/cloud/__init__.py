@@ -1,1 +1,1 @@
-"""The WhatsApp Cloud API, and the simulator that stands in for it."""
+"""The WhatsApp Cloud API, and the simulator in its place."""

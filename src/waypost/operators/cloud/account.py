@@ -8,13 +8,13 @@ from waypost.operators.contract import AccountField
 
 KIND: Final = "cloud"
 VERSION: Final = "v25.0"
-"""Of the operator's interface, where an account names none. Source: operator's facts 1."""
+"""The API version of an account that sets none. Source: operator's facts 1."""
 
 _VERSION: Final = re.compile(r"v[0-9]{1,3}\.[0-9]{1,3}")
 
 
 def _is_visible(value: str) -> bool:
-    """Whether it can travel in a header and in addresses."""
+    """True if a value can be used in a header and in a URL."""
     return bool(value) and value.isascii() and value.isprintable() and " " not in value
 
 
@@ -27,16 +27,16 @@ def _is_version(value: str) -> bool:
 
 
 _VISIBLE: Final = "visible ASCII characters, without spaces"
-_TYPED: Final = "text that can be typed"
+_TYPED: Final = "printable text"
 
 # fmt: off
 FIELDS: Final = (
     #            name            meaning                                       accepts      accepted
-    AccountField("version",      "Of the operator's interface.",               _is_version, "such as v25.0", default=VERSION),
-    AccountField("token",        "Of a system user; opens the operator's API.", _is_visible, _VISIBLE, is_secret=True),
-    AccountField("app_id",       "The operator's id of your app.",             _is_visible, _VISIBLE),
-    AccountField("app_secret",   "Signs its webhooks.",                        _is_typed,   _TYPED, is_secret=True),
-    AccountField("verify_token", "For the webhook's handshake.",               _is_typed,   _TYPED, is_secret=True, is_made=True),
+    AccountField("version",      "API version of the operator.",               _is_version, "such as v25.0", default=VERSION),
+    AccountField("token",        "System user token for the operator's API.",   _is_visible, _VISIBLE, is_secret=True),
+    AccountField("app_id",       "ID of your app at the operator.",            _is_visible, _VISIBLE),
+    AccountField("app_secret",   "Signs the app's webhooks.",                  _is_typed,   _TYPED, is_secret=True),
+    AccountField("verify_token", "Verify token of the webhook handshake.",     _is_typed,   _TYPED, is_secret=True, is_made=True),
 )
 # fmt: on
 

@@ -1,4 +1,4 @@
-"""The Cloud API over HTTP."""
+"""The Cloud API adapter, over HTTP."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
@@ -27,12 +27,12 @@ from waypost.operators.contract import AccountField, Uploaded, Usage
 
 
 class CloudOperator:
-    """One adapter for every operator account that speaks the Cloud API.
+    """The adapter of every operator account at the Cloud API.
 
     Args:
-        clock: by which an account near its limits waits.
+        clock: the clock for the waits of an account near its limits.
         timeout_s: for a whole call; after it a message is uncertain.
-        held: call nobody.
+        held: make no calls.
     """
 
     fields: ClassVar[Sequence[AccountField]] = FIELDS
@@ -41,7 +41,7 @@ class CloudOperator:
         self._calls = Calls(clock or SystemClock(), timeout_s=timeout_s, held=held)
 
     async def open(self) -> None:
-        """Make the connection pool."""
+        """Create the connection pool."""
         await self._calls.open()
 
     async def close(self) -> None:
@@ -58,39 +58,39 @@ class CloudOperator:
         reply_to: str | None,
         copies: Mapping[str, str],
     ) -> Outcome:
-        """Hand one message to the operator and say what became of it.
+        """Send one message to the operator and return the outcome.
 
-        Only a failure to connect proves that the operator has nothing; after that a broken answer
-        is uncertain, because the recipient may already be reading.
+        Only a failure to connect proves that the operator has nothing. After that a broken response
+        is uncertain, because the recipient may already have the message.
 
         Source: operator's facts 4 and 5.
         """
-        answer = await self._calls.send(
+        response = await self._calls.send(
             account,
             f"{app.phone_number_id}/messages",
             message_body(message, template, reply_to, copies),
             business=app.business_account_id,
         )
-        match answer:
+        match response:
             case {"messages": [{"id": str(operator_id)}, *_]}:
-                return Sent(as_name(operator_id), recipient=_recipient(answer))
-            case {"error": error}:  # a template's name is taken: no answer to a message, but a refusal
+                return Sent(as_name(operator_id), recipient=_recipient(response))
+            case {"error": error}:  # the template name already exists: not expected for a message, and rejected
                 return name_is_taken(object_of(error))
             case dict():
                 return Uncertain("the operator's answer has no message id")
             case _:
-                return answer
+                return response
 
     async def submit_template(self, account: OperatorAccount, template: Template, copies: Mapping[str, str]) -> Outcome:
-        """Hand in a template for review; one that is there already is the one handed in before."""
+        """Submit a template for review; one that already exists is the one submitted before."""
         return await calls.submit(self._calls, account, template, copies)
 
     async def edit_template(self, account: OperatorAccount, template: Template, copies: Mapping[str, str]) -> Outcome:
-        """Hand in a template anew, in place of what the operator has."""
+        """Submit a template in place of the operator's version."""
         return await calls.edit(self._calls, account, template, copies)
 
     async def delete_template(self, account: OperatorAccount, template: Template) -> Outcome:
-        """Delete one template; `Sent` also where the operator has none."""
+        """Delete one template; return `Sent` also where the operator has none."""
         return await calls.delete(self._calls, account, template)
 
     async def call(self, account: OperatorAccount, request: OperatorCall[Response]) -> Response | Failure:
@@ -106,45 +106,45 @@ class CloudOperator:
     async def upload_sample(
         self, account: OperatorAccount, media: Media, path: Path
     ) -> Uploaded | Rejected | Unavailable:
-        """Upload a file as a template's sample; what is given back is a handle, line breaks and all."""
+        """Upload a file as a template's sample; the result is a handle, which may contain line breaks."""
         return await media_calls.upload_sample(self._calls, account, media, path)
 
     def fetch_media(
         self, account: OperatorAccount, operator_media_id: str, *, phone_number_id: str | None = None
     ) -> AsyncIterator[bytes | Rejected | Unavailable]:
-        """The bytes of what a recipient has sent, part by part; an outcome ends it when there are none."""
+        """Yield the bytes of a recipient's media file in chunks; an outcome ends it when there are none."""
         return media_calls.fetch_media(self._calls, account, operator_media_id, phone_number_id)
 
     def usage(self, operator_account_id: str) -> Sequence[Usage]:
-        """What was last seen of an operator account's limits."""
+        """Return the limit usage last reported for an operator account."""
         return self._calls.usages.of(operator_account_id)
 
     def sample_owner(self, account: OperatorAccount) -> str:
-        """The operator app: handles are its own."""
+        """Return the operator app, which owns the handles."""
         return account["app_id"]
 
     def explain(self, code: int) -> Problem | None:
-        """What is wrong where a direct call is refused with this code."""
+        """Return the problem that the error code of a direct call points to."""
         return explain(code)
 
     def handshake(self, account: OperatorAccount, challenge: str, *, is_right: bool) -> Mapping[str, str] | None:
-        """The query of a webhook handshake, or of a wrong one."""
+        """Return the query of a webhook handshake, or of a wrong one."""
         return webhook.handshake(account, challenge, is_right=is_right)
 
     def answer_handshake(self, account: OperatorAccount, query: Mapping[str, str]) -> str | None:
-        """The challenge of a correct webhook handshake."""
+        """Return the challenge of a correct webhook handshake."""
         return webhook.answer_handshake(account, query)
 
     def is_signed(self, account: OperatorAccount, headers: Mapping[str, str], body: bytes) -> bool:
-        """Whether the operator signed exactly these bytes."""
+        """True if the operator signed exactly these bytes."""
         return webhook.is_signed(account, headers, body)
 
     def split(self, account: OperatorAccount, body: bytes) -> Sequence[WebhookItem]:
-        """The single items of a webhook body."""
+        """Return the webhook items of a body."""
         return webhook.split(account, body)
 
     def read(self, item: bytes) -> Event:
-        """What one item says."""
+        """Return the event of one item."""
         return webhook.read(item)
 
 

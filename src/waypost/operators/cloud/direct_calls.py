@@ -1,4 +1,4 @@
-"""Direct calls: a table of what each sends and how its answer is read."""
+"""Direct calls: a table of the request of each call and the reader of its response."""
 
 import io
 from collections.abc import Awaitable, Callable
@@ -20,7 +20,7 @@ from waypost.operators.cloud.paging import whole_list
 from waypost.operators.cloud.rate_usage import Kind
 
 WITHIN_S: Final = 10
-"""For one exchange of a direct call. Source: decision 0026."""
+"""Of each request of a direct call. Source: decision 0026."""
 MOST_FLOWS: Final = "1000"
 FLOW_FILE: Final = "flow.json"
 FLOW_TYPE: Final = "FLOW_JSON"
@@ -69,22 +69,22 @@ def _row(
     business: Callable[[Request], str] | None = None,
     spends: Kind = Kind.MANAGEMENT,
 ) -> _Row:
-    """Return one row: a call that is one exchange.
+    """Return the table row of a call that is one request.
 
     Args:
-        kind: of the request.
-        method: of HTTP.
+        kind: the type of the direct call.
+        method: the HTTP method.
         path: below the version.
-        read: makes the response of the answer's object; an outcome where the object is not as it has to be.
-        query: of the address.
+        read: turns the JSON object of the response into the result; returns an outcome for an invalid object.
+        query: of the URL.
         body: JSON.
         form: instead of a body.
-        business: the business account that is asked itself, and whose limits alone it surely spends.
-        spends: whose limit it counts against.
+        business: the business account that is called itself; the call counts toward its limits only.
+        spends: the limit that it counts toward.
     """
 
-    async def handler(calls: Calls, account: OperatorAccount, request: Request) -> object:
-        answer = await calls(
+    async def make_call(calls: Calls, account: OperatorAccount, request: Request) -> object:
+        response = await calls(
             account,
             method,
             path(request),
@@ -95,17 +95,17 @@ def _row(
             kind=spends,
             business="" if business is None else business(request),
         )
-        match answer:
-            case {"error": error}:  # a template's name is taken: everything else is an outcome already
+        match response:
+            case {"error": error}:  # the template name already exists: every other error is an outcome already
                 return name_is_taken(object_of(error))
             case dict():
-                return read(answer, request)
+                return read(response, request)
             case Sent():
                 raise AssertionError("a call has no message to send")
             case _:
-                return answer
+                return response
 
-    return kind, handler
+    return kind, make_call
 
 
 def _listing(
@@ -117,9 +117,9 @@ def _listing(
     query: _Make[Request],
     business: Callable[[Request], str],
 ) -> _Row:
-    """Return one row: a call that asks for all pages of a list."""
+    """Return the table row of a call that reads all pages of a list."""
 
-    async def handler(calls: Calls, account: OperatorAccount, request: Request) -> object:
+    async def make_call(calls: Calls, account: OperatorAccount, request: Request) -> object:
         items = await whole_list(
             calls,
             account,
@@ -131,7 +131,7 @@ def _listing(
         )
         return read(items) if isinstance(items, list) else items
 
-    return kind, handler
+    return kind, make_call
 
 
 async def _get_subscription(
@@ -150,11 +150,11 @@ async def _get_subscription(
 
 
 async def _check_token(calls: Calls, account: OperatorAccount, request: contract.CheckToken) -> object:
-    """The state of our token; None also where an operator answers that it tells nothing of tokens."""
+    """Return the state of our token; None also where an operator does not report on tokens."""
     outcome = await _ask_token(calls, account, request)
     match outcome:
-        case Rejected(code=code, operator_code=own) if (
-            code if own is None else own
+        case Rejected(code=code, operator_code=operator_code) if (
+            code if operator_code is None else operator_code
         ) in direct_responses.TELLS_NO_TOKENS:
             return None
         case Unavailable(code=code) if code in direct_responses.TELLS_NO_TOKENS:
@@ -164,12 +164,12 @@ async def _check_token(calls: Calls, account: OperatorAccount, request: contract
 
 
 def _given(**members: Any) -> dict[str, Any]:
-    """The members that are not None."""
+    """Return the members that are not None."""
     return {name: value for name, value in members.items() if value is not None}
 
 
 def _set(**members: str) -> dict[str, str]:
-    """The members that are not empty."""
+    """Return the members that are not empty."""
     return {name: value for name, value in members.items() if value}
 
 
@@ -230,53 +230,53 @@ def _flow_file(request: contract.PutFlowAssets) -> aiohttp.FormData:
 _, _ask_token = _row(
     contract.CheckToken,
     "GET",
-    lambda one: "debug_token",
+    lambda request: "debug_token",
     direct_responses.token_status,
-    query=lambda one, account: {"input_token": account["token"]},
+    query=lambda request, account: {"input_token": account["token"]},
 )
 
 # fmt: off
 CALLS: Final[dict[type[OperatorCall[Any]], _Handler]] = dict([  # Source: operator's facts 1, 2.1, 6.1; its pages "Business profiles", "Block users", "Conversational components", "Flows API"
     # numbers and business accounts
-    _row(contract.GetNumber,          "GET",    lambda one: one.number_id,                          lambda answer, _: number_status(answer), query=lambda one, _: {"fields": _NUMBER}),
-    _row(contract.GetBusinessStatus,  "GET",    lambda one: one.business_account_id,                direct_responses.business_status,  query=lambda one, _: {"fields": _BUSINESS_STATUS}, business=lambda one: one.business_account_id),
-    _row(contract.GetBusinessAccount, "GET",    lambda one: one.business_account_id,                direct_responses.operator_business, query=lambda one, _: {"fields": _BUSINESS}, business=lambda one: one.business_account_id),
-    _listing(contract.ListNumbers,              lambda one: f"{one.business_account_id}/phone_numbers", direct_responses.operator_numbers, name="phone numbers", query=lambda one, _: {"fields": _NUMBERS}, business=lambda one: one.business_account_id),
-    (contract.CheckToken,     _check_token),
+    _row(contract.GetNumber,          "GET",    lambda request: request.number_id,                          lambda response, _: number_status(response), query=lambda request, _: {"fields": _NUMBER}),
+    _row(contract.GetBusinessStatus,  "GET",    lambda request: request.business_account_id,                direct_responses.business_status,  query=lambda request, _: {"fields": _BUSINESS_STATUS}, business=lambda request: request.business_account_id),
+    _row(contract.GetBusinessAccount, "GET",    lambda request: request.business_account_id,                direct_responses.operator_business, query=lambda request, _: {"fields": _BUSINESS}, business=lambda request: request.business_account_id),
+    _listing(contract.ListNumbers,              lambda request: f"{request.business_account_id}/phone_numbers", direct_responses.operator_numbers, name="phone numbers", query=lambda request, _: {"fields": _NUMBERS}, business=lambda request: request.business_account_id),
+    (contract.CheckToken,      _check_token),
     # webhooks
     (contract.GetSubscription, _get_subscription),
-    _row(contract.Subscribe,          "POST",   lambda one: f"{one.business_account_id}/subscribed_apps", direct_responses.done,       body=lambda one, account: {"override_callback_uri": one.url, "verify_token": account["verify_token"]}, business=lambda one: one.business_account_id),
-    _row(contract.Unsubscribe,        "DELETE", lambda one: f"{one.business_account_id}/subscribed_apps", direct_responses.done,       business=lambda one: one.business_account_id),
+    _row(contract.Subscribe,          "POST",   lambda request: f"{request.business_account_id}/subscribed_apps", direct_responses.done,       body=lambda request, account: {"override_callback_uri": request.url, "verify_token": account["verify_token"]}, business=lambda request: request.business_account_id),
+    _row(contract.Unsubscribe,        "DELETE", lambda request: f"{request.business_account_id}/subscribed_apps", direct_responses.done,       business=lambda request: request.business_account_id),
     # templates
-    _listing(contract.ListTemplates,            lambda one: f"{one.business_account_id}/message_templates", direct_responses.operator_templates, name="templates", query=lambda one, _: _given(name=one.name, fields=_TEMPLATES[one.detail]), business=lambda one: one.business_account_id),
-    _row(contract.GetTemplate,        "GET",    lambda one: one.template_id,                        direct_responses.one_template,     query=lambda one, _: {"fields": _TEMPLATE}),
-    _row(contract.UnpauseTemplate,    "POST",   lambda one: f"{one.template_id}/unpause",           direct_responses.done),
-    _row(contract.ListLibrary,        "GET",    lambda one: "message_template_library",             direct_responses.raw_list,         query=lambda one, _: _set(name=one.name, industry=one.industry, language=one.language, topic=one.topic, usecase=one.usecase)),
-    _row(contract.GetLibraryTemplate, "GET",    lambda one: "message_template_library",             direct_responses.library_template, query=lambda one, _: {"name": one.name, "language": one.language}),
-    _row(contract.CreateFromLibrary,  "POST",   lambda one: f"{one.business_account_id}/message_templates", direct_responses.created_template, body=_library_template, business=lambda one: one.business_account_id),
+    _listing(contract.ListTemplates,            lambda request: f"{request.business_account_id}/message_templates", direct_responses.operator_templates, name="templates", query=lambda request, _: _given(name=request.name, fields=_TEMPLATES[request.detail]), business=lambda request: request.business_account_id),
+    _row(contract.GetTemplate,        "GET",    lambda request: request.template_id,                        direct_responses.one_template,     query=lambda request, _: {"fields": _TEMPLATE}),
+    _row(contract.UnpauseTemplate,    "POST",   lambda request: f"{request.template_id}/unpause",           direct_responses.done),
+    _row(contract.ListLibrary,        "GET",    lambda request: "message_template_library",                 direct_responses.raw_list,         query=lambda request, _: _set(name=request.name, industry=request.industry, language=request.language, topic=request.topic, usecase=request.usecase)),
+    _row(contract.GetLibraryTemplate, "GET",    lambda request: "message_template_library",                 direct_responses.library_template, query=lambda request, _: {"name": request.name, "language": request.language}),
+    _row(contract.CreateFromLibrary,  "POST",   lambda request: f"{request.business_account_id}/message_templates", direct_responses.created_template, body=_library_template, business=lambda request: request.business_account_id),
     # business profile, block list, components of chats
-    _row(contract.GetProfile,         "GET",    lambda one: f"{one.number_id}/whatsapp_business_profile", direct_responses.profile,    query=lambda one, _: {"fields": _PROFILE}),
-    _row(contract.SetProfile,         "POST",   lambda one: f"{one.number_id}/whatsapp_business_profile", direct_responses.done,       body=_profile),
-    _row(contract.Block,              "POST",   lambda one: f"{one.number_id}/block_users",         lambda answer, _: direct_responses.block_result(answer, "added_users"), body=_users),
-    _row(contract.Unblock,            "DELETE", lambda one: f"{one.number_id}/block_users",         lambda answer, _: direct_responses.block_result(answer, "removed_users"), body=_users),
-    _row(contract.ListBlocked,        "GET",    lambda one: f"{one.number_id}/block_users",         direct_responses.raw_with_list,    query=lambda one, _: _set(limit=one.limit, after=one.after, before=one.before)),
-    _row(contract.GetComponents,      "GET",    lambda one: one.number_id,                          direct_responses.components,       query=lambda one, _: {"fields": "conversational_automation"}),
-    _row(contract.SetComponents,      "POST",   lambda one: f"{one.number_id}/conversational_automation", direct_responses.done,       body=_components),
-    _row(contract.MarkRead,           "POST",   lambda one: f"{one.number_id}/messages",            direct_responses.done,             body=_read_receipt, spends=Kind.MESSAGES),
+    _row(contract.GetProfile,         "GET",    lambda request: f"{request.number_id}/whatsapp_business_profile", direct_responses.profile,    query=lambda request, _: {"fields": _PROFILE}),
+    _row(contract.SetProfile,         "POST",   lambda request: f"{request.number_id}/whatsapp_business_profile", direct_responses.done,       body=_profile),
+    _row(contract.Block,              "POST",   lambda request: f"{request.number_id}/block_users",         lambda response, _: direct_responses.block_result(response, "added_users"), body=_users),
+    _row(contract.Unblock,            "DELETE", lambda request: f"{request.number_id}/block_users",         lambda response, _: direct_responses.block_result(response, "removed_users"), body=_users),
+    _row(contract.ListBlocked,        "GET",    lambda request: f"{request.number_id}/block_users",         direct_responses.raw_with_list,    query=lambda request, _: _set(limit=request.limit, after=request.after, before=request.before)),
+    _row(contract.GetComponents,      "GET",    lambda request: request.number_id,                          direct_responses.components,       query=lambda request, _: {"fields": "conversational_automation"}),
+    _row(contract.SetComponents,      "POST",   lambda request: f"{request.number_id}/conversational_automation", direct_responses.done,       body=_components),
+    _row(contract.MarkRead,           "POST",   lambda request: f"{request.number_id}/messages",            direct_responses.done,             body=_read_receipt, spends=Kind.MESSAGES),
     # flows
-    _row(contract.CreateFlow,         "POST",   lambda one: f"{one.business_account_id}/flows",     direct_responses.created_flow,     body=lambda one, _: {"name": one.name, "categories": one.categories, **_flow_parts(one)}, business=lambda one: one.business_account_id),
-    _row(contract.FindDraftFlow,      "GET",    lambda one: f"{one.business_account_id}/flows",     direct_responses.draft_flow,       query=lambda one, _: {"limit": MOST_FLOWS, "fields": _DRAFT}, business=lambda one: one.business_account_id),
-    _row(contract.ListFlows,          "GET",    lambda one: f"{one.business_account_id}/flows",     direct_responses.raw_list,         query=lambda one, _: {"limit": MOST_FLOWS}, business=lambda one: one.business_account_id),
-    _row(contract.GetFlow,            "GET",    lambda one: one.flow_id,                            lambda answer, _: contract.Raw(answer), query=lambda one, _: {"fields": ",".join(one.fields)}),
-    _row(contract.GetFlowOwner,       "GET",    lambda one: one.flow_id,                            direct_responses.flow_owner,       query=lambda one, _: {"fields": "id,whatsapp_business_account"}),
-    _row(contract.ChangeFlow,         "POST",   lambda one: one.flow_id,                            direct_responses.done,             body=lambda one, _: _flow_parts(one) | _given(name=one.name, categories=one.categories)),
-    _row(contract.DeleteFlow,         "DELETE", lambda one: one.flow_id,                            direct_responses.done),
-    _row(contract.PublishFlow,        "POST",   lambda one: f"{one.flow_id}/publish",               direct_responses.done),
-    _row(contract.DeprecateFlow,      "POST",   lambda one: f"{one.flow_id}/deprecate",             direct_responses.done),
-    _row(contract.ListFlowAssets,     "GET",    lambda one: f"{one.flow_id}/assets",                direct_responses.raw_list),
-    _row(contract.PutFlowAssets,      "POST",   lambda one: f"{one.flow_id}/assets",                direct_responses.assets_result,    form=_flow_file),
+    _row(contract.CreateFlow,         "POST",   lambda request: f"{request.business_account_id}/flows",     direct_responses.created_flow,     body=lambda request, _: {"name": request.name, "categories": request.categories, **_flow_parts(request)}, business=lambda request: request.business_account_id),
+    _row(contract.FindDraftFlow,      "GET",    lambda request: f"{request.business_account_id}/flows",     direct_responses.draft_flow,       query=lambda request, _: {"limit": MOST_FLOWS, "fields": _DRAFT}, business=lambda request: request.business_account_id),
+    _row(contract.ListFlows,          "GET",    lambda request: f"{request.business_account_id}/flows",     direct_responses.raw_list,         query=lambda request, _: {"limit": MOST_FLOWS}, business=lambda request: request.business_account_id),
+    _row(contract.GetFlow,            "GET",    lambda request: request.flow_id,                            lambda response, _: contract.Raw(response), query=lambda request, _: {"fields": ",".join(request.fields)}),
+    _row(contract.GetFlowOwner,       "GET",    lambda request: request.flow_id,                            direct_responses.flow_owner,       query=lambda request, _: {"fields": "id,whatsapp_business_account"}),
+    _row(contract.ChangeFlow,         "POST",   lambda request: request.flow_id,                            direct_responses.done,             body=lambda request, _: _flow_parts(request) | _given(name=request.name, categories=request.categories)),
+    _row(contract.DeleteFlow,         "DELETE", lambda request: request.flow_id,                            direct_responses.done),
+    _row(contract.PublishFlow,        "POST",   lambda request: f"{request.flow_id}/publish",               direct_responses.done),
+    _row(contract.DeprecateFlow,      "POST",   lambda request: f"{request.flow_id}/deprecate",             direct_responses.done),
+    _row(contract.ListFlowAssets,     "GET",    lambda request: f"{request.flow_id}/assets",                direct_responses.raw_list),
+    _row(contract.PutFlowAssets,      "POST",   lambda request: f"{request.flow_id}/assets",                direct_responses.assets_result,    form=_flow_file),
     # media
-    _row(contract.GetMedium,          "GET",    lambda one: one.medium_id,                          direct_responses.medium,           query=lambda one, _: {"phone_number_id": one.number_id}, spends=Kind.MESSAGES),
-    _row(contract.DeleteMedium,       "DELETE", lambda one: one.medium_id,                          direct_responses.done,             query=lambda one, _: {"phone_number_id": one.number_id}, spends=Kind.MESSAGES),
+    _row(contract.GetMedium,          "GET",    lambda request: request.medium_id,                          direct_responses.medium,           query=lambda request, _: {"phone_number_id": request.number_id}, spends=Kind.MESSAGES),
+    _row(contract.DeleteMedium,       "DELETE", lambda request: request.medium_id,                          direct_responses.done,             query=lambda request, _: {"phone_number_id": request.number_id}, spends=Kind.MESSAGES),
 ])
 # fmt: on

@@ -1,4 +1,4 @@
-"""The answers of direct calls, read into the contract's responses. Tolerant: what is missing or odd is empty."""
+"""Readers of direct call responses. Tolerant: a missing or invalid value becomes an empty one."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -34,9 +34,9 @@ from waypost.operators.cloud.tolerant_json import as_number, as_text
 
 APPROVED: Final = "APPROVED"
 PERMISSIONS: Final = ("whatsapp_business_messaging", "whatsapp_business_management")
-"""That our token needs. Source: operator's facts 1, "Permissions"."""
+"""The permissions that our token needs. Source: operator's facts 1, "Permissions"."""
 TELLS_NO_TOKENS: Final = frozenset({1, 3, 10, 100})
-"""Codes of an operator that does not answer questions about tokens."""
+"""Error codes of an operator that does not report on tokens."""
 NUMBER_URL_FIELDS: Final = "id,webhook_configuration"
 
 _NO_LIST: Final = "the operator's answer has no list"
@@ -44,33 +44,33 @@ _Any = OperatorCall[Any]
 
 
 def done(answer: dict[str, Any], _: _Any) -> Done:
-    """Whether it was done; an answer that does not deny it says so."""
+    """Return the result of a call; a response that does not deny success is a success."""
     return Done(answer.get("success") is not False, as_text(answer.get("reason")))
 
 
 def operator_numbers(items: list[Any]) -> list[OperatorNumber]:
-    """The numbers of a list; what is no object in it is left out."""
-    return [operator_number(one) for one in objects_in(items)]
+    """Return the numbers of a list, without values that are not objects."""
+    return [operator_number(item) for item in objects_in(items)]
 
 
 def raw_list(answer: dict[str, Any], _: _Any) -> RawList | Unavailable:
-    """The list of an answer; one without it says nothing, least of all that nothing is there."""
+    """Return the list of a response; one without a list proves nothing, least of all an empty list."""
     return RawList(list_of(answer.get("data"))) if isinstance(answer.get("data"), list) else Unavailable(_NO_LIST)
 
 
 def raw_with_list(answer: dict[str, Any], _: _Any) -> Raw | Unavailable:
-    """The whole answer, which must have a list."""
+    """Return the whole response, which must have a list."""
     return Raw(answer) if isinstance(answer.get("data"), list) else Unavailable(_NO_LIST)
 
 
 def business_status(answer: dict[str, Any], _: _Any) -> BusinessStatus:
-    """ACTIVE where the operator's review approved the account."""
+    """Return the status of a business account: ACTIVE if the operator's review approved it."""
     review = as_text(answer.get("account_review_status"))
     return BusinessStatus("ACTIVE" if review == APPROVED else review, as_text(answer.get("ownership_type")))
 
 
 def operator_business(answer: dict[str, Any], _: _Any) -> OperatorBusiness:
-    """A business account."""
+    """Return a business account."""
     review = as_text(answer.get("account_review_status"))
     return OperatorBusiness(
         name=as_text(answer.get("name")),
@@ -80,55 +80,61 @@ def operator_business(answer: dict[str, Any], _: _Any) -> OperatorBusiness:
 
 
 def token_status(answer: dict[str, Any], _: _Any) -> TokenStatus:
-    """The state of a token. Source: operator's page "Debug-Token"."""
+    """Return the state of a token. Source: operator's page "Debug-Token"."""
     data = object_of(answer.get("data"))
     scopes = data.get("scopes")
     expires_at = data.get("expires_at")
     return TokenStatus(
         is_valid=data.get("is_valid") is True,
         reason=as_text(object_of(data.get("error")).get("message")),
-        missing_permissions=[one for one in PERMISSIONS if isinstance(scopes, list) and one not in scopes],
+        missing_permissions=[
+            permission for permission in PERMISSIONS if isinstance(scopes, list) and permission not in scopes
+        ],
         expires_at_s=max(expires_at, 0) if isinstance(expires_at, int) else 0,
     )
 
 
 def subscription(app_id: str, apps: Sequence[Any], numbers: Sequence[Any]) -> WebhookSubscription:
-    """Where webhooks go, by the subscribed apps and the numbers' own addresses."""
+    """Return the webhook URLs, from the subscribed apps and the numbers' own URLs."""
     by_id = {
-        as_text(object_of(object_of(one).get("whatsapp_business_api_data")).get("id")): object_of(one) for one in apps
+        as_text(object_of(object_of(item).get("whatsapp_business_api_data")).get("id")): object_of(item)
+        for item in apps
     }
     override = as_text(by_id.get(app_id, {}).get("override_callback_uri"))
-    urls = {as_text(object_of(one).get("id")): override or webhook_url(object_of(one)) for one in numbers}
+    urls = {as_text(object_of(item).get("id")): override or webhook_url(object_of(item)) for item in numbers}
     return WebhookSubscription(
         subscriber=app_id,
         is_subscribed=app_id in by_id,
-        others=[one for one in by_id if one not in ("", app_id)],
+        others=[item for item in by_id if item not in ("", app_id)],
         urls={number_id: url for number_id, url in {"": override, **urls}.items() if url},
     )
 
 
 def operator_templates(items: list[Any]) -> list[OperatorTemplate] | Unavailable:
-    """Every template of a list; a list with anything else in it is not to be relied on."""
-    found = [_template(one) for one in items]
-    read = [one for one in found if one is not None]
-    return read if len(read) == len(found) else Unavailable("the operator's list has what is no template")
+    """Return every template of a list; a list with anything else in it is not reliable."""
+    templates = [_template(item) for item in items]
+    valid = [item for item in templates if item is not None]
+    return valid if len(valid) == len(templates) else Unavailable("the operator's list has what is no template")
 
 
 def one_template(answer: dict[str, Any], _: _Any) -> OperatorTemplate | Unavailable:
-    """One template."""
+    """Return one template."""
     return _template(answer) or Unavailable("the operator's answer is no template")
 
 
 def _template(given: Any) -> OperatorTemplate | None:
-    """A template with its id, name, language and status; None: it has not all of them. Source: operator's facts 2.1."""
+    """Return a template with id, name, language and status; None if one is missing. Source: operator's facts 2.1."""
     match given:
-        case {"id": str(id), "name": str(name), "language": str(language), "status": str(status)} if (
-            len(id) <= MOST_ID_CHARS
+        case {"id": str(template_id), "name": str(name), "language": str(language), "status": str(status)} if (
+            len(template_id) <= MOST_ID_CHARS
         ):
             reason = _text(given.get("rejected_reason"))
-            texts = {as_text(part.get("type")): _text(part.get("text")) for part in _dicts(given, "components")}
+            texts = {
+                as_text(component.get("type")): _text(component.get("text"))
+                for component in _dicts(given, "components")
+            }
             return OperatorTemplate(
-                id=id,
+                id=template_id,
                 name=name,
                 language=language,
                 status=status,
@@ -144,31 +150,31 @@ def _template(given: Any) -> OperatorTemplate | None:
 
 
 def library_template(answer: dict[str, Any], request: GetLibraryTemplate) -> LibraryTemplate | Unavailable | None:
-    """The ready template of the name and language that were asked for."""
+    """Return the library template with the requested name and language."""
     if not isinstance(answer.get("data"), list):
         return Unavailable(_NO_LIST)
-    for given in _dicts(answer, "data"):
-        if given.get("name") == request.name and given.get("language") == request.language:
+    for template in _dicts(answer, "data"):
+        if template.get("name") == request.name and template.get("language") == request.language:
             return LibraryTemplate(
-                body=_text(given.get("body")),
-                examples=[_text(one) for one in list_of(given.get("body_params"))],
-                header=_text(given.get("header")),
-                topic=_text(given.get("topic")),
+                body=_text(template.get("body")),
+                examples=[_text(member) for member in list_of(template.get("body_params"))],
+                header=_text(template.get("header")),
+                topic=_text(template.get("topic")),
                 buttons=[
                     ReadyButton(
-                        kind=_text(one.get("type")).upper(),
-                        text=_text(one.get("text")),
-                        url=_text(one.get("url")),
-                        phone_number=_text(one.get("phone_number")),
+                        kind=_text(member.get("type")).upper(),
+                        text=_text(member.get("text")),
+                        url=_text(member.get("url")),
+                        phone_number=_text(member.get("phone_number")),
                     )
-                    for one in _dicts(given, "buttons")
+                    for member in _dicts(template, "buttons")
                 ],
             )
     return None
 
 
 def created_template(answer: dict[str, Any], _: _Any) -> CreatedTemplate | Unavailable:
-    """The id of a template that was made."""
+    """Return the id of a created template."""
     operator_id = _text(answer.get("id"))
     if not 0 < len(operator_id) <= MOST_ID_CHARS:
         return Unavailable("its answer has no template id")
@@ -176,27 +182,27 @@ def created_template(answer: dict[str, Any], _: _Any) -> CreatedTemplate | Unava
 
 
 def profile(answer: dict[str, Any], _: _Any) -> BusinessProfile | Unavailable:
-    """A number's profile; one that is not there has nothing set."""
+    """Return a number's profile; a missing profile has no values."""
     if not isinstance(answer.get("data"), list):
         return Unavailable(_NO_LIST)
-    given = object_of(next(iter(list_of(answer.get("data"))), None))
+    members = object_of(next(iter(list_of(answer.get("data"))), None))
     return BusinessProfile(
-        about=as_text(given.get("about")),
-        address=as_text(given.get("address")),
-        description=as_text(given.get("description")),
-        email=as_text(given.get("email")),
-        vertical=as_text(given.get("vertical")),
-        websites=[site for site in list_of(given.get("websites")) if isinstance(site, str)],
-        picture_url=as_text(given.get("profile_picture_url")),
+        about=as_text(members.get("about")),
+        address=as_text(members.get("address")),
+        description=as_text(members.get("description")),
+        email=as_text(members.get("email")),
+        vertical=as_text(members.get("vertical")),
+        websites=[site for site in list_of(members.get("websites")) if isinstance(site, str)],
+        picture_url=as_text(members.get("profile_picture_url")),
     )
 
 
 def block_result(answer: dict[str, Any], changed: str) -> BlockResult:
-    """Who was blocked or unblocked: the users under `added_users` or `removed_users`."""
-    told = object_of(answer.get("block_users"))
-    phones = {read_phone_number(as_text(one.get("wa_id"))) for one in _dicts(told, changed)}
-    failures = [_failure(one) for one in _dicts(told, "failed_users")]
-    return BlockResult(frozenset(one for one in phones if one), next(iter(failures), None), answer)
+    """Return the users that were blocked or unblocked: those under `added_users` or `removed_users`."""
+    block_users = object_of(answer.get("block_users"))
+    phones = {read_phone_number(as_text(user.get("wa_id"))) for user in _dicts(block_users, changed)}
+    failures = [_failure(user) for user in _dicts(block_users, "failed_users")]
+    return BlockResult(frozenset(user for user in phones if user), next(iter(failures), None), answer)
 
 
 def _failure(given: dict[str, Any]) -> str:
@@ -210,17 +216,17 @@ def _failure(given: dict[str, Any]) -> str:
 
 
 def components(answer: dict[str, Any], _: _Any) -> Raw:
-    """Ice breakers, commands and welcome message; empty where none are set."""
+    """Return ice breakers, commands and welcome message; empty if none are set."""
     return Raw(object_of(answer.get("conversational_automation")))
 
 
 def created_flow(answer: dict[str, Any], _: _Any) -> CreatedFlow:
-    """The id of a flow that was made, with what the operator finds wrong in it."""
+    """Return the id of a created flow, with the operator's validation errors."""
     return CreatedFlow(as_text(answer.get("id")), answer.get("validation_errors", []))
 
 
 def draft_flow(answer: dict[str, Any], request: FindDraftFlow) -> CreatedFlow | Unavailable | None:
-    """The draft that was asked for."""
+    """Return the requested draft flow."""
     if not isinstance(answer.get("data"), list):
         return Unavailable(_NO_LIST)
     for flow in _dicts(answer, "data"):
@@ -235,25 +241,25 @@ def draft_flow(answer: dict[str, Any], request: FindDraftFlow) -> CreatedFlow | 
 
 
 def flow_owner(answer: dict[str, Any], _: _Any) -> str:
-    """The business account of a flow."""
+    """Return the business account of a flow."""
     return as_text(object_of(answer.get("whatsapp_business_account")).get("id"))
 
 
 def assets_result(answer: dict[str, Any], _: _Any) -> FlowAssetsResult:
-    """What the operator finds wrong in a flow's file."""
+    """Return the operator's validation result of a flow's file."""
     return FlowAssetsResult(answer.get("success") is not False, answer.get("validation_errors", []))
 
 
 def medium(answer: dict[str, Any], _: _Any) -> OperatorMedium:
-    """Type and size of a medium."""
+    """Return type and size of a media file."""
     return OperatorMedium(as_text(answer.get("mime_type")), as_number(answer.get("file_size")))
 
 
 def _dicts(given: dict[str, Any], name: str) -> list[dict[str, Any]]:
-    """The objects of a list."""
-    return [one for one in list_of(given.get(name)) if isinstance(one, dict)]
+    """Return the objects of a list."""
+    return [item for item in list_of(given.get(name)) if isinstance(item, dict)]
 
 
 def _text(value: Any) -> str:
-    """The text, or an empty one for whatever else it is."""
+    """Return the text; empty for a value of another type."""
     return value if isinstance(value, str) else ""

@@ -1,4 +1,4 @@
-"""The table of the operator's error codes: what each means, what becomes of a submission, what is told.
+"""The table of the operator's error codes: the meaning of each, and what it does to a submission.
 
 `docs/reference/operator-codes.md` is made from it.
 """
@@ -14,21 +14,21 @@ from waypost.domain.outcome import Again, Outcome, Rejected, Unavailable, Uncert
 from waypost.operators.cloud.tolerant_json import as_number
 
 OURS: Final = 500
-"""What the partner is told of what only we can mend: "internal server error". Source: partner's facts 12."""
+"""The partner's code for what only we can fix: "internal server error". Source: partner's facts 12."""
 RATE_LIMITED: Final = 4001
-"""What the partner is told of a rate that never let its submission through. Source: partner's facts 12."""
+"""The partner's code for a submission that a rate limit blocked until the end. Source: partner's facts 12."""
 UNREADABLE: Final = 4002
-"""What the partner is told of an operator that is away. Source: partner's facts 12."""
+"""The partner's code for an operator that cannot be reached. Source: partner's facts 12."""
 PARAMETER: Final = 100
-"""Almost any wrong parameter: only its words tell whether a medium is meant."""
+"""Almost any invalid parameter: only the error text shows if it is about a media file."""
 MEDIA_CODES: Final = frozenset({PARAMETER, 131009, 131053})
-"""The answers to a media id that the operator does not have (any more). Source: operator's facts 1, 5.2."""
+"""The codes for a media id that the operator does not have (any more). Source: operator's facts 1, 5.2."""
 
 _NAMES_MEDIA: Final = re.compile(r"media|does not exist|\bids?\b", re.IGNORECASE)
 
 
 class Mode(StrEnum):
-    """How the operator tells of a code. Source: operator's facts 5.2."""
+    """The way in which the operator reports a code. Source: operator's facts 5.2."""
 
     ANSWER = "answer"
     LATER = "failed status"
@@ -39,16 +39,16 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row.
+    """One error code, or a range of codes.
 
     Attributes:
-        code: of the error object; the first of several where `last` is given.
-        meaning: in a few words.
-        mode: how the operator tells of it.
-        again: the rhythm of the next tries, where it is an answer to a submission; None: it is final.
-        waits: who waits besides.
+        code: of the error object; the first of a range where `last` is set.
+        meaning: a short description.
+        mode: the way in which the operator reports it.
+        again: selects the retry schedule of a submission that gets this code; None: it is final.
+        waits: what else is paused.
         told: the code of the partner's `failed` callback; None: the operator's own.
-        subcode: where the row is about one of the code's subcodes.
+        subcode: set where the row is about one subcode of the code.
         last: the last of a range of codes.
     """
 
@@ -62,7 +62,7 @@ class Row:
     last: int | None = None
 
     def code_told(self, code: int) -> int:
-        """What the partner's `failed` callback carries for a code of this row."""
+        """Return the code of the partner's `failed` callback for a code of this row."""
         return code if self.told is None else self.told
 
 
@@ -72,21 +72,21 @@ _FINAL: Final = None
 
 # fmt: off
 CODES: Final = (  # Source: operator's facts 2.4, 5.2, 5.3, 8; partner's facts 12. A code that is not here: see `outcome_of`
-    #   code     meaning                                                       told in    then                 who waits
+    #                code     meaning                                                       mode       retry                scope
     Row(0,       "our token is not accepted",                                  _S,        Again.CREDENTIAL,    _ACCOUNT, OURS),
     Row(1,       "unknown error",                                              _S,        Again.OUTAGE,        told=UNREADABLE),
-    Row(2,       "the operator is down for a while",                           _S,        Again.OUTAGE,        told=UNREADABLE),
-    Row(3,       "our app has not the capability",                             _S,        _FINAL,              told=OURS),
+    Row(2,       "the operator is temporarily down",                           _S,        Again.OUTAGE,        told=UNREADABLE),
+    Row(3,       "our app lacks the capability",                               _S,        _FINAL,              told=OURS),
     Row(4,       "too many calls of our app",                                  _S,        Again.CALLS,         _ACCOUNT, RATE_LIMITED),
-    Row(4,       "too many calls of our app, for a while",                     _S,        Again.CALLS,         _ACCOUNT, RATE_LIMITED, subcode=2446079),
-    Row(10,      "our app has not the permission",                             _S,        _FINAL,              told=OURS),
+    Row(4,       "too many calls of our app, temporarily",                     _S,        Again.CALLS,         _ACCOUNT, RATE_LIMITED, subcode=2446079),
+    Row(10,      "our app lacks the permission",                               _S,        _FINAL,              told=OURS),
     Row(17,      "too many calls of our user",                                 _S,        Again.CALLS,         _ACCOUNT, RATE_LIMITED),
     Row(33,      "the business's number was deleted",                          _S,        _FINAL),
     Row(100,     "a parameter is not valid",                                   _S,        _FINAL),
-    Row(100,     "no such object, or none of ours",                            _S,        _FINAL,              subcode=33),
-    Row(100,     "the account has as many templates as it may",                _S,        _FINAL,              subcode=2388019),
+    Row(100,     "no such object, or not one of ours",                         _S,        _FINAL,              subcode=33),
+    Row(100,     "the account has the maximum number of templates",            _S,        _FINAL,              subcode=2388019),
     Row(100,     "the template's name is being deleted, or locked for 30 days", _S,       _FINAL,              subcode=2388023),
-    Row(100,     "the template's name is taken in its language",               _S,        _FINAL,              subcode=2388024),
+    Row(100,     "the template's name already exists in its language",         _S,        _FINAL,              subcode=2388024),
     Row(100,     "the template cannot be edited in its status",                _S,        _FINAL,              subcode=2388039),
     Row(100,     "a part of the template is too long",                         _S,        _FINAL,              subcode=2388040),
     Row(100,     "the template's header is malformed",                         _S,        _FINAL,              subcode=2388047),
@@ -96,18 +96,18 @@ CODES: Final = (  # Source: operator's facts 2.4, 5.2, 5.3, 8; partner's facts 1
     Row(100,     "the template begins or ends with a variable",                _S,        _FINAL,              subcode=2388299),
     Row(190,     "our token is no longer valid",                               _S,        Again.CREDENTIAL,    _ACCOUNT, OURS),
     Row(190,     "our token has expired",                                      _S,        Again.CREDENTIAL,    _ACCOUNT, OURS, subcode=463),
-    Row(200,     "our token has not the permission",                           _S,        _FINAL,              told=OURS, last=299),
-    Row(368,     "blocked for a while, for breaking the operator's policy",    _S,        _FINAL),
+    Row(200,     "our token lacks the permission",                             _S,        _FINAL,              told=OURS, last=299),
+    Row(368,     "temporarily blocked for violating the operator's policy",    _S,        _FINAL),
     Row(613,     "too many calls",                                             _S,        Again.CALLS,         _ACCOUNT, RATE_LIMITED),
     Row(803,     "no such object",                                             _S,        _FINAL),
     Row(80007,   "too many calls for the business account",                    _S,        Again.ACCOUNT_CALLS, _BUSINESS, RATE_LIMITED),
     Row(80008,   "too many calls to manage the business account",              _S,        Again.ACCOUNT_CALLS, _BUSINESS, RATE_LIMITED),
     Row(130403,  "the business has blocked the recipient",                     _UNKNOWN,  _FINAL),
-    Row(130429,  "the number sends faster than it may",                        _S,        Again.THROUGHPUT,    _SOURCE),
-    Row(130472,  "the recipient is in an experiment of the operator's",        _A,        _FINAL),
+    Row(130429,  "the number exceeds its throughput",                          _S,        Again.THROUGHPUT,    _SOURCE),
+    Row(130472,  "the recipient is in an experiment of the operator",          _A,        _FINAL),
     Row(130497,  "the business may not send to this country",                  _A,        _FINAL),
     Row(131000,  "something went wrong at the operator",                       _SA,       Again.OUTAGE),
-    Row(131005,  "our token has not the permission",                           _S,        _FINAL,              told=OURS),
+    Row(131005,  "our token lacks the permission",                             _S,        _FINAL,              told=OURS),
     Row(131008,  "a parameter is missing",                                     _S,        _FINAL),
     Row(131009,  "a parameter's value is not valid",                           _S,        _FINAL),
     Row(131016,  "the service is not available",                               _SA,       Again.OUTAGE),
@@ -117,10 +117,10 @@ CODES: Final = (  # Source: operator's facts 2.4, 5.2, 5.3, 8; partner's facts 1
     Row(131031,  "the business account is locked",                             _SA,       _FINAL),
     Row(131037,  "the number needs an approved display name",                  _A,        _FINAL),
     Row(131042,  "the business account has a problem with its payment",        _A,        _FINAL),
-    Row(131045,  "the number is not rightly registered",                       _SA,       _FINAL),
+    Row(131045,  "the number is not correctly registered",                     _SA,       _FINAL),
     Row(131047,  "the 24-hour window is closed: only a template may be sent",  _SA,       _FINAL),
-    Row(131048,  "the number is held back, for too many have reported it",     _SA,       Again.SPAM,          _SOURCE),
-    Row(131049,  "the recipient gets no more marketing for now; not before 24 hours", _A, _FINAL),
+    Row(131048,  "the number is restricted: too many people reported it",      _SA,       Again.SPAM,          _SOURCE),
+    Row(131049,  "the recipient gets no more marketing for at least 24 hours",        _A, _FINAL),
     Row(131050,  "the recipient has stopped this business's marketing",        _A,        _FINAL),
     Row(131051,  "the operator does not know this type of message",            _S,        _FINAL),
     Row(131052,  "the recipient's medium cannot be downloaded",                _IN,       _FINAL),
@@ -129,13 +129,13 @@ CODES: Final = (  # Source: operator's facts 2.4, 5.2, 5.3, 8; partner's facts 1
     Row(131056,  "too many messages to this recipient",                        _S,        Again.PAIR),
     Row(131057,  "the number is being upgraded",                               _S,        Again.MAINTENANCE,   _SOURCE),
     Row(131062,  "this message needs a phone number as its recipient",         _S,        _FINAL),
-    Row(131063,  "marketing templates are not taken for this account",         _S,        _FINAL),
-    Row(131064,  "the messaging limit was cut for misfiled templates",         _UNKNOWN,  _FINAL),
-    Row(132000,  "another number of parameters than the template has",         _S,        _FINAL),
+    Row(131063,  "marketing templates are not accepted for this account",      _S,        _FINAL),
+    Row(131064,  "the messaging limit was cut for miscategorized templates",   _UNKNOWN,  _FINAL),
+    Row(132000,  "the number of parameters differs from the template's",       _S,        _FINAL),
     Row(132001,  "no approved template of this name and language",             _S,        _FINAL),
-    Row(132005,  "the text is too long once it is filled in",                  _SA,       _FINAL),
-    Row(132007,  "the text breaks the operator's policy",                      _S,        _FINAL),
-    Row(132012,  "a parameter has another format than the template's",         _SA,       _FINAL),
+    Row(132005,  "the text is too long with its parameters",                   _SA,       _FINAL),
+    Row(132007,  "the text violates the operator's policy",                    _S,        _FINAL),
+    Row(132012,  "a parameter's format differs from the template's",           _SA,       _FINAL),
     Row(132015,  "the template is paused",                                     _SA,       _FINAL),
     Row(132016,  "the template is disabled",                                   _S,        _FINAL),
     Row(132018,  "a template's parameter is not valid",                        _S,        _FINAL),
@@ -146,7 +146,7 @@ CODES: Final = (  # Source: operator's facts 2.4, 5.2, 5.3, 8; partner's facts 1
     Row(133008,  "the number's PIN was tried too often",                       _S,        _FINAL),
     Row(133009,  "the number's PIN was tried too fast",                        _S,        _FINAL),
     Row(133010,  "the number is not registered",                               _S,        _FINAL),
-    Row(133015,  "the number was deleted a moment ago",                        _S,        _FINAL),
+    Row(133015,  "the number was deleted recently",                            _S,        _FINAL),
     Row(133016,  "the number was registered too often",                        _S,        Again.ACCOUNT_CALLS, _SOURCE),
     Row(134100,  "a call of the marketing API only",                           _S,        _FINAL,              last=134102),
     Row(135000,  "something is wrong with the request",                        _SA,       _FINAL),
@@ -158,21 +158,21 @@ _BY_CODE: Final = {(code, row.subcode): row for row in CODES for code in range(r
 
 
 def row_of(code: int, subcode: int | None = None) -> Row | None:
-    """The row of a code: of its subcode where there is one, else of the code alone; None: nobody knows it."""
+    """Return the row of a code: that of its subcode if there is one, else of the code alone; None if unknown."""
     return _BY_CODE.get((code, subcode)) or _BY_CODE.get((code, None))
 
 
 def outcome_of(error: Mapping[str, Any], *, status: int, wish_s: float | None) -> Outcome:
-    """What an error object from the operator means for the submission.
+    """Return the outcome of a submission that got this error object.
 
-    Where the code is in the table, neither the status nor anything else counts (operator's facts,
-    fact 2). One that nobody knows is tried again where the operator calls it passing, doubtful where
-    it was the operator's own failure (5xx), and final otherwise.
+    For a code in the table, neither the status nor anything else counts (operator's facts, fact 2).
+    An unknown code is retried if the operator calls it transient, uncertain if it was the
+    operator's own failure (5xx), and final otherwise.
 
     Args:
         error: with a whole number as `code`.
-        status: of the answer.
-        wish_s: how long the operator wishes us to wait.
+        status: of the response.
+        wish_s: the wait that the operator requested.
     """
     code, text = int(error["code"]), words_of(error)
     row = row_of(code, as_number(error.get("error_subcode")))
@@ -182,25 +182,25 @@ def outcome_of(error: Mapping[str, Any], *, status: int, wish_s: float | None) -
         if status >= 500:
             return Uncertain(f"the operator gave the unknown code {code} with status {status}")
         return Rejected(code, text)
-    told = row.code_told(code)
+    partner_code = row.code_told(code)
     if row.again is None or row.again is Again.ONCE:
-        own = code if told != code else None
-        return Rejected(told, text, row.again is Again.ONCE, own, _is_about_media(code, text))
-    return Unavailable(text, code, wish_s, row.again, row.waits, told)
+        operator_code = code if partner_code != code else None
+        return Rejected(partner_code, text, row.again is Again.ONCE, operator_code, _is_about_media(code, text))
+    return Unavailable(text, code, wish_s, row.again, row.waits, partner_code)
 
 
 def _is_about_media(code: int, text: str) -> bool:
-    """Whether a refusal may mean that the operator does not have a medium that was named."""
+    """True if an error may mean that the operator does not have a media file of the submission."""
     return code in MEDIA_CODES and (code != PARAMETER or bool(_NAMES_MEDIA.search(text)))
 
 
 def name_is_taken(error: Mapping[str, Any]) -> Rejected:
-    """The refusal of a template whose name is taken, in the operator's words."""
+    """Return the rejection of a template whose name already exists, with the operator's text."""
     return Rejected(PARAMETER, words_of(error))
 
 
 def words_of(error: Mapping[str, Any]) -> str:
-    """What the partner is told: the most particular text there is. Source: operator's facts 5.1."""
+    """Return the text for the partner: the most specific one that there is. Source: operator's facts 5.1."""
     data = error.get("error_data")
     details = data if isinstance(data, str) else object_of(data).get("details")
     for text in (error.get("error_user_msg"), details, error.get("message")):

@@ -1,4 +1,4 @@
-"""Every HTTP call of the Cloud API: one pool, one way to authenticate, one way to read an answer."""
+"""The HTTP client of the Cloud API: one pool, one way to authenticate, one way to read a response."""
 
 from collections.abc import Awaitable, Mapping
 from typing import IO, Any, Final
@@ -17,14 +17,14 @@ from waypost.operators.cloud.rate_usage import Kind, Usages
 from waypost.operators.cloud.responses import read_answer, wish_s
 
 CONNECT_S: Final = 5
-"""For a connection: a free place in the pool, the name's look-up, TCP and TLS."""
+"""For a connection: a free slot in the pool, the DNS lookup, TCP and TLS."""
 IDLE_S: Final = 2
-"""How long an idle connection is kept: less than any server does, so that none is reused in the
-moment the other side closes it."""
+"""An idle connection is closed after this time: earlier than servers do, so that none is reused
+while the other side closes it."""
 PER_HOST: Final = 256
-"""Connections to one address at most."""
+"""Maximum number of connections to one address."""
 MOST_ANSWER_BYTES: Final = 1024 * 1024
-"""Of the answer to a message; a longer one cannot be read, and is judged by its status."""
+"""Of the response to a message; a longer one is not read, and only its status counts."""
 
 _encode: Final = msgspec.json.Encoder().encode
 _Body = aiohttp.FormData | IO[bytes] | bytes
@@ -34,12 +34,12 @@ HELD: Final = "the service is held: it calls no operator"
 
 
 class Calls:
-    """The connection pool, and the calls through it.
+    """The connection pool of the Cloud API, and calls through it.
 
     Args:
-        clock: by which accounts near their limits wait.
-        timeout_s: for a whole call, where the call names none of its own.
-        held: make no call at all.
+        clock: the clock for the waits of accounts near their limits.
+        timeout_s: for a whole call that sets none of its own.
+        held: make no calls.
     """
 
     def __init__(self, clock: Clock, *, timeout_s: float, held: bool = False) -> None:
@@ -51,7 +51,7 @@ class Calls:
         self._session: aiohttp.ClientSession | None = None
 
     async def open(self) -> None:
-        """Make the pool."""
+        """Create the pool."""
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, limit_per_host=PER_HOST, keepalive_timeout=IDLE_S),
             trust_env=False,
@@ -59,14 +59,14 @@ class Calls:
         )
 
     async def close(self) -> None:
-        """Close it."""
+        """Close the pool."""
         await self._posts.close()
         if self._session is not None:
             await self._session.close()
 
     @property
     def pool(self) -> aiohttp.ClientSession:
-        """For what is not JSON."""
+        """The session for requests that are not JSON."""
         if self._session is None:
             raise RuntimeError("the adapter is not open")
         if self._held:
@@ -86,19 +86,19 @@ class Calls:
         kind: Kind = Kind.MANAGEMENT,
         business: str = "",
     ) -> Awaitable[dict[str, Any] | Outcome]:
-        """One call: the answer's object, or what it means.
+        """Make one call; return the response's object, or the outcome of an error.
 
         Args:
-            account: credentials and address.
-            method: of HTTP.
+            account: credentials and base URL.
+            method: the HTTP method.
             path: below the version.
             body: JSON.
-            query: of the address.
+            query: of the URL.
             form: instead of a body.
             within_s: for the whole call.
-            kind: what it spends.
-            business: the business account whose limits it spends; empty: perhaps any of the operator
-                account's.
+            kind: the limits that it counts toward.
+            business: the business account whose limits it counts toward; empty: perhaps any of the
+                operator account's.
         """
         return self.exchange(
             account,
@@ -115,19 +115,19 @@ class Calls:
     async def send(
         self, account: OperatorAccount, path: str, body: dict[str, Any], *, business: str
     ) -> dict[str, Any] | Outcome:
-        """One message, over connections of its own: the one call of which there are many a second.
+        """Send one message, over a pool of its own: the only call that is made many times a second.
 
         Args:
-            account: credentials and address.
+            account: credentials and base URL.
             path: below the version.
             body: JSON.
-            business: the business account whose limits it spends.
+            business: the business account whose limits it counts toward.
         """
         wait = self._must_wait(account, Kind.MESSAGES, business)
         if wait is not None:
             return wait
         try:
-            reply = await self._posts.post(
+            response = await self._posts.post(
                 f"{account.base_url}/{account['version']}/{path}",
                 _encode(body),
                 {"Content-Type": "application/json", "Authorization": f"Bearer {account['token']}"},
@@ -138,9 +138,9 @@ class Calls:
         except AnswerLost as error:
             return Uncertain(f"the operator's answer was lost: {error_text(error)}")
         except ValueError as error:
-            return Unavailable(f"the operator cannot be asked: {error}", again=Again.NOT_REACHED)
-        told = CIMultiDict(reply.headers)
-        return self._heard(account, reply.status, reply.body, told, Kind.MESSAGES, business)
+            return Unavailable(f"the operator cannot be called: {error}", again=Again.NOT_REACHED)
+        response_headers = CIMultiDict(response.headers)
+        return self._heard(account, response.status, response.body, response_headers, Kind.MESSAGES, business)
 
     async def exchange(
         self,
@@ -156,10 +156,10 @@ class Calls:
         business: str = "",
         scheme: str = "Bearer",
     ) -> dict[str, Any] | Outcome:
-        """As a call, to a whole address.
+        """Make one call to a full URL.
 
-        Only a failure to connect proves that the operator has nothing; after that a broken answer is
-        uncertain. A call that would go beyond the account's limits is not made at all.
+        Only a failure to connect proves that the operator has nothing. After that a broken response
+        is uncertain. A call that would exceed the account's limits is not made.
         """
         wait = self._must_wait(account, kind, business)
         if wait is not None:
@@ -175,15 +175,15 @@ class Calls:
                 timeout=timeout or self._timeout,
             ) as response:
                 content = await response.read()
-                status, told = response.status, response.headers
+                status, response_headers = response.status, response.headers
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL) as error:
             return Unavailable(f"the operator was not reached: {error_text(error)}", again=Again.NOT_REACHED)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             return Uncertain(f"the operator's answer was lost: {error_text(error)}")
-        return self._heard(account, status, content, told, kind, business)
+        return self._heard(account, status, content, response_headers, kind, business)
 
     def _must_wait(self, account: OperatorAccount, kind: Kind, business: str) -> Unavailable | None:
-        """Why a call is not made now; None: it is."""
+        """Return the reason not to make a call now; None: make it."""
         if self._held:
             return Unavailable(HELD, again=Again.NOT_REACHED)
         return self.usages.must_wait(account, kind, business)
@@ -191,19 +191,19 @@ class Calls:
     def _heard(
         self, account: OperatorAccount, status: int, content: bytes, told: Mapping[str, str], kind: Kind, business: str
     ) -> dict[str, Any] | Outcome:
-        """What an answer means, and what it says of the account's limits."""
+        """Return the object or outcome of a response, and record its limit usage."""
         self.usages.hear(account, told)
-        answer = read_answer(status, content, wish_s(told))
-        match answer:
+        outcome = read_answer(status, content, wish_s(told))
+        match outcome:
             case Unavailable(waits=Waits.ACCOUNT, retry_after_s=float(wait_s)):
                 self.usages.told_to_wait(account, kind, wait_s)
             case Unavailable(waits=Waits.BUSINESS, retry_after_s=float(wait_s)):
                 self.usages.told_to_wait(account, kind, wait_s, business)
             case _:
                 pass
-        return answer
+        return outcome
 
 
 def timeout_of(total_s: float) -> aiohttp.ClientTimeout:
-    """For a whole call, and for its connection."""
+    """Return the timeouts of a whole call and of its connection."""
     return aiohttp.ClientTimeout(total=total_s, connect=CONNECT_S)

@@ -1,4 +1,4 @@
-"""Media to the operator and back: for sending, as samples of templates, and what recipients have sent."""
+"""Media transfers: uploads for sending, samples of templates, and downloads of recipients' media."""
 
 import base64
 import binascii
@@ -22,11 +22,11 @@ from waypost.operators.cloud.rate_usage import Kind
 from waypost.operators.contract import Uploaded
 
 # fmt: off
-LIVES_MS: Final = {  # how long we count on what the operator gives
-    "media":  MEDIA_LIFE_MS - DAY_MS,  # Source: operator's facts 6.1: 30 days; a day less, so that none dies on its way
-    "handle": DAY_MS,                  # not documented; needed in the moment of a submission only
+LIVES_MS: Final = {  # how long we rely on an id or handle of the operator
+    "media":  MEDIA_LIFE_MS - DAY_MS,  # Source: operator's facts 6.1: 30 days; a day less, so that none expires in transit
+    "handle": DAY_MS,                  # not documented; needed only while a template is submitted
 }
-MEDIA_HOSTS: Final = (  # where the operator keeps bytes beside its own address; our token goes nowhere else
+MEDIA_HOSTS: Final = (  # hosts of media beside the operator's base URL; our token goes nowhere else
     "fbsbx.com",
     "fbcdn.net",
     "facebook.com",
@@ -34,9 +34,9 @@ MEDIA_HOSTS: Final = (  # where the operator keeps bytes beside its own address;
 )
 # fmt: on
 MOST_HANDLE_CHARS: Final = 16 * 1024
-"""A handle travels in the body of its template; one of three lines has some six hundred characters."""
+"""A handle is part of the template's body; one of three lines has about six hundred characters."""
 BROKEN_AT_MOST: Final = 4
-"""How often one upload is resumed after a broken connection before it is left for later."""
+"""An upload is resumed so many times after a broken connection, then retried later."""
 
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=15 * 60, connect=CONNECT_S, sock_read=30)
 _Refusal = Rejected | Unavailable
@@ -47,7 +47,7 @@ async def upload_media(
 ) -> Uploaded | Rejected | Unavailable:
     """Upload a file for sending from one number, streamed from disk.
 
-    Whatever breaks, it is tried again: a second copy at the operator does no harm.
+    Any failure is retried: a second copy at the operator does no harm.
 
     Source: operator's facts 6.1.
     """
@@ -57,59 +57,59 @@ async def upload_media(
         form.add_field("type", media.mime_type)
         form.add_field("file", file, filename=_file_name(media), content_type=media.mime_type)
         url = _url(account, f"{phone_number_id}/media")
-        answer = await _ask(calls, account, "POST", url, form, kind=Kind.MESSAGES)
-    match answer:
+        response = await _ask(calls, account, "POST", url, form, kind=Kind.MESSAGES)
+    match response:
         case {"id": str(operator_id)} if 0 < len(operator_id) <= MOST_ID_CHARS:
             return Uploaded(operator_id, LIVES_MS["media"])
         case dict():
             return Unavailable("the operator's answer has no media id")
         case _:
-            return answer
+            return response
 
 
 async def upload_sample(
     calls: Calls, account: OperatorAccount, media: Media, path: Path
 ) -> Uploaded | Rejected | Unavailable:
-    """Upload a file as a template's sample; a broken connection is built on, not begun anew.
+    """Upload a file as a template's sample; after a broken connection the upload is resumed.
 
     Returns:
-        The handle as it came; it may have several lines.
+        The handle as received; it may have several lines.
 
     Source: operator's facts 6.2.
     """
     query = {"file_name": _file_name(media), "file_length": str(media.size_bytes), "file_type": media.mime_type}
     encoded = "&".join(f"{name}={quote(value, safe='')}" for name, value in query.items())
     begin = _url(account, f"{account['app_id']}/uploads?{encoded}")
-    begun = await _ask(calls, account, "POST", begin)
-    match begun:
+    session = await _ask(calls, account, "POST", begin)
+    match session:
         case {"id": str(session_id)} if session_id:
             return await _send_bytes(calls, account, session_id, path)
         case dict():
             return Unavailable("the operator's answer has no upload session")
         case _:
-            return begun
+            return session
 
 
 async def fetch_media(
     calls: Calls, account: OperatorAccount, operator_media_id: str, phone_number_id: str | None
 ) -> AsyncIterator[bytes | Rejected | Unavailable]:
-    """The bytes of a medium, part by part; an outcome is the last thing where they are not whole.
+    """Yield the bytes of a media file in chunks; an outcome comes last if they are not complete.
 
-    The address that the operator names gets our token, so it must be the operator account's own or
-    one of the operator's media hosts over https: an answer that somebody has tampered with, or an
-    account that points to a stranger, must not lead the token elsewhere.
+    The URL in the response gets our token, so it must be the operator account's own or one of the
+    operator's media hosts over https: a manipulated response, or an account with a wrong base URL,
+    must not send the token elsewhere.
 
     Source: operator's facts 6.1.
     """
-    # An id of ours or of a partner's: encoded, it can be nothing but one segment.
+    # The id is ours or a partner's: encoded, it is always one segment.
     path = quote(operator_media_id, safe="")
     if phone_number_id is not None:
         path += f"?phone_number_id={quote(phone_number_id, safe='')}"
-    told = await _ask(calls, account, "GET", _url(account, path), kind=Kind.MESSAGES)
-    if not isinstance(told, dict):
-        yield told
+    media_object = await _ask(calls, account, "GET", _url(account, path), kind=Kind.MESSAGES)
+    if not isinstance(media_object, dict):
+        yield media_object
         return
-    url = told.get("url")
+    url = media_object.get("url")
     if not isinstance(url, str) or not may_have_token(account.base_url, url):
         yield Rejected(INVALID_ANSWER, "the operator named no address of its own for the bytes")
         return
@@ -119,60 +119,60 @@ async def fetch_media(
         async with calls.pool.get(
             URL(url, encoded=True), headers=headers, allow_redirects=False, timeout=_TIMEOUT
         ) as response:
-            if response.status != 200:  # it lives for five minutes; the next try is given a new one
+            if response.status != 200:  # the URL lives for five minutes; the next attempt gets a new one
                 yield Unavailable(f"the operator answered {response.status} for the bytes")
                 return
-            async for part in response.content.iter_any():
-                digest.update(part)
-                yield part
+            async for chunk in response.content.iter_any():
+                digest.update(chunk)
+                yield chunk
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
         yield Unavailable(f"the bytes broke off: {error_text(error)}")
         return
-    wanted = _hex_digest(told.get("sha256"))
-    if wanted is not None and wanted != digest.hexdigest():
+    expected_digest = _hex_digest(media_object.get("sha256"))
+    if expected_digest is not None and expected_digest != digest.hexdigest():
         yield Unavailable("the bytes are not those that the operator announced")
 
 
 def may_have_token(base_url: str, url: str) -> bool:
-    """Whether an address is the operator's own: the account's scheme, host and port, or a media host."""
+    """True if a URL is the operator's own: the account's scheme, host and port, or a media host."""
     try:
         own, named = urlsplit(base_url), urlsplit(url)
-        same = (own.scheme, own.hostname, own.port) == (named.scheme, named.hostname, named.port)
-        plain = named.username is None and named.port in (None, 443)
+        is_same_origin = (own.scheme, own.hostname, own.port) == (named.scheme, named.hostname, named.port)
+        is_plain = named.username is None and named.port in (None, 443)
     except ValueError:
         return False
-    if same:
+    if is_same_origin:
         return named.username is None
     host = named.hostname or ""
-    is_media = any(host == one or host.endswith(f".{one}") for one in MEDIA_HOSTS)
-    # A simulator or a stand-in never names them, so its token stays with it.
-    return plain and named.scheme == own.scheme == "https" and is_media
+    is_media = any(host == media_host or host.endswith(f".{media_host}") for media_host in MEDIA_HOSTS)
+    # A simulator or a stand-in never uses these hosts, so its token stays with it.
+    return is_plain and named.scheme == own.scheme == "https" and is_media
 
 
 async def _send_bytes(calls: Calls, account: OperatorAccount, session_id: str, path: Path) -> Uploaded | _Refusal:
-    # Appended as it is: it carries a signature of its own, question mark included.
+    # Appended unchanged: it has a signature of its own, question mark included.
     url = _url(account, session_id)
-    offset, broken = 0, 0
+    offset, broken_count = 0, 0
     while True:
-        answer = await _send_from(calls, account, url, path, offset)
-        match answer:
+        response = await _send_from(calls, account, url, path, offset)
+        match response:
             case {"h": str(handle)} if 0 < len(handle) <= MOST_HANDLE_CHARS:
                 return Uploaded(handle, LIVES_MS["handle"])
-            case Rejected() if not broken:
-                return answer
-            case Rejected(text=text):  # perhaps the session only: a new one tells
+            case Rejected() if not broken_count:
+                return response
+            case Rejected(text=text):  # perhaps only the session is invalid: retry with a new one
                 return Unavailable(text)
             case Unavailable() | dict():
-                broken += 1
-        if broken > BROKEN_AT_MOST:
-            return answer if isinstance(answer, Unavailable) else Unavailable("no handle came")
+                broken_count += 1
+        if broken_count > BROKEN_AT_MOST:
+            return response if isinstance(response, Unavailable) else Unavailable("no handle came")
         match await _ask(calls, account, "GET", url, scheme="OAuth"):
-            case {"file_offset": int(there)} if there >= 0:
-                offset = there
+            case {"file_offset": int(stored_bytes)} if stored_bytes >= 0:
+                offset = stored_bytes
             case dict():
                 return Unavailable("the operator does not say how far the upload has come")
-            case refused:
-                return refused
+            case failure:
+                return failure
 
 
 async def _send_from(
@@ -195,21 +195,21 @@ async def _ask(
     kind: Kind = Kind.MANAGEMENT,
     scheme: str = "Bearer",
 ) -> dict[str, Any] | _Refusal:
-    """The answer's object, or what its error means; nothing here is uncertain, all of it can be repeated."""
-    answer = await calls.exchange(
+    """Return the response's object, or the outcome of its error; never uncertain, because all calls are repeatable."""
+    response = await calls.exchange(
         account, method, url, data=data, headers=headers, timeout=_TIMEOUT, kind=kind, scheme=scheme
     )
-    match answer:
+    match response:
         case Uncertain(text=text):
             return Unavailable(text)
         case Sent():
             raise AssertionError("a call has no message to send")
         case _:
-            return answer
+            return response
 
 
 def _hex_digest(text: object) -> str | None:
-    """A SHA-256 in hex, however the operator writes it; None where it gives none."""
+    """Return a SHA-256 in hex, from any of the operator's encodings; None if there is none."""
     if not isinstance(text, str) or not text:
         return None
     if len(text) == 64:
@@ -221,7 +221,7 @@ def _hex_digest(text: object) -> str | None:
 
 
 def _file_name(media: Media) -> str:
-    """A name for the operator, which a recipient may see: the partner's letters and digits, or one of ours."""
+    """Return the file name for the operator, visible to recipients: the partner's letters and digits, or one of ours."""
     plain = "".join(char for char in media.file_name if char.isalnum() or char in "._- ")
     return plain.strip(" .") or f"upload-{media.id}"
 

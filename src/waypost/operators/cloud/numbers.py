@@ -1,4 +1,4 @@
-"""Numbers at the operator: their state, and what is wrong with them."""
+"""Phone numbers at the operator: their state and their problems."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -21,32 +21,32 @@ class _NumberCheck:
 
 # fmt: off
 _CHECKS: Final = (  # Source: operator's facts 1, "Phone node", and 8; its page "Phone numbers"
-    #            field                       values that are good                               serious   name                  remedy
+    #            field                       good values                                        serious   name                  fix hint
     _NumberCheck("platform_type",            frozenset({"CLOUD_API"}),                          True,     "platform",           "register the number for the Cloud API in the operator's console"),
     _NumberCheck("status",                   frozenset({"CONNECTED"}),                          True,     "status",             "register or verify the number in the operator's console"),
     _NumberCheck("code_verification_status", frozenset({"VERIFIED"}),                           False,    "verification",       "verify the number by code in the operator's console"),
     _NumberCheck("name_status",              frozenset({"APPROVED", "AVAILABLE_WITHOUT_REVIEW"}), False,  "display name",       "set a display name in the operator's console"),
-    _NumberCheck("quality_rating",           frozenset({"GREEN", "UNKNOWN", "NA"}),             False,    "quality",            "send less that is not wanted; the messaging limit follows the quality"),
+    _NumberCheck("quality_rating",           frozenset({"GREEN", "UNKNOWN", "NA"}),             False,    "quality",            "send fewer unwanted messages; the messaging limit follows the quality"),
 )
-_REMEDIES: Final = {  # by status, where it is not to register the number
-    "BANNED":       "read the operator's notices, and ask for a review in its console",
-    "RESTRICTED":   "read the operator's notices, and ask for a review in its console",
-    "FLAGGED":      "send less that is not wanted: the number has a week to recover its quality",
-    "RATE_LIMITED": "wait: it may message no further people today",
-    "DELETED":      "add the number again in the operator's console, or give the app another: waypost app connect",
-    "MIGRATED":     "give the app the number's new id: waypost app connect",
+_REMEDIES: Final = {  # by status, where the fix is not to register the number
+    "BANNED":       "read the operator's notices, and request a review in its console",
+    "RESTRICTED":   "read the operator's notices, and request a review in its console",
+    "FLAGGED":      "send fewer unwanted messages: the number has a week to recover its quality",
+    "RATE_LIMITED": "wait: it cannot message more people today",
+    "DELETED":      "add the number again in the operator's console, or connect the app to another: waypost app connect",
+    "MIGRATED":     "connect the app to the number's new id: waypost app connect",
 }
 THROUGHPUT: Final = {  # messages a second. Source: operator's facts 8
     "STANDARD": 80,
     "HIGH":     1000,
 }
 _PRECEDENCE: Final = ("phone_number", "whatsapp_business_account", "application")
-"""Of the addresses that a number can have. Source: operator's facts 7.1, "One callback per app"."""
+"""Precedence of the webhook URLs that a number can have. Source: operator's facts 7.1, "One callback per app"."""
 # fmt: on
 
 
 def number_status(answer: dict[str, Any]) -> NumberStatus:
-    """Read the state of one number. Source: operator's facts 1, "Phone node"."""
+    """Return the state of one number. Source: operator's facts 1, "Phone node"."""
     health = object_of(answer.get("health_status"))
     status = as_text(answer.get("status"))
     return NumberStatus(
@@ -64,15 +64,15 @@ def number_status(answer: dict[str, Any]) -> NumberStatus:
 
 
 def operator_number(given: dict[str, Any]) -> OperatorNumber:
-    """Read one number of a list, with what is wrong with it."""
+    """Return one number of a list, with its problems."""
     level = _level(given)
-    quality = as_text(given.get("quality_rating")) or "not told"
-    limit = as_text(given.get("whatsapp_business_manager_messaging_limit")) or "not told"
+    quality = as_text(given.get("quality_rating")) or "not reported"
+    limit = as_text(given.get("whatsapp_business_manager_messaging_limit")) or "not reported"
     return OperatorNumber(
         id=as_text(given.get("id")),
         shown=as_text(given.get("display_phone_number")),
         per_second=THROUGHPUT.get(level),
-        summary=f"quality {quality}, throughput {level or 'not told'}, messaging limit {limit}",
+        summary=f"quality {quality}, throughput {level or 'not reported'}, messaging limit {limit}",
         problems=[
             Problem(check.is_serious, f"its {check.name} is {value}", _REMEDIES.get(value, check.remedy))
             for check in _CHECKS
@@ -83,7 +83,7 @@ def operator_number(given: dict[str, Any]) -> OperatorNumber:
 
 
 def webhook_url(number: dict[str, Any]) -> str:
-    """Where a number's webhooks go; empty where the operator does not tell."""
+    """Return a number's webhook URL; empty if the operator does not report it."""
     urls = object_of(number.get("webhook_configuration"))
     return next((as_text(urls[name]) for name in _PRECEDENCE if urls.get(name)), "")
 

@@ -1,4 +1,4 @@
-"""Lists of the operator that come page by page."""
+"""Lists that the operator returns page by page."""
 
 from collections.abc import AsyncIterator
 from typing import Any, Final
@@ -9,7 +9,7 @@ from waypost.domain.outcome import Outcome, Unavailable
 from waypost.operators.cloud.error_codes import name_is_taken
 from waypost.operators.cloud.http_calls import Calls
 
-_MOST_PAGES: Final = 60  # of a hundred: as many templates as an account may have. Source: operator's facts 2.3
+_MOST_PAGES: Final = 60  # of 100 items: as many templates as an account may have. Source: operator's facts 2.3
 
 
 async def pages(
@@ -22,23 +22,23 @@ async def pages(
     business: str,
     within_s: float | None = None,
 ) -> AsyncIterator[list[Any] | Outcome]:
-    """Yield the items of each page; an outcome is the last thing where the list is not whole.
+    """Yield the items of each page; an outcome comes last if the list is not complete.
 
-    A list that is cut short or cannot be read says nothing about what is not on it: `Unavailable`.
+    A list that is cut short or cannot be read proves nothing about missing items: `Unavailable`.
 
     Args:
         calls: of the adapter.
-        account: credentials and address.
+        account: credentials and base URL.
         path: below the version.
         query: of the first page, without its limit.
         name: of the items, for the text of an outcome.
-        business: the business account whose limits it spends.
+        business: the business account whose limits it counts toward.
         within_s: for each page.
     """
     query = {**query, "limit": "100"}
     for _ in range(_MOST_PAGES):
-        answer = await calls(account, "GET", path, query=query, business=business, within_s=within_s)
-        match answer:
+        response = await calls(account, "GET", path, query=query, business=business, within_s=within_s)
+        match response:
             case {"data": [*page]}:
                 yield page
             case {"error": error}:
@@ -48,9 +48,9 @@ async def pages(
                 yield Unavailable(f"the operator's answer has no list of {name}")
                 return
             case _:
-                yield answer
+                yield response
                 return
-        match answer:
+        match response:
             case {"paging": {"next": str(), "cursors": {"after": str(after)}}}:
                 query = {**query, "after": after}
             case {"paging": {"next": str()}}:
@@ -70,7 +70,7 @@ async def whole_list(
     business: str,
     within_s: float,
 ) -> list[Any] | Outcome:
-    """Return the items of all pages, or why there are none; the arguments are those of `pages`."""
+    """Return the items of all pages, or the outcome that prevented it; for the arguments see `pages`."""
     items: list[Any] = []
     async for page in pages(calls, account, path, query, name=name, business=business, within_s=within_s):
         if not isinstance(page, list):

@@ -1,8 +1,8 @@
-"""What an answer of the operator's is: an object, or what it means for a submission.
+"""Reading of operator responses: the response's object, or the outcome of the submission.
 
-The promise behind every line: nothing is sent twice on a guess. An answer proves that the operator
-has not taken a submission only where it says so, by an error object or by refusing it as a request
-(4xx); everything else that cannot be read leaves a doubt.
+The rule behind every line: nothing is sent twice on a guess. Only an error object or a rejected
+request (4xx) proves that the operator has not accepted a submission; every other response that
+cannot be read is uncertain.
 """
 
 from collections.abc import Mapping
@@ -18,40 +18,40 @@ from waypost.operators.cloud.tolerant_json import decode
 
 ALREADY_THERE: Final = 2388024  # Source: operator's facts 2.4
 NOT_YET: Final = (425, 429)
-"""Statuses by which a server says, without a readable reason, that it has not taken a request yet."""
+"""Statuses of a server that has not accepted a request yet, even without a readable reason."""
 REQUEST_TIMEOUT: Final = 408
-"""A gateway may have passed the request on before it gave up on it."""
+"""A gateway may have forwarded the request before it gave up."""
 
 MOST_CODE: Final = 2**53
-"""Of an error; what is greater is none, and no engine need hold it."""
+"""Maximum error code; a greater number is not a code, and no storage engine need hold it."""
 
 
 def read_answer(status: int, content: bytes, wish_s: float | None) -> dict[str, Any] | Outcome:
-    """An answer's object; what is none, or tells of an error that cannot be read, is judged by its status.
+    """Return a response's object; if it is not an object or its error is unreadable, the status decides.
 
-    An error is handed on in one case: the name of a template is taken, which needs another look.
+    An error object is returned in one case: the template name already exists, which needs a check.
 
     Args:
-        status: of the answer.
+        status: of the response.
         content: its body.
-        wish_s: how long the operator wishes us to wait.
+        wish_s: the wait that the operator requested.
     """
     try:
-        answer: Any = decode(content)
+        response: Any = decode(content)
     except (msgspec.DecodeError, RecursionError, UnicodeError):
-        answer = None
-    match answer:
+        response = None
+    match response:
         case {"error": {"error_subcode": subcode}} if subcode == ALREADY_THERE:
-            return answer
-        case {"error": _, "messages": [_, *_]}:  # it names what it has taken, whatever else it says
+            return response
+        case {"error": _, "messages": [_, *_]}:  # it has a message id, so the operator may have accepted the message
             return Uncertain(f"the operator answered {status} with an error and a message at once")
         case {"error": {"code": int(code)}} if not isinstance(code, bool) and abs(code) <= MOST_CODE:
-            return outcome_of(answer["error"], status=status, wish_s=wish_s)
-        case dict() if 200 <= status < 300 and "error" not in answer:
-            return answer  # pyright: ignore[reportUnknownVariableType]
+            return outcome_of(response["error"], status=status, wish_s=wish_s)
+        case dict() if 200 <= status < 300 and "error" not in response:
+            return response  # pyright: ignore[reportUnknownVariableType]
         case _ if status in NOT_YET:
-            told = f"the operator answered {status}"
-            return Unavailable(told, 4, wish_s, Again.CALLS, Waits.ENTRY, RATE_LIMITED)
+            text = f"the operator answered {status}"
+            return Unavailable(text, 4, wish_s, Again.CALLS, Waits.ENTRY, RATE_LIMITED)
         case _ if 400 <= status < 500 and status != REQUEST_TIMEOUT:
             return Rejected(INVALID_ANSWER, f"the operator answered {status} without a reason")
         case _:
@@ -59,10 +59,10 @@ def read_answer(status: int, content: bytes, wish_s: float | None) -> dict[str, 
 
 
 def wish_s(headers: Mapping[str, str]) -> float | None:
-    """Seconds from `Retry-After`, given as seconds or as a date; None where there is none.
+    """Return the seconds of `Retry-After`, sent as seconds or as a date; None if there is none.
 
-    A date is taken by the operator's own clock, where the answer tells it, so that neither a wrong
-    clock here nor one that is set ahead on purpose shortens the wait.
+    A date is compared with the response's own `Date` if it has one, so that neither a wrong clock
+    here nor a virtual one that is ahead shortens the wait.
 
     Source: operator's facts 1, "Useful response headers"; RFC 9110, 10.2.3.
     """

@@ -1,4 +1,4 @@
-"""Template messages to the components that the operator wants for them."""
+"""Components of template messages."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,12 +14,12 @@ from waypost.domain.templates.variables import variables
 
 
 def template_object(send: TemplateSend, template: Template | None, message_id: str, copies: Mapping[str, str]) -> Body:
-    """The member `template`: name, language and components.
+    """Return the member `template`: name, language and components.
 
     Args:
-        send: what is sent.
-        template: None where it was deleted meanwhile; the operator says so in its own words.
-        message_id: ours; postback texts that do not travel refer to it.
+        send: the template send.
+        template: None if it was deleted meanwhile; the operator then returns its own error.
+        message_id: ours; postback texts that are not sent refer to it.
         copies: the operator's media ids by ours.
 
     Source: operator's facts 4.2.
@@ -57,14 +57,15 @@ def _components(send: TemplateSend, draft: Draft, message_id: str, copies: Mappi
             components.append(_button(button, index, parameter))
     if draft.cards is not None:
         cards = [
-            _card(send, draft, at, card, _of_card(params, at), message_id, copies) for at, card in enumerate(send.cards)
+            _card(send, draft, card_index, card, _of_card(params, card_index), message_id, copies)
+            for card_index, card in enumerate(send.cards)
         ]
         components.append({"type": "carousel", "cards": cards})
     return components
 
 
 def _header(send: TemplateSend, draft: Draft, params: Parameters, copies: Mapping[str, str]) -> list[Body]:
-    """A medium or a place where one was given; a media header always needs its parameter."""
+    """Return a media or location header if the send has one; a media header always needs its parameter."""
     if send.media_kind is not None:
         kind = send.media_kind.value
         name = send.file_name if kind == "document" else ""
@@ -75,16 +76,16 @@ def _header(send: TemplateSend, draft: Draft, params: Parameters, copies: Mappin
 
 
 def _texts(values: Sequence[str], text: str | None, draft: Draft) -> list[Body]:
-    """Values by place; of a template with named variables each under its name."""
-    made: list[Body] = [{"type": "text", "text": value} for value in values]
+    """Return parameters by position; for a template with named variables each with its name."""
+    parameters: list[Body] = [{"type": "text", "text": value} for value in values]
     if draft.parameter_format == "NAMED":
-        for one, name in zip(made, dict.fromkeys(variables(text)), strict=False):
-            one["parameter_name"] = name.strip()
-    return made
+        for parameter, name in zip(parameters, dict.fromkeys(variables(text)), strict=False):
+            parameter["parameter_name"] = name.strip()
+    return parameters
 
 
 # fmt: off
-_SUB_TYPES = {  # Source: operator's facts 4.2; a one-time code's button is a URL to the operator
+_SUB_TYPES = {  # Source: operator's facts 4.2; the operator treats a one-time code's button as a URL
     ButtonKind.QUICK_REPLY: "quick_reply",
     ButtonKind.URL:         "url",
     ButtonKind.OTP:         "url",
@@ -130,14 +131,14 @@ def _card(
     message_id: str,
     copies: Mapping[str, str],
 ) -> Body:
-    """One card, as many as were sent: their number is for the operator to check."""
-    of_template = draft.cards[at] if draft.cards and at < len(draft.cards) else None
-    kind = _card_media_kind(send, of_template.header_type if of_template else "")
+    """Return one card; all cards that were sent are passed on, because the operator checks their number."""
+    template_card = draft.cards[at] if draft.cards and at < len(draft.cards) else None
+    kind = _card_media_kind(send, template_card.header_type if template_card else "")
     components: list[Body] = [{"type": "header", "parameters": [{"type": kind, kind: medium_body(card.media, copies)}]}]
     if params.body:
-        text = of_template.body if of_template else None
+        text = template_card.body if template_card else None
         components.append({"type": "body", "parameters": _texts(params.body, text, draft)})
-    for index, button in enumerate(of_template.buttons if of_template else ()):
+    for index, button in enumerate(template_card.buttons if template_card else ()):
         parameter = _parameter(button, params.buttons.get(index))
         if button.kind is ButtonKind.QUICK_REPLY and index in card.postback_texts:
             text = card.postback_texts[index]

@@ -1,4 +1,4 @@
-"""Templates to request bodies."""
+"""Request bodies of templates."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,11 +16,11 @@ Component = dict[str, Any]
 
 
 def template_body(template: Template, copies: Mapping[str, str]) -> dict[str, Any]:
-    """The body of `POST /{business_account}/message_templates`.
+    """Return the body of `POST /{business_account}/message_templates`.
 
     Args:
         template: the template.
-        copies: the operator's handles by ours and by our media ids; one that is not there goes as it is.
+        copies: the operator's handles by ours and by our media ids; one without a copy is sent unchanged.
 
     Source: operator's facts 2.1, 2.2 and 12.
     """
@@ -42,14 +42,14 @@ def template_body(template: Template, copies: Mapping[str, str]) -> dict[str, An
 
 
 def template_components(draft: Draft, copies: Mapping[str, str]) -> list[Component]:
-    """The components in the operator's order, for creation and for an edit.
+    """Return the components in the operator's order, for creation and for an edit.
 
     Source: operator's facts 2.2.
     """
     if draft.category == Category.AUTHENTICATION:
-        found = [_code_body(draft), _code_footer(draft), _buttons(draft.buttons)]
+        components = [_code_body(draft), _code_footer(draft), _buttons(draft.buttons)]
     else:
-        found = [
+        components = [
             _header(draft, copies),
             _text("BODY", draft.content or "", draft.example, draft.parameter_format),
             {"type": "FOOTER", "text": draft.footer} if draft.footer else None,
@@ -57,7 +57,7 @@ def template_components(draft: Draft, copies: Mapping[str, str]) -> list[Compone
             _buttons(draft.buttons),
             _carousel(draft, copies),
         ]
-    return [component for component in found if component is not None]
+    return [component for component in components if component is not None]
 
 
 def _header(draft: Draft, copies: Mapping[str, str]) -> Component | None:
@@ -96,7 +96,7 @@ def _text(type: str, text: str, example: str | None, parameter_format: str | Non
             }
         return component
     values = example_values(text, example or "")
-    if values is None:  # it does not fit: for the review to judge
+    if values is None:  # it does not match the text: the review decides
         values = [example] if example else []
     if values:
         component["example"] = {member: [values] if type == "BODY" else values}
@@ -120,16 +120,16 @@ def _carousel(draft: Draft, copies: Mapping[str, str]) -> Component | None:
 
 
 def _card(card: Card, parameter_format: str | None, copies: Mapping[str, str]) -> Component:
-    found = [
+    components = [
         _media_header(card.header_type, card, copies),
         _text("BODY", card.body, card.sample_text, parameter_format) if card.body else None,
         _buttons(card.buttons),
     ]
-    return {"components": [component for component in found if component is not None]}
+    return {"components": [component for component in components if component is not None]}
 
 
 def _buttons(buttons: tuple[Button, ...]) -> Component | None:
-    return {"type": "BUTTONS", "buttons": [_button(one) for one in buttons]} if buttons else None
+    return {"type": "BUTTONS", "buttons": [_button(button) for button in buttons]} if buttons else None
 
 
 def _button(button: Button) -> Component:
@@ -158,7 +158,7 @@ def _button(button: Button) -> Component:
 
 
 def _otp(button: Button) -> Component:
-    """The flat fields of the spec go into `supported_apps`. Source: operator's facts 2.2, notes."""
+    """Return a one-time code's button, with the spec's flat fields in `supported_apps`. Source: operator's facts 2.2, notes."""
     body: Component = {"type": button.kind.value, "otp_type": button.otp_type, "text": button.text}
     if button.autofill_text:
         body["autofill_text"] = button.autofill_text

@@ -1,4 +1,4 @@
-"""Changes of templates, of the business account and of its numbers, read in our words."""
+"""Events of templates, of the business account and of its numbers, from webhook changes."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -12,11 +12,11 @@ from waypost.operators.cloud.tolerant_json import as_name, as_seconds, as_text
 def _review(content: dict[str, Any]) -> Event:
     value = object_of(content.get("value"))
     reason = as_text(value.get("reason"))
-    told = as_text(object_of(value.get("rejection_info")).get("reason"))
+    rejection_reason = as_text(object_of(value.get("rejection_info")).get("reason"))
     return ReviewEvent(
         **_template(content),
         status=as_text(value.get("event")).upper(),
-        reason=told or (reason if reason not in ("", "NONE") else None),
+        reason=rejection_reason or (reason if reason not in ("", "NONE") else None),
         description=as_text(object_of(value.get("other_info")).get("description")) or None,
         at_s=as_seconds(content.get("time")),
     )
@@ -28,37 +28,37 @@ def _quality(content: dict[str, Any]) -> Event:
 
 
 def _category(content: dict[str, Any]) -> Event:
-    """A notice has the present category as the new one, beside the correct one; the change has both.
+    """Return a category event; a notice has `correct_category` and the current one as the new one, a change has both.
 
     Source: operator's facts 3.3.
     """
     value = object_of(content.get("value"))
-    coming = as_text(value.get("correct_category"))
+    correct = as_text(value.get("correct_category"))
     new = as_text(value.get("new_category")).upper()
     return CategoryEvent(
         **_template(content),
-        category=new if coming else as_text(value.get("previous_category")).upper(),
-        next_category=coming.upper() if coming else new,
-        is_done=not coming,
+        category=new if correct else as_text(value.get("previous_category")).upper(),
+        next_category=correct.upper() if correct else new,
+        is_done=not correct,
     )
 
 
 def account_event(content: dict[str, Any]) -> Event:
-    """A change that has no event of its own, whatever its field: its value as it came.
+    """Return the event of a change that has no event of its own, whatever its field, with its value unchanged.
 
-    What names one of our numbers, in the metadata or in settings, is about that number. A field that
-    nobody here knows is read the same way, so that it is called back and not lost.
+    A change with the id of one of our numbers, in the metadata or in settings, is about that number.
+    An unknown field is read the same way, so that it causes a callback and is not lost.
     """
     value = object_of(content.get("value"))
-    places = [value, object_of(value.get("metadata")), object_of(value.get("phone_number_settings"))]
-    ids = [as_text(place.get("phone_number_id")) for place in places]
+    objects = [value, object_of(value.get("metadata")), object_of(value.get("phone_number_settings"))]
+    ids = [as_text(source.get("phone_number_id")) for source in objects]
     number = as_text(value.get("display_phone_number")) or as_text(value.get("phone_number"))
     shared = as_text(object_of(value.get("waba_info")).get("waba_id"))
     return AccountEvent(
         business_account_id=as_text(content.get("business_account_id")),
         field=as_text(content.get("field")),
         value=content.get("value"),
-        phone_number_id=next((one for one in ids if one), None),
+        phone_number_id=next((number_id for number_id in ids if number_id), None),
         phone_number=read_phone_number(number),
         other_account_id=shared or None,
         operator_template_id=as_name(value.get("message_template_id")) or None,
@@ -78,7 +78,7 @@ def _template(content: dict[str, Any]) -> dict[str, Any]:
 
 
 # fmt: off
-CHANGES: Final[dict[str, Callable[[dict[str, Any]], Event]]] = {  # every other field is an account's. Source: operator's facts 3.3
+CHANGES: Final[dict[str, Callable[[dict[str, Any]], Event]]] = {  # every other field is an account event. Source: operator's facts 3.3
     "message_template_status_update":     _review,
     "message_template_quality_update":    _quality,
     "template_category_update":           _category,

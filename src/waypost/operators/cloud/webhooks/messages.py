@@ -1,4 +1,4 @@
-"""What recipients have sent, read in our words."""
+"""Events of inbound messages."""
 
 from typing import Any
 
@@ -8,10 +8,10 @@ from waypost.operators.cloud.tolerant_json import as_name, as_seconds, as_text
 
 
 def inbound_event(content: dict[str, Any], given: dict[str, Any]) -> Event:
-    """What a message says, whatever its kind; of `interactive` the inner kind counts.
+    """Return the event of a message of any kind; for `interactive` the inner kind counts.
 
     Args:
-        content: the item: the message, its sender's contact, the number that it came to.
+        content: the item: the message, its sender's contact, the number that received it.
         given: the message.
 
     Source: operator's facts 7.4, 7.5.
@@ -44,15 +44,15 @@ def inbound_event(content: dict[str, Any], given: dict[str, Any]) -> Event:
 
 
 def contact_of(message: dict[str, Any], contacts: list[Any]) -> dict[str, Any]:
-    """Which of a body's contacts is a message's sender; an empty one where none is."""
+    """Return the contact of a message's sender among those of a webhook body; empty if there is none."""
     names = {as_text(message.get("from")), as_text(message.get("from_user_id"))}
-    known = [object_of(contact) for contact in contacts]
-    found = contact_named(names, contacts)
-    return found or (known[0] if len(known) == 1 else {})
+    objects = [object_of(contact) for contact in contacts]
+    match = contact_named(names, contacts)
+    return match or (objects[0] if len(objects) == 1 else {})
 
 
 def contact_named(names: set[str], contacts: list[Any]) -> dict[str, Any]:
-    """Which of a body's contacts has one of these names, numbers or business-scoped ids; or an empty one."""
+    """Return the contact with one of these names, numbers or business-scoped ids; empty if there is none."""
     names = names - {""}
     for contact in map(object_of, contacts):
         if names & {as_text(contact.get("wa_id")), as_text(contact.get("user_id"))}:

@@ -1,4 +1,4 @@
-"""Statuses of messages, read in our words."""
+"""Events of message statuses."""
 
 import hashlib
 from typing import Any, Final
@@ -12,7 +12,7 @@ from waypost.operators.cloud.messages.bodies import our_id_in
 from waypost.operators.cloud.tolerant_json import as_name, as_number, as_seconds, as_text
 
 # fmt: off
-STATUSES: Final = {  # Source: operator's facts 7.3; unknown ones, `warning` among them, move nothing
+STATUSES: Final = {  # Source: operator's facts 7.3; unknown ones, such as `warning`, change no state
     "sent":      MessageState.SENT,
     "delivered": MessageState.DELIVERED,
     "read":      MessageState.READ,
@@ -22,34 +22,34 @@ STATUSES: Final = {  # Source: operator's facts 7.3; unknown ones, `warning` amo
 }
 # fmt: on
 PAYMENT: Final = "payment"
-"""The type of a status that is about a payment, not about the message that asked for it."""
+"""The type of a status that is about a payment, not about the message that requested it."""
 
 
 def status_key(given: dict[str, Any]) -> str | None:
-    """What makes a status the same news; None where it does not say whose it is.
+    """Return the deduplication key of a status; None if it has no message id.
 
-    A payment may go on under the same status: another attempt fails, a part is refunded. So its content
-    counts too.
+    A payment may repeat a status: another attempt fails, a part is refunded. So its content is part
+    of the key.
 
-    Source: operator's facts 7.1, dedupe keys: of a group's message each member's counts.
+    Source: operator's facts 7.1, dedupe keys: in a group, each member has a status of its own.
     """
     message_id, status = as_text(given.get("id")), as_text(given.get("status")).lower()
     if not message_id:
         return None
-    word = ""
+    payment_part = ""
     if as_text(given.get("type")) == PAYMENT:
         content = msgspec.json.encode(given.get("payment"), order="sorted")
-        word = f"{PAYMENT} {hashlib.sha256(content).hexdigest()[:16]} "
+        payment_part = f"{PAYMENT} {hashlib.sha256(content).hexdigest()[:16]} "
     member = as_text(given.get("recipient_participant_id"))
-    return f"status {word}{message_id} {status}" + (f" {member}" if member else "")
+    return f"status {payment_part}{message_id} {status}" + (f" {member}" if member else "")
 
 
 def status_event(given: dict[str, Any], contact: dict[str, Any]) -> Event:
-    """What a status says.
+    """Return the event of a status.
 
     Args:
         given: the status.
-        contact: of its recipient, where the webhook has one: it may alone know the business-scoped id.
+        contact: of its recipient, if the webhook has one: perhaps the only place of the business-scoped id.
     """
     operator_id = as_name(given.get("id"))
     message_id = as_name(our_id_in(given.get("biz_opaque_callback_data"))) or None
@@ -58,10 +58,10 @@ def status_event(given: dict[str, Any], contact: dict[str, Any]) -> Event:
         return PaymentEvent(operator_id, message_id, given)
     state = STATUSES.get(as_text(given.get("status")).lower())
     if state is None:
-        word = as_text(given.get("status"))
-        if not word or not (operator_id or message_id):
-            return UnknownEvent(f"status {word}")
-        return OddStatusEvent(word, operator_id, message_id, given)
+        status_text = as_text(given.get("status"))
+        if not status_text or not (operator_id or message_id):
+            return UnknownEvent(f"status {status_text}")
+        return OddStatusEvent(status_text, operator_id, message_id, given)
     code, reason = _failure(given) if state is MessageState.FAILED else (None, None)
     return StatusEvent(
         state=state,
@@ -85,5 +85,5 @@ def _failure(given: dict[str, Any]) -> tuple[int, str]:
     errors = list_of(given.get("errors"))
     error = object_of(errors[0]) if errors else {}
     details = as_text(object_of(error.get("error_data")).get("details"))
-    told = details or as_text(error.get("message")) or as_text(error.get("title"))
-    return as_number(error.get("code")) or 131000, told or "failed"
+    text = details or as_text(error.get("message")) or as_text(error.get("title"))
+    return as_number(error.get("code")) or 131000, text or "failed"

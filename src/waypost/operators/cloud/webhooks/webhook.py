@@ -1,4 +1,4 @@
-"""The operator's webhook: handshake, signature, bodies to items. Tolerant: what is new is no error."""
+"""The operator's webhook: handshake, signature, bodies to items. Tolerant: unknown content is not an error."""
 
 import hashlib
 import hmac
@@ -24,47 +24,47 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 def is_signed(account: OperatorAccount, headers: Mapping[str, str], body: bytes) -> bool:
-    """Whether `X-Hub-Signature-256` is right for exactly these bytes.
+    """True if `X-Hub-Signature-256` is correct for exactly these bytes.
 
     Source: operator's facts 7.1.
     """
-    given = headers.get("x-hub-signature-256", "")
+    signature = headers.get("x-hub-signature-256", "")
     digest = hmac.new(account["app_secret"].encode(), body, hashlib.sha256).hexdigest()
-    return hmac.compare_digest(given.encode(), f"sha256={digest}".encode())
+    return hmac.compare_digest(signature.encode(), f"sha256={digest}".encode())
 
 
 def handshake(account: OperatorAccount, challenge: str, *, is_right: bool) -> dict[str, str]:
-    """The query of a handshake, or of one with a wrong verify token. Source: operator's facts 7.1."""
+    """Return the query of a handshake, or of one with a wrong verify token. Source: operator's facts 7.1."""
     token = account["verify_token"] if is_right else challenge
     return {"hub.mode": "subscribe", "hub.challenge": challenge, "hub.verify_token": token}
 
 
 def answer_handshake(account: OperatorAccount, query: Mapping[str, str]) -> str | None:
-    """The challenge, when mode and verify token are right. Source: operator's facts 7.1."""
+    """Return the challenge if mode and verify token are correct. Source: operator's facts 7.1."""
     token = query.get("hub.verify_token", "")
     is_right = hmac.compare_digest(token.encode(), account["verify_token"].encode())
     return query.get("hub.challenge") if query.get("hub.mode") == "subscribe" and is_right else None
 
 
 def split(account: OperatorAccount, body: bytes) -> Sequence[WebhookItem]:
-    """One item per status, message and template change; anything else is one item."""
+    """Return one item per status, message and template change; anything else is one item."""
     try:
         decoded = decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeError):
         return [_whole(account, "body", {"unreadable": True, "sha256": _digest(body)})]
     items: list[WebhookItem] = []
-    for at, entry in enumerate(list_of(object_of(decoded).get("entry"))):
+    for entry_index, entry in enumerate(list_of(object_of(decoded).get("entry"))):
         changes = list_of(object_of(entry).get("changes"))
-        for nth, change in enumerate(changes):
-            items.extend(_of_change(account, f"{at}.{nth}", object_of(entry), object_of(change)))
+        for change_index, change in enumerate(changes):
+            items.extend(_of_change(account, f"{entry_index}.{change_index}", object_of(entry), object_of(change)))
         if not changes:
-            items.append(_whole(account, f"{at}", {"unknown": entry}))
+            items.append(_whole(account, f"{entry_index}", {"unknown": entry}))
     return items or [_whole(account, "body", {"unknown": decoded})]
 
 
 def read(item: bytes) -> Event:
-    """What one item says, in our words."""
-    content = object_of(decode(item))  # one kept by an earlier version may have zeros
+    """Return the event of one item."""
+    content = object_of(decode(item))  # an item stored by an earlier version may have zeros
     if "status" in content:
         return status_event(object_of(content["status"]), object_of(content.get("contact")))
     if "message" in content:
@@ -84,17 +84,17 @@ def _of_change(
     number = as_name(metadata.get("phone_number_id")) or account.id
     contacts = list_of(value.get("contacts"))
     items = [
-        _status(number, f"{place}.statuses.{nth}", object_of(status), contacts)
-        for nth, status in enumerate(list_of(value.get("statuses")))
+        _status(number, f"{place}.statuses.{index}", object_of(status), contacts)
+        for index, status in enumerate(list_of(value.get("statuses")))
     ]
     items += [
-        _message(number, f"{place}.messages.{nth}", object_of(message), contacts)
-        for nth, message in enumerate(list_of(value.get("messages")))
+        _message(number, f"{place}.messages.{index}", object_of(message), contacts)
+        for index, message in enumerate(list_of(value.get("messages")))
     ]
-    if items and not {name for name, one in value.items() if one} - _AROUND_MESSAGES:
+    if items and not {name for name, member in value.items() if member} - _AROUND_MESSAGES:
         return items
-    # Errors of the account, clicks and whatever else stands beside messages is an item of its own.
-    rest = {name: one for name, one in value.items() if name not in ("statuses", "messages")}
+    # Errors of the account, clicks and other content beside messages is an item of its own.
+    rest = {name: member for name, member in value.items() if name not in ("statuses", "messages")}
     return [*items, _about(account, place, entry, field or MESSAGES, rest if items else change.get("value"))]
 
 
@@ -128,21 +128,26 @@ def _message(number: str, place: str, given: dict[str, Any], contacts: list[Any]
 
 
 def _about(account: OperatorAccount, place: str, entry: dict[str, Any], field: str, value: Any) -> WebhookItem:
-    """A change of a template, of the business account or of one of its numbers, known here or not.
+    """Return the item of a change of a template, of the business account or of a number, known or not.
 
-    The time is whole seconds, so that what was said tells two pieces of news of one second apart.
+    The time has whole seconds, so the content distinguishes two events of one second.
     """
-    about = {"field": field, "business_account_id": as_name(entry.get("id")), "value": value, "time": entry.get("time")}
+    content = {
+        "field": field,
+        "business_account_id": as_name(entry.get("id")),
+        "value": value,
+        "time": entry.get("time"),
+    }
     template = as_name(object_of(value).get("message_template_id"))
     if not template:
-        return _whole(account, place, about)
+        return _whole(account, place, content)
     time, event = as_text(entry.get("time")), as_text(object_of(value).get("event"))
     return WebhookItem(
         dedupe_key=as_name(f"template {time} {template} {field} {event} {_digest(_encode(value))}"),
         group=as_name(entry.get("id")) or account.id,
         ordering_key=f"template {template}",
         place=place,
-        item=_encode(about),
+        item=_encode(content),
     )
 
 
