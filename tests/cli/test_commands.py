@@ -236,7 +236,7 @@ def test_file_of_a_simulator_is_held_by_one_process(shell: Shell, second: tuple[
     code, _, complained = shell.run(*second)
 
     assert code == 1
-    assert "simulator.db is in use by another process; stop that one" in complained
+    assert "simulator.db is in use by another process; stop that process" in complained
     assert complained.count("\n") == 1
 
 

@@ -145,7 +145,7 @@ async def entry_set_aside(street: Street) -> None:
 # fmt: off
 CASES: Final[dict[str, tuple[Arrange, str, str, str, str]]] = {
     # what is wrong           arranged by                    about                             state      text                          remedy
-    "unknown token":         (account(token="no-such"),      "main: token",                    "wrong",   "not valid",                  "waypost account token main"),
+    "unknown token":         (account(token="no-such"),      "main: token",                    "wrong",   "no longer valid",                  "waypost account token main"),
     "permission missing":    (token_of_one_permission,       "main: token",                    "wrong",   "whatsapp_business_management", "waypost account token main"),
     "token soon over":       (token_runs_out,                "main: token",                    "warning", "expires in 3.0 days",        "waypost account token main"),
     "operator away":         (Street.close_operator,         "main: token",                    "wrong",   "was not reached",            "--base-url"),

@@ -174,8 +174,8 @@ REFUSED: Final = {
     "permission of the user":   ({"error": 200, "status": 403},                          "wrong",   "(200)",                               "waypost account token main"),
     "capability":               ({"error": 3, "status": 400},                            "wrong",   "lacks a permission",                  "waypost account token main"),
     "blocked":                  ({"error": 131031, "status": 403},                       "wrong",   "the operator has blocked the account", "notices"),
-    "out of order":             ({"error": 2, "status": 500},                            "warning", "out of order",                        "wait"),
-    "too many calls":           ({"error": 80008, "status": 400},                        "warning", "takes no further calls",              "wait"),
+    "out of order":             ({"error": 2, "status": 500},                            "warning", "is not available",                    "wait"),
+    "too many calls":           ({"error": 80008, "status": 400},                        "warning", "accepts no more calls",              "wait"),
     "unknown code":             ({"error": 999_999, "status": 400},                      "wrong",   "(999999)",                            "operator-codes.md"),
     "a page":                   ({"garbage": "html", "status": 200},                     "wrong",   "an unreadable answer with status 200", "--base-url"),
     "half an answer":           ({"garbage": "truncated", "status": 200},                "wrong",   "the operator's answer was lost",      "--base-url"),
@@ -234,8 +234,8 @@ async def test_token_that_has_ended_is_wrong_and_the_operator_says_how(street: S
     ("hindrance", "remedy"),
     [
         ("UNREGISTERED", "register or verify the number"),
-        ("LOCKED", "ask for a review"),
-        ("SPAM_LIMITED", "send less that is not wanted"),
+        ("LOCKED", "request a review"),
+        ("SPAM_LIMITED", "send fewer unwanted messages"),
         ("DELETED", "waypost app connect"),
     ],
 )
