@@ -14,7 +14,7 @@ _PARAMETER: Final = re.compile(r"\{(\w+)(?::\w+)?\}")
 ALSO: Final[dict[str, tuple[str, ...]]] = {  # what a page shows otherwise, by its query
     "/phones":                   ("?show=15550002001", "?show=15550002001,15550002002,15550002003"),
     "/apps/{app_id}/callbacks/deliveries": ("?state=waiting", "?state=given+up", "?q=15550002002", "?q=nothing-at-all"),
-    "/apps/{app_id}/callbacks/answers":    ("?range=week",),
+    "/apps/{app_id}/callbacks/response-times": ("?range=week",),
     "/apps/{app_id}/callbacks/replay":     ("?which=both",),
     "/apps/{app_id}/callbacks/verify":     ("?language=java",),
     "/apps/{app_id}/messages":   ("?state=failed", "?q=15550002002", "?q=nothing-at-all"),
@@ -22,7 +22,7 @@ ALSO: Final[dict[str, tuple[str, ...]]] = {  # what a page shows otherwise, by i
 }
 OTHERWISE: Final[dict[str, dict[str, str]]] = {  # what parameters are on one path
     "/simulator/faults/new/{on}/{kind}":        {"on": "call", "kind": "error"},
-    "/simulator/faults/recipes/{key}":          {"key": "none"},
+    "/simulator/faults/presets/{key}":          {"key": "none"},
     "/simulator/templates/{template_id}/{act}": {"act": "approve"},
     "/simulator/fleets/{name}":                 {"name": "crowd"},
     "/simulator/fleets/{name}/live":            {"name": "crowd"},

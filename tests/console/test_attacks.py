@@ -162,16 +162,16 @@ async def test_entry_of_another_partner_that_was_set_aside_is_nobody_elses_to_wo
     await desk.control.json("POST", "/control/clock/advance", {"ms": 180_000})
     [entry] = await patiently(lambda: _set_aside(desk), len)
     await provisioning.put_operator_account(waypost.office, account)
-    again = f"entries/{entry['position']}/again"
+    again = f"dead-letters/{entry['position']}/retry"
 
     by_their_app = await stranger.ask("POST", f"{APP}/{again}", data={})
     by_own_app = await stranger.ask("POST", f"/apps/{stranger.app_id}/{again}", data={})
     _, shown = await stranger.ask("GET", f"/apps/{stranger.app_id}")
 
     assert (by_their_app[0], by_own_app[0]) == (404, 404)
-    assert "set aside" not in shown
+    assert "dead letter" not in shown
     assert await _set_aside(desk) == [entry]
-    assert "was set aside after a defect of ours" in await desk.get(APP)
+    assert "became a dead letter after internal errors" in await desk.get(APP)
     assert again in await desk.get(APP)
 
     await desk.post(f"{APP}/{again}")
@@ -254,8 +254,8 @@ ODD_FORMS: Final = (  # an act, a field of it, and what is sent in it
     (f"{PHONE}/items/1/answer",       "response", f'{{"a": "{HALF}"}}'),
     (f"{PHONE}/items/1/order",        "order",    f'{{"a": {ENDLESS}}}'),
     (f"{PHONE}/items/1/react",        "emoji",    "\u0660" * 100),
-    (f"{CHAT}/place",                 "latitude", "nan"),
-    (f"{PHONE}/habits",               "deliver_after_s", "1e400"),
+    (f"{CHAT}/location",              "latitude", "nan"),
+    (f"{PHONE}/settings",             "deliver_after_s", "1e400"),
     ("/simulator/clock/run",          "factor",   "1e400"),
     ("/simulator/clock/advance",      "to",       "0001-01-01T00:00+23:59"),
     ("/simulator/faults/json",        "json",     f'{{"on": "call", "what": {{"error": {ENDLESS}}}}}'),
@@ -321,7 +321,7 @@ async def test_file_name_with_half_a_character_is_refused_in_words(attacker: Bro
     )
 
     assert status == 403
-    assert "holds a character that cannot be kept" in text
+    assert "contains a character that cannot be stored" in text
 
 
 # fmt: off
@@ -351,7 +351,7 @@ async def test_junk_in_cookies_is_nobodys(attacker: Browser) -> None:
     def notices(text: str) -> str:
         return base64.urlsafe_b64encode(text.encode()).decode()
 
-    half = '[{"said": "' + HALF + '"}]'
+    half = '[{"text": "' + HALF + '"}]'
     async with aiohttp.ClientSession() as http:
         for cookie in (
             'waypost_session=\xe9\xff; waypost_app=<script>; waypost_theme="><x>',
@@ -371,8 +371,8 @@ async def test_notice_fits_into_a_cookie_whatever_it_says() -> None:
 
     assert len(value) < 4096
     [notice] = notices_of({NOTICES: SimpleCookie(value)[NOTICES].value})
-    assert notice["said"] == "😀" * 300
-    assert notice["remedy"] == "é" * 600
+    assert notice["text"] == "😀" * 300
+    assert notice["hint"] == "é" * 600
 
 
 async def test_one_partner_cannot_take_the_streams_of_all(

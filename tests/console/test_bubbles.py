@@ -277,12 +277,12 @@ async def test_flow_of_another_account_is_not_there(host: Desk) -> None:
 async def test_form_takes_json_and_says_what_is_none(wall: Wall) -> None:
     await wall.hang([drawn(sent("flow"))])
     await button(wall.page, "Book a table").click()
-    await wall.page.get_by_text("As JSON instead").click()
-    text = wall.page.get_by_label("The answer as JSON")
+    await wall.page.get_by_text("Enter JSON instead").click()
+    text = wall.page.get_by_label("Response as JSON")
 
     await text.fill("{oops")
     await button(wall.page, "Send").click()
-    assert await text.evaluate("(one) => one.validationMessage") == "This is no JSON."
+    assert await text.evaluate("(one) => one.validationMessage") == "Invalid JSON."
     await text.fill('{"seats": [1, 2]}')
     await button(wall.page, "Send").click()
 
@@ -398,12 +398,12 @@ async def test_cards_scroll_by_keys_and_buttons_to_both_ends(wall: Wall) -> None
     await wall.hang([drawn(of_template("carousel"))])
     cards, page = wall.page.locator("[data-cards]"), wall.page
 
-    await expect(button(page, "Cards before")).to_be_hidden()
+    await expect(button(page, "Previous cards")).to_be_hidden()
     await cards.focus()
     await page.keyboard.press("ArrowRight")
-    await expect(button(page, "Cards before")).to_be_visible()
-    await button(page, "Cards after").click()
-    await expect(button(page, "Cards after")).to_be_hidden()
+    await expect(button(page, "Previous cards")).to_be_visible()
+    await button(page, "Next cards").click()
+    await expect(button(page, "Next cards")).to_be_hidden()
     await expect(cards).to_be_focused()
 
 
@@ -446,7 +446,7 @@ async def test_bubble_without_acts_and_template_have_nothing_to_tap(wall: Wall) 
 
     await expect(wall.page.locator("#wall form, #wall dialog, #wall a.bubble-button")).to_have_count(0)
     await expect(wall.page.locator("#t-gaps .gap")).to_have_count(3)
-    await expect(wall.page.locator("#t-nothing")).to_contain_text("Nothing is written yet.")
+    await expect(wall.page.locator("#t-nothing")).to_contain_text("No content yet.")
 
 
 async def test_what_dev_shows_of_a_template_is_drawn_with_its_buttons(host: Desk) -> None:

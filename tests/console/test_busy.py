@@ -50,7 +50,7 @@ async def test_open_pages_stay_bounded_while_fifty_states_change_a_second(browse
 
     newest = pages["messages"].page.locator(f"#m-{soak.sent[-1]}")
     await newest.get_by_text("read", exact=True).wait_for()
-    await pages["trace"].page.locator("#standing").get_by_text("read", exact=True).wait_for()
+    await pages["trace"].page.locator("#summary").get_by_text("read", exact=True).wait_for()
     rows = await pages["messages"].page.locator("#rows > li").count()
     assert 50 <= rows <= MOST_ROWS
     assert soak.failed == 0

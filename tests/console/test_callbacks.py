@@ -69,35 +69,35 @@ async def test_new_receiver_is_told_live_and_what_it_got_is_shown_byte_for_byte(
 ) -> None:
     tab = await tabs(base(desk))
     page = tab.page
-    await page.get_by_text("Nobody is told yet").wait_for()
+    await page.get_by_text("No subscriptions yet").wait_for()
     await page.get_by_role("textbox", name="Tag").fill("orders")
-    await page.get_by_role("textbox", name="Address").fill(receiver.url)
-    await page.get_by_label("One a line").fill("X-Receiver-Password: hush-hush")
-    await page.get_by_role("button", name="Create the subscription").click()
-    await page.get_by_text("Its address has answered the ping.").wait_for()
+    await page.get_by_role("textbox", name="Endpoint URL").fill(receiver.url)
+    await page.get_by_label("One per line").fill("X-Receiver-Password: hush-hush")
+    await page.get_by_role("button", name="Create subscription").click()
+    await page.get_by_text("Its endpoint responded to the ping.").wait_for()
     assert "hush-hush" not in await page.content()
     assert receiver.tries[0].headers["X-Receiver-Password"] == "hush-hush"
 
     await tab.go(f"{base(desk)}/deliveries")
-    await page.get_by_text("Nothing was told yet").wait_for()
+    await page.get_by_text("No callbacks yet").wait_for()
     await desk.send_text("Good morning")
     rows = page.locator("#deliveries > li[id]")
     await rows.filter(has_text="200 in").nth(2).wait_for()  # enqueued, sent, delivered
 
     await rows.filter(has_text="enqueued").get_by_role("link").click()
-    await page.get_by_role("heading", name="Tries").wait_for()
+    await page.get_by_role("heading", name="Attempts").wait_for()
     got = next(one for one in told(receiver) if one.value["payload"]["type"] == "enqueued")
     assert await page.locator(".exact pre").text_content() == got.body.decode()
     async with page.expect_download() as saving:
-        await page.get_by_role("button", name="Save the exact bytes").click()
+        await page.get_by_role("button", name="Download exact bytes").click()
     path = await (await saving.value).path()
     assert path.read_bytes() == got.body
     shown = await page.locator("#delivery-tries").inner_text()
     assert got.headers["webhook-signature"] in shown.replace("\n", "")
     assert "hush-hush" not in await page.content()
-    assert "made with the key that signs now" in await page.content()
+    assert "made with the current key" in await page.content()
 
-    await page.get_by_role("button", name="Send again").click()
+    await page.get_by_role("button", name="Replay").click()
     await receiver.wait_until(lambda: len(told(receiver)) == 4)
     await page.locator(".tries > li").nth(1).wait_for()
     again = told(receiver)[3]
@@ -113,8 +113,8 @@ async def test_long_line_is_counted_as_far_as_a_person_needs(desk: Desk, receive
     page = await desk.get(f"{base(desk)}/subscriptions/{known}")
 
     assert "<strong>10\u202f000+</strong>" in cards
-    assert "7 to be sent again" in cards
-    assert "10\u202f000+ that wait for it will not be delivered." in page
+    assert "7 to be replayed" in cards
+    assert "10\u202f000+ waiting callbacks will not be delivered." in page
     counted = await standing(desk, known)
     assert (counted["waiting"], counted["waiting_is_longer"]) == (MOST_WAITING, True)
 
@@ -139,10 +139,10 @@ async def test_pause_resume_and_check_show_on_the_card_that_is_open(
     await page.get_by_role("button", name="Resume").click()
     await page.get_by_text("active", exact=True).wait_for()
     receiver.answers = always(503)
-    await page.get_by_role("button", name="Check now").click()
-    await page.get_by_text("orders answered 503").wait_for()
+    await page.get_by_role("button", name="Send ping").click()
+    await page.get_by_text("orders responded 503").wait_for()
     await desk.send_text("Good morning")
-    await page.get_by_text("It takes nothing; the first one failed").wait_for()
+    await page.get_by_text("Callbacks have been failing since").wait_for()
 
     assert await page.locator(".sparks svg").count() == 1
 
@@ -152,12 +152,12 @@ async def test_rotation_shows_both_keys_and_both_sign(tabs: Tabs, desk: Desk, re
     tab = await tabs(f"{base(desk)}/subscriptions/{known}")
     page = tab.page
     assert "whsec_" not in await page.content()
-    await page.get_by_role("button", name="Show the key").click()
+    await page.get_by_role("button", name="Show key").click()
     old = await page.locator(".key pre").text_content()
 
     page.on("dialog", lambda dialog: dialog.accept())
-    await page.locator("summary", has_text="Create a new key").click()
-    await page.get_by_role("button", name="Create a new key").click()
+    await page.locator("summary", has_text="Rotate key").click()
+    await page.get_by_role("button", name="Create new key").click()
     await page.locator(".key pre").nth(1).wait_for()
     keys = await page.locator(".key pre").all_text_contents()
 
@@ -175,30 +175,30 @@ async def test_answer_times_are_drawn_against_the_limit(tabs: Tabs, desk: Desk, 
     await subscribe(desk, "http://127.0.0.1:9/", "quiet", modes="DELETED")
     await deliver(desk, receiver, 2)
 
-    tab = await tabs(f"{base(desk)}/answers?range=hour")
+    tab = await tabs(f"{base(desk)}/response-times?range=hour")
 
     picture = tab.page.locator(".chart-distribution")
     assert await picture.get_attribute("role") == "img"
-    assert "Answer times of orders" in (await picture.locator("> title").text_content() or "")
+    assert "Response times of orders" in (await picture.locator("> title").text_content() or "")
     assert "limit" in (await picture.text_content() or "")
     assert await tab.page.locator(".chart-lines").count() == 1
     assert await tab.page.get_by_text("0 % of 6").count() == 2
-    await tab.page.get_by_text("As a table").first.click()
+    await tab.page.get_by_text("View as table").first.click()
     assert await tab.page.locator(".chart-table[open] tbody tr").count() >= 1
 
 
 async def test_filter_is_counted_before_it_is_sent_again(desk: Desk, receiver: CallbackSink) -> None:
     known = await subscribe(desk, receiver.url)
     await deliver(desk, receiver, 2)
-    asked = f"{base(desk)}/replay?subscription={known}&which=delivered&news=sent&recipient=%2B{desk.phone}"
+    asked = f"{base(desk)}/replay?subscription={known}&which=delivered&event=sent&recipient=%2B{desk.phone}"
 
     page = await desk.get(asked)
 
-    assert "2 callbacks would go out again" in page
+    assert "2 callbacks match" in page
     assert len(told(receiver)) == 6
     to_ms = page.partition('name="to_ms" value="')[2].partition('"')[0]
     form = {
-        "subscription": str(known), "which": "delivered", "news": "sent", "recipient": desk.phone,
+        "subscription": str(known), "which": "delivered", "event": "sent", "recipient": desk.phone,
         "from": "", "to_ms": to_ms,
     }  # fmt: skip
     await desk.post(f"{base(desk)}/replay", form)
@@ -217,14 +217,14 @@ async def test_list_is_filtered_by_what_the_address_says(desk: Desk, receiver: C
         return (await desk.get(path + query)).count('<li id="delivery-')
 
     assert await rows("") == 6
-    assert await rows("?news=sent") == 2
+    assert await rows("?event=sent") == 2
     assert await rows(f"?q={message_id}") == 3
     assert await rows(f"?q=%2B{desk.phone}&subscription={known}&state=delivered") == 6
     assert await rows("?q=15550009999") == 0
     assert await rows("?state=waiting") == 0
     assert await rows("?to=2026-01-01T00:00") == 0
     assert await rows("?from=2026-01-01T00:00:00") == 6
-    assert "Trace of the message" in await desk.get(f"{path}?q={got.callback_id}")
+    assert "Message trace" in await desk.get(f"{path}?q={got.callback_id}")
     await desk.get(f"{path}?state=lost", status=400)
     await desk.get(f"{path}?from=yesterday", status=400)
     await desk.get(f"{path}?before=nonsense", status=400)
@@ -260,7 +260,7 @@ async def test_refused_form_comes_back_with_what_was_typed_and_what_is_wrong(
         ({}, "it answered 404"),
         ({"url": "ftp://somewhere"}, "absolute http or https address"),
         ({"modes": ""}, "is not present"),
-        ({"headers": "no header"}, "is no header"),
+        ({"headers": "no header"}, "is not a header"),
         ({"headers": "Host: elsewhere"}, "are ours to set"),
         ({"version": "2", "modes": "ALL"}, "beside ALL in version 2"),
         ({"tag": ""}, "tag"),
@@ -303,7 +303,7 @@ async def test_deleted_subscription_is_gone_and_what_it_was_told_is_still_shown(
 
     await desk.post(f"{base(desk)}/subscriptions/{known}/delete")
 
-    assert "Nobody is told yet" in await desk.get(base(desk))
+    assert "No subscriptions yet" in await desk.get(base(desk))
     await desk.get(f"{base(desk)}/subscriptions/{known}", status=404)
     assert "deleted" in await desk.get(f"{base(desk)}/deliveries/{got.callback_id}")
     await desk.post(f"{base(desk)}/deliveries/{got.callback_id}/replay")
@@ -359,7 +359,7 @@ async def test_callback_behind_an_open_circuit_says_since_when_and_until_when_an
 
     failing = "callbacks to orders have been failing since"
     assert failing in await desk.get(delivery)
-    assert "<dt>Failing</dt>" in await desk.get(trace)
+    assert "<dt>Failing since</dt>" in await desk.get(trace)
     assert "orders" in await desk.get(base(desk))
 
     receiver.answers = always(200)
@@ -375,4 +375,4 @@ async def test_callback_behind_an_open_circuit_says_since_when_and_until_when_an
     assert '<span class="try-kind">initial</span>' in page
     assert "replayed 1 time since" in page
     assert "replayed" in await desk.get(f"{base(desk)}/deliveries")
-    assert ", replayed since" in await desk.get(trace)
+    assert ", replayed later" in await desk.get(trace)

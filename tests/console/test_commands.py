@@ -106,11 +106,11 @@ async def test_what_was_chosen_stays_chosen_while_more_comes(tabs: Tabs) -> None
 async def test_clock_is_moved_from_any_page_which_stays(tabs: Tabs, desk: Desk) -> None:
     tab = await tabs(f"/apps/{desk.app_id}/messages")
     before = (await desk.control.json("GET", "/control/clock"))["now_ms"]
-    found = await offered(tab, "one hour")
-    await found.get_by_text("Clock: one hour on").wait_for()
+    found = await offered(tab, "1 hour")
+    await found.get_by_text("Clock: advance 1 hour").wait_for()
 
     await tab.page.keyboard.press("Enter")
-    await tab.page.get_by_text("The clock stands at").wait_for()
+    await tab.page.get_by_text("The clock is at").wait_for()
 
     after = (await desk.control.json("GET", "/control/clock"))["now_ms"]
     assert after - before >= 3_600_000
@@ -119,8 +119,8 @@ async def test_clock_is_moved_from_any_page_which_stays(tabs: Tabs, desk: Desk) 
 
 async def test_colours_are_chosen_and_the_page_comes_back(tabs: Tabs) -> None:
     tab = await tabs("/settings/keys")
-    found = await offered(tab, "colours dark")
-    await found.get_by_text("Colours: dark").wait_for()
+    found = await offered(tab, "theme dark")
+    await found.get_by_text("Theme: dark").wait_for()
 
     async with tab.page.expect_navigation():
         await tab.page.keyboard.press("Enter")
@@ -142,11 +142,11 @@ async def test_faults_are_disarmed_once_that_is_confirmed(tabs: Tabs, desk: Desk
 
     tab.page.on("dialog", answer)
     found = await offered(tab, "disarm")
-    await found.get_by_text("Disarm every fault").wait_for()
+    await found.get_by_text("Disarm all faults").wait_for()
     await tab.page.keyboard.press("Enter")
     armed = (await desk.control.json("GET", "/control/faults"))["faults"]
     await tab.page.keyboard.press("Enter")
-    await tab.page.get_by_text("No fault is armed any more.").wait_for()
+    await tab.page.get_by_text("All faults disarmed.").wait_for()
 
     assert len(armed) == 1
     assert len(asked) == 2

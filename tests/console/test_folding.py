@@ -17,7 +17,7 @@ pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 AT_MS: Final = 1_763_800_000_000  # 2025-11-22 08:26:40 UTC
 MINUTE_MS: Final = 60_000
 AWAY: Final = "nothing answered"
-BUSY: Final = "The operator was not available (code 131016): again later"
+BUSY: Final = "The operator was unavailable (code 131016): again later"
 
 
 def tried(*answers: str) -> list[Step]:
@@ -49,7 +49,7 @@ async def test_tries_with_one_answer_are_one_step_that_keeps_its_first_ones_id()
 
     assert (before, after) == (steps[0], steps[-1])
     assert (many.id, many.at_ms, many.gap_ms) == ("s-news-2", steps[1].at_ms, MINUTE_MS)
-    assert many.title == "47 tries: the operator did not take it"
+    assert many.title == "47 failed attempts"
     assert many.text == f"From 08:28:40 to 09:14:40 UTC, each: {AWAY}"
     assert many.fold is not None
     assert (many.fold.first.number, many.fold.last.number) == (2, 48)
@@ -72,7 +72,7 @@ async def test_fold_of_a_day_lists_the_newest_and_says_how_many_more_there_are()
     [many] = folded(tried(*[AWAY] * 1440))
 
     assert many.text.startswith("From 2025-11-22 08:27:40 to 2025-11-23 08:26:40 UTC, each: ")
-    assert many.title == "1\u202f440 tries: the operator did not take it"
+    assert many.title == "1\u202f440 failed attempts"
     assert many.fold is not None
     assert [one.number for one in many.fold.between] == list(range(1440 - LISTED, 1440))
     assert many.fold.older == 1440 - 2 - LISTED
@@ -88,7 +88,7 @@ async def test_another_step_between_tries_ends_a_fold() -> None:
 async def test_answers_that_change_every_time_are_one_fold_with_their_words() -> None:
     [many] = folded(tried(*[AWAY, BUSY, BUSY] * 480))
 
-    assert "with 2 different answers. Most often, 960 times: The operator" in many.text
+    assert "2 different errors. Most frequent, 960 times: The operator" in many.text
     assert many.fold is not None
     assert (many.fold.first.text, many.fold.last.text) == (AWAY, BUSY)
     assert {one.text for one in many.fold.between} == {AWAY, BUSY}
@@ -130,19 +130,19 @@ async def test_fold_stays_open_and_grows_while_it_is_looked_at(tabs: Tabs, desk:
     await add_tries(desk, message_id, at_ms, 3)
     tab = await tabs(f"/apps/{demo.APP_ID}/messages/{message_id}", width=360)
     steps = tab.page.locator("#steps")
-    await steps.get_by_text("Try 3: the operator did not take it").wait_for()
+    await steps.get_by_text("Attempt 3 failed").wait_for()
     assert await steps.locator("details .fold").count() == 0
 
     await add_tries(desk, message_id, at_ms + 3 * MINUTE_MS, 44)
-    await steps.get_by_text("47 tries: the operator did not take it").wait_for()
-    await steps.get_by_text("45 tries between").click()
+    await steps.get_by_text("47 failed attempts").wait_for()
+    await steps.get_by_text("45 attempts in between").click()
     await add_tries(desk, message_id, at_ms + 47 * MINUTE_MS, 1000)
-    await steps.get_by_text("1\u202f047 tries: the operator did not take it").wait_for()
+    await steps.get_by_text("1\u202f047 failed attempts").wait_for()
 
-    await steps.get_by_text("The newest 50 of them; 995 more before these are not listed.").wait_for()
+    await steps.get_by_text("The latest 50 are listed, 995 earlier ones are not.").wait_for()
     assert await steps.locator("details .fold > li").count() == LISTED
-    assert await steps.locator(".fold-try", has_text="Try 1\u202f047").is_visible()
-    assert await steps.locator(".fold-try", has_text="Try 1\u202f046").is_visible(), "it is still open"
+    assert await steps.locator(".fold-attempt", has_text="Attempt 1\u202f047").is_visible()
+    assert await steps.locator(".fold-attempt", has_text="Attempt 1\u202f046").is_visible(), "it is still open"
     assert await tab.page.evaluate("document.documentElement.scrollWidth") <= 360
     assert len((await trace_of(desk, message_id))["news"]) > 1047, "scripts are told of each"
 
@@ -155,6 +155,6 @@ async def test_page_of_a_message_that_was_tried_for_a_day_is_small(desk: Desk) -
     await add_tries(desk, message_id, at_ms, 1440)
     page = await desk.get(path)
 
-    assert page.count('class="fold-try"') == LISTED + 2
+    assert page.count('class="fold-attempt"') == LISTED + 2
     assert len(page) - before < 20_000
-    assert "each: The operator was not available (code 131016): again &lt;b&gt;later" in page
+    assert "each: The operator was unavailable (code 131016): again &lt;b&gt;later" in page

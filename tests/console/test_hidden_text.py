@@ -254,7 +254,7 @@ async def test_a_reveal_shows_text_and_never_a_code(opened: Any) -> None:
     told = await opened(show_text=False)
     desk, ids = told.desk, told.ids
 
-    words = {name: await desk.reveal(f"{MESSAGES}/{one}/words") for name, one in ids.items()}
+    words = {name: await desk.reveal(f"{MESSAGES}/{one}/content") for name, one in ids.items()}
     received = {
         text: await desk.reveal(f"{MESSAGES}/received/reveal", {"id": one}) for text, one in told.received.items()
     }
@@ -295,7 +295,7 @@ async def test_a_reveal_needs_the_token_of_the_session(opened: Any) -> None:
     told = await opened(show_text=False)
     [callback_id, *_] = told.callbacks[RECEIVED]
     for path in (
-        f"{MESSAGES}/{told.ids['text']}/words", f"{MESSAGES}/received/reveal",
+        f"{MESSAGES}/{told.ids['text']}/content", f"{MESSAGES}/received/reveal",
         f"{DELIVERIES}/{callback_id}/reveal", f"{DELIVERIES}/{callback_id}/body",
     ):  # fmt: skip
         address = told.desk.base_url + path

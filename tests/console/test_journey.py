@@ -43,7 +43,7 @@ async def test_newcomer_sends_a_template_taps_it_and_sees_the_callback(
     page.set_default_timeout(HANGS_AFTER_S * 1000)
 
     # Sign in: at a demonstration one click is enough.
-    await hands.press(page.get_by_role("button", name="Enter as the demo partner"))
+    await hands.press(page.get_by_role("button", name="Continue as the demo partner"))
     await expect(page.get_by_role("heading", level=1)).to_have_text("Overview")
 
     # Write a template, and submit it.
@@ -56,19 +56,19 @@ async def test_newcomer_sends_a_template_taps_it_and_sees_the_callback(
     await hands.press(page.get_by_role("button", name="Add button"))
     await hands.write(page.get_by_label("Label", exact=True), "We will come")
     await expect(page.locator("#preview-side")).to_contain_text("Your table for four is booked.")
-    await expect(page.locator("#lint")).to_contain_text("0 findings")
+    await expect(page.locator("#lint")).to_contain_text("0 violations")
     await hands.press(page.get_by_role("button", name="Submit"))
 
     # Watch it being approved, and send it.
-    await expect(page.locator("#standing")).to_contain_text("approved")
+    await expect(page.locator("#status")).to_contain_text("approved")
     await hands.write(page.get_by_label("To", exact=True), demo.DESTINATION)
     await hands.press(page.locator("#send").get_by_role("button", name="Send"))
     await page.wait_for_url(re.compile(r"/messages/[0-9a-f-]{36}"))
     trace = page.url.removeprefix(desk.base_url)
-    await expect(page.locator("#standing")).to_contain_text("delivered")
+    await expect(page.locator("#summary")).to_contain_text("delivered")
 
     # See it on the phone, and tap.
-    await hands.press(page.get_by_role("link", name="Open the phone"))
+    await hands.press(page.get_by_role("link", name="Open phone"))
     await hands.press(page.locator(".entry").get_by_role("button", name="We will come"))
     await expect(page.locator(".entry.is-own").last).to_contain_text("We will come")
     [tapped] = await receiver.wait_for(lambda told: told["payload"].get("type") in ("quick_reply", "button"))
@@ -80,4 +80,4 @@ async def test_newcomer_sends_a_template_taps_it_and_sees_the_callback(
     await hands.press(page.locator("main [data-list] a").first)
     await expect(page.locator("main")).to_contain_text(tapped["payload"]["id"][:20])
     await tab.go(trace)
-    await expect(page.locator("#steps")).to_contain_text("Callback “delivered”: taken")
+    await expect(page.locator("#steps")).to_contain_text("Callback “delivered”: delivered")

@@ -63,7 +63,7 @@ async def listed(desk: Desk, query: str = "") -> set[str]:
 
 async def test_messages_come_in_at_the_top_and_turn_in_place(tabs: Tabs, desk: Desk) -> None:
     tab = await tabs(LIST)
-    await tab.page.get_by_text("Nothing sent yet").wait_for()
+    await tab.page.get_by_text("No messages yet").wait_for()
 
     first = await desk.send_text("The first of all")
     await tab.page.locator(f"#rows > #m-{first}").get_by_text("delivered").wait_for()
@@ -72,7 +72,7 @@ async def test_messages_come_in_at_the_top_and_turn_in_place(tabs: Tabs, desk: D
 
     shown = await tab.page.locator("#rows > li").evaluate_all("rows => rows.map(row => row.id)")
     assert shown == [f"m-{second}", f"m-{first}"]
-    assert not await tab.page.get_by_text("Nothing sent yet").is_visible()
+    assert not await tab.page.get_by_text("No messages yet").is_visible()
 
 
 async def test_new_messages_wait_behind_a_button_while_somebody_reads(tabs: Tabs, desk: Desk) -> None:
@@ -126,11 +126,11 @@ async def test_every_filter_finds_what_it_says(desk: Desk) -> None:
     [
         ("q=123", "at least 4 digits"),
         ("text=hello", "Choose a time too"),
-        ("code=abc", "An error code is a number"),
-        ("from=yesterday", "Write a time as"),
-        ("time=custom&from=2026-01-02&until=2026-01-01", "not after the beginning"),
-        ("state=gone", "no such state"),
-        ("time=ever", "no such time"),
+        ("code=abc", "Enter a number, such as 131049"),
+        ("from=yesterday", "Use the format"),
+        ("time=custom&from=2026-01-02&until=2026-01-01", "must be after the start"),
+        ("state=gone", "Unknown status"),
+        ("time=ever", "Unknown time range"),
     ],
 )
 async def test_filter_with_a_mistake_says_what_to_write(desk: Desk, query: str, told: str) -> None:
@@ -145,7 +145,7 @@ async def test_older_messages_come_page_by_page_and_none_twice(tabs: Tabs, desk:
     await tab.page.get_by_role("link", name="Older messages").click()
     await tab.page.locator("#rows > li").nth(99).wait_for()
     await tab.page.keyboard.press("End")
-    await tab.page.get_by_text("There is nothing older.").wait_for()
+    await tab.page.get_by_text("No older messages.").wait_for()
 
     rows = tab.page.locator("#rows > li")
     shown = await rows.evaluate_all("rows => rows.map(row => row.id)")
@@ -215,7 +215,7 @@ async def test_what_recipients_write_comes_in_and_leads_to_what_it_answers(tabs:
 
     row = tab.page.locator("#rows > li").filter(has_text="Yes <i>please</i>")
     await row.wait_for()
-    await row.get_by_role("link", name="Answers a message").click()
+    await row.get_by_role("link", name="In reply to a message").click()
     await tab.page.wait_for_url(f"**/messages/{message_id}")
 
 
@@ -227,13 +227,13 @@ async def until_known(desk: Desk, message_id: str) -> dict[str, Any]:
 async def test_received_messages_are_found_by_number(desk: Desk) -> None:
     found = f"{LIST}/received?q=2001"  # the demonstration's phone has written
     await patiently(lambda: desk.get(found), lambda page: "+1 555 000 2001" in page)
-    assert "Nobody with such a number" in await desk.get(f"{LIST}/received?q=9999")
+    assert "No message from such a number" in await desk.get(f"{LIST}/received?q=9999")
     assert "at least 4 digits" in await desk.get(f"{LIST}/received?q=12")
 
 
 async def test_message_that_fails_later_comes_into_the_list_of_failed_ones(tabs: Tabs, desk: Desk) -> None:
     tab = await tabs(f"{LIST}?state=failed")
-    await tab.page.get_by_text("Nothing matches").wait_for()
+    await tab.page.get_by_text("No matching messages").wait_for()
 
     await fail_the_next(desk, 131026)
     message_id = await desk.send_text("Fails")

@@ -62,13 +62,13 @@ async def test_newcomer_is_led_from_the_first_message_to_the_callback(tabs: Tabs
     tab = await tabs("/")
     steps = tab.page.locator("#steps .step")
 
-    await tab.page.get_by_role("button", name="Send it").click()
+    await tab.page.get_by_role("button", name="Send template").click()
     await tab.page.wait_for_url("**/phones?show=*")
     await tab.go("/")
-    await steps.nth(0).get_by_text("It was sent.").wait_for()
+    await steps.nth(0).get_by_text("Sent.").wait_for()
     await desk.control.json("POST", f"/control/phones/{desk.phone}/messages", {"to": demo.SOURCE, "text": "Yes"})
 
-    await steps.nth(1).get_by_text("Somebody has answered.").wait_for()
+    await steps.nth(1).get_by_text("Reply received.").wait_for()
     assert await steps.nth(2).get_by_role("link", name="Open Callbacks").is_visible()
 
 
@@ -100,8 +100,8 @@ async def test_failed_message_needs_attention_and_says_what_to_do(desk: Desk) ->
 
     await until(is_told)
     page = await desk.get(f"/apps/{desk.app_id}")
-    assert "1 failed in the last hour" in page
-    assert "Send a template: free text is taken only" in page
+    assert "1 message failed in the last hour" in page
+    assert "Send a template. Session messages are accepted only" in page
     assert f'href="/apps/{desk.app_id}/messages?state=failed&amp;code=131047&amp;time=hour"' in page
 
 
@@ -114,10 +114,10 @@ async def test_what_is_in_trouble_is_named_with_where_it_is_mended(desk: Desk) -
 
     page = await desk.get(f"/apps/{desk.app_id}")
 
-    assert "The receiver shop was paused: it took nothing for three days" in page
-    assert "The template order_ready (en_US) is paused" in page
-    assert "The client secret feedfeed expires soon" in page
-    assert "A piece of work was set aside after a defect of ours: a defect" in page
+    assert "Callbacks to shop are paused: it took nothing for three days" in page
+    assert "Template order_ready (en_US) is paused" in page
+    assert "Client secret feedfeed expires soon" in page
+    assert "A job became a dead letter after internal errors: a defect" in page
     assert "paused by the service" in page
 
 
@@ -137,13 +137,13 @@ def _trouble(connection: Connection, app_id: str) -> None:
 async def test_entry_that_was_set_aside_is_tried_again_by_its_own_partner_only(desk: Desk) -> None:
     await store_of(desk).write(_trouble, desk.app_id)
     page = await desk.get(f"/apps/{desk.app_id}")
-    position = page.partition("/entries/")[2].partition("/")[0]
+    position = page.partition("/dead-letters/")[2].partition("/")[0]
     await store_of(desk).write(_set_a_strangers_aside)
 
-    await desk.post(f"/apps/{desk.app_id}/entries/{int(position) + 1}/again", status=404)
-    await desk.post(f"/apps/{desk.app_id}/entries/{position}/again")
+    await desk.post(f"/apps/{desk.app_id}/dead-letters/{int(position) + 1}/retry", status=404)
+    await desk.post(f"/apps/{desk.app_id}/dead-letters/{position}/retry")
 
-    assert "set aside" not in await desk.get(f"/apps/{desk.app_id}")
+    assert "dead letter" not in await desk.get(f"/apps/{desk.app_id}")
     assert len((await desk.admin.json("GET", "/admin/dead-letters"))["dead_letters"]) == 1
 
 

@@ -99,7 +99,7 @@ async def test_reaction_is_seen_under_its_message_and_taken_away(tabs: Tabs, des
     await expect(theirs.locator(".bubble-reactions")).to_contain_text("👍")
     await theirs.focus()
     await tab.page.keyboard.press("e")
-    await tab.page.get_by_role("button", name="Take away").click()
+    await tab.page.get_by_role("button", name="Remove").click()
 
     await expect(theirs.locator(".bubble-reactions")).to_have_count(0)
 
@@ -110,7 +110,7 @@ async def test_what_came_while_offline_arrives_together(tabs: Tabs, desk: Desk) 
     await expect(handset(tab).get_by_text("No connection")).to_be_visible()
     await desk.send_text("First")
     await desk.send_text("Second")
-    await expect(handset(tab).locator(".outside")).to_contain_text("2 wait")
+    await expect(handset(tab).locator(".outside")).to_contain_text("2 waiting")
     await say(tab, "Hello?")
     await expect(handset(tab).locator(".said-here")).to_contain_text("This phone is offline.")
     await expect(handset(tab).get_by_role("textbox", name="Message to")).to_have_value("Hello?")
@@ -130,7 +130,7 @@ async def test_blocked_business_is_not_heard_until_it_is_unblocked(tabs: Tabs, d
     await handset(tab).locator(".chat-menu summary").click()
     await handset(tab).get_by_role("button", name="Block", exact=True).click()
 
-    await expect(handset(tab).get_by_text("You have blocked")).to_be_visible()
+    await expect(handset(tab).get_by_text("This phone has blocked")).to_be_visible()
     await expect(handset(tab).get_by_role("textbox", name="Message to")).to_be_hidden()
     await handset(tab).locator(".chat-note").get_by_role("button", name="Unblock").click()
     await say(tab, "You again")
@@ -159,7 +159,7 @@ async def test_place_and_contact_are_sent(tabs: Tabs, desk: Desk) -> None:
     tab = await tabs(f"/phones?show={ANN}")
 
     await handset(tab).locator(".attach summary").click()
-    await handset(tab).get_by_role("button", name="Place", exact=True).click()
+    await handset(tab).get_by_role("button", name="Location", exact=True).click()
     sheet = tab.page.locator(f"#place-{ANN}")
     await sheet.get_by_role("button", name="India Gate").click()
     await sheet.get_by_role("button", name="Send").click()
@@ -176,7 +176,7 @@ async def test_place_and_contact_are_sent(tabs: Tabs, desk: Desk) -> None:
 async def test_two_phones_side_by_side_are_both_live(tabs: Tabs, desk: Desk) -> None:
     tab = await tabs(f"/phones?show={ANN},{BEN}")
 
-    await handset(tab, BEN).get_by_role("button", name="Say hello to the business").click()
+    await handset(tab, BEN).get_by_role("button", name="Send “Hello”").click()
     await expect(bubbles(tab, BEN).last).to_contain_text("Hello")
     await desk.send_text("For Ann")
     await desk.send_text("For Ben", to=BEN)

@@ -137,19 +137,19 @@ async def test_refusals_are_in_words_of_whoever_holds_the_phone(desk: Desk) -> N
 
     told = await act(desk, f"{CHAT}/text", {"text": "Hi"}, 403)
 
-    assert "You have blocked this business on this phone." in told
+    assert "This phone has blocked the business." in told
     assert "control" not in told
 
 
 async def test_what_cannot_be_sent_says_why(desk: Desk) -> None:
     for call, fields, said in (
-        ("text", {"text": "  "}, "There is nothing to send."),
-        ("text", {"text": "x" * 4097}, "That is longer than a message can be."),
-        ("text", {"text": "Hi", "context_id": "wamid.none"}, "not on this phone any more"),
-        ("file", {}, "There is no file."),
-        ("place", {"latitude": "91", "longitude": "0"}, "not a place on earth"),
-        ("place", {"latitude": "nan", "longitude": "0"}, "not a place on earth"),
-        ("contact", {"name": " "}, "The card has no name."),
+        ("text", {"text": "  "}, "The message is empty."),
+        ("text", {"text": "x" * 4097}, "The message is too long."),
+        ("text", {"text": "Hi", "context_id": "wamid.none"}, "no longer on this phone"),
+        ("file", {}, "No file is selected."),
+        ("location", {"latitude": "91", "longitude": "0"}, "Latitude or longitude is not valid."),
+        ("location", {"latitude": "nan", "longitude": "0"}, "Latitude or longitude is not valid."),
+        ("contact", {"name": " "}, "A contact card needs a name."),
     ):
         assert said in await act(desk, f"{CHAT}/{call}", fields, 403)
 
@@ -159,7 +159,7 @@ async def test_everything_a_person_sends_arrives_at_the_business(desk: Desk) -> 
     contact = {"name": "Bo Blue", "number": "+1 555 000 2011", "email": "bo@acme.test"}
     for call, fields, kind in (
         ("text", {"text": "Two\r\nlines", "manner": "often"}, "text"),
-        ("place", place, "location"),
+        ("location", place, "location"),
         ("contact", contact, "contacts"),
         ("poll", {}, "unsupported"),
     ):
@@ -188,7 +188,7 @@ async def test_order_and_reaction_go_with_their_message(desk: Desk) -> None:
     assert (ordered["type"], ordered["context_id"]) == ("order", items["wamid"])
     assert reacted["reaction"] == {"message_id": items["wamid"], "emoji": "👍"}
     assert "not an emoji" in await act(desk, f"{path}/react", {"emoji": "hello"}, 403)
-    assert "nothing to answer" in await act(desk, f"{path}/answer", {"response": "{}"}, 403)
+    assert "nothing to respond to" in await act(desk, f"{path}/answer", {"response": "{}"}, 403)
     assert "cannot be read" in await act(desk, f"{path}/answer", {"response": "[1]"}, 403)
     assert "no such button" in await act(desk, f"{path}/tap", {"index": "0", "text": "Yes"}, 403)
 
@@ -208,17 +208,17 @@ async def test_order_is_paid_once_and_the_page_shows_it(desk: Desk) -> None:
     paid = await desk.get(f"/phones?show={ANN}&chats={demo.SOURCE}")
 
     assert "Failed: payment failed" in failed
-    assert "<span>In the operator's words</span>" in failed.replace("&#39;", "'")
+    assert "<span>Passthrough</span>" in failed.replace("&#39;", "'")
     assert "<dd>Paid</dd>" in paid
     assert (await newest(desk))["payment"]["status"] == "captured"
-    assert "paid already" in await act(desk, f"{path}/pay", {"status": "captured"}, 403)
-    assert "cannot end like that" in await act(desk, f"{path}/pay", {"status": "stolen"}, 403)
+    assert "already paid" in await act(desk, f"{path}/pay", {"status": "captured"}, 403)
+    assert "Unknown payment status." in await act(desk, f"{path}/pay", {"status": "stolen"}, 403)
 
 
 async def test_habits_are_kept_and_shown(desk: Desk) -> None:
     habits = {"condition": "old_client", "deliver_after_s": "0.5", "reads_itself": "on",
               "read_after_s": "2", "has_chat_open": "on"}  # fmt: skip
-    await act(desk, f"/phones/{ANN}/habits", habits)
+    await act(desk, f"/phones/{ANN}/settings", habits)
     await act(desk, f"/phones/{ANN}/owner", {"name": "Anna", "username": "@anna", "shows_number": "on"})
     await act(desk, f"/phones/{ANN}/script", {"script": '[{"on":"button","do":"read"}]', "seed": "1"})
 
@@ -230,10 +230,10 @@ async def test_habits_are_kept_and_shown(desk: Desk) -> None:
     assert (state["sends_read_receipts"], state["has_chat_open"]) == (False, True)
     assert (state["name"], state["username"]) == ("Anna", "anna")
     assert state["steps"][0]["do"] == "read"
-    for shown in ("Anna", "old client", "follows a script"):
+    for shown in ("Anna", "old client", ">script<"):
         assert shown in page
-    assert "cannot be read" in await act(desk, f"/phones/{ANN}/script", {"script": "[}"}, 403)
-    assert "not a time" in await act(desk, f"/phones/{ANN}/habits", {"deliver_after_s": "soon"}, 403)
+    assert "not valid JSON" in await act(desk, f"/phones/{ANN}/script", {"script": "[}"}, 403)
+    assert "not a time" in await act(desk, f"/phones/{ANN}/settings", {"deliver_after_s": "soon"}, 403)
 
 
 async def test_marketing_is_stopped_and_taken_again(desk: Desk) -> None:
@@ -257,7 +257,7 @@ async def test_any_number_is_opened_as_a_phone(desk: Desk) -> None:
     ) as answer:
         assert answer.headers["Location"] == f"/phones?show={ANN},15550002088"
     assert "is not a phone number" in await desk.get("/phones?add=Ann+the+first", status=400)
-    assert "Say hello to the business" in await desk.get("/phones?show=15550002088")
+    assert "Send “Hello”" in await desk.get("/phones?show=15550002088")
 
 
 async def test_what_is_typed_as_a_number_is_understood() -> None:

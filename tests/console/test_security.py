@@ -37,7 +37,7 @@ _CHAT: Final = "/phones/{phone}/chats/{number}"
 FORMS: Final[dict[str, dict[str, str]]] = {  # what an act needs before it looks whose the thing is
     f"{_CHAT}/text":    {"text": "Hello"},
     f"{_CHAT}/file":    {"file": "a.txt"},
-    f"{_CHAT}/place":   {"latitude": "1", "longitude": "2"},
+    f"{_CHAT}/location": {"latitude": "1", "longitude": "2"},
     f"{_CHAT}/contact": {"name": "Mia"},
 }
 # fmt: on
@@ -212,7 +212,7 @@ async def test_method_that_an_address_does_not_take_is_told_on_a_page_with_those
             wrong.append(f"{path} answers {status} {headers['Content-Type']}")
         if row.method not in headers.get("Allow", "").split(", "):
             wrong.append(f"{path} allows {headers.get('Allow')}")
-        if "This address takes no DELETE requests." not in text or 'id="nav"' not in text:
+        if "Method DELETE is not allowed here." not in text or 'id="nav"' not in text:
             wrong.append(f"{path} says {text[:500]}")
 
     assert not wrong, "\n".join(wrong)
@@ -223,13 +223,13 @@ METHODS: Final = (
     # method    path                           status  Allow                what it says
     ("GET",     "/sign-out",                   405,    "POST",              "There is no page at this address."),
     ("GET",     "/apps/{app_id}/first-message", 405,   "POST",              "Go back and use the button."),
-    ("POST",    "/",                           405,    "GET, HEAD",         "It takes GET, HEAD."),
-    ("PUT",     "/sign-in",                    405,    "GET, HEAD, POST",   "This address takes no PUT requests."),
-    ("POST",    "/apps/{app_id}/messages/",    405,    "GET, HEAD",         "This address takes no POST requests."),
-    ("POST",    "/apps/nobodys/messages",      405,    "GET, HEAD",         "This address takes no POST requests."),
-    ("PATCH",   "/settings",                   405,    "GET, HEAD",         "This address takes no PATCH requests."),
-    ("POST",    "/static/x/css/tokens.css",    405,    "GET, HEAD",         "Files are read by GET."),
-    ("POST",    "/settings/nothing/here",      404,    None,                "There is nothing at this address."),
+    ("POST",    "/",                           405,    "GET, HEAD",         "Allowed: GET, HEAD."),
+    ("PUT",     "/sign-in",                    405,    "GET, HEAD, POST",   "Method PUT is not allowed here."),
+    ("POST",    "/apps/{app_id}/messages/",    405,    "GET, HEAD",         "Method POST is not allowed here."),
+    ("POST",    "/apps/nobodys/messages",      405,    "GET, HEAD",         "Method POST is not allowed here."),
+    ("PATCH",   "/settings",                   405,    "GET, HEAD",         "Method PATCH is not allowed here."),
+    ("POST",    "/static/x/css/tokens.css",    405,    "GET, HEAD",         "Method not allowed. Use GET."),
+    ("POST",    "/settings/nothing/here",      404,    None,                "Page not found."),
 )
 # fmt: on
 
@@ -252,7 +252,7 @@ async def test_nobody_in_particular_is_told_of_methods_on_a_page_that_shows_noth
         for path in ("/settings", f"/apps/{scene.desk.app_id}", "/sign-in"):
             status, headers, text = await _sent(http, "DELETE", scene.desk.base_url + path)
             assert (status, _unsafe(headers)) == (405, [])
-            assert "To the sign-in" in text
+            assert "Sign in" in text
             assert "Set-Cookie" not in headers
 
 
@@ -262,7 +262,7 @@ async def test_module_of_a_page_is_told_of_methods_as_a_notice(scene: Scene) -> 
     status, headers, text = await _sent(scene.desk.http, "POST", f"{scene.desk.base_url}/commands", headers=quiet)
 
     assert (status, headers["Allow"], _unsafe(headers)) == (405, "GET, HEAD", [])
-    assert json.loads(text) == {"message": "This address takes no POST requests.", "remedy": "It takes GET, HEAD."}
+    assert json.loads(text) == {"message": "Method POST is not allowed here.", "remedy": "Allowed: GET, HEAD."}
 
 
 async def test_api_says_in_json_which_methods_it_takes(scene: Scene) -> None:
@@ -292,7 +292,7 @@ async def test_defect_answers_a_page_that_tells_nothing_of_it(scene: Scene) -> N
     assert status == 500
     assert _unsafe(headers) == []
     assert "secret-of-the-inside" not in body
-    assert "Something is wrong with this page" in body
+    assert "Something went wrong on our side" in body
 
 
 async def _ask(application: Any, path: str) -> tuple[int, dict[str, str], str]:

@@ -223,7 +223,7 @@ async def test_tenth_failure_is_the_last_for_one_address_of_mail_in_a_minute(hou
     assert refused.status == 429
     assert refused.session == ""
     assert int(refused.one("retry-after")) in range(1, 61)
-    assert re.search(r"Wait \d+ s and try again", refused.body)
+    assert re.search(r"Try again in \d+ s", refused.body)
     assert elsewhere.status == 303  # whoever guesses from one address locks nobody out elsewhere
     assert admitted.status == 303
 
@@ -450,7 +450,7 @@ async def test_demonstration_answers_to_no_other_name(demonstration: House, host
 
     assert token
     assert (page.status, door.status, entered.status) == (400, 400, 403)
-    assert "does not answer to the name" in page.body
+    assert "is not allowed for this demo" in page.body
     assert APP.name not in page.body
     assert entered.session == ""
 
@@ -459,7 +459,7 @@ async def test_nobody_enters_without_a_password_where_there_is_no_demonstration(
     answer = await house.ask("POST", "/enter", {})
 
     assert (answer.status, answer.session) == (404, "")
-    assert "Enter as the demo partner" not in (await house.ask("GET", "/sign-in")).body
+    assert "Continue as the demo partner" not in (await house.ask("GET", "/sign-in")).body
 
 
 # Headers, and what is too large or broken.

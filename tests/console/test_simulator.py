@@ -99,7 +99,7 @@ async def test_what_a_template_says_is_text_and_no_markup(desk: Desk) -> None:
 async def test_ready_fault_is_armed_shown_everywhere_counts_and_goes(tabs: Tabs, desk: Desk) -> None:
     tab = await tabs("/simulator/faults")
 
-    recipe = tab.page.locator("article").filter(has_text="Every third message is throttled")
+    recipe = tab.page.locator("article").filter(has_text="Every third message throttled")
     await recipe.get_by_role("button", name="Arm").click()
     await tab.page.get_by_text("1 fault armed").wait_for()
     for text in ("one", "two", "three"):
@@ -113,14 +113,14 @@ async def test_ready_fault_is_armed_shown_everywhere_counts_and_goes(tabs: Tabs,
 
 async def test_every_ready_fault_can_be_armed_and_reads_as_a_sentence(desk: Desk) -> None:
     page = await desk.get("/simulator/faults")
-    keys = set(re.findall(r'action="/simulator/faults/recipes/([a-z-]+)"', page))
+    keys = set(re.findall(r'action="/simulator/faults/presets/([a-z-]+)"', page))
 
     for key in sorted(keys):
-        await desk.post(f"/simulator/faults/recipes/{key}")
+        await desk.post(f"/simulator/faults/presets/{key}")
 
     page = await desk.get("/simulator/faults")
     assert len(keys) >= 10
-    assert "messages.send is refused with 130429 (to be tried again after 1 s), once in every 3 times." in page
+    assert "messages.send fails with error 130429 (Retry-After 1 s), once every 3 times." in page
     armed = (await desk.control.json("GET", "/control/faults"))["faults"]
     assert page.count('class="sim-fault') == len(armed)
     await desk.get(f"/simulator/faults/{armed[0]['id']}")
@@ -181,12 +181,12 @@ async def test_clock_is_moved_frozen_and_run_from_its_page(tabs: Tabs, desk: Des
     tab = await tabs("/simulator/clock")
 
     await tab.page.get_by_role("button", name="+1 day").click()
-    await tab.page.get_by_text("24 h ahead of the machine").wait_for()
-    await tab.page.get_by_role("button", name="Stop it").click()
-    await tab.page.locator("#shell-clock").get_by_text("clock stands still").wait_for()
+    await tab.page.get_by_text("24 h ahead of machine time").wait_for()
+    await tab.page.get_by_role("button", name="Stop").click()
+    await tab.page.locator("#shell-clock").get_by_text("clock stopped").wait_for()
     stood_ms = await now_ms(desk)
-    await tab.page.get_by_role("button", name="Let it run").click()
-    await tab.page.get_by_role("button", name="Stop it").wait_for()
+    await tab.page.get_by_role("button", name="Run").click()
+    await tab.page.get_by_role("button", name="Stop").wait_for()
 
     assert 86_400_000 <= stood_ms - before_ms < 2 * 86_400_000
     assert (await desk.control.json("GET", "/control/clock"))["factor"] == 1
@@ -243,10 +243,10 @@ async def test_fleet_is_made_counted_and_dropped(desk: Desk) -> None:
     ("field", "value", "said"),
     [
         ("steps", '[{"on": "message", "do": "dance"}]', "script[0].do"),
-        ("steps", "[{", "The script is no JSON"),
+        ("steps", "[{", "The script is not valid JSON"),
         ("first", "12", "First: "),
         ("count", "many", "Count: "),
-        ("open_window_to", "15559998877", "none of your numbers"),
+        ("open_window_to", "15559998877", "not one of your numbers"),
     ],
 )
 async def test_fleet_that_cannot_be_is_explained(desk: Desk, field: str, value: str, said: str) -> None:
@@ -267,13 +267,13 @@ async def test_snapshot_brings_everything_back_and_whoever_asked_stays_signed_in
     tab.page.on("dialog", lambda dialog: dialog.accept())
     await tab.page.get_by_role("textbox", name="Name").fill("before")
     await tab.page.get_by_role("button", name="Save").click()
-    await tab.page.get_by_text("Saved as before.").wait_for()
+    await tab.page.get_by_text("Snapshot before saved.").wait_for()
     await desk.post("/simulator/faults/json", {"json": '{"on": "webhook", "what": {"drop": true}}'})
     await desk.post("/simulator/clock/advance", {"by": "2", "unit": "days"})
 
     await tab.page.get_by_role("button", name="Load").click()
 
-    await tab.page.get_by_text("Everything is as it was when before was saved.").wait_for()
+    await tab.page.get_by_text("Snapshot before loaded.").wait_for()
     assert (await desk.control.json("GET", "/control/faults"))["faults"] == []
     assert (await desk.control.json("GET", "/control/clock"))["ahead_ms"] < 60_000
     await desk.send_text("Still live")
@@ -293,8 +293,8 @@ async def test_reset_goes_back_to_the_start_and_stays_signed_in(tabs: Tabs, desk
     tab.page.on("dialog", agree)
     await tab.page.get_by_role("button", name="Reset everything").click()
 
-    await tab.page.get_by_text("Everything is as it was at the start.").wait_for()
-    assert "are lost" in questions[0]
+    await tab.page.get_by_text("Reset to the initial state.").wait_for()
+    assert "are deleted" in questions[0]
     assert await tab.page.get_by_text("kept", exact=True).count() == 1
     found = await desk.control.json("GET", "/control/templates")
     assert "soon_gone" not in {one["name"] for one in found["templates"]}
@@ -312,7 +312,7 @@ async def test_snapshot_can_be_downloaded_and_deleted_and_is_not_replaced_by_mis
         named = answer.headers["Content-Disposition"]
     await desk.post("/simulator/snapshots/mine/drop")
 
-    assert "There is a snapshot called mine already." in told
+    assert "A snapshot named mine already exists." in told
     assert "notice-bad" in also_told
     assert content[:2] == b"PK"
     assert named == 'attachment; filename="mine.waypost"'
@@ -333,19 +333,19 @@ async def test_rules_are_shown_changed_and_explained(desk: Desk) -> None:
     async with desk.http.post(desk.base_url + "/simulator/rules", data=body) as answer:
         refused = await answer.text()
 
-    assert "Changed: Words of marketing, As strict as the operator, Read after." in told
+    assert "Changed: Marketing words, Strict template rules, Read after." in told
     now = await desk.control.json("GET", "/control/settings")
     assert now == {
         **settings, "read_after_ms": 1500, "strict": True, "marketing_words": ["sale", "offer"]
     }  # fmt: skip
     assert answer.status == 400
-    assert "Templates of one account" in refused
+    assert "Templates per account" in refused
 
 
 async def test_no_page_scrolls_sideways_on_a_phone(tabs: Tabs, desk: Desk) -> None:
     await by_hand(desk)
     await create_template(desk, "order_update")
-    await desk.post("/simulator/faults/recipes/bad-day")
+    await desk.post("/simulator/faults/presets/bad-day")
     tab = await tabs("/simulator", width=360, height=740)
 
     for path in PAGES:

@@ -105,12 +105,12 @@ async def test_simulator_that_stands_alone_says_what_it_cannot_do(alone: Site) -
     status, snapshots = await alone.get("/simulator/snapshots")
     assert status == 200
     assert "this simulator stands alone" in snapshots
-    assert "The service beside it forgets nothing" in snapshots
+    assert "The service is not reset" in snapshots
 
     status, clock = await alone.get("/simulator/clock")
     assert status == 200
     assert "follows the machine&#39;s clock, which cannot be advanced" in clock
-    assert "does not come along" in clock
+    assert "is not advanced with it" in clock
 
     status, page = await alone.post("/simulator/clock/advance", by="1", unit="days")
     assert status == 200
@@ -120,24 +120,24 @@ async def test_simulator_that_stands_alone_says_what_it_cannot_do(alone: Site) -
 
 
 async def test_everything_else_works_with_a_simulator_that_stands_alone(alone: Site) -> None:
-    status, page = await alone.post("/simulator/faults/recipes/silent")
+    status, page = await alone.post("/simulator/faults/presets/silent")
     assert status == 200, page
     _, page = await alone.get("/simulator/faults")
-    assert "Each update is never told, each time, until" in page
-    assert "this test bench" in page
+    assert "Each update is dropped, every time, until" in page
+    assert "uses this simulator" in page
 
     for path in ("/simulator", "/simulator/fleets", "/simulator/rules"):
         assert (await alone.get(path))[0] == 200
     status, page = await alone.post("/simulator/reset")
-    assert "Everything is as it was at the start." in page
-    assert "Each update is never told" not in (await alone.get("/simulator/faults"))[1]
+    assert "Reset to the initial state." in page
+    assert "Each update is dropped" not in (await alone.get("/simulator/faults"))[1]
 
 
 async def test_service_without_a_simulator_explains_that_there_is_none(without: Site) -> None:
     for path in ("/simulator", "/simulator/faults", "/simulator/clock", "/simulator/snapshots"):
         status, page = await without.get(path)
         assert status == 404
-        assert "There is no simulator behind this service" in page
+        assert "This service is connected to the operator" in page
         assert "WAYPOST_SIMULATOR_URL" in page
 
 
@@ -148,4 +148,4 @@ async def test_simulator_that_does_not_answer_is_said_to_be_away(tmp_path: Path)
         await close_site(site, server)
 
     assert status == 503
-    assert "The simulator does not answer." in page
+    assert "The simulator is not responding." in page

@@ -149,7 +149,7 @@ async def test_form_submits_without_modules(desk: Desk) -> None:
 
     page = await desk.get(answer.headers["location"])
     assert "order_update" in page
-    assert "The operator reviews it" in page
+    assert "The operator is reviewing it" in page
 
 
 async def test_refused_submit_comes_back_with_everything_and_the_finding_at_its_field(desk: Desk) -> None:
@@ -165,7 +165,7 @@ async def test_refused_submit_comes_back_with_everything_and_the_finding_at_its_
         assert typed in page
     note = page.partition('id="n-f-elementName"')[2].partition("</p>")[0]
     assert "Use a to z" in note
-    assert "API refuses" in page
+    assert "API error" in page
 
 
 async def test_taken_name_is_told_before_it_is_submitted(desk: Desk) -> None:
@@ -240,7 +240,7 @@ async def test_template_is_written_approved_and_sent_on_screen(tabs: Tabs, desk:
     await page.get_by_role("button", name="Variable").click()
     await page.keyboard.type(", it is packed.")
     await page.get_by_label("Sample for {{1}}").fill("Ann")
-    await page.get_by_label("Kind of the new button").select_option("QUICK_REPLY")
+    await page.get_by_label("New button").select_option("QUICK_REPLY")
     await page.get_by_role("button", name="Add button").click()
     await expect(page.locator("#f-button-0-text")).to_be_focused()
     await page.keyboard.type("Thanks")
@@ -249,13 +249,13 @@ async def test_template_is_written_approved_and_sent_on_screen(tabs: Tabs, desk:
     await page.get_by_label("Header", exact=True).fill("Box {{1}}")
     await page.get_by_label("Sample for the header").fill("7")
     await expect(page.locator("#preview")).to_contain_text("Box 7")
-    await expect(page.locator("#lint")).to_contain_text("0 findings")
+    await expect(page.locator("#lint")).to_contain_text("0 violations")
 
     await page.get_by_role("button", name="Submit").click()
 
     await page.wait_for_url("**/templates/0*")
-    await expect(page.locator("#standing")).to_contain_text("approved")
-    await expect(page.locator("#history")).to_contain_text("Taken by the operator")
+    await expect(page.locator("#status")).to_contain_text("approved")
+    await expect(page.locator("#history")).to_contain_text("Accepted by the operator")
     await page.get_by_label("Body, {{1}}").fill("Zoe")
     await page.get_by_role("button", name="Send", exact=True).click()
     await page.wait_for_url("**/messages/0*")
@@ -284,7 +284,7 @@ async def test_sample_is_uploaded_and_drawn(tabs: Tabs) -> None:
     await page.get_by_label("Type").select_option("IMAGE")
 
     picture = {"name": "a.png", "mimeType": "image/png", "buffer": sample("png")}
-    await page.get_by_label("Sample of the image").set_input_files(picture)  # type: ignore[arg-type]
+    await page.get_by_label("Sample image").set_input_files(picture)  # type: ignore[arg-type]
 
     await page.locator("#preview img").wait_for()
     await expect(page.locator(".sample-there")).to_contain_text("a.png")
@@ -317,12 +317,12 @@ async def test_words_of_a_carousel_are_edited_and_its_media_stay(tabs: Tabs, des
     form = FORMS["carousel"] | {"cards": json.dumps([CARD | of_card] * 2)}
     template_id = (await desk.api.form("POST", f"{base}/templates", form))["template"]["id"]
     page = (await tabs(f"/apps/{demo.APP_ID}/templates/{template_id}")).page
-    await expect(page.locator("#standing")).to_contain_text("approved")
+    await expect(page.locator("#status")).to_contain_text("approved")
 
     await page.get_by_role("link", name="Edit").click()
     await page.locator("#f-card-1-body").fill("A hat for {{1}} days")
     assert await page.get_by_role("button", name="Add card").count() == 0
-    await page.get_by_role("button", name="Submit the edit").click()
+    await page.get_by_role("button", name="Submit edit").click()
 
     await expect(page.locator("#history")).to_contain_text("Edited")
     await expect(page.locator(".phone-frame")).to_contain_text("A hat for cold days")
@@ -360,7 +360,7 @@ async def test_labelled_fields_stand_under_more_and_of_an_edit_those_that_may_ch
     row = type_row("TEXT")
     labelled = [one for one in TEMPLATE_FIELDS if one.label and has_part(one.part, row, {"isCPR"}, is_code=False)]
 
-    new = (await posted(desk, NEW, {**WRITTEN, "isCPR": "on", "do": "refresh"})).partition("<h2>More</h2>")[2]
+    new = (await posted(desk, NEW, {**WRITTEN, "isCPR": "on", "do": "refresh"})).partition("<h2>More options</h2>")[2]
     edited = await posted(desk, f"{DEMO}/edit", {**WRITTEN, "isCPR": "on", "do": "refresh"})
 
     assert [one.name for one in labelled if f'id="f-{one.name}"' not in new or one.label not in new] == []

@@ -63,7 +63,7 @@ async def approved(desk: Desk, path: str) -> str:
         page = await desk.get(path)
         if "It can be sent." in page:
             return page
-        assert "The operator says:" not in page, page.partition("The operator says:")[2][:300]
+        assert "Reason:" not in page, page.partition("Reason:")[2][:300]
         await asyncio.sleep(0.1)
     raise AssertionError("it is never approved")
 
@@ -121,7 +121,7 @@ async def test_product_template_sent_without_products_fails_and_its_page_says_wh
     )
     page = await desk.get(answer.headers["Location"])
     assert "Button at index 0 of type Mpm requires a parameter" in page
-    assert "Give every parameter the template has, and send it again." in page
+    assert "Provide every parameter of the template, then send it again." in page
     assert before == await desk.control.json("GET", f"/control/phones/{demo.DESTINATION}")
 
 
@@ -151,7 +151,7 @@ async def test_session_message_is_sent_again_from_its_page_as_it_was(desk: Desk,
     await on_the_phone(desk, "1 & 2 = 3%")
     page = f"/apps/{demo.APP_ID}/messages"
 
-    answer = await desk.post(f"{page}/{first}/again")
+    answer = await desk.post(f"{page}/{first}/resend")
 
     again = answer.headers["Location"].rpartition("/")[2]
     inbox = await patiently(lambda: own_messages(desk), lambda found: len(found) == 2)

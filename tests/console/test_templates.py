@@ -76,7 +76,7 @@ async def test_gallery_is_filtered_by_the_query(desk: Desk) -> None:
         page = await desk.get(f"{GALLERY}?{query}")
         shown = [n for n in ("order_update", "order_ready") if f"<strong>{n}</strong>" in page]
         assert shown == names, query
-        assert names or "Nothing matches" in page
+        assert names or "No matches" in page
 
 
 async def test_gallery_is_paged(desk: Desk) -> None:
@@ -97,10 +97,10 @@ async def test_gallery_shows_live_where_a_template_stands(tabs: Tabs, desk: Desk
     template_id = await make(desk)
     tab = await tabs(GALLERY)
 
-    await tab.page.locator(f"#standing-{template_id}").get_by_text("approved").wait_for()
+    await tab.page.locator(f"#status-{template_id}").get_by_text("approved").wait_for()
     await make(desk, elementName="newest")
 
-    await tab.page.get_by_text("There are newer ones").wait_for()
+    await tab.page.get_by_text("Newer templates").wait_for()
 
 
 async def test_another_partners_template_is_no_other_than_none(desk: Desk) -> None:
@@ -137,19 +137,19 @@ async def test_text_that_is_script_is_shown_as_text(desk: Desk) -> None:
 async def test_history_tells_each_step_and_the_reason_of_a_rejection(desk: Desk) -> None:
     template_id = await make(desk, content="Your code is {{1}}", example="Your code is 12")
 
-    page = await until(desk, f"{GALLERY}/{template_id}", "The operator says:")
+    page = await until(desk, f"{GALLERY}/{template_id}", "Reason:")
 
     assert "Submitted" in page
     assert "Rejected" in page
     assert "step-bad" in page
-    assert "Mend what the reason says" in page
+    assert "Fix what the reason says" in page
 
 
 async def test_history_tells_of_an_edit_a_pause_and_a_rating(desk: Desk) -> None:
     template_id = await make(desk)
     path = f"{GALLERY}/{template_id}"
     page = await until(desk, path, "step-good")
-    operator_id = page.partition("under the id ")[2].partition("<")[0]
+    operator_id = page.partition("Operator ID: ")[2].partition("<")[0]
     control = f"/control/templates/{operator_id}"
 
     await desk.control.json("POST", f"{control}/quality", {"score": "RED"})
@@ -201,7 +201,7 @@ async def test_deleted_template_leaves_the_gallery_and_keeps_its_page(desk: Desk
     assert answer.headers["location"] == GALLERY
     assert "order_update" not in (await desk.get(GALLERY)).partition('class="gallery"')[2]
     page = await desk.get(f"{GALLERY}/{template_id}")
-    assert "It has been deleted" in page
+    assert "It is deleted" in page
     assert "/delete" not in page
 
 

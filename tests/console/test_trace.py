@@ -63,8 +63,8 @@ async def test_failed_message_says_why_and_what_to_do(desk: Desk) -> None:
 
     page = await desk.get(f"{LIST}/{message_id}")
 
-    assert "The recipient gets no more marketing for now" in page
-    assert "Do not send it again before 24 hours have passed." in page
+    assert "The recipient&#39;s marketing limit is reached" in page
+    assert "Wait at least 24 hours before you send it again." in page
     assert trace["reason"] in page
     assert f"{LIST}?code=131049" in page
     assert f"/phones?show={demo.DESTINATION}" in page
@@ -78,9 +78,9 @@ async def test_way_grows_while_it_is_looked_at_with_each_try_at_the_operator(tab
 
     tab = await tabs(f"{LIST}/{message_id}")
 
-    await tab.page.get_by_text("Try 1: the operator did not take it").wait_for()
-    await tab.page.get_by_text("The operator was not available (code 131016)").wait_for()
-    await tab.page.get_by_text("Arrived on the phone").wait_for()
+    await tab.page.get_by_text("Attempt 1 failed").wait_for()
+    await tab.page.get_by_text("The operator was unavailable (code 131016)").wait_for()
+    await tab.page.locator(".step-title", has_text="Delivered").wait_for()
 
 
 async def test_callback_shows_its_bytes_headers_answer_and_signature(
@@ -99,9 +99,9 @@ async def test_callback_shows_its_bytes_headers_answer_and_signature(
     assert first.body.decode() in await callback.inner_text()
     # Both tries have the same signature where they fall into the same second.
     await callback.get_by_text(first.headers["webhook-signature"]).first.wait_for()
-    await callback.get_by_text("answered 503").wait_for()
-    await callback.get_by_text("answered 200").wait_for()
-    assert await callback.get_by_role("link", name="This delivery").get_attribute("href") == (
+    await callback.get_by_text("status 503").wait_for()
+    await callback.get_by_text("status 200").wait_for()
+    assert await callback.get_by_role("link", name="View delivery").get_attribute("href") == (
         f"/apps/{desk.app_id}/callbacks/deliveries/{first.callback_id}"
     )
 
@@ -115,7 +115,7 @@ async def test_answer_that_never_came_says_so(desk: Desk, sink: CallbackSink) ->
 
     page = await desk.get(f"{LIST}/{message_id}")
 
-    assert "no answer" in page
+    assert "no response" in page
     assert "so far" in page
 
 
@@ -125,14 +125,14 @@ async def test_words_are_shown_only_when_they_are_asked_for(tabs: Tabs, desk: De
     assert "behind" not in await desk.get(f"{LIST}/{message_id}")
 
     tab = await tabs(f"{LIST}/{message_id}")
-    await tab.page.get_by_role("button", name="Show what it says").click()
+    await tab.page.get_by_role("button", name="Show content").click()
 
     await tab.page.get_by_text("Meet me <b>behind</b> the mill", exact=True).wait_for()
-    words = await tab.page.locator("#words").inner_text()
+    words = await tab.page.locator("#content").inner_text()
     assert "curl http" in words
     assert "$APP_TOKEN" in words
     assert desk.running.variables["APP_TOKEN"] not in words
-    assert await tab.page.locator("#words b").count() == 0
+    assert await tab.page.locator("#content b").count() == 0
 
 
 async def test_sent_again_it_is_a_new_message(tabs: Tabs, desk: Desk) -> None:
@@ -141,9 +141,9 @@ async def test_sent_again_it_is_a_new_message(tabs: Tabs, desk: Desk) -> None:
     tab = await tabs(f"{LIST}/{message_id}")
     tab.page.on("dialog", lambda dialog: dialog.accept())
 
-    await tab.page.get_by_role("button", name="Send again").click()
+    await tab.page.get_by_role("button", name="Resend").click()
 
-    await tab.page.get_by_text("Sent again, as a new message").wait_for()
+    await tab.page.get_by_text("Resent as a new message").wait_for()
     again = tab.page.url.rpartition("/")[2]
     assert again != message_id
     trace = await until(desk, again, "delivered")
@@ -163,7 +163,7 @@ async def test_every_form_of_request_can_be_sent_again(desk: Desk, path: str, fi
     answer = await desk.api.form("POST", f"/partner/app/{desk.app_id}/{path}", fields)
     message_id = answer.get("messageId") or answer["messages"][0]["id"]
 
-    answered = await desk.post(f"{LIST}/{message_id}/again")
+    answered = await desk.post(f"{LIST}/{message_id}/resend")
 
     again = answered.headers["Location"].rpartition("/")[2]
     both = [await trace_of(desk, one) for one in (message_id, again)]
@@ -188,8 +188,8 @@ async def test_status_that_came_late_is_told_as_such(desk: Desk) -> None:
 
     page = await desk.get(f"{LIST}/{message_id}")
 
-    assert "Late: “sent”" in page
-    assert "called back to nobody" in page
+    assert "Late status “sent”" in page
+    assert "caused no callback" in page
 
 
 async def test_message_in_doubt_says_that_it_is_not_sent_again_on_a_guess(desk: Desk) -> None:
@@ -199,8 +199,8 @@ async def test_message_in_doubt_says_that_it_is_not_sent_again_on_a_guess(desk: 
 
     page = await desk.get(f"{LIST}/{message_id}")
 
-    assert "Not known whether it was sent" in page
-    assert "Waits for a status that says whether the operator has it" in page
+    assert "Unconfirmed: the message may have been sent" in page
+    assert "Waiting for a status from the operator" in page
 
 
 async def test_another_partners_message_does_not_exist(desk: Desk) -> None:
@@ -211,8 +211,8 @@ async def test_another_partners_message_does_not_exist(desk: Desk) -> None:
     assert other
     for path in (unknown, "wamid.none", "wamid.a/b+c="):
         await desk.get(f"{LIST}/{path}", status=404)
-    await desk.post(f"{LIST}/{unknown}/again", status=404)
-    await desk.post(f"{LIST}/{unknown}/words", status=404)
+    await desk.post(f"{LIST}/{unknown}/resend", status=404)
+    await desk.post(f"{LIST}/{unknown}/content", status=404)
     for path in ("", f"/{unknown}", "/more", "/export"):
         await desk.get(f"/apps/{unknown}/messages{path}", status=404)
 
@@ -224,8 +224,8 @@ async def test_way_needs_no_scrolling_sideways(tabs: Tabs, desk: Desk, sink: Cal
     await sink.wait_until(lambda: len(sink.taken) >= 3)
 
     tab = await tabs(f"{LIST}/{message_id}", width=width)
-    await tab.page.get_by_role("button", name="Show what it says").click()
-    await tab.page.get_by_text("As curl", exact=True).wait_for()
+    await tab.page.get_by_role("button", name="Show content").click()
+    await tab.page.get_by_text("curl", exact=True).wait_for()
     for summary in await tab.page.locator("#steps summary").all():
         await summary.click()
 
@@ -235,7 +235,7 @@ async def test_way_needs_no_scrolling_sideways(tabs: Tabs, desk: Desk, sink: Cal
 async def test_template_is_shown_with_its_values_in_their_places(desk: Desk) -> None:
     answer = await desk.api.form("POST", f"/partner/app/{desk.app_id}/template/msg", KINDS[0][1])
 
-    told = json.loads(await desk.reveal(f"{LIST}/{answer['messageId']}/words"))
+    told = json.loads(await desk.reveal(f"{LIST}/{answer['messageId']}/content"))
 
     [piece] = told["pieces"]
     assert "Hi Ann, your order 1 &amp; 2 is ready." in piece["html"]

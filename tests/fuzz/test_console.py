@@ -38,7 +38,7 @@ LAST: Final = (  # acts that take away what others need, or turn the clock: in t
 )
 LOOKED_AT: Final = (  # pages that show what acts have left behind
     "/apps/{app_id}", "/apps/{app_id}/messages", "/apps/{app_id}/messages/received", "/apps/{app_id}/templates", "/apps/{app_id}/callbacks",
-    "/apps/{app_id}/callbacks/deliveries", "/apps/{app_id}/callbacks/answers", "/apps/{app_id}/settings", "/phones",
+    "/apps/{app_id}/callbacks/deliveries", "/apps/{app_id}/callbacks/response-times", "/apps/{app_id}/settings", "/phones",
     "/phones?show={phone}", "/simulator", "/simulator/faults", "/simulator/fleets", "/simulator/snapshots", "/simulator/clock",
     "/simulator/rules", "/settings", "/settings/apps", "/settings/keys", "/settings/secrets", "/settings/operator", "/commands",
 )

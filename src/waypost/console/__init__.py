@@ -1,1 +1,1 @@
-"""The console: the door for people. It looks into the store, and acts through the doors that scripts use too."""
+"""The console: web pages for people. It reads the store and makes every change through the APIs."""

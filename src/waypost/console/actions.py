@@ -1,4 +1,4 @@
-"""Actions as rows: one call of an API of ours, the page that it leads to, and what is said there."""
+"""Actions as table rows: one API call, the page that follows, and the notice shown there."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,27 +23,27 @@ Pieces = Callable[[PageTools, PageRequest], Awaitable[Sequence[Piece]]]
 _CONTROL: Final = "/control/"
 _ADMIN: Final = "/admin/"
 _UNKNOWN: Final = (400, 404)
-"""How our APIs answer for a thing that is not there: the partner API by 400, the admin API by 404."""
+"""Statuses with which our APIs report an unknown object: the partner API 400, the admin API 404."""
 
 
 @dataclass(frozen=True, slots=True)
 class ActionRow:
     """One action.
 
-    Texts have values in braces: those of the address, `partner_id`, and the members of the response.
+    Texts contain placeholders in braces: path parameters, `partner_id`, and members of the response.
 
     Args:
-        path: of the console.
-        does: in a few words, for whoever reads the table.
-        call: method and path of the administration, of the control API, or of the partner API.
-        page: where it leads.
-        said: what has happened, in a sentence; or a function that gives it from the values.
-        remedy: what is to be known besides; likewise.
-        body: of the call, made from the form and the values of the address; None: it has none.
-        missing: what is said where there is no such thing; empty: the words of the API are.
-        pieces: what it changes on a page that stays open.
-        gone: ids of elements that such a page loses.
-        steps_aside: the call exchanges the store under the console that makes it.
+        path: console path of the action.
+        does: short description for readers of the table.
+        call: method and path in the admin, control or partner API.
+        page: page to redirect to.
+        said: sentence about the result, or a function that builds it from the values.
+        remedy: second sentence of the notice, likewise.
+        body: function that builds the request body from form fields and path parameters; None: no body.
+        missing: error text for an unknown object; empty: use the API's text.
+        pieces: function that renders the page elements to update when the page stays open.
+        gone: ids of elements to remove from such a page.
+        steps_aside: True if the call replaces the store that the console itself uses.
     """
 
     path: str
@@ -60,21 +60,21 @@ class ActionRow:
 
     @property
     def page_row(self) -> PageRow:
-        """The row of the route table."""
+        """The action's row in the route table."""
         return PageRow(Kind.ACT, self.path, self.act, self.does)
 
     async def act(self, desk: PageTools, visit: PageRequest) -> Response:
-        """Do it with what the form and the address say."""
+        """Run the action with the form fields and path parameters."""
         body = {} if self.body is None else self.body({**await fields_of(visit), **visit.path})
         return await self.carry_out(desk, visit, body)
 
     async def carry_out(self, desk: PageTools, visit: PageRequest, body: Body) -> Response:
-        """Make the call with a body; an error of the simulator is shown on the page.
+        """Make the API call with a body; show an error of the simulator as a notice on the page.
 
         Raises:
-            DoorRefused: another API refuses it.
-            NotReached: the simulator does not answer.
-            NotThere: there is no such thing, or no simulator.
+            ApiResponseError: another API returned an error.
+            NotReached: the simulator does not respond.
+            NotFound: the object or the simulator does not exist.
         """
         values: dict[str, Any] = {**visit.path, "partner_id": visit.partner.id}
         method, path = self.call.split(" ", 1)
@@ -83,17 +83,17 @@ class ActionRow:
             step_aside(visit.request.scope)
         try:
             response = await self._call(desk, visit, method, target, body)
-        except ApiResponseError as refused:
-            if self.missing and refused.status in _UNKNOWN:
-                raise NotThere(self.missing) from refused
+        except ApiResponseError as error:
+            if self.missing and error.status in _UNKNOWN:
+                raise NotThere(self.missing) from error
             if not path.startswith(_CONTROL):
                 raise
-            return refusal(desk, visit, self.page, refused)
+            return refusal(desk, visit, self.page, error)
         values |= response if isinstance(response, dict) else {}
         pieces = await self.pieces(desk, visit) if visit.is_quiet and self.pieces else ()
         return done(
             desk, visit, self.page.format(**values), _text(self.said, values), pieces,
-            gone=[one.format(**values) for one in self.gone], remedy=_text(self.remedy, values),
+            gone=[element_id.format(**values) for element_id in self.gone], remedy=_text(self.remedy, values),
         )  # fmt: skip
 
     async def _call(self, desk: PageTools, visit: PageRequest, method: str, target: str, body: Body) -> Any:
@@ -102,7 +102,7 @@ class ActionRow:
             api = apis.admin
         elif target.startswith(_CONTROL):
             if apis.control is None:
-                raise NotThere("There is no simulator behind this service.")
+                raise NotThere("This service has no simulator.")
             api = apis.control
         else:
             api = await apis.partner(visit.partner.id)
@@ -112,7 +112,7 @@ class ActionRow:
 
 
 async def fields_of(visit: PageRequest) -> dict[str, str]:
-    """The texts of the form."""
+    """Return the text fields of the form."""
     return {name: value for name, value in (await visit.form()).items() if isinstance(value, str)}
 
 
@@ -120,34 +120,34 @@ def done(
     desk: PageTools, visit: PageRequest, path: str, said: str, pieces: Sequence[Piece] = (), *,
     gone: Sequence[str] = (), remedy: str = "",
 ) -> Response:  # fmt: skip
-    """The end of an action: the page that it was done on says what happened, and shows it.
+    """Return the response to a completed action: a redirect, or updated elements if the page stays open.
 
     Args:
-        desk: what there is.
+        desk: the page tools.
         visit: the request.
-        path: of the page.
-        said: what happened.
-        pieces: what the page shows again where it stays open.
-        gone: ids of elements that the action has made superfluous.
-        remedy: what is to be known besides.
+        path: path of the page.
+        said: notice about the result.
+        pieces: page elements to update.
+        gone: ids of page elements to remove.
+        remedy: second sentence of the notice.
     """
     if not visit.is_quiet:
         return desk.go(path, said, remedy=remedy)
-    return answer_with([*pieces, *(Piece(one, "") for one in gone)], said=said)
+    return answer_with([*pieces, *(Piece(element_id, "") for element_id in gone)], said=said)
 
 
 def reason_of(refused: ApiResponseError) -> tuple[str, str]:
-    """What an API refused, as a sentence, and what it would accept."""
-    said = refused.problem
-    return f"{said[:1].upper()}{said[1:]}.", f"It takes {refused.expected}." if refused.expected else ""
+    """Return an API error as a sentence, and a sentence about the values that are accepted."""
+    problem = refused.problem
+    return f"{problem[:1].upper()}{problem[1:]}.", f"Accepted: {refused.expected}." if refused.expected else ""
 
 
 def refusal(desk: PageTools, visit: PageRequest, path: str, refused: ApiResponseError) -> Response:
-    """The error, shown on the page that the action was tried on."""
-    said, remedy = reason_of(refused)
+    """Return the response to a failed action: the error as a notice on the same page."""
+    text, hint = reason_of(refused)
     if visit.is_quiet:
-        return JSONResponse({"message": said, "remedy": remedy}, refused.status)
-    return desk.go(path, said, remedy=remedy, kind="bad")
+        return JSONResponse({"message": text, "remedy": hint}, refused.status)
+    return desk.go(path, text, remedy=hint, kind="bad")
 
 
 def _text(said: Said, values: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""How the console acts: through the doors that scripts use, in this process, with credentials of its partner's."""
+"""API clients of the console: in-process calls to the public APIs, with the signed-in partner's credentials."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -15,22 +15,23 @@ from waypost.store.database import Database
 from waypost.wire.login import issue_partner_token
 
 UNCOUNTED: Final = "waypost.uncounted"
-"""A mark in the scope of a request: it spends no rate. No server of ours lets a client set one."""
+"""Key in a request's scope: the request does not count toward rate limits. Clients cannot set it over HTTP."""
 
 _AGAIN_BEFORE_MS: Final = 60 * 60 * 1000
 
 
 class ApiClients:
-    """Doors for one partner or app at a time.
+    """Clients of the partner, admin and simulator control APIs.
 
     Attributes:
-        control: the simulator's control door; None where there is no simulator behind this service.
+        admin: the admin API.
+        control: the simulator control API; None without a simulator.
 
     Args:
-        application: of this process: the partner API and the administration.
-        admin_token: opens the administration to the console, and is known to nobody else.
-        control: carries requests to the simulator.
-        control_token: its credential, where it needs one.
+        application: this process's ASGI application: the partner API and the admin API.
+        admin_token: the console's own admin credential, known only to this process.
+        control: transport to the simulator.
+        control_token: the control API's credential, if it requires one.
     """
 
     def __init__(
@@ -55,16 +56,16 @@ class ApiClients:
         self.control = None if control is None else Control(control, control_token)
 
     def app(self, app: App) -> ApiClient:
-        """The partner API as an app's own token opens it: `/partner/app/{app.id}/…`."""
+        """Return a client with an app's token, for `/partner/app/{app.id}/…`."""
         token = self._seals.app_token(app.id, app.token_serial)
         return ApiClient(self._transport, {"Authorization": token})
 
     async def partner(self, partner_id: int) -> ApiClient:
-        """The partner API as a partner token opens it: lists of apps, their tokens and keys."""
+        """Return a client with a partner token, for lists of apps, their tokens and keys."""
         now_ms = self._clock.now_ms()
         token, until_ms = self._partner_tokens.get(partner_id, ("", 0))
         is_fresh = now_ms < until_ms - _AGAIN_BEFORE_MS < now_ms + PARTNER_TOKEN_LIFE_MS
-        # It may have been ended by another process, with every token of the partner's.
+        # Another process may have revoked all tokens of the partner.
         if not is_fresh or await self._database.read(partner_of_token, hash_of(token)) is None:
             partner = await self._database.read(partner_by_id, partner_id)
             if partner is None:
@@ -76,12 +77,12 @@ class ApiClients:
         return ApiClient(self._transport, {"Authorization": token})
 
     def forget(self) -> None:
-        """Partner tokens may have been revoked."""
+        """Clear the cached partner tokens, which may have been revoked."""
         self._partner_tokens.clear()
 
 
 class Control(ApiClient):
-    """The simulator's control door; it also gives files."""
+    """Client of the simulator control API, which also serves files."""
 
     def __init__(self, transport: Transport, token: str | None = None) -> None:
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
@@ -90,32 +91,32 @@ class Control(ApiClient):
         self._said = headers
 
     async def open(self, path: str, *, method: str = "GET", asked: Mapping[str, str] = MappingProxyType({})) -> Pieces:
-        """What is no JSON, such as a medium: whatever its status, as it comes; whoever asks closes it.
+        """Open a response that is not JSON, such as a media file, whatever its status; the caller closes it.
 
         Args:
-            path: of the call.
-            method: GET, or HEAD.
-            asked: headers that say which part of it.
+            path: path of the call.
+            method: GET or HEAD.
+            asked: range headers.
 
         Raises:
-            NotReached: nobody answers.
+            NotReached: the simulator does not respond.
         """
         return await self._carry.open(method, path, {**self._said, **asked})
 
     async def get(self, path: str) -> Any:
-        """What a path shows.
+        """Return the JSON response to a GET.
 
         Raises:
-            DoorRefused: it does not.
-            NotReached: nobody answers.
+            ApiResponseError: the response is an error.
+            NotReached: the simulator does not respond.
         """
         return await self.json("GET", path)
 
     async def post(self, path: str, body: Any = None) -> Any:
-        """Have something done.
+        """Return the JSON response to a POST.
 
         Raises:
-            DoorRefused: it was not.
-            NotReached: nobody answers.
+            ApiResponseError: the response is an error.
+            NotReached: the simulator does not respond.
         """
         return await self.json("POST", path, {} if body is None else body)

@@ -1,4 +1,4 @@
-"""The console as a route of the service; opened with the first page, closed before the doors."""
+"""The console as one route of the service; its pages are loaded with the first request."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -19,69 +19,69 @@ from waypost.console.web.page_request import PageRequest
 from waypost.console.web.streams import Watch
 
 ANY: Final[tuple[str, ...]] = ()
-"""Methods of a route that answers to all; None would be GET."""
+"""Methods of a route that accepts every method; None would mean GET."""
 _STATIC: Final = "/static/{digest}/{path:path}"
 _FOUND: Final = "waypost.console.route"
 
 
 class Console:
-    """Pages for people.
+    """Web pages for people.
 
     Args:
         parts: what endpoints use.
     """
 
     def __init__(self, parts: Parts) -> None:
-        pulse = parts.pulse
+        signal = parts.pulse
 
         async def wait(mark: asyncio.Event, rest_s: float, at_least_s: float) -> None:
-            await pulse.next(mark, rest_s=rest_s, at_least_s=at_least_s)
+            await signal.next(mark, rest_s=rest_s, at_least_s=at_least_s)
 
         async def is_signed_in(visit: PageRequest) -> bool:
             token = visit.request.cookies.get(cookie_name(self.desk), "")
             return await parts.sessions.find(token) is not None
 
         self.parts = parts
-        watch = Watch(pulse.watch, pulse.mark, wait, lambda: pulse.is_closing, is_signed_in)
+        watch = Watch(signal.watch, signal.mark, wait, lambda: signal.is_closing, is_signed_in)
         self.desk = PageTools(parts, watch, Around(parts.apis.control, parts.clock))
 
     def route(self) -> BaseRoute:
-        """All of its addresses as one route; to be asked last, because its first look makes them."""
+        """Return all pages as one route. Mount it last: its first lookup builds the pages."""
         return _LateRoutes(self._routes)
 
     def _routes(self) -> list[Route]:
-        """All of them; last those that say, on a page, what an address does not take, or that nothing is there."""
+        """Return all routes; last the pages for a wrong method and for an unknown path."""
         from waypost.console.routes import LOST, PAGES  # here: every page, 60 ms of each start
 
-        taken = [Route(row.path, guarded(row, self.desk), methods=[row.method]) for row in PAGES if row not in LOST]
+        pages = [Route(row.path, guarded(row, self.desk), methods=[row.method]) for row in PAGES if row not in LOST]
 
         def allowed_at(request: Request) -> set[str]:
-            return _methods(taken, request)
+            return _methods(pages, request)
 
         return [
             Route(_STATIC, self.parts.assets.show, methods=["GET"]),
             Route(_STATIC, _no_such_method, methods=ANY),
-            *taken,
+            *pages,
             *(
                 Route(path, not_allowed(path, allowed_at, self.desk), methods=ANY)
-                for path in dict.fromkeys(route.path for route in taken)
+                for path in dict.fromkeys(route.path for route in pages)
             ),
             *(Route(row.path, guarded(row, self.desk), methods=ANY) for row in LOST),
         ]
 
     def end_streams(self) -> None:
-        """Doors are about to close: whoever looks at something live connects again later."""
+        """End live streams because the service is stopping; browsers reconnect later."""
         self.parts.pulse.close()
 
 
 class _LateRoutes(BaseRoute):
-    """Several routes that are made when an address is first looked for among them.
+    """Routes that are built when the first request is matched against them.
 
-    The console has some three hundred, which took a seventh of the time in which a service is put together,
-    and a process that only carries messages never shows a page.
+    The console has some three hundred. Building them took a seventh of a service's start time, and a process
+    that only sends messages never shows a page.
 
     Args:
-        make: makes them.
+        make: builds the routes.
     """
 
     def __init__(self, make: Callable[[], Sequence[Route]]) -> None:
@@ -92,28 +92,28 @@ class _LateRoutes(BaseRoute):
         return self._make()
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """How well the best of them fits; the first of those that fit alike."""
-        best, found = Match.NONE, dict[str, Any]()
+        """Return the best match and its scope; the first route wins among equal matches."""
+        best, best_scope = Match.NONE, dict[str, Any]()
         for route in self._routes:
             match, inner = route.matches(scope)
             if match.value > best.value:
-                best, found = match, {**inner, _FOUND: route}
+                best, best_scope = match, {**inner, _FOUND: route}
             if match is Match.FULL:
                 break
-        return best, found
+        return best, best_scope
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer by the one that was found."""
+        """Handle a request with the matched route."""
         await scope[_FOUND].handle(scope, receive, send)
 
 
 def _methods(routes: Sequence[Route], request: Request) -> set[str]:
-    """The methods of all routes at the address of a request."""
-    there = [one for one in routes if one.matches(request.scope)[0] is not Match.NONE]
-    return {method for one in there for method in one.methods or ()}
+    """Return the methods of all routes that match a request's path."""
+    matches = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
+    return {method for route in matches for method in route.methods or ()}
 
 
 async def _no_such_method(request: Request) -> Response:
     del request
-    told = {**SECURE, "Allow": "GET, HEAD"}
-    return Response("Files are read by GET.", 405, told, media_type="text/plain")
+    headers = {**SECURE, "Allow": "GET, HEAD"}
+    return Response("Method not allowed. Use GET.", 405, headers, media_type="text/plain")

@@ -1,4 +1,4 @@
-"""The entries that acts in the console leave in the audit log."""
+"""Audit log entries of actions in the console."""
 
 from typing import Final
 
@@ -15,7 +15,7 @@ _log = log("console")
 
 
 async def record_action(row: PageRow, desk: PageTools, visit: PageRequest, response: Response) -> None:
-    """Return when the entry of an act is on disk; nothing to do for other pages."""
+    """Write the audit entry of an action and return when it is on disk; do nothing for other pages."""
     status = _REJECTED if isinstance(response, RejectedRedirect) else response.status_code
     await _record(row, desk, visit, status, "" if status < 400 else "rejected")
 
@@ -23,29 +23,28 @@ async def record_action(row: PageRow, desk: PageTools, visit: PageRequest, respo
 async def record_rejection(
     row: PageRow, desk: PageTools, visit: PageRequest, response: Response, error: Exception
 ) -> None:
-    """Write the entry of an act that was not carried out; where that fails too, the log says so."""
+    """Write the audit entry of a rejected action; log an error if that fails too."""
     try:
         await _record(row, desk, visit, response.status_code, type(error).__name__)
     except Exception:  # noqa: BLE001  the response is an error already
-        _log.exception("an entry of the audit log could not be written", action=row.path)
+        _log.exception("audit entry could not be written", action=row.path)
 
 
 async def _record(row: PageRow, desk: PageTools, visit: PageRequest, status: int, detail: str) -> None:
     session = visit.session
     if not row.is_audited or session is None or (row.is_shared and _is_demo(desk)):
         return
-    named = {name: str(value) for name, value in visit.path.items()}
     await desk.parts.audit.record(
         actor=session.partner.email,
         remote_address=desk.parts.address_of(visit.request.scope),
         action=f"{row.method} {row.path}",
         status=status,
         partner_id=session.partner.id,
-        subject=" ".join(f"{name}={value}" for name, value in named.items()),
+        subject=" ".join(f"{name}={value}" for name, value in visit.path.items()),
         detail=detail,
     )
 
 
 def _is_demo(desk: PageTools) -> bool:
-    """A demonstration is its own administrator's, and a reset takes its log away with the store."""
+    """True in a demo: its user is its administrator, and a reset deletes the log with the store."""
     return desk.parts.demo_partner_id is not None

@@ -1,4 +1,4 @@
-"""Before an endpoint is asked: who it is, whether a page of ours sent it, and whose app the path names."""
+"""Checks before every endpoint: the session, the form's origin and token, the app in the path; and error pages."""
 
 from collections.abc import Awaitable, Callable, Collection
 from typing import Final
@@ -31,14 +31,14 @@ _log = log("console")
 
 
 def guarded(row: PageRow, desk: PageTools) -> Callable[[Request], Awaitable[Response]]:
-    """An endpoint of starlette's that asks the row's."""
+    """Return a Starlette endpoint that checks the request and then calls the row's endpoint."""
 
-    async def answer(request: Request) -> Response:
+    async def endpoint(request: Request) -> Response:
         visit = PageRequest(request, chosen_app_id=request.cookies.get(rendering.APP, ""))
         try:
             response = await _admit(row, desk, visit) or await row.endpoint(desk, visit)
             await record_action(row, desk, visit, response)
-        except Exception as error:  # noqa: BLE001  a page answers whatever happens
+        except Exception as error:  # noqa: BLE001  every error becomes a page
             response = await _sorry(desk, visit, error, row)
             await record_rejection(row, desk, visit, response, error)
             if isinstance(error, NotAllowed):
@@ -47,40 +47,40 @@ def guarded(row: PageRow, desk: PageTools) -> Callable[[Request], Awaitable[Resp
             await visit.close()
         return _dressed(response, desk, visit)
 
-    return answer
+    return endpoint
 
 
 def not_allowed(
     path: str, allowed_at: Callable[[Request], Collection[str]], desk: PageTools
 ) -> Callable[[Request], Awaitable[Response]]:
-    """An endpoint of starlette's for the methods that an address does not take: it says so, on a page.
+    """Return a Starlette endpoint that reports a wrong method on an error page.
 
     Args:
-        path: as a row of the table has it.
-        allowed_at: gives the methods that the address of a request takes.
-        desk: what there is.
+        path: path pattern of the route table.
+        allowed_at: function that returns the methods allowed for a request's path.
+        desk: the page tools.
     """
 
-    async def refuse(desk: PageTools, visit: PageRequest) -> Response:
+    async def raise_error(desk: PageTools, visit: PageRequest) -> Response:
         del desk
         raise NotAllowed(visit.request.method, allowed_at(visit.request))
 
-    answer = guarded(PageRow(Kind.PAGE, path, refuse, "say what it takes", Who.ANYBODY), desk)
+    guarded_endpoint = guarded(PageRow(Kind.PAGE, path, raise_error, "report a wrong method", Who.ANYBODY), desk)
 
-    async def answer_alike(request: Request) -> Response:
-        request.scope["path_params"] = {}  # whoever's app is named: it is the same for all of them
-        return await answer(request)
+    async def endpoint(request: Request) -> Response:
+        request.scope["path_params"] = {}  # so that the response does not depend on whose app is in the path
+        return await guarded_endpoint(request)
 
-    return answer_alike
+    return endpoint
 
 
 def cookie_name(desk: PageTools) -> str:
-    """The name of the session's cookie: by https one that no other name of the site can set."""
+    """Return the session cookie's name: over HTTPS one that no other host of the site can set."""
     return "__Host-waypost" if desk.parts.is_secure else "waypost_session"
 
 
 def put_session(desk: PageTools, response: Response, token: str) -> None:
-    """Have the browser keep a session."""
+    """Set the session cookie."""
     response.set_cookie(
         cookie_name(desk), token, max_age=LIFE_MS // 1000, path="/",
         httponly=True, samesite="lax", secure=desk.parts.is_secure,
@@ -88,13 +88,13 @@ def put_session(desk: PageTools, response: Response, token: str) -> None:
 
 
 def check_host(desk: PageTools, visit: PageRequest) -> None:
-    """Refuse what reaches a demonstration under a name that is not this machine's.
+    """Reject a request to a demo under a host name that is not this machine's (DNS rebinding).
 
-    A page of another site can have its own name point here; what it then asks for is of its own site,
-    as far as a browser can tell, and a demonstration opens without a password.
+    Another site's host name may resolve to this machine. A browser then treats our pages as that site's own,
+    and a demo can be entered without a password.
 
     Raises:
-        NotMeant: it is such a name.
+        InvalidPageRequest: the host name is not allowed.
     """
     if desk.parts.demo_partner_id is None:
         return
@@ -102,18 +102,18 @@ def check_host(desk: PageTools, visit: PageRequest) -> None:
     if host in desk.parts.hosts or is_loopback(host):
         return
     raise NotMeant(
-        f"The demonstration does not answer to the name {host[:100]!r}.",
+        f"The host name {host[:100]!r} is not allowed for this demo.",
         "Use 127.0.0.1 or localhost, or add the name to WAYPOST_ADMIN_HOSTS.",
     )
 
 
 async def _admit(row: PageRow, desk: PageTools, visit: PageRequest) -> Response | None:
-    """None: the endpoint may be asked.
+    """Return None if the endpoint may be called, or else a redirect or an error response.
 
     Raises:
-        NotAdministrator: it is the administrator's.
-        NotMeant: no page of ours sent this.
-        NotThere: the app is not the partner's.
+        AdministratorRequired: only the administrator may call it.
+        InvalidPageRequest: the form was not sent by one of our pages.
+        NotFound: the app is not the partner's.
     """
     check_host(desk, visit)
     _check_address(visit)
@@ -122,13 +122,11 @@ async def _admit(row: PageRow, desk: PageTools, visit: PageRequest) -> Response 
     visit.notices = rendering.notices_of(request.cookies)
     if visit.session is None and row.who is Who.PARTNER:
         if row.kind is Kind.PAGE:
-            asked = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-            return RedirectResponse(f"/sign-in?next={quote(asked, safe='')}", 303)
+            target = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+            return RedirectResponse(f"/sign-in?next={quote(target, safe='')}", 303)
         if row.kind is Kind.ACT and not visit.is_quiet:
             return RedirectResponse(f"/sign-in?next={quote(_page_before(visit), safe='')}", 303)
-        return JSONResponse(
-            {"message": "You are not signed in any more.", "remedy": "Reload the page and sign in."}, 401
-        )
+        return JSONResponse({"message": "Your session has ended.", "remedy": "Reload the page and sign in."}, 401)
     if row.kind is Kind.ACT:
         await _check_ours(desk, visit)
     if visit.session is not None:
@@ -136,14 +134,14 @@ async def _admit(row: PageRow, desk: PageTools, visit: PageRequest) -> Response 
     if row.is_shared and not desk.administrates(visit):
         raise NotAdministrator
     if "app_id" in visit.path:
-        visit.named_app = next((one for one in visit.apps if one.id == visit.path["app_id"]), None)
+        visit.named_app = next((app for app in visit.apps if app.id == visit.path["app_id"]), None)
         if visit.named_app is None:
-            raise NotThere("You have no such app.")
+            raise NotThere("App not found.")
     return None
 
 
 def _page_before(visit: PageRequest) -> str:
-    """The page of ours that a form was on; the first page where no browser says."""
+    """Return the console page that a form was on, from the Referer header; the home page without one."""
     referer = visit.request.headers.get("referer", "")
     if netloc_of(referer) != visit.request.headers.get("host", "").lower():
         return "/"
@@ -152,78 +150,78 @@ def _page_before(visit: PageRequest) -> str:
 
 
 def _check_address(visit: PageRequest) -> None:
-    """Refuse an address with a character that no store keeps.
+    """Reject U+0000 in the path or query, because the store cannot hold it.
 
     Raises:
-        NotThere: nothing of ours is called so.
+        NotFound: the character is there.
     """
     request = visit.request
-    if "\0" in request.scope["path"] or any("\0" in one for one in request.query_params.values()):
+    if "\0" in request.scope["path"] or any("\0" in value for value in request.query_params.values()):
         raise NotThere
 
 
 async def _check_ours(desk: PageTools, visit: PageRequest) -> None:
-    """Refuse an act that was not sent by a page of this console's, in this person's browser.
+    """Reject an action that was not sent by a page of this console in this session's browser.
 
     Raises:
-        NotMeant: another site's, or without the session's token.
+        InvalidPageRequest: another site sent it, or the session's token is missing or wrong.
     """
     headers = visit.request.headers
     site, origin = headers.get("sec-fetch-site"), headers.get("origin")
     if site is not None and site not in _OWN_SITES:
-        raise NotMeant("Another site sent this.", "Open the console itself and try there.")
+        raise NotMeant("The request came from another site.", "Open the console and try again there.")
     own = (headers.get("host", "").lower(), netloc_of(desk.parts.public_url))
     if origin is not None and (netloc_of(origin) or "nowhere") not in own:
-        raise NotMeant("Another site sent this.", "Open the console itself and try there.")
-    if visit.session is None:  # signing in: there is nothing yet that a token could be bound to
+        raise NotMeant("The request came from another site.", "Open the console and try again there.")
+    if visit.session is None:  # signing in: there is no session yet to bind a token to
         return
-    given = headers.get(CSRF_HEADER) or await visit.field(CSRF)
-    if not same(given, visit.session.csrf):
-        raise NotMeant("The form does not carry the token of your session, or an old one.")
+    token = headers.get(CSRF_HEADER) or await visit.field(CSRF)
+    if not same(token, visit.session.csrf):
+        raise NotMeant("The form's session token is missing or out of date.")
 
 
 async def _sorry(desk: PageTools, visit: PageRequest, error: Exception, row: PageRow) -> Response:
-    """What is shown in place of what was asked for."""
+    """Return the error page, or JSON for a script, for an exception."""
     match error:
         case NotThere():
-            status, said, remedy = 404, error.what, "Look for it in the lists."
+            status, text, hint = 404, error.what, "It may have been deleted, or the link may be wrong."
         case NotAllowed():
-            status, said, remedy = 405, error.what, error.remedy
+            status, text, hint = 405, error.what, error.remedy
         case NotAdministrator():
-            status, said, remedy = 403, error.what, error.remedy
+            status, text, hint = 403, error.what, error.remedy
         case NotMeant():
-            status, said, remedy = 403 if row.kind is Kind.ACT else 400, error.what, error.remedy
+            status, text, hint = 403 if row.kind is Kind.ACT else 400, error.what, error.remedy
         case ApiError():
-            told = ERRORS[error.code]
-            status, said = told.status, told.text or error.explanation
-            remedy = error.explanation if told.text else ""
+            spec = ERRORS[error.code]
+            status, text = spec.status, spec.text or error.explanation
+            hint = error.explanation if spec.text else ""
         case ApiResponseError():
-            status, said = error.status, error.problem
-            remedy = error.explanation or (f"It takes {error.expected}." if error.expected else "")
+            status, text = error.status, error.problem
+            hint = error.explanation or (f"Accepted: {error.expected}." if error.expected else "")
         case NotReached():
-            status, said, remedy = 503, "The simulator does not answer.", "Try again in a moment."
+            status, text, hint = 503, "The simulator is not responding.", "Try again in a moment."
         case StoreAway():
             _log.warning(str(error), path=visit.request.url.path)
-            status, said = 503, "The store cannot be reached."
-            remedy = "Nothing of what you sent was kept. Try again in a moment."
+            status, text = 503, "The database is unavailable."
+            hint = "Nothing was saved. Try again in a moment."
         case _:
             _log.exception("defect", path=visit.request.url.path)
-            status, said = 500, "Something is wrong with this page, not with what you did."
-            remedy = "The log of the service says what. Nothing of what you sent was kept."
+            status, text = 500, "Something went wrong on our side."
+            hint = "Nothing was saved. The service log has the details."
     if visit.is_quiet or row.kind in (Kind.PART, Kind.LIVE):
-        return JSONResponse({"message": said, "remedy": remedy}, status)
+        return JSONResponse({"message": text, "remedy": hint}, status)
     try:
-        if visit.session is None:  # what stands around pages is for those who are signed in
-            page = "sorry_outside.html"
-            return desk.parts.pages.answer(page, visit, status, said=said, remedy=remedy)
-        return await desk.page(visit, "sorry.html", status, said=said, remedy=remedy)
+        if visit.session is None:  # the layout with navigation needs a session
+            page = "error_signed_out.html"
+            return desk.parts.pages.answer(page, visit, status, text=text, hint=hint)
+        return await desk.page(visit, "error.html", status, text=text, hint=hint)
     except Exception:  # noqa: BLE001
         _log.exception("defect", path=visit.request.url.path)
-        return Response(f"{said} {remedy}", status, media_type="text/plain; charset=utf-8")
+        return Response(f"{text} {hint}", status, media_type="text/plain; charset=utf-8")
 
 
 def _dressed(response: Response, desk: PageTools, visit: PageRequest) -> Response:
-    """The answer with the headers that every answer has."""
+    """Return the response with the headers of every response, and remember the app in the path."""
     headers = MutableHeaders(raw=response.raw_headers)
     for name, value in rendering.HEADERS.items():
         headers.setdefault(name, value)

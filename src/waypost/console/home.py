@@ -1,4 +1,4 @@
-"""The first page, and what is said of addresses that lead nowhere."""
+"""The home page, and the page for unknown paths."""
 
 from starlette.responses import RedirectResponse, Response
 
@@ -8,7 +8,7 @@ from waypost.console.web.page_request import PageRequest
 
 
 async def show_home(desk: PageTools, visit: PageRequest) -> Response:
-    """The overview of the app that was looked at last; without an app, what to do about that."""
+    """Redirect to the overview of the last viewed app; without an app, show how to create one."""
     app = visit.shown_app
     if app is None:
         return await desk.page(visit, "no_apps.html")
@@ -16,10 +16,10 @@ async def show_home(desk: PageTools, visit: PageRequest) -> Response:
 
 
 async def show_nothing(desk: PageTools, visit: PageRequest) -> Response:
-    """Say that there is nothing at an address.
+    """Report an unknown path.
 
     Raises:
-        NotThere: always.
+        NotFound: always.
     """
     del desk, visit
     raise NotThere

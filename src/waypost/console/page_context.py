@@ -1,4 +1,4 @@
-"""What stands around every page: armed faults, and a clock that somebody has moved."""
+"""Simulator state in the layout of every page: armed faults, and a clock that was moved."""
 
 import asyncio
 from dataclasses import dataclass, replace
@@ -9,21 +9,21 @@ from waypost.client.api_client import ApiResponseError, NotReached
 from waypost.console.api_clients import Control
 
 WITHIN_S: Final = 2.0
-"""A simulator that does not answer holds no page up: then nothing stands around it."""
+"""A page does not wait longer for the simulator: it is shown without these badges."""
 FRESH_S: Final = 1.0
-"""How long streams may show what another one has just asked for."""
+"""How long live streams share one reading."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shell:
-    """What stands around every page.
+    """State of the simulator that the layout shows on every page.
 
     Attributes:
-        has_simulator: whether there are phones.
-        faults: armed ones, each with `id`, `kind` and more as the control door shows them.
-        now_ms: by the clock that rules follow.
-        rate: how many times as fast as real time it runs; 0 stands still.
-        ahead_ms: of the machine's time.
+        has_simulator: True if there are simulated phones.
+        faults: armed faults as the control API returns them, each with `id`, `kind` and more.
+        now_ms: time of the service's clock.
+        rate: speed of that clock relative to real time; 0: stopped.
+        ahead_ms: difference to the machine's time.
     """
 
     has_simulator: bool
@@ -34,11 +34,11 @@ class Shell:
 
 
 class Around:
-    """Asks the simulator what stands around pages; streams share an answer for a second.
+    """Reads the page context from the simulator; live streams share a reading for a second.
 
     Args:
-        control: None where there is no simulator.
-        clock: what rules follow.
+        control: None without a simulator.
+        clock: the service's clock.
     """
 
     def __init__(self, control: Control | None, clock: Clock) -> None:
@@ -47,7 +47,7 @@ class Around:
         self._known: tuple[float, Shell] | None = None
 
     async def shell(self) -> Shell:
-        """As it is now."""
+        """Return the current page context."""
         now_ms = self._clock.now_ms()
         if self._control is None:
             return Shell(False, [], now_ms, 1, 0)
@@ -58,21 +58,21 @@ class Around:
             return Shell(True, [], now_ms, 1, 0)
 
     async def lately(self) -> Shell:
-        """As it was within the last second."""
-        known = self._known
-        if known is None or asyncio.get_running_loop().time() - known[0] > FRESH_S:
+        """Return a page context that is at most one second old."""
+        cached = self._known
+        if cached is None or asyncio.get_running_loop().time() - cached[0] > FRESH_S:
             return await self.shell()
-        return replace(known[1], now_ms=self._clock.now_ms()) if self._control else known[1]
+        return replace(cached[1], now_ms=self._clock.now_ms()) if self._control else cached[1]
 
     async def _asked(self, control: Control, now_ms: int) -> Shell:
         try:
-            known = (await control.get("/control/faults"))["faults"]
-            faults = [one for one in known if one["is_armed"]]  # spent ones are listed too
+            listed = (await control.get("/control/faults"))["faults"]
+            faults = [fault for fault in listed if fault["is_armed"]]  # spent ones are listed too
         except (ApiResponseError, NotReached):
             return Shell(True, [], now_ms, 1, 0)
         try:
             clock = await control.get("/control/clock")
-        except (ApiResponseError, NotReached):  # one that stands alone may follow the machine's
+        except (ApiResponseError, NotReached):  # a simulator on its own may follow the machine's clock
             return Shell(True, faults, now_ms, 1, 0)
         shell = Shell(True, faults, clock["now_ms"], clock.get("factor", 1), clock.get("ahead_ms", 0))
         self._known = (asyncio.get_running_loop().time(), shell)

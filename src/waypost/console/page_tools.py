@@ -1,4 +1,4 @@
-"""What every endpoint is given: the parts, and the answers that need several of them."""
+"""Services and common responses for every endpoint of the console."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,41 +17,41 @@ SHELL: Final = "shell.html"
 
 @dataclass(frozen=True, slots=True)
 class PageTools:
-    """Handed to every endpoint."""
+    """First argument of every endpoint: services, streams and common responses."""
 
     parts: Parts
     watch: Watch
     around: Around
 
     async def page(self, visit: PageRequest, name: str, status: int = 200, **values: Any) -> Response:
-        """A whole page."""
+        """Return a whole page with the layout."""
         shell = await self.shell()
         return self.parts.pages.answer(name, visit, status, shell=shell, **values)
 
     def fragment(self, visit: PageRequest, name: str, status: int = 200, **values: Any) -> Response:
-        """A part of a page that is a file of its own."""
+        """Return a page fragment that has its own template file."""
         return HTMLResponse(self.parts.pages.render(name, visit, **values), status)
 
     def go(self, path: str, said: str = "", *, remedy: str = "", kind: str = "good") -> Response:
-        """Lead on to a page after an act."""
+        """Redirect to a page after an action, with a notice."""
         return rendering.go(path, said=said, remedy=remedy, kind=kind, secure=self.parts.is_secure)
 
     def live(self, visit: PageRequest, look: Look, **pace: float) -> Response:
-        """A stream of what `look` shows, and of what stands around the page."""
+        """Return a live stream of the rendered elements and of the layout's badges."""
 
-        async def with_shell() -> Sequence[Piece]:
+        async def render_all() -> Sequence[Piece]:
             return [*await look(), *await self._shell_pieces(visit)]
 
-        return stream(visit, with_shell, watch=self.watch, **pace)
+        return stream(visit, render_all, watch=self.watch, **pace)
 
     def administrates(self, visit: PageRequest) -> bool:
-        """True where the visitor may change what all partners share: at a demonstration everybody may."""
+        """True if the user may change what all partners share; in a demo everybody may."""
         if self.parts.demo_partner_id is not None:
             return True
         return visit.session is not None and visit.session.administers_until_ms is not None
 
     async def shell(self) -> Shell:
-        """What stands around the page."""
+        """Return the page context."""
         return await self.around.shell()
 
     async def _shell_pieces(self, visit: PageRequest) -> list[Piece]:

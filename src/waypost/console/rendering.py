@@ -1,4 +1,4 @@
-"""Pages and parts of pages, from Jinja2 templates that escape whatever they are given."""
+"""HTML pages and fragments from Jinja2 templates with automatic escaping; notices and redirects."""
 
 import base64
 import json
@@ -27,10 +27,10 @@ _MOST_NOTICE_BYTES: Final = 1200
 
 
 class Pages:
-    """Renders. Jinja2 is loaded with the first page, not at the start.
+    """Renders pages. Jinja2 is imported with the first page, not at start.
 
     Args:
-        clock: by which pages say how long ago something was.
+        clock: clock for relative times.
     """
 
     def __init__(self, assets: Assets, clock: Clock) -> None:
@@ -38,28 +38,28 @@ class Pages:
         self._clock = clock
 
     def render(self, name: str, visit: PageRequest, **values: Any) -> str:
-        """A page, or a part of one that is a file of its own."""
+        """Return a page, or a fragment that has its own template file."""
         return self._loaded.get_template(name).render(
             visit=visit, now_ms=self._clock.now_ms(), theme=theme_of(visit), **values
         )
 
     def part(self, name: str, macro: str, visit: PageRequest, *args: Any, **values: Any) -> str:
-        """What one macro of a file gives: what a live stream sends."""
+        """Return the output of one macro of a template file, for live streams."""
         module: Any = self._module(name)
         return str(getattr(module, macro)(*args, **values)).strip()
 
     def answer(self, name: str, visit: PageRequest, status: int = 200, **values: Any) -> Response:
-        """A whole page as an answer; what the last act had to say is shown on it, once."""
-        answer = HTMLResponse(self.render(name, visit, **values), status)
+        """Return a whole page as a response, and delete the cookie of the notices that it shows."""
+        response = HTMLResponse(self.render(name, visit, **values), status)
         if NOTICES in visit.request.cookies:
-            answer.delete_cookie(NOTICES, path="/")
-        return answer
+            response.delete_cookie(NOTICES, path="/")
+        return response
 
     @cached_property
     def _loaded(self) -> Any:
-        from jinja2 import Environment, PackageLoader, StrictUndefined  # here, because few ask for a page
+        from jinja2 import Environment, PackageLoader, StrictUndefined  # here: not every process serves pages
 
-        loaded: Any = Environment(
+        environment: Any = Environment(
             loader=PackageLoader("waypost.console", "pages"),
             autoescape=True,
             trim_blocks=True,
@@ -67,8 +67,10 @@ class Pages:
             undefined=StrictUndefined,
             extensions=["jinja2.ext.do"],
         )
-        loaded.globals.update(asset=self._assets.address, version=__version__, now=self._clock.now_ms, face_of=face_of)
-        loaded.filters |= {
+        environment.globals.update(
+            asset=self._assets.address, version=__version__, now=self._clock.now_ms, message_view=face_of
+        )
+        environment.filters |= {
             "iso": iso,
             "exact": exact,
             "grouped": grouped,
@@ -76,7 +78,7 @@ class Pages:
             "phone": phone,
             "formatted": formatted,
         }
-        return loaded
+        return environment
 
     def _module(self, name: str) -> Any:
         modules = self.__dict__.setdefault("_modules", {})
@@ -86,44 +88,44 @@ class Pages:
 
 
 class RejectedRedirect(RedirectResponse):
-    """Leads on to a page that says why an act was rejected."""
+    """Redirect after a rejected action to a page that shows the error."""
 
 
 def go(path: str, *, said: str = "", remedy: str = "", kind: str = "good", secure: bool = False) -> Response:
-    """Lead on to a page after an act; what is said is shown there.
+    """Redirect to a page after an action and show a notice there.
 
     Args:
-        path: one of ours.
-        said: what happened, in one sentence.
-        remedy: what to do next, where there is something.
+        path: a console path.
+        said: the result, in one sentence.
+        remedy: what to do next, or empty.
         kind: good, warn or bad.
-        secure: whether the service is reached by https.
+        secure: True if the service is reached over HTTPS.
     """
-    answer = RejectedRedirect(path, 303) if kind == "bad" else RedirectResponse(path, 303)
+    response = RejectedRedirect(path, 303) if kind == "bad" else RedirectResponse(path, 303)
     if said:
-        notice = {"said": _begin_of(said), "remedy": _begin_of(remedy), "kind": kind}
-        told = json.dumps([notice], ensure_ascii=False)
-        value = base64.urlsafe_b64encode(told.encode()).decode()
-        answer.set_cookie(NOTICES, value, max_age=60, httponly=True, samesite="lax", secure=secure)
-    return answer
+        entry = {"text": _begin_of(said), "hint": _begin_of(remedy), "kind": kind}
+        encoded = json.dumps([entry], ensure_ascii=False).encode()
+        value = base64.urlsafe_b64encode(encoded).decode()
+        response.set_cookie(NOTICES, value, max_age=60, httponly=True, samesite="lax", secure=secure)
+    return response
 
 
 def _begin_of(text: str) -> str:
-    """As much of a notice as fits into a cookie: browsers drop one of more than 4,096 bytes."""
-    begin = text[:_MOST_NOTICE].encode("utf-8", "replace")
-    return begin[:_MOST_NOTICE_BYTES].decode("utf-8", "ignore")
+    """Return as much of a notice as fits into a cookie; browsers drop cookies over 4,096 bytes."""
+    encoded = text[:_MOST_NOTICE].encode("utf-8", "replace")
+    return encoded[:_MOST_NOTICE_BYTES].decode("utf-8", "ignore")
 
 
 def notices_of(cookies: Mapping[str, str]) -> list[dict[str, str]]:
-    """What the last act had to say; nothing where the cookie is not one of ours."""
+    """Return the notices of the last action from its cookie; empty if the cookie is not one of ours."""
     try:
-        told = json.loads(base64.urlsafe_b64decode(cookies.get(NOTICES, "")))
-        return [{name: _begin_of(str(one.get(name, ""))) for name in ("said", "remedy", "kind")} for one in told[:3]]
+        notices = json.loads(base64.urlsafe_b64decode(cookies.get(NOTICES, "")))
+        return [{name: _begin_of(str(one.get(name, ""))) for name in ("text", "hint", "kind")} for one in notices[:3]]
     except (ValueError, AttributeError, TypeError, KeyError, RecursionError):
         return []
 
 
 def theme_of(visit: PageRequest) -> str:
-    """Light, dark, or as the system has it."""
+    """Return the theme from its cookie: light, dark or system."""
     chosen = visit.request.cookies.get(THEME, "system")
     return chosen if chosen in THEMES else "system"

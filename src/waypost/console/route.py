@@ -1,4 +1,4 @@
-"""What a row of the console's route table says."""
+"""The row type of the console's route table."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -11,16 +11,16 @@ from waypost.console.web.page_request import PageRequest
 
 
 class Kind(StrEnum):
-    """What an address gives."""
+    """Kind of a console route."""
 
-    PAGE = "page"  # for a browser's address bar
-    PART = "part"  # HTML, JSON or bytes for a page that is open
-    LIVE = "live"  # a stream of what changes on it
-    ACT = "act"  # does something: POST, with the token of the session
+    PAGE = "page"  # a page for the browser's address bar
+    PART = "part"  # HTML, JSON or bytes for an open page
+    LIVE = "live"  # an event stream that updates an open page
+    ACT = "act"  # an action: POST with the session's token
 
 
 class Who(StrEnum):
-    """Who may ask."""
+    """Set of users who may call a route."""
 
     ANYBODY = "anybody"
     PARTNER = "partner"
@@ -31,12 +31,12 @@ Endpoint = Callable[[PageTools, PageRequest], Awaitable[Response]]
 
 @dataclass(frozen=True, slots=True)
 class PageRow:
-    """One address. A path with `{app_id}` is that of one of the partner's apps, or there is nothing.
+    """One route. `{app_id}` in a path must be one of the partner's apps.
 
     Attributes:
-        does: in a few words, for whoever reads the table.
-        is_shared: shows or changes what all partners share; under `serve` for the administrator.
-        is_audited: has an entry in the audit log, also where it is rejected.
+        does: short description for readers of the table.
+        is_shared: shows or changes what all partners share; under `serve` only for the administrator.
+        is_audited: writes an entry in the audit log, also when it is rejected.
     """
 
     kind: Kind
@@ -49,5 +49,5 @@ class PageRow:
 
     @property
     def method(self) -> str:
-        """Acts are POST, all else is GET."""
+        """POST for actions, GET for everything else."""
         return "POST" if self.kind is Kind.ACT else "GET"

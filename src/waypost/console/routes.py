@@ -1,4 +1,4 @@
-"""The console's route table. Each page's rows stand in the package of that page."""
+"""The console's route table. The rows of each page are in that page's package."""
 
 from typing import Final
 
@@ -14,17 +14,17 @@ from waypost.console.templates.routes import TEMPLATES
 
 # fmt: off
 OWN: Final = (  # Source: decision 0057
-    #       kind       path              endpoint                what it does
-    PageRow(Kind.PAGE, "/sign-in",       sign_in.show_sign_in,   "ask who it is", Who.ANYBODY),
-    PageRow(Kind.ACT,  "/sign-in",       sign_in.sign_in,        "begin a session", Who.ANYBODY),
-    PageRow(Kind.ACT,  "/enter",         sign_in.enter,          "begin one at a demonstration", Who.ANYBODY),
+    #       kind       path              endpoint                description
+    PageRow(Kind.PAGE, "/sign-in",       sign_in.show_sign_in,   "show the sign-in form", Who.ANYBODY),
+    PageRow(Kind.ACT,  "/sign-in",       sign_in.sign_in,        "start a session", Who.ANYBODY),
+    PageRow(Kind.ACT,  "/enter",         sign_in.enter,          "start a demo session", Who.ANYBODY),
     PageRow(Kind.ACT,  "/sign-out",      sign_in.sign_out,       "end the session"),
-    PageRow(Kind.ACT,  "/theme",         sign_in.choose_theme,   "light or dark", Who.ANYBODY),
-    PageRow(Kind.PAGE, "/",              home.show_home,         "lead to the overview of an app"),
-    PageRow(Kind.PART, "/commands",      command_palette.list_commands, "what the command palette offers"),
+    PageRow(Kind.ACT,  "/theme",         sign_in.choose_theme,   "choose a theme", Who.ANYBODY),
+    PageRow(Kind.PAGE, "/",              home.show_home,         "redirect to an app's overview"),
+    PageRow(Kind.PART, "/commands",      command_palette.list_commands, "list commands for the palette"),
 )
-LOST: Final = tuple(  # last: below the pages' places people are told, on a page, that there is nothing
-    PageRow(Kind.PAGE, f"/{place}/{{rest:path}}", home.show_nothing, "say that there is nothing")
+LOST: Final = tuple(  # last: an error page for unknown paths below these
+    PageRow(Kind.PAGE, f"/{place}/{{rest:path}}", home.show_nothing, "report an unknown path")
     for place in ("apps", "phones", "simulator", "settings")
 )
 # fmt: on

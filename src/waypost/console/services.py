@@ -1,4 +1,4 @@
-"""What the console's endpoints may use."""
+"""Services that the console's endpoints use."""
 
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
@@ -19,41 +19,41 @@ from waypost.store.media.files import MediaFiles
 
 
 class Passwords(Protocol):
-    """Makes and checks argon2id hashes, in threads of their own."""
+    """Computes and checks argon2id hashes in worker threads."""
 
     async def hash(self, password: str) -> str:
-        """The hash of a password."""
+        """Return the hash of a password."""
         ...
 
     async def matches(self, stored: str | None, password: str) -> bool:
-        """Whether the password is the one behind the hash; costs the same when there is none."""
+        """True if the password matches the hash; takes the same time without a hash."""
         ...
 
 
 class Attempt(Protocol):
-    """One attempt to sign in, which counts as a failure."""
+    """One attempt to sign in, counted as a failure until it is refunded."""
 
     async def give_back(self) -> None:
-        """It was none."""
+        """Do not count the attempt, because it succeeded."""
         ...
 
 
 class Attempts(Protocol):
-    """Limits failed attempts to sign in."""
+    """Limits failed sign-in attempts."""
 
     async def spend(self, email: str, address: str) -> Attempt:
         """Count one attempt.
 
         Raises:
-            Refused: there were too many failures.
+            ApiError: too many failures.
         """
         ...
 
     async def check_admin(self, address: str) -> None:
-        """Return when an admin token from this address may be looked at.
+        """Return if an admin token from this address may be checked.
 
         Raises:
-            Refused: there were too many wrong ones.
+            ApiError: too many wrong tokens.
         """
         ...
 
@@ -61,30 +61,30 @@ class Attempts(Protocol):
         """Count a wrong admin token.
 
         Raises:
-            Refused: there were too many.
+            ApiError: too many wrong tokens.
         """
         ...
 
 
 Ready = Callable[[], Awaitable[dict[str, str]]]
-"""Gives of each check of readiness why it fails; an empty text where it passes."""
+"""Returns the failure reason of each readiness check; empty if the check passes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Handed to every endpoint.
+    """Services for every endpoint.
 
     Attributes:
-        clock: what rules follow; under `dev` a person moves it.
-        attempts: of signing in; on whatever the settings say of rates.
-        address_of: what a request's client is counted by.
-        audit: the log of what is done in the console.
-        is_admin_token: whether a text is the service's admin token.
-        has_admin_token: whether it has one.
-        public_url: where partners and receivers reach the service, without a slash at its end.
-        demo_partner_id: whom one click enters as; None under `serve`.
-        hosts: host names beside loopback under which a demonstration may be entered.
-        show_text: whether the text of messages is shown without a reveal.
+        clock: the service's clock; under `dev` users can move it.
+        attempts: limits failed sign-ins; active even if rate limits are disabled.
+        address_of: returns the client address by which attempts are counted.
+        audit: log of actions in the console.
+        is_admin_token: checks a text against the service's admin token.
+        has_admin_token: True if the service has an admin token.
+        public_url: URL at which partners and receivers reach the service, without a trailing slash.
+        demo_partner_id: partner that a demo signs in as; None under `serve`.
+        hosts: allowed host names of a demo, besides loopback.
+        show_text: True if message texts are shown without a click.
     """
 
     database: Database
@@ -112,5 +112,5 @@ class Parts:
 
     @property
     def is_secure(self) -> bool:
-        """Whether browsers reach the service by https, so that cookies may insist on it."""
+        """True if browsers reach the service over HTTPS, so that cookies can be `Secure`."""
         return self.public_url.startswith("https://")

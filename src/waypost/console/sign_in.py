@@ -1,4 +1,4 @@
-"""Signing in and out: with the partner's credentials, or by one click at a demonstration."""
+"""Sign-in with a partner's credentials or by one click in a demo; sign-out; the theme."""
 
 from typing import Final
 
@@ -18,12 +18,12 @@ from waypost.store.accounts.partners import login_facts, partner_by_id
 
 MOST_EMAIL: Final = 254
 MOST_PASSWORD: Final = 1024
-WRONG: Final = "E-mail address or password is wrong."
+WRONG: Final = "The e-mail address or password is incorrect."
 _log = ThrottledLog(log("console"))
 
 
 async def show_sign_in(desk: PageTools, visit: PageRequest) -> Response:
-    """The form; whoever is signed in already goes on."""
+    """Show the sign-in form; redirect if the user is signed in already."""
     next_page = own_page(visit.query("next", "/"))
     if visit.session is not None:
         return RedirectResponse(next_page, 303)
@@ -31,74 +31,72 @@ async def show_sign_in(desk: PageTools, visit: PageRequest) -> Response:
 
 
 async def sign_in(desk: PageTools, visit: PageRequest) -> Response:
-    """Check the password by argon2id, or a client secret, and begin a session.
+    """Check the password (argon2id) or a client secret, and start a session.
 
-    Refuses alike what is wrong and what does not exist, after the same time; and too many attempts
-    from one address or for one e-mail address, before anything is looked up.
+    A wrong password and an unknown account get the same response after the same time. Too many attempts
+    from one address or for one e-mail address are rejected before any lookup.
 
-    Source: decision 0058; spec, "Authentication", rule 2: the portal takes a changed password.
+    Source: decision 0058; spec, "Authentication", rule 2: the portal accepts a changed password.
     """
     parts = desk.parts
     next_page = own_page(await visit.field("next", "/"))
     email = (await visit.field("email")).strip().lower()
     password = await visit.field("password")
     if not email or not password or len(email) > MOST_EMAIL or len(password) > MOST_PASSWORD:
-        said = "Give the e-mail address of your account and its password."
-        return await _form(desk, visit, next_page, email, said, 400)
+        return await _form(desk, visit, next_page, email, "Enter your e-mail address and password.", 400)
     address = parts.address_of(visit.request.scope)
     try:
         attempt = await parts.attempts.spend(email, address)
-    except ApiError as refused:
-        said = "There were too many attempts."
-        wait = refused.retry_after_s or 60
-        remedy = f"Wait {wait} s and try again; the limit is 10 wrong ones a minute for one account."
-        answer = await _form(desk, visit, next_page, email, f"{said} {remedy}", 429)
-        answer.headers["Retry-After"] = str(wait)
-        return answer
+    except ApiError as error:
+        wait_s = error.retry_after_s or 60
+        text = f"Too many attempts. Try again in {wait_s} s; the limit is 10 failed attempts per minute and account."
+        response = await _form(desk, visit, next_page, email, text, 429)
+        response.headers["Retry-After"] = str(wait_s)
+        return response
     facts = await parts.database.read(login_facts, email, parts.clock.now_ms())
     is_secret = facts is not None and hash_of(password) in facts.secret_hashes
     stored = None if facts is None else facts.password_hash
     is_right = await parts.passwords.matches(stored, password) or is_secret
     if facts is None or not is_right:
-        _log.info("a sign-in was refused", address=address)
+        _log.info("sign-in failed", address=address)
         return await _form(desk, visit, next_page, email, WRONG, 401)
     await attempt.give_back()
     return await _begin(desk, visit, facts.partner, next_page)
 
 
 async def enter(desk: PageTools, visit: PageRequest) -> Response:
-    """Begin a session as the demonstration's partner, without a password."""
+    """Start a session as the demo partner, without a password."""
     check_host(desk, visit)
     parts = desk.parts
     if parts.demo_partner_id is None:
-        raise NotThere("This is no demonstration: sign in.")
+        raise NotThere("This is not a demo. Sign in instead.")
     partner = await parts.database.read(partner_by_id, parts.demo_partner_id)
     if partner is None:
-        raise NotThere("The demonstration's partner is not there; reset the demonstration.")
+        raise NotThere("The demo partner is missing. Reset the demo.")
     return await _begin(desk, visit, partner, own_page(await visit.field("next", "/")))
 
 
 async def sign_out(desk: PageTools, visit: PageRequest) -> Response:
     """End the session."""
     await desk.parts.sessions.end(visit.request.cookies.get(cookie_name(desk), ""))
-    answer = RedirectResponse("/sign-in", 303)
-    answer.delete_cookie(cookie_name(desk), path="/", secure=desk.parts.is_secure, httponly=True)
-    return answer
+    response = RedirectResponse("/sign-in", 303)
+    response.delete_cookie(cookie_name(desk), path="/", secure=desk.parts.is_secure, httponly=True)
+    return response
 
 
 async def choose_theme(desk: PageTools, visit: PageRequest) -> Response:
-    """Light, dark, or as the system has it; kept in this browser."""
+    """Store the theme (light, dark or system) in a cookie of this browser."""
     theme = await visit.field("theme", "system")
-    answer = Response(status_code=204)
+    response = Response(status_code=204)
     if not visit.is_quiet:
-        answer = RedirectResponse(own_page(await visit.field("next", "/")), 303)
+        response = RedirectResponse(own_page(await visit.field("next", "/")), 303)
     if theme in THEMES:
-        answer.set_cookie(THEME, theme, max_age=31_536_000, path="/", samesite="lax", secure=desk.parts.is_secure)
-    return answer
+        response.set_cookie(THEME, theme, max_age=31_536_000, path="/", samesite="lax", secure=desk.parts.is_secure)
+    return response
 
 
 def own_page(path: str) -> str:
-    """A path of ours; the first page where it leads anywhere else."""
+    """Return the path if it is a path of this site, or else `/`."""
     is_ours = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable()
     return path if is_ours and len(path) < 1000 and "\\" not in path else "/"
 
@@ -108,9 +106,9 @@ async def _begin(desk: PageTools, visit: PageRequest, partner: Partner, next_pag
     if old:
         await desk.parts.sessions.end(old)
     session = await desk.parts.sessions.begin(partner)
-    answer = RedirectResponse(next_page, 303)
-    put_session(desk, answer, session.token)
-    return answer
+    response = RedirectResponse(next_page, 303)
+    put_session(desk, response, session.token)
+    return response
 
 
 async def _form(

@@ -1,1 +1,1 @@
-"""Messages and templates as the person who gets them sees them; `pages/bubbles/bubble.html` says how they are used."""
+"""Messages and templates as their recipients see them; see `pages/bubbles/bubble.html` for use."""

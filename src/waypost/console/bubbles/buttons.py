@@ -1,4 +1,4 @@
-"""The buttons under a bubble: a table of kinds, what each looks like, and what happens when it is tapped."""
+"""Buttons of a message bubble: a table with the look and the tap behaviour of each kind."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -9,20 +9,20 @@ from waypost.console.bubbles.json_fields import text_of
 from waypost.console.bubbles.orders import money
 
 MOST_SHOWN: Final = 3
-"""Of more, a handset shows all but the last few behind "See all options"."""
+"""If there are more, a handset shows `LEFT_SHOWN` of them and "See all options"."""
 LEFT_SHOWN: Final = 2
 NOT_REQUESTED: Final = "I didn't request a code"
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One row.
+    """Look and behaviour of one kind of button.
 
     Attributes:
-        does: `reply`, `link`, `copy`, or which sheet of `bubble.html` opens.
-        icon: of ui.html; empty: none.
-        label: where the message gives none.
-        value: the member that it opens, copies or calls.
+        does: `reply`, `link`, `copy`, or the sheet of `bubble.html` that opens.
+        icon: icon of ui.html; empty: none.
+        label: default label.
+        value: member of the button that is opened, copied or called.
     """
 
     does: str
@@ -32,7 +32,7 @@ class Kind:
 
 
 # fmt: off
-KINDS: Final = {  # Source: decision 0057; what the simulator's `send_buttons` and `interactive_kinds` give
+KINDS: Final = {  # Source: decision 0057; kinds from the simulator's `send_buttons` and `interactive_kinds`
     #                             does           icon        label                  value
     "QUICK_REPLY":          Kind("reply",       "reply"),
     "REPLY":                Kind("reply",       "reply"),
@@ -69,7 +69,7 @@ ADDRESS_FIELDS: Final = {  # Source: the operator's page "Address messages": by 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A product."""
+    """A product of a catalog or product list button."""
 
     id: str
     section: str = ""
@@ -77,7 +77,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of a list message."""
+    """A section of a list message, with its rows as buttons."""
 
     section: str
     buttons: "tuple[ButtonView, ...]"
@@ -88,15 +88,15 @@ class ButtonView:
     """One button.
 
     Attributes:
-        index: by which it is tapped.
-        kind: as the message has it.
-        does: as `Kind` says.
-        value: what it opens, copies or calls.
-        note: what is to be known of it, for the person at the console.
-        items: what a catalog or a list of products shows.
-        given: what a flow was given to open with.
-        fields: of an address: names and labels.
-        card: on which card; None: under the message.
+        index: index by which it is tapped.
+        kind: type in the message.
+        does: see `ButtonBehaviour`.
+        value: URL, code or number that is opened, copied or called.
+        note: remark for the console's user.
+        items: products of a catalog or product list.
+        given: parameters with which a flow opens.
+        fields: names and labels of an address form.
+        card: index of the card; None: under the message.
     """
 
     index: int
@@ -115,26 +115,26 @@ class ButtonView:
 
 
 def buttons_of(value: object, card: int | None = None) -> tuple[ButtonView, ...]:
-    """The buttons of a message, or of a card."""
-    return tuple(_button(one, place, card) for place, one in enumerate(objects_in(value)))
+    """Return the buttons of a message or of a card."""
+    return tuple(_button(raw, place, card) for place, raw in enumerate(objects_in(value)))
 
 
 def not_requested() -> ButtonView:
-    """The button that the channel itself puts under one-time codes."""
+    """Return the button that the channel adds under one-time codes."""
     return ButtonView(0, "NOT_REQUESTED", "reply", "", NOT_REQUESTED)
 
 
 def rows_of(buttons: tuple[ButtonView, ...], value: object) -> tuple[Row, ...]:
-    """The rows of a list message, by their sections.
+    """Return the sections of a list message.
 
     Args:
-        buttons: those of the message.
-        value: the same as they came.
+        buttons: buttons of the message.
+        value: the same buttons as received.
     """
     sections: dict[str, list[ButtonView]] = {}
     for button, raw in zip(buttons, objects_in(value), strict=True):
         sections.setdefault(text_of(raw.get("section")), []).append(button)
-    return tuple(Row(section, tuple(within)) for section, within in sections.items())
+    return tuple(Row(section, tuple(section_buttons)) for section, section_buttons in sections.items())
 
 
 def _button(raw: dict[str, Any], place: int, card: int | None) -> ButtonView:
@@ -157,7 +157,7 @@ def _button(raw: dict[str, Any], place: int, card: int | None) -> ButtonView:
         card=card,
     )
     if view.does == "link" and safe_link(view.value) is None:
-        return replace(view, does="nothing", note=view.note or f"No address to open: {view.value}")
+        return replace(view, does="nothing", note=view.note or f"Not a link that can be opened: {view.value}")
     return view
 
 
@@ -167,12 +167,12 @@ def _items(raw: dict[str, Any]) -> tuple[Item, ...]:
         for section in objects_in(raw.get("sections"))
         for item in objects_in(section.get("product_items"))
     ]
-    lone = text_of(raw.get("product_retailer_id")) or text_of(raw.get("thumbnail_product_retailer_id"))
-    return tuple(items) or ((Item(lone),) if lone else ())
+    single_id = text_of(raw.get("product_retailer_id")) or text_of(raw.get("thumbnail_product_retailer_id"))
+    return tuple(items) or ((Item(single_id),) if single_id else ())
 
 
 def _given(raw: dict[str, Any]) -> dict[str, Any]:
-    """What is known of the screen that a flow opens."""
+    """Return the parameters with which a flow button opens its flow."""
     names = ("flow_id", "flow_name", "flow_action", "screen", "mode", "country")
     return {name: raw[name] for name in names if text_of(raw.get(name))} | {
         f"data: {name}": value for name, value in object_of(raw.get("flow_action_data")).items()
@@ -182,14 +182,14 @@ def _given(raw: dict[str, Any]) -> dict[str, Any]:
 def _note(name: str, raw: dict[str, Any]) -> str:
     match name, text_of(raw.get("otp_type")).upper():
         case "OTP", "ONE_TAP":
-            return "One tap: the application takes the code; without it, the code is copied."
+            return "One tap: the app receives the code. Without the app, the code is copied."
         case "OTP", "ZERO_TAP":
-            return "Zero tap: the application takes the code by itself; without it, the code is copied."
+            return "Zero tap: the app receives the code automatically. Without the app, the code is copied."
         case "REVIEW_AND_PAY", _:
             total = money(raw.get("amount"), text_of(raw.get("currency")))
             return f"{total} for order {text_of(raw.get('reference_id'))}."
         case "VOICE_CALL", _:
             minutes = integer_or_none(raw.get("ttl_minutes"))
-            return f"Can be called for {minutes} minutes." if minutes else ""
+            return f"Calls are possible for {minutes} minutes." if minutes else ""
         case _:
             return ""

@@ -1,4 +1,4 @@
-"""A template's draft as its recipient will see it: filled with its samples; what has none stays a gap."""
+"""A template draft as its recipient will see it, filled with its samples; variables without one stay."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -13,7 +13,7 @@ from waypost.domain.templates.types import HeaderFormat, type_row
 from waypost.domain.templates.variables import named_examples, variables, without_variables
 
 FindSample = Callable[[str], str]
-"""Gives the path that shows a sample by its handle id or media id; empty: there is none."""
+"""Returns the path of a sample file by its handle id or media id; empty if there is none."""
 
 CODE: Final = "123456"
 _UNNAMED: Final = {ButtonKind.OTP: "Copy code", ButtonKind.COPY_CODE: COPY_OFFER}
@@ -22,15 +22,15 @@ _UNNAMED: Final = {ButtonKind.OTP: "Copy code", ButtonKind.COPY_CODE: COPY_OFFER
 def shown_of_draft(
     draft: Draft, *, media_url: str = "", find: FindSample | None = None, until_ms: int | None = None
 ) -> dict[str, Any]:
-    """What a phone would show of a draft, in the shape in which the control door shows messages.
+    """Return a draft as a message, in the format of the control API's messages.
 
-    Also of a draft that is being written: what is not there yet is left out.
+    Missing parts of an unfinished draft are left out.
 
     Args:
-        draft: as it is stored, or as it stands in the editor.
-        media_url: the path that shows the sample of its header; before `find`.
-        find: for the header and the cards: the path that shows a sample.
-        until_ms: when its offer expires; None: an offer that expires says so without a time.
+        draft: a stored draft, or one in the editor.
+        media_url: path of the header's sample; takes precedence over `find`.
+        find: returns the path of a sample of the header or a card.
+        until_ms: expiry of its offer; None: an offer that expires is shown without a time.
     """
     draft = completed(draft)
     is_code = draft.category == Category.AUTHENTICATION
@@ -65,8 +65,8 @@ def _header(draft: Draft, media_url: str, find: FindSample | None) -> dict[str, 
         case HeaderFormat.MEDIUM:
             return _medium(str(draft.template_type), draft, media_url, find)
         case HeaderFormat.LOCATION:
-            place = {"name": "A place that is given when sending", "address": ""}
-            return {"format": "LOCATION", "location": place}
+            location = {"name": "Location set when sending", "address": ""}
+            return {"format": "LOCATION", "location": location}
         case HeaderFormat.FIRST_LINE:
             return {"format": "TEXT", "text": product_header(draft.content or "")}
         case HeaderFormat.TEXT | HeaderFormat.NONE:
@@ -119,7 +119,7 @@ def _button(button: Button) -> dict[str, Any]:
 
 
 def _url(button: Button) -> str:
-    """The address with its sample: a whole address, or what stands in the variable's place."""
+    """Return the URL with its sample, which is a whole URL or the variable's value."""
     if not button.has_variable:
         return button.url
     sample = next(iter(button.example), button.suffix)
@@ -130,17 +130,17 @@ def _url(button: Button) -> str:
 
 
 def _filled(text: str | None, example: str | None, values: dict[str, str] | None = None) -> str:
-    """A text with its samples in the places of its variables."""
+    """Return a text with its samples in place of its variables."""
     text = text or ""
     names = variables(text)
     if not names:
         return text
     if values is None:
         values = named_examples(text, example or "") if example else None
-    if values is None and len(set(names)) == 1 and example:  # as the adapter sends it
+    if values is None and len(set(names)) == 1 and example:  # as the operator adapter sends it
         values = {names[0]: example}
-    pieces = without_variables(text)
-    made = [pieces[0]]
-    for name, piece in zip(names, pieces[1:], strict=True):
-        made += [(values or {}).get(name, "{{" + name + "}}"), piece]
-    return "".join(made)
+    first, *texts = without_variables(text)
+    filled = [first]
+    for name, text_after in zip(names, texts, strict=True):
+        filled += [(values or {}).get(name, "{{" + name + "}}"), text_after]
+    return "".join(filled)

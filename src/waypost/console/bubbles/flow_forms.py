@@ -1,4 +1,4 @@
-"""The form of a flow: read from the JSON of its screens, as far as a person fills it in."""
+"""Forms of flows: the texts and fields of the screens, read from Flow JSON."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ MOST_PARTS: Final = 200
 _MOST_DEPTH: Final = 8
 
 # fmt: off
-KINDS: Final = {  # Source: the operator's page "Flow JSON", components; what each is on a form
+KINDS: Final = {  # Source: the operator's page "Flow JSON", components; our kind of form field
     "TextHeading":        "heading",
     "TextSubheading":     "heading",
     "TextBody":           "text",
@@ -38,10 +38,10 @@ class Part:
     """A text or a field of a screen.
 
     Attributes:
-        kind: as in `KINDS`.
-        text: of a text what it says, of a field its label.
-        type: of an input, as HTML calls it.
-        options: ids and titles, of a choice.
+        kind: kind of `FLOW_FIELD_KINDS`.
+        text: content of a text, or label of a field.
+        type: HTML type of an input.
+        options: ids and titles of a choice.
     """
 
     kind: str
@@ -55,7 +55,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """One screen; `done` is on the button that leaves it."""
+    """One screen of a flow; `done` is the label of its submit button."""
 
     title: str
     parts: tuple[Part, ...]
@@ -63,13 +63,13 @@ class Screen:
 
 
 def screens_of(content: object) -> list[Screen]:
-    """The screens of a flow that have anything on them.
+    """Return the screens of a flow that have texts or fields.
 
     Args:
-        content: the JSON of its screens, which its author has written.
+        content: parsed Flow JSON from the flow's author.
     """
-    screens = [_screen(one) for one in objects_in(object_of(content).get("screens"))]
-    return [one for one in screens if one.parts]
+    screens = [_screen(raw) for raw in objects_in(object_of(content).get("screens"))]
+    return [screen for screen in screens if screen.parts]
 
 
 def _screen(screen: dict[str, Any]) -> Screen:
@@ -86,7 +86,7 @@ def _screen(screen: dict[str, Any]) -> Screen:
 
 
 def _components(within: dict[str, Any], depth: int) -> Iterator[dict[str, Any]]:
-    """All of them, also those in forms and in branches, in their order."""
+    """Yield all components in order, including those in forms and branches."""
     if depth > _MOST_DEPTH:
         return
     for name in ("children", "then", "else"):
@@ -108,10 +108,10 @@ def _part(component: dict[str, Any]) -> Part | None:
     if not name:
         return None
     options = tuple(
-        (text_of(one.get("id")), text_of(one.get("title")) or text_of(one.get("id")))
-        for one in objects_in(component.get("data-source"))
+        (text_of(option.get("id")), text_of(option.get("title")) or text_of(option.get("id")))
+        for option in objects_in(component.get("data-source"))
     )
-    if kind in ("choice", "several") and not options:  # they come from an endpoint, when it is open
+    if kind in ("choice", "several") and not options:  # the options come from an endpoint at run time
         kind = "input"
     return Part(
         kind,

@@ -1,7 +1,7 @@
-"""Text as handsets show it: a few marks become bold, lists and links; all else is text, and escaped.
+"""Formatting of message texts as on a handset: bold, lists, links and so on; everything else is escaped.
 
-The marks are those of the channel: they touch the text they mark, stand at the edges of words, end on
-their line, and mean nothing inside fixed-width text.
+The markers are the channel's: they touch the text they format, are at word boundaries, end on their line,
+and have no effect inside fixed-width text.
 """
 
 import re
@@ -16,20 +16,20 @@ from markupsafe import Markup, escape
 
 LONG_CHARS: Final = 768
 LONG_LINES: Final = 18
-"""Of a text that is longer, a handset shows the beginning, and the words "Read more"."""
+"""Of a longer text, a handset shows the beginning and "Read more"."""
 
 _EDGE: Final = r"[^\W_]"
-"""What a mark may not touch on its outer side: a letter or a digit."""
+"""A letter or digit, which must not touch a marker on its outer side."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One row of `MARKS`.
+    """One marker of the channel's text formatting.
 
     Attributes:
-        sign: what stands on both sides.
-        whole: what it becomes, around what it marks.
-        nests: whether other marks mean something inside.
+        sign: characters on both sides.
+        whole: markup around the formatted text.
+        nests: True if other markers apply inside.
     """
 
     sign: str
@@ -46,13 +46,13 @@ MARKS: Final = (  # Source: the channel's help page "How to format your messages
     Mark("_",   Markup("<em>{}</em>")),
     Mark("~",   Markup("<s>{}</s>")),
 )
-_BLOCKS: Final = (  # how a line begins, and what the lines that begin so become
+_BLOCKS: Final = (  # block kind, and the pattern of its lines
     ("quote",  re.compile(r"> (.*)", re.DOTALL)),
     ("bullet", re.compile(r"[*-] +(\S.*)", re.DOTALL)),
     ("number", re.compile(r"([0-9]{1,3})\. +(\S.*)", re.DOTALL)),
     ("plain",  re.compile(r"(.*)", re.DOTALL)),
 )
-_EMOJI: Final = (  # Source: Unicode, emoji-data.txt, Emoji_Presentation and what VS16 makes one; whole blocks
+_EMOJI: Final = (  # Source: Unicode, emoji-data.txt, Emoji_Presentation and VS16 sequences; whole blocks
     (0x1F000, 0x1FAFF), (0x2190, 0x21FF), (0x2300, 0x23FF), (0x2460, 0x24FF), (0x25A0, 0x27BF),
     (0x2900, 0x297F), (0x2B00, 0x2BFF), (0x3030, 0x303D), (0x3297, 0x3299), (0x203C, 0x2049), (0x2122, 0x2139),
 )
@@ -73,16 +73,16 @@ _CLOSERS: Final = {
     },
 }
 _WITHIN_LINES: Final = ("strong", "em", "s", "code", "a")
-_TAG: Final = re.compile("<[^>]*>")  # of our markup: what a text brings is escaped
+_TAG: Final = re.compile("<[^>]*>")  # of our own markup: tags in the text are escaped
 _START: Final = re.compile(r"```|[`*_~]|https?://|\{\{", re.IGNORECASE)
 
 
 def formatted(text: str, *, marks_variables: bool = False) -> Markup:
-    """A text as markup.
+    """Return a text as HTML.
 
     Args:
-        text: anything.
-        marks_variables: whether what is left of `{{1}}` is shown as a gap, as in a draft.
+        text: any text.
+        marks_variables: True to highlight unfilled variables such as `{{1}}`, as in a draft.
     """
     blocks: list[Markup] = []
     for kind, lines in groupby(_lines(text), key=_kind):
@@ -91,7 +91,7 @@ def formatted(text: str, *, marks_variables: bool = False) -> Markup:
 
 
 def plain_text(text: str) -> str:
-    """A text in one line, without its marks: for a list of chats, and for what a reply quotes."""
+    """Return a text in one line without its markers, for lists of chats and quotes."""
     return " ".join(unescape(_TAG.sub(_gap, formatted(text))).split())
 
 
@@ -100,26 +100,26 @@ def _gap(tag: re.Match[str]) -> str:
 
 
 def emoji_count(text: str) -> int:
-    """How many emoji a text consists of, 1 to 3; 0 where there is anything else in it, or more of them."""
+    """Return the number of emoji, 1 to 3, if the text has nothing else, or else 0."""
     bare = _MODIFIERS.sub("", text.strip())
     if not bare or len(bare) > 24:
         return 0
-    signs = [one for one in bare if one != _JOINER]
-    if not all(any(low <= ord(one) <= high for low, high in _EMOJI) for one in signs):
+    signs = [sign for sign in bare if sign != _JOINER]
+    if not all(any(low <= ord(sign) <= high for low, high in _EMOJI) for sign in signs):
         return 0
-    flags = sum(0x1F1E6 <= ord(one) <= 0x1F1FF for one in signs)  # two make one
+    flags = sum(0x1F1E6 <= ord(sign) <= 0x1F1FF for sign in signs)  # two characters make one flag
     count = len(signs) - bare.count(_JOINER) - flags // 2
     return count if 1 <= count <= 3 else 0
 
 
 def is_long(text: str) -> bool:
-    """Whether a handset shows only the beginning."""
+    """True if a handset shows only the beginning."""
     return len(text) > LONG_CHARS or text.count("\n") >= LONG_LINES
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """An address in a text."""
+    """A link in a text."""
 
     url: str
     host: str
@@ -127,16 +127,16 @@ class Link:
 
 
 def first_link(text: str) -> Link | None:
-    """The first address in a text, for its preview."""
-    for found in _LINK.finditer(text):
-        link = safe_link(found[0].rstrip(_TRAILING))
+    """Return the first link in a text, for its preview."""
+    for match in _LINK.finditer(text):
+        link = safe_link(match[0].rstrip(_TRAILING))
         if link is not None:
             return link
     return None
 
 
 def safe_link(url: str) -> Link | None:
-    """An address that a page may lead to: http or https, with a host; None for every other."""
+    """Return a link that a page may contain (http or https, with a host), or else None."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
@@ -149,14 +149,14 @@ def safe_link(url: str) -> Link | None:
 
 
 def _is_odd(url: str) -> bool:
-    return any(one <= " " or one == "\x7f" for one in url)
+    return any(character <= " " or character == "\x7f" for character in url)
 
 
 def _lines(text: str) -> Iterator[str]:
-    """The lines of a text; what is fixed-width stays in one."""
+    """Yield the lines of a text; fixed-width text stays on one line."""
     within = {at for mono in _MONO.finditer(text) for at in range(*mono.span())}
     start = 0
-    for end in [found.start() for found in re.finditer("\n", text)]:
+    for end in [match.start() for match in re.finditer("\n", text)]:
         if end not in within:
             yield text[start:end]
             start = end + 1
@@ -168,8 +168,8 @@ def _kind(line: str) -> str:
 
 
 def _content(line: str, kind: str) -> str:
-    found = dict(_BLOCKS)[kind].fullmatch(line)
-    return found[found.re.groups] if found else line
+    match = dict(_BLOCKS)[kind].fullmatch(line)
+    return match[match.re.groups] if match else line
 
 
 def _plain(lines: list[str], gaps: bool) -> Markup:
@@ -204,16 +204,16 @@ _MAKERS: Final[dict[str, Callable[[list[str], bool], Markup]]] = {
 
 
 def _inline(text: str, marks: tuple[Mark, ...], gaps: bool) -> Markup:
-    """One line, or what stands between two marks; `marks` are those that still mean something."""
+    """Return a line, or the text between two markers, as HTML; `marks` are the markers that apply there."""
     made: list[Markup] = []
-    dead: set[str] = set()  # signs that nothing closes any more
+    dead: set[str] = set()  # signs without a closing marker after this point
     at = written = 0
     while (start := _START.search(text, at)) is not None:
-        found = _piece(text, start, marks, dead, gaps)
-        if found is None:
+        element = _piece(text, start, marks, dead, gaps)
+        if element is None:
             at = start.end()
             continue
-        markup, end = found
+        markup, end = element
         made += [escape(text[written : start.start()]), markup]
         at = written = end
     return Markup("").join([*made, escape(text[written:])])
@@ -222,28 +222,28 @@ def _inline(text: str, marks: tuple[Mark, ...], gaps: bool) -> Markup:
 def _piece(
     text: str, start: re.Match[str], marks: tuple[Mark, ...], dead: set[str], gaps: bool
 ) -> tuple[Markup, int] | None:
-    """What begins at a place, and where it ends; None where nothing does."""
+    """Return the HTML of the element that begins at `start` and its end; None if none begins there."""
     sign, at = start[0], start.start()
     if sign == "{{":
-        found = _VARIABLE.match(text, at) if gaps else None
-        return found and (Markup('<span class="gap">{}</span>').format(found[0]), found.end())
+        variable = _VARIABLE.match(text, at) if gaps else None
+        return variable and (Markup('<span class="gap">{}</span>').format(variable[0]), variable.end())
     if "://" in sign:
-        found = _LINK.match(text, at)
-        link = safe_link(found[0].rstrip(_TRAILING)) if found else None
+        url = _LINK.match(text, at)
+        link = safe_link(url[0].rstrip(_TRAILING)) if url else None
         return link and (_anchor(link), at + len(link.url))
     for mark in marks:
         if text.startswith(mark.sign, at) and mark.sign not in dead:
             end = _end(text, at, mark, dead)
             if end is not None:
                 inner = text[at + len(mark.sign) : end]
-                within = tuple(one for one in marks if one is not mark) if mark.nests else ()
-                shown = _inline(inner, within, gaps) if mark.nests else escape(inner.strip("\n"))
+                inner_marks = tuple(other for other in marks if other is not mark) if mark.nests else ()
+                shown = _inline(inner, inner_marks, gaps) if mark.nests else escape(inner.strip("\n"))
                 return mark.whole.format(shown), end + len(mark.sign)
     return None
 
 
 def _end(text: str, at: int, mark: Mark, dead: set[str]) -> int | None:
-    """Where the mark that opens here closes."""
+    """Return the position of the closing marker; None if there is none."""
     inner = at + len(mark.sign)
     if mark.nests and at and re.match(_EDGE, text[at - 1]):
         return None
@@ -251,11 +251,11 @@ def _end(text: str, at: int, mark: Mark, dead: set[str]) -> int | None:
         return None
     if mark.sign == "`" and "`" in (text[at - 1 : at], text[inner : inner + 1]):
         return None
-    found = _CLOSERS[mark.sign].search(text, inner + 1)
-    if found is None:
+    closer = _CLOSERS[mark.sign].search(text, inner + 1)
+    if closer is None:
         dead.add(mark.sign)
         return None
-    return found.start() if text[inner : found.start()].strip() else None
+    return closer.start() if text[inner : closer.start()].strip() else None
 
 
 def _anchor(link: Link) -> Markup:

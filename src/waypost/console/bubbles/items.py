@@ -1,4 +1,4 @@
-"""The items of an inbox made ready for `bubble`: reactions and replies joined to what they are about."""
+"""Preparation of a phone's messages for `bubble`: reactions, quotes, media and order statuses are merged in."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
@@ -10,11 +10,11 @@ from waypost.console.bubbles.media import WORDS
 from waypost.console.bubbles.orders import order_of, reference_of
 
 FindMedium = Callable[[str], Mapping[str, Any]]
-"""Gives what the page knows of a medium by its id: `url`, and perhaps `size_bytes` and `filename`."""
+"""Returns what the page knows of a media file by its id: `url`, and optionally `size_bytes` and `filename`."""
 
 _FORMATS: Final = ("image", "video", "document", "gif")
 _QUOTED_CHARS: Final = 160
-_WORDS: Final = {  # of what has no text
+_WORDS: Final = {  # labels of messages without a text
     **WORDS,
     "location": "Location", "contacts": "Contact", "order": "Order", "template": "Template",
     "interactive": "Message", "unsupported": "Message",
@@ -22,34 +22,33 @@ _WORDS: Final = {  # of what has no text
 
 
 def prepared(messages: Iterable[dict[str, Any]], find: FindMedium) -> list[dict[str, Any]]:
-    """The items that are drawn, in their order; nothing of what came is changed.
+    """Return the items to draw, in order, as copies.
 
-    A reaction is no item of its own: it is under the message it is about, the newest of each side. An
-    order has what was last said of it in `order_status`.
+    A reaction is not an item of its own: the newest of each side is added to its message. An order has its
+    last status in `order_status`.
     """
-    items = [with_media(one, find) for one in messages]
-    by_id = {text_of(one.get("wamid")): one for one in items}
+    items = [with_media(message, find) for message in messages]
+    by_id = {text_of(item.get("wamid")): item for item in items}
     orders: dict[tuple[str, str], dict[str, Any]] = {}
     drawn: list[dict[str, Any]] = []
-    for one in items:
-        if one.get("type") == "reaction":
-            about = by_id.get(text_of(object_of(one.get("reaction")).get("message_id")))
-            if about is not None:
-                reacted = {**object_of(about.get("reactions")), text_of(one.get("direction")): one}
-                about["reactions"] = reacted
+    for item in items:
+        if item.get("type") == "reaction":
+            target = by_id.get(text_of(object_of(item.get("reaction")).get("message_id")))
+            if target is not None:
+                target["reactions"] = {**object_of(target.get("reactions")), text_of(item.get("direction")): item}
             continue
-        _join_order(one, orders)
-        quoted = by_id.get(text_of(one.get("context_id")))
-        if quoted is not None and quoted is not one:
-            one["quoted"] = quote_of(quoted)
-        drawn.append(one)
-    for one in drawn:
-        one["reactions"] = _emoji(object_of(one.get("reactions")))
+        _join_order(item, orders)
+        quoted = by_id.get(text_of(item.get("context_id")))
+        if quoted is not None and quoted is not item:
+            item["quoted"] = quote_of(quoted)
+        drawn.append(item)
+    for item in drawn:
+        item["reactions"] = _emoji(object_of(item.get("reactions")))
     return drawn
 
 
 def _join_order(one: dict[str, Any], orders: dict[tuple[str, str], dict[str, Any]]) -> None:
-    """Remember an order, or tell the one that a status is of."""
+    """Remember an order, or add a status to its order."""
     kind, parameters = order_of(one)
     key = (text_of(one.get("phone_number_id")), reference_of(one))
     if kind == "order_details":
@@ -59,7 +58,7 @@ def _join_order(one: dict[str, Any], orders: dict[tuple[str, str], dict[str, Any
 
 
 def with_media(shown: dict[str, Any], find: FindMedium) -> dict[str, Any]:
-    """A message whose media have what the page knows of them; a copy."""
+    """Return a copy of a message with the page's data added to its media."""
     changed = dict(shown)
     media = object_of(shown.get("media"))
     if media:
@@ -75,16 +74,16 @@ def with_media(shown: dict[str, Any], find: FindMedium) -> dict[str, Any]:
 
 
 def quote_of(item: dict[str, Any]) -> dict[str, str]:
-    """What a reply shows of the message it answers."""
+    """Return the quote of a message that a reply shows."""
     kind = text_of(item.get("type"))
     media = object_of(item.get("media"))
     text = plain_text(text_of(item.get("text"))[:LONG_CHARS])
-    word = _WORDS.get(text_of(media.get("kind")) or kind, "Message")
+    label = _WORDS.get(text_of(media.get("kind")) or kind, "Message")
     return {
         "wamid": text_of(item.get("wamid")),
         "who": "Business" if item.get("direction") == "to_phone" else "You",
-        "text": text[:_QUOTED_CHARS] or word,
-        "kind": word if media or kind in _WORDS else "",
+        "text": text[:_QUOTED_CHARS] or label,
+        "kind": label if media or kind in _WORDS else "",
     }
 
 
@@ -102,12 +101,12 @@ def _found(medium: dict[str, Any], find: FindMedium) -> dict[str, Any]:
 
 
 def _emoji(reacted: dict[str, Any]) -> list[dict[str, str]]:
-    """The reactions that still stand; one without an emoji took it away."""
-    found = [
+    """Return the current reactions; one without an emoji removed an earlier one."""
+    reactions = [
         {
-            "emoji": text_of(object_of(object_of(one).get("reaction")).get("emoji")),
+            "emoji": text_of(object_of(object_of(item).get("reaction")).get("emoji")),
             "who": "business" if direction == "to_phone" else "phone",
         }
-        for direction, one in reacted.items()
+        for direction, item in reacted.items()
     ]
-    return [one for one in found if one["emoji"]]
+    return [reaction for reaction in reactions if reaction["emoji"]]

@@ -1,10 +1,10 @@
-"""Reading what a message shows: its shape is its sender's, so each function takes anything and gives one type."""
+"""Readers of JSON members of any type: messages come from others, so each function returns one sure type."""
 
 import math
 
 
 def text_of(value: object) -> str:
-    """A text or a number as text; anything else is empty."""
+    """Return a text or number as text; anything else as empty."""
     if isinstance(value, str):
         return value
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -12,7 +12,7 @@ def text_of(value: object) -> str:
 
 
 def degrees_of(value: object, at_most: float) -> float | None:
-    """A latitude or a longitude; None where it is none."""
+    """Return a latitude or longitude; None if the value is not one."""
     try:
         degrees = float(text_of(value))
     except (ValueError, OverflowError):

@@ -1,4 +1,4 @@
-"""Media, places and contact cards as a bubble shows them."""
+"""View models of media, locations and contact cards in bubbles."""
 
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -8,7 +8,7 @@ from waypost.base.json_values import integer_or_none, object_of, objects_in
 from waypost.console.bubbles.formatting import safe_link
 from waypost.console.bubbles.json_fields import degrees_of, text_of
 
-WORDS: Final = {  # of each kind, as people call it
+WORDS: Final = {  # label of each kind
     "image": "Photo", "video": "Video", "audio": "Audio", "document": "Document", "sticker": "Sticker", "gif": "GIF",
 }  # fmt: skip
 _PICTURES: Final = ("image", "sticker")
@@ -20,13 +20,13 @@ class Medium:
     """A file.
 
     Attributes:
-        kind: one of `WORDS`; what is neither a picture, a sound nor a document is a film.
-        url: a path of this console that gives its bytes; empty where there is none.
-        name: of the file.
-        detail: its type, pages and size, as people read them.
-        elsewhere: the host it would be fetched from; pages fetch nothing from elsewhere.
-        is_voice: a voice message.
-        is_moving: a GIF, or an animated sticker.
+        kind: key of `MEDIA_LABELS`; anything but an image, audio or document is a video.
+        url: console path of its bytes; empty if there is none.
+        name: file name.
+        detail: type, pages and size as text.
+        elsewhere: host of an external file; pages load nothing from other hosts.
+        is_voice: True for a voice message.
+        is_moving: True for a GIF or an animated sticker.
     """
 
     kind: str
@@ -39,18 +39,18 @@ class Medium:
 
     @property
     def word(self) -> str:
-        """What people call it."""
+        """Label of the kind."""
         return WORDS[self.kind]
 
     @property
     def is_picture(self) -> bool:
-        """Whether it is drawn as a picture, not as a film."""
+        """True if it is drawn as an image, not as a video."""
         return self.kind in _PICTURES
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place on a map; `shift` moves the drawn map, so that no two places look alike."""
+    """A location; `shift` moves the drawn map, so that different locations look different."""
 
     name: str
     address: str
@@ -68,7 +68,7 @@ class Contact:
 
 
 def medium_of(kind: str, value: object) -> Medium:
-    """A medium as a send, a webhook or a draft has it; the page may add `url`, `size_bytes` and `pages`."""
+    """Return the view of a media object from a send, webhook or draft; the page may add `url`, `size_bytes`, `pages`."""
     content = object_of(value)
     url, link = text_of(content.get("url")), safe_link(text_of(content.get("link")))
     name = text_of(content.get("filename"))
@@ -87,7 +87,7 @@ def medium_of(kind: str, value: object) -> Medium:
 
 
 def place_of(value: object) -> Place:
-    """A location."""
+    """Return the view of a location."""
     content = object_of(value)
     latitude = degrees_of(content.get("latitude"), 90)
     longitude = degrees_of(content.get("longitude"), 180)
@@ -101,7 +101,7 @@ def place_of(value: object) -> Place:
 
 
 def contacts_of(value: object) -> tuple[Contact, ...]:
-    """Contact cards."""
+    """Return the views of contact cards."""
     return tuple(_contact(card) for card in objects_in(value))
 
 
@@ -130,16 +130,16 @@ def _address(address: dict[str, Any]) -> str:
 def _detail(name: str, mime_type: str, content: dict[str, Any]) -> str:
     ending = PurePosixPath(name).suffix[1:] or mime_type.partition(";")[0].rpartition("/")[2]
     pages, size = integer_or_none(content.get("pages")), integer_or_none(content.get("size_bytes"))
-    told = [
+    details = [
         ending.upper()[:12],
         f"{pages} {'page' if pages == 1 else 'pages'}" if pages else "",
         size_text(size) if size is not None else "",
     ]
-    return " · ".join(filter(None, told))
+    return " · ".join(filter(None, details))
 
 
 def size_text(size_bytes: int) -> str:
-    """A size as people read it."""
+    """Return a size as `12 kB` or `1.4 MB`."""
     if size_bytes < 1024:
         return f"{size_bytes} B"
     if size_bytes < _MB:
@@ -148,5 +148,5 @@ def size_text(size_bytes: int) -> str:
 
 
 def _is_own(url: str) -> bool:
-    """Whether an address is a path of this console, or bytes that the page itself holds."""
+    """True if a URL is a path of this console, or a blob of the page itself."""
     return (url.startswith("/") and not url.startswith(("//", "/\\"))) or url.startswith("blob:")

@@ -1,4 +1,4 @@
-"""What is seen of an order that a business sends for review: its items, its total, and how it is doing."""
+"""Orders that a business sends for payment: items, total, status and payment."""
 
 from typing import Any, Final
 
@@ -25,12 +25,12 @@ def order_of(shown: dict[str, Any]) -> tuple[str, dict[str, Any]]:
 
 
 def reference_of(shown: dict[str, Any]) -> str:
-    """Return what names an order in all messages about it; empty for any other message."""
+    """Return an order's reference id, which all messages about it share; empty for any other message."""
     return text_of(order_of(shown)[1].get("reference_id"))
 
 
 def items_of_order(shown: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """Return name, quantity and price of each item of an order that is to be paid."""
+    """Return name, quantity and price of each item of an order to pay."""
     kind, parameters = order_of(shown)
     if kind != "order_details":
         return []
@@ -46,7 +46,7 @@ def items_of_order(shown: dict[str, Any]) -> list[tuple[str, str, str]]:
 
 
 def facts_of_order(shown: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Return what else is to be known of an order, as names and values."""
+    """Return further facts of an order, as names and values."""
     kind, parameters = order_of(shown)
     if not kind:
         return ()
@@ -55,13 +55,13 @@ def facts_of_order(shown: dict[str, Any]) -> tuple[tuple[str, str], ...]:
         status = object_of(shown.get("order_status"))
     else:
         payment = object_of(parameters.get("payment"))
-    news = object_of(status.get("order")) if status else {}
+    order = object_of(status.get("order")) if status else {}
     total = money(parameters.get("total_amount"), text_of(parameters.get("currency")))
     facts = (
         ("Order", text_of(parameters.get("reference_id"))),
         ("Total", total),
-        ("Status", text_of(news.get("status")).replace("_", " ").replace("-", " ").capitalize()),
-        ("Note", text_of(news.get("description"))),
+        ("Status", text_of(order.get("status")).replace("_", " ").replace("-", " ").capitalize()),
+        ("Note", text_of(order.get("description"))),
         ("Payment", _payment(payment)),
     )
     return tuple((name, value) for name, value in facts if value)
@@ -73,7 +73,7 @@ def is_paid(shown: dict[str, Any]) -> bool:
 
 
 def money(amount: object, currency: str) -> str:
-    """Return an amount in hundredths as text; empty where there is none."""
+    """Return an amount in hundredths as text; empty if there is none."""
     value = integer_or_none(object_of(amount).get("value"))
     return "" if value is None else f"{value // 100}.{value % 100:02} {currency}".strip()
 

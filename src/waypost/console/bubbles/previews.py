@@ -1,4 +1,4 @@
-"""What is seen of one message or template: read from what the control door shows, or from a draft."""
+"""The view model of a message or template, built from the control API's JSON or from a draft."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -17,7 +17,7 @@ _MEDIA_FORMATS: Final = ("IMAGE", "VIDEO", "DOCUMENT", "GIF")
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What stands on top: one of these; or a product."""
+    """Header of a message: a text, a media file, a location or a product."""
 
     text: Markup | None = None
     medium: Medium | None = None
@@ -27,7 +27,7 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A limited-time offer; `until_ms` is None where that is not known, or it does not expire."""
+    """A limited-time offer; `until_ms` is None if it is unknown or the offer does not expire."""
 
     text: Markup
     code: str
@@ -47,7 +47,7 @@ class CardFace:
 
 @dataclass(frozen=True, slots=True)
 class Basket:
-    """An order that a phone has sent, or is to pay."""
+    """An order that a phone has sent or is to pay."""
 
     catalog_id: str
     lines: tuple[tuple[str, str, str], ...]
@@ -55,14 +55,14 @@ class Basket:
 
 @dataclass(frozen=True, slots=True)
 class Face:
-    """All that is seen of one message, without time and ticks.
+    """The visible content of one message, without time and ticks.
 
     Attributes:
-        emoji: how many emoji the text is, where it is nothing else.
-        shown_buttons: those under the message; `buttons` are all of them.
-        rows: of a list message; then `buttons` are empty, and `list_label` opens them.
-        facts: a form that was filled in: names and values.
-        note: where the kind of message cannot be shown: what it is.
+        emoji: number of emoji in a text of emoji only, or else 0.
+        shown_buttons: the buttons under the message; `buttons` has all of them.
+        rows: sections of a list message; then `buttons` is empty, and `list_label` opens the list.
+        facts: names and values of a submitted form or an order.
+        note: description of a message that cannot be shown.
     """
 
     header: Header | None
@@ -86,16 +86,16 @@ class Face:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to see, as of a draft that nobody has written anything in."""
+        """True if there is nothing to show, as in an empty draft."""
         return not (self.plain or self.header or self.footer or self.offer or self.buttons or self.cards)
 
 
 def face_of(shown: dict[str, Any], *, is_draft: bool = False) -> Face:
-    """What is seen of a message.
+    """Return the view of a message.
 
     Args:
-        shown: an item of a phone's inbox, or what `shown_of_draft` gives.
-        is_draft: whether variables without a sample are marked.
+        shown: item of a phone's messages, or a result of `draft_message`.
+        is_draft: True to highlight variables without a sample.
     """
     raw_buttons = shown.get("buttons")
     buttons = buttons_of(raw_buttons)
@@ -154,14 +154,14 @@ def _header_of(header: dict[str, Any], is_draft: bool) -> Header | None:
 
 
 def _offer(shown: dict[str, Any], buttons: tuple[ButtonView, ...], is_draft: bool) -> Offer | None:
-    given = object_of(shown.get("limited_time_offer"))
-    if not given:
+    offer = object_of(shown.get("limited_time_offer"))
+    if not offer:
         return None
     return Offer(
-        text=formatted(text_of(given.get("text")), marks_variables=is_draft),
+        text=formatted(text_of(offer.get("text")), marks_variables=is_draft),
         code=next((button.value for button in buttons if button.kind == "COPY_CODE"), ""),
-        until_ms=integer_or_none(given.get("expiration_time_ms")),
-        expires=given.get("expires") is True,
+        until_ms=integer_or_none(offer.get("expiration_time_ms")),
+        expires=offer.get("expires") is True,
     )
 
 
@@ -207,12 +207,11 @@ def _facts(shown: dict[str, Any]) -> tuple[tuple[str, str], ...]:
 
 
 def _advert(shown: dict[str, Any]) -> tuple[str, str, str] | None:
-    """What the person tapped before writing: headline, text, address."""
+    """Return headline, text and URL of the ad that the person tapped before writing."""
     advert = object_of(shown.get("referral"))
     if not advert:
         return None
-    told = [text_of(advert.get(name)) for name in ("headline", "body", "source_url")]
-    return told[0], told[1], told[2]
+    return text_of(advert.get("headline")), text_of(advert.get("body")), text_of(advert.get("source_url"))
 
 
 def _has_code(shown: dict[str, Any]) -> bool:
@@ -220,7 +219,7 @@ def _has_code(shown: dict[str, Any]) -> bool:
 
 
 def _has_own_text(shown: dict[str, Any]) -> bool:
-    """Whether the text only repeats what is drawn."""
+    """True if the text only repeats a location or contact that is drawn."""
     return bool(shown.get("location") or shown.get("contacts"))
 
 
@@ -234,4 +233,4 @@ def _note(shown: dict[str, Any]) -> str:
     if unsupported is None:
         return ""
     kind = text_of(object_of(unsupported).get("type")) or "unknown"
-    return f"A message of a kind that the operator does not pass on ({kind})."
+    return f"Unsupported message type: the operator does not deliver it ({kind})."

@@ -1,1 +1,1 @@
-"""The pages of callbacks: who is told, what was told, how receivers answer, telling it again, and verifying it."""
+"""Pages of callbacks: subscriptions, deliveries, response times, replays, and signature verification."""

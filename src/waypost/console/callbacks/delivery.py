@@ -1,4 +1,4 @@
-"""One callback: its bytes, every try with what was sent and what came, its signature; and sending it again."""
+"""The page of one callback: body, attempts with request and response, signature; and its replay."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -23,20 +23,20 @@ from waypost.wire.callbacks.signatures import signature_headers
 from waypost.wire.redaction import shown_callback
 
 _OLD_KEYS: Final = 5
-"""So many keys that came before are tried."""
+"""Number of earlier keys that a signature is compared with."""
 
 
 def signing_of(
     seals: Seals, held: Subscription | None, body: bytes, sent: Mapping[str, str], now_ms: int
 ) -> dict[str, Any] | None:
-    """What a page explains of a try's signature; None where it carried none.
+    """Return what the page explains about the signature of an attempt; None if it carried none.
 
     Args:
-        seals: give the keys.
-        held: the subscription; None where it is gone.
+        seals: derives the keys.
+        held: the subscription; None if it is deleted.
         body: the exact bytes.
-        sent: the headers of the try.
-        now_ms: by the clock that rules follow.
+        sent: request headers of the attempt.
+        now_ms: by the service's clock.
     """
     headers = {name.lower(): text for name, text in sent.items()}
     callback_id, stamp = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
@@ -48,8 +48,8 @@ def signing_of(
         "timestamp": int(stamp),
         "signed": f"{callback_id}.{stamp}." + body.decode("utf-8", "replace"),
         "signatures": [
-            {"text": one, "made_with": _made_with(seals, held, callback_id, int(stamp), body, one, now_ms)}
-            for one in signatures
+            {"text": text, "made_with": _made_with(seals, held, callback_id, int(stamp), body, text, now_ms)}
+            for text in signatures
         ],
     }
 
@@ -58,77 +58,77 @@ def _made_with(
     seals: Seals, held: Subscription | None, id: str, at_s: int, body: bytes, signature: str, now_ms: int
 ) -> str:  # fmt: skip
     if held is None:
-        return "a key of a subscription that is gone"
+        return "a key of a deleted subscription"
     for serial in range(held.key_serial, max(held.key_serial - _OLD_KEYS, 0), -1):
         key = seals.callback_key(held.id, serial)
         if same(signature_headers(id, at_s, body, [key])["webhook-signature"], signature):
             if serial == held.key_serial:
-                return "the key that signs now"
-            signs_too = serial in held.serials(now_ms)
-            return "the key before, which signs too" if signs_too else "an old key, which has ended"
-    return "a key from long ago"
+                return "the current key"
+            is_valid = serial in held.serials(now_ms)
+            return "the previous key, still valid" if is_valid else "an old key, no longer valid"
+    return "an unknown, older key"
 
 
 PARTS: Final = "callbacks/delivery_parts.html"
 
 
 async def show_delivery(desk: PageTools, visit: PageRequest) -> Response:
-    """The page."""
+    """Return the page."""
     return await desk.page(visit, "callbacks/delivery.html", **await _now(desk, visit))
 
 
 async def live_delivery(desk: PageTools, visit: PageRequest) -> Response:
-    """What changes of it."""
+    """Stream what changes on it."""
     await _named(desk, visit)
 
-    async def look() -> Sequence[Piece]:
+    async def render_pieces() -> Sequence[Piece]:
         now = await _now(desk, visit)
         part = desk.parts.pages.part
         return [
-            Piece("delivery-state", part(PARTS, "state", visit, now["one"])),
-            Piece("delivery-facts", part(PARTS, "facts", visit, now["one"], now["root"])),
-            Piece("delivery-tries", part(PARTS, "tries", visit, now["one"])),
+            Piece("delivery-state", part(PARTS, "state", visit, now["callback"])),
+            Piece("delivery-facts", part(PARTS, "facts", visit, now["callback"], now["root"])),
+            Piece("delivery-tries", part(PARTS, "tries", visit, now["callback"])),
         ]
 
-    return desk.live(visit, look, rest_s=0.5)
+    return desk.live(visit, render_pieces, rest_s=0.5)
 
 
 async def give_body(desk: PageTools, visit: PageRequest) -> Response:
-    """The exact bytes, to be kept as a file; without one-time codes where it has any."""
+    """Return the exact bytes as a file to download; one-time codes are masked."""
     row = await _named(desk, visit)
     name = f"callback-{row['id']}.json"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    shown = shown_callback(row, text=True)["body"].encode()
-    return Response(shown, headers=headers, media_type="application/octet-stream")
+    body = shown_callback(row, text=True)["body"].encode()
+    return Response(body, headers=headers, media_type="application/octet-stream")
 
 
 async def reveal_body(desk: PageTools, visit: PageRequest) -> Response:
-    """The body with what people write; one-time codes stay hidden."""
+    """Return the body with message texts; one-time codes stay masked."""
     now = await _now(desk, visit, text=True)
     part = desk.parts.pages.part
-    body = part(PARTS, "body", visit, visit, now["one"], base_of(visit))
+    body = part(PARTS, "body", visit, visit, now["callback"], base_of(visit))
     return answer_with([Piece("delivery-body", body)])
 
 
 async def replay(desk: PageTools, visit: PageRequest) -> Response:
-    """Send it again, unless it still waits for its first delivery."""
+    """Replay it, unless it still waits for its first delivery."""
     row = await _named(desk, visit)
-    told = await desk.parts.apis.admin.json(
+    response = await desk.parts.apis.admin.json(
         "POST",
         "/admin/callbacks/replay",
         {"callback_id": row["id"], "partner_id": visit.partner.id, "app_id": visit.app.id},
     )
     page = f"{base_of(visit)}/deliveries/{row['id']}"
-    if told["replayed"]:
-        return answer(desk, visit, page, "It goes out again: the same bytes, id and sequence number.")
-    if told["still_waiting"]:
+    if response["replayed"]:
+        return answer(desk, visit, page, "Replay queued: same bytes, id and sequence number.")
+    if response["still_waiting"]:
         return answer(
-            desk, visit, page, "It still waits for its first delivery, and is not sent twice.",
-            remedy="It goes as soon as its receiver takes callbacks.", kind="warn",
+            desk, visit, page, "Not replayed: it still waits for its first delivery.",
+            remedy="It is sent as soon as its receiver accepts callbacks.", kind="warn",
         )  # fmt: skip
     return answer(
-        desk, visit, page, "Its subscription is gone, so there is nobody to tell.",
-        remedy="Take the bytes from this page.", kind="warn",
+        desk, visit, page, "Not replayed: its subscription is deleted.",
+        remedy="You can save the body from this page.", kind="warn",
     )  # fmt: skip
 
 
@@ -143,34 +143,36 @@ async def _now(desk: PageTools, visit: PageRequest, *, text: bool = False) -> di
     row = await _named(desk, visit)
     parts = desk.parts
 
-    def look(connection: Connection) -> tuple[Subscription | None, list[Any], dict[str, int | None]]:
-        held = subscription_of_partner(connection, visit.partner.id, row["subscription_id"], parts.directory.unseal)
-        entries = entries_of(connection, row["subscription_id"], row["id"])
-        return held, entries, receiver_failure(connection, row["subscription_id"])
+    def read(connection: Connection) -> tuple[Subscription | None, list[Any], dict[str, int | None]]:
+        subscription = subscription_of_partner(
+            connection, visit.partner.id, row["subscription_id"], parts.directory.unseal
+        )
+        jobs = entries_of(connection, row["subscription_id"], row["id"])
+        return subscription, jobs, receiver_failure(connection, row["subscription_id"])
 
-    held, entries, failure = await parts.database.read(look)
+    subscription, jobs, failure = await parts.database.read(read)
     shown = shown_callback(row, text=text or parts.show_text)
-    [one] = await described(desk, visit, [shown])
+    [callback] = await described(desk, visit, [shown])
     body = row["body"].encode()
-    last = next((one for one in reversed(row["attempts"]) if one["request_headers"]), None)
+    last = next((attempt for attempt in reversed(row["attempts"]) if attempt["request_headers"]), None)
     signing = None
     if last is not None:
-        signing = signing_of(parts.seals, held, body, last["request_headers"], parts.clock.now_ms())
-    live = next((entry for entry in entries if not entry.replay), None)
+        signing = signing_of(parts.seals, subscription, body, last["request_headers"], parts.clock.now_ms())
+    live = next((job for job in jobs if not job.replay), None)
     return {
         "root": base_of(visit),
-        "held": held,
+        "subscription": subscription,
         "signing": signing,
-        "one": {
-            **one,
-            "url": held.url if held else "",
-            "is_told": held is not None and held.is_told,
+        "callback": {
+            **callback,
+            "url": subscription.url if subscription else "",
+            "is_active": subscription is not None and subscription.is_told,
             "digest": hashlib.sha256(body).hexdigest(),
             "was_revealed": text,
-            "live_entry": live,
+            "live_job": live,
             "next_ms": max(live.due_ms if live else 0, failure["next_attempt_ms"] or 0),
             "failing_since_ms": failure["failing_since_ms"],
-            "replayed": sum(one["kind"] == AttemptKind.REPLAY for one in row["attempts"]),
-            "replays": [entry for entry in entries if entry.replay],
+            "replayed": sum(attempt["kind"] == AttemptKind.REPLAY for attempt in row["attempts"]),
+            "replays": [job for job in jobs if job.replay],
         },
     }

@@ -1,4 +1,4 @@
-"""The partner's own: a subscription by its id, and what the door tells of the app's subscriptions."""
+"""Lookups that the callbacks pages share: a subscription by id, the list of an app, and result notices."""
 
 from typing import Any
 from urllib.parse import urlencode
@@ -13,44 +13,44 @@ from waypost.store.callbacks.subscriptions import subscription_of_partner
 
 
 def base_of(visit: PageRequest) -> str:
-    """The path of the callbacks pages of the app in the path."""
+    """Return the path of the callbacks pages of the app in the URL."""
     return f"/apps/{visit.app.id}/callbacks"
 
 
 async def named_subscription(desk: PageTools, visit: PageRequest) -> Subscription:
-    """The subscription in the path.
+    """Return the subscription in the path.
 
     Raises:
-        NotThere: the app has none such.
+        NotThere: the app has no such subscription.
     """
-    wanted = str(visit.path["subscription_id"])
+    subscription_id = str(visit.path["subscription_id"])
     parts = desk.parts
-    found = None
-    if wanted.isascii() and wanted.isdecimal() and len(wanted) < 19:
-        found = await parts.database.read(
-            subscription_of_partner, visit.partner.id, int(wanted), parts.directory.unseal
+    subscription = None
+    if subscription_id.isascii() and subscription_id.isdecimal() and len(subscription_id) < 19:
+        subscription = await parts.database.read(
+            subscription_of_partner, visit.partner.id, int(subscription_id), parts.directory.unseal
         )
-    if found is None or found.app_id != visit.app.id:
+    if subscription is None or subscription.app_id != visit.app.id:
         raise NotThere("This app has no such subscription.")
-    return found
+    return subscription
 
 
 async def standing_of_all(desk: PageTools, visit: PageRequest) -> list[dict[str, Any]]:
-    """The app's subscriptions as the administration shows them: state, circuit, and how much waits."""
+    """Return the app's subscriptions as the admin API shows them: state, circuit, and waiting callbacks."""
     query = urlencode({"app_id": visit.app.id, "partner_id": visit.partner.id})
-    told = await desk.parts.apis.admin.json("GET", f"/admin/subscriptions?{query}")
-    return told["subscriptions"]
+    response = await desk.parts.apis.admin.json("GET", f"/admin/subscriptions?{query}")
+    return response["subscriptions"]
 
 
 def api_path(subscription: Subscription) -> str:
-    """The subscription's path of the partner API."""
+    """Return the path of a subscription in the partner API."""
     return f"/partner/app/{subscription.app_id}/subscription/{subscription.id}"
 
 
 def answer(
     desk: PageTools, visit: PageRequest, path: str, said: str, *, remedy: str = "", kind: str = "good"
 ) -> Response:
-    """What came of an act: a notice on the page that is open, or on the one that it leads to."""
+    """Return the result of an action: a notice on the open page, or on the page it redirects to."""
     if visit.is_quiet:
         return JSONResponse({"said": said, "remedy": remedy, "kind": kind})
     return desk.go(path, said, remedy=remedy, kind=kind)

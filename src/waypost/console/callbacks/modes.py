@@ -1,4 +1,4 @@
-"""What each mode of a subscription brings, in the words of whoever chooses."""
+"""The modes of a subscription, described as the form offers them."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -8,12 +8,12 @@ from waypost.domain.callbacks.subscription import ALL
 
 @dataclass(frozen=True, slots=True)
 class ModeRow:
-    """One box of the form.
+    """A checkbox of the form.
 
     Attributes:
-        brings: what is told, in a sentence.
-        only_3: it brings nothing in version 2.
-        by_default: ticked on a new form.
+        brings: the events of the mode, in a sentence.
+        only_3: it has no effect in version 2.
+        by_default: checked on a new form.
     """
 
     mode: str
@@ -24,27 +24,27 @@ class ModeRow:
 
 # fmt: off
 MODE_GROUPS: Final = (  # Source: docs/how-to/receive-callbacks.md; facts 4.4
-    ("Messages of yours", (
-        ModeRow("ENQUEUED",      "The operator has taken a message.", by_default=True),
-        ModeRow("SENT",          "The operator has sent it on.", by_default=True),
-        ModeRow("DELIVERED",     "It is on the recipient's device.", by_default=True),
-        ModeRow("READ",          "The recipient has read it, or played it.", by_default=True),
-        ModeRow("FAILED",        "It has failed, or nobody knows.", by_default=True),
-        ModeRow("DELETED",       "The recipient has deleted it."),
-        ModeRow("BILLING",       "What a message costs, once a message."),
-        ModeRow("PAYMENTS",      "A payment that a message asked for has come further.", only_3=True),
+    ("Messages you send", (
+        ModeRow("ENQUEUED",      "The operator accepted a message.", by_default=True),
+        ModeRow("SENT",          "The operator sent it to the recipient.", by_default=True),
+        ModeRow("DELIVERED",     "It reached the recipient's device.", by_default=True),
+        ModeRow("READ",          "The recipient read or played it.", by_default=True),
+        ModeRow("FAILED",        "It failed, or its outcome is uncertain.", by_default=True),
+        ModeRow("DELETED",       "The recipient deleted it."),
+        ModeRow("BILLING",       "The price of a message, once per message."),
+        ModeRow("PAYMENTS",      "The status of a requested payment changed.", only_3=True),
     )),
-    ("What recipients do", (
-        ModeRow("MESSAGE",       "Somebody wrote, tapped a button, chose from a list, reacted or sent a medium.", by_default=True),
-        ModeRow("FLOWS_MESSAGE", "Somebody sent a flow back.", only_3=True),
-        ModeRow("OTHERS",        "A number has changed, marketing was stopped or resumed, and all that has no shape of its own."),
+    ("Recipient activity", (
+        ModeRow("MESSAGE",       "A recipient sent a message or media, tapped a button, chose from a list, or reacted.", by_default=True),
+        ModeRow("FLOWS_MESSAGE", "A recipient submitted a flow.", only_3=True),
+        ModeRow("OTHERS",        "A recipient changed numbers, stopped or resumed marketing; and events without a type of their own."),
     )),
-    ("Templates and the account", (
-        ModeRow("TEMPLATE",      "A template was reviewed, paused or disabled, or its quality or category has changed.", by_default=True),
-        ModeRow("ACCOUNT",       "The account or the number was reviewed, restricted or given another limit; or we have paused a subscription."),
+    ("Templates and account", (
+        ModeRow("TEMPLATE",      "A template was reviewed, paused or disabled, or its quality or category changed.", by_default=True),
+        ModeRow("ACCOUNT",       "The account or number was reviewed, restricted or got a new limit; or the service paused a subscription."),
     )),
     ("Everything", (
-        ModeRow(ALL,             "All of the above, and what comes new. In version 2 it adds nothing.", only_3=True),
+        ModeRow(ALL,             "All of the above, and future events. No effect in version 2.", only_3=True),
     )),
 )
 # fmt: on

@@ -1,4 +1,4 @@
-"""Sending many again: what is chosen is counted first, and goes out once the person has seen the number."""
+"""Replay of many callbacks: the selection is counted first, then confirmed."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -15,13 +15,13 @@ from waypost.console.web.not_found import NotMeant
 from waypost.console.web.page_request import PageRequest
 
 MOST: Final = 100_000
-"""In one go; the door says so too."""
+"""Callbacks in one replay; the admin API has the same limit."""
 
 # fmt: off
-WHICH: Final = (  # which of them, as the form says it, and as the door does
-    ("given_up",  "Given up: the receiver never took them", False),
-    ("delivered", "Delivered: the receiver took them",      True),
-    ("both",      "Both",                                   None),
+WHICH: Final = (  # value in the form, label, `delivered` in the admin API
+    ("given_up",  "Not delivered: all retries failed", False),
+    ("delivered", "Delivered",                         True),
+    ("both",      "Both",                              None),
 )
 # fmt: on
 
@@ -30,82 +30,81 @@ WHICH: Final = (  # which of them, as the form says it, and as the door does
 class _Chosen:
     subscription: str
     recipient: str
-    news: str
+    event: str
     which: str
     from_ms: int | None
     to_ms: int | None
 
 
 async def show_replay(desk: PageTools, visit: PageRequest) -> Response:
-    """The form; and where something is chosen, how many they are."""
-    standing = await standing_of_all(desk, visit)
+    """Return the form and, for a selection in the query, its count."""
+    subscriptions = await standing_of_all(desk, visit)
     query = visit.request.query_params
-    is_asked = "which" in query
     chosen = _chosen({name: visit.query(name) for name in query})
     counted: dict[str, Any] | None = None
-    if is_asked:
-        body = _wanted(visit, chosen, standing, desk.parts.clock.now_ms())
-        told = await desk.parts.apis.admin.json("POST", "/admin/callbacks/replay", {**body, "dry_run": True})
-        counted = {**told, "to_ms": body["to_ms"]}
+    if "which" in query:
+        body = _wanted(visit, chosen, subscriptions, desk.parts.clock.now_ms())
+        response = await desk.parts.apis.admin.json("POST", "/admin/callbacks/replay", {**body, "dry_run": True})
+        counted = {**response, "to_ms": body["to_ms"]}
     return await desk.page(
         visit, "callbacks/replay.html",
-        subscriptions=standing, chosen=chosen, which=WHICH, news=NEWS, counted=counted, most=MOST,
+        subscriptions=subscriptions, chosen=chosen, which=WHICH, events=NEWS, counted=counted, most=MOST,
         from_text=typed(chosen.from_ms), to_text=typed(chosen.to_ms), root=base_of(visit),
     )  # fmt: skip
 
 
 async def replay(desk: PageTools, visit: PageRequest) -> Response:
-    """Send them again."""
+    """Replay the selected callbacks."""
     form = await visit.form()
     chosen = _chosen({name: await visit.field(name) for name in form})
-    standing = await standing_of_all(desk, visit)
-    body = _wanted(visit, chosen, standing, desk.parts.clock.now_ms())
+    subscriptions = await standing_of_all(desk, visit)
+    body = _wanted(visit, chosen, subscriptions, desk.parts.clock.now_ms())
     try:
-        told = await desk.parts.apis.admin.json("POST", "/admin/callbacks/replay", body)
-    except ApiResponseError as refused:
-        return desk.go(f"{base_of(visit)}/replay", refused.message, kind="bad")
-    count = told["replayed"]
+        response = await desk.parts.apis.admin.json("POST", "/admin/callbacks/replay", body)
+    except ApiResponseError as error:
+        return desk.go(f"{base_of(visit)}/replay", error.message, kind="bad")
+    count = response["replayed"]
     if not count:
-        return desk.go(f"{base_of(visit)}/replay", "Nothing was to be sent again.", kind="warn")
-    many = "1 callback goes" if count == 1 else f"{plain(count)} callbacks go"
+        return desk.go(f"{base_of(visit)}/replay", "No callback matches, so nothing was replayed.", kind="warn")
+    callbacks = "1 callback" if count == 1 else f"{plain(count)} callbacks"
     return desk.go(
         f"{base_of(visit)}/deliveries",
-        f"{many} out again, beside what is told now.",
-        remedy="Each has its old id and sequence number, so a receiver that drops repeats drops these too.",
+        f"Replaying {callbacks}.",
+        remedy="Each keeps its id and sequence number, so a receiver that deduplicates by id ignores it.",
     )
 
 
 def _chosen(given: dict[str, str]) -> _Chosen:
     which = given.get("which") or "given_up"
     if which not in {name for name, _, _ in WHICH}:
-        raise NotMeant("The form does not say which callbacks are meant.")
+        raise NotMeant("Choose which callbacks to replay.")
     to_ms = given.get("to_ms", "")
     return _Chosen(
         subscription=given.get("subscription", ""),
         recipient=given.get("recipient", "").strip(),
-        news=given.get("news", "").strip(),
+        event=given.get("event", "").strip(),
         which=which,
-        from_ms=typed_ms(given.get("from", ""), "The time from which on"),
+        from_ms=typed_ms(given.get("from", ""), "The start time"),
         to_ms=min(int(to_ms), LAST_MS)
         if to_ms.isdecimal() and len(to_ms) < 16
-        else typed_ms(given.get("to", ""), "The time before which"),
+        else typed_ms(given.get("to", ""), "The end time"),
     )
 
 
 def _wanted(visit: PageRequest, chosen: _Chosen, standing: list[dict[str, Any]], now_ms: int) -> dict[str, Any]:
-    """What the door is asked for: always the partner's own and this app's only.
+    """Return the body of the admin API's call, limited to the partner and this app.
 
-    The end of the time is written down, so that what is sent is what was counted.
+    It always has an end time, so that exactly the counted callbacks are replayed.
     """
     body: dict[str, Any] = {"partner_id": visit.partner.id, "app_id": visit.app.id}
     if chosen.subscription:
-        if chosen.subscription not in {str(one["id"]) for one in standing}:
+        if chosen.subscription not in {str(subscription["id"]) for subscription in standing}:
             raise NotMeant("This app has no such subscription.")
         body["subscription_id"] = int(chosen.subscription)
     if chosen.recipient:
         body["recipient"] = recipient_in(chosen.recipient)
-    if chosen.news:
-        body["news"] = chosen.news
+    if chosen.event:
+        body["news"] = chosen.event
     delivered = {name: value for name, _, value in WHICH}[chosen.which]
     if delivered is not None:
         body["delivered"] = delivered

@@ -1,4 +1,4 @@
-"""A report card of the app's receivers: how long they take to answer, against the limit, and what they answer."""
+"""Response times and results of the app's receivers, compared with the limit."""
 
 import math
 from collections import defaultdict
@@ -26,7 +26,7 @@ from waypost.store.callbacks.receiver_statistics import MOST_TRIES, Answered, an
 
 SLOTS: Final = 48
 STEPS: Final = 6
-"""Bars of the distribution for each power of ten."""
+"""Bars of the distribution per power of ten."""
 _LIMIT: Final = duration(LATE_MS)
 _SLOW_MS: Final = 1_000
 _LOW_MS: Final = 1
@@ -34,7 +34,7 @@ _HIGH_MS: Final = 20_000
 _TICKS: Final = (1, 10, 100, 1_000, 10_000)
 
 # fmt: off
-RANGES: Final = (  # what may be looked at, and how its places in time are written
+RANGES: Final = (  # value in the URL, label, length, time format of the labels
     ("hour", "Last hour",     HOUR_MS,    "%H:%M"),
     ("day",  "Last 24 hours", DAY_MS,     "%H:%M"),
     ("week", "Last 7 days",   7 * DAY_MS, "%d %b %H:%M"),
@@ -50,29 +50,29 @@ class _Read:
 
 
 async def show_answer_times(desk: PageTools, visit: PageRequest) -> Response:
-    """The page."""
-    chosen = next((one for one in RANGES if one[0] == visit.query("range", "day")), RANGES[1])
-    name, _, length_ms, written = chosen
+    """Return the page."""
+    chosen = next((row for row in RANGES if row[0] == visit.query("range", "day")), RANGES[1])
+    name, _, length_ms, time_format = chosen
     now_ms = desk.parts.clock.now_ms()
     from_ms = now_ms + 1 - length_ms
-    standing = await standing_of_all(desk, visit)
+    subscriptions = await standing_of_all(desk, visit)
 
-    def look(connection: Connection) -> dict[int, _Read]:
+    def read(connection: Connection) -> dict[int, _Read]:
         return {
-            one["id"]: _Read(
-                answered(connection, one["id"], from_ms, now_ms + 1, slots=SLOTS),
-                taken_of(connection, one["id"], now_ms - HOUR_MS),
-                taken_of(connection, one["id"], now_ms - DAY_MS),
+            subscription["id"]: _Read(
+                answered(connection, subscription["id"], from_ms, now_ms + 1, slots=SLOTS),
+                taken_of(connection, subscription["id"], now_ms - HOUR_MS),
+                taken_of(connection, subscription["id"], now_ms - DAY_MS),
             )
-            for one in standing
+            for subscription in subscriptions
         }
 
-    found = await desk.parts.database.read(look)
-    labels = _labels(from_ms, length_ms, written)
+    attempts = await desk.parts.database.read(read)
+    labels = _labels(from_ms, length_ms, time_format)
     return await desk.page(
-        visit, "callbacks/answers.html",
-        cards=[_card(one, found[one["id"]], labels) for one in standing],
-        ranges=[(one[0], one[1]) for one in RANGES], chosen=name, root=base_of(visit), most=MOST_TRIES,
+        visit, "callbacks/response_times.html",
+        cards=[_card(subscription, attempts[subscription["id"]], labels) for subscription in subscriptions],
+        ranges=[(range_name, label) for range_name, label, _, _ in RANGES], chosen=name, root=base_of(visit), most=MOST_TRIES,
     )  # fmt: skip
 
 
@@ -83,27 +83,27 @@ def _card(one: dict[str, Any], read: _Read, labels: Sequence[str]) -> dict[str, 
         "url": one["url"],
         "hour": _share(read.hour),
         "day": _share(read.day),
-        "line": None,
+        "report": None,
     }
-    lines = report_of(read.rows)
-    if not lines:
+    reports = report_of(read.rows)
+    if not reports:
         return card
-    [line] = lines
+    [report] = reports
     return {
         **card,
-        "line": line,
-        "is_cut": line["attempts"] >= MOST_TRIES,
-        "verdict": _verdict(line),
-        "distribution": _distribution(one, read.rows, line),
+        "report": report,
+        "is_cut": report["attempts"] >= MOST_TRIES,
+        "verdict": _verdict(report),
+        "distribution": _distribution(one, read.rows, report),
         "over_time": _over_time(one, read.rows, labels),
     }
 
 
 def _share(counted: tuple[int, int]) -> str:
-    tries, taken = counted
-    if not tries:
-        return "no tries"
-    return f"{_percent((tries - taken) / tries)} of {plain(tries)}"
+    attempts, delivered = counted
+    if not attempts:
+        return "no attempts"
+    return f"{_percent((attempts - delivered) / attempts)} of {plain(attempts)}"
 
 
 def _percent(share: float) -> str:
@@ -113,19 +113,19 @@ def _percent(share: float) -> str:
 
 
 def _verdict(line: dict[str, Any]) -> str:
-    """What the figures say, in two sentences."""
+    """Return the statistics in two sentences."""
     half, most = (duration(max(line[name], 1)) for name in ("p50_ms", "p99_ms"))
-    first = f"Half of the answers came within {half}, 99 of 100 within {most}."
-    lost = 1 - line["by_status"].get("2xx", 0) / line["attempts"]
+    first = f"Half of the responses took {half} or less, 99 % took {most} or less."
+    failed = 1 - line["by_status"].get("2xx", 0) / line["attempts"]
     if line["over_10_s"]:
         late = _percent(line["over_10_s"])
-        return f"{first} {late} took longer than {_LIMIT} and count as not received."
-    if lost:
-        return f"{first} But {_percent(lost)} were not taken, whatever their time."
+        return f"{first} {late} took longer than {_LIMIT} and count as failed."
+    if failed:
+        return f"{first} But {_percent(failed)} of the attempts failed, whatever their duration."
     if line["p99_ms"] >= QUICK_MS:
-        return f"{first} That is near the limit of {_LIMIT}: answer first, and work after."
+        return f"{first} That is close to the limit of {_LIMIT}: respond before you process the callback."
     if line["p50_ms"] >= _SLOW_MS:
-        return f"{first} That is slow: what follows for the same recipient waits so long each time."
+        return f"{first} That is slow: callbacks about the same recipient wait for each other."
     return f"{first} The limit is {_LIMIT}."
 
 
@@ -142,46 +142,43 @@ def _distribution(one: dict[str, Any], rows: Sequence[Answered], line: dict[str,
     ]
     frame = Frame(
         f"spread-{one['id']}",
-        f"Answer times of {one['tag']}",
+        f"Response times of {one['tag']}",
         f"{_verdict(line)} The axis is logarithmic.",
         spell=duration,
     )
-    picture = distribution(frame, bins, low=_LOW_MS, high=_HIGH_MS, ticks=_TICKS, marks=marks)
-    told = [(one.label, plain(one.count), plain(one.bad)) for one in bins if one.count or one.bad]
-    behind = table(
-        ("Answer time", "Taken", "Not taken"), told,
-        caption=f"Answer times of {one['tag']}", id=f"spread-table-{one['id']}",
+    chart = distribution(frame, bins, low=_LOW_MS, high=_HIGH_MS, ticks=_TICKS, marks=marks)
+    cells = [(each.label, plain(each.count), plain(each.bad)) for each in bins if each.count or each.bad]
+    data_table = table(
+        ("Response time", "Delivered", "Failed"), cells,
+        caption=f"Response times of {one['tag']}", id=f"spread-table-{one['id']}",
     )  # fmt: skip
-    return picture + behind
+    return chart + data_table
 
 
 def _over_time(one: dict[str, Any], rows: Sequence[Answered], labels: Sequence[str]) -> Markup:
     slots: dict[int, list[Answered]] = defaultdict(list)
     for row in rows:
         slots[row.slot].append(row)
-    lines = [report_of(slots[at])[0] if at in slots else None for at in range(SLOTS)]
-    series = [
-        Series("half within", "accent", _of("p50_ms", lines)),
-        Series("99 of 100 within", "info", _of("p99_ms", lines)),
-    ]
+    reports = [report_of(slots[at])[0] if at in slots else None for at in range(SLOTS)]
+    series = [Series("p50", "accent", _of("p50_ms", reports)), Series("p99", "info", _of("p99_ms", reports))]
     frame = Frame(
         f"times-{one['id']}",
-        f"Answer times of {one['tag']} over time",
-        "Half of the answers and 99 of 100 came within these times; the limit is 10 s. The axis is logarithmic.",
+        f"Response times of {one['tag']} over time",
+        "Response times at p50 and p99; the limit is 10 s. The axis is logarithmic.",
         spell=duration,
     )
     limit = Mark(LATE_MS, f"limit {_LIMIT}", "bad")
-    picture = lines_over_time(frame, series, labels, marks=[limit], logarithmic=True)
-    told = [
-        (label, line["attempts"], duration(line["p50_ms"]), duration(line["p99_ms"]))
-        for label, line in zip(labels, lines, strict=True)
-        if line
+    chart = lines_over_time(frame, series, labels, marks=[limit], logarithmic=True)
+    cells = [
+        (label, report["attempts"], duration(report["p50_ms"]), duration(report["p99_ms"]))
+        for label, report in zip(labels, reports, strict=True)
+        if report
     ]
-    behind = table(
-        ("From (UTC)", "Tries", "Half within", "99 of 100 within"), told,
-        caption=f"Answer times of {one['tag']} over time", id=f"times-table-{one['id']}",
+    data_table = table(
+        ("From (UTC)", "Attempts", "p50", "p99"), cells,
+        caption=f"Response times of {one['tag']} over time", id=f"times-table-{one['id']}",
     )  # fmt: skip
-    return key(series) + picture + behind
+    return key(series) + chart + data_table
 
 
 def _of(name: str, lines: Sequence[dict[str, Any] | None]) -> list[float | None]:
@@ -197,7 +194,7 @@ def _bin_of(ms: int) -> int:
 
 
 def _spelt(at: int) -> str:
-    """The whole milliseconds of a bar."""
+    """Return the range of a bar in whole milliseconds."""
     first, last = math.ceil(_edge(at)), math.ceil(_edge(at + 1)) - 1
     if at == 0:
         return f"{duration(1)} or less"

@@ -1,4 +1,4 @@
-"""How a receiver verifies a signature: a short program in each of five languages, by its standard library only."""
+"""Code that verifies a signature, in five languages, each with its standard library only."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -14,13 +14,13 @@ from waypost.console.web.page_request import PageRequest
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """One tab.
+    """A programming language, shown as a tab.
 
     Attributes:
-        name: in the address.
-        label: as people say it.
+        name: in the URL.
+        label: its usual name.
         file: in the folder of snippets.
-        since: the oldest version that it runs on.
+        since: the oldest version that the snippet runs on.
     """
 
     name: str
@@ -41,9 +41,9 @@ LANGUAGES: Final = (  # Source: Standard Webhooks 1.0; decision 0043
 
 
 async def show_snippets(desk: PageTools, visit: PageRequest) -> Response:
-    """The page, at one language."""
-    wanted = visit.query("language", "python")
-    chosen = next((one for one in LANGUAGES if one.name == wanted), LANGUAGES[0])
+    """Return the page with the snippet of one language."""
+    name = visit.query("language", "python")
+    chosen = next((language for language in LANGUAGES if language.name == name), LANGUAGES[0])
     return await desk.page(
         visit, "callbacks/verify.html",
         languages=LANGUAGES, chosen=chosen, code=snippet(chosen), root=base_of(visit),
@@ -53,6 +53,6 @@ async def show_snippets(desk: PageTools, visit: PageRequest) -> Response:
 
 @cache
 def snippet(language: Language) -> str:
-    """The program."""
+    """Return the source code of a snippet."""
     folder = resources.files("waypost.console") / "pages" / "callbacks" / "snippets"
     return (folder / language.file).read_text("utf-8").rstrip()

@@ -1,4 +1,4 @@
-"""What is done with a subscription: by the partner API where it has the call, else by the administration."""
+"""Actions on a subscription, through the partner API where it has the call, else the admin API."""
 
 from typing import Final
 
@@ -14,105 +14,114 @@ from waypost.console.web.not_found import NotMeant
 from waypost.console.web.page_request import PageRequest
 from waypost.domain.callbacks.subscription import Subscription
 
-KEEP_OLD: Final = {  # how long the old key may sign beside the new one
-    "86400": "for a day",
-    "3600": "for an hour",
-    "604800": "for a week",
-    "0": "not at all; it ends now",
+KEEP_OLD: Final = {  # seconds that the old key stays valid
+    "86400": "for 1 day",
+    "3600": "for 1 hour",
+    "604800": "for 7 days",
+    "0": "not at all; it is revoked now",
 }
 
 
 async def create(desk: PageTools, visit: PageRequest) -> Response:
-    """Make a subscription; its address is pinged first, unless the form says not to."""
-    given = await read_fields(visit)
-    door = desk.parts.apis.app(visit.app)
+    """Create a subscription; its endpoint is pinged first, unless the form disables that."""
+    fields = await read_fields(visit)
+    api = desk.parts.apis.app(visit.app)
     try:
-        made = await door.form("POST", f"/partner/app/{visit.app.id}/subscription", form_for_api(given))
-    except ApiResponseError as refused:
-        given.refuse(refused)
+        response = await api.form("POST", f"/partner/app/{visit.app.id}/subscription", form_for_api(fields))
+    except ApiResponseError as error:
+        fields.refuse(error)
     except NotMeant as error:
-        given.wrong["headers"] = f"{error.what} {error.remedy}"
+        fields.wrong["headers"] = f"{error.what} {error.remedy}"
     else:
-        came = "Its address has answered the ping." if given.do_check else "It was not pinged."
-        path = f"{base_of(visit)}/subscriptions/{made['subscription']['id']}"
-        return desk.go(path, f"{given.tag} is told from now on. {came}")
-    return await new_page(desk, visit, given, 400)
+        ping = "Its endpoint responded to the ping." if fields.do_check else "It was not pinged."
+        path = f"{base_of(visit)}/subscriptions/{response['subscription']['id']}"
+        return desk.go(path, f"Subscription {fields.tag} created. {ping}")
+    return await new_page(desk, visit, fields, 400)
 
 
 async def change(desk: PageTools, visit: PageRequest) -> Response:
-    """Change it; another address is pinged first, unless the form says not to."""
-    held = await named_subscription(desk, visit)
-    given = await read_fields(visit, held)
+    """Change a subscription; a new URL is pinged first, unless the form disables that."""
+    subscription = await named_subscription(desk, visit)
+    fields = await read_fields(visit, subscription)
     try:
-        await desk.parts.apis.app(visit.app).form("PUT", api_path(held), form_for_api(given, held))
-    except ApiResponseError as refused:
-        given.refuse(refused)
+        await desk.parts.apis.app(visit.app).form("PUT", api_path(subscription), form_for_api(fields, subscription))
+    except ApiResponseError as error:
+        fields.refuse(error)
     except NotMeant as error:
-        given.wrong["headers"] = f"{error.what} {error.remedy}"
+        fields.wrong["headers"] = f"{error.what} {error.remedy}"
     else:
-        moved = given.url != held.url
-        came = " Its new address has answered the ping." if moved and given.do_check else ""
-        return desk.go(_page(visit, held), f"{given.tag} was changed.{came}")
-    return await subscription_page(desk, visit, held, given, status=400)
+        is_new_url = fields.url != subscription.url
+        ping = " Its new endpoint responded to the ping." if is_new_url and fields.do_check else ""
+        return desk.go(_page(visit, subscription), f"Subscription {fields.tag} updated.{ping}")
+    return await subscription_page(desk, visit, subscription, fields, status=400)
 
 
 async def check(desk: PageTools, visit: PageRequest) -> Response:
-    """Send the ping now, and say what came."""
-    held = await named_subscription(desk, visit)
-    told = await desk.parts.apis.admin.json("POST", f"/admin/subscriptions/{held.id}/check", {})
-    took = duration(told["duration_ms"])
-    if told["taken"]:
-        return answer(desk, visit, _page(visit, held), f"{held.tag} answered {told['status']} in {took}.")
-    if told["status"] is None:
-        said = f"{held.tag} gave no answer in {took}: {told['error']}."
+    """Send a ping and return a notice with the result."""
+    subscription = await named_subscription(desk, visit)
+    result = await desk.parts.apis.admin.json("POST", f"/admin/subscriptions/{subscription.id}/check", {})
+    took = duration(result["duration_ms"])
+    if result["taken"]:
+        return answer(
+            desk, visit, _page(visit, subscription), f"{subscription.tag} responded {result['status']} in {took}."
+        )
+    if result["status"] is None:
+        text = f"{subscription.tag} did not respond within {took}: {result['error']}."
     else:
-        begin = " ".join(told["answer"].split())[:120]
-        said = f"{held.tag} answered {told['status']} in {took}" + (f": {begin}" if begin else ".")
-    remedy = "A receiver answers any 2xx within 10 s, and only then does its work."
-    return answer(desk, visit, _page(visit, held), said, remedy=remedy, kind="bad")
+        begin = " ".join(result["answer"].split())[:120]
+        text = f"{subscription.tag} responded {result['status']} in {took}" + (f": {begin}" if begin else ".")
+    hint = "A receiver must respond 2xx within 10 s, before it processes the callback."
+    return answer(desk, visit, _page(visit, subscription), text, remedy=hint, kind="bad")
 
 
 async def pause(desk: PageTools, visit: PageRequest) -> Response:
-    """Tell it nothing for a while: what was on its way waits."""
-    held = await named_subscription(desk, visit)
-    await desk.parts.apis.app(visit.app).form("PUT", api_path(held), {"active": "false"})
+    """Pause it: callbacks that are queued wait."""
+    subscription = await named_subscription(desk, visit)
+    await desk.parts.apis.app(visit.app).form("PUT", api_path(subscription), {"active": "false"})
     return answer(
-        desk, visit, _page(visit, held), f"{held.tag} is paused.",
-        remedy="What was on its way waits. What happens meanwhile is not told to it.", kind="info",
+        desk, visit, _page(visit, subscription), f"Subscription {subscription.tag} paused.",
+        remedy="Queued callbacks wait. Events that happen while it is paused are not sent to it.", kind="info",
     )  # fmt: skip
 
 
 async def resume(desk: PageTools, visit: PageRequest) -> Response:
-    """Let it go on, whoever paused it."""
-    held = await named_subscription(desk, visit)
-    await desk.parts.apis.app(visit.app).form("PUT", api_path(held), {"active": "true"})
-    return answer(desk, visit, _page(visit, held), f"{held.tag} goes on. What waits comes now, in order.")
+    """Resume it, also if the service paused it."""
+    subscription = await named_subscription(desk, visit)
+    await desk.parts.apis.app(visit.app).form("PUT", api_path(subscription), {"active": "true"})
+    return answer(
+        desk,
+        visit,
+        _page(visit, subscription),
+        f"Subscription {subscription.tag} resumed. Waiting callbacks are sent now, in order.",
+    )
 
 
 async def show_key(desk: PageTools, visit: PageRequest) -> Response:
-    """Show the key that signs, on this answer only."""
-    held = await named_subscription(desk, visit)
-    keys = await desk.parts.apis.admin.json("GET", f"/admin/subscriptions/{held.id}/key")
-    return await subscription_page(desk, visit, held, fields_of(held), keys=keys)
+    """Show the signing key, on this response only."""
+    subscription = await named_subscription(desk, visit)
+    keys = await desk.parts.apis.admin.json("GET", f"/admin/subscriptions/{subscription.id}/key")
+    return await subscription_page(desk, visit, subscription, fields_of(subscription), keys=keys)
 
 
 async def rotate_key(desk: PageTools, visit: PageRequest) -> Response:
-    """Give it a new key, and show both."""
-    held = await named_subscription(desk, visit)
-    keep = await visit.field("keep_old_for_s")
-    if keep not in KEEP_OLD:
-        raise NotMeant("The form does not say how long the old key is to sign.")
+    """Create a new signing key, and show both keys."""
+    subscription = await named_subscription(desk, visit)
+    keep_for_s = await visit.field("keep_old_for_s")
+    if keep_for_s not in KEEP_OLD:
+        raise NotMeant("Choose how long the old key stays valid.")
     keys = await desk.parts.apis.admin.json(
-        "POST", f"/admin/subscriptions/{held.id}/key/rotate", {"keep_old_for_s": int(keep)}
+        "POST", f"/admin/subscriptions/{subscription.id}/key/rotate", {"keep_old_for_s": int(keep_for_s)}
     )
-    return await subscription_page(desk, visit, held, fields_of(held), keys={**keys, "rotated": True})
+    return await subscription_page(desk, visit, subscription, fields_of(subscription), keys={**keys, "rotated": True})
 
 
 async def delete(desk: PageTools, visit: PageRequest) -> Response:
-    """End it; what waits for it is not delivered."""
-    held = await named_subscription(desk, visit)
-    await desk.parts.apis.app(visit.app).json("DELETE", api_path(held))
-    return desk.go(base_of(visit), f"{held.tag} is deleted. What waited for it is not delivered any more.")
+    """Delete it; its waiting callbacks are not delivered."""
+    subscription = await named_subscription(desk, visit)
+    await desk.parts.apis.app(visit.app).json("DELETE", api_path(subscription))
+    return desk.go(
+        base_of(visit), f"Subscription {subscription.tag} deleted. Its waiting callbacks will not be delivered."
+    )
 
 
 def _page(visit: PageRequest, held: Subscription) -> str:

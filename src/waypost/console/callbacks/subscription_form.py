@@ -1,4 +1,4 @@
-"""The form of a subscription: what it shows, and what of it goes to the partner API."""
+"""The form of a subscription: its fields, and the form that the partner API is sent."""
 
 import json
 from dataclasses import dataclass, field
@@ -15,13 +15,13 @@ _FIELDS: Final = ("tag", "url", "modes", "meta")
 
 @dataclass(slots=True)
 class SubscriptionFields:
-    """What stands in the form.
+    """The values of the form.
 
     Attributes:
-        header_names: of the headers that are kept; their values are never shown again.
-        headers: new ones, one a line.
-        removed: names that are ticked to go.
-        wrong: what is wrong, by field; `form` for what is no field's.
+        header_names: of the stored headers; their values are never shown again.
+        headers: new ones, one per line.
+        removed: names that are checked for removal.
+        wrong: errors by field; `form` for those of no field.
     """
 
     tag: str = ""
@@ -35,28 +35,28 @@ class SubscriptionFields:
     wrong: dict[str, str] = field(default_factory=dict[str, str])
 
     def refuse(self, refused: ApiResponseError) -> None:
-        """Have the form say why, beside the field that it is about."""
+        """Add an error of the API to the field that it is about."""
         self.wrong[refused.top_field if refused.top_field in _FIELDS else "form"] = _sentence(
             refused.explanation or refused.message
         )
 
 
 def fields_of(held: Subscription) -> SubscriptionFields:
-    """The form of a subscription as it is."""
+    """Return the form, filled from a subscription."""
     return SubscriptionFields(
         tag=held.tag, url=held.url, version=str(held.version), modes=held.modes, header_names=tuple(held.headers)
     )
 
 
 async def read_fields(visit: PageRequest, held: Subscription | None = None) -> SubscriptionFields:
-    """The form as it was sent."""
+    """Return the form as it was sent."""
     form = await visit.form()
     names = tuple(held.headers) if held else ()
     return SubscriptionFields(
         tag=(await visit.field("tag")).strip(),
         url=(await visit.field("url")).strip(),
         version=await visit.field("version"),
-        modes=tuple(one for one in MODES if one in form.getlist("modes")),
+        modes=tuple(mode for mode in MODES if mode in form.getlist("modes")),
         header_names=names,
         headers=(await visit.field("headers")).strip(),
         removed=tuple(name for name in names if name in form.getlist("remove")),
@@ -65,10 +65,10 @@ async def read_fields(visit: PageRequest, held: Subscription | None = None) -> S
 
 
 def form_for_api(given: SubscriptionFields, held: Subscription | None = None) -> dict[str, str]:
-    """What the partner API is sent.
+    """Return the form that the partner API is sent.
 
     Raises:
-        NotMeant: a line of the headers is none.
+        NotMeant: a line is not a valid header.
     """
     form = {
         "tag": given.tag,
@@ -85,7 +85,7 @@ def form_for_api(given: SubscriptionFields, held: Subscription | None = None) ->
         kept = {
             name: text
             for name, text in (held.headers if held else {}).items()
-            if name not in given.removed and name.lower() not in {one.lower() for one in added}
+            if name not in given.removed and name.lower() not in {new.lower() for new in added}
         }
         form["meta"] = json.dumps({**meta, "headers": {**kept, **added}})
     return form
@@ -98,12 +98,12 @@ def _headers_in(text: str) -> dict[str, str]:
         if not line.strip():
             continue
         if not colon or not name.strip():
-            raise NotMeant(f"The line {line.strip()[:60]!r} is no header.", "Write Name: value.")
+            raise NotMeant(f"{line.strip()[:60]!r} is not a header.", "Use the form Name: value.")
         headers[name.strip()] = value.strip()
     return headers
 
 
 def _sentence(text: str) -> str:
-    """The door's words as a sentence: it begins with the name of a field."""
+    """Return the API's text with a full stop at the end."""
     text = text.strip()
     return text if text.endswith(".") else f"{text}."

@@ -1,4 +1,4 @@
-"""Who is told: the subscriptions of an app, each with how its receiver is doing; and one of them."""
+"""The subscriptions of an app with the health of their receivers, and the page of one."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -20,14 +20,14 @@ from waypost.store.callbacks.receiver_statistics import last_taken_ms, newest_tr
 
 PARTS: Final = "callbacks/parts.html"
 REST_S: Final = 1.0
-"""Between two looks: each counts what waits."""
+"""Between two updates of a stream: each counts the waiting callbacks."""
 _SPARKS: Final = 40
 _LATE_MS: Final = 10_000
 _SLOW_MS: Final = 5_000
 
 
 async def show_subscriptions(desk: PageTools, visit: PageRequest) -> Response:
-    """The page: cards, or the form where nobody is told yet."""
+    """Return the page: cards, or the form if there is no subscription."""
     cards = await cards_of(desk, visit)
     return await desk.page(
         visit, "callbacks/subscriptions.html",
@@ -37,38 +37,38 @@ async def show_subscriptions(desk: PageTools, visit: PageRequest) -> Response:
 
 
 async def live_subscriptions(desk: PageTools, visit: PageRequest) -> Response:
-    """What changes of the cards."""
+    """Stream what changes on the cards."""
 
-    async def look() -> Sequence[Piece]:
+    async def render_pieces() -> Sequence[Piece]:
         return [_piece(desk, visit, card) for card in await cards_of(desk, visit)]
 
-    return desk.live(visit, look, rest_s=REST_S, at_least_s=2.0)
+    return desk.live(visit, render_pieces, rest_s=REST_S, at_least_s=2.0)
 
 
 async def show_new(desk: PageTools, visit: PageRequest) -> Response:
-    """The form of a new one."""
+    """Return the form of a new subscription."""
     return await new_page(desk, visit, SubscriptionFields())
 
 
 async def show_subscription(desk: PageTools, visit: PageRequest) -> Response:
-    """One, with its form."""
-    held = await named_subscription(desk, visit)
-    return await subscription_page(desk, visit, held, fields_of(held))
+    """Return the page of one subscription, with its form."""
+    subscription = await named_subscription(desk, visit)
+    return await subscription_page(desk, visit, subscription, fields_of(subscription))
 
 
 async def live_subscription(desk: PageTools, visit: PageRequest) -> Response:
-    """What changes of its card."""
-    held = await named_subscription(desk, visit)
+    """Stream what changes on its card."""
+    subscription = await named_subscription(desk, visit)
 
-    async def look() -> Sequence[Piece]:
+    async def render_pieces() -> Sequence[Piece]:
         cards = await cards_of(desk, visit)
-        return [_piece(desk, visit, card, is_alone=True) for card in cards if card["id"] == int(held.id)]
+        return [_piece(desk, visit, card, is_alone=True) for card in cards if card["id"] == int(subscription.id)]
 
-    return desk.live(visit, look, rest_s=REST_S, at_least_s=2.0)
+    return desk.live(visit, render_pieces, rest_s=REST_S, at_least_s=2.0)
 
 
 async def new_page(desk: PageTools, visit: PageRequest, fields: SubscriptionFields, status: int = 200) -> Response:
-    """The form of a new one, with what was typed and what is wrong with it."""
+    """Return the form of a new subscription, with the values and errors of the last attempt."""
     return await desk.page(visit, "callbacks/new.html", status, **_form_values(fields))
 
 
@@ -76,67 +76,70 @@ async def subscription_page(
     desk: PageTools, visit: PageRequest, held: Subscription, fields: SubscriptionFields,
     *, keys: dict[str, Any] | None = None, status: int = 200,
 ) -> Response:  # fmt: skip
-    """One subscription: how it is doing, its form, its key.
+    """Return the page of one subscription: its health, form and signing key.
 
     Args:
-        desk: what there is.
-        visit: who looks.
-        held: which.
-        fields: what stands in the form.
-        keys: as the door shows them; None: they are not shown.
-        status: of the answer.
+        desk: the page tools.
+        visit: the request.
+        held: the subscription.
+        fields: the values of the form.
+        keys: as the admin API returns them; None: they are not shown.
+        status: of the response.
     """
-    card = next((one for one in await cards_of(desk, visit) if one["id"] == int(held.id)), None)
+    card = next((card for card in await cards_of(desk, visit) if card["id"] == int(held.id)), None)
     if card is None:
         raise NotThere("This app has no such subscription.")
     return await desk.page(
         visit, "callbacks/subscription.html", status,
-        card=card, held=held, keys=keys, **_form_values(fields),
+        card=card, subscription=held, keys=keys, **_form_values(fields),
     )  # fmt: skip
 
 
 async def cards_of(desk: PageTools, visit: PageRequest) -> list[dict[str, Any]]:
-    """What the cards show."""
-    standing = await standing_of_all(desk, visit)
-    lately = await desk.parts.database.read(_lately, standing)
-    return [{**one, "base": base_of(visit), "modes": one["modes"].split(","), **lately[one["id"]]} for one in standing]
+    """Return the values of the cards."""
+    subscriptions = await standing_of_all(desk, visit)
+    recent = await desk.parts.database.read(_lately, subscriptions)
+    return [
+        {**each, "base": base_of(visit), "modes": each["modes"].split(","), **recent[each["id"]]}
+        for each in subscriptions
+    ]
 
 
 def _lately(connection: Connection, standing: Sequence[dict[str, Any]]) -> dict[int, Any]:
-    """By subscription, when it took the last one, and its newest answer times as a small chart."""
-    found: dict[int, Any] = {}
-    for one in standing:
-        tries = list(newest_tries(connection, one["id"], _SPARKS))[::-1]
-        found[one["id"]] = {
-            "taken_ms": last_taken_ms(connection, one["id"], one["failing_since_ms"]),
-            "last": tries[-1] if tries else None,
-            "sparks": _sparks(tries) if tries else "",
+    """Return by subscription the last delivery, the last attempt, and a chart of the newest response times."""
+    recent: dict[int, Any] = {}
+    for each in standing:
+        attempts = list(newest_tries(connection, each["id"], _SPARKS))[::-1]
+        recent[each["id"]] = {
+            "delivered_ms": last_taken_ms(connection, each["id"], each["failing_since_ms"]),
+            "last": attempts[-1] if attempts else None,
+            "sparks": _sparks(attempts) if attempts else "",
         }
-    return found
+    return recent
 
 
 def _sparks(tries: Sequence[Any]) -> str:
-    times = sorted(one.duration_ms for one in tries)
+    times = sorted(attempt.duration_ms for attempt in tries)
     median = times[len(times) // 2]
-    failed = sum(not is_taken(one.status) for one in tries)
-    spelt = f"The newest {len(tries)} tries: half of them within {duration(median)}, the longest {duration(times[-1])}, {failed} not taken."
-    empty = _SPARKS - len(tries)  # the newest stands at the right, whatever there is
+    failed = sum(not is_taken(attempt.status) for attempt in tries)
+    title = f"Last {len(tries)} attempts: median {duration(median)}, maximum {duration(times[-1])}, {failed} failed."
+    empty = _SPARKS - len(tries)  # the newest attempt is always at the right
     return sparkline(
-        [*[None] * empty, *(one.duration_ms for one in tries)],
-        title=spelt,
-        tones=["quiet"] * empty + [tone_of(one) for one in tries],
+        [*[None] * empty, *(attempt.duration_ms for attempt in tries)],
+        title=title,
+        tones=["quiet"] * empty + [tone_of(attempt) for attempt in tries],
         logarithmic=True,
         most=_LATE_MS,
     )
 
 
 def is_taken(status: int | None) -> bool:
-    """Whether a status says that a receiver took a callback."""
+    """True if the status of a response means that the callback was delivered."""
     return status is not None and 200 <= status < 300
 
 
 def tone_of(one: Any) -> str:
-    """The colour of a try: not taken, slow, or well."""
+    """Return the colour of an attempt: failed, slow, or fine."""
     if not is_taken(one.status):
         return "bad"
     return "warn" if one.duration_ms >= _SLOW_MS else "accent"
@@ -148,5 +151,5 @@ def _piece(desk: PageTools, visit: PageRequest, card: dict[str, Any], *, is_alon
 
 
 def _form_values(fields: SubscriptionFields) -> dict[str, Any]:
-    others = tuple(one for one in fields.modes if one not in OFFERED)
-    return {"fields": fields, "groups": MODE_GROUPS, "other_modes": others}
+    other_modes = tuple(mode for mode in fields.modes if mode not in OFFERED)
+    return {"fields": fields, "groups": MODE_GROUPS, "other_modes": other_modes}

@@ -1,4 +1,4 @@
-"""Times that people type into forms: UTC, as pages show them."""
+"""Times in form fields, in UTC: parsed and formatted."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -7,32 +7,34 @@ from waypost.console.web.not_found import NotMeant
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 LAST_MS: Final = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(milliseconds=1)
-"""The last time that can be written."""
+"""The last time that can be formatted."""
 
 
 def typed_ms(text: str, name: str) -> int | None:
-    """Milliseconds since the epoch of a `datetime-local` field, from 1970 to 9999; None where it is empty.
+    """Return a `datetime-local` value in ms since the epoch, limited to 1970 to 9999; None if it is empty.
 
     Raises:
-        NotMeant: it is no time.
+        NotMeant: the text is not a time.
     """
     if not text:
         return None
     try:
         at = datetime.fromisoformat(text)
     except ValueError:
-        raise NotMeant(f"{name} is no time.", "Write it like 2026-11-22T10:00, in UTC, or leave it empty.") from None
+        raise NotMeant(
+            f"{name} is not a valid time.", "Use a UTC time such as 2026-11-22T10:00, or leave it empty."
+        ) from None
     at = at if at.tzinfo else at.replace(tzinfo=UTC)
     return min(max((at - _EPOCH) // timedelta(milliseconds=1), 0), LAST_MS)
 
 
 def typed(at_ms: int | None) -> str:
-    """The same back again."""
+    """Return the value of a `datetime-local` field; empty for None."""
     if at_ms is None:
         return ""
     return at_of(at_ms).replace(tzinfo=None).isoformat(timespec="seconds")
 
 
 def at_of(at_ms: int) -> datetime:
-    """A time that can be written in any way, in UTC."""
+    """Return a time in ms since the epoch as a UTC datetime."""
     return _EPOCH + timedelta(milliseconds=at_ms)

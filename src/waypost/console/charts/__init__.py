@@ -1,1 +1,1 @@
-"""Charts as SVG made here: pictures with a title and a description, and the same figures as a table behind each."""
+"""Charts as inline SVG with a title and a description, each with its values as a table."""

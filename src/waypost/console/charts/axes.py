@@ -1,7 +1,7 @@
-"""What charts stand in: a frame with its words, axes, rules and labels; and the blocks that they are built of.
+"""Building blocks of charts: frame, axes, grid lines, labels and bars.
 
-Places across are percentages and heights are pixels, so that a chart fills whatever width it has while its
-words keep their size. Colours are classes of `charts.css`. Whoever shows a chart loads that sheet.
+Horizontal positions are percentages and vertical ones pixels, so that a chart fills any width and its text
+keeps its size. Colours are classes of `charts.css`, which every page with a chart must load.
 """
 
 import math
@@ -14,20 +14,20 @@ from markupsafe import Markup
 from waypost.console.web.formatting import plain
 
 TOP: Final = 18
-"""The height that words above a chart take, in pixels."""
+"""Height of a row of labels above a chart, in pixels."""
 _FOOT: Final = 22
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What a chart is called, and the room that it has.
+    """Texts and size of a chart.
 
     Attributes:
-        id: of the element, once on a page.
-        title: what it shows.
-        description: what is to be seen, in a sentence.
+        id: element id, unique on the page.
+        title: title of the chart.
+        description: one sentence for screen readers.
         height: in pixels.
-        spell: writes a value of the axis that has numbers.
+        spell: formats a value of the numeric axis.
     """
 
     id: str
@@ -38,22 +38,22 @@ class Frame:
 
     @property
     def floor(self) -> int:
-        """Where the axis lies, in pixels from above."""
+        """Position of the axis, in pixels from the top."""
         return self.height - _FOOT
 
     @property
     def room(self) -> int:
-        """How high the highest value may stand over the axis, in pixels."""
+        """Height available for the highest value, in pixels."""
         return self.floor - TOP
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A line across a chart that says something, such as a limit.
+    """A labelled line across a chart, such as a limit.
 
     Attributes:
-        at: in the units of the axis.
-        label: what it is, in a word or two.
+        at: position in units of the axis.
+        label: a word or two.
         tone: one of `TONES`.
     """
 
@@ -63,7 +63,7 @@ class Mark:
 
 
 def picture(frame: Frame, kind: str, drawn: Sequence[Markup]) -> Markup:
-    """The chart around what is drawn; `kind` is a class of the sheet."""
+    """Return the SVG around the drawn elements; `kind` is a class of `charts.css`."""
     return Markup(
         '<svg id="{0}" class="chart {1}" width="100%" height="{2}" role="img" aria-labelledby="{0}-title {0}-desc">'
         '<title id="{0}-title">{3}</title><desc id="{0}-desc">{4}</desc>{5}</svg>'
@@ -71,21 +71,21 @@ def picture(frame: Frame, kind: str, drawn: Sequence[Markup]) -> Markup:
 
 
 def block(tone: str, left: float, top: float, wide: float, tall: float) -> Markup:
-    """One piece of a bar: across in percent, up and down in pixels."""
+    """Return one rectangle of a bar: `left` and `wide` in percent, `top` and `tall` in pixels."""
     return Markup('<rect class="tone-{}" x="{:.3f}%" y="{:.2f}" width="{:.3f}%" height="{:.2f}"/>').format(
         tone, left, top, wide, tall
     )
 
 
 def grid(frame: Frame, most: float) -> Markup:
-    """Rules at `most`, which stands at the top, and in the middle; and the axis."""
+    """Return the axis and grid lines at `most`, the top value, and at half of it."""
     floor, room = frame.floor, frame.room
-    ruled = rules(frame, [most / 2, most], lambda value: floor - room * value / most)
-    return ruled + axis(frame)
+    lines = rules(frame, [most / 2, most], lambda value: floor - room * value / most)
+    return lines + axis(frame)
 
 
 def rules(frame: Frame, steps: Sequence[float], up: Callable[[float], float]) -> Markup:
-    """A thin line at each step, with its value; `up` says where a value stands."""
+    """Return a grid line with its value at each step; `up` maps a value to its vertical position."""
     return Markup("").join(
         Markup(
             '<line class="chart-rule" x1="0" x2="100%" y1="{0:.2f}" y2="{0:.2f}"/>'
@@ -96,12 +96,12 @@ def rules(frame: Frame, steps: Sequence[float], up: Callable[[float], float]) ->
 
 
 def axis(frame: Frame) -> Markup:
-    """The line that values stand on."""
+    """Return the line of the axis."""
     return Markup('<line class="chart-axis" x1="0" x2="100%" y1="{0}" y2="{0}"/>').format(frame.floor)
 
 
 def limit(mark: Mark, y: float) -> Markup:
-    """A mark that lies across, with its words over its right end."""
+    """Return a horizontal reference line, with its label above the right end."""
     return Markup(
         '<line class="chart-mark tone-{0}" x1="0" x2="100%" y1="{1:.2f}" y2="{1:.2f}"/>'
         '<text class="chart-label tone-{0}" x="100%" dx="-2" y="{2:.2f}" text-anchor="end">{3}</text>'
@@ -109,7 +109,7 @@ def limit(mark: Mark, y: float) -> Markup:
 
 
 def labels_below(frame: Frame, labels: Sequence[str], about: int = 4) -> Markup:
-    """Some of the labels: the first, the last, and a few between."""
+    """Return labels below the axis: the first, the last and a few between."""
     if not labels:
         return Markup("")
     last = len(labels) - 1
@@ -118,7 +118,7 @@ def labels_below(frame: Frame, labels: Sequence[str], about: int = 4) -> Markup:
     for nth, at in enumerate(shown):
         anchor = "start" if at == 0 else "end" if at == last else "middle"
         x = 0 if at == 0 else 100 if at == last else 100 * (at + 0.5) / len(labels)
-        between = " chart-between" if nth % 2 else ""  # gives way where there is no room
+        between = " chart-between" if nth % 2 else ""  # hidden on narrow screens
         drawn.append(
             Markup('<text class="chart-label{}" x="{:.3f}%" y="{}" text-anchor="{}">{}</text>').format(
                 between, x, frame.height - 6, anchor, labels[at]
@@ -128,12 +128,12 @@ def labels_below(frame: Frame, labels: Sequence[str], about: int = 4) -> Markup:
 
 
 def across(at: float, count: int) -> float:
-    """How far to the right the place `at` of so many begins, in percent."""
+    """Return the left edge of slot `at` of `count`, in percent."""
     return 100 * at / max(count, 1)
 
 
 def round_up(number: float) -> float:
-    """The next of 2, 4, 6, 10, 20, 40, …: a top whose half is a whole number too."""
+    """Return the next of 2, 4, 6, 10, 20, 40, …: an upper bound whose half is a whole number."""
     if number <= 2:
         return 2
     power = 10 ** math.floor(math.log10(number))

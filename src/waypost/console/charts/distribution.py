@@ -1,4 +1,4 @@
-"""The chart of a distribution: how values are spread over an axis of powers of ten."""
+"""A histogram on a logarithmic axis."""
 
 import math
 from collections.abc import Sequence
@@ -12,11 +12,11 @@ from waypost.console.web.formatting import plain
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """One bar of a distribution: how many lie from `low` on and below `high`.
+    """One bar of a histogram: the number of values from `low` up to, but not including, `high`.
 
     Attributes:
-        bad: how many more there are that went wrong; they stand on top of the others.
-        label: what it says when it is pointed at; its bounds unless given.
+        bad: number of further values that failed, drawn on top.
+        label: tooltip; by default the bounds.
     """
 
     low: float
@@ -29,15 +29,15 @@ class Bin:
 def distribution(
     frame: Frame, bins: Sequence[Bin], *, low: float, high: float, ticks: Sequence[float], marks: Sequence[Mark] = ()
 ) -> Markup:
-    """How values are spread over an axis on which each step is ten times the one before.
+    """Return a histogram on a logarithmic axis.
 
     Args:
-        frame: of the chart; it spells the values of the axis below.
+        frame: frame of the chart; it formats the values of the horizontal axis.
         bins: the bars.
-        low: where the axis begins; above 0.
-        high: where it ends.
-        ticks: what stands below it.
-        marks: lines upright, such as percentiles and a limit.
+        low: lower end of the axis; above 0.
+        high: upper end of the axis.
+        ticks: labelled values of the axis.
+        marks: vertical reference lines, such as percentiles and a limit.
     """
 
     def across(value: float) -> float:
@@ -45,15 +45,15 @@ def distribution(
         return 100 * share
 
     placed: list[tuple[Mark, float, int]] = []
-    ends: list[float] = []  # of each row of words, so that none covers another on a narrow screen
-    for mark in sorted(marks, key=lambda one: one.at):
+    ends: list[float] = []  # of each row of labels, so that none overlap on a narrow screen
+    for mark in sorted(marks, key=lambda mark: mark.at):
         at = across(mark.at)
         row = next((row for row, end in enumerate(ends) if at - end >= 45), len(ends))
         ends[row : row + 1] = [at]
         placed.append((mark, at, row))
     floor, top = frame.floor, TOP * max(len(ends), 1) + 4
     room = floor - top
-    most = max((one.count + one.bad for one in bins), default=0) or 1
+    most = max((bar.count + bar.bad for bar in bins), default=0) or 1
     drawn: list[Markup] = []
     for tick in ticks:
         at = across(tick)
@@ -64,16 +64,16 @@ def distribution(
                 '<text class="chart-label" x="{0:.3f}%" y="{3}" text-anchor="{4}">{5}</text>'
             ).format(at, top, floor, frame.height - 6, anchor, frame.spell(tick))
         )
-    for one in bins:
-        if not one.count + one.bad:
+    for bar in bins:
+        if not bar.count + bar.bad:
             continue
-        left, wide = across(one.low), max(across(one.high) - across(one.low) - 0.15, 0.3)
-        spelt = one.label or f"{frame.spell(one.low)} to {frame.spell(one.high)}"
-        told = f"{spelt}: {plain(one.count)}"
-        told += f", and {plain(one.bad)} not taken" if one.bad else ""
+        left, wide = across(bar.low), max(across(bar.high) - across(bar.low) - 0.15, 0.3)
+        label = bar.label or f"{frame.spell(bar.low)} to {frame.spell(bar.high)}"
+        tooltip = f"{label}: {plain(bar.count)}"
+        tooltip += f", and {plain(bar.bad)} failed" if bar.bad else ""
         base = float(floor)
-        drawn.append(Markup("<g><title>{}</title>").format(told))
-        for count, tone in ((one.count, "accent"), (one.bad, "bad")):
+        drawn.append(Markup("<g><title>{}</title>").format(tooltip))
+        for count, tone in ((bar.count, "accent"), (bar.bad, "bad")):
             if not count:
                 continue
             tall = max(room * count / most, 2)

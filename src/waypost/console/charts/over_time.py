@@ -1,4 +1,4 @@
-"""Charts of series over labels, which are moments as a rule: bars that are stacked, and lines."""
+"""Charts of series over labels, usually times: stacked bars and lines."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -23,38 +23,33 @@ from waypost.console.charts.series import Series
 
 
 def bars(frame: Frame, series: Sequence[Series], labels: Sequence[str]) -> Markup:
-    """Stacked bars, one for each label, the first series at the bottom.
+    """Return stacked bars, one per label, with the first series at the bottom.
 
     Args:
-        frame: of the chart.
+        frame: frame of the chart.
         series: the layers.
-        labels: of the bars; some of them stand below.
+        labels: labels of the bars; some of them are shown below.
     """
     count = len(labels)
-    sums = [sum(one.values[at] or 0 for one in series) for at in range(count)]
+    sums = [sum(layer.values[at] or 0 for layer in series) for at in range(count)]
     most = round_up(max(sums, default=0))
     drawn = [grid(frame, most)]
     for at, label in enumerate(labels):
         base = float(frame.floor)
-        told = ", ".join(f"{one.name} {frame.spell(one.values[at] or 0)}" for one in series if one.values[at])
-        pieces: list[Markup] = []
-        for one in series:
-            tall = frame.room * (one.values[at] or 0) / most
+        values = ", ".join(f"{layer.name} {frame.spell(layer.values[at] or 0)}" for layer in series if layer.values[at])
+        blocks: list[Markup] = []
+        for layer in series:
+            tall = frame.room * (layer.values[at] or 0) / most
             if tall <= 0:
                 continue
             base -= tall
-            pieces.append(block(one.tone, across(at + 0.1, count), base, 80 / count, max(tall, 1)))
+            blocks.append(block(layer.tone, across(at + 0.1, count), base, 80 / count, max(tall, 1)))
         drawn.append(
             Markup(
                 '<g class="chart-bar"><title>{}</title><rect class="chart-hit" x="{:.3f}%" y="{}" '
                 'width="{:.3f}%" height="{}"/>{}</g>'
             ).format(
-                f"{label}: {told or 'nothing'}",
-                across(at, count),
-                TOP,
-                100 / count,
-                frame.room,
-                Markup("").join(pieces),
+                f"{label}: {values or 'none'}", across(at, count), TOP, 100 / count, frame.room, Markup("").join(blocks)
             )
         )
     drawn.append(labels_below(frame, labels))
@@ -69,16 +64,16 @@ def lines(
     marks: Sequence[Mark] = (),
     logarithmic: bool = False,
 ) -> Markup:
-    """Lines over labels; where a value is None the line breaks.
+    """Return a line chart; a line has a gap at each None.
 
     Args:
-        frame: of the chart.
+        frame: frame of the chart.
         series: the lines.
-        labels: of the places; some of them stand below.
-        marks: limits, drawn across.
-        logarithmic: each step up is ten times the one before; values below 1 stand at 1.
+        labels: labels of the positions; some of them are shown below.
+        marks: horizontal reference lines.
+        logarithmic: use a logarithmic axis; values below 1 are drawn at 1.
     """
-    known = [value for one in series for value in one.values if value is not None]
+    known = [value for line in series for value in line.values if value is not None]
     top = max([*known, *(mark.at for mark in marks)], default=0)
     floor, room = frame.floor, frame.room
     most = max(2.5 * top, 10) if logarithmic else round_up(top)
@@ -98,29 +93,31 @@ def lines(
     paths = [
         Markup(
             '<path class="chart-line tone-{}" d="{}" vector-effect="non-scaling-stroke"/>'
-        ).format(one.tone, _path([(100 * at / count, value) for at, value in enumerate(one.values)], up))
-        for one in series
+        ).format(line.tone, _path([(100 * at / count, value) for at, value in enumerate(line.values)], up))
+        for line in series
     ]  # fmt: skip
     drawn.append(
         Markup(
             '<svg x="0" y="0" width="100%" height="{0}" viewBox="0 0 100 {0}" preserveAspectRatio="none">{1}</svg>'
         ).format(frame.height, Markup("").join(paths))
     )
-    for one in series:  # what stands alone is no line
+    for line in series:  # a single point has no line
         drawn += [
             Markup('<circle class="chart-dot tone-{}" cx="{:.3f}%" cy="{:.2f}" r="3"/>').format(
-                one.tone, 100 * at / count, up(value)
+                line.tone, 100 * at / count, up(value)
             )
-            for at, value in enumerate(one.values)
-            if value is not None and _is_alone(one.values, at)
+            for at, value in enumerate(line.values)
+            if value is not None and _is_alone(line.values, at)
         ]
     for at, label in enumerate(labels):
-        told = ", ".join(f"{one.name} {frame.spell(value)}" for one in series if (value := one.values[at]) is not None)
+        values = ", ".join(
+            f"{line.name} {frame.spell(value)}" for line in series if (value := line.values[at]) is not None
+        )
         drawn.append(
             Markup(
                 '<rect class="chart-hit" x="{:.3f}%" y="{}" width="{:.3f}%" height="{}"><title>{}</title></rect>'
             ).format(
-                across(at, len(labels)), TOP, 100 / len(labels), room, f"{label}: {told or 'nothing'}"
+                across(at, len(labels)), TOP, 100 / len(labels), room, f"{label}: {values or 'none'}"
             )
         )  # fmt: skip
     drawn.append(labels_below(frame, labels))
@@ -128,7 +125,7 @@ def lines(
 
 
 def _path(points: Sequence[tuple[float, float | None]], up: Callable[[float], float]) -> str:
-    """Lines from point to point; one begins anew after each gap."""
+    """Return the SVG path through the points; a new line begins after each gap."""
     drawn: list[str] = []
     is_down = False
     for x, value in points:

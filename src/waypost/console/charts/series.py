@@ -1,4 +1,4 @@
-"""The figures of a chart: as it is given them, as the key of its colours, and as the table behind it."""
+"""Series of values, the legend of a chart, and the table of its values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ class Series:
     """One line, or one layer of stacked bars.
 
     Attributes:
-        name: as the key of the chart and the table name it.
+        name: name in the legend and the table.
         tone: one of `TONES`.
-        values: one for each label; None: nothing is known there.
+        values: one value per label; None: unknown.
     """
 
     name: str
@@ -26,24 +26,25 @@ class Series:
 
 
 def key(series: Sequence[Series]) -> Markup:
-    """Which colour is what."""
+    """Return the legend."""
     items = [
-        Markup('<li><span class="chart-key-colour tone-{}"></span>{}</li>').format(one.tone, one.name) for one in series
+        Markup('<li><span class="chart-key-colour tone-{}"></span>{}</li>').format(entry.tone, entry.name)
+        for entry in series
     ]
     return Markup('<ul class="chart-key">{}</ul>').format(Markup("").join(items))
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[object]], *, caption: str, id: str = "") -> Markup:
-    """The figures behind a chart, for whoever would rather read them; folded until it is opened."""
-    head = Markup("").join(Markup('<th scope="col">{}</th>').format(one) for one in heads)
+    """Return a collapsed table of a chart's values."""
+    head = Markup("").join(Markup('<th scope="col">{}</th>').format(text) for text in heads)
     body = Markup("").join(
         Markup('<tr><th scope="row">{}</th>{}</tr>').format(
-            row[0], Markup("").join(Markup('<td class="number">{}</td>').format(one) for one in row[1:])
+            row[0], Markup("").join(Markup('<td class="number">{}</td>').format(value) for value in row[1:])
         )
         for row in rows
     )  # fmt: skip
     named = Markup(' id="{}" data-keep="open"').format(id) if id else ""
     return Markup(
-        '<details class="chart-table"{}><summary>As a table</summary><div class="table-wrap" tabindex="0">'
+        '<details class="chart-table"{}><summary>View as table</summary><div class="table-wrap" tabindex="0">'
         '<table><caption class="hidden">{}</caption><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div></details>'
     ).format(named, caption, head, body)

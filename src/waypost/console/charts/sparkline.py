@@ -1,4 +1,4 @@
-"""The smallest chart: a row of bars without axes, to stand in a line of a list."""
+"""A small bar chart without axes, for a row of a list."""
 
 import math
 from collections.abc import Sequence
@@ -14,14 +14,14 @@ _HEIGHT: Final = 28
 def sparkline(
     values: Sequence[float | None], *, title: str, tones: Sequence[str] = (), logarithmic: bool = False, most: float = 0
 ) -> Markup:
-    """A small row of bars without axes, such as the newest answer times.
+    """Return a small bar chart without axes, such as the latest response times.
 
     Args:
         values: oldest first; None: a gap.
-        title: what it shows, with its figures in words.
-        tones: of each bar; accent unless given.
-        logarithmic: each step up is ten times the one before; values below 1 stand at 1.
-        most: the top of it at least.
+        title: text for screen readers, with the main values.
+        tones: tone of each bar; by default accent.
+        logarithmic: use a logarithmic axis; values below 1 are drawn at 1.
+        most: minimum of the top value.
     """
     top = max([value for value in values if value is not None], default=0)
     top = max(top, most, 1)

@@ -1,1 +1,1 @@
-"""The pages that list what an app has sent, and show the whole way of one message."""
+"""Pages that list an app's messages and show the trace of one message."""

@@ -1,4 +1,4 @@
-"""The list as CSV: what is filtered, without what the messages say."""
+"""CSV export of the filtered list of messages, without their content."""
 
 import csv
 import io
@@ -19,27 +19,27 @@ from waypost.store.messages.search_pages import Found, Page
 
 MOST_ROWS: Final = 10_000
 MOST_LOOKS: Final = 500
-"""Pages of a search: what is rare may be looked for through ten million messages, and no more."""
+"""Maximum pages of a search, which limits the search for rare messages to ten million messages."""
 _COLUMNS: Final = (
     "id", "operator_message_id", "source", "destination", "kind", "template", "state", "code", "reason",
     "accepted", "changed",
 )  # fmt: skip
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
-"""What a spreadsheet takes for the beginning of a formula."""
+"""Characters that begin a formula in a spreadsheet."""
 
 
 async def export_list(desk: PageTools, visit: PageRequest) -> Response:
-    """The first `MOST_ROWS` of what is filtered, as they are found.
+    """Stream the first `MAX_EXPORT_ROWS` messages that match the filter as CSV.
 
     Raises:
-        NotMeant: the filter has a mistake.
+        InvalidPageRequest: the filter is invalid.
     """
-    asked = read_filter(visit.request.query_params, desk.parts.clock.now_ms())
-    if asked.wrong:
-        raise NotMeant(next(iter(asked.wrong.values())), "Correct the filter on the page.")
+    filters = read_filter(visit.request.query_params, desk.parts.clock.now_ms())
+    if filters.wrong:
+        raise NotMeant(next(iter(filters.wrong.values())), "Correct the filters on the page.")
     names = await desk.parts.database.read(template_names, visit.partner.id, visit.app.id)
     return StreamingResponse(
-        _lines(_Export(desk, visit, asked), names),
+        _lines(_Export(desk, visit, filters), names),
         media_type="text/csv; charset=utf-8",
         headers={"Content-Disposition": 'attachment; filename="messages.csv"'},
     )
@@ -52,7 +52,7 @@ class _Export:
     asked: Filter
 
     async def page(self, before: Place | None) -> Found:
-        """A page of it."""
+        """Return one page of the search."""
         partner, app = self.visit.partner, self.visit.app
         return await self.desk.parts.database.read(
             search_messages, partner.id, app.id, self.asked.wanted, Page(before, MOST)
@@ -63,11 +63,11 @@ async def _lines(export: _Export, names: dict[str, str]) -> AsyncGenerator[str]:
     yield _line(_COLUMNS)
     before, left = export.asked.before, MOST_ROWS
     for _ in range(MOST_LOOKS):
-        found = await export.page(before)
-        rows = found.rows[:left]
+        page = await export.page(before)
+        rows = page.rows[:left]
         yield "".join(_line(_cells(row, names)) for row in rows)
         left -= len(rows)
-        before = found.next
+        before = page.next
         if before is None or not left:
             return
 
@@ -84,6 +84,6 @@ def _cells(row: dict[str, Any], names: dict[str, str]) -> list[str]:
 
 def _line(cells: Sequence[str]) -> str:
     written = io.StringIO()
-    harmless = [f"'{one}" if one.startswith(_FORMULA) else one for one in cells]
-    csv.writer(written).writerow(harmless)
+    escaped = [f"'{cell}" if cell.startswith(_FORMULA) else cell for cell in cells]
+    csv.writer(written).writerow(escaped)
     return written.getvalue()

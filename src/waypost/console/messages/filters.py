@@ -1,4 +1,4 @@
-"""What the address of the list asks for: a filter, and what is wrong with it."""
+"""Filters of the lists of messages, parsed from the query string, with validation errors."""
 
 import re
 from collections.abc import Mapping
@@ -15,18 +15,18 @@ from waypost.store.messages.search import LEAST_DIGITS, Wanted
 
 # fmt: off
 KINDS: Final = (
-    # in the address  in the store                           label
+    # query value     stored kinds                           label
     ("template",    ("template", "template_passthrough"),  "Template"),
     *((kind.stored_as, (kind.stored_as,), kind.kind_label) for kind in SESSION_KINDS),
-    ("passthrough", ("passthrough",),                      "In the operator's words"),
+    ("passthrough", ("passthrough",),                      "Passthrough"),
 )
 TIMES: Final = (
-    # in the address  label            as milliseconds; None: not so many
+    # query value     label            milliseconds; None: not a fixed length
     ("",              "Any time",      None),
     ("hour",          "Last hour",     3_600_000),
     ("today",         "Today (UTC)",   None),
     ("week",          "Last 7 days",   7 * 86_400_000),
-    ("custom",        "From … to …",   None),
+    ("custom",        "Custom range",  None),
 )
 # fmt: on
 STATES: Final = tuple(one.value for one in MessageState)
@@ -37,13 +37,13 @@ _PLACE: Final = re.compile(r"([0-9]{1,15})\.([!-~]{0,500})")
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """One.
+    """Filter of a list of messages.
 
     Attributes:
-        given: what the fields of the form hold.
-        wanted: what is searched for.
-        wrong: by field, what is wrong with it; then nothing is searched for.
-        before: where the page begins.
+        given: values of the form fields.
+        wanted: conditions of the search.
+        wrong: validation errors by field; if there are any, nothing is searched.
+        before: cursor at which the page begins.
     """
 
     given: Mapping[str, str]
@@ -53,46 +53,46 @@ class Filter:
 
     @property
     def query(self) -> str:
-        """The fields that are set, as a query."""
+        """The fields with a value, as a query string."""
         return urlencode({name: text for name, text in self.given.items() if text})
 
     @property
     def is_set(self) -> bool:
-        """Whether anything is filtered."""
+        """True if any field has a value."""
         return bool(self.query)
 
     @property
     def has_more(self) -> bool:
-        """Whether a field beyond the first three is set."""
+        """True if a field under "More filters" has a value."""
         return any(self.given[name] for name in ("template", "code", "kind", "from", "until", "text"))
 
     @property
     def is_id_alone(self) -> bool:
-        """Whether it asks for one message by its id and for nothing else."""
+        """True if the only condition is a message id."""
         return self.wanted.name is not None and self.wanted == Wanted(name=self.wanted.name)
 
 
 def read_filter(fields: Mapping[str, str], now_ms: int) -> Filter:
-    """A filter from the fields of an address.
+    """Return the filter of a query string.
 
     Args:
-        fields: as they came; what is unknown is left out.
-        now_ms: what "last hour" ends at.
+        fields: query parameters; unknown ones are ignored.
+        now_ms: end of "last hour".
     """
     given = {name: fields.get(name, "").strip()[:MOST_TEXT].replace("\0", "") for name in FIELDS}
     wrong: dict[str, str] = {}
     number, name = _sought(given["q"], wrong)
     from_ms, until_ms = _times(given, now_ms, wrong)
     if given["text"] and from_ms is None and "from" not in wrong:
-        wrong["text"] = "Choose a time too: words are looked for in the messages of a time only."
+        wrong["text"] = "Choose a time too: text search needs a time range."
     if given["state"] and given["state"] not in STATES:
-        wrong["state"] = "There is no such state."
+        wrong["state"] = "Unknown status."
     if given["code"] and not re.fullmatch(r"\d{1,9}", given["code"], re.ASCII):
-        wrong["code"] = "An error code is a number, such as 131049."
+        wrong["code"] = "Enter a number, such as 131049."
     kinds = {kind: stored for kind, stored, _ in KINDS}
     if given["kind"] and given["kind"] not in kinds:
-        wrong["kind"] = "There is no such kind."
-    wanted = (
+        wrong["kind"] = "Unknown message type."
+    search = (
         Wanted()
         if wrong
         else Wanted(
@@ -107,29 +107,29 @@ def read_filter(fields: Mapping[str, str], now_ms: int) -> Filter:
             until_ms=until_ms,
         )
     )
-    return Filter(given, wanted, wrong, read_place(fields.get("before", "")))
+    return Filter(given, search, wrong, read_place(fields.get("before", "")))
 
 
 def read_place(text: str) -> Place | None:
-    """Where a page begins, from an address; None where it says nothing of the kind."""
-    found = _PLACE.fullmatch(text)
-    return Place(int(found[1]), found[2]) if found else None
+    """Return the cursor of a query parameter; None if it is not a cursor."""
+    match = _PLACE.fullmatch(text)
+    return Place(int(match[1]), match[2]) if match else None
 
 
 def written_place(place: Place) -> str:
-    """As it stands in an address."""
+    """Return a cursor as a query parameter."""
     return f"{place.accepted_on_ms}.{place.id}"
 
 
 def _sought(text: str, wrong: dict[str, str]) -> tuple[str | None, str | None]:
-    """A number's digits, or the name of a message or a recipient."""
+    """Return the digits of a phone number, or else the id of a message or recipient."""
     if not text:
         return None, None
     digits = re.sub(r"[\s+().-]", "", text)
     if not (digits.isascii() and digits.isdecimal()):
         return None, text
     if len(digits) < LEAST_DIGITS:
-        wrong["q"] = f"Give at least {LEAST_DIGITS} digits of a number, or a whole id."
+        wrong["q"] = f"Enter at least {LEAST_DIGITS} digits of a number, or a complete ID."
         return None, None
     return digits, None
 
@@ -141,11 +141,11 @@ def _times(given: Mapping[str, str], now_ms: int, wrong: dict[str, str]) -> tupl
     if time == "custom" or (not time and (given["from"] or given["until"])):
         from_ms, until_ms = (_moment(given, name, wrong) for name in ("from", "until"))
         if from_ms is not None and until_ms is not None and from_ms >= until_ms:
-            wrong["until"] = "The end is not after the beginning."
+            wrong["until"] = "The end must be after the start."
         return from_ms, until_ms
     lengths = {name: length_ms for name, _, length_ms in TIMES}
     if time not in lengths:
-        wrong["time"] = "There is no such time."
+        wrong["time"] = "Unknown time range."
     length_ms = lengths.get(time)
     return (None if length_ms is None else now_ms - length_ms), None
 
@@ -158,5 +158,5 @@ def _moment(given: Mapping[str, str], name: str, wrong: dict[str, str]) -> int |
         aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         return int(aware.timestamp() * 1000)
     except (ValueError, OverflowError):
-        wrong[name] = "Write a time as 2026-11-22T14:05, in UTC."
+        wrong[name] = "Use the format 2026-11-22T14:05, in UTC."
         return None

@@ -1,4 +1,4 @@
-"""Messages as lines of a list: what each is, and a little of what it says."""
+"""Rows of the list of messages, with a preview of the content."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from waypost.wire.redaction import Sight, shown_line
 _LABELS: Final = {stored: label for _, all_stored, label in KINDS for stored in all_stored}
 MOST_SHOWN: Final = 120
 MOST_COUNTED: Final = 100_000
-"""Of characters of a text that is not shown."""
+"""Maximum characters that are counted of a hidden text."""
 FINAL_STATES: Final = frozenset({"read", "deleted"})
 
 
@@ -21,8 +21,9 @@ class Line:
     """One message of a list.
 
     Attributes:
-        what: its template's name, or its kind.
-        text: the beginning of what it says, or how long that is; empty where it says nothing, or nothing any more.
+        place: cursor of the row.
+        what: name of the template, or the message type.
+        text: beginning of the content, or its length if hidden; empty if there is no content or it was deleted.
     """
 
     id: str
@@ -41,17 +42,17 @@ class Line:
 
     @property
     def is_final(self) -> bool:
-        """Whether nothing more is to come."""
+        """True if the status cannot change any more."""
         return self.state in FINAL_STATES or (self.state == "failed" and not self.unconfirmed)
 
 
 def lines_of(rows: Iterable[Mapping[str, Any]], names: Mapping[str, str], *, show_text: bool) -> list[Line]:
-    """Lines from rows of the store, with the names of the app's templates."""
+    """Return list rows from rows of the store and the names of the app's templates."""
     return [_line(row, names, Sight(show_text, row["holds_code"])) for row in rows]
 
 
 def kind_label(kind: str) -> str:
-    """What a stored kind is called on a page."""
+    """Return the label of a stored kind."""
     return _LABELS.get(kind, kind)
 
 

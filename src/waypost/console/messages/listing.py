@@ -1,4 +1,4 @@
-"""The list of an app's messages: the page, what comes in while it is open, and older ones."""
+"""The list of an app's sent messages: the page, its live updates, and older messages."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,52 +18,52 @@ from waypost.store.messages.search_pages import Found, Page
 PARTS: Final = "messages/parts.html"
 ON_A_PAGE: Final = 50
 LIVE_LOOK: Final = 2_000
-"""Messages that one look of a stream goes through: it looks twice a second."""
+"""Maximum messages that one update of a stream reads; it updates twice a second."""
 LATE_MS: Final = 10_000
-"""So much earlier than the newest that was seen a message may still be committed."""
+"""A message may be committed this much later than a newer one."""
 MOST_WATCHED: Final = 200
 REST_S: Final = 0.5
-"""Between two looks: people cannot read a list that changes more often."""
+"""Minimum time between two updates, so that the list stays readable."""
 
 
 async def show_list(desk: PageTools, visit: PageRequest) -> Response:
-    """The page; straight to the message where one was asked for by its id."""
-    asked = _filter(desk, visit)
+    """Show the list; redirect to the message if the filter is a message id."""
+    filters = _filter(desk, visit)
     names = await _names(desk, visit)
-    found = Found([]) if asked.wrong else await _search(desk, visit, asked)
-    if asked.is_id_alone and len(found.rows) == 1 and found.next is None:
-        return RedirectResponse(f"/apps/{visit.app.id}/messages/{found.rows[0]['id']}", 303)
+    matches = Found([]) if filters.wrong else await _search(desk, visit, filters)
+    if filters.is_id_alone and len(matches.rows) == 1 and matches.next is None:
+        return RedirectResponse(f"/apps/{visit.app.id}/messages/{matches.rows[0]['id']}", 303)
     return await desk.page(
         visit, "messages/list.html",
-        asked=asked, page=_page(desk, found, names), names=names,
+        filters=filters, page=_page(desk, matches, names), names=names,
         kinds=KINDS, states=STATES, times=TIMES,
     )  # fmt: skip
 
 
 async def show_more(desk: PageTools, visit: PageRequest) -> Response:
-    """Older messages as pieces of the page, and the foot that leads on from them."""
-    asked = _filter(desk, visit)
-    found = Found([]) if asked.wrong else await _search(desk, visit, asked)
-    page = _page(desk, found, await _names(desk, visit))
+    """Return older messages as page elements, with the link to further ones."""
+    filters = _filter(desk, visit)
+    matches = Found([]) if filters.wrong else await _search(desk, visit, filters)
+    page = _page(desk, matches, await _names(desk, visit))
     part = desk.parts.pages.part
     pieces = [Piece(f"m-{line.id}", part(PARTS, "row", visit, visit.app, line), "rows") for line in page.lines]
-    foot = Piece("foot", part(PARTS, "foot", visit, visit.app, asked, page))
+    foot = Piece("foot", part(PARTS, "foot", visit, visit.app, filters, page))
     return answer_with([*pieces, foot])
 
 
 async def live_list(desk: PageTools, visit: PageRequest) -> Response:
-    """What comes in at the top, and what changes of what is shown."""
-    asked = _filter(desk, visit)
+    """Stream new messages and changes of the shown ones."""
+    filters = _filter(desk, visit)
     watched: dict[str, Line] = {}
     html: dict[str, tuple[Line, str]] = {}
     names = await _names(desk, visit)
     newest_ms = 0
 
-    async def look() -> Sequence[Piece]:
+    async def render() -> Sequence[Piece]:
         nonlocal newest_ms, names
-        if asked.wrong:
+        if filters.wrong:
             return []
-        rows = await _news(desk, visit, asked, newest_ms, list(watched))
+        rows = await _news(desk, visit, filters, newest_ms, list(watched))
         if any(row["template_id"] and row["template_id"] not in names for row in rows):
             names = await _names(desk, visit)
         lines = sorted(
@@ -76,25 +76,25 @@ async def live_list(desk: PageTools, visit: PageRequest) -> Response:
                 watched[line.id] = line
         while len(watched) > MOST_WATCHED:
             del watched[next(iter(watched))]
-        known = dict(html)
+        previous = dict(html)
         html.clear()
         for line in lines:
-            made = known.get(line.id)
-            if made is None or made[0] != line:
-                made = line, desk.parts.pages.part(PARTS, "row", visit, visit.app, line)
-            html[line.id] = made
-        return [Piece(f"m-{id}", made, "fresh", "start") for id, (_, made) in html.items()]  # noqa: A001
+            rendered = previous.get(line.id)
+            if rendered is None or rendered[0] != line:
+                rendered = line, desk.parts.pages.part(PARTS, "row", visit, visit.app, line)
+            html[line.id] = rendered
+        return [Piece(f"m-{id}", rendered, "fresh", "start") for id, (_, rendered) in html.items()]  # noqa: A001
 
-    return desk.live(visit, look, rest_s=REST_S, at_least_s=2.0)
+    return desk.live(visit, render, rest_s=REST_S, at_least_s=2.0)
 
 
 @dataclass(frozen=True, slots=True)
 class ListPage:
-    """What is shown.
+    """One page of the list.
 
     Attributes:
-        older: where the next page begins; empty: there is nothing older.
-        back_to_ms: how far back it was looked, where that is why the page ended.
+        older: cursor of the next page; empty if there is none.
+        back_to_ms: time back to which was searched, if the page ended at the search limit.
     """
 
     lines: list[Line]
@@ -123,16 +123,16 @@ async def _names(desk: PageTools, visit: PageRequest) -> dict[str, str]:
 async def _news(
     desk: PageTools, visit: PageRequest, asked: Filter, newest_ms: int, watched: list[str]
 ) -> list[dict[str, Any]]:
-    """The newest that are wanted, and those that were shown and may have changed since."""
-    wanted = asked.wanted
-    moves = wanted.state is not None or wanted.code is not None  # then an old one may come among them
-    if newest_ms and not moves:
-        wanted = replace(wanted, from_ms=max(wanted.from_ms or 0, newest_ms - LATE_MS))
+    """Return the newest messages that match, and the shown ones that may have changed."""
+    search = asked.wanted
+    can_gain_old = search.state is not None or search.code is not None  # an old message may change and match
+    if newest_ms and not can_gain_old:
+        search = replace(search, from_ms=max(search.from_ms or 0, newest_ms - LATE_MS))
     read = desk.parts.database.read
     page = Page(at_most=MOST if newest_ms else ON_A_PAGE, look_at=LIVE_LOOK)
-    found = await read(search_messages, visit.partner.id, visit.app.id, wanted, page)
-    known = {row["id"] for row in found.rows}
-    again = [one for one in watched if one not in known]
-    if again:
-        found.rows.extend(await read(messages_again, visit.partner.id, visit.app.id, again))
-    return found.rows
+    matches = await read(search_messages, visit.partner.id, visit.app.id, search, page)
+    known = {row["id"] for row in matches.rows}
+    others = [message_id for message_id in watched if message_id not in known]
+    if others:
+        matches.rows.extend(await read(messages_again, visit.partner.id, visit.app.id, others))
+    return matches.rows

@@ -1,4 +1,4 @@
-"""The list of what an app's recipients have written: the page, what comes in, and older ones."""
+"""The list of messages that an app has received: the page, its live updates, and older messages."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
@@ -21,42 +21,43 @@ LIVE_LOOK: Final = 2_000
 
 
 async def show_received(desk: PageTools, visit: PageRequest) -> Response:
-    """The page."""
-    asked = _filter(desk, visit)
-    found = Found([]) if asked.wrong else await _search(desk, visit, asked)
+    """Show the list."""
+    filters = _filter(desk, visit)
+    matches = Found([]) if filters.wrong else await _search(desk, visit, filters)
     return await desk.page(
         visit, "messages/received.html",
-        asked=asked, rows=_rows(desk, found.rows), older=_older(found), back_to_ms=found.back_to_ms, times=TIMES,
+        filters=filters, rows=_rows(desk, matches.rows), older=_older(matches), back_to_ms=matches.back_to_ms,
+        times=TIMES,
     )  # fmt: skip
 
 
 async def show_more_received(desk: PageTools, visit: PageRequest) -> Response:
-    """Older ones as pieces of the page, and the foot that leads on from them."""
-    asked = _filter(desk, visit)
-    found = Found([]) if asked.wrong else await _search(desk, visit, asked)
+    """Return older messages as page elements, with the link to further ones."""
+    filters = _filter(desk, visit)
+    matches = Found([]) if filters.wrong else await _search(desk, visit, filters)
     part = desk.parts.pages.part
-    foot = part(PARTS, "foot", visit, visit.app, asked, _older(found), found.back_to_ms, bool(found.rows))
-    pieces = [*_pieces(desk, visit, found, "rows", "end"), Piece("foot", foot)]
+    foot = part(PARTS, "foot", visit, visit.app, filters, _older(matches), matches.back_to_ms, bool(matches.rows))
+    pieces = [*_pieces(desk, visit, matches, "rows", "end"), Piece("foot", foot)]
     return answer_with(pieces)
 
 
 async def live_received(desk: PageTools, visit: PageRequest) -> Response:
-    """What comes in at the top."""
-    asked = _filter(desk, visit)
+    """Stream new messages."""
+    filters = _filter(desk, visit)
 
-    async def look() -> Sequence[Piece]:
-        if asked.wrong:
+    async def render() -> Sequence[Piece]:
+        if filters.wrong:
             return []
-        found = await _search(desk, visit, asked, look_at=LIVE_LOOK)
-        return _pieces(desk, visit, found, "fresh", "start")[::-1]
+        matches = await _search(desk, visit, filters, look_at=LIVE_LOOK)
+        return _pieces(desk, visit, matches, "fresh", "start")[::-1]
 
-    return desk.live(visit, look, rest_s=REST_S, at_least_s=2.0)
+    return desk.live(visit, render, rest_s=REST_S, at_least_s=2.0)
 
 
 def _filter(desk: PageTools, visit: PageRequest) -> Filter:
     fields = visit.request.query_params
-    kept = {name: fields.get(name, "") for name in ("q", "time", "from", "until", "before")}
-    return read_filter(kept, desk.parts.clock.now_ms())
+    supported = {name: fields.get(name, "") for name in ("q", "time", "from", "until", "before")}
+    return read_filter(supported, desk.parts.clock.now_ms())
 
 
 async def _search(desk: PageTools, visit: PageRequest, asked: Filter, *, look_at: int = LOOKED_AT) -> Found:
@@ -65,21 +66,21 @@ async def _search(desk: PageTools, visit: PageRequest, asked: Filter, *, look_at
 
 
 async def reveal_received(desk: PageTools, visit: PageRequest) -> Response:
-    """One of them with its text; one that answers a one-time code stays hidden.
+    """Return one message with its text; a reply to a one-time code stays hidden.
 
     Raises:
-        NotThere: there is no such message.
+        NotFound: the message does not exist.
     """
-    named = await visit.field("id")
-    found = await desk.parts.database.read(inbound_by_id, visit.partner.id, visit.app.id, named)
-    if found is None:
-        raise NotThere("You have received no such message.")
-    [row] = _rows(desk, [found], text=True)
+    message_id = await visit.field("id")
+    message = await desk.parts.database.read(inbound_by_id, visit.partner.id, visit.app.id, message_id)
+    if message is None:
+        raise NotThere("Message not found.")
+    [row] = _rows(desk, [message], text=True)
     return answer_with([Piece(f"r-{row['key']}", _html(desk, visit, row))])
 
 
 def _rows(desk: PageTools, rows: Iterable[dict[str, Any]], *, text: bool = False) -> list[dict[str, Any]]:
-    """Rows with the id of their element: the operator's has characters that no id should."""
+    """Return rows with an element id, since operator ids have characters that are not valid in one."""
     return [_row(row, Sight(text or desk.parts.show_text, row["holds_code"])) for row in rows]
 
 

@@ -1,4 +1,4 @@
-"""The request that a message came with, made once more: to send it again, and to take it away as code."""
+"""The stored request of a message, rebuilt to resend it or to show it as code."""
 
 import json
 import shlex
@@ -23,12 +23,12 @@ MOST_FIELDS: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """A request of the partner API that says what another one said.
+    """A partner API request that repeats a stored one.
 
     Attributes:
-        path: of the service.
-        fields: of its form; None: its body is JSON.
-        body: JSON.
+        path: path of the endpoint.
+        fields: form fields; None if the body is JSON.
+        body: JSON body.
     """
 
     path: str
@@ -37,15 +37,15 @@ class Again:
 
 
 def request_of(app_id: str, kind: str, request: str) -> Again:
-    """The request of a message, for the partner API.
+    """Return a message's request for the partner API.
 
     Args:
-        app_id: whose.
-        kind: of the message, as it is stored.
-        request: the body as it came, a form or a JSON object; it holds no credential.
+        app_id: app of the message.
+        kind: stored kind of the message.
+        request: stored body, a form or a JSON object, without credentials.
 
     Raises:
-        NotMeant: it is not kept, or cannot be read.
+        InvalidPageRequest: the body was deleted or cannot be parsed.
     """
     path = f"/partner/app/{app_id}/{PATHS.get(kind, _SESSION_PATH)}"
     try:
@@ -54,14 +54,14 @@ def request_of(app_id: str, kind: str, request: str) -> Again:
         fields = dict(parse_qsl(request, keep_blank_values=True, strict_parsing=True, max_num_fields=MOST_FIELDS))
     except (ValueError, RecursionError) as error:
         raise NotMeant(
-            "The request of this message cannot be sent once more: it is not kept, or has another form.",
-            "Send a new message from your program, or a template from its page.",
+            "This message cannot be resent: its request was deleted or has an unknown format.",
+            "Send a new message through the API, or a template from its page.",
         ) from error
     return Again(path, fields)
 
 
 def as_curl(again: Again, base_url: str) -> str:
-    """A command for a shell; the app's token is taken from its environment."""
+    """Return a shell command, with the app's token in an environment variable."""
     lines = [f"curl {shlex.quote(base_url + again.path)}", '-H "Authorization: $APP_TOKEN"']
     if again.fields is None:
         lines += ["-H 'Content-Type: application/json'", f"--data {shlex.quote(_json(again.body))}"]
@@ -71,15 +71,15 @@ def as_curl(again: Again, base_url: str) -> str:
 
 
 def as_python(again: Again, base_url: str) -> str:
-    """A script that needs Python alone; the app's token is taken from its environment."""
+    """Return a script for plain Python, with the app's token in an environment variable."""
     is_json = again.fields is None
-    given = _literal(again.body if is_json else dict(again.fields or {}))
+    message = _literal(again.body if is_json else dict(again.fields or {}))
     encoded = "json.dumps(message).encode()" if is_json else "urlencode(message).encode()"
     kind = "application/json" if is_json else "application/x-www-form-urlencoded"
     imports = "import json\nimport os\n" if is_json else "import os\nfrom urllib.parse import urlencode\n"
     return (
         f"{imports}from urllib.request import Request, urlopen\n\n"
-        f"message = {given}\n"
+        f"message = {message}\n"
         f"request = Request(\n    {base_url + again.path!r},\n    data={encoded},\n"
         f'    headers={{"Authorization": os.environ["APP_TOKEN"], "Content-Type": "{kind}"}},\n)\n'
         "print(urlopen(request).read().decode())\n"
@@ -91,9 +91,9 @@ def _json(value: Any) -> str:
 
 
 def _literal(value: Any) -> str:
-    """A value as Python writes it; what a stranger wrote stays within quotes, for `repr` quotes it."""
+    """Return a value as a Python literal; `repr` quotes untrusted text safely."""
     if not isinstance(value, dict):
         return repr(value)
     members = cast("dict[str, Any]", value)
-    lines = "".join(f"    {name!r}: {one!r},\n" for name, one in members.items())
+    lines = "".join(f"    {name!r}: {member!r},\n" for name, member in members.items())
     return f"{{\n{lines}}}"

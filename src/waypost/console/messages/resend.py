@@ -1,4 +1,4 @@
-"""Sends what a message said once more: as a new message, through the partner API."""
+"""Resends the content of a message as a new message through the partner API."""
 
 from starlette.responses import Response
 
@@ -11,29 +11,29 @@ from waypost.store.console.trace import words_of_app
 
 
 async def send_again(desk: PageTools, visit: PageRequest) -> Response:
-    """Send it, and lead on to the new message.
+    """Resend a message and redirect to the new one.
 
     Raises:
-        NotThere: there is no such message.
-        NotMeant: its request is not kept any more.
-        DoorRefused: the partner API refuses it.
+        NotFound: the message does not exist.
+        InvalidPageRequest: its request was deleted.
+        ApiResponseError: the partner API rejected it.
     """
-    found = await desk.parts.database.read(words_of_app, visit.partner.id, visit.app.id, visit.path["message_id"])
-    if found is None:
-        raise NotThere("You have no such message.")
-    row, _ = found
-    answer = await _sent(desk.parts.apis.app(visit.app), request_of(visit.app.id, row.kind, row.request))
+    stored = await desk.parts.database.read(words_of_app, visit.partner.id, visit.app.id, visit.path["message_id"])
+    if stored is None:
+        raise NotThere("Message not found.")
+    row, _ = stored
+    message_id = await _sent(desk.parts.apis.app(visit.app), request_of(visit.app.id, row.kind, row.request))
     return desk.go(
-        f"/apps/{visit.app.id}/messages/{answer}",
-        "Sent again, as a new message with an id of its own.",
-        remedy="The first one stays as it is.",
+        f"/apps/{visit.app.id}/messages/{message_id}",
+        "Resent as a new message with its own ID.",
+        remedy="The original message is unchanged.",
     )
 
 
 async def _sent(door: ApiClient, again: Again) -> str:
-    """The id of the new message: where it stands depends on the call."""
+    """Send the request and return the new message's id; its place depends on the endpoint."""
     if again.fields is None:
-        answer = await door.json("POST", again.path, again.body)
+        response = await door.json("POST", again.path, again.body)
     else:
-        answer = await door.form("POST", again.path, again.fields)
-    return str(answer["messageId"] if "messageId" in answer else answer["messages"][0]["id"])
+        response = await door.form("POST", again.path, again.fields)
+    return str(response["messageId"] if "messageId" in response else response["messages"][0]["id"])

@@ -1,4 +1,4 @@
-"""What a step of a message's trace is, and what many equal ones are together."""
+"""View models of the steps of a message's trace."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,13 +7,13 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """One try at the operator that did not end the message.
+    """One failed attempt to send to the operator that will be retried.
 
     Attributes:
-        id: of its element inside a fold.
-        number: counted over all tries of the message, from 1.
-        gap_ms: since the step before.
-        text: what came of it; empty where the fold says it for all.
+        id: element id inside a fold.
+        number: number among all attempts of the message, from 1.
+        gap_ms: time since the previous step.
+        text: error of the attempt; empty if the fold has the same one for all.
     """
 
     id: str
@@ -25,12 +25,12 @@ class Try:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Tries that followed each other, as one step.
+    """Consecutive attempts, shown as one step.
 
     Attributes:
-        id: of the element that holds those between the first and the last.
-        between: the newest of them, oldest first.
-        older: how many more are between, and are not listed.
+        id: id of the element with the attempts between the first and the last.
+        between: the newest of those, oldest first.
+        older: number of those that are not listed.
     """
 
     id: str
@@ -42,20 +42,20 @@ class Fold:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One.
+    """One step of a trace.
 
     Attributes:
-        id: of its element.
-        at_ms: when; None: it is still to come.
-        who: whose doing it is: you, Waypost, the operator or your receiver.
+        id: element id.
+        at_ms: time of the step; None for a future step.
+        who: You, Waypost, Operator or Callback.
         tone: good, bad, warn, info or quiet.
         title: in a few words.
-        text: more of it.
-        gap_ms: since the step before; None: it is the first, or still to come.
-        kind: what is shown with it: `request`, `callback`, or nothing.
-        of: what that is made from.
-        number: of a try at the operator, from 1; 0: it is none.
-        fold: the tries that it stands for; None: it stands for itself.
+        text: details.
+        gap_ms: time since the previous step; None for the first and for a future step.
+        kind: type of the attached data: `request`, `callback`, or empty.
+        of: data that is attached.
+        number: number of an attempt at the operator, from 1; 0 for other steps.
+        fold: the attempts that this step combines; None for a single step.
     """
 
     id: str

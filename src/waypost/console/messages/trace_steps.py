@@ -1,4 +1,4 @@
-"""A message's trace as steps in the order of time: what happened, who did it, and what came of it."""
+"""The steps of a message's trace in order of time, with consecutive failed attempts combined."""
 
 import re
 from collections import Counter
@@ -14,25 +14,25 @@ from waypost.domain.callbacks.callback import AttemptKind
 from waypost.store.trace_events import TRIED
 
 FROM: Final = 4
-"""Fewer than that with one answer stand one below the other."""
+"""Minimum number of equal attempts that are combined into a fold."""
 LISTED: Final = 50
-"""Of those between the first and the last of a fold, the newest."""
+"""Maximum number of attempts listed between the first and the last of a fold."""
 MOST_LISTED: Final = 200
-"""Of all folds of a row together."""
+"""Maximum number listed in all folds of a run of attempts together."""
 MOST_RUNS: Final = 20
-"""Where the answers change more often, all tries of a row are one fold, and each has its own words."""
+"""If the errors of a run change more often, the run is one fold, and each attempt has its own text."""
 
 
 def folded(steps: Sequence[Step]) -> list[Step]:
-    """Steps in their order, with runs of tries that had the same answer as one step each.
+    """Return the steps with consecutive attempts with the same error combined into one step.
 
-    A fold has the id of its first try, so that an open page keeps it while it grows.
+    A fold has the id of its first attempt, so that an open page keeps it while it grows.
     """
-    found: list[Step] = []
-    for are_tries, row in groupby(steps, key=lambda step: step.number > 0):
-        some = list(row)
-        found += _of_row(some) if are_tries else some
-    return found
+    result: list[Step] = []
+    for are_attempts, group in groupby(steps, key=lambda step: step.number > 0):
+        run = list(group)
+        result += _of_row(run) if are_attempts else run
+    return result
 
 
 def _of_row(tries: Sequence[Step]) -> Iterator[Step]:
@@ -56,10 +56,10 @@ def _fold(tries: Sequence[Step], says: str, listed: int, *, is_alike: bool) -> S
         f"{first.id}-between",
         _try(first, is_alike=is_alike),
         _try(last, is_alike=is_alike),
-        [_try(one, is_alike=is_alike) for one in between],
+        [_try(step, is_alike=is_alike) for step in between],
         len(tries) - 2 - len(between),
     )
-    title = f"{grouped(len(tries))} tries: the operator did not take it"
+    title = f"{grouped(len(tries))} failed attempts"
     text = f"{_span(fold.first.at_ms, fold.last.at_ms)}, {says}"
     return replace(first, title=title, text=text, fold=fold)
 
@@ -72,14 +72,14 @@ def _try(step: Step, *, is_alike: bool) -> Try:
 def _answers(tries: Iterable[Step]) -> str:
     counted = Counter(step.text for step in tries)
     [(most, times)] = counted.most_common(1)
-    return f"with {grouped(len(counted))} different answers. Most often, {grouped(times)} times: {most}"
+    return f"{grouped(len(counted))} different errors. Most frequent, {grouped(times)} times: {most}"
 
 
 def _span(from_ms: int, to_ms: int) -> str:
-    """From when to when, in UTC, to the second; the day too where there are two."""
+    """Return a time span in UTC, to the second; with dates if they differ."""
     begin, end = exact(from_ms), exact(to_ms)
-    places = slice(11, 19) if begin[:10] == end[:10] else slice(0, 19)
-    return f"From {begin[places]} to {end[places]} UTC"
+    shown = slice(11, 19) if begin[:10] == end[:10] else slice(0, 19)
+    return f"From {begin[shown]} to {end[shown]} UTC"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,27 +96,27 @@ _RECEIVER: Final = "Callback"
 _CODE: Final = re.compile(r"(\d+): ")
 
 # fmt: off
-NEWS: Final = {  # Source: domain/lifecycle.py; the words that move nothing: events/statuses.py, store/trace_events.py
-    # news        who        tone     title
-    "enqueued":  _Word(_OPERATOR, "info",  "The operator took it"),
-    "sent":      _Word(_OPERATOR, "info",  "Sent to the phone"),
-    "delivered": _Word(_OPERATOR, "good",  "Arrived on the phone"),
+NEWS: Final = {  # Source: domain/lifecycle.py; events that change no state: events/statuses.py, store/trace_events.py
+    # event       actor      tone     title
+    "enqueued":  _Word(_OPERATOR, "info",  "Accepted by operator"),
+    "sent":      _Word(_OPERATOR, "info",  "Sent to recipient"),
+    "delivered": _Word(_OPERATOR, "good",  "Delivered"),
     "read":      _Word(_OPERATOR, "good",  "Read"),
     "deleted":   _Word(_OPERATOR, "quiet", "Deleted by the recipient"),
     "failed":    _Word(_OPERATOR, "bad",   "Failed"),
-    "uncertain": _Word(_WAYPOST,  "warn",  "Not known whether the operator has it"),
-    TRIED:       _Word(_OPERATOR, "warn",  "Tried; the operator did not take it"),
-    "billed":    _Word(_OPERATOR, "quiet", "Priced"),
-    "payment":   _Word(_OPERATOR, "info",  "A payment went on"),
-    "status":    _Word(_OPERATOR, "quiet", "A status that has no meaning here"),
+    "uncertain": _Word(_WAYPOST,  "warn",  "Unconfirmed: may have been sent"),
+    TRIED:       _Word(_OPERATOR, "warn",  "Attempt failed"),
+    "billed":    _Word(_OPERATOR, "quiet", "Pricing received"),
+    "payment":   _Word(_OPERATOR, "info",  "Payment updated"),
+    "status":    _Word(_OPERATOR, "quiet", "Status ignored"),
 }
 # fmt: on
 
 
 def steps_of(trace: Mapping[str, Any]) -> list[Step]:
-    """The steps of a trace, as `way_of_app` gives it, oldest first; what is still to come stands last.
+    """Return the steps of a trace from the store, oldest first, with a future step last.
 
-    However often the operator was tried, they are few.
+    Their number is limited, however many attempts there were.
     """
     past = sorted([*_accepted(trace), *_news(trace), *_callbacks(trace)], key=_time_of)
     before_ms = None
@@ -130,85 +130,87 @@ def steps_of(trace: Mapping[str, Any]) -> list[Step]:
 
 def _accepted(trace: Mapping[str, Any]) -> Iterator[Step]:
     at_ms = trace["accepted_on_ms"]
-    yield Step("s-request", at_ms, "You", "quiet", "Your request came", kind="request")
-    answer = "Answered 200 with the message\u2019s id, once it was on disk with the entry that carries it."
-    yield Step("s-accepted", at_ms, _WAYPOST, "quiet", "Accepted", answer)
+    yield Step("s-request", at_ms, "You", "quiet", "Request received", kind="request")
+    text = "Responded with 200 and the message ID after the message and its outbound job were on disk."
+    yield Step("s-accepted", at_ms, _WAYPOST, "quiet", "Accepted", text)
 
 
 def _news(trace: Mapping[str, Any]) -> Iterator[Step]:
-    tries = 0
+    attempts = 0
     for line in trace["news"]:
-        news, detail = line["news"], line["detail"]
-        word = NEWS.get(news) or _Word(_OPERATOR, "quiet", news)
-        who, tone, title, text = word.who, word.tone, word.title, detail
-        if news == TRIED:
-            tries += 1
-            title, text = (f"Try {grouped(tries)}: the operator did not take it", _with_meaning(detail))
+        event, detail = line["news"], line["detail"]
+        texts = NEWS.get(event) or _Word(_OPERATOR, "quiet", event)
+        who, tone, title, text = texts.who, texts.tone, texts.title, detail
+        if event == TRIED:
+            attempts += 1
+            title, text = (f"Attempt {grouped(attempts)} failed", _with_meaning(detail))
         elif not line["moved"] and detail.startswith("behind "):
-            behind = detail.removeprefix("behind ")
-            tone, title = "quiet", f"Late: \u201c{news}\u201d"
-            text = f"It came when the message was {behind} already, so it moved nothing and was called back to nobody."
-        elif news == "enqueued" and trace["operator_message_id"]:
-            text = f"It calls it {trace['operator_message_id']}."
-        elif news == "failed" and trace["unconfirmed"]:
+            state = detail.removeprefix("behind ")
+            tone, title = "quiet", f"Late status \u201c{event}\u201d"
+            text = f"The message was already {state}, so this status changed nothing and caused no callback."
+        elif event == "enqueued" and trace["operator_message_id"]:
+            text = f"Operator message ID: {trace['operator_message_id']}"
+        elif event == "failed" and trace["unconfirmed"]:
             who = _WAYPOST
-        number = tries if news == TRIED else 0
+        number = attempts if event == TRIED else 0
         yield Step(f"s-news-{line['id']}", line["at_ms"], who, tone, title, text, number=number)
 
 
 def _callbacks(trace: Mapping[str, Any]) -> Iterator[Step]:
-    for told in trace["callbacks"]:
-        tone, title = _ended(told)
+    for callback in trace["callbacks"]:
+        tone, title = _ended(callback)
         yield Step(
-            f"s-callback-{told['id']}",
-            told["created_on_ms"],
+            f"s-callback-{callback['id']}",
+            callback["created_on_ms"],
             _RECEIVER,
             tone,
-            f"Callback \u201c{told['news']}\u201d: {title}",
+            f"Callback \u201c{callback['news']}\u201d: {title}",
             kind="callback",
-            of=told,
+            of=callback,
         )
 
 
 def _ended(told: Mapping[str, Any]) -> tuple[str, str]:
-    replays = sum(one["kind"] == AttemptKind.REPLAY for one in told["attempts"])
-    tries = len(told["attempts"]) - replays
-    replayed = ", replayed since" if replays else ""
-    times = "" if tries < 2 else f" at try {tries}"
-    how_often = "once" if tries == 1 else f"{tries} times"
+    replays = sum(attempt["kind"] == AttemptKind.REPLAY for attempt in told["attempts"])
+    attempts = len(told["attempts"]) - replays
+    suffix = ", replayed later" if replays else ""
+    at_attempt = "" if attempts < 2 else f" at attempt {attempts}"
+    count = "1 attempt" if attempts == 1 else f"{attempts} attempts"
     if told["ended_on_ms"] is not None:
-        return ("good", f"taken{times}{replayed}") if told["delivered"] else ("bad", f"given up, tried {how_often}")
-    return ("warn", f"tried {how_often} so far") if tries else ("info", "waits")
+        if told["delivered"]:
+            return "good", f"delivered{at_attempt}{suffix}"
+        return "bad", f"not delivered after {count}"
+    return ("warn", f"{count} so far") if attempts else ("info", "pending")
 
 
 def _waiting(trace: Mapping[str, Any]) -> Iterator[Step]:
-    entry = trace["waiting"]
-    if entry is None:
+    job = trace["waiting"]
+    if job is None:
         return
-    if entry["queue"] == "unconfirmed":
+    if job["queue"] == "unconfirmed":
         text = (
-            "It is not sent again on a guess. If no status comes until then, it fails with a reason that says "
-            "that it may have arrived."
+            "The message is not sent again automatically. If no status arrives in time, it fails with a reason "
+            "that says it may have arrived."
         )
-        title = "Waits for a status that says whether the operator has it"
-    elif entry["state"].startswith("dead_letter"):
-        title = "Set aside after errors of Waypost\u2019s own"
-        text = f"Whoever runs the service releases or drops it. {entry['note'] or ''}".strip()
-    elif entry["state"] == "in_flight":
-        title, text = "Being handed to the operator now", ""
+        title = "Waiting for a status from the operator"
+    elif job["state"].startswith("dead_letter"):
+        title = "Dead letter after internal errors"
+        text = f"The administrator can retry or delete it. {job['note'] or ''}".strip()
+    elif job["state"] == "in_flight":
+        title, text = "Sending to the operator", ""
     else:
-        title = f"Waits for try {grouped(entry['attempt'] + 1)}" if entry["attempt"] else "Waits for its turn"
-        text = entry["note"] or "Messages to one recipient go one after the other, and a number sends so many a second."
-    yield Step("s-waiting", None, _WAYPOST, "info", title, text, of=entry)
+        title = f"Waiting for attempt {grouped(job['attempt'] + 1)}" if job["attempt"] else "Queued"
+        text = job["note"] or "Messages to one recipient are sent in order, and each number has a throughput limit."
+    yield Step("s-waiting", None, _WAYPOST, "info", title, text, of=job)
 
 
 def _with_meaning(detail: str) -> str:
-    """The words of a try, with what its code means."""
-    found = _CODE.match(detail)
-    known = FAILURES.get(int(found[1])) if found else None
-    if found is None or known is None:
+    """Return the error text of an attempt, with the meaning of its code."""
+    match = _CODE.match(detail)
+    failure = FAILURES.get(int(match[1])) if match else None
+    if match is None or failure is None:
         return detail
-    return f"{known.what} (code {found[1]}): {detail[found.end() :]}"
+    return f"{failure.what} (code {match[1]}): {detail[match.end() :]}"
 
 
 def _time_of(step: Step) -> int:

@@ -1,1 +1,1 @@
-"""The page that shows what is happening now."""
+"""The overview page of an app."""

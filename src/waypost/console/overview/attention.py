@@ -1,4 +1,4 @@
-"""What needs somebody: each with what happened, what to do, and where it is done."""
+"""Problems that need attention, each with what happened, what to do, and a link."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -12,23 +12,23 @@ from waypost.console.overview.queries import Scene
 from waypost.store.queue.jobs import QueueName
 
 SOON_MS: Final = 14 * DAY_MS
-"""A client secret that expires within that is told of; one that has expired, for as long."""
+"""A client secret is listed this long before and after it expires."""
 MOST: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """One line.
+    """One problem.
 
     Attributes:
-        id: of its element.
+        id: element id.
         kind: bad, warn or info.
-        what: happened.
+        what: what happened.
         remedy: what to do.
-        path: where.
-        label: of the link there.
-        at_ms: since when; None where that is not known.
-        position: of an entry that can be tried again from here.
+        path: page of the link.
+        label: text of the link.
+        at_ms: start of the problem; None if unknown.
+        position: position of a dead letter that can be retried here.
     """
 
     id: str
@@ -42,42 +42,42 @@ class Need:
 
 
 def needs_of(scene: Scene) -> list[Need]:
-    """The worst first, and never more than a person reads."""
-    found = [need for look in _LOOKS for need in look(scene)]
+    """Return the most important problems, the worst first."""
+    needs = [need for look in _LOOKS for need in look(scene)]
     order = {"bad": 0, "warn": 1, "info": 2}
-    return sorted(found, key=lambda need: order[need.kind])[:MOST]
+    return sorted(needs, key=lambda need: order[need.kind])[:MOST]
 
 
 def _checks(scene: Scene) -> Iterator[Need]:
     for name, why in scene.not_ready.items():
-        said = f"The service is not ready: {why}"
-        yield Need(f"need-check-{name}", "bad", said, "Tell whoever runs the service.")
+        text = f"The service is not ready: {why}"
+        yield Need(f"need-check-{name}", "bad", text, "Contact the administrator of this service.")
 
 
 def _number(scene: Scene) -> Iterator[Need]:
     if not scene.app.phone_number:
         yield Need(
-            "need-number", "warn", "The app has no number yet",
-            "The administrator connects it to one; until then nothing can be sent.",
-            f"/apps/{scene.app.id}/settings", "Settings of the app",
+            "need-number", "warn", "The app has no phone number",
+            "The administrator must connect one before messages can be sent.",
+            f"/apps/{scene.app.id}/settings", "App settings",
         )  # fmt: skip
 
 
 def _receivers(scene: Scene) -> Iterator[Need]:
     path = f"/apps/{scene.app.id}/callbacks"
-    for one in scene.standing.receivers:
-        if one["paused_on_ms"] is not None:
+    for receiver in scene.standing.receivers:
+        if receiver["paused_on_ms"] is not None:
             yield Need(
-                f"need-receiver-{one['id']}", "bad",
-                f"The receiver {one['tag']} was paused: {one['pause_reason'] or 'it took nothing'}",
-                "Its callbacks are kept. Mend the address, then resume it.",
-                path, "Callbacks", one["paused_on_ms"],
+                f"need-receiver-{receiver['id']}", "bad",
+                f"Callbacks to {receiver['tag']} are paused: {receiver['pause_reason'] or 'deliveries kept failing'}",
+                "Its callbacks are retained. Fix the endpoint, then resume the subscription.",
+                path, "Callbacks", receiver["paused_on_ms"],
             )  # fmt: skip
-        elif one["failing_since_ms"] is not None and one["active"]:
+        elif receiver["failing_since_ms"] is not None and receiver["active"]:
             yield Need(
-                f"need-receiver-{one['id']}", "bad", f"The receiver {one['tag']} takes nothing",
-                "It is tried again and again, and nothing is lost. See what its address answers.",
-                path, "Callbacks", one["failing_since_ms"],
+                f"need-receiver-{receiver['id']}", "bad", f"Callbacks to {receiver['tag']} are failing",
+                "They are retried automatically and nothing is lost. Check the responses of the endpoint.",
+                path, "Callbacks", receiver["failing_since_ms"],
             )  # fmt: skip
 
 
@@ -89,76 +89,74 @@ def _failed(scene: Scene) -> Iterator[Need]:
         if state == "failed":
             by_code[code] += count
     for code, count in by_code.most_common(5):
-        row = failure_of(code)
-        words = row.what if code in FAILURES else scene.tally.reasons.get(code) or row.what
-        named = f" (code {code})" if code is not None else ""
+        failure = failure_of(code)
+        reason = failure.what if code in FAILURES else scene.tally.reasons.get(code) or failure.what
+        suffix = f" (code {code})" if code is not None else ""
+        messages = "message" if count == 1 else "messages"
         query = urlencode({"state": "failed", **({} if code is None else {"code": code}), "time": "hour"})
         yield Need(
             f"need-code-{code}", "bad" if code == 500 else "warn",
-            f"{count} failed in the last hour: {words}{named}", row.remedy,
-            f"/apps/{scene.app.id}/messages?{query}", "See them",
+            f"{count} {messages} failed in the last hour: {reason}{suffix}", failure.remedy,
+            f"/apps/{scene.app.id}/messages?{query}", "View messages",
         )  # fmt: skip
 
 
 def _late(scene: Scene) -> Iterator[Need]:
-    for one in scene.standing.waiting:
-        if one.queue is not QueueName.OUTBOUND or not one.tries or not one.note:
+    for queue in scene.standing.waiting:
+        if queue.queue is not QueueName.OUTBOUND or not queue.tries or not queue.note:
             continue
+        attempts = "1 attempt" if queue.tries == 1 else f"{queue.tries} attempts"
         yield Need(
-            "need-put-off", "warn", f"What is to be sent was put off {_times(one.tries)}: {one.note}",
-            "It is tried again by itself, and nothing is lost.",
-            f"/apps/{scene.app.id}/messages?state=accepted", "Messages that wait",
+            "need-delayed", "warn", f"Sending is delayed after {attempts}: {queue.note}",
+            "It is retried automatically and nothing is lost.",
+            f"/apps/{scene.app.id}/messages?state=accepted", "Waiting messages",
         )  # fmt: skip
 
 
 def _set_aside(scene: Scene) -> Iterator[Need]:
-    for row in scene.standing.aside[:5]:
+    for letter in scene.standing.aside[:5]:
         yield Need(
-            f"need-entry-{row.position}", "bad",
-            f"A piece of work was set aside after a defect of ours: {row.note or 'no reason kept'}",
-            "Try it again once the service has been mended; it is about " + row.ref + ".",
-            position=row.position,
+            f"need-dead-letter-{letter.position}", "bad",
+            f"A job became a dead letter after internal errors: {letter.note or 'no reason recorded'}",
+            f"Retry it after the service has been fixed. It concerns {letter.ref}.",
+            position=letter.position,
         )  # fmt: skip
 
 
-_TEMPLATES: Final = {  # kind, what it says, what to do
-    "REJECTED": ("warn", "was rejected", "Correct what the reviewer names, and submit it again."),
-    "FAILED": ("warn", "could not be submitted", "Correct what the operator names, and submit it again."),
-    "PAUSED": ("bad", "is paused", "It comes back by itself after some hours; improve its text before it is disabled."),
-    "DISABLED": ("bad", "is disabled", "It was paused too often. Create a new one."),
-    "FLAGGED": ("warn", "is flagged", "Its quality is low; it will be paused if that stays so."),
-    "LOCKED": ("warn", "is locked", "Look at it in the operator's console."),
-    "APPROVED": ("warn", "has low quality", "Send it to fewer people, or improve its text, before it is paused."),
+_TEMPLATES: Final = {  # kind, what happened, what to do
+    "REJECTED": ("warn", "was rejected", "Fix the problem that the reviewer named, then submit it again."),
+    "FAILED": ("warn", "could not be submitted", "Fix the problem that the operator named, then submit it again."),
+    "PAUSED": ("bad", "is paused", "It resumes automatically after some hours. Improve its text, or it may be disabled."),
+    "DISABLED": ("bad", "is disabled", "It was paused too often. Create a new template."),
+    "FLAGGED": ("warn", "is flagged", "Its quality is low. It is paused if the quality does not improve."),
+    "LOCKED": ("warn", "is locked", "Check it in the operator's console."),
+    "APPROVED": ("warn", "has low quality", "Send it to fewer people or improve its text, or it may be paused."),
 }  # fmt: skip
 
 
 def _templates(scene: Scene) -> Iterator[Need]:
-    for row in scene.standing.hurt[:6]:
-        kind, says, remedy = _TEMPLATES[row.status]
-        reason = f": {row.reason}" if row.reason and row.status in ("REJECTED", "FAILED") else ""
+    for template in scene.standing.hurt[:6]:
+        kind, problem, fix_hint = _TEMPLATES[template.status]
+        reason = f": {template.reason}" if template.reason and template.status in ("REJECTED", "FAILED") else ""
         yield Need(
-            f"need-template-{row.id}", kind,
-            f"The template {row.element_name} ({row.language_code}) {says}{reason}", remedy,
-            f"/apps/{scene.app.id}/templates/{row.id}", "The template", row.modified_on_ms,
+            f"need-template-{template.id}", kind,
+            f"Template {template.element_name} ({template.language_code}) {problem}{reason}", fix_hint,
+            f"/apps/{scene.app.id}/templates/{template.id}", "View template", template.modified_on_ms,
         )  # fmt: skip
 
 
 def _secrets(scene: Scene) -> Iterator[Need]:
-    for one in scene.standing.secrets:
-        left_ms = None if one.expires_on_ms is None else one.expires_on_ms - scene.now_ms
+    for secret in scene.standing.secrets:
+        left_ms = None if secret.expires_on_ms is None else secret.expires_on_ms - scene.now_ms
         if left_ms is None or not -SOON_MS < left_ms < SOON_MS:
             continue
         has_expired = left_ms <= 0
         yield Need(
-            f"need-secret-{one.id}", "bad" if has_expired else "warn",
-            f"The client secret {one.id[:8]} {'has expired' if has_expired else 'expires soon'}",
-            "Revoke it where nobody uses it; else make a new one, and give it to whoever logs in with this one.",
-            "/settings/secrets", "Client secrets", one.expires_on_ms,
+            f"need-secret-{secret.id}", "bad" if has_expired else "warn",
+            f"Client secret {secret.id[:8]} {'has expired' if has_expired else 'expires soon'}",
+            "If it is in use, create a new one and replace it. Otherwise revoke it.",
+            "/settings/secrets", "Client secrets", secret.expires_on_ms,
         )  # fmt: skip
-
-
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count} times"
 
 
 _LOOKS: Final[tuple[Callable[[Scene], Iterator[Need]], ...]] = (

@@ -1,4 +1,4 @@
-"""The first steps of somebody new: a template on a phone, a tap, and the callback that it makes."""
+"""Getting started: send a template to a simulated phone with one click."""
 
 import json
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ _LOOKED_AT: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class Phone:
-    """A simulated one, to whom the first message can go."""
+    """The simulated phone that receives the first message."""
 
     digits: str
     name: str
@@ -31,10 +31,10 @@ class Phone:
 
 @dataclass(frozen=True, slots=True)
 class FirstSend:
-    """What one click sends.
+    """The message that one click sends.
 
     Attributes:
-        parameters: the values of the template's example.
+        parameters: values from the template's example.
     """
 
     template: Template
@@ -43,25 +43,25 @@ class FirstSend:
 
 
 async def first_send(desk: PageTools, visit: PageRequest) -> FirstSend | None:
-    """The newest template that goes out with nothing but its example, and a phone; None without either."""
+    """Return the newest template that can be sent with its example values, and a phone; None without either."""
     control, app = desk.parts.apis.control, visit.app
     if control is None or not app.phone_number:
         return None
     try:
-        shown = (await control.get("/control/phones?limit=1"))["phones"]
+        phones = (await control.get("/control/phones?limit=1"))["phones"]
     except (ApiResponseError, NotReached):
         return None
-    if not shown:
+    if not phones:
         return None
-    phone = Phone(shown[0]["phone"], shown[0].get("name") or "")
-    wish = replace(
+    phone = Phone(phones[0]["phone"], phones[0].get("name") or "")
+    query = replace(
         TemplateWish(), statuses=tuple(SENDABLE), template_types=(TemplateType.TEXT,),
         at_most=_LOOKED_AT,
     )  # fmt: skip
-    found = await desk.parts.database.read(
-        partial(find_templates, partner_id=visit.partner.id, business_account_id=app.business_account_id, wish=wish)
+    templates = await desk.parts.database.read(
+        partial(find_templates, partner_id=visit.partner.id, business_account_id=app.business_account_id, wish=query)
     )
-    for template in found:
+    for template in templates:
         parameters = _parameters(template)
         if parameters is not None:
             return FirstSend(template, parameters, phone)
@@ -69,11 +69,11 @@ async def first_send(desk: PageTools, visit: PageRequest) -> FirstSend | None:
 
 
 async def send_first(desk: PageTools, visit: PageRequest) -> Response:
-    """Send it, through the partner API with the app's token, as any script would."""
+    """Send it through the partner API with the app's token, as a script would."""
     first = await first_send(desk, visit)
     if first is None:
         raise NotMeant(
-            "There is no approved template that needs nothing, or no phone.",
+            "There is no phone, or no approved template that can be sent with example values.",
             "Open Templates and send one from its page.",
         )
     app = visit.app
@@ -84,21 +84,23 @@ async def send_first(desk: PageTools, visit: PageRequest) -> Response:
         "src.name": app.name,
         "template": json.dumps({"id": first.template.id, "params": first.parameters}),
     }
-    told: dict[str, Any] = await desk.parts.apis.app(app).form("POST", f"/partner/app/{app.id}/template/msg", fields)
+    response: dict[str, Any] = await desk.parts.apis.app(app).form(
+        "POST", f"/partner/app/{app.id}/template/msg", fields
+    )
     return desk.go(
         f"/phones?show={first.phone.digits}",
-        "It is on its way.",
-        remedy=f"Look at the phone, and tap a button. The message's id is {told['messageId']}.",
+        "Template sent.",
+        remedy=f"Tap a button on the phone. Message ID: {response['messageId']}.",
     )
 
 
 def _parameters(template: Template) -> list[str] | None:
-    """The values of its example; None where it needs more than its body's."""
+    """Return the values of a template's example; None if it needs more than its body's values."""
     draft = template.draft
     needs_more = (
         draft.category == Category.AUTHENTICATION
         or draft.is_lto
         or variables(draft.header)
-        or any(variables(json.dumps(str(one))) for one in draft.buttons)
+        or any(variables(json.dumps(str(button))) for button in draft.buttons)
     )
     return None if needs_more else example_values(draft.content or "", draft.example or "")

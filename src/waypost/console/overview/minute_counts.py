@@ -1,8 +1,8 @@
-"""How many messages of each minute stand where: counted a piece at a time, and remembered.
+"""Cached counts of an app's messages by minute and state, updated in steps.
 
-A message accepted this morning may be read this evening, so no minute is ever counted for good. Each
-look counts the newest minutes, goes on where the count of the day had come to, and then counts older
-minutes anew in turn; it reads so many messages at most, whatever a day holds.
+A message accepted this morning may be read this evening, so no minute's count is final. Each update counts
+the newest minutes, continues the first count of the day where it stopped, and after that recounts older
+minutes in turn. It reads a limited number of messages, however many a day has.
 """
 
 import asyncio
@@ -15,32 +15,32 @@ from waypost.base.clock import DAY_MS, MINUTE_MS
 from waypost.store.console.overview import Counts
 
 MOST_NEW: Final = 12_000
-"""Messages read of the newest minutes, in one look."""
+"""Maximum messages of the newest minutes read per update."""
 MOST_BACK: Final = 12_000
-"""Messages read of the rest of the day, until all of it has been counted once."""
+"""Maximum messages of the rest of the day read per update, until all has been counted once."""
 MOST_AGAIN: Final = 3_000
-"""Messages read anew of older minutes, in one look."""
+"""Maximum messages of older minutes recounted per update."""
 NEWEST: Final = 2
-"""Minutes whose messages change most."""
+"""Number of newest minutes that each update recounts, because they change most."""
 MOST_APPS: Final = 200
 FRESH_S: Final = 1.0
-"""So long a look serves whoever else looks at the same app."""
+"""For this time all viewers of an app share one update."""
 
 CountOf = Callable[[int, int, int], Awaitable[Counts]]
-"""Counts from a time, before a time, so many messages at most."""
+"""Counts messages from a time to before a time, reading a limited number of messages."""
 
 Key = tuple[str, int | None]
-"""A state, and the code of a failure."""
+"""A state and an error code."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """One app's day, as far as it has been counted.
+    """The counts of one app, as far back as they go.
 
     Attributes:
-        minutes: of each minute how many messages stand where.
-        reasons: of each code of a failure what was said, once.
-        counted_from_ms: nothing older has been counted yet.
+        minutes: for each minute, the number of messages by state and error code.
+        reasons: one reason text per error code.
+        counted_from_ms: start of the counted time.
     """
 
     minutes: dict[int, Counter[Key]] = field(default_factory=dict[int, Counter[Key]])
@@ -52,19 +52,19 @@ class Tally:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def is_whole(self, now_ms: int) -> bool:
-        """Whether all of today and of the last hour has been counted."""
+        """True if all of today and of the last hour has been counted."""
         return self.counted_from_ms <= begin_of(now_ms)
 
     def between(self, from_ms: int, before_ms: int) -> Counter[Key]:
-        """How many messages that were accepted in a span of whole minutes stand where."""
-        found: Counter[Key] = Counter()
+        """Return the counts of messages accepted in a span of whole minutes."""
+        total: Counter[Key] = Counter()
         for minute, counts in self.minutes.items():
             if from_ms <= minute * MINUTE_MS < before_ms:
-                found.update(counts)
-        return found
+                total.update(counts)
+        return total
 
     async def look(self, count: CountOf, now_ms: int) -> None:
-        """Count what has become of it since the last look, unless somebody just has."""
+        """Update the counts, unless that was done less than `FRESH_S` ago."""
         loop = asyncio.get_running_loop()
         async with self.lock:
             if loop.time() < self.looked_s + FRESH_S:
@@ -79,45 +79,45 @@ class Tally:
         is_first = self.looked_ms < 0
         last_ms = self.looked_ms // MINUTE_MS * MINUTE_MS
         newest_ms = begin_ms if is_first else max(begin_ms, last_ms - (NEWEST - 1) * MINUTE_MS)
-        found = await count(newest_ms, until_ms, MOST_NEW)
-        if is_first or found.from_ms > max(last_ms + MINUTE_MS, begin_ms):
-            self._forget()  # whole minutes since the last look are more than one look reads
-            self.counted_from_ms = found.from_ms
-        self._put(found, found.from_ms, until_ms)
+        newest = await count(newest_ms, until_ms, MOST_NEW)
+        if is_first or newest.from_ms > max(last_ms + MINUTE_MS, begin_ms):
+            self._forget()  # more messages came since the last update than one update reads
+            self.counted_from_ms = newest.from_ms
+        self._put(newest, newest.from_ms, until_ms)
         if self.counted_from_ms > begin_ms and not is_first:
             await self._count_back(count, begin_ms)
         elif not is_first:
             await self._count_again(count, begin_ms, newest_ms)
         self.looked_ms = now_ms
-        for minute in [one for one in self.minutes if one * MINUTE_MS < begin_ms]:
+        for minute in [minute for minute in self.minutes if minute * MINUTE_MS < begin_ms]:
             del self.minutes[minute]
 
     async def _count_back(self, count: CountOf, begin_ms: int) -> None:
-        """Go on where the count had come to."""
+        """Continue the first count where it stopped."""
         before_ms = self.counted_from_ms
-        found = await count(begin_ms, before_ms, MOST_BACK)
-        self._put(found, found.from_ms, before_ms)
-        self.counted_from_ms = min(found.from_ms, before_ms)
+        older = await count(begin_ms, before_ms, MOST_BACK)
+        self._put(older, older.from_ms, before_ms)
+        self.counted_from_ms = min(older.from_ms, before_ms)
 
     async def _count_again(self, count: CountOf, begin_ms: int, newest_ms: int) -> None:
-        """Count some older minutes anew: the next in turn."""
+        """Recount the next older minutes in turn."""
         before_ms = self.again_before_ms
         if not begin_ms < before_ms <= newest_ms:
             before_ms = newest_ms
         if before_ms > begin_ms:
-            found = await count(begin_ms, before_ms, MOST_AGAIN)
-            self._put(found, found.from_ms, before_ms)
-            self.again_before_ms = found.from_ms
+            older = await count(begin_ms, before_ms, MOST_AGAIN)
+            self._put(older, older.from_ms, before_ms)
+            self.again_before_ms = older.from_ms
 
     def _put(self, found: Counts, from_ms: int, before_ms: int) -> None:
-        """Take what was counted of a span in place of what was known of it."""
-        for minute in [m for m in self.minutes if from_ms <= m * MINUTE_MS < before_ms]:
+        """Replace the counts of a span."""
+        for minute in [minute for minute in self.minutes if from_ms <= minute * MINUTE_MS < before_ms]:
             del self.minutes[minute]
-        for one in found.rows:
-            counts = self.minutes.setdefault(one.minute, Counter())
-            counts[one.state, one.code] += one.messages
-            if one.reason is not None:
-                self.reasons[one.code] = one.reason
+        for row in found.rows:
+            counts = self.minutes.setdefault(row.minute, Counter())
+            counts[row.state, row.code] += row.messages
+            if row.reason is not None:
+                self.reasons[row.code] = row.reason
 
     def _forget(self) -> None:
         self.minutes.clear()
@@ -127,27 +127,27 @@ class Tally:
 
 
 class Tallies:
-    """The tallies of the apps that were looked at last."""
+    """Counts of the most recently viewed apps."""
 
     def __init__(self) -> None:
         self._of_apps: OrderedDict[str, Tally] = OrderedDict()
 
     def of(self, app_id: str) -> Tally:
-        """An app's, begun with its first look."""
-        tally = self._of_apps.setdefault(app_id, Tally())
+        """Return an app's counts, created on first use."""
+        counts = self._of_apps.setdefault(app_id, Tally())
         self._of_apps.move_to_end(app_id)
         while len(self._of_apps) > MOST_APPS:
             self._of_apps.popitem(last=False)
-        return tally
+        return counts
 
 
 def begin_of(now_ms: int) -> int:
-    """Where a tally begins: today, in UTC, and the last hour."""
-    an_hour_ago = (now_ms // MINUTE_MS - 59) * MINUTE_MS
-    return min(now_ms // DAY_MS * DAY_MS, an_hour_ago)
+    """Return the start of the counts: today in UTC, or the last hour if that began earlier."""
+    hour_start_ms = (now_ms // MINUTE_MS - 59) * MINUTE_MS
+    return min(now_ms // DAY_MS * DAY_MS, hour_start_ms)
 
 
 def of_states(counted: Counter[Key], states: Iterable[str]) -> int:
-    """How many stand in one of some states."""
-    wanted = set(states)
-    return sum(count for (state, _), count in counted.items() if state in wanted)
+    """Return the number of messages in any of these states."""
+    selected = set(states)
+    return sum(count for (state, _), count in counted.items() if state in selected)

@@ -1,4 +1,4 @@
-"""What is happening now: the page, its stream, and the one act that mends something from here."""
+"""The overview page, its live stream, and the retry of a dead letter."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -20,22 +20,22 @@ from waypost.store.console.overview import dead_letters_of_app, receivers_of_app
 
 PARTS: Final = "overview/parts.html"
 REST_S: Final = 2.0
-"""Between two looks: people read no faster, and a busy store has better things to do."""
+"""Minimum time between two updates, to spare a busy store."""
 AT_LEAST_S: Final = 5.0
 
 
 async def show_overview(desk: PageTools, visit: PageRequest) -> Response:
-    """The page, as things stand."""
-    scene = await scene_of(desk, visit)
-    values = await _values(desk, visit, scene)
+    """Show the overview."""
+    overview = await scene_of(desk, visit)
+    values = await _values(desk, visit, overview)
     return await desk.page(visit, "overview/page.html", app=visit.app, **values)
 
 
 async def live_overview(desk: PageTools, visit: PageRequest) -> Response:
-    """What changes of it. While somebody takes the first steps it looks more often."""
-    first = not _is_past_beginning(await scene_of(desk, visit))
+    """Stream the changes of the overview, more often while the first steps are open."""
+    is_beginning = not _is_past_beginning(await scene_of(desk, visit))
 
-    async def look() -> Sequence[Piece]:
+    async def render() -> Sequence[Piece]:
         values = await _values(desk, visit, await scene_of(desk, visit))
         part = partial(desk.parts.pages.part, PARTS)
         return [
@@ -43,33 +43,33 @@ async def live_overview(desk: PageTools, visit: PageRequest) -> Response:
             for macro in _MACROS
         ]
 
-    pace = {"rest_s": 0.5, "at_least_s": 2.0} if first else {}
-    return desk.live(visit, look, **{"rest_s": REST_S, "at_least_s": AT_LEAST_S, **pace})
+    pace = {"rest_s": 0.5, "at_least_s": 2.0} if is_beginning else {}
+    return desk.live(visit, render, **{"rest_s": REST_S, "at_least_s": AT_LEAST_S, **pace})
 
 
 async def try_again(desk: PageTools, visit: PageRequest) -> Response:
-    """Put an entry of the app's that was set aside back into its queue."""
+    """Retry a dead letter of the app."""
     position = str(visit.path["position"])
-    held = await desk.parts.database.read(_set_aside, visit.partner.id, visit.app)
-    if position not in held:
-        raise NotThere("There is no such entry set aside.")
+    positions = await desk.parts.database.read(_set_aside, visit.partner.id, visit.app)
+    if position not in positions:
+        raise NotThere("Dead letter not found.")
     await desk.parts.apis.admin.json("POST", f"/admin/dead-letters/{position}/retry", {})
-    return desk.go(f"/apps/{visit.app.id}", "It is tried again.")
+    return desk.go(f"/apps/{visit.app.id}", "The job will be retried.")
 
 
 def _set_aside(connection: Any, partner_id: int, app: App) -> set[str]:
-    ids = [one["id"] for one in receivers_of_app(connection, partner_id, app.id)]
-    return {str(row.position) for row in dead_letters_of_app(connection, app, ids)}
+    ids = [receiver["id"] for receiver in receivers_of_app(connection, partner_id, app.id)]
+    return {str(letter.position) for letter in dead_letters_of_app(connection, app, ids)}
 
 
 # fmt: off
-_MACROS: Final = {  # a part of the page, and what it takes
+_MACROS: Final = {  # macro of parts.html, and its arguments
     "steps":     ("steps", "first", "has_phones"),
     "totals":    ("tiles", "since"),
     "traffic":   ("hour",),
     "needs":     ("needs",),
     "queues":    ("queues",),
-    "line":      ("line",),
+    "operator":  ("operator",),
     "receivers": ("receivers",),
     "newest":    ("newest",),
 }
@@ -81,24 +81,24 @@ def _only(macro: str, values: dict[str, Any]) -> dict[str, Any]:
 
 
 async def _values(desk: PageTools, visit: PageRequest, scene: Scene) -> dict[str, Any]:
-    standing = scene.standing
+    data = scene.standing
     is_past = _is_past_beginning(scene)
-    needs_send = not is_past and not standing.begun.has_message
+    needs_send = not is_past and not data.begun.has_message
     return {
-        "steps": None if is_past else standing.begun,
+        "steps": None if is_past else data.begun,
         "first": await first_send(desk, visit) if needs_send else None,
         "has_phones": desk.parts.apis.control is not None,
         "tiles": tiles(scene),
         "since": counted_since(scene.tally, scene.now_ms),
         "hour": hour_of(scene),
         "needs": needs_of(scene),
-        "queues": [(one, one.waits_ms and span(one.waits_ms))
-                   for one in queues(standing.waiting, scene.now_ms)],
-        "line": standing.line,
-        "receivers": standing.receivers,
+        "queues": [(queue, queue.waits_ms and span(queue.waits_ms))
+                   for queue in queues(data.waiting, scene.now_ms)],
+        "operator": data.line,
+        "receivers": data.receivers,
         "newest": [
-            {**row, "what": standing.names.get(row["template_id"]) or kind_label(row["kind"])}
-            for row in standing.newest
+            {**row, "what": data.names.get(row["template_id"]) or kind_label(row["kind"])}
+            for row in data.newest
         ],
     }  # fmt: skip
 

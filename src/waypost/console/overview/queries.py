@@ -1,4 +1,4 @@
-"""Everything the overview shows, read for one app of one partner."""
+"""The data of the overview, read for one app of one partner."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ from waypost.store.messages.lists import messages_of_app, names_of_templates
 from waypost.store.queue.jobs import DeadLetter
 
 REFUSED_FOR_MS: Final = 7 * DAY_MS
-"""So long a refused template needs attention; after that it is known."""
+"""For this time a rejected template is listed under "Needs attention"."""
 NEWEST: Final = 8
 
 _tallies: Final[WeakKeyDictionary[Database, Tallies]] = WeakKeyDictionary()
@@ -40,10 +40,10 @@ _tallies: Final[WeakKeyDictionary[Database, Tallies]] = WeakKeyDictionary()
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What the store says at one moment.
+    """Data of the overview from the store.
 
     Attributes:
-        names: of the templates of the newest messages, by id.
+        names: names of the newest messages' templates, by id.
     """
 
     newest: list[dict[str, Any]]
@@ -59,10 +59,10 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """One app, now.
+    """Current data of one app.
 
     Attributes:
-        not_ready: why each check of readiness fails that does.
+        not_ready: failed readiness checks with their reasons.
     """
 
     app: App
@@ -73,7 +73,7 @@ class Scene:
 
 
 async def scene_of(desk: PageTools, visit: PageRequest) -> Scene:
-    """Look at everything."""
+    """Read the overview's data."""
     parts, app, partner_id = desk.parts, visit.app, visit.partner.id
     now_ms = parts.clock.now_ms()
     read = parts.database.read
@@ -81,20 +81,20 @@ async def scene_of(desk: PageTools, visit: PageRequest) -> Scene:
     async def count(from_ms: int, before_ms: int, at_most: int) -> Counts:
         return await read(counts_by_minute, partner_id, app.id, from_ms, before_ms, at_most)
 
-    tally = _tallies.setdefault(parts.database, Tallies()).of(app.id)
-    await tally.look(count, now_ms)
-    standing = await read(partial(_standing, app=app, partner_id=partner_id, now_ms=now_ms))
-    said = await parts.ready()
-    return Scene(app, now_ms, tally, standing, {name: why for name, why in said.items() if why})
+    counts = _tallies.setdefault(parts.database, Tallies()).of(app.id)
+    await counts.look(count, now_ms)
+    data = await read(partial(_standing, app=app, partner_id=partner_id, now_ms=now_ms))
+    checks = await parts.ready()
+    return Scene(app, now_ms, counts, data, {name: reason for name, reason in checks.items() if reason})
 
 
 def _standing(connection: Connection, *, app: App, partner_id: int, now_ms: int) -> Standing:
     receivers = receivers_of_app(connection, partner_id, app.id)
-    ids = [one["id"] for one in receivers]
+    ids = [receiver["id"] for receiver in receivers]
     newest = messages_of_app(connection, partner_id, app.id, at_most=NEWEST)
     return Standing(
         newest,
-        names_of_templates(connection, partner_id, (row["template_id"] for row in newest)),
+        names_of_templates(connection, partner_id, (message["template_id"] for message in newest)),
         receivers,
         waiting_of_app(connection, app, ids),
         dead_letters_of_app(connection, app, ids),

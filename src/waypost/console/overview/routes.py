@@ -1,4 +1,4 @@
-"""The overview's rows of the route table."""
+"""Rows of the overview in the console's route table."""
 
 from typing import Final
 
@@ -7,10 +7,10 @@ from waypost.console.route import Kind, PageRow
 
 # fmt: off
 OVERVIEW: Final = (
-    #       kind       path                                        endpoint               what it does
-    PageRow(Kind.PAGE, "/apps/{app_id}",                           page.show_overview,    "what is happening now"),
-    PageRow(Kind.LIVE, "/apps/{app_id}/live",                      page.live_overview,    "and what changes of it"),
+    #       kind       path                                        endpoint               description
+    PageRow(Kind.PAGE, "/apps/{app_id}",                           page.show_overview,    "show an app's overview"),
+    PageRow(Kind.LIVE, "/apps/{app_id}/live",                      page.live_overview,    "stream its changes"),
     PageRow(Kind.ACT,  "/apps/{app_id}/first-message",             first_steps.send_first,  "send a template to a phone"),
-    PageRow(Kind.ACT,  "/apps/{app_id}/entries/{position}/again",  page.try_again,        "work what was set aside", is_audited=True),
+    PageRow(Kind.ACT,  "/apps/{app_id}/dead-letters/{position}/retry", page.try_again,    "retry a dead letter", is_audited=True),
 )
 # fmt: on

@@ -1,4 +1,4 @@
-"""The overview's numbers: the hour as a chart, the day as totals, what waits and how long."""
+"""View models of the overview: the last hour as a chart, today's totals, and the queues."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,11 +19,11 @@ from waypost.store.queue.jobs import QueueName
 _ON_THE_WAY: Final = ("accepted", "uncertain", "enqueued", "sent")
 
 # fmt: off
-OUTCOMES: Final = (  # from the foot of a bar upwards
+OUTCOMES: Final = (  # from the bottom of a bar upwards
     # name          tone      states
     ("read",        "accent", ("read", "deleted")),
     ("delivered",   "info",   ("delivered",)),
-    ("on the way",  "quiet",  _ON_THE_WAY),
+    ("in progress", "quiet",  _ON_THE_WAY),
     ("failed",      "bad",    ("failed",)),
 )
 TILES: Final = (
@@ -37,21 +37,21 @@ TILES: Final = (
     ("Failed",      "bad",    ("failed",),                    "failed"),
 )
 LANES: Final = {
-    # queue                what waits in it
-    QueueName.OUTBOUND: ("To the operator",   "Messages and templates that are to be sent."),
-    QueueName.WEBHOOKS:    ("From the operator", "Statuses and answers that have come in."),
-    QueueName.CALLBACKS:   ("To your receivers", "Callbacks that are to be delivered."),
-    QueueName.MEDIA:       ("Media",             "What people have sent, to be fetched."),
-    QueueName.UNCONFIRMED:      ("In doubt",          "Messages that wait for a status, since nobody knows whether they went."),
+    # queue                 name           content
+    QueueName.OUTBOUND:    ("Outbound",    "Messages and templates to send to the operator."),
+    QueueName.WEBHOOKS:    ("Webhooks",    "Statuses and messages received from the operator."),
+    QueueName.CALLBACKS:   ("Callbacks",   "Callbacks to deliver to your endpoints."),
+    QueueName.MEDIA:       ("Media",       "Received media to download."),
+    QueueName.UNCONFIRMED: ("Unconfirmed", "Messages that may have been sent. A status from the operator decides."),
 }
 # fmt: on
 LATE_MS: Final = 60_000
-"""Work that has been due for longer than that is late."""
+"""A job that has been due for longer is late."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """A number of today's."""
+    """Today's number of messages with one status."""
 
     label: str
     kind: str
@@ -61,10 +61,10 @@ class Tile:
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """What waits in one queue, in words.
+    """Summary of one queue.
 
     Attributes:
-        waits_ms: for how long the oldest has been due; None where nothing is due yet.
+        waits_ms: time since the oldest job became due; None if no job is due.
     """
 
     name: str
@@ -77,7 +77,7 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class Hour:
-    """The last sixty minutes: a picture, what its colours are, and its figures."""
+    """Chart, legend and table of the last sixty minutes."""
 
     is_empty: bool
     chart: Markup
@@ -86,30 +86,30 @@ class Hour:
 
 
 def hour_of(scene: Scene) -> Hour:
-    """Messages of each minute, by what has become of them."""
+    """Return the chart of messages per minute by outcome."""
     last = scene.now_ms // MINUTE_MS
     minutes = [last - ago for ago in range(59, -1, -1)]
     known_from = scene.tally.counted_from_ms // MINUTE_MS
     series = [
-        Series(name, tone, [_count(scene.tally, one, states, known_from) for one in minutes])
+        Series(name, tone, [_count(scene.tally, minute, states, known_from) for minute in minutes])
         for name, tone, states in OUTCOMES
     ]
-    labels = [clock(one) for one in minutes]
-    total = sum(int(value or 0) for one in series for value in one.values)
+    labels = [clock(minute) for minute in minutes]
+    total = sum(int(value or 0) for layer in series for value in layer.values)
     failed = sum(int(value or 0) for value in series[-1].values)
-    says = f"{total} messages were accepted in the last hour; {failed} of them have failed."
+    description = f"{total} messages accepted in the last hour; {failed} of them failed."
     rows = [
-        (label, *(int(one.values[at] or 0) for one in series))
+        (label, *(int(layer.values[at] or 0) for layer in series))
         for at, label in enumerate(labels)
-        if any(one.values[at] for one in series)
+        if any(layer.values[at] for layer in series)
     ]
-    title = "Messages a minute"
-    heads = ("Minute (UTC)", *(one.name for one in series))
+    title = "Messages per minute"
+    heads = ("Minute (UTC)", *(layer.name for layer in series))
     return Hour(
         not total,
-        bars(Frame("hour-chart", title, says, height=270), series, labels),
+        bars(Frame("hour-chart", title, description, height=270), series, labels),
         key(series),
-        table(heads, rows or [("none yet", *(0 for _ in series))], caption=title, id="hour-table"),
+        table(heads, rows or [("No messages", *(0 for _ in series))], caption=title, id="hour-table"),
     )
 
 
@@ -121,39 +121,39 @@ def _count(tally: Tally, minute: int, states: Sequence[str], known_from: int) ->
 
 
 def tiles(scene: Scene) -> list[Tile]:
-    """Today's totals; what is in doubt stands there only when something is."""
+    """Return today's totals; without "Uncertain" if it is 0."""
     today = scene.tally.between(scene.now_ms // DAY_MS * DAY_MS, scene.now_ms + HOUR_MS)
-    found = [Tile(label, kind, of_states(today, states), state) for label, kind, states, state in TILES]
-    return [one for one in found if one.count or one.label != "Uncertain"]
+    all_tiles = [Tile(label, kind, of_states(today, states), state) for label, kind, states, state in TILES]
+    return [tile for tile in all_tiles if tile.count or tile.label != "Uncertain"]
 
 
 def counted_since(tally: Tally, now_ms: int) -> str:
-    """How far back the totals reach, while they do not yet reach the beginning of the day."""
+    """Return the start of the counted time as `14:03`; empty if the whole day is counted."""
     return "" if tally.is_whole(now_ms) else clock(tally.counted_from_ms // MINUTE_MS)
 
 
 def queues(waiting: Sequence[Waiting], now_ms: int) -> list[Queue]:
-    """Each queue; those of which one hears seldom only when something is in them."""
-    found: list[Queue] = []
-    by_queue = {one.queue: one for one in waiting}
+    """Return a summary of each queue; media and unconfirmed only if they are not empty."""
+    summaries: list[Queue] = []
+    by_queue = {queue.queue: queue for queue in waiting}
     for queue_name, (name, what) in LANES.items():
-        one = by_queue[queue_name]
-        if not one.entries and queue_name in (QueueName.MEDIA, QueueName.UNCONFIRMED):
+        queue = by_queue[queue_name]
+        if not queue.entries and queue_name in (QueueName.MEDIA, QueueName.UNCONFIRMED):
             continue
-        due = one.oldest_due_ms
+        due = queue.oldest_due_ms
         waits_ms = None if due is None or due > now_ms else now_ms - due
         is_late = waits_ms is not None and waits_ms > LATE_MS
-        found.append(Queue(name, what, one.entries, one.is_longer, waits_ms, is_late))
-    return found
+        summaries.append(Queue(name, what, queue.entries, queue.is_longer, waits_ms, is_late))
+    return summaries
 
 
 def clock(minute: int) -> str:
-    """A minute since the epoch as `14:03`, in UTC."""
+    """Return a minute since the epoch as `14:03`, in UTC."""
     return datetime.fromtimestamp(minute * 60, UTC).strftime("%H:%M")
 
 
 def span(span_ms: int) -> str:
-    """How long, in the one unit that says most."""
+    """Return a duration in its largest unit, such as `3 min`."""
     for size_ms, unit in ((DAY_MS, "d"), (HOUR_MS, "h"), (MINUTE_MS, "min"), (1000, "s")):
         if span_ms >= size_ms:
             return f"{span_ms // size_ms} {unit}"

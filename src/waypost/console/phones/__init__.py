@@ -1,1 +1,1 @@
-"""The page of phones that people hold: chats as on the handset, and everything a person does with one."""
+"""The phones page: handsets with their chats, and every action of a simulated phone."""

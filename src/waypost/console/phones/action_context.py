@@ -1,4 +1,4 @@
-"""What all acts at a phone have in common: whose chat it is, and what is answered."""
+"""The phone and chat of an action, and the response to it: shared by all actions of a phone."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,54 +15,54 @@ from waypost.domain.app import App
 
 @dataclass(frozen=True, slots=True)
 class Hand:
-    """A phone in somebody's hand, and the control door through which it acts."""
+    """Carries out actions of one phone through the simulator control API."""
 
     desk: PageTools
     visit: PageRequest
     phone: str
 
     async def do(self, call: str, body: dict[str, Any], method: str = "POST") -> Any:
-        """Have the phone do something: `messages`, `tap`, …; empty: the phone itself.
+        """Call the control API for the phone: `messages`, `tap`, …; empty: the phone itself.
 
         Raises:
-            NotMeant: it was refused; says why in plain words.
+            NotMeant: the API returned an error; explains it in plain words.
         """
         path = f"/control/phones/{self.phone}" + (f"/{call}" if call else "")
         return await told(control_of(self.desk).json(method, path, body))
 
     async def state(self) -> dict[str, Any]:
-        """The phone as the control door shows it."""
-        found: dict[str, Any] = await told(control_of(self.desk).get(f"/control/phones/{self.phone}?limit=0"))
-        return found
+        """Return the phone as the control API shows it."""
+        phone: dict[str, Any] = await told(control_of(self.desk).get(f"/control/phones/{self.phone}?limit=0"))
+        return phone
 
     def done(self, said: str, chat: str = "", *, tells: bool = False) -> Response:
-        """The answer to an act: nothing where the page is open, because its stream shows what came of it.
+        """Return the response to an action; empty for an open page, because its stream shows the result.
 
         Args:
-            said: for a page that is loaded anew.
-            chat: the business number whose chat it was.
-            tells: whether it is said on an open page, too: the handset shows nothing of it.
+            said: notice for a page that is loaded again.
+            chat: the business number of the chat.
+            tells: an open page shows the notice too, because the handset does not show the result.
         """
-        self.desk.parts.pulse.beat()  # the simulator's own state is no commit of ours
+        self.desk.parts.pulse.beat()  # the simulator's state is not in our store, so no commit wakes the streams
         if self.visit.is_quiet:
             return JSONResponse({"said": said}) if tells else Response(status_code=204)
         return self.desk.go(Places((Place(self.phone, chat),)).address, said)
 
 
 def hand_of(desk: PageTools, visit: PageRequest) -> Hand:
-    """The phone that the path names.
+    """Return the phone in the path.
 
     Raises:
-        NotMeant: it is no number.
+        NotMeant: it is not a phone number.
     """
     control_of(desk)
     return Hand(desk, visit, needed(str(visit.path["phone"])))
 
 
 def chat_of(visit: PageRequest) -> App:
-    """The partner's app whose number the path names.
+    """Return the partner's app with the number in the path.
 
     Raises:
-        NotThere: it is none of the partner's.
+        NotThere: it is not a number of the partner.
     """
     return app_of(visit, str(visit.path["number"]))

@@ -1,4 +1,4 @@
-"""What is done with a phone, mostly as rows: what the control API is sent, and what is said when it was done."""
+"""Actions of a phone, most of them as rows: the call of the control API, and the notice after it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -27,15 +27,15 @@ _TICKED: Final = ("on", "true", "1", "yes")
 
 @dataclass(frozen=True, slots=True)
 class PhoneAction:
-    """One action, at a phone, in a chat, or with a message.
+    """One action, of a phone, in a chat, or on a message.
 
     Args:
-        path: of the console; it names the phone, and perhaps the chat or the message.
-        does: in a few words, for whoever reads the table.
+        path: of the console, with the phone and, where it applies, the chat or message.
+        does: a short description for readers of the table.
         call: the last part of the control API's path; empty: the phone itself is changed.
-        body: of the call, from the form; besides it names the chat's number or the message.
-        said: for a page that is loaded again; or a function that gives it from the body.
-        tells: it is said on an open page, too: the handset shows nothing of it.
+        body: of the call, from the form; the chat's number or the message is added.
+        said: notice for a page that is loaded again; or a function of the body that returns it.
+        tells: an open page shows the notice too, because the handset does not show the result.
     """
 
     path: str
@@ -47,29 +47,29 @@ class PhoneAction:
 
     @property
     def page_row(self) -> PageRow:
-        """The row of the route table."""
+        """Return the row of the route table."""
         return PageRow(Kind.ACT, self.path, self.act, self.does)
 
     async def act(self, desk: PageTools, visit: PageRequest) -> Response:
-        """Do it with what the form says.
+        """Carry it out with the values of the form.
 
         Raises:
-            NotMeant: it was refused; says why in plain words.
+            NotMeant: the API returned an error; explains it in plain words.
             NotThere: the phone has no such message, or the partner no such number.
         """
-        hand = hand_of(desk, visit)
-        number, named = "", {}
+        client = hand_of(desk, visit)
+        number, target = "", {}
         if "position" in visit.path:
-            app, item = await item_at(desk, visit, hand.phone, str(visit.path["position"]))
+            app, item = await item_at(desk, visit, client.phone, str(visit.path["position"]))
             number, message_id = app.phone_number, item["wamid"]
-            named = {"to": number, "context_id": message_id} if self.call == "messages" else {"message_id": message_id}
+            target = {"to": number, "context_id": message_id} if self.call == "messages" else {"message_id": message_id}
         elif "number" in visit.path:
             number = chat_of(visit).phone_number
-            named = {"to": number}
-        body = {**named, **self.body(await fields_of(visit))}
-        await hand.do(self.call, body, "POST" if self.call else "PUT")
-        said = self.said if isinstance(self.said, str) else self.said(body)
-        return hand.done(said, number, tells=self.tells)
+            target = {"to": number}
+        body = {**target, **self.body(await fields_of(visit))}
+        await client.do(self.call, body, "POST" if self.call else "PUT")
+        notice = self.said if isinstance(self.said, str) else self.said(body)
+        return client.done(notice, number, tells=self.tells)
 
 
 def _nothing(_fields: Fields) -> Body:
@@ -87,7 +87,7 @@ def _flag(fields: Fields, name: str) -> bool:
 def _owner(fields: Fields) -> Body:
     name = fields.get("name", "").strip()
     if not name:
-        raise NotMeant("A phone's owner has a name.", "Type one.")
+        raise NotMeant("A phone needs the name of its owner.", "Enter a name.")
     return {
         "name": name[:256],
         "username": fields.get("username", "").strip().lstrip("@"),
@@ -97,7 +97,7 @@ def _owner(fields: Fields) -> Body:
 
 
 def _habits(fields: Fields) -> Body:
-    """When it gets and reads messages, and what is the matter with it."""
+    """Return when the phone receives and reads messages, and its delivery problem."""
     return {
         "condition": fields.get("condition", ""),
         "deliver_after_ms": _ms(fields, "deliver_after_s"),
@@ -108,7 +108,7 @@ def _habits(fields: Fields) -> Body:
 
 
 def _ms(fields: Fields, name: str) -> int | None:
-    """A time in seconds of a form, as milliseconds; None where it is left to the settings."""
+    """Return a form's time in seconds as ms; None if it is left to the settings."""
     text = fields.get(name, "").strip().replace(",", ".")
     if not text:
         return None
@@ -117,29 +117,29 @@ def _ms(fields: Fields, name: str) -> int | None:
     except ValueError:
         time_s = -1
     if not 0 <= time_s <= _MOST_S:
-        raise NotMeant(f"“{text[:20]}” is not a time.", "Give seconds, from 0 to 604800.")
+        raise NotMeant(f"“{text[:20]}” is not a time.", "Enter seconds, from 0 to 604800.")
     return round(time_s * 1000)
 
 
 def _script(fields: Fields) -> Body:
-    """A script of its own; an empty one is none."""
+    """Return the script of the form; an empty one removes it."""
     text = fields.get("script", "").strip() or "[]"
     try:
-        script: object = msgspec.json.decode(text)  # which takes no half characters
+        script: object = msgspec.json.decode(text)  # rejects lone surrogates
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise NotMeant(f"The script cannot be read: {error}.", "It is a JSON list of steps.") from None
+        raise NotMeant(f"The script is not valid JSON: {error}.", "Enter a JSON list of steps.") from None
     if not isinstance(script, list):
-        raise NotMeant("The script is not a list.", "It is a JSON list of steps.")
+        raise NotMeant("The script is not a list.", "Enter a JSON list of steps.")
     return {"script": script, "seed": fields.get("seed", "").strip()[:64]}
 
 
 def _tap(fields: Fields) -> Body:
-    """A button or a row of a list, by its place or its text, perhaps on a card."""
+    """Return a button or list row, by its index or text; of a card where one is given."""
     if _flag(fields, "not_requested"):
         return {"not_requested": True}
-    given = {name: fields.get(name, "") for name in ("index", "card")}
+    numbers = {name: fields.get(name, "") for name in ("index", "card")}
     body: Body = {
-        name: int(text) for name, text in given.items() if text.isascii() and text.isdigit() and len(text) < 4
+        name: int(text) for name, text in numbers.items() if text.isascii() and text.isdigit() and len(text) < 4
     }
     if fields.get("text"):
         body["text"] = fields["text"]
@@ -149,17 +149,17 @@ def _tap(fields: Fields) -> Body:
 def _payment(fields: Fields) -> Body:
     status = fields.get("status", "captured")
     if status not in _PAYMENTS:
-        raise NotMeant("A payment cannot end like that.", f"Choose {', '.join(_PAYMENTS)}.")
+        raise NotMeant("Unknown payment status.", f"Choose one of {', '.join(_PAYMENTS)}.")
     return {"status": status}
 
 
 def _filled_in(fields: Fields, name: str) -> dict[str, Any]:
     try:
-        value: object = msgspec.json.decode(fields.get(name) or "{}")  # which takes no half characters
+        value: object = msgspec.json.decode(fields.get(name) or "{}")  # rejects lone surrogates
     except (msgspec.MsgspecError, ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        raise NotMeant("What was filled in cannot be read.", "Fill the form in and send it again.")
+        raise NotMeant("The values of the form cannot be read.", "Fill in the form and submit it again.")
     return cast("dict[str, Any]", value)
 
 
@@ -168,54 +168,54 @@ def _by(name: str, yes: str, no: str) -> Callable[[Mapping[str, Any]], str]:
 
 
 async def react(desk: PageTools, visit: PageRequest) -> Response:
-    """React to a message; without an emoji the reaction is taken away."""
-    hand = hand_of(desk, visit)
-    app, item = await item_at(desk, visit, hand.phone, str(visit.path["position"]))
+    """React to a message; without an emoji, remove the reaction."""
+    client = hand_of(desk, visit)
+    app, item = await item_at(desk, visit, client.phone, str(visit.path["position"]))
     emoji = (await visit.field("emoji")).strip()
     if len(emoji.encode()) > _MOST_EMOJI or any(sign.isascii() and sign.isalnum() for sign in emoji):
         raise NotMeant("That is not an emoji.", "Choose one, or paste a single emoji.")
     reaction = {"message_id": item["wamid"]} | ({"emoji": emoji} if emoji else {})
-    await send(hand, app.phone_number, {"type": "reaction", "reaction": reaction})
-    return hand.done("Reacted.", app.phone_number)
+    await send(client, app.phone_number, {"type": "reaction", "reaction": reaction})
+    return client.done("Reacted.", app.phone_number)
 
 
 async def share_contact(desk: PageTools, visit: PageRequest) -> Response:
-    """Answer a request for contact data: the owner's own card."""
-    hand = hand_of(desk, visit)
-    app, item = await item_at(desk, visit, hand.phone, str(visit.path["position"]))
-    card = card_of(str((await hand.state())["name"]), f"+{hand.phone}", "")
+    """Respond to a request for contact data with the owner's contact card."""
+    client = hand_of(desk, visit)
+    app, item = await item_at(desk, visit, client.phone, str(visit.path["position"]))
+    card = card_of(str((await client.state())["name"]), f"+{client.phone}", "")
     body = {"type": "contacts", "contacts": [card], "context_id": item["wamid"]}
-    await send(hand, app.phone_number, body)
-    return hand.done("Sent.", app.phone_number)
+    await send(client, app.phone_number, body)
+    return client.done("Sent.", app.phone_number)
 
 
 async def move(desk: PageTools, visit: PageRequest) -> Response:
-    """The owner takes another number; the businesses of his chats are told."""
-    hand = hand_of(desk, visit)
+    """Change the owner's number; the businesses of the chats are notified."""
+    client = hand_of(desk, visit)
     after = needed(await visit.field("to"))
-    await hand.do("number", {"to": after})
+    await client.do("number", {"to": after})
     desk.parts.pulse.beat()
-    address = Places((Place(hand.phone), Place(after))).address
+    address = Places((Place(client.phone), Place(after))).address
     if visit.is_quiet:
         return JSONResponse({"to": address})
-    return desk.go(address, f"The owner of {hand.phone} now has {after}.", remedy="Both are shown.")
+    return desk.go(address, f"The owner of {client.phone} now has the number {after}.", remedy="Both phones are shown.")
 
 
 # fmt: off
 ACTIONS: Final = (
     #           path                       does                                  call       body                          said
-    PhoneAction("/phones/{phone}/offline", "switch the phone off or on",         "",        _flags("is_offline"),         _by("is_offline", "The phone is offline.", "The phone is back online.")),
+    PhoneAction("/phones/{phone}/offline", "turn the phone off or on",           "",        _flags("is_offline"),         _by("is_offline", "The phone is offline.", "The phone is online.")),
     PhoneAction("/phones/{phone}/owner",   "name, user name, user id",           "",        _owner,                       "Saved.", tells=True),
-    PhoneAction("/phones/{phone}/habits",  "how it gets and reads messages",     "",        _habits,                      "Saved.", tells=True),
-    PhoneAction("/phones/{phone}/script",  "what it does by itself",             "",        _script,                      _by("script", "The script is followed from the next message on.", "There is no script."), tells=True),
-    PhoneAction(f"{CHAT}/block",           "block the business, or not any more", "block",  _flags("blocks"),             _by("blocks", "Blocked. The business is not told.", "Unblocked.")),
-    PhoneAction(f"{CHAT}/report",          "report the business",                "report",  _flags("blocks"),             "Reported. The business is not told.", tells=True),
-    PhoneAction(f"{CHAT}/marketing",       "stop marketing, or take it again",   "marketing", _flags("wants"),            _by("wants", "Marketing is welcome again. The business is told.", "Marketing is stopped. The business is told."), tells=True),
+    PhoneAction("/phones/{phone}/settings", "how it receives and reads messages", "",       _habits,                      "Saved.", tells=True),
+    PhoneAction("/phones/{phone}/script",  "its script",                         "",        _script,                      _by("script", "Saved. The script runs from the next message on.", "Script removed."), tells=True),
+    PhoneAction(f"{CHAT}/block",           "block or unblock the business",      "block",   _flags("blocks"),             _by("blocks", "Blocked. The business is not notified.", "Unblocked.")),
+    PhoneAction(f"{CHAT}/report",          "report the business",                "report",  _flags("blocks"),             "Reported. The business is not notified.", tells=True),
+    PhoneAction(f"{CHAT}/marketing",       "stop or resume marketing",           "marketing", _flags("wants"),            _by("wants", "Marketing resumed. The business is notified.", "Marketing stopped. The business is notified."), tells=True),
     PhoneAction(f"{ITEM}/read",            "read the chat of a message",         "read",    _nothing,                     "Read."),
     PhoneAction(f"{ITEM}/tap",             "tap a button",                       "tap",     _tap,                         "Tapped."),
-    PhoneAction(f"{ITEM}/answer",          "send a form back",                   "answer",  lambda fields: {"response": _filled_in(fields, "response")}, "Sent back."),
-    PhoneAction(f"{ITEM}/order",           "send a basket",                      "messages", lambda fields: {"type": "order", "order": _filled_in(fields, "order")}, "Ordered."),
-    PhoneAction(f"{ITEM}/pay",             "pay an order, or fail to",           "pay",     _payment,                     lambda body: _PAYMENTS[body["status"]]),
-    PhoneAction(f"{ITEM}/location",        "answer a request for a place",       "messages", lambda fields: {"type": "location", "location": place_of(fields)}, "Sent."),
+    PhoneAction(f"{ITEM}/answer",          "submit a flow",                      "answer",  lambda fields: {"response": _filled_in(fields, "response")}, "Submitted."),
+    PhoneAction(f"{ITEM}/order",           "send an order",                      "messages", lambda fields: {"type": "order", "order": _filled_in(fields, "order")}, "Ordered."),
+    PhoneAction(f"{ITEM}/pay",             "pay an order, or fail the payment",  "pay",     _payment,                     lambda body: _PAYMENTS[body["status"]]),
+    PhoneAction(f"{ITEM}/location",        "respond to a request for a location", "messages", lambda fields: {"type": "location", "location": place_of(fields)}, "Sent."),
 )
 # fmt: on

@@ -1,4 +1,4 @@
-"""What the control door refuses, in the words of somebody who holds the phone."""
+"""Errors of the control API in the words of a person who uses the phone."""
 
 from collections.abc import Awaitable
 from typing import Any, Final
@@ -10,52 +10,52 @@ from waypost.console.web.not_found import NotMeant, NotThere
 WORDS: Final[dict[tuple[str, int | str], tuple[str, str]]] = {  # of simulator/control
     # field          status, or rule where several share the status
     ("phone", 409):
-        ("This phone is offline.", "Switch it back on first."),
+        ("This phone is offline.", "Turn it on first."),
     ("to", "has been blocked by the phone's owner"):
-        ("You have blocked this business on this phone.", "Unblock it to write to it again."),
+        ("This phone has blocked the business.", "Unblock it to send messages again."),
     ("to", 404):
-        ("The simulator does not know this business number.", "An app that talks to the real channel has no phones here."),
+        ("The simulator does not know this business number.", "An app that is connected to the real channel has no simulated phones."),
     ("context_id", 404):
-        ("The message you reply to is not on this phone any more.", "Take the quote away and send again."),
+        ("The message you reply to is no longer on this phone.", "Remove the quote and send again."),
     ("reaction.message_id", 404):
-        ("The message is not on this phone any more.", "Reload the page."),
+        ("The message is no longer on this phone.", "Reload the page."),
     ("message_id", 404):
         ("The message has not arrived on this phone.", "Reload the page."),
     ("message_id", "the message has nothing to answer"):
-        ("There is nothing to answer under this message.", ""),
+        ("This message has nothing to respond to.", ""),
     ("message_id", "the order is paid already"):
-        ("The order is paid already.", ""),
+        ("The order is already paid.", ""),
     ("message_id", "the message is no order"):
-        ("There is nothing to pay under this message.", ""),
+        ("This message is not an order.", ""),
     ("text", 404):
-        ("There is no such button under this message.", "Reload the page."),
+        ("This message has no such button.", "Reload the page."),
     ("index", 404):
-        ("There is no such button under this message.", "Reload the page."),
+        ("This message has no such button.", "Reload the page."),
     ("text", 400):
-        ("That is longer than a message can be.", "Send at most 4,096 characters at once."),
+        ("The message is too long.", "Send at most 4,096 characters."),
     ("media.caption", 400):
-        ("That caption is too long.", "Write at most 1,024 characters."),
+        ("The caption is too long.", "Use at most 1,024 characters."),
     ("to", "cannot be moved to"):
-        ("The phone cannot have that number.", "Choose digits that no business has, and not its own."),
+        ("The phone cannot have that number.", "Choose a number that no business has and that is not its own."),
     ("user_id", 409):
-        ("Another phone has this user id.", "Choose one that is not in use."),
+        ("Another phone has this user ID.", "Choose another one."),
     ("shows_number", 400):
-        ("A phone that hides its number needs a user id.", "Give it one, such as US.1349, or let it show its number."),
+        ("A phone that hides its number needs a user ID.", "Enter one, such as US.1349, or show the number."),
 }
 # fmt: on
 
 
 async def told(call: Awaitable[Any]) -> Any:
-    """What a call to the control door gives.
+    """Return the result of a call to the control API.
 
     Raises:
-        NotMeant: it was refused; says why in plain words, and what to do.
-        NotThere: the door has no such thing.
+        NotMeant: the API returned an error; explains it and suggests what to do.
+        NotThere: the API responded 404.
     """
     try:
         return await call
-    except ApiResponseError as refused:
-        raise _in_words(refused) from refused
+    except ApiResponseError as error:
+        raise _in_words(error) from error
 
 
 def _in_words(refused: ApiResponseError) -> Exception:
@@ -64,6 +64,6 @@ def _in_words(refused: ApiResponseError) -> Exception:
         return NotMeant(*known)
     if refused.status == 404 and not refused.accepted:
         return NotThere()
-    words = (refused.rule or refused.message).strip().rstrip(".")
-    sentence = words[:1].upper() + words[1:] + "."
-    return NotMeant(sentence, f"What would do: {refused.accepted}." if refused.accepted else "")
+    text = (refused.rule or refused.message).strip().rstrip(".")
+    sentence = text[:1].upper() + text[1:] + "."
+    return NotMeant(sentence, f"Accepted: {refused.accepted}." if refused.accepted else "")

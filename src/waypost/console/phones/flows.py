@@ -1,4 +1,4 @@
-"""The forms that flows open: what a sheet asks for when it is opened."""
+"""Forms of flows, loaded when a flow is opened on a phone."""
 
 from typing import Final
 
@@ -16,10 +16,10 @@ _FILE: Final = "bubbles/flow.html"
 
 
 async def show_flow(desk: PageTools, visit: PageRequest) -> Response:
-    """The fields of a flow's form, of one of the partner's business accounts; 204 where it has none.
+    """Return the form of a flow of the partner's business accounts; 204 if it has none.
 
     Raises:
-        NotThere: there is no such flow, or it is another's.
+        NotThere: there is no such flow, or it is another partner's.
     """
     control, flow_id = desk.parts.apis.control, str(visit.path["flow_id"])
     missing = NotThere("You have no such flow.")
@@ -27,8 +27,8 @@ async def show_flow(desk: PageTools, visit: PageRequest) -> Response:
         raise missing
     try:
         flow = object_of(await control.get(f"/control/flows/{flow_id}"))
-    except ApiResponseError as refused:
-        raise missing from refused
+    except ApiResponseError as error:
+        raise missing from error
     own = {app.business_account_id for app in visit.apps if app.business_account_id}
     if text_of(flow.get("waba_id")) not in own:
         raise missing

@@ -1,4 +1,4 @@
-"""The messages of a chat as its page shows them: in the order in which they came to the phone."""
+"""The messages of a chat, in the order in which they arrived on the phone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from waypost.console.bubbles.items import prepared, quote_of
 from waypost.console.bubbles.json_fields import text_of
 
 _NAMED: Final = ("location", "contacts", "order", "unsupported")
-"""Types whose name says more than their text does."""
+"""Types that a summary names, because their text alone is unclear."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,9 +17,9 @@ class Entry:
     """A message of a chat.
 
     Attributes:
-        key: of the element that shows it.
-        came_ms: when it came to the phone, or was written on it.
-        item: as the control door shows it, and what its bubble needs besides (see bubbles/bubble.html).
+        key: id of its HTML element.
+        came_ms: when it arrived on the phone, or was written on it.
+        item: as the control API shows it, with what its bubble needs (see bubbles/bubble.html).
     """
 
     key: str
@@ -28,51 +28,51 @@ class Entry:
 
     @property
     def is_own(self) -> bool:
-        """Whether the phone wrote it."""
+        """True if the phone sent it."""
         return bool(self.item["direction"] == "from_phone")
 
     @property
     def own_reaction(self) -> str:
-        """What the phone's owner has reacted with."""
-        own = [one["emoji"] for one in self.item["reactions"] if one["who"] == "phone"]
+        """Return the emoji of the owner's reaction; empty if there is none."""
+        own = [reaction["emoji"] for reaction in self.item["reactions"] if reaction["who"] == "phone"]
         return str(own[0]) if own else ""
 
     @property
     def summary(self) -> str:
-        """One line of it, for a quote."""
+        """Return one line of text for a quote."""
         return summary_of(self.item)
 
 
 def entries_of(items: Sequence[dict[str, Any]], quoted: Sequence[dict[str, Any]], phone: str) -> list[Entry]:
-    """The messages, oldest first; reactions are on what they are about.
+    """Return the messages, oldest first, each with its reactions.
 
     Args:
         items: of one chat.
-        quoted: what they refer to and is not among them.
-        phone: whose they are.
+        quoted: messages that these refer to and that are not among them.
+        phone: the phone's digits.
     """
     ordered = sorted(items, key=lambda item: (_came_ms(item), item["position"]))
-    beside = {item["wamid"] for item in quoted}
+    quoted_ids = {item["wamid"] for item in quoted}
     return [
         Entry(f"i-{phone}-{item['position']}", _came_ms(item), item)
         for item in prepared([*quoted, *ordered], _medium)
-        if item["wamid"] not in beside
+        if item["wamid"] not in quoted_ids
     ]
 
 
 def summary_of(item: dict[str, Any]) -> str:
-    """One line that says what a message is: for lists of chats, and for quotes."""
+    """Return one line that describes a message, for lists of chats and for quotes."""
     if item["type"] == "reaction":
         emoji = text_of(object_of(item.get("reaction")).get("emoji"))
-        return f"Reacted {emoji}" if emoji else "Took a reaction away"
-    told = quote_of(item)
-    if told["kind"] in ("", told["text"]) or not (item.get("media") or item["type"] in _NAMED):
-        return told["text"]
-    return f"{told['kind']} · {told['text']}"
+        return f"Reacted {emoji}" if emoji else "Removed a reaction"
+    quote = quote_of(item)
+    if quote["kind"] in ("", quote["text"]) or not (item.get("media") or item["type"] in _NAMED):
+        return quote["text"]
+    return f"{quote['kind']} · {quote['text']}"
 
 
 def _came_ms(item: dict[str, Any]) -> int:
-    """When the phone got it, or wrote it."""
+    """Return when the message arrived on the phone, or was sent by it."""
     delivered_ms = item.get("delivered_ms")
     return int(delivered_ms if delivered_ms is not None else item["at_ms"])
 

@@ -1,4 +1,4 @@
-"""The bytes of what is on a phone, so that nothing in them can run as a page of this console."""
+"""Media files of phones, served so that nothing in them can run as a page of the console."""
 
 from urllib.parse import quote
 
@@ -14,21 +14,21 @@ from waypost.console.web.page_request import PageRequest
 
 
 async def show_media(desk: PageTools, visit: PageRequest) -> Response:
-    """One file of the partner's own numbers: shown where that is safe, and to be kept otherwise."""
+    """Return a file of the partner's numbers: inline if its type is safe, else as a download."""
     control, media_id = control_of(desk), str(visit.path["media_id"])
     if not (media_id.isascii() and media_id.isdigit() and len(media_id) <= 32):
         raise NotThere("There is no such file.")
     try:
-        known = await control.get(f"/control/media/{media_id}")
-    except ApiResponseError as refused:
-        raise NotThere("There is no such file.") from refused
-    if known["phone_number_id"] not in numbers_of(visit):
+        media = await control.get(f"/control/media/{media_id}")
+    except ApiResponseError as error:
+        raise NotThere("There is no such file.") from error
+    if media["phone_number_id"] not in numbers_of(visit):
         raise NotThere("There is no such file.")
     source = await open_file(control, visit, f"/control/media/{media_id}/content")
     if source.status not in (200, 206, 416):
         await source.aclose()
-        raise NotThere("The file's time is over: the operator keeps files for some days only.")
-    kind, name = known["mime_type"], known["file_name"] or f"file-{media_id}"
+        raise NotThere("The file has expired: the operator stores files for a few days only.")
+    kind, name = media["mime_type"], media["file_name"] or f"file-{media_id}"
     is_safe = kind in SAFE
     headers = {
         **SHUT,

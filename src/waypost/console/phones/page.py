@@ -1,4 +1,4 @@
-"""The page of phones: which there are, those that are held, their stream, and older messages."""
+"""The phones page: list of phones, open handsets, their stream, and older messages."""
 
 import asyncio
 from collections.abc import Sequence
@@ -20,61 +20,61 @@ PARTS: Final = "phones/handset.html"
 CHAT: Final = "phones/chat.html"
 ABOUT: Final = "phones/about.html"
 REST_S: Final = 0.06
-"""Between two looks at most so soon: a message should be on the screen while its sender still looks."""
+"""Pause between two updates of a stream; short, so that a message appears right after it was sent."""
 AT_LEAST_S: Final = 0.8
 _LISTED: Final = 60
 
 
 async def show_phones(desk: PageTools, visit: PageRequest) -> Response:
-    """The phones side by side; without any, which there are."""
+    """Return the selected phones side by side; the list of phones if none is selected."""
     if desk.parts.apis.control is None:
         return await desk.page(visit, "phones/none.html")
     if visit.query("add"):
-        places = Places.of(visit).showing(needed(visit.query("add")), "")
-        return desk.go(places.address)
-    places = Places.of(visit)
-    if not places.all:
+        selection = Places.of(visit).showing(needed(visit.query("add")), "")
+        return desk.go(selection.address)
+    selection = Places.of(visit)
+    if not selection.all:
         return await desk.page(visit, "phones/list.html", **await _phones(desk, visit))
-    hands = [await told(look_at(desk, visit, place)) for place in places.all]
-    places = _as_opened(places, hands)
-    known = await _phones(desk, visit)
-    return await desk.page(visit, "phones/page.html", places=places, hands=hands, **known)
+    handsets = [await told(look_at(desk, visit, place)) for place in selection.all]
+    selection = _as_opened(selection, handsets)
+    phones = await _phones(desk, visit)
+    return await desk.page(visit, "phones/page.html", selection=selection, handsets=handsets, **phones)
 
 
 async def live_phones(desk: PageTools, visit: PageRequest) -> Response:
-    """What changes of the handsets."""
+    """Stream what changes on the handsets."""
     control_of(desk)
-    places = Places.of(visit)
-    drawn = Drawn(desk, visit, places)
+    selection = Places.of(visit)
+    renderer = Drawn(desk, visit, selection)
 
-    async def look() -> Sequence[Piece]:
+    async def render_pieces() -> Sequence[Piece]:
         pieces: list[Piece] = []
-        for place in places.all:
-            pieces += await drawn.pieces(await look_at(desk, visit, place))
+        for place in selection.all:
+            pieces += await renderer.pieces(await look_at(desk, visit, place))
         return pieces
 
-    return desk.live(visit, look, rest_s=REST_S, at_least_s=AT_LEAST_S)
+    return desk.live(visit, render_pieces, rest_s=REST_S, at_least_s=AT_LEAST_S)
 
 
 async def show_handset(desk: PageTools, visit: PageRequest) -> Response:
-    """One handset whole, for a page that opens another chat on it: `{pieces, live, address}`."""
-    places = Places.of(visit)
+    """Return a whole handset, for a page that opens another chat on it: `{pieces, live, address}`."""
+    selection = Places.of(visit)
     phone = digits_of(str(visit.path["phone"]))
-    if phone not in places.phones:
+    if phone not in selection.phones:
         raise NotThere("This phone is not shown.")
-    hand = await told(look_at(desk, visit, Place(phone, places.chat_of(phone))))
-    places = _as_opened(places, [hand])
-    html = desk.parts.pages.part(PARTS, "handset", visit, visit, hand, places)
-    shown = Piece(f"phone-{phone}", html)
-    return answer_with([shown], live=f"/phones/live?{places.query}", address=places.address)
+    handset = await told(look_at(desk, visit, Place(phone, selection.chat_of(phone))))
+    selection = _as_opened(selection, [handset])
+    html = desk.parts.pages.part(PARTS, "handset", visit, visit, handset, selection)
+    piece = Piece(f"phone-{phone}", html)
+    return answer_with([piece], live=f"/phones/live?{selection.query}", address=selection.address)
 
 
 async def show_older(desk: PageTools, visit: PageRequest) -> Response:
-    """Messages before those that are shown, as HTML; and below which position there are still more."""
+    """Return messages before those that are shown, as HTML, and the position below which there are more."""
     phone, number = needed(str(visit.path["phone"])), str(visit.path["number"])
     before = visit.query("before")
     if not (before.isascii() and before.isdigit() and len(before) < 18):
-        raise NotThere("There is nothing before that.")
+        raise NotThere("There are no older messages.")
     entries, more = await told(older_than(desk, visit, phone, number, int(before)))
     app = app_of(visit, number)
     part = desk.parts.pages.part
@@ -83,10 +83,10 @@ async def show_older(desk: PageTools, visit: PageRequest) -> Response:
 
 
 class Drawn:
-    """The pieces of handsets for one stream; a message that has not changed is not drawn again.
+    """Renders handsets for one stream; messages that have not changed are not rendered again.
 
     Args:
-        places: what the page shows.
+        places: the phones that the page shows.
     """
 
     def __init__(self, desk: PageTools, visit: PageRequest, places: Places) -> None:
@@ -96,7 +96,7 @@ class Drawn:
         self._known: dict[str, tuple[Entry, str]] = {}
 
     async def pieces(self, hand: Handset) -> list[Piece]:
-        """Everything of one handset that may change."""
+        """Return the pieces of one handset that may change."""
         part, visit, phone = self._part, self._visit, hand.phone
         pieces = [
             Piece(f"status-{phone}", part(PARTS, "status", visit, hand)),
@@ -107,15 +107,18 @@ class Drawn:
             chats = part(PARTS, "chat_list", visit, hand, self._places)
             return [*pieces, Piece(f"chats-{phone}", chats)]
         into = f"items-{phone}-{hand.open.number}"
-        known, self._known = (self._known, {key: one for key, one in self._known.items() if key.split("-")[1] != phone})
+        known, self._known = (
+            self._known,
+            {key: item for key, item in self._known.items() if key.split("-")[1] != phone},
+        )
         for entry in hand.entries:
-            drawn = known.get(entry.key)
-            if drawn is None or drawn[0] != entry:
-                await asyncio.sleep(0)  # a hundred bubbles are some time: others go between them
+            rendered = known.get(entry.key)
+            if rendered is None or rendered[0] != entry:
+                await asyncio.sleep(0)  # a hundred bubbles take some time: let other tasks run
                 html = part(CHAT, "one", visit, visit, entry, phone, hand.open.app)
-                drawn = (entry, html)
-            self._known[entry.key] = drawn
-            pieces.append(Piece(entry.key, drawn[1], into))
+                rendered = (entry, html)
+            self._known[entry.key] = rendered
+            pieces.append(Piece(entry.key, rendered[1], into))
         return [
             *pieces,
             Piece(f"older-{phone}", part(CHAT, "older", visit, hand), into, "start"),
@@ -126,23 +129,23 @@ class Drawn:
 
 
 def _as_opened(places: Places, hands: Sequence[Handset]) -> Places:
-    """The places with what each handset shows, so that its stream shows the same whatever is added."""
-    for hand in hands:
-        places = places.showing(hand.phone, hand.open.number if hand.open else LIST)
+    """Return the selection with the chat that each handset shows, so that streams keep showing it."""
+    for handset in hands:
+        places = places.showing(handset.phone, handset.open.number if handset.open else LIST)
     return places
 
 
 async def _phones(desk: PageTools, visit: PageRequest) -> dict[str, Any]:
-    """The phones that have something with the partner's numbers, and those that nobody has used yet."""
+    """Return the phones that have chats with the partner's numbers, and those without any chat."""
     control, mine = control_of(desk), list(numbers_of(visit))
     try:
         active: list[dict[str, Any]] = []
         if mine:
-            found = await control.get(f"/control/chats?{asked(mine)}&limit={_LISTED}")
-            active = found["phones"]
-        fresh = await control.get(f"/control/phones?has_chats=false&limit={_LISTED}")
-    except (ApiResponseError, NotReached) as away:
-        raise NotReached(str(away)) from away
-    for one in active:
-        one["summary"] = summary_of(one["last"]) if one["last"] else ""
-    return {"active": active, "fresh": fresh["phones"], "no_chat": LIST}
+            chats = await control.get(f"/control/chats?{asked(mine)}&limit={_LISTED}")
+            active = chats["phones"]
+        unused = await control.get(f"/control/phones?has_chats=false&limit={_LISTED}")
+    except (ApiResponseError, NotReached) as error:
+        raise NotReached(str(error)) from error
+    for phone in active:
+        phone["summary"] = summary_of(phone["last"]) if phone["last"] else ""
+    return {"active": active, "unused": unused["phones"], "no_chat": LIST}

@@ -1,4 +1,4 @@
-"""What a person sends from a phone: texts, files, places and contacts."""
+"""Sending from a phone: texts, files, locations and contacts."""
 
 import contextlib
 import math
@@ -19,15 +19,15 @@ from waypost.console.web.page_request import PageRequest
 
 MOST_BYTES: Final = 100 * 1024 * 1024
 SENDS: Final = ("auto", "image", "video", "audio", "document", "sticker")
-_UNREADABLE: Final = "That is not a place on earth."
+_UNREADABLE: Final = "Latitude or longitude is not valid."
 
 # fmt: off
-MANNERS: Final = {  # how a message is marked; Source: operator's facts 7.4, `context`
+MANNERS: Final = {  # forwarding flags of a message. Source: operator's facts 7.4, `context`
     "":          {},
     "forwarded": {"forwarded": True},
     "often":     {"forwarded": True, "frequently_forwarded": True},
 }
-KINDS: Final = (  # how a file's type begins, and what it is sent as if nobody says; Source: operator's facts 6.1
+KINDS: Final = (  # prefix of a file's MIME type, and the default kind of its message. Source: operator's facts 6.1
     ("image/webp",  "sticker"),
     ("image/jpeg",  "image"),
     ("image/png",   "image"),
@@ -39,25 +39,25 @@ KINDS: Final = (  # how a file's type begins, and what it is sent as if nobody s
 
 
 async def send_text(desk: PageTools, visit: PageRequest) -> Response:
-    """A text, perhaps in reply to a message."""
+    """Send a text, as a reply if a message is quoted."""
     text = (await visit.field("text")).replace("\r\n", "\n").strip()
     if not text:
-        raise NotMeant("There is nothing to send.", "Type something first.")
+        raise NotMeant("The message is empty.", "Enter a text.")
     return await _send(desk, visit, {"text": text})
 
 
 async def send_file(desk: PageTools, visit: PageRequest) -> Response:
-    """A picture, a film, a sound, a document or a sticker."""
+    """Send an image, video, audio, document or sticker."""
     file = await visit.file("file")
     if file is None:
-        raise NotMeant("There is no file.", "Choose one first.")
+        raise NotMeant("No file is selected.", "Choose a file.")
     if (file.size or 0) > MOST_BYTES:
-        raise NotMeant("The file is larger than 100 MB.", "Choose a smaller one.")
-    wish = await visit.field("kind", "auto")
-    if wish not in SENDS:
-        raise NotMeant("There is no such kind of message.")
+        raise NotMeant("The file is larger than 100 MB.", "Choose a smaller file.")
+    chosen = await visit.field("kind", "auto")
+    if chosen not in SENDS:
+        raise NotMeant("Unknown message type.")
     mime_type = (file.content_type or "application/octet-stream").partition(";")[0].strip().lower()
-    kind = wish if wish != "auto" else next(kind for head, kind in KINDS if mime_type.startswith(head))
+    kind = chosen if chosen != "auto" else next(kind for prefix, kind in KINDS if mime_type.startswith(prefix))
     caption = (await visit.field("caption")).strip()
     media: dict[str, Any] = {
         "id": (media_id := await _keep(desk, visit, file, mime_type)),
@@ -67,59 +67,59 @@ async def send_file(desk: PageTools, visit: PageRequest) -> Response:
         media["caption"] = caption
     try:
         return await _send(desk, visit, {"type": kind, "media": media})
-    except (NotMeant, NotThere):  # nobody will ask for it
-        with contextlib.suppress(ApiResponseError, NotReached):  # what is told is why nothing was sent
+    except (NotMeant, NotThere):  # the uploaded file is unused now
+        with contextlib.suppress(ApiResponseError, NotReached):  # the first error is the one to report
             await control_of(desk).json("DELETE", f"/control/media/{media_id}")
         raise
 
 
 async def _keep(desk: PageTools, visit: PageRequest, file: UploadFile, mime_type: str) -> str:
-    """Hand a file to the operator as it is read; gives the id under which a message names it."""
-    about = {"to": chat_of(visit).phone_number, "mime_type": mime_type, "file_name": (file.filename or "")[-240:]}
-    kept = await told(control_of(desk).plain_file(f"/control/media?{urlencode(about)}", file))
-    return str(kept["media_id"])
+    """Stream a file to the simulator, and return its media id."""
+    query = {"to": chat_of(visit).phone_number, "mime_type": mime_type, "file_name": (file.filename or "")[-240:]}
+    response = await told(control_of(desk).plain_file(f"/control/media?{urlencode(query)}", file))
+    return str(response["media_id"])
 
 
 async def send_place(desk: PageTools, visit: PageRequest) -> Response:
-    """A place, with a name and an address or without."""
+    """Send a location; its name and address are optional."""
     return await _send(desk, visit, {"type": "location", "location": place_of(await fields_of(visit))})
 
 
 async def send_contact(desk: PageTools, visit: PageRequest) -> Response:
-    """A contact card."""
+    """Send a contact card."""
     name = (await visit.field("name")).strip()
     if not name:
-        raise NotMeant("The card has no name.", "Type whose card it is.")
+        raise NotMeant("A contact card needs a name.", "Enter a name.")
     number = (await visit.field("number")).strip()
     card = card_of(name, number, (await visit.field("email")).strip())
     return await _send(desk, visit, {"type": "contacts", "contacts": [card]})
 
 
 async def send_unsupported(desk: PageTools, visit: PageRequest) -> Response:
-    """A poll, which the operator does not pass on: businesses hear only that there was something."""
+    """Send a poll, which the operator does not forward: a business learns only that there was a message."""
     return await _send(desk, visit, {"type": "unsupported", "unsupported": {"type": "poll"}})
 
 
 async def _send(desk: PageTools, visit: PageRequest, wish: dict[str, Any]) -> Response:
-    hand, app = hand_of(desk, visit), chat_of(visit)
-    manner = MANNERS.get(await visit.field("manner"), {})
+    client, app = hand_of(desk, visit), chat_of(visit)
+    options = MANNERS.get(await visit.field("manner"), {})
     context_id = (await visit.field("context_id")).strip()
     if context_id:
-        manner = {**manner, "context_id": context_id}
-    await send(hand, app.phone_number, {**wish, **manner})
-    return hand.done("Sent.", app.phone_number)
+        options = {**options, "context_id": context_id}
+    await send(client, app.phone_number, {**wish, **options})
+    return client.done("Sent.", app.phone_number)
 
 
 async def send(hand: Hand, number: str, wish: dict[str, Any]) -> None:
-    """Have the phone send something to a business number of the partner's."""
+    """Send a message from the phone to a business number of the partner."""
     await hand.do("messages", {"to": number, **wish})
 
 
 def place_of(fields: Fields) -> dict[str, Any]:
-    """The place that a form tells, as webhooks do.
+    """Return the location of a form, in the format of webhooks.
 
     Raises:
-        NotMeant: it is none.
+        NotMeant: latitude or longitude is not valid.
     """
     location: dict[str, Any] = {
         "latitude": _degrees(fields.get("latitude", ""), 90),
@@ -133,7 +133,7 @@ def place_of(fields: Fields) -> dict[str, Any]:
 
 
 def card_of(name: str, number: str, email: str) -> dict[str, Any]:
-    """A contact card, as webhooks have it. Number and e-mail address may be empty."""
+    """Return a contact card in the format of webhooks; number and e-mail address may be empty."""
     first, _, last = name.partition(" ")
     names = {"formatted_name": name, "first_name": first} | ({"last_name": last} if last else {})
     card: dict[str, Any] = {"name": names}
@@ -148,7 +148,7 @@ def _degrees(text: str, at_most: int) -> float:
     try:
         degrees = float(text.strip().replace(",", "."))
     except ValueError:
-        raise NotMeant(_UNREADABLE, "Give latitude and longitude in degrees, such as 52.5163.") from None
+        raise NotMeant(_UNREADABLE, "Enter degrees, such as 52.5163.") from None
     if not math.isfinite(degrees) or abs(degrees) > at_most:
-        raise NotMeant(_UNREADABLE, f"This one goes from -{at_most} to {at_most} degrees.")
+        raise NotMeant(_UNREADABLE, f"Enter a value from -{at_most} to {at_most} degrees.")
     return degrees

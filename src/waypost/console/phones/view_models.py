@@ -1,4 +1,4 @@
-"""What a handset shows: read from the control door, and of it only what is with the partner's own numbers."""
+"""Handsets as the page shows them, read from the control API and limited to the partner's numbers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,32 +16,32 @@ from waypost.domain.app import App
 from waypost.store.messages.lists import messages_of_app
 
 NEWEST: Final = 100
-"""Messages of a chat that are shown; older ones are asked for."""
+"""Messages of a chat that are shown; older ones are loaded on request."""
 
 SENT: Final = 8
-"""Messages to a phone that are listed beside it."""
+"""Messages to a phone that are listed next to it."""
 
 # fmt: off
-CONDITIONS: Final = (  # Source: docs/how-to/simulate-phones.md; what the control door takes
-    ("",                   "Nothing; messages arrive"),
-    ("not_on_whatsapp",    "The number is not on the channel"),
-    ("old_client",         "Its app is too old"),
-    ("terms_not_accepted", "The terms are not accepted"),
-    ("in_experiment",      "It is part of an experiment: no marketing"),
-    ("marketing_limit",    "It has had enough marketing"),
+CONDITIONS: Final = (  # Source: docs/how-to/simulate-phones.md; values of the control API
+    ("",                   "None: messages arrive"),
+    ("not_on_whatsapp",    "Number is not on the channel"),
+    ("old_client",         "Client app is too old"),
+    ("terms_not_accepted", "Terms are not accepted"),
+    ("in_experiment",      "In an experiment: no marketing messages"),
+    ("marketing_limit",    "Marketing limit reached"),
 )
 # fmt: on
 
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """A chat with one of the partner's numbers, begun or not.
+    """A chat with one of the partner's numbers, with or without messages.
 
     Attributes:
-        app: whose number it is.
-        name: what recipients see of the business.
-        last: the newest message; None where there is none.
-        window_until_ms: until when the business may write freely; None: the phone never wrote.
+        app: the app with this number.
+        name: the business name that recipients see.
+        last: the newest message; None if there is none.
+        window_until_ms: end of the customer service window; None: the phone never wrote.
     """
 
     app: App
@@ -55,26 +55,26 @@ class Chat:
 
     @property
     def number(self) -> str:
-        """The business number's digits."""
+        """Return the digits of the business number."""
         return self.app.phone_number
 
     @property
     def summary(self) -> str:
-        """One line that says what the newest message is."""
+        """Return one line that describes the newest message."""
         return summary_of(self.last) if self.last else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Handset:
-    """One phone as it is now.
+    """The current state of one phone.
 
     Attributes:
-        state: as the control door shows it, without what is with others.
-        open: the chat that is open; None: the list is shown.
-        entries: of the open chat, in the order in which they came.
-        before: the position below which there is more; None: there is not.
-        sent: the newest messages of the open chat's app to this phone, arrived or not, as the service
-            knows them, each with the `label` of its kind.
+        state: as the control API shows it, limited to the partner's numbers.
+        open: the chat that is open; None: the list of chats is shown.
+        entries: of the open chat, in the order in which they arrived.
+        before: the position below which there are more messages; None: there are none.
+        sent: the newest messages of the open chat's app to this phone, delivered or not, from the
+            service's store, each with the `label` of its kind.
     """
 
     phone: str
@@ -87,27 +87,27 @@ class Handset:
 
     @property
     def name(self) -> str:
-        """Of its owner."""
+        """Return the owner's name."""
         return str(self.state["name"])
 
     @property
     def conditions(self) -> tuple[tuple[str, str], ...]:
-        """What may be the matter with a phone, each with its words."""
+        """Return the delivery problems that a phone may have, each with its label."""
         return CONDITIONS
 
     @property
     def is_offline(self) -> bool:
-        """Whether nothing reaches it."""
+        """True if nothing reaches the phone."""
         return bool(self.state["is_offline"])
 
     @property
     def unread_elsewhere(self) -> int:
-        """In the chats that are not open."""
+        """Return the number of unread messages in chats that are not open."""
         return sum(chat.unread for chat in self.chats if chat is not self.open)
 
     @property
     def unread_open(self) -> str:
-        """Position of the newest message of the open chat that is unread; empty where all is read."""
+        """Return the position of the newest unread message of the open chat; empty if all are read."""
         if self.open is None or not self.open.unread:
             return ""
         unread = [
@@ -117,27 +117,27 @@ class Handset:
 
 
 def control_of(desk: PageTools) -> Control:
-    """The simulator's control door.
+    """Return the client of the simulator control API.
 
     Raises:
-        NotThere: there is no simulator behind this service.
+        NotThere: the service has no simulator.
     """
     control = desk.parts.apis.control
     if control is None:
-        raise NotThere("There is no simulator behind this service, so there are no phones.")
+        raise NotThere("This service has no simulator, so there are no phones.")
     return control
 
 
 def numbers_of(visit: PageRequest) -> dict[str, App]:
-    """The partner's apps that have a number, by the operator's id of it."""
+    """Return the partner's apps that have a number, by the operator's id of the number."""
     return {app.phone_number_id: app for app in visit.apps if app.phone_number_id}
 
 
 def app_of(visit: PageRequest, number: str) -> App:
-    """The partner's app with a business number.
+    """Return the partner's app with a business number.
 
     Raises:
-        NotThere: it is none of the partner's.
+        NotThere: it is not a number of the partner.
     """
     for app in visit.apps:
         if app.phone_number and app.phone_number == number:
@@ -146,29 +146,28 @@ def app_of(visit: PageRequest, number: str) -> App:
 
 
 async def look_at(desk: PageTools, visit: PageRequest, place: Place) -> Handset:
-    """One phone as it is now."""
+    """Return the current state of one phone."""
     control, mine = control_of(desk), numbers_of(visit)
     path = f"/control/phones/{place.phone}"
-    found: list[dict[str, Any]] = []
+    chats: list[dict[str, Any]] = []
     if mine:
-        found = (await control.get(f"{path}/chats?{asked(list(mine))}"))["chats"]
-    chosen = _chosen(place, found, mine)
-    here = chosen or next(iter(mine), "0")
-    limit = NEWEST + 1 if chosen else 0
-    state = await control.get(f"{path}?{asked([here])}&limit={limit}")
-    chats = [_chat(one, mine[one["phone_number_id"]], state) for one in found]
-    open_chat = next((one for one in chats if one.app.phone_number_id == chosen), None)
+        chats = (await control.get(f"{path}/chats?{asked(list(mine))}"))["chats"]
+    open_id = _chosen(place, chats, mine)
+    limit = NEWEST + 1 if open_id else 0
+    state = await control.get(f"{path}?{asked([open_id or next(iter(mine), '0')])}&limit={limit}")
+    views = [_chat(chat, mine[chat["phone_number_id"]], state) for chat in chats]
+    open_chat = next((view for view in views if view.app.phone_number_id == open_id), None)
     items, quoted = state.pop("messages"), state.pop("quoted")
     sent: list[dict[str, Any]] = []
     if open_chat is not None:
-        wanted = {"partner_id": visit.partner.id, "app_id": open_chat.app.id}
-        newest = partial(messages_of_app, **wanted, destination=place.phone, at_most=SENT)
+        scope = {"partner_id": visit.partner.id, "app_id": open_chat.app.id}
+        newest = partial(messages_of_app, **scope, destination=place.phone, at_most=SENT)
         rows = await desk.parts.database.read(newest)
         sent = [{**row, "label": kind_label(row["kind"])} for row in rows]
     return Handset(
         phone=place.phone,
         state=_own(state, mine),
-        chats=chats,
+        chats=views,
         open=open_chat,
         entries=entries_of(items[-NEWEST:], quoted, place.phone),
         before=items[-NEWEST]["position"] if len(items) > NEWEST else None,
@@ -179,7 +178,7 @@ async def look_at(desk: PageTools, visit: PageRequest, place: Place) -> Handset:
 async def older_than(
     desk: PageTools, visit: PageRequest, phone: str, number: str, before: int
 ) -> tuple[list[Entry], int | None]:
-    """Older messages of a chat, and the position below which there is still more."""
+    """Return older messages of a chat, and the position below which there are more."""
     app = app_of(visit, number)
     path = f"/control/phones/{phone}?{asked([app.phone_number_id])}"
     state = await control_of(desk).get(f"{path}&before={before}&limit={NEWEST + 1}")
@@ -189,10 +188,10 @@ async def older_than(
 
 
 async def item_at(desk: PageTools, visit: PageRequest, phone: str, position: str) -> tuple[App, dict[str, Any]]:
-    """One message on a phone, and the app it is with.
+    """Return a message on a phone, and the app of its chat.
 
     Raises:
-        NotThere: there is none, or it is with another partner's number.
+        NotThere: there is no such message, or its chat is with another partner's number.
     """
     mine = numbers_of(visit)
     if mine and position.isascii() and position.isdigit() and len(position) < 18:
@@ -205,12 +204,12 @@ async def item_at(desk: PageTools, visit: PageRequest, phone: str, position: str
 
 
 def _chosen(place: Place, found: list[dict[str, Any]], mine: Mapping[str, App]) -> str:
-    """The id of the number whose chat is open; a phone with one possible chat opens it by itself."""
+    """Return the id of the number whose chat is open; a phone with a single chat opens it by default."""
     if place.chat == LIST:
         return ""
-    for one in found:
-        if mine[one["phone_number_id"]].phone_number == place.chat:
-            return str(one["phone_number_id"])
+    for chat in found:
+        if mine[chat["phone_number_id"]].phone_number == place.chat:
+            return str(chat["phone_number_id"])
     if not place.chat and len(found) == 1:
         return str(found[0]["phone_number_id"])
     return ""
@@ -230,8 +229,8 @@ def _chat(one: dict[str, Any], app: App, state: Mapping[str, Any]) -> Chat:
 
 
 def _own(state: dict[str, Any], mine: Mapping[str, App]) -> dict[str, Any]:
-    """A phone's state without what its owner has with the numbers of others."""
+    """Return the phone's state without data about other partners' numbers."""
     lists = ("has_blocked", "stopped_marketing_of", "typing")
-    reports = [one for one in state["reports"] if one["phone_number_id"] in mine]
-    own = {name: [one for one in state[name] if one in mine] for name in lists}
+    reports = [report for report in state["reports"] if report["phone_number_id"] in mine]
+    own = {name: [number_id for number_id in state[name] if number_id in mine] for name in lists}
     return {**state, **own, "reports": reports}

@@ -1,1 +1,1 @@
-"""The partner portal: the account, its password and credentials, its apps, and who carries them."""
+"""The settings pages: account, password, credentials, apps, and the operator of each app."""

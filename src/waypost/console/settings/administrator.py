@@ -1,7 +1,7 @@
-"""Becoming the administrator for an hour: whoever is signed in gives the admin token.
+"""Administrator rights of a session, for an hour, granted for the admin token.
 
-Under `serve` some pages change what all partners share: a simulator, its clock, its faults. They are
-for the administrator. At a demonstration everybody is.
+Under `serve` some pages change what all partners share: the simulator, its clock and its faults. They
+need these rights. In a demonstration everyone has them.
 """
 
 from typing import Final
@@ -17,36 +17,35 @@ MAX_TOKEN: Final = 1024
 
 
 async def show_administrator(desk: PageTools, visit: PageRequest) -> Response:
-    """Until when this session administrates, or the form that asks for the token."""
+    """Return the end of this session's administrator rights, or the form for the token."""
     return await _page(desk, visit)
 
 
 async def begin(desk: PageTools, visit: PageRequest) -> Response:
-    """Check the admin token; wrong ones count as they do at the admin API."""
+    """Check the admin token; wrong ones count toward the same limit as at the admin API."""
     parts = desk.parts
-    given = await visit.field("token")
+    token = await visit.field("token")
     if not parts.has_admin_token:
         return await _page(desk, visit, "This service has no admin token.", 409)
-    if not given or len(given) > MAX_TOKEN:
-        return await _page(desk, visit, "Give the admin token.", 400)
+    if not token or len(token) > MAX_TOKEN:
+        return await _page(desk, visit, "Enter the admin token.", 400)
     address = parts.address_of(visit.request.scope)
     try:
         await parts.attempts.check_admin(address)
-        if not parts.is_admin_token(given):
+        if not parts.is_admin_token(token):
             await parts.attempts.spend_admin(address)
-            return await _page(desk, visit, "This is not the admin token.", 400)
-    except ApiError as refused:
-        wait = refused.retry_after_s or 60
-        wrong = f"There were too many wrong tokens. Wait {wait} s and try again."
-        return await _page(desk, visit, wrong, 429)
+            return await _page(desk, visit, "Wrong admin token.", 400)
+    except ApiError as error:
+        wait_s = error.retry_after_s or 60
+        return await _page(desk, visit, f"Too many wrong tokens. Try again in {wait_s} s.", 429)
     await parts.sessions.let_administrate(visit.session)
-    return desk.go(PATH, "You are the administrator for an hour.")
+    return desk.go(PATH, "You have administrator rights for one hour.")
 
 
 async def end(desk: PageTools, visit: PageRequest) -> Response:
-    """Give it up."""
+    """End the administrator rights of this session."""
     await desk.parts.sessions.stop_administrating(visit.session)
-    return desk.go(PATH, "You are not the administrator any more.")
+    return desk.go(PATH, "Your administrator rights ended.")
 
 
 async def _page(desk: PageTools, visit: PageRequest, wrong: str = "", status: int = 200) -> Response:

@@ -1,4 +1,4 @@
-"""API keys of the account: they open the messaging API for every app of the partner."""
+"""API keys of the account: credentials of the messaging API for every app of the partner."""
 
 from typing import Final
 
@@ -12,24 +12,24 @@ from waypost.store.accounts.credentials import CredentialKind, credentials_of
 PATH: Final = "/settings/keys"
 LONGEST_NAME: Final = 100
 REVOKE: Final = ActionRow(
-    f"{PATH}/{{key_id}}/revoke", "revoke one", "DELETE /admin/partners/{partner_id}/api-keys/{key_id}",
-    PATH, "The API key {key_id:.8} is revoked; it opens nothing any more.", missing="You have no such API key.",
+    f"{PATH}/{{key_id}}/revoke", "revoke a key", "DELETE /admin/partners/{partner_id}/api-keys/{key_id}",
+    PATH, "API key {key_id:.8} revoked.", missing="You have no such API key.",
 )  # fmt: skip
 
 
 async def show_keys(desk: PageTools, visit: PageRequest) -> Response:
-    """By their ids; none is shown twice."""
+    """List the keys by id; no key is shown a second time."""
     return await _page(desk, visit)
 
 
 async def make_key(desk: PageTools, visit: PageRequest) -> Response:
-    """Make one, and show it on the answer."""
+    """Create a key, and show it on the response."""
     name = (await visit.field("name")).strip()
     if not 1 <= len(name) <= LONGEST_NAME:
-        said = f"Give a name of 1 to {LONGEST_NAME} characters, such as where the key is used."
-        return await _page(desk, visit, name=name, wrong=said)
-    told = await desk.parts.apis.admin.json("POST", f"/admin/partners/{visit.partner.id}/api-keys", {"name": name})
-    return await _page(desk, visit, made=told["api_key"])
+        wrong = f"Enter a name of 1 to {LONGEST_NAME} characters, such as where the key is used."
+        return await _page(desk, visit, name=name, wrong=wrong)
+    response = await desk.parts.apis.admin.json("POST", f"/admin/partners/{visit.partner.id}/api-keys", {"name": name})
+    return await _page(desk, visit, made=response["api_key"])
 
 
 async def _page(desk: PageTools, visit: PageRequest, *, made: str = "", name: str = "", wrong: str = "") -> Response:

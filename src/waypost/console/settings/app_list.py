@@ -1,4 +1,4 @@
-"""The partner's apps, and making one."""
+"""The partner's apps, and creating one."""
 
 from typing import Final
 
@@ -14,22 +14,22 @@ LONGEST_NAME: Final = 150
 
 
 async def show_apps(desk: PageTools, visit: PageRequest) -> Response:
-    """Each with its number and whether it is live."""
+    """List the apps, each with its number and whether it is live."""
     return await _page(desk, visit)
 
 
 async def create_app(desk: PageTools, visit: PageRequest) -> Response:
-    """Make a sandbox app; the administrator gives it a number and makes it live. Source: facts 2."""
+    """Create a sandbox app; the administrator connects a number and makes it live. Source: facts 2."""
     name = (await visit.field("name")).strip()
-    door = await desk.parts.apis.partner(visit.partner.id)
+    api = await desk.parts.apis.partner(visit.partner.id)
     try:
-        told = await door.form("POST", "/partner/app", {"name": name})
-    except ApiResponseError as refused:
-        return await _page(desk, visit, name=name, wrong=words_of(refused))
+        response = await api.form("POST", "/partner/app", {"name": name})
+    except ApiResponseError as error:
+        return await _page(desk, visit, name=name, wrong=words_of(error))
     return desk.go(
-        f"/apps/{told['appId']}/settings",
-        f"The app {name} is made.",
-        remedy="It is a sandbox app: the administrator connects it to a number and makes it live.",
+        f"/apps/{response['appId']}/settings",
+        f"App {name} created.",
+        remedy="It is a sandbox app. The administrator connects it to a number and makes it live.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Client secrets: what a script gives as its password when it logs in to the API."""
+"""Client secrets: the passwords with which scripts log in to the API."""
 
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
@@ -19,19 +19,19 @@ SOON_MS: Final = 14 * DAY_MS
 LIVES: Final = (  # Source: facts 1.3; the vendor advises three months at most
     ("90", "in 90 days"),
     ("30", "in 30 days"),
-    ("365", "in a year"),
+    ("365", "in 1 year"),
     ("date", "on a date"),
     ("never", "never"),
 )
 
 
 async def show_secrets(desk: PageTools, visit: PageRequest) -> Response:
-    """By their ids; none is shown twice."""
+    """List the secrets by id; no secret is shown a second time."""
     return await _page(desk, visit)
 
 
 async def make_secret(desk: PageTools, visit: PageRequest) -> Response:
-    """Make one, and show it on the answer."""
+    """Create a secret, and show it on the response."""
     life = await visit.field("life", "90")
     day = (await visit.field("day")).strip()
     now_ms = desk.parts.clock.now_ms()
@@ -39,38 +39,38 @@ async def make_secret(desk: PageTools, visit: PageRequest) -> Response:
     if life == "date":
         expires_on_ms = _end_of(day)
         if expires_on_ms is None or expires_on_ms <= now_ms:
-            wrong = {"day": "Give a day that has not passed, as year-month-day."}
+            wrong = {"day": "Enter a future date as YYYY-MM-DD."}
             return await _page(desk, visit, chosen=chosen, wrong=wrong)
     elif life == "never":
         expires_on_ms = None
     elif life in dict(LIVES):
         expires_on_ms = now_ms + int(life) * DAY_MS
     else:
-        return await _page(desk, visit, chosen=chosen, wrong={"life": "Choose one of these."})
+        return await _page(desk, visit, chosen=chosen, wrong={"life": "Choose one of these options."})
     try:
-        told = await desk.parts.apis.admin.json(
+        response = await desk.parts.apis.admin.json(
             "POST", f"/admin/partners/{visit.partner.id}/client-secrets", {"expires_on_ms": expires_on_ms}
         )
-    except ApiResponseError as refused:
-        return await _page(desk, visit, chosen=chosen, wrong={"life": words_of(refused)})
-    return await _page(desk, visit, made=told["client_secret"])
+    except ApiResponseError as error:
+        return await _page(desk, visit, chosen=chosen, wrong={"life": words_of(error)})
+    return await _page(desk, visit, made=response["client_secret"])
 
 
 def _said_of_tokens(response: Mapping[str, Any]) -> str:
-    ended = int(response["tokens_ended"])
-    if not ended:
-        return "No partner token that it has issued was valid."
-    return f"{ended} partner {'token' if ended == 1 else 'tokens'} that it has issued ended with it."
+    revoked = int(response["tokens_ended"])
+    if not revoked:
+        return "It had no valid partner tokens."
+    return f"{revoked} partner {'token' if revoked == 1 else 'tokens'} issued with it revoked."
 
 
 REVOKE: Final = ActionRow(
-    f"{PATH}/{{secret_id}}/revoke", "revoke one", "DELETE /admin/partners/{partner_id}/client-secrets/{secret_id}",
-    PATH, "The client secret {secret_id:.8} is revoked.", _said_of_tokens, missing="You have no such client secret.",
+    f"{PATH}/{{secret_id}}/revoke", "revoke a secret", "DELETE /admin/partners/{partner_id}/client-secrets/{secret_id}",
+    PATH, "Client secret {secret_id:.8} revoked.", _said_of_tokens, missing="You have no such client secret.",
 )  # fmt: skip
 
 
 def _end_of(day: str) -> int | None:
-    """The end of a day, in UTC; None where the text is none."""
+    """Return the end of a day in UTC, in ms since the epoch; None if the text is not a date."""
     try:
         after = date.fromisoformat(day) + timedelta(days=1)
         return int(datetime(after.year, after.month, after.day, tzinfo=UTC).timestamp() * 1000)
@@ -90,13 +90,13 @@ async def _page(
     secrets = await desk.parts.database.read(credentials_of, CredentialKind.CLIENT_SECRET, visit.partner.id)
     return await desk.page(
         visit, "settings/secrets.html", 400 if wrong else 200,
-        secrets=[(one, _state(one.expires_on_ms, now_ms)) for one in reversed(secrets)],
+        secrets=[(secret, _state(secret.expires_on_ms, now_ms)) for secret in reversed(secrets)],
         lives=LIVES, made=made, chosen=chosen or {"life": "90", "day": ""}, wrong=wrong or {},
     )  # fmt: skip
 
 
 def _state(expires_on_ms: int | None, now_ms: int) -> tuple[str, str]:
-    """In a word, and the colour of its badge."""
+    """Return the text and colour of the badge of a secret."""
     if expires_on_ms is None:
         return "does not expire", "quiet"
     if expires_on_ms <= now_ms:

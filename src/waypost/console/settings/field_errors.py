@@ -1,4 +1,4 @@
-"""What an API refuses of a form, put beside the field that it is about."""
+"""Errors of an API, shown at the form field that they are about."""
 
 from waypost.client.api_client import ApiResponseError
 
@@ -6,10 +6,10 @@ _ABOUT_THE_FORM = range(400, 500)
 
 
 def words_of(refused: ApiResponseError) -> str:
-    """The refusal in the door's words.
+    """Return the text of an API error.
 
     Raises:
-        DoorRefused: it is not about what somebody has typed.
+        ApiResponseError: the error is not about the form.
     """
     if refused.status not in _ABOUT_THE_FORM or refused.status in (401, 403, 404):
         raise refused

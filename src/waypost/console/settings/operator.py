@@ -1,4 +1,4 @@
-"""Who carries the partner's apps: the simulator or the Cloud API; whether that works, and how to switch."""
+"""The operator page: the operator accounts of the partner's apps, a health check, and switching."""
 
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -16,15 +16,15 @@ from waypost.store.console.overview import last_call_of
 
 @dataclass(frozen=True, slots=True)
 class Carrier:
-    """An operator account as far as it carries the partner's apps; no secret of it.
+    """An operator account with the partner's business accounts, without secrets.
 
     Attributes:
         kind: of operator.
-        version: of the operator's interface; None: its accounts have none.
+        version: of the operator's API; None: its accounts have none.
         app_id: the operator's id of our app; None: it has none.
-        is_simulator: it is on this machine.
+        is_simulator: its base URL is on this machine.
         business_accounts: the partner's own, each with its apps.
-        last_call_ms: when it last called us. None: not lately, or it carries others' too.
+        last_call_ms: last webhook from it. None: not recently, or it is shared with other partners.
     """
 
     id: str
@@ -39,52 +39,57 @@ class Carrier:
 
 
 async def show_operator(desk: PageTools, visit: PageRequest) -> Response:
-    """Each operator account of the partner's; with `look` what a health check has found."""
+    """Return the partner's operator accounts; with `check` in the query also the results of a health check."""
     accounts = await _accounts(desk)
     is_dev = desk.parts.demo_partner_id is not None
-    carriers = [one for one in [await _carrier(desk, visit, a) for a in accounts] if one]
-    findings = await _findings(desk, visit) if visit.query("look") else None
-    connected = {app["id"] for one in carriers for b in one.business_accounts for app in b["apps"]}
+    operator_accounts = [one for one in [await _carrier(desk, visit, account) for account in accounts] if one]
+    results = await _findings(desk, visit) if visit.query("check") else None
+    connected = {
+        app["id"]
+        for one in operator_accounts
+        for business_account in one.business_accounts
+        for app in business_account["apps"]
+    }
     return await desk.page(
         visit, "settings/operator.html",
-        carriers=carriers, findings=findings, is_dev=is_dev,
-        choices=[(one["id"], one["id"]) for one in accounts] if is_dev else [],
+        operator_accounts=operator_accounts, results=results, is_dev=is_dev,
+        choices=[(account["id"], account["id"]) for account in accounts] if is_dev else [],
         without=[app for app in visit.apps if app.id not in connected],
     )  # fmt: skip
 
 
 async def switch_app(desk: PageTools, visit: PageRequest) -> Response:
-    """Have another operator account carry the app's business account; at a demonstration only.
+    """Assign the app's business account to another operator account; in a demonstration only.
 
-    Anywhere else it is the administrator's: operator accounts are not a partner's.
+    Elsewhere only the administrator may: operator accounts do not belong to a partner.
     """
     if desk.parts.demo_partner_id is None:
-        raise NotThere("The administrator switches operators: waypost app operator.")
-    wish = {
+        raise NotThere("Only the administrator can switch operators: waypost app operator.")
+    body = {
         "operator_account_id": await visit.field("operator_account_id"),
         "submit_templates": await visit.flag("submit_templates"),
     }
-    told = await desk.parts.apis.admin.json("PUT", f"/admin/apps/{visit.app.id}/operator", wish)
-    missing = len(told["templates_missing"])
+    response = await desk.parts.apis.admin.json("PUT", f"/admin/apps/{visit.app.id}/operator", body)
+    missing = len(response["templates_missing"])
     return desk.go(
         "/settings/operator",
-        f"{told['operator_account_id']} carries {visit.app.name} now.",
-        remedy=f"It does not have {missing} of your templates." if missing else "",
+        f"{visit.app.name} now uses operator account {response['operator_account_id']}.",
+        remedy=f"{missing} of your templates do not exist there." if missing else "",
         kind="warn" if missing else "good",
     )
 
 
 async def _accounts(desk: PageTools) -> list[dict[str, Any]]:
-    told = await desk.parts.apis.admin.json("GET", "/admin/operator-accounts")
-    return told["operator_accounts"]
+    response = await desk.parts.apis.admin.json("GET", "/admin/operator-accounts")
+    return response["operator_accounts"]
 
 
 async def _carrier(desk: PageTools, visit: PageRequest, account: dict[str, Any]) -> Carrier | None:
-    everybodys = account["business_accounts"]
-    own = [one for one in everybodys if one["partner_id"] == visit.partner.id]
+    business_accounts = account["business_accounts"]
+    own = [one for one in business_accounts if one["partner_id"] == visit.partner.id]
     if not own:
         return None
-    is_sole = len(own) == len(everybodys)
+    is_sole = len(own) == len(business_accounts)
     read = desk.parts.database.read
     return Carrier(
         account["id"],
@@ -104,7 +109,7 @@ async def _findings(desk: PageTools, visit: PageRequest) -> list[dict[str, Any]]
     try:
         return (await desk.parts.apis.admin.json("GET", path))["findings"]
     except (ApiResponseError, NotReached) as error:
-        return [{"about": "the check", "state": "wrong", "text": str(error), "remedy": "Try again in a moment."}]
+        return [{"about": "Health check", "state": "wrong", "text": str(error), "remedy": "Try again in a moment."}]
 
 
 def _is_local(base_url: str) -> bool:

@@ -1,4 +1,4 @@
-"""Changing the password: what it ends is said before, and done with it."""
+"""The password page: changing the password, and what a change revokes."""
 
 from typing import Final
 
@@ -19,15 +19,15 @@ _log = log("console")
 
 
 async def show_password(desk: PageTools, visit: PageRequest) -> Response:
-    """The form, and what it does."""
+    """Return the form, with an explanation of what a change revokes."""
     return await _page(desk, visit, {})
 
 
 async def change_password(desk: PageTools, visit: PageRequest) -> Response:
-    """Change it, and end every other session of the console.
+    """Change the password, and end every other session of the console.
 
-    The old password is checked by argon2id, or it is a client secret: whoever has no password signs in
-    with one. Attempts count as attempts to sign in do.
+    The current password is checked with argon2id. A client secret is accepted in its place: partners
+    without a password sign in with one. Attempts count toward the limit on sign-in attempts.
 
     Source: spec, "Authentication", rule 2; decision 0058.
     """
@@ -40,45 +40,45 @@ async def change_password(desk: PageTools, visit: PageRequest) -> Response:
     try:
         address = parts.address_of(visit.request.scope)
         attempt = await parts.attempts.spend(partner.email.lower(), address)
-    except ApiError as refused:
-        wait = refused.retry_after_s or 60
-        wrong = {"old": f"There were too many attempts. Wait {wait} s and try again."}
+    except ApiError as error:
+        wait_s = error.retry_after_s or 60
+        wrong = {"old": f"Too many attempts. Try again in {wait_s} s."}
         return await _page(desk, visit, wrong, 429, ends_tokens=ends_tokens)
     if not await _is_right(desk, await _facts(desk, visit), old):
-        _log.info("a change of a password was refused", partner_id=partner.id)
-        wrong = {"old": "This is not your password."}
+        _log.info("wrong password at a password change", partner_id=partner.id)
+        wrong = {"old": "Wrong password."}
         return await _page(desk, visit, wrong, ends_tokens=ends_tokens)
     await attempt.give_back()
     own = hash_of(visit.session.token) if visit.session else ""
     try:
-        told = await parts.apis.admin.json(
+        response = await parts.apis.admin.json(
             "POST",
             f"/admin/partners/{partner.id}/password",
             {"password": new, "end_tokens": ends_tokens, "keep_session": own},
         )
-    except ApiResponseError as refused:
-        return await _page(desk, visit, {"new": words_of(refused)}, ends_tokens=ends_tokens)
+    except ApiResponseError as error:
+        return await _page(desk, visit, {"new": words_of(error)}, ends_tokens=ends_tokens)
     if ends_tokens:
         parts.apis.forget()
-    tokens = told.get("tokens_ended", 0)
-    more = f" {tokens} partner {'token has' if tokens == 1 else 'tokens have'} ended." if tokens else ""
+    tokens = response.get("tokens_ended", 0)
+    token_notice = f" {tokens} partner {'token' if tokens == 1 else 'tokens'} revoked." if tokens else ""
     return desk.go(
         "/settings/password",
-        f"Your password is changed. {said_of_sessions(told['sessions_ended'])}{more}",
-        remedy="The API takes client secrets only from now on: give one to every script that logs in.",
+        f"Password changed. {said_of_sessions(response['sessions_ended'])}{token_notice}",
+        remedy="From now on the API accepts only client secrets: update every script that logs in.",
     )  # fmt: skip
 
 
 def _wrong(old: str, new: str, again: str) -> dict[str, str]:
-    """By field, what can be told before anything is asked."""
+    """Return errors by field that need no call to find."""
     if not old or len(old) > MOST:
-        return {"old": "Give the password you sign in with."}
+        return {"old": "Enter your current password."}
     if not new:
-        return {"new": "Give the new password."}
+        return {"new": "Enter a new password."}
     if new == old:
-        return {"new": "The new password is the old one; choose another."}
+        return {"new": "The new password must differ from the current one."}
     if new != again:
-        return {"again": "This differs from the new password."}
+        return {"again": "The passwords do not match."}
     return {}
 
 

@@ -1,4 +1,4 @@
-"""The account as it is kept, and who is signed in to it."""
+"""The profile page: details of the account and its console sessions."""
 
 from typing import Final
 
@@ -11,25 +11,27 @@ from waypost.domain.partner import Partner
 
 # fmt: off
 FLAGS: Final = (  # Source: spec, "Partner account (login response)"; none changes what we do
-    ("admin",                 "Administers the account"),
-    ("terms_read",            "Has read the terms"),
-    ("activation_read",       "Has read of the activation"),
-    ("enable_customer",       "Customers are enabled"),
-    ("enable_wallet",         "The wallet is enabled"),
-    ("enable_inr_wallet",     "The wallet in rupees is enabled"),
-    ("enable_loader_wallet",  "The loader's wallet is enabled"),
-    ("enable_app_onboarding", "Onboarding of apps is enabled"),
-    ("is_tpp",                "Is a third-party provider"),
-    ("onboard_enabled",       "Onboarding is enabled"),
+    ("admin",                 "Account administrator"),
+    ("terms_read",            "Terms read"),
+    ("activation_read",       "Activation notice read"),
+    ("enable_customer",       "Customers enabled"),
+    ("enable_wallet",         "Wallet enabled"),
+    ("enable_inr_wallet",     "INR wallet enabled"),
+    ("enable_loader_wallet",  "Loader wallet enabled"),
+    ("enable_app_onboarding", "App onboarding enabled"),
+    ("is_tpp",                "Third-party provider"),
+    ("onboard_enabled",       "Onboarding enabled"),
 )
 # fmt: on
 
 
 async def show_profile(desk: PageTools, visit: PageRequest) -> Response:
-    """What the account shows; the administrator keeps it."""
+    """Return the details of the account; only the administrator can change them."""
     partner, session = visit.partner, visit.session
     own = hash_of(session.token) if session else ""
-    sessions = [(row.began_ms, row.expires_on_ms, row.hash == own) for row in await desk.parts.sessions.of(partner.id)]
+    sessions = [
+        (each.began_ms, each.expires_on_ms, each.hash == own) for each in await desk.parts.sessions.of(partner.id)
+    ]
     return await desk.page(
         visit, "settings/profile.html",
         partner=partner, flags=_flags(partner), sessions=sessions,
@@ -38,18 +40,18 @@ async def show_profile(desk: PageTools, visit: PageRequest) -> Response:
 
 
 async def end_others(desk: PageTools, visit: PageRequest) -> Response:
-    """Sign the partner out everywhere but here."""
+    """End all other console sessions of the partner."""
     token = visit.session.token if visit.session else ""
     ended = await desk.parts.sessions.end_all_of(visit.partner.id, but=token)
     return desk.go("/settings", said_of_sessions(ended))
 
 
 def said_of_sessions(ended: int) -> str:
-    """How many other sessions have ended."""
+    """Return a notice with the number of other sessions that ended."""
     if not ended:
-        return "Nobody else was signed in."
-    return f"{ended} other {'session has' if ended == 1 else 'sessions have'} ended."
+        return "There were no other sessions."
+    return f"{ended} other {'session' if ended == 1 else 'sessions'} ended."
 
 
 def _flags(partner: Partner) -> list[tuple[str, bool]]:
-    return [(says, bool(getattr(partner, name))) for name, says in FLAGS]
+    return [(label, bool(getattr(partner, name))) for name, label in FLAGS]

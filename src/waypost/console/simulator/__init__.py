@@ -1,1 +1,1 @@
-"""The simulator's pages: reviews, faults, clock, fleets, snapshots and rules, all through its control door."""
+"""The simulator pages: reviews, faults, clock, fleets, snapshots and rules, all through its control API."""

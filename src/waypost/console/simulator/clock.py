@@ -1,4 +1,4 @@
-"""The clock that service and simulator follow: where it stands, what is due next, and moving it."""
+"""The clock of service and simulator: its time, what is due next, and advancing it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,11 +24,11 @@ _MOST_TYPED: Final = 40
 
 # fmt: off
 JUMPS: Final = (
-    # label           ms              what ends in it
-    ("+1 minute",     60_000,         "retries, delays of webhooks"),
-    ("+1 hour",       HOUR_MS,       "most of what is paused for a moment"),
-    ("+3 hours",      3 * HOUR_MS,   "a first pause for quality"),
-    ("+1 day",        24 * HOUR_MS,  "windows for session messages, partner tokens"),
+    # label           ms              examples of what becomes due
+    ("+1 minute",     60_000,         "retries, delayed webhooks"),
+    ("+1 hour",       HOUR_MS,       "most short pauses"),
+    ("+3 hours",      3 * HOUR_MS,   "a first quality pause"),
+    ("+1 day",        24 * HOUR_MS,  "customer service windows, partner tokens"),
     ("+30 days",      720 * HOUR_MS, "uploads, names of deleted templates"),
 )
 UNITS: Final = (
@@ -44,11 +44,11 @@ FACTORS: Final = (1, 10, 60, 600, 3600)
 
 @dataclass(frozen=True, slots=True)
 class ClockNow:
-    """What the page shows.
+    """The state of the clock, as the page shows it.
 
     Attributes:
-        why_not: why nobody can move it; empty: one can.
-        sides: `(name, when its next thing is due, whether it works)`.
+        why_not: the reason why it cannot be advanced; empty: it can.
+        sides: of service and simulator `(name, next due time, is busy)`.
     """
 
     now_ms: int
@@ -60,12 +60,12 @@ class ClockNow:
 
     @property
     def next_due_ms(self) -> int | None:
-        """When anything happens by itself; None: nothing waits."""
+        """Return when the next work is due; None: nothing waits."""
         return min((due_ms for _, due_ms, _ in self.sides if due_ms is not None), default=None)
 
 
 async def show_clock(desk: PageTools, visit: PageRequest) -> Response:
-    """The page, as things stand."""
+    """Return the page."""
     return await tab(
         desk, visit, "clock",
         now=await _now(desk), jumps=JUMPS, units=UNITS, factors=FACTORS,
@@ -73,19 +73,19 @@ async def show_clock(desk: PageTools, visit: PageRequest) -> Response:
 
 
 async def live_clock(desk: PageTools, visit: PageRequest) -> Response:
-    """What changes of it."""
+    """Stream what changes on it."""
 
-    async def look() -> Sequence[Piece]:
+    async def render_pieces() -> Sequence[Piece]:
         return _pieces(desk, visit, await _now(desk))
 
-    return desk.live(visit, look, rest_s=0.5)
+    return desk.live(visit, render_pieces, rest_s=0.5)
 
 
 async def advance_to_next(desk: PageTools, visit: PageRequest) -> Response:
-    """Move it to when the next thing is due."""
+    """Advance the clock to the next due time."""
     due_ms = (await _now(desk)).next_due_ms
     if due_ms is None:
-        return done(desk, visit, PATH, "Nothing waits to become due.")
+        return done(desk, visit, PATH, "Nothing is waiting.")
     now_ms = (await control_of(desk).get("/control/clock"))["now_ms"]
     return await ADVANCE.carry_out(desk, visit, {"to_ms": max(due_ms, now_ms)})
 
@@ -95,16 +95,16 @@ async def _now(desk: PageTools) -> ClockNow:
     try:
         clock = await control.get("/control/clock")
         due = await control.get("/control/clock/due")
-    except ApiResponseError as refused:
-        if refused.status != 404:
+    except ApiResponseError as error:
+        if error.status != 404:
             raise
         now_ms = desk.parts.clock.now_ms()
-        return ClockNow(now_ms, machine_ms(), 0, 1, [], " ".join(reason_of(refused)))
+        return ClockNow(now_ms, machine_ms(), 0, 1, [], " ".join(reason_of(error)))
     return ClockNow(
         clock["now_ms"], machine_ms(), clock["ahead_ms"], clock["factor"],
         [
-            (str(one["name"]).capitalize(), one["next_due_ms"], one["is_busy"])
-            for one in due["sides"]
+            (str(side["name"]).capitalize(), side["next_due_ms"], side["is_busy"])
+            for side in due["sides"]
         ],
     )  # fmt: skip
 
@@ -123,31 +123,31 @@ async def _pieces_now(desk: PageTools, visit: PageRequest) -> list[Piece]:
 
 
 def _said(clock: Mapping[str, Any]) -> str:
-    stands = f"The clock stands at {exact(clock['now_ms'])[:19]} UTC"
+    text = f"The clock is at {exact(clock['now_ms'])[:19]} UTC"
     if clock["is_frozen"]:
-        said = f"{stands} and does not move."
+        text += " and stopped."
     elif clock["factor"] != 1:
-        said = f"{stands} and runs {clock['factor']:g} times as fast."
+        text += f" and runs {clock['factor']:g} times as fast."
     else:
-        said = f"{stands}."
+        text += "."
     if clock.get("steps"):
-        said += f" On its way it stopped {clock['steps']} times for what was due."
+        text += f" It paused at {clock['steps']} due {'time' if clock['steps'] == 1 else 'times'}."
     if clock.get("is_complete") is False:
         left = timedelta(seconds=round(clock["left_ms"] / 1000))
-        said += f" It has not arrived yet: {left} left. Advance it again to go on."
-    return said
+        text += f" It has not reached the target: {left} left. Advance it again to continue."
+    return text
 
 
 def _distance(fields: Fields) -> Body:
-    """To a time, or by so many of a unit."""
+    """Return the target of an advance: a time, or a number of units."""
     if fields.get("to"):
         return {"to_ms": _moment(fields["to"])}
-    each = {"ms": 1, **{name: ms for name, _, ms in UNITS}}.get(fields.get("unit", "ms"))
+    unit_ms = {"ms": 1, **{name: ms for name, _, ms in UNITS}}.get(fields.get("unit", "ms"))
     text = fields.get("by", "")
     count = fraction(text)
-    if each is None or not isinstance(count, float):
-        raise NotMeant(f"{text[:_MOST_TYPED]!r} is no number.", "Type how far the clock should go.")
-    return {"ms": round(count * each)}
+    if unit_ms is None or not isinstance(count, float):
+        raise NotMeant(f"{text[:_MOST_TYPED]!r} is not a number.", "Enter how far to advance the clock.")
+    return {"ms": round(count * unit_ms)}
 
 
 def _factor(fields: Fields) -> Body:
@@ -159,7 +159,7 @@ def _moment(text: str) -> int:
         moment = datetime.fromisoformat(text.strip())
     except ValueError as error:
         raise NotMeant(
-            f"{text[:_MOST_TYPED]!r} is no time.", "Choose a date and a time, such as 2027-01-31T12:00."
+            f"{text[:_MOST_TYPED]!r} is not a time.", "Choose a date and time, such as 2027-01-31T12:00."
         ) from error
     return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
 
@@ -169,5 +169,5 @@ def _action(name: str, does: str, body: Callable[[Fields], Body] | None = None) 
     return ActionRow(f"{PATH}/{name}", does, call, PATH, _said, body=body, pieces=_pieces_now)
 
 
-ADVANCE: Final = _action("advance", "move it", _distance)  # answers when it has arrived
-ACTIONS: Final = (ADVANCE, _action("freeze", "stop it"), _action("run", "let it run", _factor))
+ADVANCE: Final = _action("advance", "advance it", _distance)  # responds when the clock has arrived
+ACTIONS: Final = (ADVANCE, _action("freeze", "stop it"), _action("run", "run it", _factor))

@@ -1,4 +1,4 @@
-"""What the simulator's pages share: its control API, and the tabs."""
+"""The control API client and the tabs that the simulator pages share."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
@@ -27,42 +27,42 @@ TABS: Final = (
 
 
 def with_simulator(kind: Kind, endpoint: Endpoint) -> Endpoint:
-    """An endpoint that is asked only where there is a simulator; a page says what that means."""
+    """Return an endpoint that responds 404 if there is no simulator; pages explain why."""
 
-    async def ask(desk: PageTools, visit: PageRequest) -> Response:
+    async def check_simulator(desk: PageTools, visit: PageRequest) -> Response:
         if desk.parts.apis.control is not None:
             return await endpoint(desk, visit)
         if kind is Kind.PAGE:
             return await desk.page(visit, "simulator/none.html", 404)
-        raise NotThere("There is no simulator behind this service.")
+        raise NotThere("This service has no simulator.")
 
-    return ask
+    return check_simulator
 
 
 def control_of(desk: PageTools) -> Control:
-    """The control door.
+    """Return the client of the control API.
 
     Raises:
         NotThere: there is no simulator.
     """
     control = desk.parts.apis.control
     if control is None:
-        raise NotThere("There is no simulator behind this service.")
+        raise NotThere("This service has no simulator.")
     return control
 
 
 async def now_of(desk: PageTools) -> int:
-    """The simulator's time; the service's where the simulator has no clock that moves."""
+    """Return the simulator's time; the service's if the simulator's clock cannot be advanced."""
     try:
         return (await control_of(desk).get("/control/clock"))["now_ms"]
-    except ApiResponseError as refused:
-        if refused.status != 404:
+    except ApiResponseError as error:
+        if error.status != 404:
             raise
         return desk.parts.clock.now_ms()
 
 
 async def tab(desk: PageTools, visit: PageRequest, name: str, status: int = 200, **values: Any) -> Response:
-    """One of the simulator's pages."""
+    """Return one of the simulator pages."""
     return await desk.page(
         visit, f"simulator/{name}.html", status,
         tabs=TABS, is_dev=desk.parts.demo_partner_id is not None, **values,
@@ -72,13 +72,13 @@ async def tab(desk: PageTools, visit: PageRequest, name: str, status: int = 200,
 async def attempt(
     desk: PageTools, visit: PageRequest, path: str, work: Callable[[], Awaitable[Any]]
 ) -> Response | None:
-    """Do something at the control door; what it refuses is told on the page it was tried on.
+    """Call the control API, and return an error as a response of the page of the action.
 
     Returns:
-        None: it was done.
+        None if the call succeeded.
     """
     try:
         await work()
-    except ApiResponseError as refused:
-        return refusal(desk, visit, path, refused)
+    except ApiResponseError as error:
+        return refusal(desk, visit, path, error)
     return None

@@ -1,4 +1,4 @@
-"""The form of one kind of fault: its fields are named as the control door names members."""
+"""The form of one kind of fault; its fields have the names of the control API's members."""
 
 from typing import Any, Final
 
@@ -18,14 +18,14 @@ _TRUE: Final = {"true": True, "false": False}
 
 
 async def show_form(desk: PageTools, visit: PageRequest) -> Response:
-    """The form, empty, or as an address fills it in: `?phone=…`, say."""
+    """Return the form, empty or prefilled from the query, such as `?phone=…`."""
     kind, catalogue = await _kind(desk, visit)
     typed = {name: value[:600] for name, value in visit.request.query_params.items()}
     return await _form(desk, visit, kind, catalogue, typed)
 
 
 async def arm(desk: PageTools, visit: PageRequest) -> Response:
-    """Arm what was filled in; where the control door refuses it, the form says which field is wrong."""
+    """Arm the fault of the form; an error of the control API is shown at its field."""
     kind, catalogue = await _kind(desk, visit)
     form = await visit.form()
     typed = {name: value for name, value in form.items() if isinstance(value, str)}
@@ -33,18 +33,18 @@ async def arm(desk: PageTools, visit: PageRequest) -> Response:
     now_ms = await now_of(desk)
     try:
         armed = await control.post("/control/faults", fault_of(kind, typed, now_ms=now_ms))
-    except ApiResponseError as refused:
-        return await _form(desk, visit, kind, catalogue, typed, refused)
+    except ApiResponseError as error:
+        return await _form(desk, visit, kind, catalogue, typed, error)
     return desk.go(PATH, f"Armed: {words_of(armed['faults'][0])}")
 
 
 def fault_of(kind: dict[str, Any], typed: dict[str, str], *, now_ms: int) -> dict[str, Any]:
-    """A fault as the control door takes it, from what was typed; fields that were left empty are left out.
+    """Return the fault as the control API accepts it; empty fields are left out.
 
     Args:
         kind: a row of the catalogue.
-        typed: by the names of the form's fields.
-        now_ms: from which the end is counted.
+        typed: values by form field.
+        now_ms: start of the fault's duration.
     """
     on: str = kind["on"]
     what: dict[str, Any] = {}
@@ -92,30 +92,30 @@ async def _form(
     refused: ApiResponseError | None = None,
 ) -> Response:
     field = "" if refused is None else refused.field
-    said, remedy = ("", "") if refused is None else reason_of(refused)
+    text, hint = ("", "") if refused is None else reason_of(refused)
     return await tab(
         desk, visit, "fault_form", 200 if refused is None else 400,
         kind=kind, names=_names(kind, catalogue), whens=catalogue["when"], typed=typed,
         choices_of=_choices, narrowed=any(typed.get(name) for name in FILTERS),
-        words=WORDS.get((kind["on"], kind["name"])), beside_labels=BESIDE,
+        texts=WORDS.get((kind["on"], kind["name"])), option_labels=BESIDE,
         filters=[
             (name, FILTERS[name][0] if name in FILTERS else name, accepted)
             for name, accepted in catalogue["filters"].items()
         ],
-        wrong_field=field, said=said, remedy=remedy,
+        wrong_field=field, error=text, hint=hint,
     )  # fmt: skip
 
 
 def _names(kind: dict[str, Any], catalogue: dict[str, Any]) -> list[tuple[str, str]]:
-    """Calls or updates as options: values and labels."""
+    """Return the calls or updates to choose from: values and labels."""
     if kind["only"]:
         return [(kind["only"], kind["only"])]
-    every = "every call" if kind["on"] == "call" else "every update"
-    return [(name, every if name == "*" else name) for name in catalogue[kind["on"]]]
+    any_label = "every call" if kind["on"] == "call" else "every update"
+    return [(name, any_label if name == "*" else name) for name in catalogue[kind["on"]]]
 
 
 def _choices(parameter: dict[str, Any]) -> list[tuple[str, str]]:
-    return [(one, one.replace("_", " ")) for one in parameter["choices"]]
+    return [(choice, choice.replace("_", " ")) for choice in parameter["choices"]]
 
 
 async def _kind(desk: PageTools, visit: PageRequest) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Faults that are ready to be armed by one click: what they are called, what one sees, and what is armed."""
+"""Fault presets that are armed with one click: name, description, and faults."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -9,13 +9,13 @@ _ANY_WEBHOOK: Final[dict[str, Any]] = {"on": "webhook"}
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """One row.
+    """A preset of one or more faults.
 
     Args:
-        key: in the address.
-        sees: what happens then.
-        faults: as the control door takes them, but for `label`.
-        for_ms: how long they are armed, by the clock; None: until they are disarmed or spent.
+        key: in the URL.
+        sees: description of the effect.
+        faults: as the control API accepts them, without `label`.
+        for_ms: how long they are armed, by the clock; None: until they are disarmed or used up.
     """
 
     key: str
@@ -27,42 +27,42 @@ class Recipe:
 
 # fmt: off
 RECIPES: Final = (
-    Recipe("down", "The operator is down for a minute",
-           "Every call breaks without an answer and nothing is taken. The service waits and tries again; messages leave when the minute is over.",
+    Recipe("down", "Operator down for 1 minute",
+           "Every call fails without a response, and nothing is accepted. The service retries; messages are sent after the minute.",
            ({"on": "call", "what": {"reset": "before"}},), for_ms=60_000),
-    Recipe("throttled", "Every third message is throttled",
-           "Every third send is refused with 130429 and a wish to wait for a second. The service tries again by itself; the partner sees a delay.",
+    Recipe("throttled", "Every third message throttled",
+           "Every third message fails with error 130429 and a Retry-After of 1 s. The service retries; the partner sees a delay.",
            ({**_SEND, "when": {"every": 3}, "what": {"error": 130429, "retry_after_s": 1}},)),
-    Recipe("lost-answers", "Every third answer is lost",
-           "The message is taken, and the connection breaks before the answer. It is uncertain until a status settles it, and is not sent again.",
+    Recipe("lost-responses", "Every third response lost",
+           "The message is accepted, but the connection breaks before the response. It is uncertain until a status arrives, and is not sent again.",
            ({**_SEND, "when": {"every": 3}, "what": {"reset": "after"}},)),
-    Recipe("slow", "The operator is slow",
-           "Every message is taken at once and answered after 3 s.",
+    Recipe("slow", "Slow operator",
+           "Every message is accepted at once, and the response takes 3 s.",
            ({**_SEND, "what": {"slow_ms": 3000}},)),
-    Recipe("gateway", "A gateway answers with a page",
-           "Every fourth call is answered 502 with a page in place of JSON, and nothing is taken.",
+    Recipe("gateway", "HTML from a gateway",
+           "Every fourth call gets status 502 with an HTML page instead of JSON, and nothing is accepted.",
            ({"on": "call", "when": {"every": 4}, "what": {"garbage": "html", "status": 502}},)),
-    Recipe("fails-later", "Every fifth message fails after all",
-           "It is taken and answered as ever; instead of sent comes failed, with 131049.",
+    Recipe("fails-later", "Every fifth message fails later",
+           "It is accepted as usual, but then gets the status failed with error 131049 instead of sent.",
            ({**_SEND, "when": {"every": 5}, "what": {"fail": 131049}},)),
-    Recipe("twice-and-crossed", "Webhooks come twice and out of order",
-           "Every second update is told twice; each of the others changes places with the next one.",
+    Recipe("twice-and-crossed", "Webhooks duplicated and out of order",
+           "Every second update is sent twice; each of the others is swapped with the next one.",
            ({**_ANY_WEBHOOK, "when": {"every": 2}, "what": {"duplicate": 1}},
             {**_ANY_WEBHOOK, "what": {"reorder": True}})),
-    Recipe("late", "Three in ten webhooks are half a minute late",
-           "They carry the time at which it happened, and others overtake them. Chance is drawn from a seed: every run is alike.",
+    Recipe("late", "30 % of webhooks delayed by 30 s",
+           "They keep their original timestamp, and others overtake them. A seed makes every run the same.",
            ({**_ANY_WEBHOOK, "seed": 7, "when": {"probability": 0.3}, "what": {"delay_ms": 30_000}},)),
-    Recipe("silent", "No webhook comes for a minute",
-           "What happens in this minute is never told: messages stay as they are, and templates too.",
+    Recipe("silent", "No webhooks for 1 minute",
+           "Events of this minute are never sent: messages and templates keep their status.",
            ({**_ANY_WEBHOOK, "what": {"drop": True}},), for_ms=60_000),
-    Recipe("forged", "The next three webhooks are badly signed",
-           "The service refuses them; the operator tries again, and then they are right.",
+    Recipe("forged", "Next three webhooks with wrong signature",
+           "The service rejects them; the operator retries with the right signature.",
            ({**_ANY_WEBHOOK, "when": {"next": 3}, "what": {"wrong_signature": True}},)),
-    Recipe("reviews-refused", "Templates cannot be submitted",
-           "Every submission is refused with 368: the account is temporarily blocked.",
+    Recipe("submissions-rejected", "Template submissions rejected",
+           "Every submission fails with error 368: the account is temporarily blocked.",
            ({"on": "call", "call": "templates.create", "what": {"error": 368}},)),
-    Recipe("bad-day", "The operator has a bad day",
-           "A little of everything by chance: busy, slow, forgetful, twice, late and crossed.",
+    Recipe("bad-day", "Operator with many problems",
+           "Random errors, lost responses, slow responses, and duplicated, delayed or reordered webhooks.",
            ({**_SEND, "seed": 20, "when": {"probability": 0.05}, "what": {"error": 130429, "retry_after_s": 1}},
             {**_SEND, "seed": 20, "when": {"probability": 0.02}, "what": {"error": 131016, "status": 503}},
             {**_SEND, "when": {"every": 50}, "what": {"reset": "after"}},
@@ -74,6 +74,6 @@ RECIPES: Final = (
 
 
 def as_armed(recipe: Recipe, *, now_ms: int) -> dict[str, Any]:
-    """What the control door is given: every fault with the recipe's name, and its end."""
+    """Return the body of the control API's call: every fault with the preset's name and its end."""
     end = {} if recipe.for_ms is None else {"until_ms": now_ms + recipe.for_ms}
     return {"faults": [{"label": recipe.name, **fault, **end} for fault in recipe.faults]}

@@ -1,4 +1,4 @@
-"""Faults in words: what each kind is called, and one that is armed as a sentence."""
+"""Texts of faults: the title of each kind, and an armed fault as a sentence."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -8,11 +8,11 @@ from waypost.console.web.formatting import exact
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What a kind is called.
+    """The texts of one kind of fault.
 
     Attributes:
         title: of its form.
-        happens: in a sentence about one fault, with its value.
+        happens: its effect in a sentence, with its value.
         unit: of its value.
     """
 
@@ -22,30 +22,30 @@ class Words:
 
 
 # fmt: off
-WORDS: Final = {  # a row for each kind of the simulator's table; one without shows its own name
+WORDS: Final = {  # a row for each kind of the simulator's table; a kind without a row is shown by its name
     # on and kind                    title                              happens
-    ("call", "error"):         Words("Refuse a call",                  "is refused with {}", "the operator's error code"),
-    ("call", "fail"):          Words("Take a message and fail it",     "is taken, and fails with {}", "the operator's error code"),
-    ("call", "timeout"):       Words("Never answer",                   "gets no answer"),
-    ("call", "reset"):         Words("Break the connection",           "breaks {} it is carried out", "when, compared with the call"),
-    ("call", "slow_ms"):       Words("Answer late",                    "is answered {} late", "ms of real time"),
-    ("call", "garbage"):       Words("Answer with garbage",            "is answered with garbage ({})", "what the answer is"),
-    ("webhook", "drop"):       Words("Never tell",                     "is never told"),
-    ("webhook", "delay_ms"):   Words("Tell late",                      "is told {} late", "ms by the clock"),
-    ("webhook", "duplicate"):  Words("Tell more than once",            "is told {} times again", "how often again"),
-    ("webhook", "reorder"):    Words("Tell out of order",              "changes places with the next one"),
-    ("webhook", "batch"):      Words("Gather into one POST",           "waits until {} are together", "how many"),
-    ("webhook", "wrong_signature"): Words("Sign with another secret",  "is signed with another secret"),
-    ("webhook", "unsigned"):   Words("Do not sign",                    "is not signed"),
-    ("webhook", "garbage"):    Words("Send garbage first",             "comes after a POST that is no JSON"),
+    ("call", "error"):         Words("Return an error",                "fails with error {}", "error code of the operator"),
+    ("call", "fail"):          Words("Accept a message and fail it",   "is accepted, and fails later with error {}", "error code of the operator"),
+    ("call", "timeout"):       Words("No response",                    "gets no response"),
+    ("call", "reset"):         Words("Break the connection",           "loses its connection {} it is processed", "before or after the call is processed"),
+    ("call", "slow_ms"):       Words("Slow response",                  "gets its response {} late", "ms of real time"),
+    ("call", "garbage"):       Words("Garbage response",               "gets a garbage response ({})", "kind of response"),
+    ("webhook", "drop"):       Words("Drop an update",                 "is dropped"),
+    ("webhook", "delay_ms"):   Words("Delay an update",                "is delayed by {}", "ms by the clock"),
+    ("webhook", "duplicate"):  Words("Duplicate an update",            "is duplicated ({} extra)", "number of duplicates"),
+    ("webhook", "reorder"):    Words("Reorder updates",                "is swapped with the next one"),
+    ("webhook", "batch"):      Words("Batch updates",                  "is batched with others, {} per POST", "updates per POST"),
+    ("webhook", "wrong_signature"): Words("Wrong signature",           "is signed with a wrong secret"),
+    ("webhook", "unsigned"):   Words("Missing signature",              "is not signed"),
+    ("webhook", "garbage"):    Words("Garbage before an update",       "is preceded by a POST that is not JSON"),
 }
 BESIDE: Final = {
     # member           label                        in a sentence
     "subcode":        ("Subcode",                   "subcode {}"),
     "status":         ("HTTP status",               "HTTP {}"),
-    "details":        ("Details in the answer",     "\"{}\""),
-    "retry_after_s":  ("Retry-After, in seconds",   "to be tried again after {} s"),
-    "taken":          ("Is the call carried out?",  "carried out: {}"),
+    "details":        ("Error details",             "\"{}\""),
+    "retry_after_s":  ("Retry-After, in seconds",   "Retry-After {} s"),
+    "taken":          ("Call processed",            "processed: {}"),
 }
 FILTERS: Final = {
     # member     label                              in a sentence
@@ -59,7 +59,7 @@ FILTERS: Final = {
 
 
 def words_of(fault: dict[str, Any]) -> str:
-    """An armed fault as a sentence."""
+    """Return an armed fault as a sentence."""
     on: str = fault["on"]
     name: str = fault.get(on, "*")
     subject = {"call": "Each call", "webhook": "Each update"}[on] if name == "*" else name
@@ -68,19 +68,19 @@ def words_of(fault: dict[str, Any]) -> str:
         if (on, candidate) in WORDS:
             kind, value = candidate, candidate_value
             break
-    words = WORDS.get((on, kind))
-    happens = f"has {kind}: {value}" if words is None else words.happens.format(_shown(kind, value))
-    beside = [
-        BESIDE[key][1].format(_shown(key, one)) if key in BESIDE else f"{key} {one}"
-        for key, one in fault["what"].items()
+    texts = WORDS.get((on, kind))
+    effect = f"has {kind}: {value}" if texts is None else texts.happens.format(_shown(kind, value))
+    options = [
+        BESIDE[key][1].format(_shown(key, option)) if key in BESIDE else f"{key} {option}"
+        for key, option in fault["what"].items()
         if key != kind
     ]
-    where = [text.format(fault[key]) for key, (_, text) in FILTERS.items() if key in fault]
-    said = " ".join([subject, *where, happens])
-    said += f" ({', '.join(beside)})" if beside else ""
-    said += _when_words(fault["when"], fault.get("seed"))
+    filters = [text.format(fault[key]) for key, (_, text) in FILTERS.items() if key in fault]
+    sentence = " ".join([subject, *filters, effect])
+    sentence += f" ({', '.join(options)})" if options else ""
+    sentence += _when_words(fault["when"], fault.get("seed"))
     until_ms = fault.get("until_ms")
-    return f"{said}, until {exact(until_ms)}." if until_ms else f"{said}."
+    return f"{sentence}, until {exact(until_ms)}." if until_ms else f"{sentence}."
 
 
 def _shown(name: str, value: Any) -> str:
@@ -92,12 +92,12 @@ def _shown(name: str, value: Any) -> str:
 def _when_words(when: dict[str, Any], seed: int | None) -> str:
     match when:
         case {"next": 1}:
-            return ", the next time"
+            return ", next time only"
         case {"next": times}:
             return f", the next {times} times"
         case {"every": every}:
-            return f", once in every {every} times"
+            return f", once every {every} times"
         case {"probability": chance}:
-            return f", with a chance of {chance:.4g}" + (f" (seed {seed})" if seed is not None else "")
+            return f", with probability {chance:.4g}" + (f" (seed {seed})" if seed is not None else "")
         case _:
-            return ", each time"
+            return ", every time"

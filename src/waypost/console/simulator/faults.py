@@ -1,4 +1,4 @@
-"""Armed faults, the catalogue of kinds, and one fault with its firings."""
+"""The faults pages: armed faults, presets, all kinds, and one fault with its last firings."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -18,73 +18,73 @@ from waypost.console.web.streams import Piece
 
 PATH: Final = "/simulator/faults"
 PARTS: Final = "simulator/fault_parts.html"
-DISARM_ALL: Final = "Take away all faults, also those that somebody else has armed?"
-"""What is asked before."""
+DISARM_ALL: Final = "Disarm all faults, including those that others armed?"
+"""The question to confirm."""
 
 
 async def show_faults(desk: PageTools, visit: PageRequest) -> Response:
-    """What is armed, ready recipes, and every kind there is."""
+    """Return the page with armed faults, presets, and all kinds."""
     control = control_of(desk)
     return await tab(
         desk, visit, "faults",
-        faults=await _faults(desk), recipes=RECIPES, as_armed=as_armed,
-        catalogue=await control.get("/control/faults/kinds"), words=WORDS, given="", wrong="", asks=DISARM_ALL,
+        faults=await _faults(desk), presets=RECIPES, preset_body=as_armed,
+        catalogue=await control.get("/control/faults/kinds"), texts=WORDS, question=DISARM_ALL,
     )  # fmt: skip
 
 
 async def live_faults(desk: PageTools, visit: PageRequest) -> Response:
-    """What is armed, as it counts."""
+    """Stream the armed faults with their counts."""
 
-    async def look() -> Sequence[Piece]:
+    async def render_pieces() -> Sequence[Piece]:
         return pieces_of(desk, visit, await _faults(desk))
 
-    return desk.live(visit, look)
+    return desk.live(visit, render_pieces)
 
 
 async def show_fault(desk: PageTools, visit: PageRequest) -> Response:
-    """One fault, with its last firings."""
+    """Return the page of one fault with its last firings."""
     return await tab(desk, visit, "fault", fault=await _fault(desk, visit))
 
 
 async def live_fault(desk: PageTools, visit: PageRequest) -> Response:
-    """And what changes of it."""
+    """Stream what changes on it."""
 
-    async def look() -> Sequence[Piece]:
+    async def render_pieces() -> Sequence[Piece]:
         try:
             html = desk.parts.pages.part(PARTS, "one", visit, visit, await _fault(desk, visit))
         except NotThere:
             html = desk.parts.pages.part(PARTS, "disarmed", visit)
         return [Piece("fault", html)]
 
-    return desk.live(visit, look)
+    return desk.live(visit, render_pieces)
 
 
 async def arm_recipe(desk: PageTools, visit: PageRequest) -> Response:
-    """Arm a ready one."""
-    recipe = next((one for one in RECIPES if one.key == visit.path["key"]), None)
-    if recipe is None:
-        raise NotThere("There is no such recipe.")
-    wish = as_armed(recipe, now_ms=await now_of(desk))
-    return await _arm(desk, visit, wish, f"Armed: {recipe.name}.")
+    """Arm a preset."""
+    preset = next((row for row in RECIPES if row.key == visit.path["key"]), None)
+    if preset is None:
+        raise NotThere("There is no such preset.")
+    body = as_armed(preset, now_ms=await now_of(desk))
+    return await _arm(desk, visit, body, f"Armed: {preset.name}.")
 
 
 async def arm_json(desk: PageTools, visit: PageRequest) -> Response:
-    """Arm a fault or a scenario that was pasted."""
+    """Arm a fault or scenario pasted as JSON."""
     text = await visit.field("json")
     try:
-        wish: object = msgspec.json.decode(text)
+        body: object = msgspec.json.decode(text)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise NotMeant(f"That is no JSON: {error}.", "Paste a fault, or an object with a list of faults.") from error
-    return await _arm(desk, visit, wish, "Armed.")
+        raise NotMeant(f"Invalid JSON: {error}.", "Paste a fault, or an object with a list of faults.") from error
+    return await _arm(desk, visit, body, "Armed.")
 
 
 def pieces_of(desk: PageTools, visit: PageRequest, faults: list[dict[str, Any]]) -> list[Piece]:
-    """The list of armed faults, and how many there are."""
+    """Return the pieces with the list of faults and their number."""
     part = partial(desk.parts.pages.part, PARTS)
     return [
         Piece("armed-head", part("armed_head", visit, visit, faults, DISARM_ALL)),
         Piece("armed-none", part("armed_none", visit, faults)),
-        *(Piece(f"fault-{one['id']}", part("row", visit, visit, one), "armed") for one in faults),
+        *(Piece(f"fault-{fault['id']}", part("row", visit, visit, fault), "armed") for fault in faults),
     ]
 
 
@@ -95,31 +95,31 @@ async def _armed_now(desk: PageTools, visit: PageRequest) -> list[Piece]:
 # fmt: off
 ACTIONS: Final = (
     #         path                         does              call                                page  said
-    ActionRow(f"{PATH}/disarm",            "take all away",  "DELETE /control/faults",            PATH, "No fault is armed any more."),
-    ActionRow(f"{PATH}/{{fault_id}}/disarm", "take one away", "DELETE /control/faults/{fault_id}", PATH, "Disarmed.", pieces=_armed_now, gone=("fault-{fault_id}",)),
+    ActionRow(f"{PATH}/disarm",            "disarm all",     "DELETE /control/faults",            PATH, "All faults disarmed."),
+    ActionRow(f"{PATH}/{{fault_id}}/disarm", "disarm one",    "DELETE /control/faults/{fault_id}", PATH, "Disarmed.", pieces=_armed_now, gone=("fault-{fault_id}",)),
 )
 # fmt: on
 
 
 async def _arm(desk: PageTools, visit: PageRequest, wish: object, said: str) -> Response:
     work = partial(control_of(desk).post, "/control/faults", wish)
-    refused = await attempt(desk, visit, PATH, work)
-    if refused is not None:
-        return refused
+    error_response = await attempt(desk, visit, PATH, work)
+    if error_response is not None:
+        return error_response
     return done(desk, visit, PATH, said, await _armed_now(desk, visit) if visit.is_quiet else ())
 
 
 async def _faults(desk: PageTools) -> list[dict[str, Any]]:
-    found = (await control_of(desk).get("/control/faults"))["faults"]
-    return [{**one, "words": words_of(one)} for one in found]
+    faults = (await control_of(desk).get("/control/faults"))["faults"]
+    return [{**fault, "sentence": words_of(fault)} for fault in faults]
 
 
 async def _fault(desk: PageTools, visit: PageRequest) -> dict[str, Any]:
     fault_id = _fault_id(visit)
-    if not any(one["id"] == fault_id for one in await _faults(desk)):
-        raise NotThere("This fault is not armed any more.")
+    if not any(fault["id"] == fault_id for fault in await _faults(desk)):
+        raise NotThere("This fault is no longer armed.")
     fault: dict[str, Any] = await control_of(desk).get(f"/control/faults/{fault_id}")
-    return {**fault, "words": words_of(fault)}
+    return {**fault, "sentence": words_of(fault)}
 
 
 def _fault_id(visit: PageRequest) -> int:

@@ -1,4 +1,4 @@
-"""Scripts that are ready for a fleet."""
+"""Script presets for fleets."""
 
 import json
 from collections.abc import Sequence
@@ -8,11 +8,11 @@ from typing import Any, Final
 
 @dataclass(frozen=True, slots=True)
 class ReadyScript:
-    """One row.
+    """A script preset.
 
     Args:
-        key: the value of the form's field.
-        steps: as the control door takes them.
+        key: the value of the form field.
+        steps: as the control API accepts them.
     """
 
     key: str
@@ -23,23 +23,23 @@ class ReadyScript:
 
 # fmt: off
 SCRIPTS: Final = (
-    ReadyScript("silent", "They only receive", "Messages are delivered; nobody reads or answers.", ()),
-    ReadyScript("readers", "They read",
-        "Four in five read within ten seconds.",
+    ReadyScript("silent", "Receive only", "Messages are delivered; nobody reads or replies.", ()),
+    ReadyScript("readers", "Read",
+        "80 % read within 10 s.",
         ({"on": "message", "do": "read", "after_ms": [500, 10_000], "probability": 0.8},)),
-    ReadyScript("customers", "They read, tap and answer",
-        "Most read; half of those with buttons tap the first one; one in five answers a session message.",
+    ReadyScript("customers", "Read, tap and reply",
+        "90 % read; 50 % tap the first button; 20 % reply to a session message.",
         ({"on": "message", "do": "read", "after_ms": [300, 4000], "probability": 0.9},
          {"on": "button", "do": "tap", "index": 0, "after_ms": [1000, 8000], "probability": 0.5},
          {"on": "session", "do": "answer", "text": "Thank you", "after_ms": [2000, 9000], "probability": 0.2})),
-    ReadyScript("annoyed", "They have had enough of marketing",
-        "One in ten stops marketing, one in twenty blocks, one in fifty reports; the others read.",
+    ReadyScript("annoyed", "Opt out of marketing",
+        "10 % stop marketing, 5 % block, 2 % report the business; 60 % read.",
         ({"on": "marketing", "do": "opt_out", "after_ms": [1000, 5000], "probability": 0.1},
          {"on": "marketing", "do": "block", "after_ms": [1000, 5000], "probability": 0.05},
          {"on": "marketing", "do": "report", "after_ms": [1000, 5000], "probability": 0.02},
          {"on": "message", "do": "read", "after_ms": [500, 5000], "probability": 0.6})),
-    ReadyScript("underground", "They travel underground",
-        "One in three goes offline for a minute after a message; what comes meanwhile arrives later.",
+    ReadyScript("underground", "Go offline",
+        "33 % go offline for a minute after a message; further messages arrive afterwards.",
         ({"on": "message", "do": "read", "after_ms": [300, 2000]},
          {"on": "message", "do": "offline", "for_ms": 60_000, "after_ms": [2000, 4000], "probability": 0.33})),
 )
@@ -47,7 +47,7 @@ SCRIPTS: Final = (
 
 
 def as_json(steps: Sequence[dict[str, Any]]) -> str:
-    """Steps as people read and change them: one on each line."""
+    """Return steps as JSON for people to edit, one step per line."""
     if not steps:
         return "[]"
     return "[\n" + ",\n".join(f"  {json.dumps(step)}" for step in steps) + "\n]"

@@ -1,4 +1,4 @@
-"""Fleets: thousands of phones that follow one script."""
+"""The fleets pages: thousands of phones that follow one script."""
 
 import json
 import re
@@ -24,62 +24,61 @@ PARTS: Final = "simulator/fleet_parts.html"
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _OWN: Final = "own"
 DROP: Final = ActionRow(
-    f"{PATH}/{{name}}/drop", "drop it", "DELETE /control/fleets/{name}",
-    PATH, "The fleet {name} is dropped; its phones are ordinary ones.",
+    f"{PATH}/{{name}}/drop", "delete it", "DELETE /control/fleets/{name}",
+    PATH, "Fleet {name} deleted. Its phones remain as ordinary phones.",
 )  # fmt: skip
 """Its numbers are ordinary phones again."""
 
 
 async def show_fleets(desk: PageTools, visit: PageRequest) -> Response:
-    """All of them, and the form that makes one."""
+    """Return all fleets, and the form to create one."""
     return await _page(desk, visit, {})
 
 
 async def make_fleet(desk: PageTools, visit: PageRequest) -> Response:
-    """Make one; where the control door refuses it, the form says which field is wrong."""
+    """Create a fleet; an error of the control API is shown at its field."""
     form = await visit.form()
     typed = {name: value for name, value in form.items() if isinstance(value, str)}
-    own = {app.phone_number for app in visit.apps if app.phone_number}
-    wish: dict[str, Any] = {
+    own_numbers = {app.phone_number for app in visit.apps if app.phone_number}
+    body: dict[str, Any] = {
         "name": typed.get("name", "").strip(),
         "first": typed.get("first", "").strip().replace(" ", ""),
         "count": whole(typed.get("count", "")),
         "read_after_ms": None,
     }
     if typed.get("seed", "").strip():
-        wish["seed"] = typed["seed"].strip()
+        body["seed"] = typed["seed"].strip()
     if typed.get("open_window_to"):
-        if typed["open_window_to"] not in own:
-            return await _page(desk, visit, typed, "open_window_to", "That is none of your numbers.")
-        wish["open_window_to"] = typed["open_window_to"]
+        if typed["open_window_to"] not in own_numbers:
+            return await _page(desk, visit, typed, "open_window_to", "This is not one of your numbers.")
+        body["open_window_to"] = typed["open_window_to"]
     try:
-        wish["script"] = _script(typed)
+        body["script"] = _script(typed)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        return await _page(desk, visit, typed, "script", f"The script is no JSON: {error}.")
+        return await _page(desk, visit, typed, "script", f"The script is not valid JSON: {error}.")
     try:
-        await control_of(desk).post("/control/fleets", wish)
-    except ApiResponseError as refused:
-        return await _page(desk, visit, typed, refused.top_field, " ".join(reason_of(refused)))
-    said = f"The fleet {wish['name']} of {wish['count']} phones is ready."
-    return desk.go(f"{PATH}/{wish['name']}", said)
+        await control_of(desk).post("/control/fleets", body)
+    except ApiResponseError as error:
+        return await _page(desk, visit, typed, error.top_field, " ".join(reason_of(error)))
+    return desk.go(f"{PATH}/{body['name']}", f"Fleet {body['name']} with {body['count']} phones created.")
 
 
 async def show_fleet(desk: PageTools, visit: PageRequest) -> Response:
-    """One, with what its phones have received and done."""
+    """Return one fleet with its statistics."""
     return await tab(desk, visit, "fleet", fleet=await _fleet(desk, visit))
 
 
 async def live_fleet(desk: PageTools, visit: PageRequest) -> Response:
-    """And what changes of it."""
+    """Stream what changes on it."""
 
-    async def look() -> Sequence[Piece]:
+    async def render_pieces() -> Sequence[Piece]:
         try:
             html = desk.parts.pages.part(PARTS, "counts", visit, await _fleet(desk, visit))
         except NotThere:
             html = desk.parts.pages.part(PARTS, "dropped", visit)
         return [Piece("fleet-counts", html)]
 
-    return desk.live(visit, look, rest_s=1.0, at_least_s=2.0)  # counts are of all its messages
+    return desk.live(visit, render_pieces, rest_s=1.0, at_least_s=2.0)  # each update counts all messages of the fleet
 
 
 async def _page(
@@ -88,7 +87,7 @@ async def _page(
     fleets = (await control_of(desk).get("/control/fleets"))["fleets"]
     return await tab(
         desk, visit, "fleets", 400 if wrong else 200,
-        fleets=fleets, scripts=SCRIPTS, as_json=as_json, typed=typed,
+        fleets=fleets, scripts=SCRIPTS, steps_json=as_json, typed=typed,
         own_numbers=[(app.phone_number, f"{app.name}, {phone(app.phone_number)}")
                      for app in visit.apps if app.phone_number],
         wrong_field=wrong_field, wrong=wrong,
@@ -99,16 +98,16 @@ def _script(typed: dict[str, str]) -> Any:
     chosen = typed.get("script", "")
     if chosen == _OWN:
         return msgspec.json.decode(typed.get("steps", ""))
-    return [step for one in SCRIPTS if one.key == chosen for step in one.steps]
+    return [step for preset in SCRIPTS if preset.key == chosen for step in preset.steps]
 
 
 async def _fleet(desk: PageTools, visit: PageRequest) -> dict[str, Any]:
     name = _name(visit)
     try:
         fleet: dict[str, Any] = await control_of(desk).get(f"/control/fleets/{name}")
-    except ApiResponseError as refused:
-        if refused.status == 404:
-            raise NotThere(f"There is no fleet called {name}.") from refused
+    except ApiResponseError as error:
+        if error.status == 404:
+            raise NotThere(f"There is no fleet called {name}.") from error
         raise
     return {**fleet, "script": [json.dumps(step, ensure_ascii=False) for step in fleet["script"]]}
 

@@ -1,4 +1,4 @@
-"""Templates at the simulator: what waits for a review, and what has been decided. Only the partner's own."""
+"""The reviews page: the partner's templates at the simulator, waiting for review or reviewed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,14 +23,14 @@ _MOST_SHOWN: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class Reviews:
-    """What the page shows.
+    """The values of the page.
 
     Attributes:
-        waiting: templates as the control door shows them, the oldest first.
-        others: likewise, the newest first.
+        waiting: templates as the control API shows them, oldest first.
+        others: reviewed ones, newest first.
         links: paths of the templates' pages, by the operator's id.
-        reasons: with which a template can be rejected.
-        delay_ms: from submission to review; None: reviews are made by hand.
+        reasons: for a rejection.
+        delay_ms: from submission to automatic review; None: reviews are manual.
     """
 
     waiting: list[dict[str, Any]]
@@ -43,7 +43,7 @@ class Reviews:
 
 
 async def show_reviews(desk: PageTools, visit: PageRequest) -> Response:
-    """The page, as things stand."""
+    """Return the page."""
     return await tab(
         desk, visit, "reviews",
         now=await reviews_now(desk, visit), q=visit.query("q"), query=_query(visit),
@@ -51,16 +51,16 @@ async def show_reviews(desk: PageTools, visit: PageRequest) -> Response:
 
 
 async def live_reviews(desk: PageTools, visit: PageRequest) -> Response:
-    """What changes of it."""
+    """Stream what changes on it."""
 
-    async def look() -> Sequence[Piece]:
+    async def render_pieces() -> Sequence[Piece]:
         return pieces_of(desk, visit, await reviews_now(desk, visit))
 
-    return desk.live(visit, look, rest_s=0.5)  # it shows up to a hundred templates
+    return desk.live(visit, render_pieces, rest_s=0.5)  # it shows up to a hundred templates
 
 
 def pieces_of(desk: PageTools, visit: PageRequest, now: Reviews) -> list[Piece]:
-    """All that the page shows of templates."""
+    """Return the pieces with all templates of the page."""
     part = partial(desk.parts.pages.part, PARTS)
     pieces = [
         Piece("waiting-head", part("waiting_head", visit, now.waiting_count)),
@@ -68,12 +68,12 @@ def pieces_of(desk: PageTools, visit: PageRequest, now: Reviews) -> list[Piece]:
         Piece("others-head", part("others_head", visit, now.others_count, len(now.others))),
         Piece("others-none", part("others_none", visit, now.others_count)),
     ]
-    for one in now.waiting:
-        html = part("waiting_card", visit, visit, one, now.links.get(one["id"], ""), now.reasons)
-        pieces.append(Piece(f"w-{one['id']}", html, "waiting"))
-    for one in reversed(now.others):  # each is put at the start: the newest comes last
-        html = part("other_row", visit, visit, one, now.links.get(one["id"], ""))
-        pieces.append(Piece(f"t-{one['id']}", html, "others", "start"))
+    for template in now.waiting:
+        html = part("waiting_card", visit, visit, template, now.links.get(template["id"], ""), now.reasons)
+        pieces.append(Piece(f"w-{template['id']}", html, "waiting"))
+    for template in reversed(now.others):  # each is put at the start, so the newest comes last
+        html = part("other_row", visit, visit, template, now.links.get(template["id"], ""))
+        pieces.append(Piece(f"t-{template['id']}", html, "others", "start"))
     return pieces
 
 
@@ -82,22 +82,22 @@ async def reviews_now(desk: PageTools, visit: PageRequest) -> Reviews:
     control = control_of(desk)
     settings = await control.get("/control/settings")
     accounts = accounts_of(visit)
-    nothing: dict[str, Any] = {"templates": [], "count": 0, "reasons": []}
-    waiting = others = nothing
+    empty: dict[str, Any] = {"templates": [], "count": 0, "reasons": []}
+    waiting = others = empty
     if accounts:
-        of_accounts = [("waba_id", one) for one in accounts]
-        in_line = [("status", one) for one in WAITING]
-        waiting = await control.get(f"/control/templates?{urlencode(of_accounts + in_line)}")
-        rest = [("not_status", one) for one in WAITING]
-        wished = [("name", visit.query("q")), ("limit", str(_MOST_SHOWN))]
-        others = await control.get(f"/control/templates?{urlencode(of_accounts + rest + wished)}")
+        scope = [("waba_id", account_id) for account_id in accounts]
+        is_waiting = [("status", status) for status in WAITING]
+        waiting = await control.get(f"/control/templates?{urlencode(scope + is_waiting)}")
+        not_waiting = [("not_status", status) for status in WAITING]
+        page = [("name", visit.query("q")), ("limit", str(_MOST_SHOWN))]
+        others = await control.get(f"/control/templates?{urlencode(scope + not_waiting + page)}")
     shown: list[dict[str, Any]] = waiting["templates"][:_MOST_WAITING]
-    decided: list[dict[str, Any]] = others["templates"][::-1]
-    ids = {one["id"] for one in (*shown, *decided)}
+    reviewed: list[dict[str, Any]] = others["templates"][::-1]
+    ids = {template["id"] for template in (*shown, *reviewed)}
     apps = {app.business_account_id: app.id for app in reversed(visit.apps)}
     links = await desk.parts.database.read(template_links, visit.partner.id, ids)
     return Reviews(
-        shown, waiting["count"], decided, others["count"],
+        shown, waiting["count"], reviewed, others["count"],
         {
             link.operator_template_id: f"/apps/{apps[link.business_account_id]}/templates/{link.id}"
             for link in links
@@ -109,25 +109,25 @@ async def reviews_now(desk: PageTools, visit: PageRequest) -> Reviews:
 
 
 def accounts_of(visit: PageRequest) -> list[str]:
-    """The partner's own business accounts."""
+    """Return the ids of the partner's business accounts."""
     return sorted({app.business_account_id for app in visit.apps if app.business_account_id})
 
 
 async def own_template(desk: PageTools, visit: PageRequest) -> dict[str, Any]:
-    """The template in the path, as the control door shows it.
+    """Return the template in the path, as the control API shows it.
 
     Raises:
-        NotThere: it is none, or of another partner's account.
+        NotThere: it does not exist, or belongs to another partner's account.
     """
     template_id: str = visit.path["template_id"]
     accounts = accounts_of(visit)
     if not accounts or not (template_id.isascii() and template_id.isdigit()):
         raise NotThere("There is no such template.")
-    wish = [("id", template_id), *(("waba_id", one) for one in accounts)]
-    found = (await control_of(desk).get(f"/control/templates?{urlencode(wish)}"))["templates"]
-    if not found:
+    query = [("id", template_id), *(("waba_id", account_id) for account_id in accounts)]
+    templates = (await control_of(desk).get(f"/control/templates?{urlencode(query)}"))["templates"]
+    if not templates:
         raise NotThere("There is no such template.")
-    return found[0]
+    return templates[0]
 
 
 def _query(visit: PageRequest) -> str:

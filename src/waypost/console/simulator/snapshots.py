@@ -1,7 +1,7 @@
-"""Snapshots: the state of both sides, kept under a name, brought back, or put back to the start.
+"""The snapshots page: save and load the state of service and simulator, or reset it.
 
-Loading and resetting exchange the store under the very console that asks for it: such an action steps
-aside before it asks, so that the exchange does not wait for it, and reads nothing of the store after.
+Loading and resetting exchange the store while the console uses it: such an action steps aside before
+its call, so that the exchange does not wait for it, and reads nothing from the store afterwards.
 """
 
 import re
@@ -26,53 +26,53 @@ _ONE: Final = f"{PATH}/{{name}}"
 # fmt: off
 ACTIONS: Final = (
     #         path               does                      call                                    page  said
-    ActionRow(f"{_ONE}/load",    "go back to one",         "POST /control/snapshots/{name}/load",  PATH, "Everything is as it was when {name} was saved.", steps_aside=True),
-    ActionRow(f"{_ONE}/drop",    "forget one",             "DELETE /control/snapshots/{name}",     PATH, "{name} is deleted."),
-    ActionRow("/simulator/reset", "go back to the start",  "POST /control/reset",                  PATH, "Everything is as it was at the start.", steps_aside=True),
+    ActionRow(f"{_ONE}/load",    "load a snapshot",        "POST /control/snapshots/{name}/load",  PATH, "Snapshot {name} loaded.", steps_aside=True),
+    ActionRow(f"{_ONE}/drop",    "delete a snapshot",      "DELETE /control/snapshots/{name}",     PATH, "Snapshot {name} deleted."),
+    ActionRow("/simulator/reset", "reset to the start",    "POST /control/reset",                  PATH, "Reset to the initial state.", steps_aside=True),
 )
 # fmt: on
 
 
 async def show_snapshots(desk: PageTools, visit: PageRequest) -> Response:
-    """What is kept."""
-    kept, why_not = await _kept(desk)
-    kept.sort(key=lambda one: (-one["at_ms"], one["name"]))
+    """Return the list of snapshots."""
+    snapshots, why_not = await _kept(desk)
+    snapshots.sort(key=lambda each: (-each["at_ms"], each["name"]))
     typed = visit.query("name")
-    return await tab(desk, visit, "snapshots", kept=kept, why_not=why_not, typed=typed)
+    return await tab(desk, visit, "snapshots", snapshots=snapshots, why_not=why_not, typed=typed)
 
 
 async def save(desk: PageTools, visit: PageRequest) -> Response:
-    """Keep the state as it is now; an older one of that name goes only if that was wished."""
+    """Save the current state; an existing snapshot is replaced only if the form allows it."""
     name = (await visit.field("name")).strip()
-    if not await visit.flag("replace") and any(one["name"] == name for one in (await _kept(desk))[0]):
+    if not await visit.flag("replace") and any(each["name"] == name for each in (await _kept(desk))[0]):
         return desk.go(
-            f"{PATH}?{urlencode({'name': name})}", f"There is a snapshot called {name} already.",
-            remedy="Choose another name, or tick the box that replaces it.", kind="bad",
+            f"{PATH}?{urlencode({'name': name})}", f"A snapshot named {name} already exists.",
+            remedy="Choose another name, or check “Replace existing”.", kind="bad",
         )  # fmt: skip
-    wish = {"name": name}
-    refused = await attempt(desk, visit, PATH, partial(control_of(desk).post, "/control/snapshots", wish))
-    return refused or desk.go(PATH, f"Saved as {name}.")
+    body = {"name": name}
+    error_response = await attempt(desk, visit, PATH, partial(control_of(desk).post, "/control/snapshots", body))
+    return error_response or desk.go(PATH, f"Snapshot {name} saved.")
 
 
 async def download(desk: PageTools, visit: PageRequest) -> Response:
-    """The file of one, as `waypost dev --from` takes it."""
+    """Return the file of a snapshot, for `waypost dev --from`."""
     name = _name(visit)
     source = await open_file(control_of(desk), visit, f"/control/snapshots/{name}/content")
     if source.status not in (200, 206, 416):
         await source.aclose()
-        raise NotThere(f"There is no snapshot called {name}.")
+        raise NotThere(f"There is no snapshot named {name}.")
     headers = {"Content-Disposition": f'attachment; filename="{name}.waypost"'}
     return pass_on(source, headers, media_type="application/zip")
 
 
 async def _kept(desk: PageTools) -> tuple[list[dict[str, Any]], str]:
-    """What is kept, and why nothing can be; empty: it can."""
+    """Return the snapshots, and why none can be saved; empty: they can."""
     try:
         return (await control_of(desk).get("/control/snapshots"))["snapshots"], ""
-    except ApiResponseError as refused:
-        if refused.status != 404:
+    except ApiResponseError as error:
+        if error.status != 404:
             raise
-        return [], " ".join(reason_of(refused))
+        return [], " ".join(reason_of(error))
 
 
 def _name(visit: PageRequest) -> str:

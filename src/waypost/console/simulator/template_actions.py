@@ -1,4 +1,4 @@
-"""What a person decides of a template in the operator's place: a table of acts, and the endpoint for all of them."""
+"""Actions on a template in the operator's place: a table, and the endpoint for all of them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -40,12 +40,12 @@ def _pace(fields: Fields) -> Body:
 
 @dataclass(frozen=True, slots=True)
 class TemplateAct:
-    """One row.
+    """One action of the operator.
 
     Args:
-        call: the last part of the control door's path.
-        body: what it is given, from the form.
-        said: what happened, with the template's name.
+        call: the last part of the control API's path.
+        said: the notice, with a place for the template's name.
+        body: of the call, from the form.
     """
 
     call: str
@@ -54,65 +54,66 @@ class TemplateAct:
 
 
 # fmt: off
-ACTS: Final = {  # Source: operator's facts 3.1 to 3.3; the control door's calls of these names
+ACTS: Final = {  # Source: operator's facts 3.1 to 3.3; the control API's calls of these names
     #                              call                said
-    "approve":          TemplateAct("approve",          "{} is approved."),
-    "reject":           TemplateAct("reject",           "{} is rejected.", _rejection),
-    "quality":          TemplateAct("quality",          "The quality of {} is set.", lambda fields: {"score": fields.get("score", "")}),
-    "category":         TemplateAct("category",         "The category of {} is decided.", _category),
-    "pause":            TemplateAct("pause",            "{} is paused for its quality, or disabled the third time."),
-    "unpause":          TemplateAct("unpause",          "The pause of {} is over."),
-    "disable":          TemplateAct("disable",          "{} is disabled."),
-    "reinstate":        TemplateAct("reinstate",        "{} is reinstated."),
-    "appeal":           TemplateAct("appeal",           "{} waits for a review again, as appealed."),
-    "pend":             TemplateAct("pend",             "{} waits for a review again."),
-    "flag":             TemplateAct("flag",             "{} is flagged; it can still be sent."),
-    "lock":             TemplateAct("lock",             "{} is locked against edits."),
+    "approve":          TemplateAct("approve",          "{} approved."),
+    "reject":           TemplateAct("reject",           "{} rejected.", _rejection),
+    "quality":          TemplateAct("quality",          "Quality of {} set.", lambda fields: {"score": fields.get("score", "")}),
+    "category":         TemplateAct("category",         "Category of {} changed.", _category),
+    "pause":            TemplateAct("pause",            "{} paused for low quality; the third pause disables it."),
+    "unpause":          TemplateAct("unpause",          "{} resumed."),
+    "disable":          TemplateAct("disable",          "{} disabled."),
+    "reinstate":        TemplateAct("reinstate",        "{} reinstated."),
+    "appeal":           TemplateAct("appeal",           "{} is in appeal and waits for review."),
+    "pend":             TemplateAct("pend",             "{} waits for review again."),
+    "flag":             TemplateAct("flag",             "{} flagged; it can still be sent."),
+    "lock":             TemplateAct("lock",             "{} locked against edits."),
     "limit":            TemplateAct("limit",            "{} has reached its limit."),
-    "archive":          TemplateAct("archive",          "{} is archived."),
-    "unarchive":        TemplateAct("unarchive",        "{} is back from the archive."),
-    "pending-deletion": TemplateAct("pending-deletion", "{} waits for its deletion."),
-    "delete":           TemplateAct("delete",           "{} is deleted at the operator."),
-    "pace":             TemplateAct("pace",             "What is sent with {} is held from now on.", _pace),
-    "release":          TemplateAct("release",          "What was held of {} is delivered."),
-    "drop":             TemplateAct("drop",             "What was held of {} has failed, and it is paused."),
+    "archive":          TemplateAct("archive",          "{} archived."),
+    "unarchive":        TemplateAct("unarchive",        "{} unarchived."),
+    "pending-deletion": TemplateAct("pending-deletion", "{} is pending deletion."),
+    "delete":           TemplateAct("delete",           "{} deleted at the operator."),
+    "pace":             TemplateAct("pace",             "Messages with {} are held from now on.", _pace),
+    "release":          TemplateAct("release",          "Held messages with {} delivered."),
+    "drop":             TemplateAct("drop",             "Held messages with {} failed, and it is paused."),
 }
 # fmt: on
 
 
 def _review_delay(fields: Fields) -> Body:
-    by_hand = fields.get("mode") == "hand"
-    return {"review_delay_ms": None if by_hand else seconds_as_ms(fields.get("after_s", ""), "after_s") or 0}
+    is_manual = fields.get("mode") == "hand"
+    return {"review_delay_ms": None if is_manual else seconds_as_ms(fields.get("after_s", ""), "after_s") or 0}
 
 
 def _said_of_delay(values: Mapping[str, Any]) -> str:
     delay_ms = values["review_delay_ms"]
     if delay_ms is None:
-        return "New templates wait for you."
-    return f"New templates are decided after {delay_ms / 1000:g} s."
+        return "New templates wait for your review."
+    return f"New templates are reviewed automatically after {delay_ms / 1000:g} s."
 
 
 REVIEW_DELAY: Final = ActionRow(
-    f"{PATH}/review-delay", "reviews by hand, or after a time", "PUT /control/settings",
+    f"{PATH}/review-delay", "manual or automatic reviews", "PUT /control/settings",
     PATH, _said_of_delay, body=_review_delay,
 )  # fmt: skip
 
 
 async def act_on_template(desk: PageTools, visit: PageRequest) -> Response:
-    """Carry out one row for one of the partner's templates."""
-    act = ACTS.get(visit.path["act"] or "")
-    if act is None:
-        raise NotThere("There is nothing of that kind to decide.")
+    """Carry out one action on one of the partner's templates."""
+    action = ACTS.get(visit.path["act"] or "")
+    if action is None:
+        raise NotThere("There is no such action.")
     template = await own_template(desk, visit)
-    body = act.body(await fields_of(visit))
+    body = action.body(await fields_of(visit))
 
-    async def decide() -> None:
-        path = f"/control/templates/{template['id']}/{act.call}"
+    async def call() -> None:
+        path = f"/control/templates/{template['id']}/{action.call}"
         await control_of(desk).post(path, body)
 
-    refused = await attempt(desk, visit, PATH, decide)
-    if refused is not None:
-        return refused
+    error_response = await attempt(desk, visit, PATH, call)
+    if error_response is not None:
+        return error_response
     pieces = pieces_of(desk, visit, await reviews_now(desk, visit)) if visit.is_quiet else ()
-    gone = [one for one in (f"w-{template['id']}",) if all(one != piece.id for piece in pieces)]
-    return done(desk, visit, PATH, act.said.format(template["name"]), pieces, gone=gone)
+    card_id = f"w-{template['id']}"
+    removed = [] if any(piece.id == card_id for piece in pieces) else [card_id]
+    return done(desk, visit, PATH, action.said.format(template["name"]), pieces, gone=removed)

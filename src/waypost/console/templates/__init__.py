@@ -1,1 +1,1 @@
-"""The pages of templates: the gallery, one template, and the editor with its linter."""
+"""The templates pages: gallery, one template, and the editor with its linter."""

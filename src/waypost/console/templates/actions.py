@@ -1,4 +1,4 @@
-"""What is done with a template from its page: it is sent, or deleted, through the partner API."""
+"""Actions of a template's page: sending and deleting it, through the partner API."""
 
 from starlette.responses import JSONResponse, Response
 
@@ -11,27 +11,27 @@ from waypost.console.web.page_request import PageRequest
 
 
 async def send_template(desk: PageTools, visit: PageRequest) -> Response:
-    """Send it, and lead to the message's trace; a refusal comes back with what was typed.
+    """Send it, and redirect to the message's trace; an error is shown with the values as typed.
 
     Raises:
         NotThere: there is no such template.
-        DoorRefused: the API refuses it; where a module asked, the guard tells it.
+        ApiResponseError: the API returned an error to a request of a script; the guard shows it.
     """
     template = await template_of(desk, visit, visit.path["template_id"])
     form = await visit.form()
-    given = {name: value.strip() for name, value in form.items() if isinstance(value, str)}
+    values = {name: value.strip() for name, value in form.items() if isinstance(value, str)}
     app = visit.app
     fields = fields_of_send(
-        template.draft, template.id, app.phone_number, app.name, given.get("destination", ""), given
+        template.draft, template.id, app.phone_number, app.name, values.get("destination", ""), values
     )
     try:
-        answer = await desk.parts.apis.app(app).form("POST", send_path(visit), fields)
-    except ApiResponseError as refused:
+        response = await desk.parts.apis.app(app).form("POST", send_path(visit), fields)
+    except ApiResponseError as error:
         if visit.is_quiet:
             raise
-        said = refused.explanation or refused.message
-        return await page_of(desk, visit, template, status=400, given=given, refused=said)
-    path = f"/apps/{app.id}/messages/{answer['messageId']}"
+        text = error.explanation or error.message
+        return await page_of(desk, visit, template, status=400, given=values, refused=text)
+    path = f"/apps/{app.id}/messages/{response['messageId']}"
     return JSONResponse({"to": path}) if visit.is_quiet else desk.go(path, "Sent.")
 
 
@@ -40,10 +40,10 @@ async def delete_template(desk: PageTools, visit: PageRequest) -> Response:
 
     Raises:
         NotThere: there is no such template.
-        DoorRefused: the API refuses it.
+        ApiResponseError: the API returned an error.
     """
     template = await template_of(desk, visit, visit.path["template_id"])
     await desk.parts.apis.app(visit.app).json("DELETE", delete_path(visit, template))
-    said = f"{template.draft.element_name} in {template.draft.language_code} is deleted."
-    remedy = "Its name is free again here; the operator keeps it for 30 days."
-    return desk.go(f"/apps/{visit.app.id}/templates", said, remedy=remedy)
+    text = f"Template {template.draft.element_name} ({template.draft.language_code}) deleted."
+    hint = "Its name can be reused here at once, and at the operator after 30 days."
+    return desk.go(f"/apps/{visit.app.id}/templates", text, remedy=hint)

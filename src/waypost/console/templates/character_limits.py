@@ -1,4 +1,4 @@
-"""How many characters the editor's fields take: what its counters count to."""
+"""Maximum lengths of the editor's fields, for its character counters."""
 
 from typing import Final
 
@@ -6,8 +6,8 @@ from waypost.domain.templates.field_rules import AtMost
 from waypost.domain.templates.rules import SPEC_RULES
 
 # fmt: off
-MOST_CHARS: Final = {  # of what is no field of its own. Source: domain/templates/rules.py; a test holds each number to it
-    # counter               at most   the rule of template_rules.py that it is of
+MOST_CHARS: Final = {  # limits that depend on more than the field. Source: domain/templates/rules.py; a test compares each number
+    # counter               maximum   its rule in domain/templates/rules.py
     "content of an offer": (600,     "lto-content"),
     "button.text":         (25,      "label-length"),
     "button.autofill_text": (25,     "label-length"),
@@ -18,5 +18,5 @@ MOST_CHARS: Final = {  # of what is no field of its own. Source: domain/template
 }
 # fmt: on
 MOST: Final = {rule.field: rule.must.max_chars for rule in SPEC_RULES if isinstance(rule.must, AtMost)} | {
-    name: most for name, (most, _) in MOST_CHARS.items()
+    name: max_chars for name, (max_chars, _) in MOST_CHARS.items()
 }

@@ -1,4 +1,4 @@
-"""A template while somebody writes it: texts as they were typed, whether or not they make sense."""
+"""A template in the editor: texts as typed, valid or not."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -34,10 +34,10 @@ Texts = dict[str, str]
 
 @dataclass(slots=True)
 class CardWriting:
-    """One card.
+    """One card in the editor.
 
     Attributes:
-        values: the samples of its body's variables, by name.
+        values: sample values of its body's variables, by name.
     """
 
     texts: Texts = field(default_factory=Texts)
@@ -46,23 +46,23 @@ class CardWriting:
 
     @property
     def names(self) -> list[str]:
-        """The variables of its body, each once."""
+        """Return the names of the variables of its body, each once."""
         return names_of(self.texts.get("body", ""))
 
     @property
     def medium(self) -> HeaderMedium | None:
-        """What it shows above its body; None where its type is none of those that cards may have."""
+        """Return the medium above its body; None if its type is not one that cards may have."""
         return type_row(self.texts.get("headerType")).medium
 
 
 @dataclass(slots=True)
 class Writing:
-    """The whole.
+    """A whole template in the editor.
 
     Attributes:
-        values: the samples of the body's variables, by name.
-        header_value: the sample of the header's.
-        edits: the id of the template that is edited; empty: a new one is written.
+        values: sample values of the body's variables, by name.
+        header_value: the sample value of the header's variable.
+        edits: the id of the template that is edited; empty: it is new.
     """
 
     texts: Texts = field(default_factory=Texts)
@@ -75,60 +75,60 @@ class Writing:
 
     @property
     def names(self) -> list[str]:
-        """The variables of the body, each once."""
+        """Return the names of the variables of the body, each once."""
         return names_of(self.texts.get("content", ""))
 
     @property
     def is_code(self) -> bool:
-        """Whether it carries a one-time code: then the operator writes its text."""
+        """True if it carries a one-time code: then the operator writes its text."""
         return self.texts.get("category") == Category.AUTHENTICATION
 
     @property
     def type_row(self) -> TemplateTypeRow:
-        """What its type has."""
+        """Return the row of its type."""
         return type_row(self.texts.get("templateType"))
 
     @property
     def is_carousel(self) -> bool:
-        """Whether it has cards."""
+        """True if it has cards."""
         return self.type_row.has_cards
 
 
 def names_of(text: str) -> list[str]:
-    """The names of a text's variables, each once, in the order in which values are given."""
+    """Return the names of a text's variables, each once, in the order of their values."""
     names = list(dict.fromkeys(variables(text)))
     return sorted(names, key=lambda name: int(name) if name.isdecimal() and len(name) < 5 else 0)
 
 
 def new_writing() -> Writing:
-    """What an empty editor holds."""
+    """Return the content of an empty editor."""
     return Writing({"languageCode": "en_US", "category": "UTILITY", "templateType": "TEXT", "vertical": ""})
 
 
 def read_writing(pairs: Iterable[tuple[str, str]], edits: str = "") -> Writing:
-    """A form of the editor. Names that are none of its are left alone.
+    """Return the content of a submitted editor form. Unknown names are ignored.
 
-    Line breaks come as browsers send them, CR and LF, and are kept as LF.
+    Browsers send line breaks as CR LF; they are stored as LF.
     """
-    given = {name: value.replace("\r\n", "\n") for name, value in pairs}
-    writing = Writing(
-        texts={field.name: _typed(field.name, given.get(field.name, "")) for field in _TEXTS},
-        flags={field.name for field in _FLAGS if given.get(field.name) in ("on", "true")},
-        values=_values(given, "value-"),
-        header_value=given.get("header-value", ""),
-        buttons=_buttons(given),
+    form = {name: value.replace("\r\n", "\n") for name, value in pairs}
+    content = Writing(
+        texts={field.name: _typed(field.name, form.get(field.name, "")) for field in _TEXTS},
+        flags={field.name for field in _FLAGS if form.get(field.name) in ("on", "true")},
+        values=_values(form, "value-"),
+        header_value=form.get("header-value", ""),
+        buttons=_buttons(form),
         edits=edits,
     )
     cards: dict[int, dict[str, str]] = {}
-    for name, value in given.items():
-        if found := _CARD.fullmatch(name):
-            cards.setdefault(int(found[1]), {})[found[2]] = value
-    writing.cards = [_card(cards[at]) for at in sorted(cards)][: MOST_CARDS + 5]
-    return writing
+    for name, value in form.items():
+        if match := _CARD.fullmatch(name):
+            cards.setdefault(int(match[1]), {})[match[2]] = value
+    content.cards = [_card(cards[index]) for index in sorted(cards)][: MOST_CARDS + 5]
+    return content
 
 
 def writing_of(draft: Draft, edits: str = "") -> Writing:
-    """What the editor holds of a draft that is stored."""
+    """Return the content of the editor for a stored draft."""
     values = {field.name: getattr(draft, field.attribute) for field in _TEXTS}
     texts = {name: "" if value is None else str(value) for name, value in values.items()}
     header_values = named_examples(draft.header or "", draft.example_header or "") or {}
@@ -137,8 +137,8 @@ def writing_of(draft: Draft, edits: str = "") -> Writing:
         flags={field.name for field in _FLAGS if getattr(draft, field.attribute)},
         values=named_examples(draft.content or "", draft.example or "") or {},
         header_value=next(iter(header_values.values()), ""),
-        buttons=[_button_texts(one) for one in draft.buttons],
-        cards=[_card_of(one) for one in draft.cards or ()],
+        buttons=[_button_texts(button) for button in draft.buttons],
+        cards=[_card_of(card) for card in draft.cards or ()],
         edits=edits,
     )
 
@@ -154,13 +154,13 @@ def _values(given: Mapping[str, str], prefix: str) -> Texts:
 
 
 def _buttons(given: Mapping[str, str]) -> list[Texts]:
-    found: dict[int, Texts] = {}
+    buttons: dict[int, Texts] = {}
     for name, value in given.items():
         match = _BUTTON.fullmatch(name)
         if match and match[2] in BUTTON_TEXTS:
-            found.setdefault(int(match[1]), {})[match[2]] = value.strip()
-    kept = [found[at] for at in sorted(found)]
-    return [one for one in kept if one.get("type") in ButtonKind.__members__][:MOST_BUTTONS]
+            buttons.setdefault(int(match[1]), {})[match[2]] = value.strip()
+    ordered = [buttons[index] for index in sorted(buttons)]
+    return [button for button in ordered if button.get("type") in ButtonKind.__members__][:MOST_BUTTONS]
 
 
 def _card(given: Mapping[str, str]) -> CardWriting:
@@ -177,7 +177,7 @@ def _card_of(card: Card) -> CardWriting:
             "body": card.body or "",
         },
         named_examples(card.body or "", card.sample_text or "") or {},
-        [_button_texts(one) for one in card.buttons],
+        [_button_texts(button) for button in card.buttons],
     )
 
 

@@ -1,4 +1,4 @@
-"""The editor: written on the server, so that it works without modules; with them it is live and quick."""
+"""The editor, rendered on the server: it works without JavaScript; with it the preview is live."""
 
 from dataclasses import replace
 from typing import Final
@@ -30,34 +30,34 @@ PREVIEW: Final = "preview"
 
 
 async def show_new(desk: PageTools, visit: PageRequest) -> Response:
-    """An empty editor, or one filled from a template to be duplicated (`?from=`).
+    """Return an empty editor, or one filled from a template to duplicate (`?from=`).
 
     Raises:
         NotThere: there is no such template.
     """
-    writing = new_writing()
+    content = new_writing()
     if template_id := visit.query("from"):
         template = await lookup.template_of(desk, visit, template_id)
-        writing = writing_of(template.draft)
-        writing.texts["elementName"] = ""
+        content = writing_of(template.draft)
+        content.texts["elementName"] = ""
     elif kind := visit.query("type"):
-        writing.texts["templateType"] = kind
-        settle(writing)
-    editing = Editing(writing, None, f"/apps/{visit.app.id}/templates/new")
+        content.texts["templateType"] = kind
+        settle(content)
+    editing = Editing(content, None, f"/apps/{visit.app.id}/templates/new")
     await look(desk, visit, editing, lint=bool(visit.query("from")))
     return await _page(desk, visit, editing)
 
 
 async def write_new(desk: PageTools, visit: PageRequest) -> Response:
-    """What the editor's buttons do; the last of them submits."""
+    """Handle the editor's buttons for a new template; one of them submits it."""
     return await _written(desk, visit, None, f"/apps/{visit.app.id}/templates/new")
 
 
 async def show_edit(desk: PageTools, visit: PageRequest) -> Response:
-    """The editor, filled from a template.
+    """Return the editor, filled from a template.
 
     Raises:
-        NotThere: there is no such template, or it cannot be edited as it stands.
+        NotThere: there is no such template, or its status does not allow edits.
     """
     template = await _editable(desk, visit)
     draft = replace(template.draft, category=template.category.value)
@@ -67,10 +67,10 @@ async def show_edit(desk: PageTools, visit: PageRequest) -> Response:
 
 
 async def write_edit(desk: PageTools, visit: PageRequest) -> Response:
-    """What the editor's buttons do; the last of them sends the edit.
+    """Handle the editor's buttons for an edit; one of them submits it.
 
     Raises:
-        NotThere: there is no such template, or it cannot be edited as it stands.
+        NotThere: there is no such template, or its status does not allow edits.
     """
     template = await _editable(desk, visit)
     return await _written(desk, visit, template, _edit_path(visit, template))
@@ -79,7 +79,7 @@ async def write_edit(desk: PageTools, visit: PageRequest) -> Response:
 async def _editable(desk: PageTools, visit: PageRequest) -> Template:
     template = await lookup.template_of(desk, visit, visit.path["template_id"])
     if template.status not in EDITABLE:
-        raise NotThere(f"A template that is {template.status.lower()} cannot be edited.")
+        raise NotThere(f"A template with the status {template.status.lower()} cannot be edited.")
     return template
 
 
@@ -90,31 +90,31 @@ def _edit_path(visit: PageRequest, template: Template) -> str:
 async def _written(desk: PageTools, visit: PageRequest, template: Template | None, path: str) -> Response:
     form = await visit.form()
     pairs = [(name, value) for name, value in form.multi_items() if isinstance(value, str)]
-    writing = read_writing(pairs, "" if template is None else template.id)
-    editing = Editing(writing, template, path)
-    deed = dict(pairs).get("do", "")
+    content = read_writing(pairs, "" if template is None else template.id)
+    editing = Editing(content, template, path)
+    action = dict(pairs).get("do", "")
     try:
         for name, file in form.multi_items():
             if isinstance(file, UploadFile) and (file.filename or file.size):
-                _put_sample(writing, name, await take_sample(desk, visit, file))
-    except ApiResponseError as refused:
-        editing.said = refused.explanation or refused.message
+                _put_sample(content, name, await take_sample(desk, visit, file))
+    except ApiResponseError as error:
+        editing.said = error.explanation or error.message
     status = 400 if editing.said else 200
-    if deed == SUBMIT and not editing.said:
-        settle(writing)
-        gone = await _submit(desk, visit, editing)
-        if gone is not None:
-            return gone
+    if action == SUBMIT and not editing.said:
+        settle(content)
+        response = await _submit(desk, visit, editing)
+        if response is not None:
+            return response
         status = 400
-    elif deed != PREVIEW:
-        shape(writing, deed, dict(pairs))
-        settle(writing)
-    await look(desk, visit, editing, lint=True, asked=deed in (SUBMIT, CHECK, PREVIEW))
+    elif action != PREVIEW:
+        shape(content, action, dict(pairs))
+        settle(content)
+    await look(desk, visit, editing, lint=True, asked=action in (SUBMIT, CHECK, PREVIEW))
     if not visit.is_quiet:
         return await _page(desk, visit, editing, status)
     part = desk.parts.pages.part
     pieces = [Piece("editor", part(PARTS, "editor", visit, editing, visit, MOST, LANGUAGES))]
-    if deed == PREVIEW:
+    if action == PREVIEW:
         pieces = [
             Piece("preview", part(PARTS, "preview", visit, editing, visit)),
             Piece("lint", part(PARTS, "lint", visit, editing)),
@@ -122,47 +122,47 @@ async def _written(desk: PageTools, visit: PageRequest, template: Template | Non
             Piece("header-sample", part(PARTS, "header_sample", visit, editing)),
         ]
         pieces += [
-            Piece(f"card-{at}-samples", part(PARTS, "card_samples", visit, editing, at))
-            for at in range(len(writing.cards))
+            Piece(f"card-{index}-samples", part(PARTS, "card_samples", visit, editing, index))
+            for index in range(len(content.cards))
         ]
     notes = {
-        element: [{"says": one["remedy"], "by": one["refused_by"]} for one in some]
-        for element, some in editing.notes.items()
+        element: [{"says": violation["remedy"], "by": violation["refused_by"]} for violation in violations]
+        for element, violations in editing.notes.items()
     }
     return answer_with(pieces, notes=notes)
 
 
 async def _submit(desk: PageTools, visit: PageRequest, editing: Editing) -> Response | None:
-    """Submit it through the partner API; None: it was refused, and the editor says why."""
-    door = desk.parts.apis.app(visit.app)
+    """Submit it through the partner API; None: the API returned an error, and the editor shows it."""
+    api = desk.parts.apis.app(visit.app)
     base = f"/partner/app/{visit.app.id}/templates"
     fields = fields_of(editing.writing)
     try:
         if editing.template is None:
-            answer = await door.form("POST", base, fields)
-            template_id, said = answer["template"]["id"], "Submitted. The operator reviews it now."
+            response = await api.form("POST", base, fields)
+            template_id, text = response["template"]["id"], "Template submitted for review."
         else:
-            template_id, said = editing.template.id, "Changed. The operator reviews it anew."
-            await door.form("PUT", f"{base}/{template_id}", fields)
-    except ApiResponseError as refused:
-        editing.said = refused.explanation or refused.message
+            template_id, text = editing.template.id, "Edit submitted for review."
+            await api.form("PUT", f"{base}/{template_id}", fields)
+    except ApiResponseError as error:
+        editing.said = error.explanation or error.message
         return None
-    gone = desk.go(f"/apps/{visit.app.id}/templates/{template_id}", said)
+    redirect = desk.go(f"/apps/{visit.app.id}/templates/{template_id}", text)
     if not visit.is_quiet:
-        return gone
-    answer = JSONResponse({"to": gone.headers["location"]})
-    answer.raw_headers.extend(one for one in gone.raw_headers if one[0] == b"set-cookie")
-    return answer
+        return redirect
+    quiet = JSONResponse({"to": redirect.headers["location"]})
+    quiet.raw_headers.extend(header for header in redirect.raw_headers if header[0] == b"set-cookie")
+    return quiet
 
 
 def _put_sample(writing: Writing, name: str, handle: str) -> None:
-    """A file input's name says whose sample it is: `file`, or `card-2-file`."""
+    """Set the sample that a file input names: `file`, or `card-2-file`."""
     if name == "file":
         writing.texts["exampleMedia"] = handle
     elif name.startswith("card-") and name.endswith("-file"):
-        at = name.split("-")[1]
-        if at.isdecimal() and int(at) < len(writing.cards):
-            writing.cards[int(at)].texts["exampleMedia"] = handle
+        index = name.split("-")[1]
+        if index.isdecimal() and int(index) < len(writing.cards):
+            writing.cards[int(index)].texts["exampleMedia"] = handle
 
 
 async def _page(desk: PageTools, visit: PageRequest, editing: Editing, status: int = 200) -> Response:

@@ -1,4 +1,4 @@
-"""What the editor shows: the writing, drawn as its recipient will see it, and held against every rule."""
+"""The editor as shown: the content, its preview, and its rule violations."""
 
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -22,22 +22,22 @@ from waypost.wire.templates.drafts import read_draft
 
 LABELLED: Final = [field for field in TEMPLATE_FIELDS if field.label]
 UNWRITTEN: Final = ("-given", "-fields", "-sample", "sample-document", "sample-media", "example-fits")
-"""How rules end that are broken by what nobody has come to yet: said at the field once one asks."""
+"""Name endings of rules about missing values: shown at the field only after a check or submission."""
 
 
 @dataclass(slots=True)
 class Editing:
-    """The editor as it is shown.
+    """The values of the editor page.
 
     Attributes:
-        template: that is edited; None: a new one is written.
-        path: where the form goes.
-        findings: of the linter, each as the API's check gives it, with `element`.
+        template: that is edited; None: it is new.
+        path: target of the form.
+        findings: violations, each as the API's check returns it, with `element`.
         notes: the same by element.
-        said: what was refused that no finding tells.
+        said: an error that is not among the violations.
         shown: the preview.
-        samples: what is known of each sample, by its reference: `url` and `name`.
-        is_checked: whether the linter has looked; an untouched editor has no findings yet.
+        samples: `url` and `name` of each sample, by its reference.
+        is_checked: True once the rules were checked; an untouched editor shows no violations.
     """
 
     writing: Writing
@@ -52,37 +52,37 @@ class Editing:
 
     @property
     def is_edit(self) -> bool:
-        """Whether a template is edited."""
+        """True if an existing template is edited."""
         return self.template is not None
 
     @property
     def category_stays(self) -> bool:
-        """Whether the operator keeps the category. Source: operator's facts 2.6."""
+        """True if the category cannot be changed. Source: operator's facts 2.6."""
         return self.template is not None and self.template.status in FILED
 
     @property
     def types(self) -> list[tuple[str, str]]:
-        """The types to choose from, each with its label."""
+        """Return the types to choose from, each with its label."""
         return [(name, row.label) for name, row in TEMPLATE_TYPES.items()]
 
     @property
     def card_types(self) -> list[tuple[str, str]]:
-        """The types of media that a card may show."""
+        """Return the media types of cards, each with its label."""
         return [(name, row.label) for name, row in TEMPLATE_TYPES.items() if row.medium and row.medium.in_cards]
 
     @property
     def media_stay(self) -> bool:
-        """Whether cards and their media cannot be changed. Source: facts 3.6."""
+        """True if cards and their media cannot be changed. Source: facts 3.6."""
         return self.is_edit and self.writing.is_carousel
 
     @property
     def more(self) -> list[TemplateField]:
-        """The fields under More that can be filled in."""
+        """Return the optional fields that can be filled in."""
         return [field for field in LABELLED if self._takes(field)]
 
     @property
     def kept(self) -> list[TemplateField]:
-        """The others of them: sent along as they are."""
+        """Return the optional fields that are submitted unchanged."""
         return [field for field in LABELLED if not self._takes(field)]
 
     def _takes(self, field: TemplateField) -> bool:
@@ -90,57 +90,55 @@ class Editing:
 
     @property
     def refused_now(self) -> int:
-        """How many findings the API itself refuses."""
-        return sum(one["refused_by"] == "api" for one in self.findings)
+        """Return the number of violations that the API itself rejects."""
+        return sum(violation["refused_by"] == "api" for violation in self.findings)
 
 
 async def look(desk: PageTools, visit: PageRequest, editing: Editing, *, lint: bool, asked: bool = True) -> None:
-    """Have it drawn and, once something has been written, held against the rules."""
-    writing = editing.writing
+    """Render the preview and, if `lint` is set, check the rules."""
+    content = editing.writing
     if lint:
         await _lint(desk, visit, editing)
     draft = _draft_of(editing)
-    named = [writing.texts.get("exampleMedia", "")]
-    named += [card.texts.get("exampleMedia", "") for card in writing.cards]
-    uploads = await samples_of(desk, visit, [] if draft is None else [draft], *named)
+    references = [content.texts.get("exampleMedia", "")]
+    references += [card.texts.get("exampleMedia", "") for card in content.cards]
+    uploads = await samples_of(desk, visit, [] if draft is None else [draft], *references)
     find = finder(visit, uploads)
     editing.samples = {
         name: {"url": find(name), "name": upload.file_name or upload.mime_type} for name, upload in uploads.items()
     }
     editing.shown = None if draft is None else shown_of_draft(draft, find=find)
-    editing.notes = noted(editing.findings, writing)
+    editing.notes = noted(editing.findings, content)
     if not asked:
-        for element, some in editing.notes.items():
-            said = [one for one in some if not one["rule"].endswith(UNWRITTEN)]
-            editing.notes[element] = said
+        for element, violations in editing.notes.items():
+            editing.notes[element] = [each for each in violations if not each["rule"].endswith(UNWRITTEN)]
 
 
 async def _lint(desk: PageTools, visit: PageRequest, editing: Editing) -> None:
-    """Ask the API's own check."""
+    """Check the rules through the API."""
     editing.is_checked = True
     fields = fields_of(editing.writing)
     if editing.template is not None:
         fields["templateId"] = editing.template.id
     path = f"/partner/app/{visit.app.id}/templates/check"
     try:
-        answer = await desk.parts.apis.app(visit.app).form("POST", path, fields)
-    except ApiResponseError as refused:
-        says = refused.explanation or refused.message
+        response = await desk.parts.apis.app(visit.app).form("POST", path, fields)
+    except ApiResponseError as error:
+        text = error.explanation or error.message
         editing.findings = [
             {
-                "field": refused.field, "rule": "readable", "says": says, "source": "decision 0077",
-                "remedy": says, "refused_by": "api",
+                "field": error.field, "rule": "readable", "says": text, "source": "decision 0077",
+                "remedy": text, "refused_by": "api",
             }
         ]  # fmt: skip
         return
-    editing.findings = answer["findings"]
-    told = {one["says"] for one in editing.findings}
-    if editing.said in told:
+    editing.findings = response["findings"]
+    if editing.said in {violation["says"] for violation in editing.findings}:
         editing.said = ""
 
 
 def _draft_of(editing: Editing) -> Draft | None:
-    """What is written as a draft; None where a field cannot be read at all."""
+    """Return the content as a draft; None if a field cannot be read at all."""
     form = Form(list(fields_of(editing.writing, gaps=True).items()))
     try:
         if editing.template is None:

@@ -1,4 +1,4 @@
-"""The gallery: every template in a phone, with what it is and where it stands."""
+"""The gallery: every template in a phone frame, with its properties and status."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -24,57 +24,57 @@ FILTERS: Final = ("status", "category", "type", "language", "q")
 
 
 async def show_gallery(desk: PageTools, visit: PageRequest) -> Response:
-    """One page of it, newest first, as the query asks."""
-    given = {name: visit.query(name)[:LONGEST_WORDS] for name in FILTERS}
+    """Return one page of the gallery, newest first, with the filters of the query."""
+    filters = {name: visit.query(name)[:LONGEST_WORDS] for name in FILTERS}
     page = _page_of(visit)
-    found = await _found(desk, visit, given, page)
-    uploads = await samples_of(desk, visit, [one.draft for one in found.templates])
+    matches = await _found(desk, visit, filters, page)
+    uploads = await samples_of(desk, visit, [template.draft for template in matches.templates])
     find = finder(visit, uploads)
-    drawn = [(one, shown_of_draft(one.draft, find=find)) for one in found.templates]
-    asked = {name: value for name, value in given.items() if value}
+    rendered = [(template, shown_of_draft(template.draft, find=find)) for template in matches.templates]
+    active = {name: value for name, value in filters.items() if value}
     return await desk.page(
         visit,
         "templates/gallery.html",
-        drawn=drawn,
-        count=found.count,
+        rendered=rendered,
+        count=matches.count,
         first=(page - 1) * AT_ONCE + 1,
         page=page,
-        pages=max(1, -(-found.count // AT_ONCE)),
-        given=given,
-        asked=asked,
-        newer=f"?{urlencode({**asked, 'page': page - 1})}",
-        older=f"?{urlencode({**asked, 'page': page + 1})}",
-        live=f"/apps/{visit.app.id}/templates/live?{urlencode({**asked, 'page': page})}",
-        statuses=[one.value for one in TemplateStatus if one is not TemplateStatus.DELETED],
-        categories=[one.value for one in Category],
-        types=[one.value for one in TemplateType],
-        languages=found.languages,
+        pages=max(1, -(-matches.count // AT_ONCE)),
+        filters=filters,
+        is_filtered=bool(active),
+        newer=f"?{urlencode({**active, 'page': page - 1})}",
+        older=f"?{urlencode({**active, 'page': page + 1})}",
+        live=f"/apps/{visit.app.id}/templates/live?{urlencode({**active, 'page': page})}",
+        statuses=[status.value for status in TemplateStatus if status is not TemplateStatus.DELETED],
+        categories=[category.value for category in Category],
+        types=[each.value for each in TemplateType],
+        languages=matches.languages,
     )
 
 
 async def live_gallery(desk: PageTools, visit: PageRequest) -> Response:
-    """Where the templates of the page stand from now on, and whether there are newer ones."""
-    given = {name: visit.query(name)[:LONGEST_WORDS] for name in FILTERS}
+    """Stream the status of the templates of the page, and whether there are newer ones."""
+    filters = {name: visit.query(name)[:LONGEST_WORDS] for name in FILTERS}
     read = desk.parts.database.read
-    whose = (visit.partner.id, visit.app.business_account_id)
-    ids = [one.id for one in (await _found(desk, visit, given, _page_of(visit))).templates]
-    newest = await read(newest_id, *whose)
+    scope = (visit.partner.id, visit.app.business_account_id)
+    ids = [template.id for template in (await _found(desk, visit, filters, _page_of(visit))).templates]
+    newest = await read(newest_id, *scope)
 
-    async def look() -> Sequence[Piece]:
+    async def render_pieces() -> Sequence[Piece]:
         part = desk.parts.pages.part
-        now = {one.id: one for one in await read(templates_now, *whose, ids)}
-        pieces = [Piece(f"standing-{one}", part(PARTS, "standing", visit, now[one])) for one in ids if one in now]
-        is_newer = await read(newest_id, *whose) > newest
+        now = {template.id: template for template in await read(templates_now, *scope, ids)}
+        pieces = [Piece(f"status-{each}", part(PARTS, "status", visit, now[each])) for each in ids if each in now]
+        is_newer = await read(newest_id, *scope) > newest
         return [*pieces, Piece("gallery-newer", part(PARTS, "newer", visit, visit.app, is_newer))]
 
-    return desk.live(visit, look)
+    return desk.live(visit, render_pieces)
 
 
 async def _found(desk: PageTools, visit: PageRequest, given: dict[str, str], page: int) -> Shelf:
     account_id = visit.app.business_account_id
     if not account_id:
         return Shelf([], 0, [])
-    sought = Sought(
+    query = Sought(
         status=given["status"],
         category=given["category"],
         template_type=given["type"],
@@ -84,12 +84,12 @@ async def _found(desk: PageTools, visit: PageRequest, given: dict[str, str], pag
     skipped = (page - 1) * AT_ONCE
     read: Any = partial(
         shelf, partner_id=visit.partner.id, business_account_id=account_id,
-        sought=sought, at_most=AT_ONCE, skipped=skipped,
+        sought=query, at_most=AT_ONCE, skipped=skipped,
     )  # fmt: skip
     return await desk.parts.database.read(read)
 
 
 def _page_of(visit: PageRequest) -> int:
-    asked = visit.query("page", "1")
-    is_number = asked.isascii() and asked.isdecimal() and len(asked) < 5
-    return min(max(1, int(asked)), MOST_PAGES) if is_number else 1
+    text = visit.query("page", "1")
+    is_number = text.isascii() and text.isdecimal() and len(text) < 5
+    return min(max(1, int(text)), MOST_PAGES) if is_number else 1

@@ -1,4 +1,4 @@
-"""What happened to a template, in words."""
+"""The history of a template as text."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -8,11 +8,11 @@ from waypost.store.templates.events import TemplateEvent, Told
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """How a step of a template's life is told.
+    """The text of one kind of event.
 
     Attributes:
-        kind: as badges have it: good, warn, bad, info, quiet.
-        who: did it.
+        kind: colour of its badge: good, warn, bad, info or quiet.
+        who: the actor.
     """
 
     title: str
@@ -22,7 +22,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step, told."""
+    """One event of the history, as shown."""
 
     at_ms: int
     word: Word
@@ -30,12 +30,12 @@ class Step:
 
 
 # fmt: off
-WORDS: Final = {  # Source: Told, store/templates/events.py
+WORDS: Final = {  # Source: store/templates/events.py
     #                  title                                  kind     who
     Told.SUBMITTED: Word("Submitted",                         "info",  "you"),
     Told.ADOPTED:   Word("Added from the operator's library", "info",  "you"),
     Told.EDITED:    Word("Edited",                            "info",  "you"),
-    Told.TAKEN:     Word("Taken by the operator",             "quiet", "operator"),
+    Told.TAKEN:     Word("Accepted by the operator",             "quiet", "operator"),
     Told.REVIEWING: Word("Under review",                      "info",  "operator"),
     Told.APPROVED:  Word("Approved",                          "good",  "operator"),
     Told.REJECTED:  Word("Rejected",                          "bad",   "operator"),
@@ -48,35 +48,35 @@ WORDS: Final = {  # Source: Told, store/templates/events.py
     Told.LOCKED:    Word("Locked",                            "warn",  "operator"),
     Told.ARCHIVED:  Word("Archived",                          "quiet", "operator"),
     Told.RATED:     Word("Quality rated",                     "info",  "operator"),
-    Told.ANNOUNCED: Word("Another category announced",        "warn",  "operator"),
-    Told.FILED:     Word("Filed under another category",      "warn",  "operator"),
+    Told.ANNOUNCED: Word("Category change announced",        "warn",  "operator"),
+    Told.FILED:     Word("Category changed",      "warn",  "operator"),
     Told.DELETED:   Word("Deleted",                           "quiet", "you or operator"),
 }
-FIELDS: Final[dict[str, str]] = {  # the draft's fields as people call them
+FIELDS: Final[dict[str, str]] = {  # labels of the draft's fields
     "content":        "body",
     "example":        "sample values",
-    "example_header": "sample of the header",
-    "example_media":  "sample of the medium",
-    "media_url":      "sample's address",
+    "example_header": "header sample",
+    "example_media":  "media sample",
+    "media_url":      "sample URL",
     "template_type":  "type",
 }
 # fmt: on
-_WORDS: Final = {told.value: word for told, word in WORDS.items()}
+_WORDS: Final = {kind.value: text for kind, text in WORDS.items()}
 
 
 def told(event: TemplateEvent) -> Step:
-    """One row in words; that of a newer process with its own word."""
-    word = _WORDS.get(event.what) or Word(event.what.capitalize(), "quiet", "")
-    return Step(event.at_ms, word, _more(event))
+    """Return an event as text; an unknown one of a newer process by its name."""
+    text = _WORDS.get(event.what) or Word(event.what.capitalize(), "quiet", "")
+    return Step(event.at_ms, text, _more(event))
 
 
 def _more(event: TemplateEvent) -> str:
     detail = event.detail
     fields: list[str] = detail.get("fields", [])
     if fields:
-        return ", ".join(FIELDS.get(one, one.replace("_", " ")) for one in fields)
+        return ", ".join(FIELDS.get(name, name.replace("_", " ")) for name in fields)
     if "new" in detail:
         return f"{str(detail.get('old', '')).lower()} → {str(detail['new']).lower()}"
     if "operator_id" in detail:
-        return f"under the id {detail['operator_id']}"
+        return f"Operator ID: {detail['operator_id']}"
     return str(detail.get("reason", ""))

@@ -1,4 +1,4 @@
-"""One template of the app's business account, or nothing."""
+"""Lookup of one template of the app's business account."""
 
 from waypost.base.ids import is_uuid
 from waypost.console.page_tools import PageTools
@@ -9,10 +9,10 @@ from waypost.store.templates.gallery import template_of_account
 
 
 async def template_of(desk: PageTools, visit: PageRequest, template_id: str) -> Template:
-    """One template, a deleted one too.
+    """Return a template, including deleted ones.
 
     Raises:
-        NotThere: there is none of this id; another partner's is no other than none.
+        NotThere: there is no template with this id, or it is another partner's.
     """
     template = None
     if is_uuid(template_id) and visit.app.business_account_id:

@@ -1,4 +1,4 @@
-"""One template: as its recipient sees it, where it stands, what happened to it, and what can be done."""
+"""The page of one template: preview, status, history, sending and code snippets."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -26,11 +26,11 @@ from waypost.domain.templates.template import TemplateStatus as S
 from waypost.store.templates.events import template_history
 
 VARIABLE: Final = "APP_TOKEN"
-"""The variable of the environment that holds the app's token; no snippet holds the token itself."""
+"""The environment variable with the app token in snippets, which never contain the token itself."""
 
 
 def as_curl(method: str, url: str, fields: Mapping[str, str]) -> str:
-    """For a shell."""
+    """Return a request as a curl command."""
     lines = [
         f"curl -X {method} {shlex.quote(url)}",
         f'-H "Authorization: ${VARIABLE}"',
@@ -40,7 +40,7 @@ def as_curl(method: str, url: str, fields: Mapping[str, str]) -> str:
 
 
 def as_python(method: str, url: str, fields: Mapping[str, str]) -> str:
-    """For Python 3, without anything to install."""
+    """Return a request as Python code that needs only the standard library."""
     rows = "".join(f"    {name!r}: {value!r},\n" for name, value in fields.items())
     return (
         "import os\n"
@@ -53,18 +53,18 @@ def as_python(method: str, url: str, fields: Mapping[str, str]) -> str:
         f'    headers={{"Authorization": os.environ["{VARIABLE}"]}},\n'
         f"    method={method!r},\n"
         ")\n"
-        "with urlopen(request) as answer:\n"
-        "    print(answer.read().decode())\n"
+        "with urlopen(request) as response:\n"
+        "    print(response.read().decode())\n"
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """One status in words.
+    """The text of one status.
 
     Attributes:
-        means: what it means.
-        remedy: what to do; empty where there is nothing to be done.
+        means: its meaning.
+        remedy: what to do; empty if nothing.
     """
 
     means: str
@@ -73,18 +73,18 @@ class Standing:
 
 # fmt: off
 STANDINGS: Final = {  # Source: facts 3.4; operator's facts 3.1 and 2.6
-    S.PENDING:           Standing("The operator reviews it.", "Wait; most reviews take minutes, some a day."),
+    S.PENDING:           Standing("The operator is reviewing it.", "Most reviews take minutes, some up to a day."),
     S.APPROVED:          Standing("It can be sent."),
-    S.REJECTED:          Standing("The operator's review has rejected it; it cannot be sent.", "Mend what the reason says and send the edit: it is reviewed anew."),
-    S.FAILED:            Standing("It could not be submitted to the operator.", "Look at the reason; then edit it, which submits it again, or delete it."),
-    S.PAUSED:            Standing("Recipients have complained; the operator holds it back.", "It resumes by itself after hours. Say more clearly why you write, and to fewer people."),
-    S.DISABLED:          Standing("Complaints have gone on; the operator has switched it off for good.", "Write another template, under another name."),
-    S.IN_APPEAL:         Standing("Somebody has appealed against the operator's decision.", "Wait for the answer."),
-    S.FLAGGED:           Standing("Its quality is low; it can still be sent, and may soon be paused.", "Send it to fewer people, and only to those who expect it."),
-    S.LOCKED:            Standing("The operator has locked it: it cannot be sent or edited now.", "Wait until it is unlocked."),
-    S.ARCHIVED:          Standing("It has not been used for long, and is archived.", "Have it taken out of the archive at the operator, or write a new one."),
-    S.SANDBOX_REQUESTED: Standing("It is asked for in a sandbox."),
-    S.DELETED:           Standing("It has been deleted. The page stays, for the traces of its messages."),
+    S.REJECTED:          Standing("The operator rejected it; it cannot be sent.", "Fix what the reason says, and submit the edit for another review."),
+    S.FAILED:            Standing("It could not be submitted to the operator.", "Check the reason, then edit it to submit it again, or delete it."),
+    S.PAUSED:            Standing("The operator paused it because of negative feedback from recipients.", "It resumes automatically after some hours. Make its purpose clearer, and send it to fewer people."),
+    S.DISABLED:          Standing("The operator disabled it permanently because of negative feedback.", "Create a new template with another name."),
+    S.IN_APPEAL:         Standing("An appeal against the operator's decision is in progress.", "Wait for the decision."),
+    S.FLAGGED:           Standing("Its quality is low. It can still be sent, but may be paused soon.", "Send it to fewer people, and only to those who expect it."),
+    S.LOCKED:            Standing("The operator locked it: it cannot be sent or edited.", "Wait until it is unlocked."),
+    S.ARCHIVED:          Standing("It was archived because it was not used for a long time.", "Unarchive it at the operator, or create a new template."),
+    S.SANDBOX_REQUESTED: Standing("It was requested in a sandbox."),
+    S.DELETED:           Standing("It is deleted. This page stays available for the traces of its messages."),
 }
 # fmt: on
 
@@ -94,7 +94,7 @@ PARTS: Final = "templates/show_parts.html"
 
 
 async def show_template(desk: PageTools, visit: PageRequest) -> Response:
-    """The page.
+    """Return the page.
 
     Raises:
         NotThere: there is no such template.
@@ -112,13 +112,13 @@ async def page_of(
     given: Mapping[str, str] | None = None,
     refused: str = "",
 ) -> Response:
-    """The page, with what was typed into the form for sending where that was refused."""
+    """Return the page; after a failed send with the values as typed and the error."""
     draft = template.draft
     uploads = await samples_of(desk, visit, [draft])
-    asks = asks_of(draft, _media_ids(uploads), desk.parts.clock.now_ms())
+    inputs = asks_of(draft, _media_ids(uploads), desk.parts.clock.now_ms())
     phones = await _phones(desk)
     typed = given or {}
-    values = {one.name: typed.get(one.name, one.sample) for one in asks}
+    values = {each.name: typed.get(each.name, each.sample) for each in inputs}
     destination = typed.get("destination", phones[0]["phone"] if phones else "")
     return await desk.page(
         visit,
@@ -126,21 +126,21 @@ async def page_of(
         status,
         template=template,
         shown=shown_of_draft(draft, find=finder(visit, uploads)),
-        standing=STANDINGS[template.status],
+        status_text=STANDINGS[template.status],
         steps=await _steps(desk, visit, template),
         can=can(template),
-        asks=asks,
+        inputs=inputs,
         values=values,
         destination=destination,
         phones=phones,
-        refused=refused,
+        error=refused,
         snippets=_snippets(desk, visit, template, values, destination),
         live=f"/apps/{visit.app.id}/templates/{template.id}/live",
     )
 
 
 async def live_template(desk: PageTools, visit: PageRequest) -> Response:
-    """Where it stands from now on.
+    """Stream its status, history and possible actions.
 
     Raises:
         NotThere: there is no such template.
@@ -148,52 +148,52 @@ async def live_template(desk: PageTools, visit: PageRequest) -> Response:
     template_id = visit.path["template_id"]
     await template_of(desk, visit, template_id)
 
-    async def look() -> Sequence[Piece]:
+    async def render_pieces() -> Sequence[Piece]:
         part = desk.parts.pages.part
         template = await template_of(desk, visit, template_id)
         steps = await _steps(desk, visit, template)
-        standing = STANDINGS[template.status]
-        app, may = visit.app, can(template)
+        status_text = STANDINGS[template.status]
+        app, allowed = visit.app, can(template)
         return [
-            Piece("standing", part(PARTS, "standing", visit, template, standing)),
+            Piece("status", part(PARTS, "status", visit, template, status_text)),
             Piece("facts", part(PARTS, "facts", visit, template)),
             Piece("history", part(PARTS, "history", visit, template, steps)),
-            Piece("acts", part(PARTS, "acts", visit, app, template, may, visit)),
-            Piece("may-send", part(PARTS, "may_send", visit, may)),
+            Piece("acts", part(PARTS, "acts", visit, app, template, allowed, visit)),
+            Piece("may-send", part(PARTS, "may_send", visit, allowed)),
         ]
 
-    return desk.live(visit, look)
+    return desk.live(visit, render_pieces)
 
 
 def can(template: Template) -> dict[str, bool]:
-    """What can be done with a template as it stands."""
+    """Return the actions that the status of a template allows."""
     status = template.status
-    is_there = status is not TemplateStatus.DELETED
+    is_deleted = status is TemplateStatus.DELETED
     return {
         "send": status in SENDABLE,
         "edit": status in EDITABLE,
-        "delete": is_there and status not in KEPT_BY_THE_OPERATOR,
+        "delete": not is_deleted and status not in KEPT_BY_THE_OPERATOR,
     }
 
 
 def send_path(visit: PageRequest) -> str:
-    """Where the partner API takes a template's message."""
+    """Return the partner API's path that sends a template."""
     return f"/partner/app/{visit.app.id}/template/msg"
 
 
 def delete_path(visit: PageRequest, template: Template) -> str:
-    """Where the partner API deletes one template."""
+    """Return the partner API's path that deletes a template."""
     name = quote(template.draft.element_name or "", safe="")
     return f"/partner/app/{visit.app.id}/template/{name}/{template.id}"
 
 
 async def _steps(desk: PageTools, visit: PageRequest, template: Template) -> list[Step]:
     read: Any = partial(template_history, partner_id=visit.partner.id, template_id=template.id)
-    return [told(one) for one in await desk.parts.database.read(read)]
+    return [told(event) for event in await desk.parts.database.read(read)]
 
 
 async def _phones(desk: PageTools) -> list[dict[str, Any]]:
-    """The simulator's phones; none where there is no simulator, or it does not answer."""
+    """Return the simulator's phones; an empty list if there is no simulator, or it does not respond."""
     control = desk.parts.apis.control
     if control is None:
         return []
@@ -213,14 +213,14 @@ def _snippets(
 ) -> list[dict[str, str]]:
     base = desk.parts.public_url
     app, draft = visit.app, template.draft
-    creates = (f"{base}/partner/app/{app.id}/templates", fields_of_draft(draft))
-    sends = (
+    create_request = (f"{base}/partner/app/{app.id}/templates", fields_of_draft(draft))
+    send_request = (
         f"{base}{send_path(visit)}",
         fields_of_send(draft, template.id, app.phone_number, app.name, destination or "15550002001", values),
     )
     return [
-        {"id": "create-curl", "title": "Create it, with curl", "text": as_curl("POST", *creates)},
-        {"id": "create-python", "title": "Create it, with Python", "text": as_python("POST", *creates)},
-        {"id": "send-curl", "title": "Send it, with curl", "text": as_curl("POST", *sends)},
-        {"id": "send-python", "title": "Send it, with Python", "text": as_python("POST", *sends)},
+        {"id": "create-curl", "title": "Create with curl", "text": as_curl("POST", *create_request)},
+        {"id": "create-python", "title": "Create with Python", "text": as_python("POST", *create_request)},
+        {"id": "send-curl", "title": "Send with curl", "text": as_curl("POST", *send_request)},
+        {"id": "send-python", "title": "Send with Python", "text": as_python("POST", *send_request)},
     ]

@@ -1,4 +1,4 @@
-"""The samples of media that templates show: where their bytes are, and taking new ones."""
+"""Media samples of templates: lookup, download and upload."""
 
 from collections.abc import Callable, Iterable
 
@@ -16,13 +16,13 @@ from waypost.store.media.media import uploads_named
 from waypost.wire.media import content_type, disposition
 
 FindSample = Callable[[str], str]
-"""Gives the path that shows a sample by what names it; empty where there is none."""
+"""Returns the path of a sample by its reference; empty if there is none."""
 
 
 async def samples_of(desk: PageTools, visit: PageRequest, drafts: Iterable[Draft], *more: str) -> dict[str, Media]:
-    """The partner's own live uploads that drafts name, by what names them."""
-    named = [one for draft in drafts for one in sample_references(draft)] + list(more)
-    names = {line for one in named if one for line in (one, *lines_of(one))}
+    """Return the partner's unexpired uploads that drafts refer to, by reference."""
+    references = [reference for draft in drafts for reference in sample_references(draft)] + list(more)
+    names = {line for reference in references if reference for line in (reference, *lines_of(reference))}
     if not names:
         return {}
     now_ms = desk.parts.clock.now_ms()
@@ -30,7 +30,7 @@ async def samples_of(desk: PageTools, visit: PageRequest, drafts: Iterable[Draft
 
 
 def finder(visit: PageRequest, uploads: dict[str, Media]) -> FindSample:
-    """Gives the paths of these uploads' bytes."""
+    """Return a function that returns the paths of these uploads."""
 
     def find(reference: str) -> str:
         lines = (reference, *lines_of(reference))
@@ -41,18 +41,18 @@ def finder(visit: PageRequest, uploads: dict[str, Media]) -> FindSample:
 
 
 async def show_sample(desk: PageTools, visit: PageRequest) -> Response:
-    """The bytes of one upload of the partner's: templates of an account may be shown by several apps.
+    """Return an upload of the partner, of any app: the templates of an account belong to all its apps.
 
     Raises:
-        NotThere: there is none, or it has expired.
+        NotThere: it does not exist, or has expired.
     """
     parts = desk.parts
     now_ms = parts.clock.now_ms()
     media_id = visit.path["media_id"]
-    found = await parts.database.read(uploads_named, visit.partner.id, [media_id], now_ms)
-    media = found.get(media_id)
+    uploads = await parts.database.read(uploads_named, visit.partner.id, [media_id], now_ms)
+    media = uploads.get(media_id)
     if media is None:
-        raise NotThere("There is no such sample, or it has expired.")
+        raise NotThere("This sample does not exist, or has expired.")
     kind = "inline" if media.mime_type in SAFE else "attachment"
     return FileResponse(
         parts.files.path(media.sha256),
@@ -66,15 +66,15 @@ async def show_sample(desk: PageTools, visit: PageRequest) -> Response:
 
 
 async def take_sample(desk: PageTools, visit: PageRequest, file: UploadFile) -> str:
-    """Upload a file through the partner API; gives its handle.
+    """Upload a file through the partner API, and return its handle.
 
     Raises:
-        DoorRefused: it is of another kind, or too large.
+        ApiResponseError: the file's type is not accepted, or it is too large.
     """
-    answer = await desk.parts.apis.app(visit.app).file(
+    response = await desk.parts.apis.app(visit.app).file(
         f"/partner/app/{visit.app.id}/upload/media",
         file,
         name=file.filename or "sample",
         media_type=file.content_type or "application/octet-stream",
     )
-    return str(answer["handleId"]["message"])
+    return str(response["handleId"]["message"])

@@ -1,4 +1,4 @@
-"""What is written in the editor as the form that the partner API takes."""
+"""The partner API's form, made from the content of the editor or from a stored draft."""
 
 import json
 import re
@@ -24,11 +24,11 @@ _VARIABLE: Final = re.compile(r"\{\{([^{}]*)\}\}")
 
 
 def fields_of(writing: Writing, *, gaps: bool = False) -> dict[str, str]:
-    """The API's form. What is empty is left out; of an edit it is sent empty, which takes it away.
+    """Return the API's form. Empty fields are left out; an edit sends them empty, which removes them.
 
     Args:
-        writing: what was typed.
-        gaps: for a preview: a variable without a sample value stands for itself.
+        writing: the content of the editor.
+        gaps: for a preview: a variable without a sample value stays as it is.
     """
     texts = writing.texts
     fields = {name: value for name, value in texts.items() if has(writing, name)}
@@ -48,30 +48,30 @@ def fields_of(writing: Writing, *, gaps: bool = False) -> dict[str, str]:
     if "isLTO" in writing.flags and not writing.is_code:
         fields["hasExpiration"] = "true" if "hasExpiration" in writing.flags else "false"
     if writing.is_carousel:
-        fields["cards"] = _json([_card(one, gaps=gaps) for one in writing.cards])
-    fields["buttons"] = _json([_button(one) for one in writing.buttons])
+        fields["cards"] = _json([_card(card, gaps=gaps) for card in writing.cards])
+    fields["buttons"] = _json([_button(button) for button in writing.buttons])
     if writing.edits:
         return {name: fields.get(name, "") for name in CHANGEABLE if _may_change(writing, name)}
     return {name: value for name, value in fields.items() if value not in ("", "[]")}
 
 
 def filled(text: str, values: Mapping[str, str], *, gaps: bool = False) -> str:
-    """A text with each variable replaced by its sample; empty where one has none, unless there may be gaps."""
+    """Return a text with each variable replaced by its sample; empty if one is missing, unless `gaps` is set."""
     if not gaps and not all(values.get(name) for name in variables(text)):
         return ""
-    return _VARIABLE.sub(lambda found: values.get(found[1]) or found[0], text)
+    return _VARIABLE.sub(lambda match: values.get(match[1]) or match[0], text)
 
 
 def fields_of_draft(draft: Draft) -> dict[str, str]:
-    """The API's form that makes a stored draft."""
-    given = {field.name: _submitted(field, draft) for field in TEMPLATE_FIELDS}
+    """Return the API's form that creates a stored draft."""
+    values = {field.name: _submitted(field, draft) for field in TEMPLATE_FIELDS}
     if draft.example_media:
-        given |= {"mediaId": None, "mediaUrl": None}
-    return {name: _text(value) for name, value in given.items() if value is not None}
+        values |= {"mediaId": None, "mediaUrl": None}
+    return {name: _text(value) for name, value in values.items() if value is not None}
 
 
 def _submitted(field: TemplateField, draft: Draft) -> object:
-    """Return the value of a field as it was submitted; None where it says nothing."""
+    """Return the value of a field as it was submitted; None if it is not set."""
     value = getattr(draft, field.attribute)
     match field.format:
         case FieldFormat.BUTTONS:
@@ -85,13 +85,13 @@ def _submitted(field: TemplateField, draft: Draft) -> object:
 
 
 def has(writing: Writing, name: str) -> bool:
-    """Return whether the template that is written has this field: what is typed into one that is gone is not sent."""
+    """True if a template of this type has the field; values of other fields are not sent."""
     part = _PART.get(name, TemplatePart.ANY)
     return has_part(part, writing.type_row, writing.flags, is_code=writing.is_code)
 
 
 def _may_change(writing: Writing, name: str) -> bool:
-    """Whether an edit says something of a field: media of a carousel stay, others' cards are none."""
+    """True if an edit submits the field: media of a carousel cannot change, and only carousels have cards."""
     if name == "cards":
         return writing.is_carousel
     of_header = _PART[name] in (TemplatePart.HEADER, TemplatePart.MEDIA) and name != "exampleHeader"
@@ -103,43 +103,43 @@ def _has_sample(texts: Texts) -> bool:
 
 
 def _code_text(typed: str) -> str:
-    """The body of a template with a code: what is stored of it, or the operator's own sentence."""
+    """Return the body of a template with a code: the stored one, or the operator's sentence."""
     return typed if "is your verification code." in typed else CODE_LINE
 
 
 def _card(card: CardWriting, *, gaps: bool) -> dict[str, Any]:
     texts = card.texts
-    given: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "headerType": texts.get("headerType", ""),
         "exampleMedia": texts.get("exampleMedia", ""),
         "mediaUrl": "" if texts.get("exampleMedia") else texts.get("mediaUrl", ""),
         "body": texts.get("body", ""),
         "sampleText": filled(texts.get("body", ""), card.values, gaps=gaps),
-        "buttons": [_button(one) for one in card.buttons],
+        "buttons": [_button(button) for button in card.buttons],
     }
-    return {name: value for name, value in given.items() if value not in ("", [])}
+    return {name: value for name, value in fields.items() if value not in ("", [])}
 
 
 def _button(texts: Texts) -> dict[str, Any]:
     kind = ButtonKind(texts["type"])
-    given: dict[str, Any] = {"type": kind.value}
-    given |= {name: texts[name] for name in BUTTON_KINDS[kind].typed if texts.get(name)}
+    fields: dict[str, Any] = {"type": kind.value}
+    fields |= {name: texts[name] for name in BUTTON_KINDS[kind].typed if texts.get(name)}
     match kind:
         case ButtonKind.URL:
             if texts.get("example") and "{{" in texts.get("url", ""):
-                given["example"] = [texts["example"]]
+                fields["example"] = [texts["example"]]
             if texts.get("payment_link_preview"):
-                given["paymentLinkPreview"] = texts["payment_link_preview"]
+                fields["paymentLinkPreview"] = texts["payment_link_preview"]
         case ButtonKind.OTP:
             apps = [line.split(None, 1) for line in texts.get("apps", "").splitlines() if line.strip()]
             named = [{"package_name": app[0], "signature_hash": app[1].strip() if len(app) > 1 else ""} for app in apps]
             if texts.get("otp_type") != "COPY_CODE" and named:
-                given |= named[0] if len(named) == 1 else {"supported_apps": named}
+                fields |= named[0] if len(named) == 1 else {"supported_apps": named}
             if texts.get("otp_type") == "ZERO_TAP":
-                given["zero_tap_terms_accepted"] = texts.get("zero_tap_terms_accepted") == "true"
+                fields["zero_tap_terms_accepted"] = texts.get("zero_tap_terms_accepted") == "true"
         case _:
             pass
-    return given
+    return fields
 
 
 def _text(value: object) -> str:

@@ -1,4 +1,4 @@
-"""Where on the editor's page a finding belongs: the element that mends it."""
+"""The form element of the editor that a violation belongs to."""
 
 import re
 from typing import Any, Final
@@ -9,14 +9,14 @@ _OF_BUTTON: Final = re.compile(r"(?:cards\[(\d+)\]\.)?buttons(?:\[(\d+)\](?:\.(.
 _OF_CARD: Final = re.compile(r"cards\[(\d+)\]\.(\w+)")
 
 # fmt: off
-ELEMENTS: Final = {  # fields that are shown otherwise than as one control of their name
+ELEMENTS: Final = {  # fields that are not one control with the field's name
     "buttons":       "f-new-button-kind",
     "cards":         "f-add-card",
     "exampleMedia":  "f-file",
     "mediaId":       "f-file",
     "exampleHeader": "f-header-value",
 }
-_OF_BUTTONS: Final = {  # likewise inside a button
+_OF_BUTTONS: Final = {  # the same inside a button
     "package_name":   "apps",
     "signature_hash": "apps",
     "supported_apps": "apps",
@@ -25,27 +25,27 @@ _OF_BUTTONS: Final = {  # likewise inside a button
 
 
 def element_of(field: str, writing: Writing) -> str:
-    """The id of the control that a finding's field is written in.
+    """Return the id of the control for the field of a violation.
 
     Args:
         field: such as `cards[1].buttons[0].url`.
-        writing: what is written.
+        writing: the content of the editor.
     """
     if field == "example":
         return _missing("f-value-", writing.names, writing.values) or "f-content"
     if field == "content" and writing.is_code:
         return "f-category"
-    if found := _OF_BUTTON.fullmatch(field):
-        card, at, member = found[1], found[2], found[3] or ""
+    if match := _OF_BUTTON.fullmatch(field):
+        card, index, member = match[1], match[2], match[3] or ""
         prefix = "" if card is None else f"card-{card}-"
-        if at is None:
+        if index is None:
             return f"f-{prefix}new-button-kind"
         name = re.split(r"[.\[]", member)[0]
         if name in ("", "type"):
-            return f"{prefix}button-{at}"
-        return f"f-{prefix}button-{at}-{_OF_BUTTONS.get(name, name)}"
-    if found := _OF_CARD.fullmatch(field):
-        return _of_card(int(found[1]), found[2], writing)
+            return f"{prefix}button-{index}"
+        return f"f-{prefix}button-{index}-{_OF_BUTTONS.get(name, name)}"
+    if match := _OF_CARD.fullmatch(field):
+        return _of_card(int(match[1]), match[2], writing)
     return ELEMENTS.get(field, f"f-{field}")
 
 
@@ -58,15 +58,15 @@ def _of_card(at: int, member: str, writing: Writing) -> str:
 
 
 def _missing(prefix: str, names: list[str], values: dict[str, str]) -> str:
-    """The first value that is missing; the first one where none is."""
-    without = [name for name in names if not values.get(name)]
-    return f"{prefix}{(without or names)[0]}" if names else ""
+    """Return the id of the first missing value; of the first value if none is missing."""
+    missing = [name for name in names if not values.get(name)]
+    return f"{prefix}{(missing or names)[0]}" if names else ""
 
 
 def noted(findings: list[dict[str, Any]], writing: Writing) -> dict[str, list[dict[str, Any]]]:
-    """Findings by the element that mends them; each is given `element`."""
+    """Return violations by form element, and set `element` of each."""
     by_element: dict[str, list[dict[str, Any]]] = {}
-    for one in findings:
-        one["element"] = element_of(one["field"], writing)
-        by_element.setdefault(one["element"], []).append(one)
+    for violation in findings:
+        violation["element"] = element_of(violation["field"], writing)
+        by_element.setdefault(violation["element"], []).append(violation)
     return by_element

@@ -1,1 +1,1 @@
-"""What every page needs of HTTP: requests, sessions, headers, assets, live streams."""
+"""HTTP basics of the console: requests, sessions, headers, assets, live streams, formatting."""

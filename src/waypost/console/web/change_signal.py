@@ -1,4 +1,4 @@
-"""Tells whoever shows something live that the store may have changed: after a commit, or because time has passed."""
+"""Signal to live streams that the store may have changed: after a commit, or after some time."""
 
 import asyncio
 import contextlib
@@ -8,14 +8,14 @@ from typing import Final
 from waypost.store.database import Database
 
 REST_S: Final = 0.2
-"""Between two looks at least: people see no more, and a busy store is not read for every commit."""
+"""Minimum time between two renderings, so that a busy store is not read for every commit."""
 
 AT_LEAST_S: Final = 1.0
-"""Between two looks at most: other processes commit too, and the simulator's phones live by the clock."""
+"""Maximum time between two renderings: other processes commit too, and the simulator changes with its clock."""
 
 
 class Pulse:
-    """One for all streams of a process. While nobody looks it costs a commit nothing."""
+    """One signal for all streams of a process. Without an open stream, commits have no extra cost."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -25,17 +25,17 @@ class Pulse:
 
     @property
     def is_closing(self) -> bool:
-        """Whether streams have to end."""
+        """True if streams must end."""
         return self._closing.is_set()
 
     @property
     def watching(self) -> int:
-        """How many streams are open."""
+        """Number of open streams."""
         return self._watching
 
     @contextlib.contextmanager
     def watch(self) -> Generator[None]:
-        """For as long as a stream is open."""
+        """Listen for commits while a stream is open."""
         if not self._watching:
             self._database.on_commit(self.beat)
         self._watching += 1
@@ -47,22 +47,22 @@ class Pulse:
                 self._database.off_commit(self.beat)
 
     def beat(self) -> None:
-        """Something may have changed."""
-        beat, self._beat = self._beat, asyncio.Event()
-        beat.set()
+        """Signal that something may have changed."""
+        event, self._beat = self._beat, asyncio.Event()
+        event.set()
 
     def mark(self) -> asyncio.Event:
-        """What the next beat sets; taken before a look, so that what is committed during it counts."""
+        """Return the event of the next signal. Get it before rendering, so that later commits count."""
         return self._beat
 
     async def next(self, beat: asyncio.Event, *, rest_s: float = REST_S, at_least_s: float = AT_LEAST_S) -> None:
-        """Return when something may have changed since the mark: not before `rest_s`, not after `at_least_s`."""
+        """Return after a signal, but not before `rest_s` and not after `at_least_s`."""
         await _in_time(self._closing, rest_s)
         if not self.is_closing:
             await _in_time(beat, max(0, at_least_s - rest_s))
 
     def close(self) -> None:
-        """Have every stream end."""
+        """End every stream."""
         self._closing.set()
         self.beat()
 

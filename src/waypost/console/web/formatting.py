@@ -1,4 +1,4 @@
-"""How pages write numbers, durations, times, phone numbers and JSON."""
+"""Formatting of numbers, durations, times, phone numbers and JSON for pages."""
 
 import json
 from datetime import UTC, datetime
@@ -7,13 +7,13 @@ from typing import Any
 
 
 def plain(number: float) -> str:
-    """A number as a chart gives it, its thousands apart: below ten to a tenth, from ten on whole."""
+    """Return a number for a chart, with thousands separators; below ten with one decimal."""
     text = f"{number:,.0f}" if number >= 10 or number == int(number) else f"{number:.1f}"
     return text.replace(",", "\u202f")
 
 
 def duration(ms: float) -> str:
-    """Milliseconds as people say them: `35 ms`, `1.2 s`, `10 s`; number and unit stay on one line."""
+    """Return milliseconds as `35 ms`, `1.2 s` or `10 s`, with a no-break space."""
     if ms < 1:
         return "under 1\u00a0ms"
     if ms < 1000:
@@ -22,19 +22,19 @@ def duration(ms: float) -> str:
 
 
 def grouped(number: float | None) -> str:
-    """A number with its thousands apart, as exact as it is; nothing for None."""
+    """Return an exact number with thousands separators; empty for None."""
     return "" if number is None else f"{number:,}".replace(",", "\u202f")
 
 
 def iso(at_ms: int | None) -> str:
-    """A time as `<time datetime>` takes it."""
+    """Return a time for `<time datetime>`."""
     if at_ms is None:
         return ""
     return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds")
 
 
 def exact(at_ms: int | None) -> str:
-    """A time as people read it, to the millisecond, in UTC."""
+    """Return a time to the millisecond, in UTC, as `2026-11-22 14:05:00.000 UTC`."""
     if at_ms is None:
         return ""
     return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3] + " UTC"
@@ -42,7 +42,7 @@ def exact(at_ms: int | None) -> str:
 
 @lru_cache(maxsize=4096)
 def phone(digits: str | None) -> str:
-    """A phone number grouped as in its country: `+44 20 7946 0958`; what is no number stays as it is."""
+    """Return a phone number in its country's format, `+44 20 7946 0958`; other texts unchanged."""
     if not digits or not (digits.isascii() and digits.isdecimal()) or not 8 <= len(digits) <= 15:
         return digits or ""
     import phonenumbers  # here, because its tables are large
@@ -56,7 +56,7 @@ def phone(digits: str | None) -> str:
 
 
 def pretty(value: Any) -> str:
-    """JSON as people read it; a text that is none stays as it is."""
+    """Return indented JSON; a text that is not JSON unchanged."""
     if isinstance(value, (str, bytes)):
         text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
         try:

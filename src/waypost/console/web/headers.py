@@ -1,4 +1,4 @@
-"""Security headers of every response of the console, and which files a browser may show."""
+"""Security headers of the console's responses, and the media types that a browser may display."""
 
 from typing import Final
 
@@ -18,11 +18,11 @@ SECURE: Final = {
 }
 
 
-SAFE: Final = (  # what browsers show as pictures, sounds and films
+SAFE: Final = (  # images, videos and audio that browsers can display
     "image/jpeg", "image/png", "image/webp", "image/gif",
     "video/mp4", "video/3gpp",
     "audio/aac", "audio/mp4", "audio/mpeg", "audio/amr", "audio/ogg", "audio/opus",
 )  # fmt: skip
 
 SHUT: Final = {"Content-Security-Policy": "default-src 'none'; sandbox", "X-Content-Type-Options": "nosniff"}
-"""Headers of every file that somebody else has made: opened by itself it may do nothing."""
+"""Headers of files from others: opened on its own, such a file cannot run scripts."""

@@ -1,25 +1,25 @@
-"""What is raised when there is nothing to show, or the request cannot be meant."""
+"""Errors that the guard turns into error pages."""
 
 from collections.abc import Collection
 
 
 class NotThere(Exception):
-    """There is no such thing, or it is another partner's: the answer is the same.
+    """The object does not exist or belongs to another partner; the response is the same.
 
     Args:
-        what: in one sentence, for the page that says so.
+        what: error sentence for the page.
     """
 
-    def __init__(self, what: str = "There is nothing at this address.") -> None:
+    def __init__(self, what: str = "Page not found.") -> None:
         super().__init__(what)
         self.what = what
 
 
 class NotMeant(Exception):
-    """A form that no page of ours sends, or not any more.
+    """The request is one that none of our pages sends, or its form is out of date.
 
     Args:
-        what: what is wrong with it.
+        what: what is wrong.
         remedy: what to do.
     """
 
@@ -30,26 +30,26 @@ class NotMeant(Exception):
 
 
 class NotAdministrator(Exception):
-    """A page or an act that is for the administrator."""
+    """The page or action is only for the administrator."""
 
-    what = "This is for the administrator: all partners of this service share the simulator."
-    remedy = "Give the admin token under Settings, Administrator."
+    what = "Administrator access required: all partners of this service share the simulator."
+    remedy = "Enter the admin token under Settings, Administrator."
 
 
 class NotAllowed(Exception):
-    """An address that takes other methods.
+    """The path allows other methods only.
 
     Args:
-        method: that it was asked by.
-        allowed: that it takes.
+        method: method of the request.
+        allowed: methods that the path allows.
     """
 
     def __init__(self, method: str, allowed: Collection[str]) -> None:
         self.allowed = ", ".join(sorted(allowed))
         if method in ("GET", "HEAD"):
             self.what = "There is no page at this address."
-            self.remedy = "A button of the console does something here. Go back and use the button."
+            self.remedy = "This address is for a button of the console. Go back and use the button."
         else:
-            self.what = f"This address takes no {method[:20]} requests."
-            self.remedy = f"It takes {self.allowed}."
+            self.what = f"Method {method[:20]} is not allowed here."
+            self.remedy = f"Allowed: {self.allowed}."
         super().__init__(self.what)

@@ -1,4 +1,4 @@
-"""One request to the console: who asks, for which app, with which form."""
+"""One request to the console: its session, apps, query and form."""
 
 import asyncio
 from collections.abc import Mapping
@@ -14,27 +14,27 @@ from waypost.domain.app import App
 from waypost.domain.partner import Partner
 
 MOST_BYTES: Final = 1024 * 1024
-"""Of a form without a file."""
+"""Maximum size of a form without a file."""
 MOST_FILE_BYTES: Final = 101 * 1024 * 1024
-"""Of a form with a file: the largest document the channel takes, and what is around it."""
+"""Maximum size of a form with a file: the channel's largest document and its multipart overhead."""
 MOST_FIELDS: Final = 500
 MOST_FILES: Final = 16
-"""Inputs in which no file was chosen count too: a carousel's editor has eleven."""
+"""Inputs without a chosen file count too; the editor of a carousel has eleven."""
 
 QUIET: Final = "x-waypost-quiet"
-"""A header of requests that a module of ours makes: their refusals are JSON, and the page stays."""
+"""Header of requests from our scripts: errors are returned as JSON, and the page stays open."""
 
 
 @dataclass(slots=True)
 class PageRequest:
-    """A request with all that the guard has found out about it.
+    """A request with the session and app that the guard has looked up.
 
     Attributes:
-        session: None on the pages that everybody may see.
-        apps: all of the partner's, oldest first.
-        named_app: the one in the path.
-        chosen_app_id: the one that was looked at last; may be nobody's.
-        notices: what the last act had to say, to be shown once.
+        session: None without a sign-in, on public pages.
+        apps: all apps of the partner, oldest first.
+        named_app: the app in the path.
+        chosen_app_id: the app viewed last, from a cookie; may not exist.
+        notices: notices of the last action, shown once.
     """
 
     request: Request
@@ -47,19 +47,19 @@ class PageRequest:
 
     @property
     def partner(self) -> Partner:
-        """Who is signed in; on a page for partners there is always one."""
-        assert self.session is not None, "a page for everybody asks for a partner"  # noqa: S101  a defect
+        """The signed-in partner; only for routes that require a session."""
+        assert self.session is not None, "a public page used the partner"  # noqa: S101  a defect
         return self.session.partner
 
     @property
     def app(self) -> App:
-        """The app in the path, which is the partner's."""
-        assert self.named_app is not None, "a path without an app asks for one"  # noqa: S101  a defect
+        """The partner's app in the path."""
+        assert self.named_app is not None, "a path without an app used one"  # noqa: S101  a defect
         return self.named_app
 
     @property
     def shown_app(self) -> App | None:
-        """The app that the navigation leads to: that in the path, the last one, or the first."""
+        """The app of the navigation: the one in the path, the last viewed, or the first."""
         if self.named_app is not None:
             return self.named_app
         chosen = [app for app in self.apps if app.id == self.chosen_app_id]
@@ -67,66 +67,67 @@ class PageRequest:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether a module of ours asks, and not a browser for a page."""
+        """True if one of our scripts sent the request, not a page navigation."""
         return QUIET in self.request.headers
 
     @property
     def path(self) -> Mapping[str, Any]:
-        """The parts of the path that vary."""
+        """The path parameters."""
         return self.request.path_params
 
     def query(self, name: str, otherwise: str = "") -> str:
-        """A field of the query, without spaces around it."""
+        """Return a query parameter without surrounding spaces."""
         return self.request.query_params.get(name, otherwise).strip()
 
     async def form(self) -> FormData:
-        """The form, read once: urlencoded, or multipart with files on disk.
+        """Return the form, parsed once: urlencoded, or multipart with files on disk.
 
         Raises:
-            NotMeant: it is too large, or cannot be read.
+            InvalidPageRequest: the form is too large or cannot be parsed.
         """
         if self._form is None:
             self._form = await _read_form(self.request, takes_files=self.session is not None)
         return self._form
 
     async def field(self, name: str, otherwise: str = "") -> str:
-        """A text of the form, as it was sent; U+0000 and half characters are refused."""
+        """Return a text field of the form unchanged; U+0000 and unpaired surrogates are rejected."""
         value = (await self.form()).get(name, otherwise)
         if isinstance(value, UploadFile):
-            raise NotMeant(f"The field {name} holds a file.", "Send a text.")
+            raise NotMeant(f"The field {name} contains a file.", "Send a text.")
         return value
 
     async def flag(self, name: str) -> bool:
-        """Whether a box of the form is ticked."""
+        """True if a checkbox of the form is checked."""
         return (await self.field(name)) in ("on", "true", "1", "yes")
 
     async def file(self, name: str) -> UploadFile | None:
-        """A file of the form; None where none was chosen."""
+        """Return a file of the form; None if none was chosen."""
         value = (await self.form()).get(name)
         if isinstance(value, UploadFile) and (value.filename or value.size):
             return value
         return None
 
     async def close(self) -> None:
-        """Let go of the form's files."""
+        """Close the form's files."""
         if self._form is not None:
             await self._form.close()
 
 
 async def _read_form(request: Request, *, takes_files: bool) -> FormData:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    most = MOST_FILE_BYTES if takes_files and kind == "multipart/form-data" else MOST_BYTES
-    told = request.headers.get("content-length", "0")
-    if told.isdecimal() and (len(told) > 18 or int(told) > most):
-        raise NotMeant(f"That is larger than {most // 1024 // 1024} MB.", "Send something smaller.")
+    max_bytes = MOST_FILE_BYTES if takes_files and kind == "multipart/form-data" else MOST_BYTES
+    too_large = NotMeant(f"The form is larger than {max_bytes // 1024 // 1024} MB.", "Send a smaller file or text.")
+    length = request.headers.get("content-length", "0")
+    if length.isdecimal() and (len(length) > 18 or int(length) > max_bytes):
+        raise too_large
     counted, receive = 0, request.receive
 
     async def count() -> Any:
         nonlocal counted
         message = await receive()
         counted += len(message.get("body", b""))
-        if counted > most:
-            raise NotMeant(f"That is larger than {most // 1024 // 1024} MB.", "Send something smaller.")
+        if counted > max_bytes:
+            raise too_large
         return message
 
     counting = Request(request.scope, count)
@@ -134,22 +135,22 @@ async def _read_form(request: Request, *, takes_files: bool) -> FormData:
         form = await counting.form(max_files=MOST_FILES, max_fields=MOST_FIELDS, max_part_size=MOST_BYTES)
     except (NotMeant, asyncio.CancelledError):
         raise
-    except Exception as error:  # the readers of forms raise errors of their own
+    except Exception as error:  # form parsers raise errors of their own
         raise NotMeant("The form cannot be read.") from error
     for name, value in form.multi_items():
         if not _can_be_kept(name):
             await form.close()
-            raise NotMeant("The form has a field that no page of ours has.")
+            raise NotMeant("The form has an unknown field.")
         texts = (value,) if isinstance(value, str) else (value.filename, value.content_type)
         if not all(_can_be_kept(text or "") for text in texts):
             await form.close()
-            raise NotMeant(f"The field {name} holds a character that cannot be kept.", "Remove it and try again.")
+            raise NotMeant(f"The field {name} contains a character that cannot be stored.", "Remove it and try again.")
     return form
 
 
 def _can_be_kept(text: str) -> bool:
-    """Whether a store keeps it and a page shows it; a form may say that it is in any encoding."""
+    """True if the text can be stored and shown; a form may declare any encoding."""
     try:
         return b"\0" not in text.encode()
-    except UnicodeEncodeError:  # half a character
+    except UnicodeEncodeError:  # an unpaired surrogate
         return False

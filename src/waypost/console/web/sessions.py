@@ -1,6 +1,6 @@
-"""Who is signed in: rows of the store, found by the hash of what the cookie holds.
+"""Sign-in sessions: rows of the store, found by the hash of the cookie's token.
 
-Their times are the machine's: whoever moves the service's clock by a day stays signed in.
+Their times are the machine's, so that moving the service's clock does not sign anyone out.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ ADMINISTERS_MS: Final = 60 * 60 * 1000
 _CSRF: Final = "csrf\0"
 
 Carried = tuple[SessionRow, str]
-"""A session, and the e-mail address of its partner."""
+"""A session and the e-mail address of its partner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,8 @@ class Session:
     """One person's sign-in.
 
     Attributes:
-        token: what the cookie holds.
-        administers_until_ms: None: it does not.
+        token: value of the cookie.
+        administers_until_ms: end of administrator access; None: no access.
     """
 
     token: str
@@ -48,15 +48,15 @@ class Session:
 
     @property
     def csrf(self) -> str:
-        """What every form sends along: from the token, which no other site can read."""
+        """The CSRF token of every form: derived from the session token, which other sites cannot read."""
         return hash_of(_CSRF + self.token)
 
 
 class Sessions:
-    """Begins, finds and ends them.
+    """Starts, finds and ends sessions.
 
     Args:
-        now_ms: the machine's time.
+        now_ms: returns the machine's time.
     """
 
     def __init__(self, database: Database, ids: Ids, *, now_ms: Callable[[], int] = machine_ms) -> None:
@@ -65,51 +65,51 @@ class Sessions:
         self._now_ms = now_ms
 
     async def begin(self, partner: Partner) -> Session:
-        """Sign a partner in."""
+        """Start a session for a partner."""
         token, now_ms = self._ids.secret(), self._now_ms()
         row = SessionRow(hash_of(token), partner.id, now_ms, now_ms + LIFE_MS)
         await self._database.write(add_session, row, now_ms)
         return Session(token, partner, row.expires_on_ms)
 
     async def find(self, token: str) -> Session | None:
-        """The session of a cookie; None where it has ended, or there never was one."""
+        """Return the session of a cookie; None if it has ended or never existed."""
         if not token or len(token) > 200:
             return None
-        found = await self._database.read(session_with_partner, hash_of(token), self._now_ms())
-        if found is None:
+        match = await self._database.read(session_with_partner, hash_of(token), self._now_ms())
+        if match is None:
             return None
-        row, partner = found
+        row, partner = match
         until_ms = row.administers_until_ms
         is_over = until_ms is None or until_ms <= self._now_ms()
         return Session(token, partner, row.expires_on_ms, None if is_over else until_ms)
 
     async def let_administrate(self, session: Session | None) -> None:
-        """Have a session administrate for an hour."""
+        """Give a session administrator access for an hour."""
         if session is not None:
             until_ms = self._now_ms() + ADMINISTERS_MS
             await self._database.write(put_administration, hash_of(session.token), until_ms)
 
     async def stop_administrating(self, session: Session | None) -> None:
-        """Have it administrate no more."""
+        """End a session's administrator access."""
         if session is not None:
             await self._database.write(put_administration, hash_of(session.token), None)
 
     async def end(self, token: str) -> None:
-        """Sign out."""
+        """End a session."""
         await self._database.write(drop_session, hash_of(token))
 
     async def end_all_of(self, partner_id: int, *, but: str = "") -> int:
-        """Sign a partner out everywhere, but for one token; says how many sessions ended."""
+        """End all sessions of a partner except that of one token; return how many ended."""
         return await self._database.write(drop_sessions_of, partner_id, hash_of(but) if but else "")
 
     async def of(self, partner_id: int) -> list[SessionRow]:
-        """A partner's sessions, the newest first."""
+        """Return a partner's sessions, newest first."""
         return await self._database.read(sessions_of, partner_id, self._now_ms())
 
     async def alive(self) -> list[Carried]:
-        """Those that have not expired: so that whoever resets a demonstration stays signed in."""
+        """Return the unexpired sessions, so that resetting a demo does not sign users out."""
         return await self._database.read(sessions_to_carry, self._now_ms())
 
     async def keep(self, carried: list[Carried]) -> None:
-        """Put sessions back that were alive before the store was exchanged, and drop what it brought."""
+        """Restore these sessions after the store was replaced, and delete those of the new store."""
         await self._database.write(carry_sessions, carried, self._now_ms())

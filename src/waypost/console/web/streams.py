@@ -1,8 +1,8 @@
-"""Live parts of pages: server-sent events that carry what has changed of a page since it was shown.
+"""Live updates of pages: server-sent events with the page elements that have changed.
 
-A stream looks at the store after a wake-up, renders what it shows, and sends the pieces that differ
-from those it sent before. So a stream that was cut off needs no history: the next one sends what
-is different now, and costs what is shown, whatever else is stored.
+After a wake-up a stream reads the store, renders its elements, and sends those that differ from the
+ones it sent before. An interrupted stream therefore needs no history: the next one sends what differs
+now, and its cost depends on what is shown, not on what is stored.
 """
 
 import asyncio
@@ -22,11 +22,11 @@ from waypost.console.web.page_request import PageRequest
 from waypost.store.contract import StoreAway
 
 MOST_STREAMS: Final = 500
-"""Of one process."""
+"""Maximum number of streams per process."""
 MOST_OF_ONE: Final = 100
-"""Of one partner, so that nobody takes all of them: open pages let go of theirs in the background."""
+"""Maximum number of streams per partner. Pages in the background close theirs."""
 SESSION_EVERY_S: Final = 5
-"""Between two checks whether the person is still signed in."""
+"""Interval at which a stream checks the session."""
 _RETRY_MS: Final = 1000
 
 
@@ -35,10 +35,10 @@ class Piece:
     """One element of a page.
 
     Attributes:
-        id: of the element; it is exchanged, or added where it is not there yet.
-        html: the element with this id; empty: it is gone.
-        into: the id of the element it is added to.
-        at: `start` or `end` of that.
+        id: id of the element, which is replaced, or added if it does not exist.
+        html: the element with this id; empty: remove it.
+        into: id of the element to which a new one is added.
+        at: position there, `start` or `end`.
     """
 
     id: str
@@ -48,33 +48,33 @@ class Piece:
 
 
 def answer_with(pieces: Sequence[Piece], **more: object) -> Response:
-    """Pieces in an answer of JSON, which the page puts as it puts those of its stream.
+    """Return a JSON response with elements, which the page applies like those of its stream.
 
     Args:
-        pieces: `pieces`.
-        more: what else the answer says, by its names.
+        pieces: member `pieces` of the response.
+        more: further members of the response.
     """
-    return JSONResponse({**more, "pieces": [asdict(one) for one in pieces]})
+    return JSONResponse({**more, "pieces": [asdict(piece) for piece in pieces]})
 
 
 Look = Callable[[], Awaitable[Sequence[Piece]]]
-"""Gives everything the stream shows, as it is now."""
+"""Renders all elements of a stream in their current state."""
 
 
 def stream(
     visit: PageRequest, look: Look, *, watch: "Watch", rest_s: float = REST_S, at_least_s: float = 1.0
 ) -> Response:
-    """A stream of what `look` shows.
+    """Return an event stream of rendered elements.
 
     Args:
-        visit: who looks.
-        look: everything, as it is now.
-        watch: the console's.
-        rest_s: between two looks at least.
-        at_least_s: between two looks at most.
+        visit: the request.
+        look: renders all elements.
+        watch: the console's stream runner.
+        rest_s: minimum time between two renderings.
+        at_least_s: maximum time between two renderings.
     """
     if watch.is_full(visit.partner.id):
-        return Response("Too many pages are open at once; close some.", 503, media_type="text/plain")
+        return Response("Too many open pages. Close some of them.", 503, media_type="text/plain")
     passage = visit.request.scope.get("extensions", {}).get("waypost.gate")
     if passage is not None:
         passage.step_aside()
@@ -86,14 +86,14 @@ def stream(
 
 
 class Watch:
-    """Runs streams: waits for the pulse, looks, compares and sends.
+    """Runs streams: waits for a change, renders, compares and sends.
 
     Args:
-        watching: is entered for as long as a stream is open.
-        mark: taken before a look.
-        wait: returns when something may have changed since a mark.
-        is_closing: whether streams have to end.
-        is_signed_in: whether a visit's session is still alive.
+        watching: context manager that is open while a stream is open.
+        mark: returns the next change event; called before each rendering.
+        wait: returns when that event is set or the maximum time has passed.
+        is_closing: returns True if streams must end.
+        is_signed_in: returns True if the request's session is still valid.
     """
 
     def __init__(
@@ -113,17 +113,17 @@ class Watch:
 
     @property
     def open(self) -> int:
-        """How many streams run."""
+        """Number of open streams."""
         return self._open.total()
 
     def is_full(self, partner_id: int) -> bool:
-        """Whether a partner may open no more."""
+        """True if a partner may not open another stream."""
         return self.open >= MOST_STREAMS or self._open[partner_id] >= MOST_OF_ONE
 
     async def events(
         self, visit: PageRequest, look: Look, *, rest_s: float, at_least_s: float
     ) -> AsyncGenerator[bytes]:
-        """The stream's bytes. The first look is sent whole: much may have happened since the page was made."""
+        """Yield the stream's bytes. The first rendering is sent in full, since the page may be out of date."""
         sent: dict[str, int] = {}
         partner_id, time_s = visit.partner.id, asyncio.get_running_loop().time
         checked_s = time_s()
@@ -140,10 +140,10 @@ class Watch:
                                 yield _event("go", {"to": "/sign-in"})
                                 return
                         pieces = await look()
-                    except (StoreAway, ApiResponseError, NotReached, NotThere) as away:
-                        yield _event("away", {"why": str(away)})
+                    except (StoreAway, ApiResponseError, NotReached, NotThere) as error:
+                        yield _event("away", {"why": str(error)})
                     except Exception:
-                        if self._is_closing():  # the store was closed under the look
+                        if self._is_closing():  # the store was closed during rendering
                             return
                         raise
                     else:
@@ -154,14 +154,14 @@ class Watch:
 
 
 def _told(pieces: Sequence[Piece], sent: dict[str, int]) -> bytes:
-    """What differs from what was sent; a comment where nothing does, so that a dead line is noticed."""
+    """Return events for the changes; a comment if there are none, so that a dead connection is noticed."""
     now = {piece.id: hash((piece.html, piece.into)) for piece in pieces}
     changed = [piece for piece in pieces if sent.get(piece.id) != now[piece.id]]
-    gone = [one for one in sent if one not in now]
+    removed = [element_id for element_id in sent if element_id not in now]
     sent.clear()
     sent.update(now)
-    told = _event("pieces", changed) if changed else b""
-    return told + (_event("past", gone) if gone else b"") or b": still here\n\n"
+    events = _event("pieces", changed) if changed else b""
+    return events + (_event("past", removed) if removed else b"") or b": keep-alive\n\n"
 
 
 def _event(name: str, value: object) -> bytes:

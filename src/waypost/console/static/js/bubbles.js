@@ -1,4 +1,4 @@
-// What bubbles do besides being seen: sheets open over the handset, cards scroll, offers run out, long texts open.
+// Behaviour of message bubbles: sheets over the handset, scrolling cards, expiring offers, long texts.
 import { now } from "./times.js";
 
 const hour = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
@@ -22,7 +22,7 @@ document.addEventListener("keydown", (event) => {
   scroll(event.target, step);
 });
 
-// A wheel that turns one way only moves cards, until there are no more of them: then the page goes on.
+// A vertical wheel scrolls the cards; at their end it scrolls the page.
 document.addEventListener("wheel", (event) => {
   const cards = event.target.closest?.("[data-cards]");
   if (!cards || event.deltaX || event.ctrlKey) return;
@@ -39,10 +39,10 @@ document.addEventListener("scroll", (event) => {
 
 document.addEventListener("waypost:done", (event) => event.target.closest(".bubble-sheet")?.close());
 
-// What was filled in goes as one JSON text, in the field that the form names.
+// The form's input is sent as one JSON text, in the field that the form names.
 document.addEventListener("formdata", (event) => {
   const form = event.target;
-  if (form.dataset.composes === "response") event.formData.set("response", JSON.stringify(answer(form)));
+  if (form.dataset.composes === "response") event.formData.set("response", JSON.stringify(flowResponse(form)));
   if (form.dataset.composes === "order") event.formData.set("order", JSON.stringify(order(form)));
 }, true);
 
@@ -109,12 +109,12 @@ function openSheet(button) {
   if (form) fetchForm(form);
 }
 
-/** The flow's own fields, where there are any to be had; otherwise names and values are typed. */
+/** Load the flow's own form; if there is none, the user types names and values. */
 async function fetchForm(place) {
   const path = `/phones/flows/${encodeURIComponent(place.dataset.flow)}`;
-  const answer = await fetch(path).catch(() => null);
-  if (answer?.status !== 200) return;
-  place.innerHTML = await answer.text(); // made by a template of ours, which escapes what it is given
+  const response = await fetch(path).catch(() => null);
+  if (response?.status !== 200) return;
+  place.innerHTML = await response.text(); // rendered by our own template, which escapes its values
   place.removeAttribute("data-flow");
   place.querySelector("input, select, textarea")?.focus();
 }
@@ -143,7 +143,7 @@ function scroll(cards, step) {
   cards.scrollBy({ left: step * (card.offsetWidth + 8), behavior: isCalm ? "instant" : "smooth" });
 }
 
-/** At an end there is nothing to scroll to; the button goes, and the focus with it to the cards. */
+/** Hide a scroll button at its end; move the focus from it to the cards. */
 function edges(cards) {
   const most = cards.scrollWidth - cards.clientWidth;
   const [back, next] = cards.parentElement.querySelectorAll("[data-scroll]");
@@ -155,28 +155,28 @@ function edges(cards) {
 
 function showQuoted(event, link) {
   const bubble = document.getElementById(decodeURIComponent(link.hash.slice(1)));
-  event.preventDefault(); // the address of the page stays
+  event.preventDefault(); // keep the page's URL
   if (!bubble) return;
   bubble.scrollIntoView({ block: "center" });
   bubble.classList.add("is-shown");
   setTimeout(() => bubble.classList.remove("is-shown"), 1500);
 }
 
-function answer(form) {
+function flowResponse(form) {
   const whole = form.querySelector("[data-json]")?.value.trim();
   if (whole) return JSON.parse(whole);
-  const given = {};
+  const values = {};
   for (const field of form.querySelectorAll("[data-field]")) {
     const { field: name, as } = field.dataset;
-    if (as === "tick") given[name] = field.checked;
-    else if (as === "several") (given[name] ??= []).push(...(field.checked ? [field.value] : []));
-    else if (field.value) given[name] = field.value;
+    if (as === "tick") values[name] = field.checked;
+    else if (as === "several") (values[name] ??= []).push(...(field.checked ? [field.value] : []));
+    else if (field.value) values[name] = field.value;
   }
   for (const pair of form.querySelectorAll("[data-pair]")) {
     const [name, value] = pair.querySelectorAll("input");
-    if (name.value.trim()) given[name.value.trim()] = value.value;
+    if (name.value.trim()) values[name.value.trim()] = value.value;
   }
-  return given;
+  return values;
 }
 
 function order(form) {
@@ -188,18 +188,18 @@ function order(form) {
   return { catalog_id: value("catalog"), text: value("text"), product_items: items.filter((one) => one.quantity > 0 && one.product_retailer_id) };
 }
 
-/** Say what is wrong with what was filled in before it is sent. */
+/** Validate the form before it is sent. */
 function check(form) {
   const json = form.querySelector("[data-json]");
   if (json) {
-    let said = "";
+    let error = "";
     try {
       const value = json.value.trim() ? JSON.parse(json.value) : {};
-      if (typeof value !== "object" || value === null || Array.isArray(value)) said = "An object is wanted: {…}";
+      if (typeof value !== "object" || value === null || Array.isArray(value)) error = "Enter a JSON object: {…}";
     } catch {
-      said = "This is no JSON.";
+      error = "Invalid JSON.";
     }
-    json.setCustomValidity(said);
+    json.setCustomValidity(error);
   }
   if (form.dataset.composes === "order") {
     const first = form.querySelector('[data-part="quantity"]');

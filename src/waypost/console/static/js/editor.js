@@ -1,5 +1,5 @@
-// The editor of templates: what is typed is drawn and checked while it is being typed. The server shapes the
-// form; here are only what hands cannot wait for, and the questions before something is lost.
+// The template editor: previews and checks the draft while the user types. The server renders the form; this
+// script adds immediate feedback, and a warning before changes are lost.
 import { put } from "./live.js";
 import { notify } from "./quiet.js";
 
@@ -9,7 +9,7 @@ let isDirty = false;
 let edition = 0;
 let waiting = 0;
 let isLeaving = false;
-let deeds = Promise.resolve();
+let actions = Promise.resolve();
 
 document.addEventListener("input", (event) => {
   if (!form()?.contains(event.target)) return;
@@ -18,7 +18,7 @@ document.addEventListener("input", (event) => {
   touched.add(event.target.id);
   count(event.target);
   clearTimeout(waiting);
-  waiting = setTimeout(look, 300);
+  waiting = setTimeout(preview, 300);
 });
 
 document.addEventListener("change", (event) => {
@@ -47,99 +47,99 @@ window.addEventListener("beforeunload", (event) => {
   if (isDirty) event.preventDefault();
 });
 
-/** The form as the server last wrote it: chosen values and counters too, which stay with their element. */
-function settle() {
+/** Reset controls to the form that the server rendered last, and update the counters. */
+function syncForm() {
   for (const box of document.querySelectorAll("#editor-form select")) {
     const chosen = box.querySelector("option[selected]");
     if (chosen && !box.name.endsWith("new-button-kind")) box.value = chosen.value;
   }
   for (const box of document.querySelectorAll("#editor-form input[type=checkbox]")) box.checked = box.hasAttribute("checked");
-  for (const box of document.querySelectorAll("#editor-form input[type=file]")) box.value = ""; // it has been taken
+  for (const box of document.querySelectorAll("#editor-form input[type=file]")) box.value = ""; // already uploaded
   for (const part of document.querySelectorAll(".needs-module")) part.hidden = false;
-  document.querySelectorAll("#editor-form [data-counts]").forEach((one) => count(document.getElementById(one.dataset.counts)));
+  document.querySelectorAll("#editor-form [data-counts]").forEach((counter) => count(document.getElementById(counter.dataset.counts)));
   nameLanguages();
 }
 
-/** Have the server do what a button says. One after the other: each is done to what the one before has made. */
-function act(deed) {
+/** Run a button's action on the server, one after the other, each on the result of the previous one. */
+function act(action) {
   clearTimeout(waiting);
-  deeds = deeds.then(() => (isLeaving ? null : done(deed))).catch(reportError);
+  actions = actions.then(() => (isLeaving ? null : run(action))).catch(reportError);
 }
 
-/** The server keeps nothing of a form: where something was typed meanwhile, it is asked again with that. */
-async function done(deed) {
+/** The server stores no form state: if the user typed meanwhile, send the request again with the new values. */
+async function run(action) {
   const area = form();
   area.setAttribute("aria-busy", "true");
   try {
     for (let tries = 0; tries < 5; tries += 1) {
-      const asked = edition;
+      const sent = edition;
       const fields = new FormData(area);
-      fields.append("do", deed);
-      const told = await ask(fields);
-      if (told === null) return;
-      if (told.to) {
+      fields.append("do", action);
+      const data = await post(fields);
+      if (data === null) return;
+      if (data.to) {
         isDirty = false;
         isLeaving = true;
-        return location.assign(told.to);
+        return location.assign(data.to);
       }
-      if (asked !== edition && deed !== "submit") continue;
+      if (sent !== edition && action !== "submit") continue;
       edition += 1;
       isDirty = true;
-      put(told.pieces);
-      settle();
-      return follow(deed);
+      put(data.pieces);
+      syncForm();
+      return moveFocus(action);
     }
   } finally {
     form().removeAttribute("aria-busy");
   }
 }
 
-async function ask(body) {
+async function post(body) {
   const headers = { "X-Waypost-Quiet": "1", "X-Waypost-Csrf": document.body.dataset.csrf };
   try {
-    const answer = await fetch(form().getAttribute("action"), { method: "POST", headers, body });
-    const told = await answer.json();
-    if (answer.ok) return told;
-    notify(told.message, told.remedy ?? "", "bad");
+    const response = await fetch(form().getAttribute("action"), { method: "POST", headers, body });
+    const data = await response.json();
+    if (response.ok) return data;
+    notify(data.message, data.remedy ?? "", "bad");
   } catch {
-    notify("The service did not answer.", "Look whether it runs, and try again.", "bad");
+    notify("The service is not responding.", "Check that it is running, then try again.", "bad");
   }
   return null;
 }
 
-/** Have it drawn and checked; an answer that something newer was typed meanwhile is thrown away. */
-async function look() {
-  const asked = edition;
+/** Preview and check the draft; a response to outdated input is discarded. */
+async function preview() {
+  const sent = edition;
   const typed = [...new FormData(form())].filter(([, value]) => typeof value === "string");
-  const told = await ask(new URLSearchParams([...typed, ["do", "preview"]]));
-  if (told === null || asked !== edition) return;
-  put(told.pieces);
-  note(told.notes);
+  const data = await post(new URLSearchParams([...typed, ["do", "preview"]]));
+  if (data === null || sent !== edition) return;
+  put(data.pieces);
+  showNotes(data.notes);
 }
 
-function note(notes) {
+function showNotes(notes) {
   for (const line of document.querySelectorAll("#editor-form .note[data-for]")) {
     const control = document.getElementById(line.dataset.for);
     const isUntouched = control && "value" in control && !control.value && !touched.has(control.id);
-    const told = isUntouched ? [] : notes[line.dataset.for] ?? [];
-    line.replaceChildren(...told.map(({ says, by }) => {
-      const one = document.createElement("span");
-      one.className = `by-${by}`;
-      one.textContent = `${says} `;
-      return one;
+    const shown = isUntouched ? [] : notes[line.dataset.for] ?? [];
+    line.replaceChildren(...shown.map(({ says, by }) => {
+      const span = document.createElement("span");
+      span.className = `by-${by}`;
+      span.textContent = `${says} `;
+      return span;
     }));
-    if (told.length) control?.setAttribute("aria-invalid", "true");
+    if (shown.length) control?.setAttribute("aria-invalid", "true");
     else control?.removeAttribute("aria-invalid");
   }
 }
 
-/** Lead the keyboard to what a button of the editor has made or moved. */
-function follow(deed) {
-  const [verb, ...rest] = deed.split("-");
+/** Focus the element that an action has added or moved. */
+function moveFocus(action) {
+  const [verb, ...rest] = action.split("-");
   if (["submit", "check", "refresh"].includes(verb)) {
-    const said = document.querySelector("#editor-said");
-    if (said || verb !== "submit") return said?.scrollIntoView({ block: "center" });
-    notify("It was not submitted.", "Correct what is marked: the findings say how.", "bad");
+    const result = document.querySelector("#editor-said");
+    if (result || verb !== "submit") return result?.scrollIntoView({ block: "center" });
+    notify("The template was not submitted.", "Fix the marked fields. The findings explain how.", "bad");
     const first = document.querySelector("#lint [data-finding]");
     return first && show(first.dataset.finding);
   }
@@ -180,7 +180,7 @@ function wrap(area, mark) {
 }
 
 function insert(area) {
-  const used = [...area.value.matchAll(/\{\{(\d+)\}\}/g)].map((found) => Number(found[1]));
+  const used = [...area.value.matchAll(/\{\{(\d+)\}\}/g)].map((match) => Number(match[1]));
   area.focus();
   area.setRangeText(`{{${Math.max(0, ...used) + 1}}}`, area.selectionStart, area.selectionEnd, "end");
   area.dispatchEvent(new Event("input", { bubbles: true }));
@@ -192,9 +192,9 @@ function nameLanguages() {
     try {
       option.label ||= names.of(option.value.replace("_", "-")) ?? "";
     } catch {
-      // a code of the operator's own
+      // a language code that only the operator uses
     }
   }
 }
 
-settle();
+syncForm();

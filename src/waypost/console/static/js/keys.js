@@ -1,10 +1,10 @@
-// The keyboard: `/` searches, arrows move in lists, G and a letter goes to a page, Ctrl K to anything.
+// Keyboard shortcuts: `/` for search, arrows in lists, G and a letter for a page, Ctrl K for the command palette.
 import { openPalette } from "./palette.js";
 
-const places = { o: "Overview", p: "Phones", t: "Templates", m: "Messages", c: "Callbacks", s: "Simulator" };
-let wentMs = -Infinity;
+const pages = { o: "Overview", p: "Phones", t: "Templates", m: "Messages", c: "Callbacks", s: "Simulator" };
+let prefixMs = -Infinity;
 
-export function hearKeys() {
+export function bindKeys() {
   document.addEventListener("keydown", (event) => {
     if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
       event.preventDefault();
@@ -14,9 +14,9 @@ export function hearKeys() {
     if (event.target.closest("input, textarea, select, [contenteditable]")) return leave(event);
     if (event.key === "/") return search(event);
     if (event.key === "?") return document.getElementById("keys")?.showModal();
-    // By when the keys were pressed, not by when a busy page came to hear them.
-    if (event.timeStamp - wentMs < 1200 && places[event.key]) return go(places[event.key]);
-    wentMs = event.key === "g" ? event.timeStamp : -Infinity;
+    // Compare the times of the key presses, not of their handling on a busy page.
+    if (event.timeStamp - prefixMs < 1200 && pages[event.key]) return go(pages[event.key]);
+    prefixMs = event.key === "g" ? event.timeStamp : -Infinity;
     const step = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 }[event.key];
     if (step) move(event, step);
   });

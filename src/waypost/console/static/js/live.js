@@ -1,5 +1,5 @@
-// Keeps an open page up to date from its stream: <body data-live="/…/live">. A page in the background lets
-// go of its stream, because a browser keeps six connections to one service; it catches up when it is seen again.
+// Keeps an open page up to date from its event stream: <body data-live="/…/live">. A page in the background
+// closes its stream, because a browser allows six connections per service; it reconnects when visible again.
 import { morph } from "./morph.js";
 import { readClock, showTimes } from "./times.js";
 
@@ -12,7 +12,7 @@ export function goLive() {
   connect();
 }
 
-/** Look at something else from now on: its address, or the page's own once more. */
+/** Switch to the stream of another URL. */
 export function watch(address) {
   document.body.dataset.live = address;
   close();
@@ -30,34 +30,34 @@ function connect() {
   if (source && source.readyState !== EventSource.CLOSED) return;
   source = new EventSource(address);
   source.addEventListener("pieces", (event) => {
-    away("");
+    showConnection("");
     put(JSON.parse(event.data));
   });
   source.addEventListener("past", (event) => JSON.parse(event.data).forEach(remove));
   source.addEventListener("go", (event) => location.assign(JSON.parse(event.data).to));
-  source.addEventListener("away", (event) => away(JSON.parse(event.data).why));
-  source.addEventListener("open", () => away(""));
+  source.addEventListener("away", (event) => showConnection(JSON.parse(event.data).why));
+  source.addEventListener("open", () => showConnection(""));
   source.addEventListener("error", () => {
-    if (source?.readyState === EventSource.CLOSED) setTimeout(again, 3000);
-    away("Not connected; trying again");
+    if (source?.readyState === EventSource.CLOSED) setTimeout(reconnect, 3000);
+    showConnection("Connection lost. Reconnecting…");
   });
 }
 
-/** A stream says nothing about why it was refused; where the person is signed out, lead to the sign-in. */
-async function again() {
-  const answer = await fetch("/commands").catch(() => null);
-  if (answer?.status === 401) return location.reload();
+/** A stream does not report why it was rejected; if the user is signed out, reload for the sign-in form. */
+async function reconnect() {
+  const response = await fetch("/commands").catch(() => null);
+  if (response?.status === 401) return location.reload();
   connect();
 }
 
-function away(why) {
+function showConnection(problem) {
   const shown = document.getElementById("shell-away");
   if (!shown) return;
-  shown.textContent = why;
-  shown.hidden = !why;
+  shown.textContent = problem;
+  shown.hidden = !problem;
 }
 
-/** Put pieces of a page where they belong. */
+/** Replace, add or remove page elements. */
 export function put(pieces) {
   for (const piece of pieces) {
     const made = element(piece.html);
@@ -88,12 +88,12 @@ function add(made, into, at) {
 }
 
 function remove(id) {
-  const gone = document.getElementById(id);
-  if (gone && !gone.parentElement.hasAttribute("data-keeps")) gone.remove();
+  const element = document.getElementById(id);
+  if (element && !element.parentElement.hasAttribute("data-keeps")) element.remove();
 }
 
 function element(html) {
   const box = document.createElement("template");
-  box.innerHTML = html; // made by our templates, which escape what they are given
+  box.innerHTML = html; // rendered by our own templates, which escape their values
   return box.content.firstElementChild;
 }

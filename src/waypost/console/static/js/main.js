@@ -1,12 +1,12 @@
-// Every page's behaviour. Pages work without it; it makes them live and quick.
+// Behaviour of every page. Pages work without it; it adds live updates and shortcuts.
 import { keepTimes } from "./times.js";
 import { goLive } from "./live.js";
-import { hearKeys } from "./keys.js";
+import { bindKeys } from "./keys.js";
 import { openPalette } from "./palette.js";
 import { quieten } from "./quiet.js";
 
 keepTimes();
-hearKeys();
+bindKeys();
 quieten();
 goLive();
 

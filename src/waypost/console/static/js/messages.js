@@ -1,23 +1,23 @@
-// The list: new messages go in at the top only while nobody is reading there, and older ones come as they are asked for.
+// The list of messages: new ones are added at the top unless the user is reading there; older ones load on demand.
 import { put } from "./live.js";
 
-const MOST_ROWS = 400; // beside older ones that were asked for
+const MAX_ROWS = 400; // unless older ones were loaded
 const rows = document.getElementById("rows");
 const fresh = document.getElementById("fresh");
 const notice = document.getElementById("new");
 let hasOlder = false;
 let missed = false;
 
-hearFilter();
-if (rows) hearOlder();
+bindFilter();
+if (rows) bindOlder();
 if (rows && fresh) {
-  document.addEventListener("waypost:put", () => arrive(!isBeingRead()));
-  window.addEventListener("scroll", () => arrive(!isBeingRead()), { passive: true });
-  rows.addEventListener("pointerleave", () => arrive(!isBeingRead()));
+  document.addEventListener("waypost:put", () => insertNew(!isBeingRead()));
+  window.addEventListener("scroll", () => insertNew(!isBeingRead()), { passive: true });
+  rows.addEventListener("pointerleave", () => insertNew(!isBeingRead()));
   notice.addEventListener("click", () => {
     if (missed) return location.reload();
     window.scrollTo({ top: 0 });
-    arrive(true);
+    insertNew(true);
   });
 }
 
@@ -25,8 +25,8 @@ function isBeingRead() {
   return window.scrollY > 40 || rows.matches(":hover") || rows.contains(document.activeElement) || !getSelection().isCollapsed;
 }
 
-// Move what has come to the top of the list, or say how much it is.
-function arrive(mayMove) {
+// Move new messages to the top of the list, or show their number.
+function insertNew(mayMove) {
   for (const row of [...fresh.children]) {
     if (document.querySelector(`#rows > #${CSS.escape(row.id)}`)) row.remove();
   }
@@ -35,16 +35,16 @@ function arrive(mayMove) {
   if (waiting && mayMove && !missed) {
     rows.prepend(...fresh.children);
     document.getElementById("none").hidden = true;
-    if (!hasOlder) while (rows.children.length > MOST_ROWS) rows.lastElementChild.remove();
-    leadOn();
+    if (!hasOlder) while (rows.children.length > MAX_ROWS) rows.lastElementChild.remove();
+    updateOlderLink();
   }
   const left = fresh.children.length;
   notice.hidden = !left;
-  if (left) notice.firstElementChild.textContent = missed ? "Many new messages: reload" : `${left} new`;
+  if (left) notice.firstElementChild.textContent = missed ? "Many new messages. Reload" : `${left} new`;
 }
 
-// The next page begins after the last row that is shown, where it was not the search that ended.
-function leadOn() {
+// Let the next page begin after the last shown row, unless the search ended early.
+function updateOlderLink() {
   const older = document.querySelector("#older[data-older='page']"), last = rows.lastElementChild;
   if (!older || !last) return;
   const address = new URL(older.href);
@@ -52,30 +52,30 @@ function leadOn() {
   older.href = address;
 }
 
-function hearOlder() {
+function bindOlder() {
   document.addEventListener("click", (event) => {
     const older = event.target.closest("#older");
     if (!older || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
-    goOn(older);
+    loadOlder(older);
   });
   const seen = new IntersectionObserver((entries) => {
     const older = document.getElementById("older");
-    // What is searched step by step goes on only when somebody asks for it: each step costs the store as much.
-    if (entries.some((one) => one.isIntersecting) && older?.dataset.older === "page" && window.scrollY > 200) goOn(older);
+    // A search in steps continues only on a click, because each step has the full cost.
+    if (entries.some((entry) => entry.isIntersecting) && older?.dataset.older === "page" && window.scrollY > 200) loadOlder(older);
   }, { rootMargin: "400px" });
   seen.observe(document.getElementById("foot"));
 }
 
-async function goOn(older) {
+async function loadOlder(older) {
   if (older.ariaBusy === "true") return;
   older.ariaBusy = "true";
   const hadFocus = document.activeElement === older;
   try {
-    const answer = await fetch(older.href.replace("?", "/more?"));
-    if (!answer.ok) return location.assign(older.href);
+    const response = await fetch(older.href.replace("?", "/more?"));
+    if (!response.ok) return location.assign(older.href);
     hasOlder = true;
-    const { pieces } = await answer.json();
+    const { pieces } = await response.json();
     put(pieces);
     if (pieces.length > 1) document.getElementById("none").hidden = true;
     const first = pieces.length > 1 && document.querySelector(`#${CSS.escape(pieces[0].id)} a`);
@@ -87,7 +87,7 @@ async function goOn(older) {
   }
 }
 
-function hearFilter() {
+function bindFilter() {
   const form = document.getElementById("filter");
   if (!form) return;
   form.addEventListener("change", (event) => {
@@ -99,7 +99,7 @@ function hearFilter() {
     }
   });
   form.addEventListener("submit", () => {
-    // Fields that hold nothing stay out of the address.
+    // Empty fields are left out of the URL.
     for (const field of form.elements) if (field.name && !field.value) field.disabled = true;
     setTimeout(() => { for (const field of form.elements) field.disabled = false; });
   });

@@ -1,5 +1,5 @@
-// Makes an element look like another one without exchanging what is the same: focus, typed text, scroll
-// positions and open parts stay. Children with an id are matched by it, all others by their place.
+// Updates an element to match another one and leaves equal parts untouched: focus, typed text, scroll
+// positions and open details are kept. Children with an id are matched by it, all others by position.
 export function morph(old, next) {
   if (old.isEqualNode(next)) return old;
   if (old.nodeType !== next.nodeType || old.nodeName !== next.nodeName || old.id !== next.id) {
@@ -10,8 +10,8 @@ export function morph(old, next) {
     if (old.nodeValue !== next.nodeValue) old.nodeValue = next.nodeValue;
     return old;
   }
-  if (old.hasAttribute("data-own")) return old; // what is in it was fetched by the page itself
-  const kept = old.dataset?.keep?.split(" ") ?? []; // attributes that belong to the person, such as `open`
+  if (old.hasAttribute("data-own")) return old; // its content was loaded by the page itself
+  const kept = old.dataset?.keep?.split(" ") ?? []; // attributes controlled by the user, such as `open`
   for (const { name } of [...old.attributes]) {
     if (!next.hasAttribute(name) && !kept.includes(name)) old.removeAttribute(name);
   }
@@ -29,16 +29,16 @@ function children(old, next) {
   const byId = new Map();
   for (const child of old.children) if (child.id) byId.set(child.id, child);
   let place = old.firstChild;
-  for (const wanted of [...next.childNodes]) {
-    const known = wanted.id ? byId.get(wanted.id) : undefined;
+  for (const target of [...next.childNodes]) {
+    const known = target.id ? byId.get(target.id) : undefined;
     if (known) {
-      byId.delete(wanted.id);
+      byId.delete(target.id);
       if (known !== place) old.insertBefore(known, place);
-      place = morph(known, wanted).nextSibling;
-    } else if (place && !place.id && !wanted.id && place.nodeName === wanted.nodeName) {
-      place = morph(place, wanted).nextSibling;
+      place = morph(known, target).nextSibling;
+    } else if (place && !place.id && !target.id && place.nodeName === target.nodeName) {
+      place = morph(place, target).nextSibling;
     } else {
-      old.insertBefore(wanted, place);
+      old.insertBefore(target, place);
     }
   }
   while (place) {

@@ -1,11 +1,11 @@
-// The command palette: pages and acts, templates and phones by name, and whatever is typed as a message's number or id.
+// The command palette: pages and actions, templates and phones by name, and messages by number or id.
 import { send } from "./quiet.js";
 
-const MOST = 12;
+const MAX_ITEMS = 12;
 let offered = [];
 let shown = [];
 let chosen = 0;
-let byHand = false; // chosen with the arrows, not only first
+let byHand = false; // selected with the arrow keys, not just the first
 
 export async function openPalette() {
   const dialog = document.getElementById("palette");
@@ -14,7 +14,7 @@ export async function openPalette() {
   field.value = "";
   byHand = false;
   dialog.showModal();
-  if (!dialog.dataset.heard) hear(dialog, field);
+  if (!dialog.dataset.bound) bind(dialog, field);
   if (!offered.length) offered = pages();
   show(dialog, "");
   offered = await commands();
@@ -28,15 +28,15 @@ function pages() {
 
 async function commands() {
   try {
-    const answer = await fetch("/commands");
-    return answer.ok ? [...pages(), ...(await answer.json()).commands] : pages();
+    const response = await fetch("/commands");
+    return response.ok ? [...pages(), ...(await response.json()).commands] : pages();
   } catch {
     return pages();
   }
 }
 
-function hear(dialog, field) {
-  dialog.dataset.heard = "yes";
+function bind(dialog, field) {
+  dialog.dataset.bound = "yes";
   field.addEventListener("input", () => {
     byHand = false;
     show(dialog, field.value);
@@ -60,12 +60,12 @@ function hear(dialog, field) {
   });
 }
 
-// What was chosen by hand stays so while more comes.
+// A selection by the user is kept while more items arrive.
 function show(dialog, text, kept = null) {
   const digits = digitsOf(text);
   const words = digits.length > 2 ? [digits] : text.toLowerCase().split(/\s+/).filter(Boolean);
-  shown = found(words).slice(0, MOST);
-  shown.push(...asTyped(text.trim(), digits).filter(({ path }) => shown.every((one) => one.path !== path)));
+  shown = matches(words).slice(0, MAX_ITEMS);
+  shown.push(...directItems(text.trim(), digits).filter(({ path }) => shown.every((one) => one.path !== path)));
   dialog.querySelector("ul").replaceChildren(...shown.map((one, nth) => {
     const item = document.createElement("li");
     item.id = `place-${nth}`;
@@ -81,8 +81,8 @@ function show(dialog, text, kept = null) {
   choose(dialog, Math.max(0, shown.findIndex((one) => one.name === kept?.name && one.path === kept?.path)));
 }
 
-// All words have to be there; what begins with the first stands above what only holds it.
-function found(words) {
+// All words must match; names that begin with the first word come first.
+function matches(words) {
   const rank = ({ name }) => {
     const at = name.toLowerCase().indexOf(words[0] ?? "");
     return at === 0 ? 0 : at > 0 ? 1 : 2;
@@ -92,22 +92,22 @@ function found(words) {
     .sort((one, other) => rank(one) - rank(other));
 }
 
-// Of what is written as a number is written; else none.
+// Return the digits of a phone number; empty for other texts.
 function digitsOf(text) {
   const digits = text.replace(/[\s+().-]/g, "");
   return /^\d*$/.test(digits) ? digits : "";
 }
 
-function asTyped(text, digits) {
-  const places = [];
+function directItems(text, digits) {
+  const items = [];
   const path = (name) => document.querySelector(`a[data-command='${name}']`)?.getAttribute("href");
   if (text && path("Messages")) {
-    places.push({ name: `Messages: ${text}`, hint: "Search", path: `${path("Messages")}?q=${encodeURIComponent(text)}` });
+    items.push({ name: `Messages: ${text}`, hint: "Search", path: `${path("Messages")}?q=${encodeURIComponent(text)}` });
   }
   if (/^\d{8,15}$/.test(digits) && path("Phones")) {
-    places.push({ name: `Phone +${digits}`, hint: "Open", path: `${path("Phones")}?show=${digits}` });
+    items.push({ name: `Phone +${digits}`, hint: "Open", path: `${path("Phones")}?show=${digits}` });
   }
-  return places;
+  return items;
 }
 
 function choose(dialog, at) {
@@ -127,7 +127,7 @@ function follow(dialog, one) {
   submit(one.path, { ...one.posts, next: location.pathname + location.search });
 }
 
-// As a form of the page would: the browser follows where the answer leads.
+// Submit like a form of the page: the browser follows the redirect.
 function submit(path, fields) {
   const form = document.createElement("form");
   form.method = "post";

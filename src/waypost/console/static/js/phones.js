@@ -1,4 +1,4 @@
-// Phones that people hold: chats open in place, what is typed goes out with Enter, what is looked at is read.
+// Simulated phones: chats open in place, Enter sends the text, visible messages are marked as read.
 import { put, watch } from "./live.js";
 import { send } from "./quiet.js";
 import { now } from "./times.js";
@@ -6,11 +6,11 @@ import { now } from "./times.js";
 const READS = "waypost-reads";
 const hour = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 const date = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "long", year: "numeric" });
-const following = new WeakMap(); // scrolled to its end: new messages keep it there
-const heights = new WeakMap(); // of what is in it, when it was last followed
+const following = new WeakMap(); // lists scrolled to their end, which follow new messages
+const heights = new WeakMap(); // content height of a list when it was last followed
 const sized = new WeakSet();
 const resized = new ResizeObserver((entries) => entries.forEach((entry) => follow(entry.target)));
-const reading = new Set(); // messages that are being read just now
+const reading = new Set(); // messages that are being marked as read
 
 document.addEventListener("click", (event) => {
   closeMenus(event);
@@ -41,23 +41,23 @@ document.addEventListener("input", (event) => {
   if (event.target.matches("[data-find] input")) find(event.target.value);
 });
 
-// What is sent beside a text is a reply, or forwarded, as the composer says.
+// Media and other content is a reply, or forwarded, as set in the composer.
 document.addEventListener("formdata", (event) => {
   if (!event.target.matches("[data-along]")) return;
   const composer = event.target.closest("[data-phone]").querySelector("[data-composer]");
   for (const name of ["context_id", "manner"]) event.formData.set(name, composer.elements[name].value);
 }, true);
 
-// A file that is dropped on a handset, or pasted into it, is what the sheet for files sends.
+// A file that is dropped or pasted on a handset opens the dialog for files.
 for (const kind of ["dragover", "drop", "paste"]) {
   document.addEventListener(kind, (event) => {
     const phone = event.target.closest?.("[data-phone][data-chat]");
-    const given = event.dataTransfer ?? event.clipboardData;
-    if (!phone || !given || ![...given.types].includes("Files")) return;
+    const transfer = event.dataTransfer ?? event.clipboardData;
+    if (!phone || !transfer || ![...transfer.types].includes("Files")) return;
     event.preventDefault();
-    if (kind === "dragover" || !given.files.length) return;
+    if (kind === "dragover" || !transfer.files.length) return;
     const sheet = document.getElementById(`file-${phone.dataset.phone}`);
-    sheet.querySelector("[type='file']").files = given.files;
+    sheet.querySelector("[type='file']").files = transfer.files;
     if (!sheet.open) sheet.showModal();
     sheet.querySelector("[name='caption']").focus();
   });
@@ -79,36 +79,36 @@ document.addEventListener("waypost:done", (event) => {
   if (items) following.set(items, true);
 });
 
-document.addEventListener("scrollend", readLookedAt, true);
+document.addEventListener("scrollend", readVisible, true);
 document.addEventListener("scroll", (event) => {
   if (!event.target.matches?.("[data-items]")) return;
   const items = event.target;
-  if (heights.get(items) !== items.scrollHeight) return follow(items); // it grew: nobody has scrolled
+  if (heights.get(items) !== items.scrollHeight) return follow(items); // it grew: the user has not scrolled
   following.set(items, items.scrollHeight - items.scrollTop - items.clientHeight < 60);
 }, true);
 document.addEventListener("load", (event) => follow(event.target.closest?.("[data-items]")), true);
 document.addEventListener("loadedmetadata", (event) => follow(event.target.closest?.("[data-items]")), true);
 document.addEventListener("waypost:put", refresh);
-document.addEventListener("visibilitychange", readLookedAt);
+document.addEventListener("visibilitychange", readVisible);
 
 const reads = document.querySelector("[data-reads]");
 if (reads) {
   reads.checked = localStorage.getItem(READS) !== "no";
   reads.addEventListener("change", () => {
     localStorage.setItem(READS, reads.checked ? "yes" : "no");
-    readLookedAt();
+    readVisible();
   });
 }
 let shown = location.search;
 window.addEventListener("popstate", () => {
-  if (location.search !== shown) location.reload(); // another chat; a hash is only another handset
+  if (location.search !== shown) location.reload(); // another chat; a hash only selects another handset
 });
 toEnds();
 refresh();
 markTabs();
 setInterval(tick, 1000);
 
-/** After anything has been put: days between messages, clocks, ends that are followed, and reading. */
+/** After every update: days between messages, clocks, scroll positions, and read marks. */
 function refresh() {
   for (const items of document.querySelectorAll("[data-items]")) {
     days(items);
@@ -118,7 +118,7 @@ function refresh() {
     sized.add(items);
   }
   tick();
-  readLookedAt();
+  readVisible();
 }
 
 function tick() {
@@ -152,7 +152,7 @@ function days(items) {
   }
 }
 
-/** One message is a stop of the Tab key: the newest, or the one that the arrow keys went to. */
+/** One message can be reached with Tab: the newest, or the one last focused with the arrow keys. */
 function tabStop(items) {
   const stops = items.querySelectorAll(".entry[tabindex='0']");
   const last = items.querySelector(":scope > .entry:last-of-type");
@@ -235,7 +235,7 @@ function react(button) {
   form.action = button.dataset.react;
   const mine = button.dataset.reacted;
   form.querySelector("[data-no-reaction]").hidden = !mine;
-  for (const one of form.querySelectorAll("button[value]")) one.classList.toggle("is-on", Boolean(mine) && one.value === mine);
+  for (const choice of form.querySelectorAll("button[value]")) choice.classList.toggle("is-on", Boolean(mine) && choice.value === mine);
   form.querySelector("[data-own-emoji]").value = "";
   form.showPopover();
   const box = button.getBoundingClientRect();
@@ -247,53 +247,53 @@ function react(button) {
   form.querySelector("button").focus();
 }
 
-/** Open another chat on one handset, without the page around it. */
+/** Open another chat on one handset without reloading the page. */
 async function view(event, link) {
   if (event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
-  const asked = new URL(link.href);
+  const target = new URL(link.href);
   const isKeyboard = event.detail === 0;
-  const answer = await fetch(`/phones/${link.dataset.view}/handset${asked.search}`);
-  if (!answer.ok) return location.assign(link.href);
-  const told = await answer.json();
-  history.pushState(null, "", told.address);
+  const response = await fetch(`/phones/${link.dataset.view}/handset${target.search}`);
+  if (!response.ok) return location.assign(link.href);
+  const data = await response.json();
+  history.pushState(null, "", data.address);
   shown = location.search;
-  put(told.pieces);
-  for (const other of document.querySelectorAll("a[data-view]")) correct(other, asked, link.dataset.view);
+  put(data.pieces);
+  for (const other of document.querySelectorAll("a[data-view]")) updateLink(other, target, link.dataset.view);
   const phone = document.getElementById(`phone-${link.dataset.view}`);
   const items = phone.querySelector("[data-items]");
   if (items) items.scrollTop = items.scrollHeight;
   if (isKeyboard) phone.querySelector("[data-composer] textarea, .chats a")?.focus();
-  watch(told.live);
+  watch(data.live);
 }
 
-/** The other handsets' links say where this one is now, too. */
-function correct(link, shown, moved) {
+/** Add this handset's new chat to the links of the other handsets. */
+function updateLink(link, shown, moved) {
   if (link.dataset.view === moved) return;
   const address = new URL(link.href), phones = (address.searchParams.get("show") ?? "").split(",");
   const chats = (address.searchParams.get("chats") ?? "").split(",");
   const at = phones.indexOf(moved);
-  const wanted = (shown.searchParams.get("chats") ?? "").split(",")[(shown.searchParams.get("show") ?? "").split(",").indexOf(moved)];
+  const chat = (shown.searchParams.get("chats") ?? "").split(",")[(shown.searchParams.get("show") ?? "").split(",").indexOf(moved)];
   if (at < 0) return;
-  const all = phones.map((_, place) => (place === at ? wanted ?? "" : chats[place] ?? ""));
+  const all = phones.map((_, place) => (place === at ? chat ?? "" : chats[place] ?? ""));
   link.setAttribute("href", `/phones?show=${phones.join(",")}&chats=${all.join(",")}`);
 }
 
 async function older(button) {
   const items = button.closest("[data-items]");
   button.disabled = true;
-  const answer = await fetch(`${items.dataset.olderAt}?before=${button.dataset.older}`);
-  if (!answer.ok) return (button.disabled = false);
-  const told = await answer.json();
+  const response = await fetch(`${items.dataset.olderAt}?before=${button.dataset.older}`);
+  if (!response.ok) return (button.disabled = false);
+  const data = await response.json();
   const box = document.createElement("template");
-  box.innerHTML = told.html.join(""); // made by our templates, which escape what they are given
+  box.innerHTML = data.html.join(""); // rendered by our own templates, which escape their values
   for (const entry of [...box.content.children]) if (document.getElementById(entry.id)) entry.remove();
   const heightBefore = items.scrollHeight - items.scrollTop;
   following.set(items, false);
-  items.dataset.keeps = ""; // what is beyond the newest stays from now on
+  items.dataset.keeps = ""; // older messages stay from now on
   button.after(box.content);
   button.disabled = false;
-  if (told.before) button.dataset.older = told.before;
+  if (data.before) button.dataset.older = data.before;
   else items.dataset.all = "";
   document.dispatchEvent(new CustomEvent("waypost:put", { detail: [] }));
   items.scrollTop = items.scrollHeight - heightBefore;
@@ -304,8 +304,8 @@ function fill(button) {
   for (const [name, value] of Object.entries(JSON.parse(button.dataset.place))) form.elements[name].value = value;
 }
 
-/** Whoever has a chat open and looks at it has read it, as on any phone; unless the box says otherwise. */
-function readLookedAt() {
+/** Mark the messages of a visible chat as read, as on a real phone, unless the option is off. */
+function readVisible() {
   if (document.visibilityState !== "visible" || !reads?.checked) return;
   for (const phone of document.querySelectorAll("[data-phone][data-chat]")) {
     if (phone.querySelector(".status.is-offline") || !isSeen(phone)) continue;
@@ -313,8 +313,8 @@ function readLookedAt() {
     if (!unread || reading.has(unread.id)) continue;
     reading.add(unread.id);
     const address = `/phones/${phone.dataset.phone}/items/${unread.dataset.position}/read`;
-    send(address, new URLSearchParams()).then((answer) => {
-      if (answer?.ok) setTimeout(() => reading.delete(unread.id), 1500);
+    send(address, new URLSearchParams()).then((response) => {
+      if (response?.ok) setTimeout(() => reading.delete(unread.id), 1500);
     });
   }
 }
@@ -325,10 +325,10 @@ function isSeen(phone) {
 }
 
 function find(text) {
-  const wanted = text.trim().toLowerCase(), digits = wanted.replace(/[\s()+.-]/g, "");
+  const query = text.trim().toLowerCase(), digits = query.replace(/[\s()+.-]/g, "");
   let shown = 0;
   for (const row of document.querySelectorAll("[data-found] > li")) {
-    row.hidden = !(row.dataset.words.includes(wanted) || (/^\d+$/.test(digits) && row.dataset.words.includes(digits)));
+    row.hidden = !(row.dataset.words.includes(query) || (/^\d+$/.test(digits) && row.dataset.words.includes(digits)));
     if (!row.hidden) shown += 1;
   }
   const none = document.querySelector("[data-found-none]");
@@ -342,7 +342,7 @@ document.querySelector("[data-find]")?.addEventListener("submit", (event) => {
   document.querySelector("[data-found] > li:not([hidden]) > a")?.click();
 });
 
-/** At phone width one handset fills the screen: say which of the names above it is. */
+/** At phone width one handset fills the screen: mark its name in the tabs. */
 function markTabs() {
   const stage = document.querySelector("[data-stage]");
   const tabs = [...document.querySelectorAll(".phone-tabs a")];

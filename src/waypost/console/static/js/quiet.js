@@ -1,5 +1,5 @@
-// Forms that do something while their page stays: <form data-quiet>. What changes comes by the page's stream,
-// or as pieces in the answer; what is refused becomes a notice that says what to do.
+// Forms that are sent while their page stays open: <form data-quiet>. Changes arrive through the page's stream
+// or as elements in the response; an error is shown as a notice.
 import { put } from "./live.js";
 
 export function quieten() {
@@ -12,35 +12,35 @@ export function quieten() {
     const fields = new FormData(form, event.submitter);
     const hasFile = [...fields.values()].some((value) => value instanceof File);
     const body = hasFile ? fields : new URLSearchParams(fields);
-    const answer = await send(event.submitter?.getAttribute("formaction") || form.getAttribute("action"), body, form);
-    if (answer?.ok && form.dataset.quiet === "reset") form.reset();
-    if (answer?.ok) form.dispatchEvent(new CustomEvent("waypost:done", { bubbles: true }));
+    const response = await send(event.submitter?.getAttribute("formaction") || form.getAttribute("action"), body, form);
+    if (response?.ok && form.dataset.quiet === "reset") form.reset();
+    if (response?.ok) form.dispatchEvent(new CustomEvent("waypost:done", { bubbles: true }));
   });
 }
 
-/** POST to an address of ours; pieces in the answer are put, a refusal is told. Gives the answer, or null. */
+/** POST to a console URL, apply the elements in the response and show errors. Return the response, or null. */
 export async function send(address, body, busy = null) {
   if (busy) busy.setAttribute("aria-busy", "true");
   try {
     const headers = { "X-Waypost-Quiet": "1", "X-Waypost-Csrf": document.body.dataset.csrf };
-    const answer = await fetch(address, { method: "POST", body, headers });
-    const told = answer.headers.get("content-type")?.includes("json") ? await answer.json() : null;
-    if (!answer.ok) notify(told?.message ?? `That was refused (${answer.status}).`, told?.remedy ?? "", "bad", busy);
-    else if (told?.pieces) put(told.pieces);
-    if (told?.said) notify(told.said, told.remedy ?? "", told.kind ?? "good", busy);
-    if (told?.to) location.assign(told.to);
-    return answer;
+    const response = await fetch(address, { method: "POST", body, headers });
+    const data = response.headers.get("content-type")?.includes("json") ? await response.json() : null;
+    if (!response.ok) notify(data?.message ?? `The request failed (status ${response.status}).`, data?.remedy ?? "", "bad", busy);
+    else if (data?.pieces) put(data.pieces);
+    if (data?.said) notify(data.said, data.remedy ?? "", data.kind ?? "good", busy);
+    if (data?.to) location.assign(data.to);
+    return response;
   } catch {
-    notify("The service did not answer.", "Look whether it runs, and try again.", "bad", busy);
+    notify("The service is not responding.", "Check that it is running, then try again.", "bad", busy);
     return null;
   } finally {
     busy?.removeAttribute("aria-busy");
   }
 }
 
-/** A notice in the corner: what was said, and what to do. Inside [data-said-here] it is said there. */
-export function notify(said, remedy = "", kind = "info", near = null) {
-  const over = near?.closest("dialog[open]") ?? document.body; // what is not in an open dialog lies under it
+/** Show a notice in the corner, or inside [data-said-here] if the form is in one. */
+export function notify(text, hint = "", kind = "info", near = null) {
+  const over = near?.closest("dialog[open]") ?? document.body; // anything outside an open dialog is covered by it
   const here = near?.closest("[data-said-here]")?.querySelector("[data-toasts]");
   let toasts = here && over.contains(here) ? here : over.querySelector(":scope > .toasts");
   if (!toasts) {
@@ -51,15 +51,15 @@ export function notify(said, remedy = "", kind = "info", near = null) {
   }
   const toast = document.createElement("div");
   toast.className = `notice notice-${kind} is-new`;
-  const text = document.createElement("p");
-  text.textContent = said;
-  if (remedy) {
-    const next = document.createElement("span");
-    next.className = "remedy";
-    next.textContent = ` ${remedy}`;
-    text.append(next);
+  const paragraph = document.createElement("p");
+  paragraph.textContent = text;
+  if (hint) {
+    const span = document.createElement("span");
+    span.className = "notice-hint";
+    span.textContent = ` ${hint}`;
+    paragraph.append(span);
   }
-  toast.append(text);
+  toast.append(paragraph);
   toasts.append(toast);
   while (toasts.children.length > 4) toasts.firstElementChild.remove();
   setTimeout(() => toast.remove(), kind === "bad" ? 12_000 : 5000);

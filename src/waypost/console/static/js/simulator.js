@@ -1,4 +1,4 @@
-// The simulator's pages: two clocks that run, and fields that choose the answer they belong to.
+// The simulator's pages: running clocks, and fields that select the option they belong to.
 import { now } from "./times.js";
 
 const machine = { nowMs: 0, atMs: 0 };
@@ -17,8 +17,8 @@ function show() {
   readMachine();
   for (const face of document.querySelectorAll("[data-clock]")) {
     const atMs = face.dataset.clock === "machine" ? machine.nowMs + (performance.now() - machine.atMs) : now();
-    const said = text(atMs);
-    if (face.textContent !== said) face.textContent = said;
+    const shown = text(atMs);
+    if (face.textContent !== shown) face.textContent = shown;
   }
 }
 
@@ -30,7 +30,7 @@ if (document.querySelector("[data-clock]")) {
   setInterval(show, 250);
 }
 
-// Whoever types into the field beside an answer means this answer.
+// Typing into a field selects the option beside it.
 document.addEventListener("input", (event) => {
   const choice = document.getElementById(event.target.dataset?.chooses ?? "");
   if (choice) choice.checked = true;

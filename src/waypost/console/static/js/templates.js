@@ -1,4 +1,4 @@
-// The gallery's filters go by themselves when one is chosen; the whole frame of a template is its link.
+// The gallery's filters are applied as soon as one is changed.
 document.addEventListener("change", (event) => {
   if (event.target.matches("[data-filters] select")) event.target.form.requestSubmit();
 });

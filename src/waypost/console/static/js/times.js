@@ -1,7 +1,7 @@
-// Times are shown as how long ago they were, by the service's clock: under `waypost dev` people move it.
+// Relative times by the service's clock, which users can move under `waypost dev`.
 const loadedAtMs = performance.now();
 const clock = { nowMs: Date.now(), rate: 1, atMs: performance.now() };
-const words = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "narrow" });
+const formatter = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "narrow" });
 const steps = [["second", 1000, 60], ["minute", 60_000, 60], ["hour", 3_600_000, 24], ["day", 86_400_000, 30],
   ["month", 2_592_000_000, 12], ["year", 31_536_000_000, Infinity]];
 
@@ -25,7 +25,7 @@ export function relative(atMs) {
   if (Math.abs(awayMs) < 1500) return "now";
   for (const [unit, ms, most] of steps) {
     const count = Math.abs(awayMs) / ms;
-    if (count < most) return words.format(Math.sign(awayMs) * Math.floor(count), unit);
+    if (count < most) return formatter.format(Math.sign(awayMs) * Math.floor(count), unit);
   }
   return "";
 }
