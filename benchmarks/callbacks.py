@@ -48,7 +48,7 @@ async def measure(stores: Stores, options: argparse.Namespace) -> tuple[list[Fig
 
 
 async def _bare(count: int) -> float:
-    """What aiohttp posts, `AT_ONCE` at a time, on a core that it shares as the service does."""
+    """What aiohttp posts, `NO_DELAYS` at a time, on a core that it shares as the service does."""
     receiver = Child("benchmarks.receiver")
     poster = Child("benchmarks.bare_posts", "--to", str(receiver.port), "--count", str(count))
     try:

@@ -32,7 +32,7 @@ from waypost.queue.queue import JobQueue
 from waypost.store.database import Database
 from waypost.store.engines.postgresql import PostgresEngine
 from waypost.store.queue.jobs import NewJob, QueueName, complete_jobs, enqueue_jobs, read_subject
-from waypost.store.queue.leases import SHARDS
+from waypost.store.queue.leases import SHARD_COUNT
 
 BATCH: Final = 100
 LANE: Final = QueueName.OUTBOUND
@@ -72,7 +72,7 @@ async def _work_leases(url: str, number: int, processes: int) -> Worked:
     queue = JobQueue(database, clock, holder=f"bench {number}", plans=PLANS, queue_names=(LANE,))
     await queue.open()
     queue.start()
-    while len(queue.shards.held[LANE]) != SHARDS // processes:  # noqa: ASYNC110  until all have come to terms
+    while len(queue.shards.held[LANE]) != SHARD_COUNT // processes:  # noqa: ASYNC110  until all have come to terms
         await asyncio.sleep(0.01)
     refs: list[str] = []
     began_s = ended_s = time.monotonic()

@@ -17,15 +17,15 @@ from benchmarks.filling import fill, numbers_of_each
 from benchmarks.processes import folder
 from benchmarks.seeding import connected, seed
 from benchmarks.stores import ENGINES, Store, stores_of
-from waypost.assembly.console import ConsoleStand
+from waypost.assembly.console import ConsoleOptions
 from waypost.assembly.dev import demo
 from waypost.assembly.service import Waypost
 from waypost.base.clock import SystemClock
 from waypost.base.ids import RandomIds
 from waypost.base.telemetry.logs import set_up_logs
-from waypost.client.api_client import InProcess
+from waypost.client.api_client import InProcessTransport
 from waypost.config import Settings
-from waypost.store.apps.apps import apps_of
+from waypost.store.apps.apps import list_apps
 
 ROUNDS = 15
 AIM_MS = 100
@@ -92,7 +92,9 @@ async def measure(store: Store, count: int) -> None:
         data=store.folder, database_url=store.url, secret_key="benchmarks only, known to everybody", rates=False
     )
     clock = SystemClock()
-    waypost = Waypost(settings, clock, RandomIds(clock), stand=ConsoleStand(demo_partner_id=demo.PARTNER.id))
+    waypost = Waypost(
+        settings, clock, RandomIds(clock), console_options=ConsoleOptions(demo_partner_id=demo.PARTNER.id)
+    )
     await waypost.open()
     try:
         await _measure(waypost, store.engine, count)
@@ -101,10 +103,10 @@ async def measure(store: Store, count: int) -> None:
 
 
 async def _measure(waypost: Waypost, engine: str, count: int) -> None:
-    session = await waypost.console.parts.sessions.begin(demo.PARTNER)
-    ask = InProcess(waypost.application)
+    session = await waypost.console.services.sessions.start(demo.PARTNER)
+    ask = InProcessTransport(waypost.application)
     cookie = {"cookie": f"waypost_session={session.token}", "host": "127.0.0.1"}
-    [app, *_] = sorted(await waypost.database.read(apps_of, demo.PARTNER.id), key=lambda one: one.id)
+    [app, *_] = sorted(await waypost.database.read(list_apps, demo.PARTNER.id), key=lambda one: one.id)
     newest = "SELECT id, operator_message_id FROM messages WHERE app_id = :app ORDER BY accepted_on_ms DESC LIMIT 1"
 
     def look(connection: Connection) -> tuple[str, str]:

@@ -8,7 +8,7 @@ import uvloop
 from benchmarks.bare import SOURCES
 from benchmarks.service import phone_number_id
 from waypost.assembly.dev import demo
-from waypost.assembly.http.servers import HttpServer, bind, signalled
+from waypost.assembly.http.servers import HttpServer, bind_socket, wait_for_signal
 from waypost.base.clock import SystemClock
 from waypost.base.ids import RandomIds
 from waypost.base.telemetry.logs import set_up_logs
@@ -18,7 +18,7 @@ from waypost.simulator import AccountSeed, NumberSeed, Simulator, SimulatorSetti
 async def serve(options: argparse.Namespace) -> None:
     clock = SystemClock()
     set_up_logs(clock, as_json=False, level="warning")
-    bound = bind("127.0.0.1", options.port, option="--port")
+    bound = bind_socket("127.0.0.1", options.port, option="--port")
     settings = SimulatorSettings(
         path=options.data,
         deliver_after_ms=options.deliver_after_ms,
@@ -55,7 +55,7 @@ async def serve(options: argparse.Namespace) -> None:
     )
     server = HttpServer(simulator.application, bound)
     await server.start()
-    await signalled()
+    await wait_for_signal()
     await server.stop()
     await simulator.close()
 

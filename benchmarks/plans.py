@@ -5,11 +5,11 @@ import pickle
 from pathlib import Path
 
 from benchmarks.figures import Figure
+from benchmarks.pipeline import run, start
 from benchmarks.processes import Child, free_port
 from benchmarks.seeding import connected
 from benchmarks.statements import Statement, plan_of, scans
 from benchmarks.stores import Store, Stores
-from benchmarks.street import run, start
 
 MESSAGES = 300
 # fmt: off
@@ -21,7 +21,7 @@ GROWS = (  # what has a row for each message, callback or recipient; all else ha
 
 
 async def measure(stores: Stores, stocked: Store) -> list[Figure]:
-    """Collect on a small store while the street runs, explain on a large one, print, judge."""
+    """Collect on a small store while the pipeline runs, explain on a large one, print, judge."""
     collected = await _collected(stores)
     found: list[str] = []
     print(f"Plans on {stores.engine} ({stores.version}): {len(collected)} statements of the busy path")

@@ -162,7 +162,7 @@ def _tell(connection: Connection, ids: RandomIds, at_ms: int, app: App, count: i
     body = json.dumps({"at_s": time.monotonic(), "text": "a" * 200}).encode()
     for nth in range(first, first + count):
         render: Callable[[int], bytes] = lambda _: body  # noqa: E731
-        telling.emit_callback(app, mode="MESSAGE", about=str(nth), message_id=None, news="text", render=render)
+        telling.emit_callback(app, mode="MESSAGE", about=str(nth), message_id=None, event_name="text", render=render)
     telling.write()
 
 
@@ -196,9 +196,9 @@ async def main(options: argparse.Namespace) -> dict[str, Any]:
         await waypost.open()
         try:
             receivers.wait_ready()
-            await provisioning.put_operator_account(waypost.office, demo.operator_account("http://127.0.0.1:9"))
+            await provisioning.put_operator_account(waypost.admin_context, demo.operator_account("http://127.0.0.1:9"))
             await waypost.database.write(add_partner, demo.PARTNER, "no password", 0)
-            await provisioning.add_business_account(waypost.office, demo.ACCOUNT)
+            await provisioning.add_business_account(waypost.admin_context, demo.ACCOUNT)
             waypost.start()
             rows = await _rounds(Scene(waypost, receivers, seconds=options.seconds), hole[-1].getsockname()[1])
         finally:

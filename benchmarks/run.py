@@ -9,7 +9,7 @@ from typing import Any
 
 import uvloop
 
-from benchmarks import accept, callbacks, growth, scale_out, street, weight
+from benchmarks import accept, callbacks, growth, pipeline, scale_out, weight
 from benchmarks.figures import Figure, as_json, table
 from benchmarks.processes import folder, keep, machine
 from benchmarks.stores import ENGINES, SETTINGS, Stores, stores_of
@@ -62,11 +62,11 @@ async def _measure(
         plan.append(("T1", "accept", lambda: accept.measure(stores, options)))
     for engine, made in stores.items():
         if "T3" in options.only:
-            plan.append(("T3", f"street on {engine}", lambda made=made: street.measure(made, options)))
+            plan.append(("T3", f"pipeline on {engine}", lambda made=made: pipeline.measure(made, options)))
         if "T3" in options.only and not options.profile:
             plan.append((
-                "T3", f"street at {RATE} a second on {engine}",
-                lambda made=made: street.measure(made, _fewer(options), rate=RATE),
+                "T3", f"pipeline at {RATE} a second on {engine}",
+                lambda made=made: pipeline.measure(made, _fewer(options), rate=RATE),
             ))  # fmt: skip
         if "T4" in options.only:
             plan.append(("T4", f"callbacks on {engine}", lambda made=made: callbacks.measure(made, options)))

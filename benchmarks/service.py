@@ -13,11 +13,11 @@ from benchmarks.statements import Statements
 from waypost.admin import provisioning
 from waypost.admin.apps import NewApp, add_app
 from waypost.assembly.dev import demo
-from waypost.assembly.http.limits import limits_of
-from waypost.assembly.http.servers import HttpServer, bind, settle_memory, signalled
+from waypost.assembly.http.limits import http_limits
+from waypost.assembly.http.servers import HttpServer, bind_socket, tune_garbage_collector, wait_for_signal
 from waypost.assembly.service import Waypost
 from waypost.base.clock import SystemClock
-from waypost.base.encryption import hash_of
+from waypost.base.encryption import hash_secret
 from waypost.base.ids import RandomIds
 from waypost.base.telemetry.logs import set_up_logs
 from waypost.config import Settings
@@ -44,17 +44,17 @@ async def serve(options: argparse.Namespace) -> None:
         per_second=options.per_second,
         allowed_networks=NETWORK,
     )
-    bound = bind("127.0.0.1", options.port, option="--port")
+    bound = bind_socket("127.0.0.1", options.port, option="--port")
     waypost = Waypost(settings, clock, RandomIds(clock))
     await waypost.open()
     if not options.seeded:
         await seed(waypost, options)
-    server = HttpServer(waypost.application, bound, limits=limits_of(settings))
+    server = HttpServer(waypost.application, bound, limits=http_limits(settings))
     await server.start()
     if options.stages:
         waypost.start()
-    settle_memory()
-    await signalled()
+    tune_garbage_collector()
+    await wait_for_signal()
     await server.stop()
     if options.stages:
         await waypost.drain()
@@ -65,10 +65,10 @@ async def serve(options: argparse.Namespace) -> None:
 
 async def seed(waypost: Waypost, options: argparse.Namespace) -> None:
     """A partner with an app for each source, one template, and a subscription where there is a receiver."""
-    office, now_ms = waypost.office, SystemClock().now_ms()
+    office, now_ms = waypost.admin_context, SystemClock().now_ms()
     await provisioning.put_operator_account(office, demo.operator_account(options.operator))
     await waypost.database.write(add_partner, demo.PARTNER, "no password", now_ms)
-    await waypost.database.write(add_credential, CredentialKind.API_KEY, demo.PARTNER.id, hash_of(API_KEY), now_ms)
+    await waypost.database.write(add_credential, CredentialKind.API_KEY, demo.PARTNER.id, hash_secret(API_KEY), now_ms)
     await provisioning.add_business_account(office, demo.ACCOUNT)
     for nth, (source, name) in enumerate(SOURCES.items()):
         new = NewApp(demo.PARTNER.id, name, source, phone_number_id(nth), demo.WABA_ID, options.per_second)

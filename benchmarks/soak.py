@@ -1,6 +1,6 @@
 """How the console bears a long day: many messages stored, fifty changes a second, three pages open in a browser.
 
-`make soak` fills `waypost dev` with 200,000 messages, sends templates over the whole street to a fleet of phones
+`make soak` fills `waypost dev` with 200,000 messages, sends templates over the whole pipeline to a fleet of phones
 for MINUTES=10, and prints what lists, searches and traces take at the server, the first paint, the longest
 gap between two frames, and the browser's heap after a forced collection at minute 2 and at the end.
 """
@@ -27,7 +27,7 @@ from benchmarks.figures import Figure, as_json, table
 from benchmarks.filling import fill, numbers_of_each
 from benchmarks.processes import LOCAL, Child, free_port, keep, machine
 from waypost.assembly.dev import demo
-from waypost.assembly.dev.dev import Dev, DevOptions
+from waypost.assembly.dev.dev import DevOptions, DevServer
 from waypost.config import Settings
 
 CHANGES = 4
@@ -93,7 +93,7 @@ async def serve(options: argparse.Namespace) -> None:
     """`waypost dev` in a process of its own, until it is told to stop."""
     settings = Settings(data=Path(options.serve), port=options.port, rates=False, log_level="error")
     env_file = Path(options.serve) / "dev.env"
-    dev = Dev(DevOptions(settings, simulator_port=options.simulator_port, env_file=env_file))
+    dev = DevServer(DevOptions(settings, simulator_port=options.simulator_port, env_file=env_file))
     stopped = asyncio.Event()
     for one in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(one, stopped.set)

@@ -19,9 +19,9 @@ from typing import Any, Final
 from docs.specification import ALIASES
 from waypost.api.limits.rate_limits import RATES
 from waypost.api.routes import ROUTES
-from waypost.domain.templates.rules import OPERATORS_RULES, SPEC_RULES
+from waypost.domain.templates.rules import OPERATOR_RULES, SPEC_RULES
 from waypost.simulator.faults.fault_kinds import FAULT_KINDS as FAULTS
-from waypost.wire.callbacks.kinds import KINDS
+from waypost.wire.callbacks.kinds import CALLBACK_KINDS
 from waypost.wire.errors import ERRORS
 
 ROOT: Final = Path(__file__).parents[1]
@@ -182,8 +182,8 @@ def _of_tables() -> Iterator[tuple[str, str, str]]:
     yield from (("wire/errors.py", reason.name, row.source) for reason, row in ERRORS.items())
     yield from (("api/limits/rate_limits.py", name, row.source) for name, row in RATES.items())
     yield from (("api/routes.py", f"{row.method} {row.path}", row.source) for row in ROUTES)
-    yield from (("domain/templates/rules.py", row.id, row.source) for row in (*SPEC_RULES, *OPERATORS_RULES))
-    yield from (("wire/callbacks/kinds.py", row.when, row.source) for row in KINDS)
+    yield from (("domain/templates/rules.py", row.id, row.source) for row in (*SPEC_RULES, *OPERATOR_RULES))
+    yield from (("wire/callbacks/kinds.py", row.occasion, row.source) for row in CALLBACK_KINDS)
     yield from (("src/waypost/simulator/faults/fault_kinds.py", row.name, row.source) for row in FAULTS)
 
 

@@ -26,24 +26,24 @@ from waypost.api.routes import ROUTES
 from waypost.base.telemetry.tracing import TraceStep
 from waypost.cli.main import app
 from waypost.config import Settings
-from waypost.dispatch.retries import SCHEDULES_S
+from waypost.dispatch.retries import OPERATOR_RETRY_SCHEDULES_S
 from waypost.domain.app import Hosting
-from waypost.domain.callbacks.subscription import MODE_ALIASES, MODE_BITS, MODES, VERSIONS
+from waypost.domain.callbacks.subscription import CALLBACK_VERSIONS, MODE_ALIASES, MODE_BITS, MODES
 from waypost.domain.lifecycle import (
     EDITABLE,
-    KEPT_BY_THE_OPERATOR,
-    MESSAGE_MOVES,
+    MESSAGE_TRANSITIONS,
+    NOT_DELETABLE,
     OPERATOR_STATUSES,
     QUALITIES,
     SENDABLE,
-    TEMPLATE_MOVES,
+    TEMPLATE_TRANSITIONS,
 )
-from waypost.domain.outcome import INVALID_ANSWER, Again
-from waypost.domain.templates.rules import OPERATORS_RULES, SPEC_RULES, Rule
+from waypost.domain.outcome import INVALID_RESPONSE_CODE, RetryReason
+from waypost.domain.templates.rules import OPERATOR_RULES, SPEC_RULES, TemplateRule
 from waypost.operations.metrics import METRICS
-from waypost.operations.readiness import CHECKS
-from waypost.operators.cloud.error_codes import CODES, Mode, Row
-from waypost.operators.cloud.responses import NOT_YET, REQUEST_TIMEOUT
+from waypost.operations.readiness import READINESS_CHECKS
+from waypost.operators.cloud.error_codes import OPERATOR_ERROR_ROWS, OperatorErrorRow, ReportMode
+from waypost.operators.cloud.responses import NOT_ACCEPTED_YET_STATUSES, REQUEST_TIMEOUT
 from waypost.simulator.control.control_api import CALLS
 from waypost.simulator.control.endpoints import declared_struct
 from waypost.simulator.control.media import MediaBody
@@ -52,8 +52,8 @@ from waypost.simulator.faults.fault_kinds import CALL, FAULT_FILTERS, FAULT_TRIG
 from waypost.simulator.faults.fault_kinds import FAULT_KINDS as FAULTS
 from waypost.simulator.graph.call_names import CALL_NAMES
 from waypost.simulator.settings import ChangeableSettings
-from waypost.wire.callbacks.kinds import CHANGES
-from waypost.wire.callbacks.kinds import KINDS as CALLBACKS
+from waypost.wire.callbacks.kinds import CALLBACK_KINDS as CALLBACKS
+from waypost.wire.callbacks.kinds import CHANGE_KINDS
 from waypost.wire.errors import ERRORS
 
 FOLDER = Path(__file__).parent / "reference"
@@ -113,7 +113,7 @@ def admin_page() -> str:
         (
             row.method,
             f"`{row.path.replace(':path', '')}`",
-            _members(row.takes),
+            _members(row.request_type),
             (row.function.__doc__ or "").split("\n")[0],
         )
         for row in ADMIN_ROUTES
@@ -165,13 +165,14 @@ def rules_page() -> str:
         "## Of the operator",
         "They refuse at creation when `WAYPOST_STRICT` is set. Otherwise the draft is taken as PENDING, and the "
         "operator's review says so: the template becomes REJECTED, with its words as `reason`.",
-        _rules(OPERATORS_RULES),
+        _rules(OPERATOR_RULES),
     )
 
 
-def _rules(rules: tuple[Rule, ...]) -> str:
+def _rules(rules: tuple[TemplateRule, ...]) -> str:
     rows = [
-        (f"`{rule.id}`", f"`{rule.field}`", rule.says, rule.hint, _only(rule.hosting), rule.source) for rule in rules
+        (f"`{rule.id}`", f"`{rule.field}`", rule.requirement, rule.fix_hint, _only(rule.hosting), rule.source)
+        for rule in rules
     ]
     return table(("Rule", "Field", "Text", "Remedy", "Only", "Source"), rows)
 
@@ -189,7 +190,7 @@ def routes_page() -> str:
             row.credential,
             f"`{row.rate}`",
             ", ".join(f"`{wire_name(name)}`" for name in row.fields) or "nothing",
-            ", ".join(map(str, row.answers)),
+            ", ".join(map(str, row.statuses)),
             row.source,
         )
         for row in ROUTES
@@ -209,14 +210,14 @@ def states_page() -> str:
         "## Messages",
         table(
             ("From", "To"),
-            [(f"`{one}`", ", ".join(f"`{to}`" for to in sorted(to))) for one, to in MESSAGE_MOVES.items()],
+            [(f"`{one}`", ", ".join(f"`{to}`" for to in sorted(to))) for one, to in MESSAGE_TRANSITIONS.items()],
         ),
         "A message that failed only because we doubted it (code 4002) still goes to `sent`, `delivered`, "
         "`read` or `deleted` when the operator says so later.",
         "## Templates",
         table(
             ("From", "To"),
-            [(f"`{one}`", ", ".join(f"`{to}`" for to in sorted(to))) for one, to in TEMPLATE_MOVES.items()],
+            [(f"`{one}`", ", ".join(f"`{to}`" for to in sorted(to))) for one, to in TEMPLATE_TRANSITIONS.items()],
         ),
         "What can be done with a template depends on its status. An approved or flagged one keeps its category.",
         table(
@@ -226,9 +227,9 @@ def states_page() -> str:
                     f"`{one}`",
                     _yes(one in SENDABLE),
                     _yes(one in EDITABLE),
-                    _yes(TEMPLATE_MOVES[one] and one not in KEPT_BY_THE_OPERATOR),
+                    _yes(TEMPLATE_TRANSITIONS[one] and one not in NOT_DELETABLE),
                 )
-                for one in TEMPLATE_MOVES
+                for one in TEMPLATE_TRANSITIONS
             ],
         ),
         "What the operator calls a status, and what it is called here:",
@@ -246,12 +247,12 @@ def operator_codes_page() -> str:
         (
             _code(one),
             one.meaning,
-            one.mode,
+            one.report_mode,
             _then(one),
-            one.waits if one.again and one.again is not Again.ONCE else "",
-            "its own" if one.told is None else one.told,
+            one.retry_scope if one.retry_reason and one.retry_reason is not RetryReason.ONCE else "",
+            "its own" if one.partner_code is None else one.partner_code,
         )
-        for one in CODES
+        for one in OPERATOR_ERROR_ROWS
     ]
     return page(
         "Operator codes",
@@ -269,18 +270,18 @@ def operator_codes_page() -> str:
         "of the last column above.",
         table(
             ("What keeps it", "Waits in seconds; the last repeats"),
-            [(again, ", ".join(map(str, waits))) for again, waits in SCHEDULES_S.items()],
+            [(again, ", ".join(map(str, waits))) for again, waits in OPERATOR_RETRY_SCHEDULES_S.items()],
         ),
         "## Answers without a code",
         table(
             ("Answer", "Then"),
             [
                 ("no connection", "tried again: nothing was handed over"),
-                (" and ".join(map(str, NOT_YET)) + " without a reason", "tried again"),
-                (f"4xx without a reason, but {REQUEST_TIMEOUT}", f"final, as {INVALID_ANSWER}"),
+                (" and ".join(map(str, NOT_ACCEPTED_YET_STATUSES)) + " without a reason", "tried again"),
+                (f"4xx without a reason, but {REQUEST_TIMEOUT}", f"final, as {INVALID_RESPONSE_CODE}"),
                 (
                     f"a broken or late answer, 200 or 5xx with what cannot be read, 3xx, {REQUEST_TIMEOUT}",
-                    f"in doubt: never sent again; it fails as {INVALID_ANSWER} unless a status of it comes",
+                    f"in doubt: never sent again; it fails as {INVALID_RESPONSE_CODE} unless a status of it comes",
                 ),
             ],
         ),
@@ -288,18 +289,18 @@ def operator_codes_page() -> str:
     )
 
 
-def _code(row: Row) -> str:
-    if row.last is not None:
-        return f"{row.code} to {row.last}"
+def _code(row: OperatorErrorRow) -> str:
+    if row.last_code is not None:
+        return f"{row.code} to {row.last_code}"
     return str(row.code) if row.subcode is None else f"{row.code}, subcode {row.subcode}"
 
 
-def _then(row: Row) -> str:
-    if row.again is None:
+def _then(row: OperatorErrorRow) -> str:
+    if row.retry_reason is None:
         return "final"
-    if row.again is Again.ONCE:
+    if row.retry_reason is RetryReason.ONCE:
         return "one more try, then final"
-    return f"tried again: {row.again}" if row.mode is not Mode.LATER else "final"
+    return f"tried again: {row.retry_reason}" if row.report_mode is not ReportMode.LATER else "final"
 
 
 def _yes(claim: object) -> str:
@@ -317,8 +318,8 @@ def callbacks_page() -> str:
             f"`{one.type}`" if one.type else "",
             f"`{one.inner_type}`" if one.inner_type else "",
             f"`{one.field}`" if one.field else "",
-            one.what,
-            one.when,
+            one.value_content,
+            one.occasion,
             one.source,
         )
         for one in CALLBACKS
@@ -346,12 +347,12 @@ def callbacks_page() -> str:
                         f"`{one.mode}`",
                         one.source,
                     )
-                    for one in CHANGES.values()
+                    for one in CHANGE_KINDS.values()
                 ),
             ],
         ),
         "## Modes",
-        "`mode` of a subscription is the sum of its modes' bits. `ALL` is every mode in version 3, and adds "
+        "`mode` of a subscription is the sum of its modes' bits. `MODE_ALL` is every mode in version 3, and adds "
         "nothing in version 2.",
         table(
             ("Mode", "Bit", "Also written"),
@@ -365,7 +366,7 @@ def callbacks_page() -> str:
             ],
         ),
         "## Versions",
-        table(("Version", "Bodies"), VERSIONS.items()),
+        table(("Version", "Bodies"), CALLBACK_VERSIONS.items()),
     )
 
 
@@ -395,12 +396,14 @@ def faults_page() -> str:
     return page(
         "Faults",
         "What the simulator can be told to do wrong. A fault is an object with `on`, with `call` or `webhook` (a name below, "
-        "or `*`, which is also what its absence means), perhaps with filters, `when` (always unless told otherwise) and `what`. "
+        "or `*`, which is also what its absence means), perhaps with filters, `condition` (always unless told otherwise) and `what`. "
         "`until_ms` ends it by the clock, `seed` is what chance is drawn from, `label` is for people.",
         "[Simulate failures](../how-to/simulate-failures.md) shows how to arm one.",
         *parts,
         "## When",
-        table(("`when`", "Value", "Fires"), [(f"`{one.name}`", one.accepted, fires) for one, fires in FAULT_TRIGGERS]),
+        table(
+            ("`condition`", "Value", "Fires"), [(f"`{one.name}`", one.accepted, fires) for one, fires in FAULT_TRIGGERS]
+        ),
         "## Filters",
         table(("Member", "Value"), [(f"`{name}`", text) for name, text in FAULT_FILTERS.items()]),
         "## Calls",
@@ -454,12 +457,12 @@ def _descriptions(type_: Any) -> Iterator[str]:
 def metrics_page() -> str:
     """Every metric, every check of readiness, every step that is logged and traced."""
     metrics = [
-        (f"`waypost_{row.name}`", row.kind.value, ", ".join(f"`{name}`" for name in row.labels), row.of, row.meaning)
+        (f"`waypost_{row.name}`", row.kind.value, ", ".join(f"`{name}`" for name in row.labels), row.scope, row.meaning)
         for row in METRICS
     ]
-    checks = [(f"`{name}`", means) for name, (_, means) in CHECKS.items()]
+    checks = [(f"`{name}`", means) for name, (_, means) in READINESS_CHECKS.items()]
     steps = [
-        (f"`{step.value.says}`", f"`{step.value.part}`", ", ".join(f"`{name}`" for name in step.value.facts))
+        (f"`{step.value.text}`", f"`{step.value.part}`", ", ".join(f"`{name}`" for name in step.value.facts))
         for step in TraceStep
     ]
     return page(

@@ -18,11 +18,11 @@ from typing import Any, Final
 
 from playwright.async_api import Browser, BrowserContext, Page, async_playwright
 
-from tests.console import story
-from tests.console.addresses import filled, rows
 from tests.console.conftest import CHROMIUM
-from tests.console.scene import ANN, BEN, CHI, Scene, open_scene
-from waypost.console.route import Kind
+from tests.console.support import story
+from tests.console.support.addresses import filled, rows
+from tests.console.support.scene import ANN, BEN, CHI, Scene, open_scene
+from waypost.console.route import RouteKind
 
 FOLDER: Final = Path(__file__).parent / "images" / "console"
 BEGINS: Final = datetime(2026, 5, 4, 22, 20, tzinfo=UTC)
@@ -143,7 +143,7 @@ def shots(values: dict[str, str]) -> Iterator[Shot]:
     Raises:
         KeyError: a page has no name here.
     """
-    for row in rows(Kind.PAGE):
+    for row in rows(RouteKind.PAGE):
         if row.path in ELSEWHERE:
             continue
         name, is_narrow = NAMES[row.path]

@@ -15,10 +15,10 @@ from waypost.testing.partner import Partner
 from waypost.testing.phone import Phone
 from waypost.testing.runtime.service import Service
 from waypost.testing.templates import Template
-from waypost.testing.trace import News, Trace
+from waypost.testing.trace import MessageTraceStep, Trace
 
 CLASSES = (
-    Partner, Phone, TimeMachine, Fault, Message, Button, Callback, Trace, News, Template, Service,
+    Partner, Phone, TimeMachine, Fault, Message, Button, Callback, Trace, MessageTraceStep, Template, Service,
 )  # fmt: skip
 FIXTURES = (
     "waypost", "async_waypost", "make_waypost_partner", "waypost_service",

@@ -12,15 +12,15 @@ import aiohttp
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support.between import Between
 from tests.support.callback_sink import CallbackSink
-from tests.support.in_memory import folder_in_memory
+from tests.support.memory_folder import folder_in_memory
+from tests.support.operator_proxy import Between
+from tests.support.pipeline import PipelineHarness
 from tests.support.stores import Databases, Place, PostgresPlace, SqlitePlace, databases_of_a_server, empty_file
-from tests.support.street import Street
 from waypost.base.clock import SystemClock
 from waypost.base.telemetry.logs import set_up_logs
 
-MakeStreet = Callable[..., Awaitable[Street]]
+MakePipeline = Callable[..., Awaitable[PipelineHarness]]
 
 settings.register_profile("calm", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("calm")  # how long an example takes says how busy the machine is
@@ -66,7 +66,7 @@ def logs() -> Iterator[Callable[[], None]]:
     with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
 
         def quiet() -> None:
-            set_up_logs(SystemClock(), as_json=True, level="error", to=nowhere)
+            set_up_logs(SystemClock(), as_json=True, level="error", stream=nowhere)
 
         quiet()
         yield quiet
@@ -87,7 +87,7 @@ def new_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def engine() -> str:
-    """Which engine a test's store is on; `store`, `queue` and `street` run on each."""
+    """Which engine a test's store is on; `store`, `queue` and `pipeline` run on each."""
     return "sqlite"
 
 
@@ -115,27 +115,27 @@ async def sink() -> AsyncIterator[CallbackSink]:
 
 
 @pytest.fixture
-async def make_street(tmp_path: Path, place: Place, sink: CallbackSink) -> AsyncIterator[MakeStreet]:
-    """Opens a street with settings of the test's own; it is closed at the end."""
+async def make_pipeline(tmp_path: Path, place: Place, sink: CallbackSink) -> AsyncIterator[MakePipeline]:
+    """Opens a pipeline with settings of the test's own; it is closed at the end."""
     async with AsyncExitStack() as at_end:
         http = await at_end.enter_async_context(aiohttp.ClientSession())
 
-        async def make(**more: Any) -> Street:
-            street = Street(tmp_path, sink, http, place=place, **more)
-            await street.open()
-            at_end.push_async_callback(street.close)
-            return street
+        async def make(**more: Any) -> PipelineHarness:
+            pipeline = PipelineHarness(tmp_path, sink, http, place=place, **more)
+            await pipeline.open()
+            at_end.push_async_callback(pipeline.close)
+            return pipeline
 
         yield make
 
 
 @pytest.fixture
-async def street(make_street: MakeStreet) -> Street:
-    """Both ends of the street, in real time, everything as soon as it can be."""
-    return await make_street()
+async def pipeline(make_pipeline: MakePipeline) -> PipelineHarness:
+    """Both ends of the pipeline, in real time, everything as soon as it can be."""
+    return await make_pipeline()
 
 
 @pytest.fixture
-async def cut_street(make_street: MakeStreet) -> Street:
+async def cut_pipeline(make_pipeline: MakePipeline) -> PipelineHarness:
     """The same with a line between service and operator that the test can cut."""
-    return await make_street(between=Between())
+    return await make_pipeline(between=Between())

@@ -48,7 +48,7 @@ DATES: Final = (  # each weekday at least once
 
 _LEFT_OUT: Final = (
     "--deselect",
-    "tests/console/test_callback_snippets.py::test_program_believes_what_is_ours_and_nothing_else[go]",
+    "tests/console/callbacks/test_callback_snippets.py::test_program_believes_what_is_ours_and_nothing_else[go]",
 )
 SOURCE: Final = Path(__file__).with_name("shifted_clock.c")
 

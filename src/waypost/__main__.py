@@ -1,4 +1,4 @@
-"""`python -m waypost`."""
+"""Entry point of `python -m waypost`."""
 
 from waypost.cli.main import main
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from tests.support.callback_service import Teller
 from tests.support.callback_sink import CallbackSink
 from tests.support.stores import ENGINES, Place
-from tests.support.teller import Teller
 from waypost.base.clock import ManualClock
 
 MakeTeller = Callable[..., Awaitable[Teller]]

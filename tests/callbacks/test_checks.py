@@ -3,8 +3,8 @@
 import pytest
 from standardwebhooks import Webhook
 
+from tests.support.callback_service import Teller
 from tests.support.callback_sink import CallbackSink, always
-from tests.support.teller import Teller
 from waypost.client.api_client import ApiResponseError
 
 

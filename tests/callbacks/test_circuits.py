@@ -9,14 +9,14 @@ import pytest
 from sqlalchemy import Connection, update
 
 from tests.callbacks.conftest import MakeTeller
+from tests.support.callback_service import Teller
 from tests.support.callback_sink import CallbackSink, always, in_turn
-from tests.support.patience import HANGS_AFTER_S, patiently
-from tests.support.teller import Teller
+from tests.support.waiting import HANGS_AFTER_S, patiently
 from waypost.base.clock import ManualClock, machine_ms
 from waypost.store.callbacks.subscriptions import live_group, replay_group
 from waypost.store.queue.jobs import QueueName
 from waypost.store.tables import subscriptions
-from waypost.store.write_through_cache import APPENDED
+from waypost.store.write_through_cache import enqueued_jobs
 
 HOUR_MS = 3_600_000
 MANY = [f"recipient {number}" for number in range(300)]
@@ -199,7 +199,7 @@ async def test_change_is_heard_of_whichever_of_its_groups_is_told_of_first(
 def _move(connection: Connection, subscription: int, url: str, group: str) -> None:
     moved = update(subscriptions).where(subscriptions.c.id == subscription).values(url=url)
     connection.execute(moved)
-    connection.info[APPENDED].look_at(QueueName.CALLBACKS, group)
+    enqueued_jobs(connection).add_group(QueueName.CALLBACKS, group)
 
 
 async def test_order_hold_goes_on_after_a_restart(

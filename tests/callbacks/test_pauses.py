@@ -3,9 +3,9 @@
 import asyncio
 
 from tests.callbacks.conftest import MakeTeller
+from tests.support.callback_service import Teller
 from tests.support.callback_sink import CallbackSink, always
-from tests.support.patience import patiently
-from tests.support.teller import Teller
+from tests.support.waiting import patiently
 from waypost.base.clock import ManualClock
 
 HOUR_MS = 3_600_000

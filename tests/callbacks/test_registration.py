@@ -2,8 +2,8 @@
 
 import pytest
 
+from tests.support.callback_service import Teller
 from tests.support.callback_sink import CallbackSink
-from tests.support.teller import Teller
 from waypost.client.api_client import ApiResponseError
 
 

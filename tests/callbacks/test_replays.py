@@ -6,9 +6,9 @@ import pytest
 from sqlalchemy import Connection, update
 
 from tests.callbacks.conftest import MakeTeller
+from tests.support.callback_service import Teller
 from tests.support.callback_sink import CallbackSink, always, in_turn
-from tests.support.patience import patiently
-from tests.support.teller import Teller
+from tests.support.waiting import patiently
 from waypost.base.clock import ManualClock
 from waypost.client.api_client import ApiResponseError
 from waypost.store.tables import attempts

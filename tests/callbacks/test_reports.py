@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from tests.support.callback_service import Teller
 from tests.support.callback_sink import CallbackSink, in_turn
-from tests.support.patience import patiently
-from tests.support.teller import Teller
+from tests.support.waiting import patiently
 from waypost.base.clock import ManualClock
-from waypost.domain.callbacks.receiver_statistics import report_of
+from waypost.domain.callbacks.receiver_statistics import build_receiver_report
 
 
 async def test_every_attempt_is_kept_with_what_was_sent_and_what_was_answered(
@@ -69,7 +69,7 @@ class Row:
 def test_percentiles_are_of_attempts_and_not_of_different_times() -> None:
     rows = [Row(5, 200, 89), Row(900, 200, 9), Row(7_000, 503, 1), Row(10_000, None, 1)]
 
-    [line] = report_of(rows)
+    [line] = build_receiver_report(rows)
 
     assert line == {
         "subscription_id": 7,

@@ -3,8 +3,8 @@
 import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
 
+from tests.support.callback_service import Teller
 from tests.support.callback_sink import CallbackSink, Try
-from tests.support.teller import Teller
 from waypost.base.clock import ManualClock
 
 

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from tests.support.builders import ACCOUNT, APP, OPERATOR, PARTNER
-from tests.support.street import ADMIN_TOKEN, Street
+from tests.support.pipeline import ADMIN_TOKEN, PipelineHarness
 from waypost.cli.main import app as commands
 from waypost.domain.app import OperatorAccount
 
@@ -19,10 +19,10 @@ NEW: Final = ("account", "operator", "cloud", "--base-url", "https://graph.examp
 class Typist:
     """Types commands to the street's service."""
 
-    def __init__(self, street: Street, folder: Path) -> None:
-        self._street = street
+    def __init__(self, pipeline: PipelineHarness, folder: Path) -> None:
+        self._pipeline = pipeline
         self.folder = folder
-        self._env = {"WAYPOST_ADMIN_TOKEN": ADMIN_TOKEN, "WAYPOST_ADMIN_URL": f"{street.service_url}/admin"}
+        self._env = {"WAYPOST_ADMIN_TOKEN": ADMIN_TOKEN, "WAYPOST_ADMIN_URL": f"{pipeline.service_url}/admin"}
 
     async def run(self, *words: str, typed: str | None = None, **env: str) -> Result:
         runner = CliRunner(env=self._env | env)
@@ -34,14 +34,14 @@ class Typist:
         return json.loads(result.stdout)
 
     async def kept(self, account_id: str = "cloud") -> OperatorAccount:
-        account = await self._street.waypost.directory.operator_account(account_id)
+        account = await self._pipeline.waypost.directory.operator_account(account_id)
         assert account is not None
         return account
 
 
 @pytest.fixture
-def typist(street: Street, tmp_path: Path) -> Typist:
-    return Typist(street, tmp_path)
+def typist(pipeline: PipelineHarness, tmp_path: Path) -> Typist:
+    return Typist(pipeline, tmp_path)
 
 
 async def test_each_secret_takes_a_line_of_standard_input(typist: Typist) -> None:
@@ -101,10 +101,12 @@ async def test_numbers_of_a_business_account_are_asked_of_the_operator(typist: T
     assert [one["id"] for one in told["numbers"]] == [APP.phone_number_id]
 
 
-async def test_namespace_of_a_business_account_is_asked_of_the_operator(typist: Typist, street: Street) -> None:
+async def test_namespace_of_a_business_account_is_asked_of_the_operator(
+    typist: Typist, pipeline: PipelineHarness
+) -> None:
     wish = {"name": "B", "namespace": "of_the_operator", "token": OPERATOR["token"]}
     app = {"app_id": OPERATOR["app_id"], "app_secret": OPERATOR["app_secret"]}
-    await street.control("PUT", "accounts/77", wish | app)
+    await pipeline.control("PUT", "accounts/77", wish | app)
 
     told = await typist.told("account", "business", "77", str(PARTNER.id), "main")
 

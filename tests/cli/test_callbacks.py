@@ -9,10 +9,10 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.support.builders import INSTANCE_KEY
+from tests.support.callback_service import Teller
 from tests.support.callback_sink import CallbackSink
-from tests.support.patience import patiently
 from tests.support.stores import SqlitePlace
-from tests.support.teller import Teller
+from tests.support.waiting import patiently
 from waypost.base.clock import SystemClock
 from waypost.cli.main import app
 

@@ -18,12 +18,12 @@ import pytest
 
 from crashes.processes import free_port
 from tests.support.builders import PARTNER
-from tests.support.patience import HANGS_AFTER_S
+from tests.support.waiting import HANGS_AFTER_S
 from waypost import __version__
 from waypost.assembly.dev import demo
-from waypost.assembly.serve import NotFit, serve
+from waypost.assembly.serve import InvalidConfiguration, serve
 from waypost.base.clock import SystemClock
-from waypost.base.encryption import Seals
+from waypost.base.encryption import SecretBox
 from waypost.base.ids import RandomIds
 from waypost.config import Settings
 from waypost.store.accounts.partners import add_partner
@@ -127,7 +127,7 @@ def test_dev_says_where_everything_is_and_stops_at_a_signal(shell: Shell) -> Non
 
     assert set(known) == VARIABLES
     assert known["APP_ID"] == demo.APP_ID
-    assert known["APP_TOKEN"] == Seals(demo.INSTANCE_KEY).app_token(demo.APP_ID, 1)
+    assert known["APP_TOKEN"] == SecretBox(demo.INSTANCE_KEY).app_token(demo.APP_ID, 1)
     for name in ("PARTNER_URL", "GRAPH_URL", "ADMIN_URL", "EMAIL", "PASSWORD", "APP_ID"):
         assert known[name] in printed
     mode = stat.S_IMODE((shell.folder / "waypost-dev.env").stat().st_mode)
@@ -231,7 +231,7 @@ def test_dev_stops_with_the_program_that_started_it(shell: Shell) -> None:
 )
 def test_file_of_a_simulator_is_held_by_one_process(shell: Shell, second: tuple[str, ...]) -> None:
     first = shell.start("simulator", "--control-token", KEY, "--port", "0")
-    read_until(first, "answers at")
+    read_until(first, "listens at")
 
     code, _, complained = shell.run(*second)
 
@@ -259,7 +259,7 @@ async def test_dev_refuses_a_store_of_serve(shell: Shell) -> None:
     ids=["secret_key", "admin_token"],
 )
 async def test_serve_refuses_the_secrets_of_the_demonstration(tmp_path: Path, settings: dict[str, str]) -> None:
-    with pytest.raises(NotFit, match="the demonstration's, which everybody knows"):
+    with pytest.raises(InvalidConfiguration, match="the demonstration's, which is public"):
         await serve_in(tmp_path, **settings)
 
 
@@ -280,7 +280,7 @@ def test_setting_that_is_wrong_is_named_in_one_line(shell: Shell) -> None:
     code, _, complained = shell.run("serve", secret_key="short")
 
     assert code == 2
-    assert complained.startswith("waypost: the setting secret_key is wrong: ")
+    assert complained.startswith("waypost: the setting secret_key is invalid: ")
     assert complained.count("\n") == 1
 
 

@@ -14,11 +14,11 @@ from aiohttp import web
 from typer.testing import CliRunner, Result
 
 from tests.support.builders import ACCOUNT, APP, OPERATOR
+from tests.support.pipeline import PipelineHarness
 from tests.support.second_operator import administer
-from tests.support.street import Street
 from waypost.admin import provisioning
-from waypost.admin.doctor.webhook import look_at_handshake
-from waypost.assembly.dev.dev import Dev, DevOptions
+from waypost.admin.doctor.webhook import check_handshake
+from waypost.assembly.dev.dev import DevOptions, DevServer
 from waypost.cli.main import app as commands
 from waypost.config import Settings
 
@@ -27,9 +27,9 @@ NUMBER: Final = f"main: number +{APP.phone_number} of {APP.name}"
 TOKEN: Final = "main: token"
 
 
-async def found(street: Street, about: str) -> list[dict[str, Any]]:
+async def found(pipeline: PipelineHarness, about: str) -> list[dict[str, Any]]:
     """What the doctor says of one thing."""
-    answer = await administer(street, "GET", "/admin/doctor")
+    answer = await administer(pipeline, "GET", "/admin/doctor")
     assert answer.status == 200, answer
     return [one for one in answer.body["findings"] if one["about"] == about]
 
@@ -56,7 +56,7 @@ async def newcomer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIter
     for name in [name for name in os.environ if name.startswith("WAYPOST_")]:
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
-    dev = Dev(DevOptions(Settings(port=0), simulator_port=0, memory=True))
+    dev = DevServer(DevOptions(Settings(port=0), simulator_port=0, memory=True))
     try:
         running = await dev.open()
         yield Newcomer(running.variables["CONTROL_URL"], tmp_path / "waypost-dev.env")
@@ -111,21 +111,21 @@ def of_simulator(told: Result) -> list[dict[str, Any]]:
     ("calls_per_hour", "text", "remedy"), [(5, "near the limit: ", "fewer syncs"), (4, "used up: ", "wait ")]
 )
 async def test_usage_near_its_limit_is_told_before_calls_are_refused(
-    street: Street, calls_per_hour: int, text: str, remedy: str
+    pipeline: PipelineHarness, calls_per_hour: int, text: str, remedy: str
 ) -> None:
-    await street.control("PUT", "settings", {"calls_per_hour": calls_per_hour})
+    await pipeline.control("PUT", "settings", {"calls_per_hour": calls_per_hour})
 
-    said = await found(street, "main: usage")
+    said = await found(pipeline, "main: usage")
 
     of_account = next(one for one in said if ACCOUNT.id in one["text"])
     assert (of_account["state"], of_account["text"].startswith(text)) == ("warning", True), said
     assert remedy in of_account["remedy"]
 
 
-async def test_public_address_that_is_not_https_is_wrong_for_an_operator_elsewhere(street: Street) -> None:
+async def test_public_address_that_is_not_https_is_wrong_for_an_operator_elsewhere(pipeline: PipelineHarness) -> None:
     elsewhere = replace(OPERATOR, base_url="https://graph.acme.example")
 
-    [said] = await look_at_handshake(street.waypost.office, elsewhere)
+    [said] = await check_handshake(pipeline.waypost.admin_context, elsewhere)
 
     assert said.state == "wrong"
     assert "is not https" in said.text
@@ -133,7 +133,7 @@ async def test_public_address_that_is_not_https_is_wrong_for_an_operator_elsewhe
 
 
 @pytest.fixture
-async def reviewing(street: Street) -> AsyncIterator[dict[str, Any]]:
+async def reviewing(pipeline: PipelineHarness) -> AsyncIterator[dict[str, Any]]:
     """A real server in the operator's place, which answers every question with this object."""
     told: dict[str, Any] = {"data": []}
 
@@ -146,14 +146,14 @@ async def reviewing(street: Street) -> AsyncIterator[dict[str, Any]]:
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    await provisioning.put_operator_account(street.waypost.office, replace(OPERATOR, base_url=url))
+    await provisioning.put_operator_account(pipeline.waypost.admin_context, replace(OPERATOR, base_url=url))
     yield told
     await runner.cleanup()
 
 
 @pytest.mark.parametrize("review", ["PENDING", "REJECTED"])
 async def test_review_of_the_business_account_that_is_not_over_is_told(
-    street: Street, reviewing: dict[str, Any], review: str
+    pipeline: PipelineHarness, reviewing: dict[str, Any], review: str
 ) -> None:
     reviewing |= {
         "data": {"is_valid": True},
@@ -162,7 +162,7 @@ async def test_review_of_the_business_account_that_is_not_over_is_told(
         "account_review_status": review,
     }
 
-    [said] = await found(street, f"main: business account {ACCOUNT.id}")
+    [said] = await found(pipeline, f"main: business account {ACCOUNT.id}")
 
     assert (said["state"], said["text"]) == ("warning", f"its review at the operator is {review}")
 
@@ -185,11 +185,13 @@ REFUSED: Final = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-async def test_answer_that_is_none_is_told_once_for_each_question_in_its_own_words(street: Street, case: str) -> None:
+async def test_answer_that_is_none_is_told_once_for_each_question_in_its_own_words(
+    pipeline: PipelineHarness, case: str
+) -> None:
     what, state, text, remedy = REFUSED[case]
-    await street.control("POST", "faults", {"on": "call", "call": "numbers.list", "what": what})
+    await pipeline.control("POST", "faults", {"on": "call", "call": "numbers.list", "what": what})
 
-    [said] = await found(street, f"main: numbers of {ACCOUNT.id}")
+    [said] = await found(pipeline, f"main: numbers of {ACCOUNT.id}")
 
     assert said["state"] == state
     assert text in said["text"]
@@ -205,25 +207,25 @@ async def test_answer_that_is_none_is_told_once_for_each_question_in_its_own_wor
         (HOUR_MS // 2, "expires in less than an hour"),
     ],
 )
-async def test_token_that_ends_soon_says_when(street: Street, lives_ms: int, text: str) -> None:
+async def test_token_that_ends_soon_says_when(pipeline: PipelineHarness, lives_ms: int, text: str) -> None:
     wish = {"waba_ids": [ACCOUNT.id], "expires_in_ms": lives_ms}
-    token = (await street.control("POST", "tokens", wish))["token"]
-    account = replace(OPERATOR.with_fields(token=token), base_url=street.operator_url)
-    await provisioning.put_operator_account(street.waypost.office, account)
+    token = (await pipeline.control("POST", "tokens", wish))["token"]
+    account = replace(OPERATOR.replace_fields(token=token), base_url=pipeline.operator_url)
+    await provisioning.put_operator_account(pipeline.waypost.admin_context, account)
 
-    [said] = await found(street, TOKEN)
+    [said] = await found(pipeline, TOKEN)
 
     assert (said["state"], text in said["text"]) == ("warning", True), said
 
 
 @pytest.mark.parametrize("end", ["expire", "revoke"])
-async def test_token_that_has_ended_is_wrong_and_the_operator_says_how(street: Street, end: str) -> None:
-    token = (await street.control("POST", "tokens", {"waba_ids": [ACCOUNT.id]}))["token"]
-    account = replace(OPERATOR.with_fields(token=token), base_url=street.operator_url)
-    await provisioning.put_operator_account(street.waypost.office, account)
-    await street.control("POST", f"tokens/{end}", {"token": token})
+async def test_token_that_has_ended_is_wrong_and_the_operator_says_how(pipeline: PipelineHarness, end: str) -> None:
+    token = (await pipeline.control("POST", "tokens", {"waba_ids": [ACCOUNT.id]}))["token"]
+    account = replace(OPERATOR.replace_fields(token=token), base_url=pipeline.operator_url)
+    await provisioning.put_operator_account(pipeline.waypost.admin_context, account)
+    await pipeline.control("POST", f"tokens/{end}", {"token": token})
 
-    [said] = await found(street, TOKEN)
+    [said] = await found(pipeline, TOKEN)
 
     assert said["state"] == "wrong"
     assert end in said["text"]
@@ -240,10 +242,10 @@ async def test_token_that_has_ended_is_wrong_and_the_operator_says_how(street: S
     ],
 )
 async def test_number_that_is_hindered_has_the_remedy_of_its_status(
-    street: Street, hindrance: str, remedy: str
+    pipeline: PipelineHarness, hindrance: str, remedy: str
 ) -> None:
-    await street.control("PUT", f"numbers/{APP.phone_number_id}/hindrance", {"name": hindrance})
+    await pipeline.control("PUT", f"numbers/{APP.phone_number_id}/hindrance", {"name": hindrance})
 
-    [said] = await found(street, NUMBER)
+    [said] = await found(pipeline, NUMBER)
 
     assert (said["state"], remedy in said["remedy"]) == ("wrong", True), said

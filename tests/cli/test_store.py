@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 from sqlalchemy import func, select
 
-from tests.conftest import MakeStreet
-from tests.support.asking import column_of
+from tests.conftest import MakePipeline
 from tests.support.first_store import make_first_store
-from tests.support.patience import HANGS_AFTER_S, patiently
+from tests.support.store_statements import column_of
+from tests.support.waiting import HANGS_AFTER_S, patiently
 from waypost.assembly.store_maintenance import back_up
 from waypost.config import Settings
 from waypost.store.contract import WrongStore
 from waypost.store.database import Database
 from waypost.store.engines.sqlite import SqliteEngine
-from waypost.store.revision import OLDEST
+from waypost.store.revision import OLDEST_UPGRADABLE_REVISION
 from waypost.store.tables import REVISION, messages
 
 
@@ -41,7 +41,9 @@ def test_check_says_that_an_upgrade_is_needed_and_does_nothing(tmp_path: Path) -
     second = run(tmp_path, "store", "upgrade", "--check")
 
     assert (first.returncode, first.stdout) == (1, second.stdout)
-    assert first.stdout.splitlines()[1] == f"an upgrade from revision {OLDEST} to {REVISION} is needed"
+    assert (
+        first.stdout.splitlines()[1] == f"an upgrade from revision {OLDEST_UPGRADABLE_REVISION} to {REVISION} is needed"
+    )
 
 
 def test_check_of_no_store_makes_none(tmp_path: Path) -> None:
@@ -64,15 +66,15 @@ def test_database_that_is_away_is_said_in_one_line(tmp_path: Path) -> None:
         assert len(said.stderr.splitlines()) == 1
 
 
-async def test_store_is_copied_whole_while_a_service_writes_to_it(make_street: MakeStreet, tmp_path: Path) -> None:
-    street = await make_street()
-    template_id = await street.approved_template()
+async def test_store_is_copied_whole_while_a_service_writes_to_it(make_pipeline: MakePipeline, tmp_path: Path) -> None:
+    pipeline = await make_pipeline()
+    template_id = await pipeline.approved_template()
     done = asyncio.Event()
     sent: list[str] = []
 
     async def load() -> None:
         while not done.is_set():
-            sent.append(await street.send(template_id))
+            sent.append(await pipeline.send(template_id))
 
     async def count_sent() -> int:
         return len(sent)
@@ -80,7 +82,7 @@ async def test_store_is_copied_whole_while_a_service_writes_to_it(make_street: M
     loading = [asyncio.create_task(load()) for _ in range(4)]
     await patiently(count_sent, lambda count: count >= 20)
     before = list(sent)
-    settings = Settings(data=street.folder)
+    settings = Settings(data=pipeline.folder)
     await asyncio.to_thread(back_up, settings, tmp_path / "copy.db")
     done.set()
     await asyncio.gather(*loading)
@@ -102,7 +104,7 @@ def test_backup_overwrites_nothing_and_leaves_nothing_half_done(tmp_path: Path) 
     there = tmp_path / "there.db"
     there.write_text("somebody's")
 
-    with pytest.raises(WrongStore, match="name another file"):
+    with pytest.raises(WrongStore, match="choose another file"):
         back_up(Settings(data=tmp_path), there)
     with pytest.raises(WrongStore, match="--data"):
         back_up(Settings(data=tmp_path / "elsewhere"), tmp_path / "copy.db")

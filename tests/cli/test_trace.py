@@ -10,10 +10,10 @@ from typer.testing import CliRunner, Result
 
 from tests.support.builders import ANN, APP, INSTANCE_KEY
 from tests.support.callback_sink import always
-from tests.support.patience import patiently
-from tests.support.street import ADMIN_TOKEN, Street
+from tests.support.pipeline import ADMIN_TOKEN, PipelineHarness
+from tests.support.waiting import patiently
 from waypost.cli.main import app
-from waypost.wire.redaction import redacted
+from waypost.wire.redaction import mask_request
 
 TEXT: Final = "Meet me behind the old windmill"
 
@@ -27,49 +27,49 @@ async def run(*words: str, **settings: str | None) -> Result:
     return await asyncio.to_thread(CliRunner(env=env).invoke, app, list(words))
 
 
-async def traced(street: Street, *words: str) -> Result:
+async def traced(pipeline: PipelineHarness, *words: str) -> Result:
     """`waypost trace` of the service that runs."""
-    return await run("trace", *words, admin_url=street.service_url, admin_token=ADMIN_TOKEN)
+    return await run("trace", *words, admin_url=pipeline.service_url, admin_token=ADMIN_TOKEN)
 
 
-async def test_trace_of_a_message_tells_its_whole_way_and_not_its_words(street: Street) -> None:
-    await street.open_window()
-    message_id = await street.send_text(TEXT)
-    await street.events_of(message_id, until="delivered")
-    wamid = (await street.wait_for_state(message_id, "delivered"))["operator_message_id"]
+async def test_trace_of_a_message_tells_its_whole_way_and_not_its_words(pipeline: PipelineHarness) -> None:
+    await pipeline.open_window()
+    message_id = await pipeline.send_text(TEXT)
+    await pipeline.events_of(message_id, until="delivered")
+    wamid = (await pipeline.wait_for_state(message_id, "delivered"))["operator_message_id"]
 
-    result = await traced(street, message_id)
+    result = await traced(pipeline, message_id)
 
     printed = result.stdout
     assert result.exit_code == 0, result.output
     assert printed.splitlines()[0] == f"message {message_id}: delivered"
-    for told in (APP.id, ANN, wamid, "accepted", "enqueued", "callback delivered", "answered 200 after"):
+    for told in (APP.id, ANN, wamid, "accepted", "enqueued", "callback delivered", "status 200 after"):
         assert told in printed
     assert f"({len(TEXT)} characters)" in printed
     assert TEXT not in printed
 
 
-async def test_operators_id_leads_to_the_same_message(street: Street) -> None:
-    await street.open_window()
-    message_id = await street.send_text()
-    await street.events_of(message_id, until="delivered")
-    wamid = (await street.wait_for_state(message_id, "delivered"))["operator_message_id"]
+async def test_operators_id_leads_to_the_same_message(pipeline: PipelineHarness) -> None:
+    await pipeline.open_window()
+    message_id = await pipeline.send_text()
+    await pipeline.events_of(message_id, until="delivered")
+    wamid = (await pipeline.wait_for_state(message_id, "delivered"))["operator_message_id"]
 
-    ours, theirs = [await traced(street, one, "--json") for one in (message_id, wamid)]
+    ours, theirs = [await traced(pipeline, one, "--json") for one in (message_id, wamid)]
 
     assert json.loads(theirs.stdout)["id"] == message_id
     assert json.loads(ours.stdout).keys() == json.loads(theirs.stdout).keys()
 
 
 async def test_message_that_waits_shows_its_entry_and_why_from_a_store_at_rest(
-    make_street: Any, tmp_path: Path
+    make_pipeline: Any, tmp_path: Path
 ) -> None:
-    street: Street = await make_street()
-    await street.open_window()
-    await street.close_operator()
-    message_id = await street.send_text()
-    await patiently(street.submission_attempts)
-    await street.close_service()
+    pipeline: PipelineHarness = await make_pipeline()
+    await pipeline.open_window()
+    await pipeline.close_operator()
+    message_id = await pipeline.send_text()
+    await patiently(pipeline.submission_attempts)
+    await pipeline.close_service()
 
     result = await run("trace", message_id, data=str(tmp_path), secret_key=INSTANCE_KEY)
 
@@ -81,36 +81,36 @@ async def test_message_that_waits_shows_its_entry_and_why_from_a_store_at_rest(
     assert "the operator was not reached" in waits
 
 
-async def test_uncertain_message_shows_for_how_long_it_is_doubted(cut_street: Street) -> None:
-    await cut_street.open_window()
-    assert cut_street.between is not None
-    cut_street.between.let_webhooks_pass = False
-    cut_street.between.lose_answers = 1
-    message_id = await cut_street.send_text()
-    await cut_street.wait_for_state(message_id, "uncertain")
+async def test_uncertain_message_shows_for_how_long_it_is_doubted(cut_pipeline: PipelineHarness) -> None:
+    await cut_pipeline.open_window()
+    assert cut_pipeline.between is not None
+    cut_pipeline.between.let_webhooks_pass = False
+    cut_pipeline.between.lose_answers = 1
+    message_id = await cut_pipeline.send_text()
+    await cut_pipeline.wait_for_state(message_id, "uncertain")
 
-    found = json.loads((await traced(cut_street, message_id, "--json")).stdout)
+    found = json.loads((await traced(cut_pipeline, message_id, "--json")).stdout)
 
     assert found["state"] == "uncertain"
     assert found["waiting"]["queue"] == "unconfirmed"
 
 
-async def test_callback_that_is_refused_shows_each_attempt_and_when_the_next_is_due(street: Street) -> None:
-    await street.open_window()
-    street.sink.answers = always(500)
-    message_id = await street.send_text()
-    await street.sink.wait_until(lambda: len(street.sink.tries) > 1)
-    await street.wait_for_state(message_id, "delivered")
+async def test_callback_that_is_refused_shows_each_attempt_and_when_the_next_is_due(pipeline: PipelineHarness) -> None:
+    await pipeline.open_window()
+    pipeline.sink.answers = always(500)
+    message_id = await pipeline.send_text()
+    await pipeline.sink.wait_until(lambda: len(pipeline.sink.tries) > 1)
+    await pipeline.wait_for_state(message_id, "delivered")
 
-    printed = (await traced(street, message_id)).stdout
+    printed = (await traced(pipeline, message_id)).stdout
 
-    assert "attempt 1, initial: answered 500 after" in printed
+    assert "attempt 1, initial: status 500 after" in printed
     assert "waits in queue callbacks at " in printed
 
 
 @pytest.mark.parametrize("words", [(), ("--json",)], ids=["text", "json"])
-async def test_unknown_message_is_one_line_and_exit_code_1(street: Street, words: tuple[str, ...]) -> None:
-    result = await traced(street, "wamid.HBgL/+=", *words)
+async def test_unknown_message_is_one_line_and_exit_code_1(pipeline: PipelineHarness, words: tuple[str, ...]) -> None:
+    result = await traced(pipeline, "wamid.HBgL/+=", *words)
 
     assert result.exit_code == 1
     assert result.stdout == ""
@@ -137,4 +137,4 @@ REQUESTS: Final[tuple[tuple[str, Any], ...]] = (  # a request as it came, and wh
 
 @pytest.mark.parametrize(("request_text", "shown"), REQUESTS)
 def test_request_keeps_its_shape_and_loses_its_words(request_text: str, shown: Any) -> None:
-    assert redacted(request_text) == shown
+    assert mask_request(request_text) == shown

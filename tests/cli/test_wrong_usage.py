@@ -15,7 +15,7 @@ CASES: Final = {
     # what was typed                                             exit   what is said
     "nosuch":                                                    (2, "No such command 'nosuch'"),
     "dev --port abc":                                            (2, "'--port'"),
-    "dev --port 99999":                                          (2, "the setting port is wrong"),
+    "dev --port 99999":                                          (2, "the setting port is invalid"),
     "dev --simulator-port 99999":                                (2, "'--simulator-port'"),
     "dev --simulator-port -5":                                   (2, "'--simulator-port'"),
     "dev --port 0 --simulator-port 0 --data page.md":            (1, "page.md cannot be used (File exists)"),
@@ -31,17 +31,17 @@ CASES: Final = {
     "listen --env-file page.md":                                 (1, "PARTNER_URL is missing"),
     "listen --env-file .":                                       (1, ". is no file of variables"),
     "listen --env-file bytes":                                   (1, "bytes is no file of variables"),
-    "listen --env-file gone.env":                                (1, "no response from http://127.0.0.1:9; start what should answer there"),
+    "listen --env-file gone.env":                                (1, "no response from http://127.0.0.1:9; start the service"),
     "message":                                                   (2, "Missing argument"),
     "message x":                                                 (1, "set WAYPOST_ADMIN_TOKEN to reach a running service"),
     "doctor":                                                    (1, "set WAYPOST_ADMIN_TOKEN to reach a running service"),
     "dead-letter delete x":                                      (2, "position"),
-    "account token cloud":                                       (2, "--token-file, or in WAYPOST_OPERATOR_TOKEN"),
+    "account token cloud":                                       (2, "--token-file, or set WAYPOST_OPERATOR_TOKEN"),
     "account operator cloud --base-url x --token-file nosuch":   (2, "nosuch cannot be read for the token"),
     "clock show":                                                (1, "waypost-dev.env is not there: start `waypost dev`"),
     "clock show --env-file page.md":                             (1, "page.md has no CONTROL_URL"),
     "clock show --env-file bytes":                               (1, "bytes is no file of variables"),
-    "clock show --env-file gone.env":                            (1, "no response from http://127.0.0.1:9; start what should answer there"),
+    "clock show --env-file gone.env":                            (1, "no response from http://127.0.0.1:9; start the service"),
     "clock advance":                                             (2, "at least one of --days, --hours, --minutes and --seconds"),
     "clock advance --hours -1":                                  (2, "'--hours'"),
     "clock advance --hours 99999999999999 --env-file gone.env":  (1, "no response from"),
@@ -83,7 +83,8 @@ def test_command_that_cannot_be_done_says_why(folder: Path, line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("setting", "text", "says"), [("PER_SECOND", "x", "the setting per_second is wrong: "), ("PUBLIC_URL", "x", "http")]
+    ("setting", "text", "says"),
+    [("PER_SECOND", "x", "the setting per_second is invalid: "), ("PUBLIC_URL", "x", "http")],
 )
 @pytest.mark.parametrize("line", ["doctor", "partner list", "serve", "dev"])
 def test_setting_that_is_wrong_is_named_by_every_command(
@@ -100,7 +101,7 @@ def test_setting_that_is_wrong_is_named_by_every_command(
 def test_help_shows_defaults_that_are_written_in_brackets() -> None:
     helps = [typed(f"{name} --help").output for name in ("dev", "account operator", "app operator")]
 
-    for text, shown in zip(helps, (".waypost]", "[needed once]", "by its digits]"), strict=True):
+    for text, shown in zip(helps, (".waypost]", "[required for a new account]", "by its digits]"), strict=True):
         assert shown in " ".join(text.split())
 
 

@@ -13,21 +13,21 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Page, Playwright, async_playwright, expect
 
-from tests.support.patience import HANGS_AFTER_S
+from tests.support.waiting import HANGS_AFTER_S
 from waypost.assembly.dev import demo
-from waypost.assembly.dev.dev import Dev, DevOptions, Running
-from waypost.assembly.dev.files import instance_key
-from waypost.assembly.dev.service_and_simulator import Pair, Places
+from waypost.assembly.dev.dev import DevOptions, DevServer, DevStatus
+from waypost.assembly.dev.files import read_or_create_instance_key
+from waypost.assembly.dev.service_and_simulator import BaseUrls, ServiceAndSimulator
 from waypost.base.clock import SystemClock, VirtualClock
 from waypost.base.ids import RandomIds
 from waypost.base.telemetry.logs import set_up_logs
-from waypost.base.time_travel import Travel
-from waypost.client.api_client import ApiClient, OverHttp
+from waypost.base.time_travel import TimeTravel
+from waypost.client.api_client import ApiClient, HttpTransport
 from waypost.config import Settings
 from waypost.simulator import SimulatorSettings
 
 if TYPE_CHECKING:
-    from tests.console.scene import Scene
+    from tests.console.support.scene import Scene
 
 HEADLESS: Final = "/usr/bin/chromium-headless-shell"
 """The same browser without its own windows, which cost a third of the processor's time."""
@@ -39,8 +39,8 @@ LOOP: Final = "session"
 class Desk:
     """`waypost dev`, and its doors as scripts use them; `http` is signed in to the console."""
 
-    dev: Dev
-    running: Running
+    dev: DevServer
+    running: DevStatus
     http: aiohttp.ClientSession
     data: Path
     app_id: str = demo.APP_ID
@@ -53,17 +53,17 @@ class Desk:
     @property
     def control(self) -> ApiClient:
         """The simulator's control door."""
-        return ApiClient(OverHttp(self.running.graph_url, timeout_s=70), {})
+        return ApiClient(HttpTransport(self.running.graph_url, timeout_s=70), {})
 
     @property
     def api(self) -> ApiClient:
         """The partner API with the demo app's token: `/partner/app/{app_id}/…`."""
-        return ApiClient(OverHttp(self.base_url), {"Authorization": self.running.variables["APP_TOKEN"]})
+        return ApiClient(HttpTransport(self.base_url), {"Authorization": self.running.variables["APP_TOKEN"]})
 
     @property
     def admin(self) -> ApiClient:
         token = self.running.variables["ADMIN_TOKEN"]
-        return ApiClient(OverHttp(self.base_url), {"Authorization": f"Bearer {token}"})
+        return ApiClient(HttpTransport(self.base_url), {"Authorization": f"Bearer {token}"})
 
     async def get(self, path: str, *, status: int = 200, **options: Any) -> str:
         """A page of the console as text."""
@@ -202,7 +202,7 @@ async def open_desk(
         shutil.copytree(begun, folder / "data")
     set_up_logs(SystemClock(), as_json=False, level="error")  # defects are shown
     settings = Settings(data=folder / "data", port=0, log_level="error", **(changes or {}))
-    dev = Dev(DevOptions(settings, simulator_port=0, env_file=folder / "dev.env", **options), clock)
+    dev = DevServer(DevOptions(settings, simulator_port=0, env_file=folder / "dev.env", **options), clock)
     try:
         running = await dev.open()
     except BaseException:
@@ -222,14 +222,14 @@ async def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """
     folder = tmp_path_factory.mktemp("begun")
     settings = Settings(data=folder, log_level="error", admin_token=demo.ADMIN_TOKEN)
-    settings = settings.model_copy(update={"secret_key": instance_key(settings)})
+    settings = settings.model_copy(update={"secret_key": read_or_create_instance_key(settings)})
     clock = VirtualClock()
-    dev = Dev(DevOptions(settings))  # is not opened: nobody asks for a snapshot
-    pair = Pair(
+    dev = DevServer(DevOptions(settings))  # is not opened: nobody asks for a snapshot
+    pair = ServiceAndSimulator(
         settings, SimulatorSettings(path=folder / "simulator.db"), clock, RandomIds(clock),
-        travel=Travel(clock), keeper=dev, control=OverHttp("http://127.0.0.1:9"),
+        travel=TimeTravel(clock), snapshots=dev, control=HttpTransport("http://127.0.0.1:9"),
     )  # fmt: skip
-    await pair.open(Places("http://127.0.0.1:9", "http://127.0.0.1:9"))
+    await pair.open(BaseUrls("http://127.0.0.1:9", "http://127.0.0.1:9"))
     assert pair.is_new
     await pair.close()
     return folder
@@ -270,8 +270,8 @@ async def tabs(browser: Browser, desk: Desk) -> AsyncGenerator[Tabs]:
 @pytest_asyncio.fixture(loop_scope=LOOP, scope="session")
 async def scene(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator["Scene"]:
     """A lively demonstration, once for each worker of the suite: tests look at it, and change nothing."""
-    from tests.console import story  # here, because it is told by what stands above
-    from tests.console.scene import open_scene
+    from tests.console.support import story  # here, because it is told by what stands above
+    from tests.console.support.scene import open_scene
 
     async with open_scene(tmp_path_factory.mktemp("scene"), story.tell) as scene:
         yield scene

@@ -5,10 +5,10 @@ from typing import Any, Final
 
 import pytest
 
-from tests.console.addresses import addresses, told
 from tests.console.conftest import LOOP, Tab, Tabs
-from tests.console.scene import Scene
-from waypost.console.route import Kind
+from tests.console.support.addresses import addresses, told
+from tests.console.support.scene import Scene
+from waypost.console.route import RouteKind
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 
@@ -41,7 +41,7 @@ async def test_axe_finds_nothing_on_any_page_in_either_theme(scene: Scene, scene
         await one.page.add_init_script(path=str(AXE))
 
     complaints = await _complaints(stranger, "/sign-in")
-    for address in addresses(scene.values, Kind.PAGE):
+    for address in addresses(scene.values, RouteKind.PAGE):
         complaints += await _complaints(tab, address.path)
 
     assert not complaints, told(complaints)

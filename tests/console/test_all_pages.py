@@ -6,10 +6,10 @@ import pytest
 from playwright.async_api import ViewportSize
 
 from docs.make_screenshots import ELSEWHERE, FOLDER, NAMES, THEMES
-from tests.console.addresses import NoSample, addresses, filled, rows, told
 from tests.console.conftest import LOOP, Tab, Tabs
-from tests.console.scene import Scene
-from waypost.console.route import Kind
+from tests.console.support.addresses import NoSample, addresses, filled, rows, told
+from tests.console.support.scene import Scene
+from waypost.console.route import RouteKind
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 
@@ -45,7 +45,7 @@ LOOK: Final = """async () => {
 async def test_scene_names_whatever_a_path_of_the_route_table_asks_for(scene: Scene) -> None:
     missing: list[str] = []
 
-    for row in rows(*Kind):
+    for row in rows(*RouteKind):
         try:
             filled(row, scene.values)
         except NoSample as none:
@@ -63,7 +63,7 @@ async def test_every_page_is_whole(scene: Scene, scene_tabs: Tabs, theme: str, w
     stranger = await scene_tabs("/sign-in", width=width, theme=theme, signed_in=False)
     complaints = await _complaints(stranger, "/sign-in", width, then_width)
     tab = await scene_tabs("/", width=width, theme=theme)
-    walked = addresses(scene.values, Kind.PAGE)
+    walked = addresses(scene.values, RouteKind.PAGE)
 
     for address in walked:
         complaints += await _complaints(tab, address.path, width, then_width)
@@ -76,7 +76,7 @@ async def test_every_page_is_whole(scene: Scene, scene_tabs: Tabs, theme: str, w
 
 
 async def test_every_page_has_its_picture_in_the_docs() -> None:
-    pages = [row.path for row in rows(Kind.PAGE) if row.path not in ELSEWHERE]
+    pages = [row.path for row in rows(RouteKind.PAGE) if row.path not in ELSEWHERE]
 
     missing = [path for path in pages if path not in NAMES]
     files = {f"{NAMES[path][0]}-{theme}.png" for path in pages if path in NAMES for theme in THEMES}

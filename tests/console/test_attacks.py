@@ -21,10 +21,10 @@ from sqlalchemy import Connection, delete
 
 from tests.console.conftest import LOOP, Desk
 from tests.support.callback_sink import CallbackSink, Try, always
-from tests.support.patience import HANGS_AFTER_S, patiently
+from tests.support.waiting import HANGS_AFTER_S, patiently
 from waypost.admin import provisioning
 from waypost.assembly.dev import demo
-from waypost.console.rendering import NOTICES, go, notices_of
+from waypost.console.rendering import NOTICES_COOKIE, read_notices, redirect
 from waypost.console.web import streams
 from waypost.store.tables import operator_accounts
 
@@ -154,14 +154,14 @@ async def test_entry_of_another_partner_that_was_set_aside_is_nobody_elses_to_wo
     desk: Desk, stranger: Stranger
 ) -> None:
     """A real one: our own way to the operator is lost, and the fifth defect sets the message aside."""
-    waypost: Any = desk.dev._pair.waypost  # pyright: ignore[reportPrivateUsage, reportOptionalMemberAccess]
+    waypost: Any = desk.dev._sides.waypost  # pyright: ignore[reportPrivateUsage, reportOptionalMemberAccess]
     account = await waypost.directory.operator_account("demo")
     await waypost.database.write(_forget_operator_accounts)
-    waypost.directory.forget()
+    waypost.directory.invalidate()
     message_id = await desk.send_text("Five times in vain")
     await desk.control.json("POST", "/control/clock/advance", {"ms": 180_000})
     [entry] = await patiently(lambda: _set_aside(desk), len)
-    await provisioning.put_operator_account(waypost.office, account)
+    await provisioning.put_operator_account(waypost.admin_context, account)
     again = f"dead-letters/{entry['position']}/retry"
 
     by_their_app = await stranger.ask("POST", f"{APP}/{again}", data={})
@@ -356,9 +356,9 @@ async def test_junk_in_cookies_is_nobodys(attacker: Browser) -> None:
         for cookie in (
             'waypost_session=\xe9\xff; waypost_app=<script>; waypost_theme="><x>',
             f"waypost_session={'a' * 5000}",
-            f"{NOTICES}={notices(half)}",
-            f"{NOTICES}={notices('[' * 2000)}",
-            f"{NOTICES}=%%%",
+            f"{NOTICES_COOKIE}={notices(half)}",
+            f"{NOTICES_COOKIE}={notices('[' * 2000)}",
+            f"{NOTICES_COOKIE}=%%%",
         ):
             for path in ("/sign-in", APP):
                 answer = await http.get(attacker.base_url + path, headers={"Cookie": cookie}, allow_redirects=False)
@@ -366,11 +366,11 @@ async def test_junk_in_cookies_is_nobodys(attacker: Browser) -> None:
 
 
 async def test_notice_fits_into_a_cookie_whatever_it_says() -> None:
-    answer = go("/", said="😀" * 600, remedy="é" * 600)
+    answer = redirect("/", notice="😀" * 600, hint="é" * 600)
     [value] = [text for name, text in answer.headers.items() if name == "set-cookie"]
 
     assert len(value) < 4096
-    [notice] = notices_of({NOTICES: SimpleCookie(value)[NOTICES].value})
+    [notice] = read_notices({NOTICES_COOKIE: SimpleCookie(value)[NOTICES_COOKIE].value})
     assert notice["text"] == "😀" * 300
     assert notice["hint"] == "é" * 600
 
@@ -378,7 +378,7 @@ async def test_notice_fits_into_a_cookie_whatever_it_says() -> None:
 async def test_one_partner_cannot_take_the_streams_of_all(
     desk: Desk, attacker: Browser, stranger: Stranger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(streams, "MOST_OF_ONE", 2)
+    monkeypatch.setattr(streams, "MAX_STREAMS_PER_PARTNER", 2)
     opened = [await attacker.http.get(f"{desk.base_url}/simulator/faults/live") for _ in range(2)]
     for one in opened:
         await one.content.readany()
@@ -393,7 +393,7 @@ async def test_one_partner_cannot_take_the_streams_of_all(
 async def test_open_stream_ends_soon_after_its_session(
     desk: Desk, attacker: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(streams, "SESSION_EVERY_S", 0.2)
+    monkeypatch.setattr(streams, "SESSION_CHECK_S", 0.2)
     async with attacker.http.get(f"{desk.base_url}/simulator/faults/live") as stream:
         await stream.content.readany()
 
@@ -439,17 +439,17 @@ async def test_streams_that_nobody_reads_hold_up_no_reset(
 async def test_stream_whose_store_is_closed_under_a_look_just_ends() -> None:
     closing = asyncio.Event()
 
-    async def look() -> list[streams.Piece]:
+    async def look() -> list[streams.PageElement]:
         closing.set()
         raise RuntimeError("no calls are taken after the end")
 
     async def anything(*_: Any) -> Any:
         return True
 
-    watch = streams.Watch(nullcontext, asyncio.Event, anything, closing.is_set, anything)
+    watch = streams.StreamRunner(nullcontext, asyncio.Event, anything, closing.is_set, anything)
     visit: Any = SimpleNamespace(partner=demo.PARTNER)
 
     sent = [one async for one in watch.events(visit, look, rest_s=0, at_least_s=0)]
 
     assert sent == [b"retry: 1000\n\n"]
-    assert watch.open == 0
+    assert watch.open_count == 0

@@ -9,12 +9,12 @@ from playwright.async_api import Dialog, Locator, Route
 
 from tests.console.conftest import LOOP, Desk, Tab, Tabs
 from waypost.assembly.dev import demo
-from waypost.client.responses import NotReached, Reply
-from waypost.client.streaming import Body, Pieces
-from waypost.console.api_clients import Control
+from waypost.client.responses import ApiUnreachable, ClientResponse
+from waypost.client.streaming import ClientRequestBody, StreamedResponse
+from waypost.console.api_clients import ControlClient
 from waypost.console.command_palette import COMMANDS, Command
-from waypost.console.page_context import Around
-from waypost.console.route import Kind
+from waypost.console.page_context import PageContextReader
+from waypost.console.route import RouteKind
 from waypost.console.routes import PAGES
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
@@ -30,7 +30,7 @@ async def offered(tab: Tab, text: str) -> Locator:
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda one: one.name)
 async def test_every_command_is_an_address_of_the_console(command: Command) -> None:
-    kind = Kind.PAGE if command.posts is None else Kind.ACT
+    kind = RouteKind.PAGE if command.posts is None else RouteKind.ACT
     path = command.path.partition("?")[0]
 
     assert [row.path for row in PAGES if row.kind is kind and row.path == path] == [path]
@@ -57,7 +57,7 @@ async def test_command_for_each_page_that_stands_by_itself(desk: Desk) -> None:
     navigation = await desk.get("/settings")
     named = {one.path.partition("?")[0] for one in COMMANDS}
     named |= {path.replace(demo.APP_ID, "{app_id}") for path in re.findall(r'href="([^"]+)" data-command', navigation)}
-    alone = {row.path for row in PAGES if row.kind is Kind.PAGE and not re.search(r"\{(?!app_id)", row.path)}
+    alone = {row.path for row in PAGES if row.kind is RouteKind.PAGE and not re.search(r"\{(?!app_id)", row.path)}
 
     assert alone - named == {"/", "/sign-in"}
 
@@ -156,21 +156,25 @@ async def test_faults_are_disarmed_once_that_is_confirmed(tabs: Tabs, desk: Desk
 class Stuck:
     """A simulator that takes calls and never answers."""
 
-    async def __call__(self, method: str, path: str, headers: Mapping[str, str], body: Body) -> Reply:
+    async def __call__(
+        self, method: str, path: str, headers: Mapping[str, str], body: ClientRequestBody
+    ) -> ClientResponse:
         await asyncio.sleep(60)
-        raise NotReached(path)
+        raise ApiUnreachable(path)
 
-    async def open(self, method: str, path: str, headers: Mapping[str, str], body: Body = None) -> Pieces:
-        raise NotReached(path)
+    async def open(
+        self, method: str, path: str, headers: Mapping[str, str], body: ClientRequestBody = None
+    ) -> StreamedResponse:
+        raise ApiUnreachable(path)
 
 
 async def test_simulator_that_never_answers_holds_no_page_up(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    parts = vars(desk.dev)["_pair"].waypost.console.parts
-    monkeypatch.setattr("waypost.console.page_context.WITHIN_S", 0.05)
-    monkeypatch.setattr("waypost.console.command_palette.PHONES_WITHIN_S", 0.05)
-    monkeypatch.setattr(parts.apis, "control", Control(Stuck()))
+    parts = vars(desk.dev)["_sides"].waypost.console.services
+    monkeypatch.setattr("waypost.console.page_context.CONTEXT_TIMEOUT_S", 0.05)
+    monkeypatch.setattr("waypost.console.command_palette.PALETTE_PHONES_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(parts.apis, "control", ControlClient(Stuck()))
 
-    shell = await Around(parts.apis.control, parts.clock).shell()
+    shell = await PageContextReader(parts.apis.control, parts.clock).read()
     told = await desk.get("/commands")
 
     assert shell.has_simulator

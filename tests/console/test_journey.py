@@ -9,9 +9,9 @@ import pytest_asyncio
 from playwright.async_api import expect
 
 from tests.console.conftest import LOOP, Desk, Tabs
-from tests.console.hands import Hands, Keys, Pointer
+from tests.console.support.input_methods import Hands, Keys, Pointer
 from tests.support.callback_sink import CallbackSink
-from tests.support.patience import HANGS_AFTER_S
+from tests.support.waiting import HANGS_AFTER_S
 from waypost.assembly.dev import demo
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)

@@ -1,6 +1,6 @@
 """Whose things one sees, what headers say, and that stored words stay words.
 
-Signing in, tokens of forms and limits of attempts: tests/console/test_sign_in.py.
+Signing in, tokens of forms and limits of attempts: tests/console/settings/test_sign_in.py.
 """
 
 import json
@@ -15,13 +15,13 @@ from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import Route
 
-from tests.console import hostile
-from tests.console.addresses import addresses, filled, parameters, rows
 from tests.console.conftest import LOOP, Desk, Tabs
-from tests.console.scene import Scene, open_scene
-from tests.support.patience import patiently
-from waypost.console.guard import guarded
-from waypost.console.route import Kind, PageRow, Who
+from tests.console.support import hostile_texts
+from tests.console.support.addresses import addresses, filled, parameters, rows
+from tests.console.support.scene import Scene, open_scene
+from tests.support.waiting import patiently
+from waypost.console.guard import guard_endpoint
+from waypost.console.route import Audience, PageRoute, RouteKind
 from waypost.console.web.page_request import PageRequest
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
@@ -52,10 +52,10 @@ class Stranger:
         self._http = http
         self._csrf = csrf
 
-    async def asks(self, row: PageRow, path: str) -> tuple[int, str]:
+    async def asks(self, row: PageRoute, path: str) -> tuple[int, str]:
         """Status and text of an answer; of a stream only its status."""
         url = self._desk.base_url + path
-        if row.kind is Kind.ACT:
+        if row.kind is RouteKind.ACT:
             form = aiohttp.FormData({"csrf": self._csrf})
             for name, value in FORMS.get(row.path, {}).items():
                 form.add_field(name, value, filename=value if name == "file" else None)
@@ -63,7 +63,7 @@ class Stranger:
         else:
             asked = self._http.get(url, allow_redirects=False)
         async with asked as answer:
-            if row.kind is Kind.LIVE and answer.status == 200:
+            if row.kind is RouteKind.LIVE and answer.status == 200:
                 return 200, ""
             return answer.status, await answer.text()
 
@@ -104,7 +104,7 @@ async def test_another_partners_ids_are_refused_at_every_address(scene: Scene, s
     before = await _everything(scene)
     let_in: list[str] = []
 
-    for row in rows(*Kind, who=Who.PARTNER):
+    for row in rows(*RouteKind, who=Audience.PARTNER):
         named = parameters(row)
         if not named or _is_shared(row):
             continue
@@ -124,7 +124,7 @@ async def test_pages_of_another_partner_show_nothing_of_the_first(scene: Scene, 
     """Pages whose paths name nobody: what they show is by who is signed in."""
     told: list[str] = []
 
-    for row in rows(Kind.PAGE, Kind.PART, who=Who.PARTNER):
+    for row in rows(RouteKind.PAGE, RouteKind.PART, who=Audience.PARTNER):
         if set(parameters(row)) - {"app_id"}:
             continue
         path = filled(row, {"app_id": stranger.app_id})
@@ -137,7 +137,7 @@ async def test_pages_of_another_partner_show_nothing_of_the_first(scene: Scene, 
     assert not told, "\n".join(told)
 
 
-def _is_shared(row: PageRow) -> bool:
+def _is_shared(row: PageRoute) -> bool:
     """Whether it is everybody's: what one phone has with one business is not."""
     return row.path.startswith(SHARED) and not {"number", "wamid"} & set(parameters(row))
 
@@ -192,7 +192,7 @@ def _unsafe(headers: Any) -> list[str]:
 
 async def test_every_answer_says_what_a_browser_may_do_with_it(scene: Scene) -> None:
     http, wrong = scene.desk.http, list[str]()
-    asked = [one.path for one in addresses(scene.values, Kind.PAGE, Kind.PART, Kind.LIVE)]
+    asked = [one.path for one in addresses(scene.values, RouteKind.PAGE, RouteKind.PART, RouteKind.LIVE)]
 
     for path in [*asked, "/apps/nobodys", f"/apps/{scene.desk.app_id}/nothing-here"]:
         async with http.get(scene.desk.base_url + path, allow_redirects=False) as answer:
@@ -204,7 +204,7 @@ async def test_every_answer_says_what_a_browser_may_do_with_it(scene: Scene) -> 
 async def test_method_that_an_address_does_not_take_is_told_on_a_page_with_those_it_takes(scene: Scene) -> None:
     wrong: list[str] = []
 
-    for row in rows(*Kind):
+    for row in rows(*RouteKind):
         path = filled(row, scene.values)
         status, headers, text = await _sent(scene.desk.http, "DELETE", scene.desk.base_url + path)
         wrong += [f"{path}: {one}" for one in _unsafe(headers)]
@@ -283,9 +283,9 @@ async def test_defect_answers_a_page_that_tells_nothing_of_it(scene: Scene) -> N
         del desk, visit
         raise RuntimeError("secret-of-the-inside")
 
-    pair: Any = scene.desk.dev._pair  # pyright: ignore[reportPrivateUsage]
-    row = PageRow(Kind.PAGE, "/broken", break_down, "break down", Who.ANYBODY)
-    application = Starlette(routes=[Route("/broken", guarded(row, pair.waypost.console.desk), methods=["GET"])])
+    pair: Any = scene.desk.dev._sides  # pyright: ignore[reportPrivateUsage]
+    row = PageRoute(RouteKind.PAGE, "/broken", break_down, "break down", Audience.PUBLIC)
+    application = Starlette(routes=[Route("/broken", guard_endpoint(row, pair.waypost.console.tools), methods=["GET"])])
 
     status, headers, body = await _ask(application, "/broken")
 
@@ -319,7 +319,7 @@ async def _ask(application: Any, path: str) -> tuple[int, dict[str, str], str]:
 async def test_words_that_would_run_are_shown_as_words_on_every_page(
     browser: Browser, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    async with open_scene(tmp_path_factory.mktemp("hostile"), hostile.tell) as scene:
+    async with open_scene(tmp_path_factory.mktemp("hostile"), hostile_texts.tell) as scene:
         tabs = Tabs(browser, scene.desk)
         try:
             complaints = await _run_by_words(scene, tabs)
@@ -339,10 +339,10 @@ async def _run_by_words(scene: Scene, tabs: Tabs) -> list[str]:
 
     tab.page.on("dialog", note)
     complaints: list[str] = []
-    for address in addresses(scene.values, Kind.PAGE):
+    for address in addresses(scene.values, RouteKind.PAGE):
         await tab.go(address.path)
         await tab.page.wait_for_timeout(120)  # the first look of its stream has come
-        title, made = await tab.page.evaluate(hostile.TAKEN)
+        title, made = await tab.page.evaluate(hostile_texts.TAKEN)
         if title == "taken" or made or dialogs or tab.wrong or tab.elsewhere:
             told = [*dialogs, *tab.wrong, *tab.elsewhere]
             complaints.append(f"{address.path}: {made} elements of the words; {told}")
@@ -361,7 +361,7 @@ WHERE_SHOWN: Final = {  # pages on which the words themselves have to be read
 
 async def _unseen(scene: Scene, tab: Any) -> list[str]:
     unseen: list[str] = []
-    for row in rows(Kind.PAGE):
+    for row in rows(RouteKind.PAGE):
         if row.path in WHERE_SHOWN:
             path = filled(row, scene.values) + WHERE_SHOWN[row.path]
             await tab.go(path)

@@ -14,9 +14,9 @@ from typing import Final
 import aiohttp
 
 from crashes.processes import Child, free_port
-from tests.support.patience import patiently
+from tests.support.waiting import patiently
 from waypost.assembly.dev import demo
-from waypost.base.encryption import Seals
+from waypost.base.encryption import SecretBox
 
 KILLS: Final = 3
 AT_ONCE: Final = 4
@@ -32,7 +32,7 @@ class Uploading:
 
     def __init__(self, url: str) -> None:
         self._url = f"{url}/partner/app/{demo.APP_ID}/media"
-        self._token = Seals(demo.INSTANCE_KEY).app_token(demo.APP_ID, 1)
+        self._token = SecretBox(demo.INSTANCE_KEY).app_token(demo.APP_ID, 1)
         self._chance = random.Random(20260101)
         self.answered: dict[str, str] = {}
 

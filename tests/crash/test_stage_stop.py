@@ -10,7 +10,7 @@ import pytest_asyncio
 from waypost.base.clock import SystemClock
 from waypost.queue.job import Job
 from waypost.queue.queue import JobQueue
-from waypost.queue.worker import Prepared, StageWorker
+from waypost.queue.worker import PreparedJobs, StageWorker
 from waypost.store.database import Database
 from waypost.store.engines.sqlite import SqliteEngine
 from waypost.store.queue.job_subjects import JobSubject, SubjectKind
@@ -36,7 +36,7 @@ async def test_stop_waits_for_work_whose_batch_was_still_being_prepared(queue: J
     """The in-hand mark is part of preparing: cut off after it, a message would be uncertain."""
     preparing, ended = asyncio.Event(), asyncio.Event()
 
-    async def prepare(entries: Sequence[Job]) -> Prepared:
+    async def prepare(entries: Sequence[Job]) -> PreparedJobs:
         preparing.set()
         await asyncio.sleep(0.05)
         return [(job, work_of(job)) for job in entries]
@@ -53,17 +53,17 @@ async def test_stop_waits_for_work_whose_batch_was_still_being_prepared(queue: J
     running = asyncio.create_task(stage.run())
     await preparing.wait()
 
-    await stage.stop(within_s=5)
+    await stage.stop(timeout_s=5)
 
     assert ended.is_set()
-    assert stage.busy == 0
+    assert stage.active_jobs == 0
     await running
 
 
 async def test_stop_begins_nothing_that_is_claimed_meanwhile(queue: JobQueue) -> None:
     begun: list[Job] = []
 
-    async def prepare(entries: Sequence[Job]) -> Prepared:
+    async def prepare(entries: Sequence[Job]) -> PreparedJobs:
         begun.extend(entries)
         return []
 
@@ -71,7 +71,7 @@ async def test_stop_begins_nothing_that_is_claimed_meanwhile(queue: JobQueue) ->
     running = asyncio.create_task(stage.run())
     await asyncio.sleep(0)  # it reads the queue on another thread now
 
-    await stage.stop(within_s=5)
+    await stage.stop(timeout_s=5)
     await running
 
     assert begun == []

@@ -8,7 +8,7 @@ from typing import Final
 from crashes.load import Load
 from crashes.reckoning import reckon
 from crashes.town import Town
-from tests.support.patience import HANGS_AFTER_S
+from tests.support.waiting import HANGS_AFTER_S
 
 MESSAGES: Final = 300
 MOMENTS: Final = (90, 200)

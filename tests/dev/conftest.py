@@ -8,8 +8,8 @@ import aiohttp
 import pytest
 
 from tests.support.callback_sink import CallbackSink
-from tests.support.patience import HANGS_AFTER_S
-from waypost.assembly.dev.dev import Dev, DevOptions, Running
+from tests.support.waiting import HANGS_AFTER_S
+from waypost.assembly.dev.dev import DevOptions, DevServer, DevStatus
 from waypost.config import Settings
 
 
@@ -17,8 +17,8 @@ from waypost.config import Settings
 class Started:
     """`waypost dev` in this process, and both its doors as a script uses them."""
 
-    dev: Dev
-    running: Running
+    dev: DevServer
+    running: DevStatus
     http: aiohttp.ClientSession
 
     async def control(self, method: str, path: str, body: Any = None, *, status: int = 200) -> dict[str, Any]:
@@ -85,7 +85,7 @@ class Starter:
     async def __call__(self, folder: str = "data", **options: Any) -> Started:
         """Start it and return once it answers."""
         settings = Settings(data=self.folder / folder, port=0, rates=False, log_level="error")
-        dev = Dev(DevOptions(settings, simulator_port=0, env_file=self.folder / "dev.env", **options))
+        dev = DevServer(DevOptions(settings, simulator_port=0, env_file=self.folder / "dev.env", **options))
         try:
             started = Started(dev, await dev.open(), self.http)
         except BaseException:

@@ -7,7 +7,7 @@ import pytest
 
 from tests.dev.conftest import Started, Starter
 from tests.support.callback_sink import CallbackSink, Try
-from tests.support.patience import HANGS_AFTER_S
+from tests.support.waiting import HANGS_AFTER_S
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS

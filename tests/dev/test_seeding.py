@@ -9,7 +9,7 @@ from pathlib import Path
 
 from crashes.processes import Child, NotInTime
 from tests.dev.conftest import Starter
-from tests.support.patience import HANGS_AFTER_S
+from tests.support.waiting import HANGS_AFTER_S
 from waypost.assembly.dev import demo
 
 

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from tests.dev.test_snapshots import small_snapshot
-from waypost.assembly.snapshots import bounds, snapshot
+from waypost.assembly.snapshots import size_limits, snapshot
 from waypost.simulator import SnapshotError
 
 WHOLE = "whole.waypost"
@@ -35,11 +35,11 @@ def with_large_member(file: Path) -> None:
 
 def with_large_page(file: Path) -> None:
     with zipfile.ZipFile(file) as archive:
-        page = msgspec.json.decode(archive.read(snapshot.PAGE))
+        page = msgspec.json.decode(archive.read(snapshot.MANIFEST_NAME))
     file.unlink()
     page["note"] = "x" * 10_000_000
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(snapshot.PAGE, msgspec.json.encode(page))
+        archive.writestr(snapshot.MANIFEST_NAME, msgspec.json.encode(page))
 
 
 def with_many_members(file: Path) -> None:
@@ -71,15 +71,15 @@ def with_zip64_directory_claimed(file: Path) -> None:
 # fmt: off
 BOUNDS = (
     # what it is                  how it is made                                             what is refused
-    ("unfolds to too much",       with_large_member,                                         "unfolds to"),
+    ("unfolds to too much",       with_large_member,                                         "expands to"),
     ("a large page",              with_large_page,                                           "snapshot.json in it has 10"),
     ("many members",              with_many_members,                                         "it has 1010"),
     ("a directory too large",     with_directory_claimed,                                    "its directory has 900000000"),
     ("a zip64 directory",         with_zip64_directory_claimed,                              "its directory has 900000000"),
     ("another method",            with_member("media/a", b"x" * 1000, zipfile.ZIP_BZIP2),    "compressed by method 12"),
-    ("a path that leads out",     with_member("media/../../escape", b"x"),                   "nothing of ours"),
-    ("an absolute path",          with_member("/etc/escape", b"x"),                          "nothing of ours"),
-    ("a path with backslashes",   with_member("media\\..\\escape", b"x"),                    "nothing of ours"),
+    ("a path that leads out",     with_member("media/../../escape", b"x"),                   "does not belong to a snapshot"),
+    ("an absolute path",          with_member("/etc/escape", b"x"),                          "does not belong to a snapshot"),
+    ("a path with backslashes",   with_member("media\\..\\escape", b"x"),                    "does not belong to a snapshot"),
 )
 # fmt: on
 
@@ -92,10 +92,10 @@ def test_what_goes_beyond_a_bound_is_refused_and_leaves_nothing(change: Change, 
     before_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
     with pytest.raises(SnapshotError, match=refusal) as refused:
-        snapshot.unpack(file, into, secret_key="k", machine_ms=0)
+        snapshot.stage_snapshot(file, into, secret_key="k", machine_ms=0)
 
     assert WHOLE in str(refused.value)
-    assert not (into / snapshot.RESTORE).exists()
+    assert not (into / snapshot.STAGING_FOLDER).exists()
     assert list(into.glob("**/*")) == [] or not any(path.is_file() for path in into.glob("**/*"))
     if sys.platform == "linux":
         grown_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kb
@@ -107,15 +107,15 @@ def test_a_name_that_is_there_twice_is_refused(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="Duplicate name"):
         with_member("waypost.db", b"another store")(tmp_path / WHOLE)
 
-    with pytest.raises(SnapshotError, match="a name is in it twice"):
-        snapshot.unpack(tmp_path / WHOLE, tmp_path / "into", secret_key="k", machine_ms=0)
+    with pytest.raises(SnapshotError, match="two members have the same name"):
+        snapshot.stage_snapshot(tmp_path / WHOLE, tmp_path / "into", secret_key="k", machine_ms=0)
 
 
 def test_everything_together_has_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A bound that is lowered stands for a disk that is full."""
     small_snapshot(tmp_path)
     file = tmp_path / WHOLE
-    monkeypatch.setattr(bounds, "MAX_BYTES", 1000)
+    monkeypatch.setattr(size_limits, "MAX_BYTES", 1000)
 
-    with pytest.raises(SnapshotError, match="the most is 1000"):
-        snapshot.unpack(file, tmp_path / "into", secret_key="k", machine_ms=0)
+    with pytest.raises(SnapshotError, match="the limit is 1000"):
+        snapshot.stage_snapshot(file, tmp_path / "into", secret_key="k", machine_ms=0)

@@ -14,7 +14,7 @@ import pytest
 from tests.dev.conftest import Starter
 from tests.support.callback_sink import CallbackSink
 from waypost.assembly.snapshots import snapshot
-from waypost.base.clock import Bearing
+from waypost.base.clock import ClockSetting
 from waypost.simulator import FILE_REVISION, SnapshotError
 from waypost.store.contract import StoreInUse
 
@@ -116,9 +116,9 @@ async def test_a_snapshot_of_another_instance_key_is_refused_with_the_remedy(sta
     file = tmp_path / "data" / "snapshots" / "mine.waypost"
 
     with pytest.raises(SnapshotError, match="WAYPOST_SECRET_KEY"):
-        snapshot.unpack(file, tmp_path / "fresh", secret_key="another " * 8, machine_ms=0)
+        snapshot.stage_snapshot(file, tmp_path / "fresh", secret_key="another " * 8, machine_ms=0)
 
-    assert not (tmp_path / "fresh" / snapshot.RESTORE).exists()
+    assert not (tmp_path / "fresh" / snapshot.STAGING_FOLDER).exists()
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ async def test_a_file_that_is_nothing_of_ours_is_refused_and_nothing_changes(
 
     refusal = await started.control("POST", "snapshots/good/load", {}, status=409)
 
-    assert "nothing of ours" in refusal["error"]
+    assert "does not belong to a snapshot" in refusal["error"]
     assert "still here" in await started.shown_texts()
 
 
@@ -167,12 +167,12 @@ def test_whatever_is_damaged_in_a_snapshot_is_told_as_a_refusal(tmp_path: Path) 
         content[chance.randrange(len(content))] = chance.randrange(256)
         torn.write_bytes(content)
         try:
-            snapshot.unpack(torn, tmp_path / "into", secret_key="k", machine_ms=0)
+            snapshot.stage_snapshot(torn, tmp_path / "into", secret_key="k", machine_ms=0)
         except SnapshotError as error:
             told.add(str(error).partition(":")[0])
 
     assert "torn.waypost is damaged" in told
-    assert "torn.waypost is no snapshot of waypost" in told
+    assert "torn.waypost is not a snapshot of waypost" in told
 
 
 def test_a_member_without_a_name_of_its_own_is_refused(tmp_path: Path) -> None:
@@ -181,13 +181,13 @@ def test_a_member_without_a_name_of_its_own_is_refused(tmp_path: Path) -> None:
         archive.writestr(".", b"x")
 
     with pytest.raises(SnapshotError, match="damaged"):
-        snapshot.unpack(tmp_path / "whole.waypost", tmp_path / "into", secret_key="k", machine_ms=0)
+        snapshot.stage_snapshot(tmp_path / "whole.waypost", tmp_path / "into", secret_key="k", machine_ms=0)
 
 
 async def test_a_save_that_finds_no_rest_names_what_is_in_flight_and_leaves_all_as_it_was(
     start: Starter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sink: CallbackSink
 ) -> None:
-    monkeypatch.setattr("waypost.assembly.dev.dev._REST_WITHIN_S", 3)
+    monkeypatch.setattr("waypost.assembly.dev.dev._REST_TIMEOUT_S", 3)
     started = await start()
     await started.control("POST", "snapshots", {"name": "one"})
     folder = tmp_path / "data" / "snapshots"
@@ -276,18 +276,18 @@ def test_what_is_old_and_cannot_be_removed_leaves_the_change_unfinished(tmp_path
     """Else a start would find new stores beside old media, and no way on."""
     small_snapshot(tmp_path)
     data = tmp_path / "data"
-    snapshot.unpack(tmp_path / "whole.waypost", data, secret_key="k", machine_ms=0)
+    snapshot.stage_snapshot(tmp_path / "whole.waypost", data, secret_key="k", machine_ms=0)
     elsewhere = tmp_path / "elsewhere"
     (data / "media").rename(elsewhere)
     (data / "media").symlink_to(elsewhere)
 
     with pytest.raises(OSError, match="symbolic link"):
-        snapshot.finish(data)
+        snapshot.apply_staged(data)
     (data / "media").unlink()
 
-    assert snapshot.finish(data)
+    assert snapshot.apply_staged(data)
     assert (data / "media" / "one").read_bytes() == b"medium"
-    assert not (data / snapshot.RESTORE).exists()
+    assert not (data / snapshot.STAGING_FOLDER).exists()
 
 
 def small_snapshot(folder: Path) -> bytes:
@@ -295,13 +295,13 @@ def small_snapshot(folder: Path) -> bytes:
     data, file = folder / "data", folder / "whole.waypost"
     (data / "media").mkdir(parents=True)
     (data / "media" / "one").write_bytes(b"medium")
-    for name in snapshot.STORES:
+    for name in snapshot.STORE_FILES:
         with contextlib.closing(sqlite3.connect(data / name)) as connection, connection:
             connection.execute("CREATE TABLE rows (a)")
             connection.execute(f"PRAGMA user_version={FILE_REVISION}")
             rows = [(f"row {number}" * 5,) for number in range(300)]
             connection.executemany("INSERT INTO rows VALUES (?)", rows)
-    snapshot.pack(data, file, bearing=Bearing(1, 1), secret_key="k")
+    snapshot.pack(data, file, setting=ClockSetting(1, 1), secret_key="k")
     return file.read_bytes()
 
 
@@ -314,10 +314,10 @@ async def test_a_start_finishes_what_a_stopped_change_had_begun(start: Starter, 
     key = (tmp_path / "data" / "instance.key").read_text().strip()
     await start.stop(started)
     data = tmp_path / "data"
-    snapshot.unpack(data / "snapshots" / "saved.waypost", data, secret_key=key, machine_ms=0)
+    snapshot.stage_snapshot(data / "snapshots" / "saved.waypost", data, secret_key=key, machine_ms=0)
     for old in ("waypost.db", "simulator.db"):
         (data / old).unlink()
-    (data / snapshot.RESTORE / "old").unlink()
+    (data / snapshot.STAGING_FOLDER / "old").unlink()
 
     again = await start()
 
@@ -360,7 +360,7 @@ async def test_the_page_of_a_snapshot_holds_no_secret(start: Starter, tmp_path: 
     await started.control("POST", "snapshots", {"name": "page"})
     with zipfile.ZipFile(tmp_path / "data" / "snapshots" / "page.waypost") as archive:
         names = archive.namelist()
-        page = json.loads(archive.read(snapshot.PAGE))
+        page = json.loads(archive.read(snapshot.MANIFEST_NAME))
 
     assert set(page) == {"format", "version", "revision", "at_ms", "factor", "key"}
     assert "instance.key" not in names
@@ -377,7 +377,7 @@ async def test_a_snapshot_with_another_simulators_file_is_refused_and_nothing_ch
     refusal = await started.control("POST", "snapshots/older/load", {}, status=409)
 
     assert "has revision 1" in refusal["error"]
-    assert f"works on revision {FILE_REVISION}" in refusal["error"]
+    assert f"supports revision {FILE_REVISION}" in refusal["error"]
     await started.send_text("still here")
     assert "still here" in await started.shown_texts(until="still here")
 

@@ -12,9 +12,9 @@ import pytest
 
 from tests.dev.conftest import Started, Starter
 from tests.support.callback_sink import CallbackSink, always
-from tests.support.patience import HANGS_AFTER_S
+from tests.support.waiting import HANGS_AFTER_S
 from waypost.assembly.snapshots import snapshot
-from waypost.base.clock import Bearing
+from waypost.base.clock import ClockSetting
 from waypost.simulator import SnapshotError
 from waypost.simulator.store import Store
 from waypost.simulator.tables import SCHEMA
@@ -75,16 +75,16 @@ async def test_a_store_that_is_truly_damaged_is_refused(
     tmp_path: Path, damage: Callable[[sqlite3.Connection], None]
 ) -> None:
     data, file = tmp_path / "data", tmp_path / "one.waypost"
-    for name in snapshot.STORES:
+    for name in snapshot.STORE_FILES:
         data.mkdir(exist_ok=True)
         store = Store(data / name, SCHEMA)
         await store.open()
         await store.close()
-    snapshot.pack(data, file, bearing=Bearing(1, 1), secret_key="k")
+    snapshot.pack(data, file, setting=ClockSetting(1, 1), secret_key="k")
     _rewrite(file, tmp_path, damage)
 
     with pytest.raises(SnapshotError, match=r"one\.waypost is damaged"):
-        snapshot.unpack(file, tmp_path / "into", secret_key="k", machine_ms=0)
+        snapshot.stage_snapshot(file, tmp_path / "into", secret_key="k", machine_ms=0)
 
 
 async def _leave_all_pending(started: Started, receiver: CallbackSink) -> tuple[str, str]:

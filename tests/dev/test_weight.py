@@ -23,12 +23,12 @@ LATE = {  # what is loaded only when it is needed, and when that is. Source: dec
 PROGRAM = """
 import asyncio, json, sys, urllib.request
 from pathlib import Path
-from waypost.assembly.dev.dev import Dev, DevOptions
+from waypost.assembly.dev.dev import DevOptions, DevServer
 from waypost.config import Settings
 
 async def main(folder):
     settings = Settings(data=folder, port=0)
-    dev = Dev(DevOptions(settings, 0, memory=False, env_file=folder / "dev.env"))
+    dev = DevServer(DevOptions(settings, 0, memory=False, env_file=folder / "dev.env"))
     running = await dev.open()
     ask = lambda: urllib.request.urlopen(running.base_url + "/healthz").read()
     await asyncio.to_thread(ask)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.patience import HANGS_AFTER_S
+from tests.support.waiting import HANGS_AFTER_S
 
 
 @pytest.fixture

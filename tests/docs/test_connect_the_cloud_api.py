@@ -14,7 +14,7 @@ import pytest
 
 from crashes.processes import free_port
 from tests.docs.repository import ROOT, samples_of
-from tests.support.patience import HANGS_AFTER_S
+from tests.support.waiting import HANGS_AFTER_S
 
 PAGE: Final = ROOT / "docs" / "how-to" / "connect-the-cloud-api.md"
 CONTROL_TOKEN: Final = "operators-control-token-of-32-and-more"
@@ -75,7 +75,7 @@ def operator(folder: Path, free_ports: list[int]) -> Iterator[str]:
         [*command, "--data", "operator"], cwd=folder, env=environment, stdout=subprocess.PIPE
     ) as process:
         assert process.stdout is not None
-        assert b"answers at" in process.stdout.readline()
+        assert b"listens at" in process.stdout.readline()
         account = {
             "name": "Acme",
             "token": SECRETS["token.txt"],

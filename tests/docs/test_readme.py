@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.docs.repository import ROOT
-from tests.support.patience import HANGS_AFTER_S
+from tests.support.waiting import HANGS_AFTER_S
 
 MOST_LINES = 10
 BACKEND = """

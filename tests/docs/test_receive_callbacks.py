@@ -15,7 +15,7 @@ import pytest
 
 from crashes.processes import free_port
 from tests.docs.repository import ROOT, samples_of
-from tests.support.patience import HANGS_AFTER_S
+from tests.support.waiting import HANGS_AFTER_S
 
 PAGE: Final = ROOT / "docs" / "how-to" / "receive-callbacks.md"
 BODIES: Final = [json.loads(sample) for sample in samples_of(PAGE, "json")]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.docs.repository import ROOT, samples_of
-from tests.support.patience import HANGS_AFTER_S
+from tests.support.waiting import HANGS_AFTER_S
 
 PAGE: Final = ROOT / "docs" / "how-to" / "retry-safely.md"
 

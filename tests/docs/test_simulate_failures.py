@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.docs.repository import ROOT, samples_of
-from tests.support.patience import HANGS_AFTER_S
+from tests.support.waiting import HANGS_AFTER_S
 from waypost.simulator import read_scenario
 
 PAGE: Final = ROOT / "docs" / "how-to" / "simulate-failures.md"

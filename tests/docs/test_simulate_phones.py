@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.docs.repository import ROOT, samples_of
-from tests.support.patience import HANGS_AFTER_S
+from tests.support.waiting import HANGS_AFTER_S
 from waypost.simulator.phones.conditions import PHONE_CONDITIONS
 from waypost.simulator.phones.script_steps import STEP_ACTIONS, STEP_TRIGGERS
 

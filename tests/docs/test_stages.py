@@ -1,4 +1,4 @@
-"""The stages say their place themselves, in the order of the street."""
+"""The stages say their place themselves, in the order of the pipeline."""
 
 import ast
 import re

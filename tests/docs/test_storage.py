@@ -4,10 +4,10 @@ import re
 from typing import Final
 
 from tests.docs.repository import ROOT
-from waypost.queue.plans import GROUP_WINDOW, SHARDS
+from waypost.queue.plans import GROUP_WINDOW, SHARD_COUNT
 from waypost.queue.reader import POLL_MS
 from waypost.store.engines.sqlite import PRAGMAS
-from waypost.store.retention.rules import MOST_ROWS
+from waypost.store.retention.rules import MAX_BATCH_ROWS
 
 STORAGE: Final = (ROOT / "docs" / "explanation" / "storage.md").read_text(encoding="utf-8")
 
@@ -22,8 +22,8 @@ def test_pragmas_on_the_page_are_those_that_are_set() -> None:
 def test_page_gives_the_figures_by_which_lanes_are_worked() -> None:
     text = " ".join(STORAGE.split())
 
-    assert f"each queue has {SHARDS}," in text
+    assert f"each queue has {SHARD_COUNT}," in text
     assert f"at most {GROUP_WINDOW:,} of its jobs" in text
-    assert f"deletes {MOST_ROWS} rows in a transaction" in text
+    assert f"deletes {MAX_BATCH_ROWS} rows in a transaction" in text
     assert POLL_MS == 5_000
     assert "every five seconds" in text

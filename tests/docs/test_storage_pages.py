@@ -12,10 +12,10 @@ import pytest
 
 from tests.docs.repository import ROOT, samples_of
 from tests.support.first_store import make_first_store
-from tests.support.patience import HANGS_AFTER_S
 from tests.support.postgres import binaries
 from tests.support.stores import Databases, url_of
-from waypost.store.revision import OLDEST
+from tests.support.waiting import HANGS_AFTER_S
+from waypost.store.revision import OLDEST_UPGRADABLE_REVISION
 
 PAGES: Final = ROOT / "docs" / "how-to"
 POSTGRESQL: Final = PAGES / "run-on-postgresql.md"
@@ -67,7 +67,7 @@ def typed(folder: Path, page: Path, language: str = "sh", **variables: str) -> s
 def test_page_about_upgrades_upgrades(folder: Path) -> None:
     said = typed(folder, UPGRADE).splitlines()
 
-    assert said[1].startswith(f"an upgrade from revision {OLDEST} to ")
+    assert said[1].startswith(f"an upgrade from revision {OLDEST_UPGRADABLE_REVISION} to ")
     assert said[2].startswith("store: revision ")
     assert len(said) == 3
 
@@ -92,7 +92,7 @@ def test_page_about_postgresql_makes_a_database_and_moves_a_store_there(folder: 
 
     said = typed(folder, POSTGRESQL, WAYPOST_MOVE_TO=url)
 
-    assert "are there and compared" in said
+    assert "are copied and compared" in said
     assert "works with versions of revision" in said
     assert "ada@acme.test" in said
 

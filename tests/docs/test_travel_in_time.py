@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.docs.repository import ROOT, samples_of
-from tests.support.patience import HANGS_AFTER_S
+from tests.support.waiting import HANGS_AFTER_S
 
 PAGE: Final = ROOT / "docs" / "how-to" / "travel-in-time.md"
 
@@ -31,5 +31,5 @@ def test_shown_commands_move_the_clock_and_go_back_to_a_state(running: Path) -> 
     assert lines[3].endswith("frozen")
     assert lines[5].endswith("60 times as fast")
     assert lines[9] == "prepared is loaded"
-    assert lines[11] == "back at the start"
+    assert lines[11] == "state is reset"
     assert (running / "prepared.waypost").stat().st_size > 1000

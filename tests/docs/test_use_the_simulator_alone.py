@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from crashes.processes import free_port
 from tests.docs.repository import ROOT, samples_of
-from tests.support.patience import HANGS_AFTER_S
+from tests.support.waiting import HANGS_AFTER_S
 
 PAGE: Final = ROOT / "docs" / "how-to" / "use-the-simulator-alone.md"
 

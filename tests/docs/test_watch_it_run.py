@@ -9,9 +9,9 @@ from typing import Final
 from urllib.parse import urlencode, urlsplit
 
 from tests.docs.repository import ROOT, samples_of
-from tests.support.patience import HANGS_AFTER_S
+from tests.support.waiting import HANGS_AFTER_S
 from waypost.client.dev_variables import read_variables
-from waypost.operations.metrics import METRICS, Kind
+from waypost.operations.metrics import METRICS, MetricKind
 
 PAGE: Final = ROOT / "docs" / "how-to" / "watch-it-run.md"
 
@@ -48,7 +48,7 @@ def test_alarms_of_the_page_name_metrics_and_labels_that_there_are() -> None:
     shown = {
         f"waypost_{row.name}{end}": {"process", *row.labels}
         for row in METRICS
-        for end in (("_bucket", "_sum", "_count") if row.kind is Kind.HISTOGRAM else ("",))
+        for end in (("_bucket", "_sum", "_count") if row.kind is MetricKind.HISTOGRAM else ("",))
     }
     named = re.findall(r"\b(waypost_\w+)(?:\{(\w+)[=~!])?", PAGE.read_text(encoding="utf-8"))
 

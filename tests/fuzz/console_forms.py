@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from waypost.assembly.dev import demo
-from waypost.console.route import PageRow
+from waypost.console.route import PageRoute
 
 _ASKED: Final = re.compile(
     r"""(?:visit\.(?:field|flag|file|query)|given\.get|typed\.get|query_params\.get|form\.get|_seconds|_field|_flag)\(\s*(?:visit,\s*)?["']([a-z][\w.-]*)["']"""
@@ -143,7 +143,7 @@ class Address:
     paths: list[str]
 
 
-def known_of(row: PageRow, found: Iterable[tuple[str, Form]]) -> Address:
+def known_of(row: PageRoute, found: Iterable[tuple[str, Form]]) -> Address:
     """Collect what forms say of a row. What is asked of a list is asked of its stream and its further pages, too."""
     place = re.compile(_PARAMETER.sub("[^/]+", row.path) + "$")
     end = row.path[row.path.rfind("/") :]
@@ -175,7 +175,7 @@ def known_of(row: PageRow, found: Iterable[tuple[str, Form]]) -> Address:
     return address
 
 
-def asked_in(row: PageRow) -> list[str]:
+def asked_in(row: PageRoute) -> list[str]:
     """The names of fields that an act's module asks a form for, or the package of a page a query."""
     place = Path(inspect.getsourcefile(row.endpoint) or "")
     if row.method == "POST":
@@ -184,7 +184,7 @@ def asked_in(row: PageRow) -> list[str]:
     return list(dict.fromkeys(name for one in files for name in _QUERIED.findall(one.read_text("utf-8"))))
 
 
-def filled_oddly(row: PageRow, values: Mapping[str, str], odd: Mapping[str, str]) -> str:
+def filled_oddly(row: PageRoute, values: Mapping[str, str], odd: Mapping[str, str]) -> str:
     """A row's path with odd segments in place of some of its parameters.
 
     Args:

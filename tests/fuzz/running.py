@@ -7,7 +7,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from waypost.assembly.dev.dev import Dev, DevOptions, Running
+from waypost.assembly.dev.dev import DevOptions, DevServer, DevStatus
 from waypost.base.clock import SystemClock
 from waypost.base.telemetry.logs import set_up_logs
 from waypost.config import Settings
@@ -16,14 +16,14 @@ from waypost.config import Settings
 class Served:
     """What runs, and what its doors have answered."""
 
-    def __init__(self, dev: Dev, running: Running) -> None:
+    def __init__(self, dev: DevServer, running: DevStatus) -> None:
         self.running = running
         self._dev = dev
 
     @property
     def answered(self) -> Counter[tuple[str, str]]:
         """How often each route has answered what: the name of a reason, or `accepted`."""
-        return self._dev.tally
+        return self._dev.outcomes
 
 
 @contextmanager
@@ -35,7 +35,7 @@ def served(folder: Path) -> Generator[Served]:
     thread.start()
     settings = Settings(data=folder, port=0, rates=False, log_level="error")
     options = DevOptions(settings, simulator_port=0, env_file=folder / "dev.env")
-    dev = Dev(options)
+    dev = DevServer(options)
     try:
         running = asyncio.run_coroutine_threadsafe(dev.open(), loop).result(30)
         yield Served(dev, running)

@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from waypost.api.request_fields import FIELDS, FieldType
+from waypost.api.request_fields import REQUEST_FIELDS, FieldType
 from waypost.operations.openapi import format_of, json_schema
 
 WORDS = st.one_of(
@@ -21,7 +21,7 @@ def json_texts(known: Mapping[str, Sequence[Any]]) -> dict[str, st.SearchStrateg
         known: values that mean something to the service, by member: ids, kinds, addresses.
     """
     found: dict[str, st.SearchStrategy[str]] = {}
-    for key, field in FIELDS.items():
+    for key, field in REQUEST_FIELDS.items():
         if field.type is not FieldType.JSON:
             continue
         fitting = values(json_schema(field) or {}, key, known).map(json.dumps)

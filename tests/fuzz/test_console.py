@@ -14,15 +14,15 @@ import aiohttp
 import pytest
 from yarl import URL
 
-from tests.console import story
-from tests.console.addresses import addresses, filled, parameters, rows
 from tests.console.conftest import LOOP
-from tests.console.scene import Scene, open_scene
+from tests.console.support import story
+from tests.console.support.addresses import addresses, filled, parameters, rows
+from tests.console.support.scene import Scene, open_scene
 from tests.fuzz.console_forms import FRESH, Address, Form, filled_oddly, forms_of, known_of
 from tests.fuzz.odd_values import ODD_BODIES, ODD_FILES, ODD_SEGMENTS, odd_text
 from tests.support.media_samples import sample
-from tests.support.patience import HANGS_AFTER_S
-from waypost.console.route import Kind, PageRow, Who
+from tests.support.waiting import HANGS_AFTER_S
+from waypost.console.route import Audience, PageRoute, RouteKind
 
 EXAMPLES: Final = int(os.environ.get("WAYPOST_FUZZ_EXAMPLES", "1"))
 IS_LONG: Final = EXAMPLES > 10
@@ -54,10 +54,10 @@ class Fuzzer:
     chance: Random
     csrf: str = ""
     wrong: list[str] = field(default_factory=list[str])
-    answered: Counter[tuple[PageRow, int]] = field(default_factory=Counter[tuple[PageRow, int]])
+    answered: Counter[tuple[PageRoute, int]] = field(default_factory=Counter[tuple[PageRoute, int]])
     lately: list[str] = field(default_factory=list[str])
 
-    async def ask(self, row: PageRow, path: str, told: str, *, data: Any = None, headers: Any = None) -> int:
+    async def ask(self, row: PageRoute, path: str, told: str, *, data: Any = None, headers: Any = None) -> int:
         """Ask for one address; gives the status, 0 where there was no answer in time."""
         url = URL(self.scene.desk.base_url + path, encoded=True)
         about = f"{row.method} {path[:300]} {told[:300]}"
@@ -86,7 +86,7 @@ class Fuzzer:
         self.answered[row, status] += 1
         return status
 
-    async def act(self, row: PageRow, path: str, form: Form, odd: str | None) -> None:
+    async def act(self, row: PageRoute, path: str, form: Form, odd: str | None) -> None:
         """Send a form in which one field at least is odd, or none.
 
         Args:
@@ -172,10 +172,10 @@ async def test_no_form_and_no_address_makes_a_defect(tmp_path_factory: pytest.Te
         fuzzer = Fuzzer(scene, Random(SEED))
         await fuzzer.enter()
         found = await _forms(scene)
-        acts = sorted(rows(Kind.ACT), key=_lateness)
+        acts = sorted(rows(RouteKind.ACT), key=_lateness)
         for row in (one for one in acts if not _lateness(one)):
             await _fuzz_act(fuzzer, row, known_of(row, found))
-        for row in rows(Kind.PAGE, Kind.PART, Kind.LIVE):
+        for row in rows(RouteKind.PAGE, RouteKind.PART, RouteKind.LIVE):
             await _fuzz_address(fuzzer, row, known_of(row, found))
         await fuzzer.look()
         for row in (one for one in acts if _lateness(one)):
@@ -185,14 +185,14 @@ async def test_no_form_and_no_address_makes_a_defect(tmp_path_factory: pytest.Te
     assert not fuzzer.wrong, f"seed {SEED}:\n" + "\n".join(dict.fromkeys(fuzzer.wrong))
 
 
-async def _fuzz_act(fuzzer: Fuzzer, row: PageRow, known: Address) -> None:
+async def _fuzz_act(fuzzer: Fuzzer, row: PageRoute, known: Address) -> None:
     names = known.form.names
     plan: list[str | None] = [None, *names, "", None]
     while len(plan) < EXAMPLES:
         plan += [*fuzzer.chance.choices(names, k=17), "", None, None] if names else ["", None]
     for nth, odd in enumerate(plan):
         await fuzzer.act(row, _path(fuzzer, row, known, odd_of=8), known.form, odd)
-        if _lateness(row) or row.who is Who.ANYBODY:
+        if _lateness(row) or row.audience is Audience.PUBLIC:
             await fuzzer.enter()
         if nth % 25 == 24:
             await fuzzer.look()
@@ -202,7 +202,7 @@ async def _fuzz_act(fuzzer: Fuzzer, row: PageRow, known: Address) -> None:
         await fuzzer.look()
 
 
-async def _fuzz_address(fuzzer: Fuzzer, row: PageRow, known: Address) -> None:
+async def _fuzz_address(fuzzer: Fuzzer, row: PageRoute, known: Address) -> None:
     asked = known.form.names
     for nth in range(max(EXAMPLES // 3, len(parameters(row)) + 1, len(asked))):
         path, chance = _path(fuzzer, row, known, odd_of=3), fuzzer.chance
@@ -212,12 +212,12 @@ async def _fuzz_address(fuzzer: Fuzzer, row: PageRow, known: Address) -> None:
                 some = {asked[nth % len(asked)], *(one for one in asked if not chance.randrange(8))}
             fields = fuzzer.usual(known.form, is_whole=not some) | {name: odd_text(chance)[:6000] for name in some}
             path += "?" + _urlencoded(fields).decode()[:12_000]
-        if row.kind is Kind.LIVE and nth > EXAMPLES // 10 + 1:
+        if row.kind is RouteKind.LIVE and nth > EXAMPLES // 10 + 1:
             continue
         await fuzzer.ask(row, path, "")
 
 
-def _path(fuzzer: Fuzzer, row: PageRow, known: Address, *, odd_of: int) -> str:
+def _path(fuzzer: Fuzzer, row: PageRoute, known: Address, *, odd_of: int) -> str:
     """One of the paths that lead to something, or, once in so many, one with an odd part."""
     chance, values = fuzzer.chance, dict(fuzzer.scene.values)
     named = parameters(row)
@@ -233,7 +233,7 @@ async def _forms(scene: Scene) -> list[tuple[str, Form]]:
     kinds = (await scene.control("GET", "faults/kinds"))["kinds"]
     types = ("TEXT", "IMAGE", "CAROUSEL", "LOCATION", "CATALOG", "PRODUCT", "DOCUMENT")
     pages = [
-        *(one.path for one in addresses(scene.values, Kind.PAGE)),
+        *(one.path for one in addresses(scene.values, RouteKind.PAGE)),
         *(f"/apps/{scene.desk.app_id}/templates/new?type={one}" for one in types),
         *(f"/apps/{scene.desk.app_id}/templates/{one}" for one in scene.templates.values()),
         *(f"/simulator/faults/new/{one['on']}/{one['name']}" for one in kinds),
@@ -247,7 +247,7 @@ async def _forms(scene: Scene) -> list[tuple[str, Form]]:
     return found
 
 
-def _lateness(row: PageRow) -> int:
+def _lateness(row: PageRoute) -> int:
     """0: early; else the place among those that come last."""
     return next((nth for nth, one in enumerate(LAST, 1) if one in row.path), 0)
 
@@ -283,7 +283,7 @@ def _head(name: str) -> bytes:
 def _tell(fuzzer: Fuzzer) -> None:
     """Print, per address, how many requests were answered, and how many of them were done or shown."""
     print(f"\n{'address':70} {'asked':>6} {'taken':>6}")
-    for row in rows(*Kind):
+    for row in rows(*RouteKind):
         counts = {status: count for (one, status), count in fuzzer.answered.items() if one is row}
         taken = sum(count for status, count in counts.items() if 200 <= status < 400)
         print(f"{row.method:4} {row.path:65} {sum(counts.values()):6} {taken:6}  {counts}")

@@ -16,7 +16,7 @@ from schemathesis.specs.openapi import checks
 from tests.fuzz.running import Served, served
 from tests.fuzz.strategies import json_texts
 from tests.support.media_samples import sample
-from tests.support.patience import HANGS_AFTER_S
+from tests.support.waiting import HANGS_AFTER_S
 from waypost.api.auth.credentials import Credential
 from waypost.api.request_fields import FieldType
 from waypost.api.route import RouteRow
@@ -28,7 +28,7 @@ from waypost.operations import openapi
 
 EXAMPLES = int(os.environ.get("WAYPOST_FUZZ_EXAMPLES", "5"))
 IS_LONG = EXAMPLES > 10
-SCHEMA = openapi.document("http://127.0.0.1:1")
+SCHEMA = openapi.make_document("http://127.0.0.1:1")
 KNOWN: dict[str, tuple[Any, ...]] = {
     "id": (demo.TEMPLATE_ID, "1000000000000017"),
     "type": (*(one for kind in SESSION_KINDS for one in kind.wire_types), "QUICK_REPLY", "URL", "carousel", "template"),

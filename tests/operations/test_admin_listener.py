@@ -8,7 +8,7 @@ from pathlib import Path
 import aiohttp
 
 from crashes.processes import SOURCES, Child, free_port
-from tests.support.patience import patiently
+from tests.support.waiting import patiently
 
 KEY, TOKEN = "k" * 64, "a" * 40
 

@@ -27,7 +27,7 @@ def engine(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 async def database(place: Place, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Database]:
     """A store with one queue that is longer than is counted, and one entry set aside at its very end."""
-    monkeypatch.setattr(asked, "MOST", MOST)
+    monkeypatch.setattr(asked, "MAX_COUNTED_PER_QUEUE", MOST)
     database = Database(place.engine())
     await database.open()
     await database.write(_fill)

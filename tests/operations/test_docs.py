@@ -9,10 +9,10 @@ import pytest
 import requests
 
 from tests.fuzz.running import Served, served
-from tests.support.patience import HANGS_AFTER_S
+from tests.support.waiting import HANGS_AFTER_S
 from waypost.api.limits.rate_limits import RATES
-from waypost.api.request_fields import FIELDS
-from waypost.api.response_schemas import SHAPES
+from waypost.api.request_fields import REQUEST_FIELDS
+from waypost.api.response_schemas import RESPONSE_SCHEMAS
 from waypost.api.route import RouteRow
 from waypost.api.routes import ROUTES
 from waypost.operations import openapi
@@ -36,18 +36,18 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
 
 @pytest.mark.parametrize("row", ROUTES, ids=lambda row: row.name)
 def test_row_names_rows_of_the_other_tables(row: RouteRow) -> None:
-    assert set(row.fields) | set(row.query) <= set(FIELDS)
+    assert set(row.fields) | set(row.query) <= set(REQUEST_FIELDS)
     assert set(openapi.path_parts(row)) <= set(openapi.PATH_PARTS)
     assert row.rate in RATES
-    assert row.shape in SHAPES or not row.shape
+    assert row.response_schema in RESPONSE_SCHEMAS or not row.response_schema
     assert row.source
 
 
 def test_every_row_of_fields_and_shapes_is_used() -> None:
     named = {name for row in ROUTES for name in (*row.fields, *row.query)}
 
-    assert set(FIELDS) == named
-    assert {row.shape for row in ROUTES if row.shape} == set(SHAPES)
+    assert set(REQUEST_FIELDS) == named
+    assert {row.response_schema for row in ROUTES if row.response_schema} == set(RESPONSE_SCHEMAS)
 
 
 def test_document_names_every_route_once(running: Served) -> None:

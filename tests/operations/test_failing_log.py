@@ -14,7 +14,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.support.patience import patiently
+from tests.support.waiting import patiently
 from waypost.client.dev_variables import read_variables
 
 pytestmark = [

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from crashes.processes import Child
-from tests.support.patience import patiently
-from waypost.base.files import readable_by_others, tighten
+from tests.support.waiting import patiently
+from waypost.base.files import readable_by_others, remove_others_access
 
 KEY = "k" * 64
 ADMIN_TOKEN = "a" * 40
@@ -80,11 +80,11 @@ def test_a_file_is_reported_only_where_others_reach_it(tmp_path: Path) -> None:
 
     assert readable_by_others(tmp_path) == [(tmp_path / "group", 0o640), (opened / "file", 0o644)]
 
-    tighten(tmp_path)
+    remove_others_access(tmp_path)
     assert readable_by_others(tmp_path) == []
     assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o755
 
 
 def test_what_is_no_folder_holds_nothing_to_report(tmp_path: Path) -> None:
     assert readable_by_others(tmp_path / "missing") == []
-    tighten(tmp_path / "missing")
+    remove_others_access(tmp_path / "missing")

@@ -16,7 +16,7 @@ import aiohttp
 import pytest
 
 from tests.support.media_samples import sample
-from tests.support.patience import patiently
+from tests.support.waiting import patiently
 from waypost.client.dev_variables import read_variables
 
 pytestmark = pytest.mark.timeout(180)

@@ -8,19 +8,19 @@ from prometheus_client.parser import text_string_to_metric_families as parse
 
 from tests.support.builders import ANN, APP, PARTNER
 from tests.support.callback_sink import in_turn
-from tests.support.patience import patiently
-from tests.support.street import ADMIN_TOKEN, Street
-from waypost.base.telemetry.counters import Spread
-from waypost.operations.metrics import METRICS, Kind
-from waypost.operations.prometheus import buckets
+from tests.support.pipeline import ADMIN_TOKEN, PipelineHarness
+from tests.support.waiting import patiently
+from waypost.base.telemetry.counters import Histogram
+from waypost.operations.metrics import METRICS, MetricKind
+from waypost.operations.prometheus import cumulative_buckets
 
 SEND: Final = "POST /wa/api/v1/msg"
 Figures = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 
-async def figures_of(street: Street, **headers: str) -> Figures:
+async def figures_of(pipeline: PipelineHarness, **headers: str) -> Figures:
     """Every sample by its name and labels, without the label that all have."""
-    answer = await street.ask("GET", "/metrics", headers=headers)
+    answer = await pipeline.ask("GET", "/metrics", headers=headers)
     assert answer.status == 200, answer
     return {
         (
@@ -36,44 +36,44 @@ def figure(figures: Figures, name: str, **labels: str) -> float:
     return figures[name, frozenset(labels.items())]
 
 
-async def at_rest(street: Street) -> None:
+async def at_rest(pipeline: PipelineHarness) -> None:
     """Return when nothing is being worked or written."""
 
     async def is_at_rest() -> bool:
-        queues = await street.queue_depths()
-        return not street.waypost.busy and not any(any(queue.values()) for queue in queues.values())
+        queues = await pipeline.queue_depths()
+        return not pipeline.waypost.busy and not any(any(queue.values()) for queue in queues.values())
 
     await patiently(is_at_rest)
 
 
-async def test_what_the_server_itself_refuses_is_counted(street: Street) -> None:
-    before = await figures_of(street)
-    async with street.http.get(f"{street.service_url}/healthz", headers={"X-Large": "a" * 100_000}) as answer:
+async def test_what_the_server_itself_refuses_is_counted(pipeline: PipelineHarness) -> None:
+    before = await figures_of(pipeline)
+    async with pipeline.http.get(f"{pipeline.service_url}/healthz", headers={"X-Large": "a" * 100_000}) as answer:
         assert answer.status == 431
 
-    after = await figures_of(street)
+    after = await figures_of(pipeline)
 
     assert ("server_errors_total", frozenset({("status", "431")})) not in before
     assert figure(after, "server_errors_total", status="431") == 1
     assert figure(after, "connections") >= 1  # the one that asks
 
 
-async def test_metrics_follow_a_message_through_every_stage(make_street: Any) -> None:
-    street: Street = await make_street()
-    await street.open_window()
-    before = await figures_of(street)
-    told = len(street.callbacks)
-    message_id = await street.send_text()
-    await street.events_of(message_id, until="delivered")
-    await at_rest(street)
+async def test_metrics_follow_a_message_through_every_stage(make_pipeline: Any) -> None:
+    pipeline: PipelineHarness = await make_pipeline()
+    await pipeline.open_window()
+    before = await figures_of(pipeline)
+    told = len(pipeline.callbacks)
+    message_id = await pipeline.send_text()
+    await pipeline.events_of(message_id, until="delivered")
+    await at_rest(pipeline)
 
-    after = await figures_of(street)
+    after = await figures_of(pipeline)
 
     def grown(name: str, **labels: str) -> float:
         key = (name, frozenset(labels.items()))
         return after[key] - before.get(key, 0)
 
-    callbacks = len(street.callbacks) - told
+    callbacks = len(pipeline.callbacks) - told
     assert grown("requests_total", route=SEND, status="200") == 1
     assert grown("request_seconds_count", route=SEND) == 1
     assert grown("queue_jobs_total", queue="outbound", event="claimed") == 1
@@ -92,29 +92,29 @@ async def test_metrics_follow_a_message_through_every_stage(make_street: Any) ->
     assert after["process_resident_memory_bytes", frozenset()] > 1_000_000
 
 
-async def test_refusals_and_failed_attempts_are_told_apart(make_street: Any) -> None:
-    street: Street = await make_street()
-    await street.open_window()
-    street.sink.answers = in_turn(503, 200)
+async def test_refusals_and_failed_attempts_are_told_apart(make_pipeline: Any) -> None:
+    pipeline: PipelineHarness = await make_pipeline()
+    await pipeline.open_window()
+    pipeline.sink.answers = in_turn(503, 200)
 
-    refused = await street.ask("POST", "/wa/api/v1/msg", {}, {"apikey": "wrong"})
-    await street.events_of(await street.send_text(), until="delivered")
+    refused = await pipeline.ask("POST", "/wa/api/v1/msg", {}, {"apikey": "wrong"})
+    await pipeline.events_of(await pipeline.send_text(), until="delivered")
 
-    figures = await figures_of(street)
+    figures = await figures_of(pipeline)
     assert figure(figures, "requests_total", route=SEND, status=str(refused.status)) == 1
     assert figure(figures, "errors_total", route=SEND, code="authentication_failed") == 1
     assert figure(figures, "callback_attempts_total", status="5xx", result="retried") == 1
     assert figure(figures, "queue_jobs_total", queue="callbacks", event="retried_later") == 1
 
 
-async def test_what_waits_and_since_when_is_told_while_the_operator_is_away(make_street: Any) -> None:
-    street: Street = await make_street()
-    await street.open_window()
-    await street.close_operator()
-    message_id = await street.send_text()
-    await patiently(street.submission_attempts)
+async def test_what_waits_and_since_when_is_told_while_the_operator_is_away(make_pipeline: Any) -> None:
+    pipeline: PipelineHarness = await make_pipeline()
+    await pipeline.open_window()
+    await pipeline.close_operator()
+    message_id = await pipeline.send_text()
+    await patiently(pipeline.submission_attempts)
 
-    figures = await figures_of(street)
+    figures = await figures_of(pipeline)
 
     assert message_id
     assert figure(figures, "operator_messages_total", outcome="unavailable", code="none") >= 1
@@ -124,12 +124,12 @@ async def test_what_waits_and_since_when_is_told_while_the_operator_is_away(make
     assert figure(figures, "queue_oldest_due_seconds", queue="outbound") < 60
 
 
-async def test_every_metric_is_in_the_table_with_its_labels_and_names_nobody(make_street: Any) -> None:
-    street: Street = await make_street()
-    await street.open_window()
-    await street.events_of(await street.send_text(), until="delivered")
+async def test_every_metric_is_in_the_table_with_its_labels_and_names_nobody(make_pipeline: Any) -> None:
+    pipeline: PipelineHarness = await make_pipeline()
+    await pipeline.open_window()
+    await pipeline.events_of(await pipeline.send_text(), until="delivered")
 
-    answer = await street.ask("GET", "/metrics")
+    answer = await pipeline.ask("GET", "/metrics")
 
     text = answer.raw.decode()
     shown = {one.name: one for one in parse(text) if one.name.startswith("waypost_")}
@@ -159,29 +159,33 @@ READERS: Final[tuple[tuple[dict[str, str], int], ...]] = (  # who asks, and what
 # fmt: on
 
 
-async def test_metrics_are_for_this_machine_and_for_whoever_has_a_token(make_street: Any) -> None:
-    street: Street = await make_street(changes={"metrics_token": "read-only-token-of-32-characters-or-more"})
+async def test_metrics_are_for_this_machine_and_for_whoever_has_a_token(make_pipeline: Any) -> None:
+    pipeline: PipelineHarness = await make_pipeline(
+        changes={"metrics_token": "read-only-token-of-32-characters-or-more"}
+    )
 
-    answers = [(await street.ask("GET", "/metrics", headers=dict(asked))).status for asked, _ in READERS]
+    answers = [(await pipeline.ask("GET", "/metrics", headers=dict(asked))).status for asked, _ in READERS]
 
     assert answers == [status for _, status in READERS]
 
 
-async def test_metrics_token_opens_nothing_else(make_street: Any) -> None:
-    street: Street = await make_street(changes={"metrics_token": "read-only-token-of-32-characters-or-more"})
+async def test_metrics_token_opens_nothing_else(make_pipeline: Any) -> None:
+    pipeline: PipelineHarness = await make_pipeline(
+        changes={"metrics_token": "read-only-token-of-32-characters-or-more"}
+    )
 
-    answer = await street.ask(
+    answer = await pipeline.ask(
         "GET", "/admin/apps", headers={"Authorization": "Bearer read-only-token-of-32-characters-or-more"}
     )
 
     assert answer.status == 401
 
 
-async def test_metrics_are_given_as_openmetrics_where_that_is_asked_for(make_street: Any) -> None:
-    street: Street = await make_street()
+async def test_metrics_are_given_as_openmetrics_where_that_is_asked_for(make_pipeline: Any) -> None:
+    pipeline: PipelineHarness = await make_pipeline()
     accept = "application/openmetrics-text; version=1.0.0"
 
-    answer = await street.ask("GET", "/metrics", headers={"Accept": accept})
+    answer = await pipeline.ask("GET", "/metrics", headers={"Accept": accept})
 
     assert answer.headers["Content-Type"].startswith("application/openmetrics-text")
     assert answer.raw.endswith(b"# EOF\n")
@@ -189,18 +193,18 @@ async def test_metrics_are_given_as_openmetrics_where_that_is_asked_for(make_str
 
 @pytest.mark.parametrize(("value", "at"), [(0.5, "1.0"), (1, "1.0"), (1.5, "2.0"), (9, "+Inf")])
 def test_a_value_counts_in_its_bucket_and_in_all_above(value: float, at: str) -> None:
-    spread = Spread((1, 2))
+    spread = Histogram((1, 2))
 
     spread.add(value)
 
-    counted: Mapping[str, float] = dict(buckets(spread))
+    counted: Mapping[str, float] = dict(cumulative_buckets(spread))
     names = list(counted)
     assert [counted[name] for name in names] == [float(names.index(name) >= names.index(at)) for name in names]
     assert spread.total == value
 
 
 def test_names_of_metrics_carry_their_unit_and_kind() -> None:
-    counters = {row.name for row in METRICS if row.kind is Kind.COUNTER}
+    counters = {row.name for row in METRICS if row.kind is MetricKind.COUNTER}
 
     assert counters == {row.name for row in METRICS if row.name.endswith("_total")}
     assert len({row.name for row in METRICS}) == len(METRICS)

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, select, update
 
-from tests.support.patience import HANGS_AFTER_S, patiently
+from tests.support.pipeline import Answer, PipelineHarness
 from tests.support.stores import ENGINES
-from tests.support.street import Answer, Street
+from tests.support.waiting import HANGS_AFTER_S, patiently
 from waypost.base.clock import ManualClock
 from waypost.operations import readiness
-from waypost.operations.readiness import CHECKS, Parts, Readiness
+from waypost.operations.readiness import READINESS_CHECKS, CheckedServices, Readiness
 from waypost.queue.job import Job
 from waypost.queue.queue import JobQueue
-from waypost.queue.worker import Prepared, StageWorker
+from waypost.queue.worker import PreparedJobs, StageWorker
 from waypost.store.database import Database
 from waypost.store.engines.sqlite import SqliteEngine
 from waypost.store.queue.jobs import NewJob, QueueName, complete_jobs, enqueue_jobs, read_subject
@@ -30,58 +30,60 @@ def wrong_in(answer: Answer) -> dict[str, str]:
     return {name: why for name, why in answer.body["checks"].items() if why != "ok"}
 
 
-async def ask_until(street: Street, check: str) -> Answer:
+async def ask_until(pipeline: PipelineHarness, check: str) -> Answer:
     """Ask until a check fails: what the store said is given again for a second."""
     async with asyncio.timeout(HANGS_AFTER_S):
         while True:
-            answer = await street.ask("GET", "/readyz")
+            answer = await pipeline.ask("GET", "/readyz")
             if check in wrong_in(answer):
                 return answer
             await asyncio.sleep(0.05)
 
 
-async def test_service_that_works_passes_every_check_and_leaves_no_trace_of_being_asked(street: Street) -> None:
-    answer = await street.ask("GET", "/readyz")
+async def test_service_that_works_passes_every_check_and_leaves_no_trace_of_being_asked(
+    pipeline: PipelineHarness,
+) -> None:
+    answer = await pipeline.ask("GET", "/readyz")
 
     assert answer.status == 200
-    assert answer.body == {"status": "ready", "checks": dict.fromkeys(CHECKS, "ok")}
-    names = await street.waypost.database.read(_facts)
+    assert answer.body == {"status": "ready", "checks": dict.fromkeys(READINESS_CHECKS, "ok")}
+    names = await pipeline.waypost.database.read(_facts)
     assert [name for name in names if name.startswith("probe")] == []
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 async def test_store_that_is_away_is_not_ready_and_comes_back(
-    make_street: Any, monkeypatch: pytest.MonkeyPatch
+    make_pipeline: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(readiness, "FRESH_S", 0)
-    street: Street = await make_street()
-    async with street.store_away():
-        away = await ask_until(street, "store_writes")
+    monkeypatch.setattr(readiness, "CHECKS_CACHE_S", 0)
+    pipeline: PipelineHarness = await make_pipeline()
+    async with pipeline.store_away():
+        away = await ask_until(pipeline, "store_writes")
 
     async def is_ready() -> bool:
-        return (await street.ask("GET", "/readyz")).status == 200
+        return (await pipeline.ask("GET", "/readyz")).status == 200
 
     assert away.status == 503
     assert await patiently(is_ready)
 
 
-async def test_service_that_stops_is_not_ready_while_it_still_answers(street: Street) -> None:
-    await street.ask("GET", "/readyz")
-    await street.waypost.drain()
+async def test_service_that_stops_is_not_ready_while_it_still_answers(pipeline: PipelineHarness) -> None:
+    await pipeline.ask("GET", "/readyz")
+    await pipeline.waypost.drain()
 
-    answer = await street.ask("GET", "/readyz")
+    answer = await pipeline.ask("GET", "/readyz")
 
     assert answer.status == 503
     assert answer.body["status"] == "not ready"
     assert answer.body["checks"]["stopping"] == "the service is stopping"
     assert "is no longer worked" in answer.body["checks"]["queues"]
-    assert (await street.ask("GET", "/healthz")).status == 200
+    assert (await pipeline.ask("GET", "/healthz")).status == 200
 
 
-async def test_store_that_cannot_be_written_is_told_from_one_that_cannot_be_read(street: Street) -> None:
-    await street.waypost.database.write(_refuse_writes)
+async def test_store_that_cannot_be_written_is_told_from_one_that_cannot_be_read(pipeline: PipelineHarness) -> None:
+    await pipeline.waypost.database.write(_refuse_writes)
 
-    answer = await ask_until(street, "store_writes")
+    answer = await ask_until(pipeline, "store_writes")
 
     assert answer.status == 503
     assert wrong_in(answer)["store_writes"].startswith("the store did not write: ")
@@ -89,13 +91,13 @@ async def test_store_that_cannot_be_written_is_told_from_one_that_cannot_be_read
 
 
 async def test_store_that_does_not_answer_in_time_is_not_waited_for(
-    street: Street, monkeypatch: pytest.MonkeyPatch
+    pipeline: PipelineHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(readiness, "WITHIN_S", 0.1)
+    monkeypatch.setattr(readiness, "STORE_CHECK_TIMEOUT_S", 0.1)
     go_on = threading.Event()
-    held = asyncio.create_task(street.waypost.database.write(_hold, go_on))
+    held = asyncio.create_task(pipeline.waypost.database.write(_hold, go_on))
 
-    answer = await ask_until(street, "store_writes")
+    answer = await ask_until(pipeline, "store_writes")
 
     go_on.set()
     await held
@@ -103,29 +105,29 @@ async def test_store_that_does_not_answer_in_time_is_not_waited_for(
     assert wrong_in(answer)["store_writes"].startswith("the store did not write within")
 
 
-async def test_schema_older_than_this_version_needs_is_not_ready(street: Street) -> None:
-    await street.waypost.database.write(_grow_old)
+async def test_schema_older_than_this_version_needs_is_not_ready(pipeline: PipelineHarness) -> None:
+    await pipeline.waypost.database.write(_grow_old)
 
-    answer = await ask_until(street, "store_reads")
+    answer = await ask_until(pipeline, "store_reads")
 
     assert "revision 1, and this version needs" in wrong_in(answer)["store_reads"]
 
 
-async def test_disk_with_too_little_room_is_not_ready(make_street: Any) -> None:
-    street: Street = await make_street(changes={"least_free_mb": 10**9})
+async def test_disk_with_too_little_room_is_not_ready(make_pipeline: Any) -> None:
+    pipeline: PipelineHarness = await make_pipeline(changes={"least_free_mb": 10**9})
 
-    answer = await street.ask("GET", "/readyz")
+    answer = await pipeline.ask("GET", "/readyz")
 
     assert answer.status == 503
     assert wrong_in(answer).keys() == {"disk"}
     assert "MB are free" in wrong_in(answer)["disk"]
 
 
-async def test_reasons_name_no_path(make_street: Any, tmp_path: Path) -> None:
-    street: Street = await make_street(changes={"least_free_mb": 10**9})
-    await street.waypost.database.write(_refuse_writes)
+async def test_reasons_name_no_path(make_pipeline: Any, tmp_path: Path) -> None:
+    pipeline: PipelineHarness = await make_pipeline(changes={"least_free_mb": 10**9})
+    await pipeline.waypost.database.write(_refuse_writes)
 
-    answer = await ask_until(street, "store_writes")
+    answer = await ask_until(pipeline, "store_writes")
 
     assert str(tmp_path).encode() not in answer.raw
 
@@ -134,7 +136,7 @@ async def test_lane_that_hangs_in_its_preparation_is_found_and_one_that_waits_is
     bench = await open_bench(tmp_path)
     hangs = asyncio.Event()
 
-    async def never(_entries: Any) -> Prepared:
+    async def never(_entries: Any) -> PreparedJobs:
         hangs.set()
         await asyncio.Event().wait()
         return []
@@ -159,7 +161,7 @@ async def test_lane_whose_places_are_all_taken_is_stuck_only_when_none_becomes_f
     full = asyncio.Event()
     go_on = asyncio.Event()
 
-    async def works(entries: Any) -> Prepared:
+    async def works(entries: Any) -> PreparedJobs:
         async def work(entry: Job) -> None:
             begun.append(entry)
             if len(begun) == bench.journal.plans[QueueName.MEDIA].in_flight:
@@ -208,7 +210,7 @@ async def open_bench(folder: Path) -> Bench:
 def readiness_of(bench: Bench, folder: Path, tasks: dict[StageWorker, asyncio.Task[None]]) -> Readiness:
     """Checks of a process that runs these stages, in which nothing may take any time."""
     return Readiness(
-        Parts(
+        CheckedServices(
             database=bench.database,
             queue=bench.journal,
             name="only",
@@ -222,7 +224,7 @@ def readiness_of(bench: Bench, folder: Path, tasks: dict[StageWorker, asyncio.Ta
 
 async def end(bench: Bench, tasks: dict[StageWorker, asyncio.Task[None]]) -> None:
     for stage, task in tasks.items():
-        await stage.stop(within_s=0)
+        await stage.stop(timeout_s=0)
         task.cancel()
     await asyncio.gather(*tasks.values(), return_exceptions=True)
     await bench.journal.close()

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.builders import ANN, APP
 from tests.support.callback_sink import in_turn
-from tests.support.street import API_KEY, Street
+from tests.support.pipeline import API_KEY, PipelineHarness
 from waypost.base.clock import SystemClock
 from waypost.base.telemetry.logs import set_up_logs
 from waypost.base.telemetry.tracing import Tracer, TraceRecord, TraceStep
@@ -23,7 +23,7 @@ TEXT: Final = "Meet me behind the old windmill"
 def records(request: pytest.FixtureRequest, logs: Callable[[], None]) -> Iterator[io.StringIO]:
     """Everything that is logged at a level, as JSON."""
     stream = io.StringIO()
-    set_up_logs(SystemClock(), as_json=True, level=request.param, to=stream)
+    set_up_logs(SystemClock(), as_json=True, level=request.param, stream=stream)
     yield stream
     logs()
 
@@ -34,13 +34,13 @@ def of_message(records: io.StringIO, message_id: str) -> list[dict[str, Any]]:
     return [line for line in lines if line.get("message_id") == message_id]
 
 
-async def test_every_stage_says_what_it_did_with_a_message_by_its_id(records: io.StringIO, make_street: Any) -> None:
-    street: Street = await make_street()
-    await street.open_window()
+async def test_every_stage_says_what_it_did_with_a_message_by_its_id(records: io.StringIO, make_pipeline: Any) -> None:
+    pipeline: PipelineHarness = await make_pipeline()
+    await pipeline.open_window()
 
-    message_id = await street.send_text(TEXT)
-    await street.events_of(message_id, until="delivered")
-    await street.wait_for_state(message_id, "delivered")
+    message_id = await pipeline.send_text(TEXT)
+    await pipeline.events_of(message_id, until="delivered")
+    await pipeline.wait_for_state(message_id, "delivered")
 
     told = of_message(records, message_id)
     steps = [one["event"] for one in told]
@@ -55,37 +55,37 @@ async def test_every_stage_says_what_it_did_with_a_message_by_its_id(records: io
     assert answered["took_ms"] > 0
     delivered = [one for one in told if one["event"] == "callback attempted" and one["news"] == "delivered"]
     assert [one["status"] for one in delivered] == [200]
-    trace = await street.trace(message_id)
+    trace = await pipeline.trace(message_id)
     assert {one["callback_id"] for one in told if "callback_id" in one} <= {one["id"] for one in trace["callbacks"]}
 
 
 async def test_no_record_has_a_text_a_number_a_credential_or_an_operators_id(
-    records: io.StringIO, make_street: Any
+    records: io.StringIO, make_pipeline: Any
 ) -> None:
-    street: Street = await make_street()
-    await street.open_window()
-    street.sink.answers = in_turn(500, 200)
+    pipeline: PipelineHarness = await make_pipeline()
+    await pipeline.open_window()
+    pipeline.sink.answers = in_turn(500, 200)
 
-    message_id = await street.send_text(TEXT)
-    await street.events_of(message_id, until="delivered")
+    message_id = await pipeline.send_text(TEXT)
+    await pipeline.events_of(message_id, until="delivered")
 
     logged = records.getvalue()
-    trace = await street.trace(message_id)
+    trace = await pipeline.trace(message_id)
     secrets = (
-        TEXT, ANN, APP.phone_number, API_KEY, street.app_token, trace["operator_message_id"], street.sink.url,
+        TEXT, ANN, APP.phone_number, API_KEY, pipeline.app_token, trace["operator_message_id"], pipeline.sink.url,
     )  # fmt: skip
     assert message_id in logged
     assert [secret for secret in secrets if secret in logged] == []
 
 
 @pytest.mark.parametrize("records", ["info"], indirect=True)
-async def test_what_fails_is_logged_where_nothing_else_is(records: io.StringIO, make_street: Any) -> None:
-    street: Street = await make_street()
-    await street.open_window()
-    street.sink.answers = in_turn(500, 200)
+async def test_what_fails_is_logged_where_nothing_else_is(records: io.StringIO, make_pipeline: Any) -> None:
+    pipeline: PipelineHarness = await make_pipeline()
+    await pipeline.open_window()
+    pipeline.sink.answers = in_turn(500, 200)
 
-    message_id = await street.send_text()
-    await street.events_of(message_id, until="delivered")
+    message_id = await pipeline.send_text()
+    await pipeline.events_of(message_id, until="delivered")
 
     told = of_message(records, message_id)
     assert [(one["event"], one["status"]) for one in told] == [("callback attempted", 500)]
@@ -95,16 +95,16 @@ async def test_what_fails_is_logged_where_nothing_else_is(records: io.StringIO, 
 def test_steps_are_for_those_who_ask() -> None:
     heard: list[TraceRecord] = []
     some = Tracer()
-    some.log_to(heard.append, all_of_it=False)
-    before = some.on
+    some.log_to(heard.append, include_successes=False)
+    before = some.is_enabled
 
     no_more = some.trace_to(lambda _told: None)
-    while_traced = some.on
+    while_traced = some.is_enabled
     some.record(TraceStep.ACCEPTED, "one")
     some.record(TraceStep.OPERATOR_RESPONDED, "two", failed=True)
     no_more()
 
-    assert (before, while_traced, some.on) == (False, True, False)
+    assert (before, while_traced, some.is_enabled) == (False, True, False)
     assert [told.message_id for told in heard] == ["two"]
 
 

@@ -16,12 +16,12 @@ from opentelemetry.trace import SpanContext, StatusCode
 
 from tests.support.builders import ANN, APP, id_number
 from tests.support.callback_sink import in_turn
-from tests.support.patience import HANGS_AFTER_S
-from tests.support.street import API_KEY, Street
+from tests.support.pipeline import API_KEY, PipelineHarness
+from tests.support.waiting import HANGS_AFTER_S
 from waypost.base.clock import SystemClock
 from waypost.base.ids import RandomIds
 from waypost.base.telemetry.tracing import TraceStep, tracer
-from waypost.operations.tracing import NoTracing, Tracing, ids_of, open_tracing
+from waypost.operations.tracing import SpanTracing, TracingUnavailable, open_tracing, trace_and_span_ids
 
 SENDER: Final = "4bf92f3577b34da6a3ce929d0e0e4736"
 
@@ -48,18 +48,18 @@ class Spans:
 def spans() -> Iterator[Spans]:
     """Spans as the SDK hands them on, kept in memory."""
     spans = Spans()
-    tracing = Tracing(SimpleSpanProcessor(spans.exporter))
+    tracing = SpanTracing(SimpleSpanProcessor(spans.exporter))
     yield spans
     tracing.close()
 
 
-async def test_message_is_one_trace_from_its_acceptance_to_its_callbacks(spans: Spans, make_street: Any) -> None:
-    street: Street = await make_street()
-    await street.open_window()
+async def test_message_is_one_trace_from_its_acceptance_to_its_callbacks(spans: Spans, make_pipeline: Any) -> None:
+    pipeline: PipelineHarness = await make_pipeline()
+    await pipeline.open_window()
 
-    message_id = await street.send_text()
-    await street.events_of(message_id, until="delivered")
-    await street.wait_for_state(message_id, "delivered")
+    message_id = await pipeline.send_text()
+    await pipeline.events_of(message_id, until="delivered")
+    await pipeline.wait_for_state(message_id, "delivered")
 
     made = spans.of(message_id)
     stages = {one.name.partition(":")[0] for one in made}
@@ -73,43 +73,43 @@ async def test_message_is_one_trace_from_its_acceptance_to_its_callbacks(spans: 
     assert (answered.end_time or 0) > (answered.start_time or 0) > 0
 
 
-async def test_trace_goes_on_in_the_process_that_takes_over(spans: Spans, make_street: Any) -> None:
-    street: Street = await make_street()
-    await street.open_window()
-    await street.close_operator()
-    message_id = await street.send_text()
-    await street.close_service()
-    await street.open_operator()
+async def test_trace_goes_on_in_the_process_that_takes_over(spans: Spans, make_pipeline: Any) -> None:
+    pipeline: PipelineHarness = await make_pipeline()
+    await pipeline.open_window()
+    await pipeline.close_operator()
+    message_id = await pipeline.send_text()
+    await pipeline.close_service()
+    await pipeline.open_operator()
 
-    await street.open_service()
-    await street.events_of(message_id, until="delivered")
+    await pipeline.open_service()
+    await pipeline.events_of(message_id, until="delivered")
 
     made = spans.of(message_id)
     [first] = [one for one in made if one.parent is None]
     assert {one.parent.span_id for one in made if one.parent} == {context_of(first).span_id}
 
 
-async def test_trace_is_linked_to_what_its_sender_was_doing(spans: Spans, make_street: Any) -> None:
-    street: Street = await make_street()
+async def test_trace_is_linked_to_what_its_sender_was_doing(spans: Spans, make_pipeline: Any) -> None:
+    pipeline: PipelineHarness = await make_pipeline()
     form = {
         "channel": "whatsapp", "source": APP.phone_number, "destination": ANN, "src.name": APP.name,
         "message": '{"type":"text","text":"Hello"}',
     }  # fmt: skip
     headers = {"apikey": API_KEY, "traceparent": f"00-{SENDER}-00f0670000a90207-01"}
 
-    answer = await street.ask("POST", "/wa/api/v1/msg", form, headers)
+    answer = await pipeline.ask("POST", "/wa/api/v1/msg", form, headers)
 
     [first] = [one for one in spans.of(answer.body["messageId"]) if one.parent is None]
     assert [f"{link.context.trace_id:032x}" for link in first.links] == [SENDER]
 
 
-async def test_failed_attempt_is_an_error_and_names_no_number(spans: Spans, make_street: Any) -> None:
-    street: Street = await make_street()
-    await street.open_window()
-    street.sink.answers = in_turn(500, 200)
+async def test_failed_attempt_is_an_error_and_names_no_number(spans: Spans, make_pipeline: Any) -> None:
+    pipeline: PipelineHarness = await make_pipeline()
+    await pipeline.open_window()
+    pipeline.sink.answers = in_turn(500, 200)
 
-    message_id = await street.send_text()
-    await street.events_of(message_id, until="delivered")
+    message_id = await pipeline.send_text()
+    await pipeline.events_of(message_id, until="delivered")
 
     failed = [one for one in spans.of(message_id) if one.status.status_code is StatusCode.ERROR]
     assert [one.name for one in failed] == ["callbacks: callback attempted"]
@@ -132,7 +132,7 @@ def test_share_of_messages_is_traced_and_every_process_decides_alike() -> None:
     chosen: list[set[int]] = []
     for _ in range(2):
         exporter = InMemorySpanExporter()
-        tracing = Tracing(SimpleSpanProcessor(exporter), share=0.25)
+        tracing = SpanTracing(SimpleSpanProcessor(exporter), share=0.25)
         for message_id in asked:
             tracer.record(TraceStep.OPERATOR_RESPONDED, message_id)
         tracing.close()
@@ -143,7 +143,7 @@ def test_share_of_messages_is_traced_and_every_process_decides_alike() -> None:
 
 
 def test_ids_of_a_message_are_its_own() -> None:
-    trace_id, span_id = ids_of(id_number(7))
+    trace_id, span_id = trace_and_span_ids(id_number(7))
 
     assert UUID(int=trace_id) == UUID(id_number(7))
     assert 0 < span_id < 1 << 64
@@ -175,13 +175,13 @@ async def test_spans_are_sent_over_http_and_what_is_left_at_the_end_too(collecto
     await asyncio.to_thread(tracing.close)
 
     assert UUID(id_number(1)).bytes in b"".join(came)
-    assert not tracer.on
+    assert not tracer.is_enabled
 
 
 def test_spans_that_cannot_be_made_are_refused_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
 
-    with pytest.raises(NoTracing, match=r"pip install 'waypost\[otel\]'"):
+    with pytest.raises(TracingUnavailable, match=r"pip install 'waypost\[otel\]'"):
         open_tracing("http://127.0.0.1:9/v1/traces", share=1, process="0")
 
 

@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 
 from tests.support.builders import APP, OPERATOR, message, template
-from tests.support.patience import HANGS_AFTER_S
+from tests.support.waiting import HANGS_AFTER_S
 from waypost.domain.app import OperatorAccount
 from waypost.domain.outcome import Outcome
 from waypost.operators.cloud.adapter import CloudOperator
@@ -19,7 +19,7 @@ Answering = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @dataclass
 class TinyOperator:
-    """A real server; `answers` are given one after the other, the last one again and again."""
+    """A real server; `choose_status` are given one after the other, the last one again and again."""
 
     adapter: CloudOperator
     impatient: CloudOperator

@@ -5,18 +5,24 @@ from typing import Any
 import pytest
 
 from tests.support.builders import draft, template
-from waypost.domain.templates.buttons import VIEW_CATALOG, VIEW_ITEMS, Button, ButtonKind, SupportedApp
+from waypost.domain.templates.buttons import (
+    VIEW_CATALOG_BUTTON,
+    VIEW_ITEMS_BUTTON,
+    ButtonKind,
+    SupportedApp,
+    TemplateButton,
+)
 from waypost.domain.templates.cards import Card
-from waypost.domain.templates.fields import Draft
+from waypost.domain.templates.fields import TemplateDraft
 from waypost.domain.templates.rules import check_draft
-from waypost.domain.templates.template import Category, completed, sample_references
+from waypost.domain.templates.template import Category, add_type_button, sample_references
 from waypost.operators.cloud.templates.bodies import template_body
 from waypost.simulator.templates.checks import check_draft as operators_check
 
-REPLY = Button(ButtonKind.QUICK_REPLY, "Yes")
-PLAIN_URL = Button(ButtonKind.URL, "Look", url="https://acme.test")
-URL = Button(ButtonKind.URL, "Track", url="https://acme.test/{{1}}", example=("7",))
-CALL = Button(ButtonKind.PHONE_NUMBER, "Call", phone_number="+15550001111")
+REPLY = TemplateButton(ButtonKind.QUICK_REPLY, "Yes")
+PLAIN_URL = TemplateButton(ButtonKind.URL, "Look", url="https://acme.test")
+URL = TemplateButton(ButtonKind.URL, "Track", url="https://acme.test/{{1}}", example=("7",))
+CALL = TemplateButton(ButtonKind.PHONE_NUMBER, "Call", phone_number="+15550001111")
 
 
 def test_template_is_handed_in_with_the_values_of_its_examples() -> None:
@@ -74,13 +80,15 @@ def test_example_that_does_not_fit_is_handed_in_for_the_review_to_judge() -> Non
 HANDLE = "4::aW1hZ2UvanBlZw==:ours:e:1790000000:7:9:here"
 COPIES = {HANDLE: "4::theirs\n4::more", "1234567890123456": "4::of the id"}
 APP = SupportedApp("com.acme.shop", "AbC/def1234")
-COPY = Button(ButtonKind.COPY_CODE, example=("SAVE20",))
-FLOW = Button(ButtonKind.FLOW, "Book", flow_id="12", flow_action="NAVIGATE", navigate_screen="FIRST")
-OTP = Button(ButtonKind.OTP, "Copy code", otp_type="COPY_CODE")
-ONE_TAP = Button(
+COPY = TemplateButton(ButtonKind.COPY_CODE, example=("SAVE20",))
+FLOW = TemplateButton(ButtonKind.FLOW, "Book", flow_id="12", flow_action="NAVIGATE", navigate_screen="FIRST")
+OTP = TemplateButton(ButtonKind.OTP, "Copy code", otp_type="COPY_CODE")
+ONE_TAP = TemplateButton(
     ButtonKind.OTP, "Copy code", otp_type="ONE_TAP", autofill_text="Autofill", supported_apps=(APP,), is_flat=True
 )
-ZERO_TAP = Button(ButtonKind.OTP, "Copy code", otp_type="ZERO_TAP", supported_apps=(APP,), zero_tap_terms_accepted=True)
+ZERO_TAP = TemplateButton(
+    ButtonKind.OTP, "Copy code", otp_type="ZERO_TAP", supported_apps=(APP,), zero_tap_terms_accepted=True
+)
 SALE: dict[str, Any] = {"category": "MARKETING", "content": "See what is new.", "example": "x"}
 CODE: dict[str, Any] = {
     "category": "AUTHENTICATION",
@@ -95,14 +103,14 @@ CARDS = (
 )  # fmt: skip
 
 # fmt: off
-DRAFTS: dict[str, Draft] = {
+DRAFTS: dict[str, TemplateDraft] = {
     "text":       draft(),
     "image":      draft(template_type="IMAGE", example_media=HANDLE),
     "video":      draft(template_type="VIDEO", media_id="1234567890123456"),
     "document":   draft(template_type="DOCUMENT", example_media="4::unknown"),
     "location":   draft(template_type="LOCATION"),
-    "product":    completed(draft(**SALE, template_type="PRODUCT")),
-    "catalog":    completed(draft(**SALE, template_type="CATALOG")),
+    "product":    add_type_button(draft(**SALE, template_type="PRODUCT")),
+    "catalog":    add_type_button(draft(**SALE, template_type="CATALOG")),
     "carousel":   draft(**SALE, template_type="CAROUSEL", cards=CARDS),
     "lto":        draft(**SALE, is_lto=True, limited_offer_text="Ends soon", has_expiration=True, buttons=(COPY, URL)),
     "copy code":  draft(**CODE, buttons=(OTP,)),
@@ -245,9 +253,9 @@ def test_samples_that_a_draft_needs_are_named_once() -> None:
 
 
 def test_button_of_products_and_catalog_is_added_once() -> None:
-    sent = Button(ButtonKind.MPM)
+    sent = TemplateButton(ButtonKind.MPM)
 
-    assert DRAFTS["product"].buttons == (VIEW_ITEMS,)
-    assert DRAFTS["catalog"].buttons == (VIEW_CATALOG,)
-    assert completed(draft(template_type="PRODUCT", buttons=(sent, REPLY))).buttons == (REPLY, VIEW_ITEMS)
-    assert completed(draft(buttons=(REPLY,))).buttons == (REPLY,)
+    assert DRAFTS["product"].buttons == (VIEW_ITEMS_BUTTON,)
+    assert DRAFTS["catalog"].buttons == (VIEW_CATALOG_BUTTON,)
+    assert add_type_button(draft(template_type="PRODUCT", buttons=(sent, REPLY))).buttons == (REPLY, VIEW_ITEMS_BUTTON)
+    assert add_type_button(draft(buttons=(REPLY,))).buttons == (REPLY,)

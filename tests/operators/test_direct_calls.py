@@ -8,9 +8,10 @@ import pytest
 from tests.operators.conformance.conftest import DIRECT_CALLS
 from tests.operators.conftest import TinyOperator, hang_up, json_answer, never, text_answer
 from tests.support.builders import OPERATOR
-from tests.support.refusing import refusing_port
+from tests.support.closed_port import refusing_port
 from waypost.domain.direct_calls import (
     Block,
+    CallFailure,
     ChangeFlow,
     CheckToken,
     CreateFlow,
@@ -18,7 +19,6 @@ from waypost.domain.direct_calls import (
     DeleteFlow,
     DeleteMedium,
     DeprecateFlow,
-    Failure,
     FindDraftFlow,
     GetBusinessAccount,
     GetBusinessStatus,
@@ -227,14 +227,14 @@ async def test_list_without_an_end_is_none(name: str, tiny: TinyOperator) -> Non
 
 
 async def test_call_that_the_operator_does_not_have_is_not_made(tiny: TinyOperator) -> None:
-    outcome: Failure | None = await tiny.adapter.call(tiny.account, _Unknown())
+    outcome: CallFailure | None = await tiny.adapter.call(tiny.account, _Unknown())
 
     assert isinstance(outcome, NotOffered)
     assert tiny.requests == []
 
 
 async def test_answer_that_takes_too_long_is_uncertain(tiny: TinyOperator, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(direct_calls, "WITHIN_S", 0.2)
+    monkeypatch.setattr(direct_calls, "OPERATOR_CALL_TIMEOUT_S", 0.2)
     tiny.answers = [never]
 
     outcome = await tiny.adapter.call(tiny.account, GetNumber("77"))

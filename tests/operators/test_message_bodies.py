@@ -7,28 +7,28 @@ import pytest
 
 from tests.support.builders import ANN, draft, id_number, message, template
 from tests.support.session_samples import MESSAGE_ID, SESSION_SAMPLES
-from waypost.domain.message import CardSend, Content, Passthrough, TemplateSend, media_references, reply_to_of
-from waypost.domain.postback import payload_of
+from waypost.domain.message import CardSend, Content, Passthrough, TemplateSend, media_references, reply_target_id
+from waypost.domain.postback import button_payload
 from waypost.domain.session_messages.buttons import SessionUrlButton
 from waypost.domain.session_messages.choices import ListSection, SessionList, SessionQuickReply, choice_reference
-from waypost.domain.session_messages.content import Choice, MediaKind, MediaRef, Place, ProductSection
+from waypost.domain.session_messages.content import Choice, Location, MediaKind, MediaRef, ProductSection
 from waypost.domain.session_messages.plain import SessionLocation, SessionMedia, SessionReaction, SessionText
-from waypost.domain.templates.buttons import VIEW_CATALOG, VIEW_ITEMS, Button, ButtonKind
+from waypost.domain.templates.buttons import VIEW_CATALOG_BUTTON, VIEW_ITEMS_BUTTON, ButtonKind, TemplateButton
 from waypost.domain.templates.cards import Card
-from waypost.domain.templates.fields import Draft
+from waypost.domain.templates.fields import TemplateDraft
 from waypost.operators.cloud.messages.bodies import message_body
 from waypost.wire.forms import Form
 from waypost.wire.messages.session_forms import read_session_message
 
-REPLY = Button(ButtonKind.QUICK_REPLY, "Yes")
-URL = Button(ButtonKind.URL, "Track", url="https://acme.test/{{1}}", example=("7",))
-CALL = Button(ButtonKind.PHONE_NUMBER, "Call", phone_number="+15550001111")
-COPY = Button(ButtonKind.COPY_CODE, "Copy offer code", example=("SAVE20",))
-OTP = Button(ButtonKind.OTP, "Copy code", otp_type="COPY_CODE")
+REPLY = TemplateButton(ButtonKind.QUICK_REPLY, "Yes")
+URL = TemplateButton(ButtonKind.URL, "Track", url="https://acme.test/{{1}}", example=("7",))
+CALL = TemplateButton(ButtonKind.PHONE_NUMBER, "Call", phone_number="+15550001111")
+COPY = TemplateButton(ButtonKind.COPY_CODE, "Copy offer code", example=("SAVE20",))
+OTP = TemplateButton(ButtonKind.OTP, "Copy code", otp_type="COPY_CODE")
 FULL = draft(
     header="Order {{1}}",
     content="Hi {{1}}, {{2}} is ready, {{1}}.",
-    buttons=(CALL, URL, REPLY, Button(ButtonKind.QUICK_REPLY, "No")),
+    buttons=(CALL, URL, REPLY, TemplateButton(ButtonKind.QUICK_REPLY, "No")),
     language_code="de",
 )
 PRODUCTS = (ProductSection("Cakes", ("a", "b")),)
@@ -36,7 +36,7 @@ PICTURE = MediaRef(id="1000000000000001")
 COPIES = {"1000000000000001": "77"}
 
 
-def sent(content: Content, of: Draft | None = None, reply_to: str | None = None) -> dict[str, Any]:
+def sent(content: Content, of: TemplateDraft | None = None, reply_to: str | None = None) -> dict[str, Any]:
     """The body without what every body has."""
     stored = None if of is None else template(of=of)
     body = message_body(message(content=content), stored, reply_to, COPIES)
@@ -47,7 +47,7 @@ def sent(content: Content, of: Draft | None = None, reply_to: str | None = None)
     }
 
 
-def components(of: Draft, *params: str, **more: Any) -> list[dict[str, Any]]:
+def components(of: TemplateDraft, *params: str, **more: Any) -> list[dict[str, Any]]:
     return sent(TemplateSend("t", params, **more), of)["template"]["components"]
 
 
@@ -86,7 +86,7 @@ def test_user_id_is_sent_as_recipient_and_not_as_a_number() -> None:
 
 
 def test_any_content_in_reply_names_the_operators_id() -> None:
-    body = sent(SessionLocation(Place(1.5, 2)), reply_to="wamid.1")
+    body = sent(SessionLocation(Location(1.5, 2)), reply_to="wamid.1")
 
     assert body["context"] == {"message_id": "wamid.1"}
 
@@ -104,7 +104,7 @@ def test_session_message_is_sent_as_the_operator_wants_it(name: str) -> None:
     [
         (SessionMedia(MediaKind.VIDEO, PICTURE), "video", {"id": "77"}),
         (SessionMedia(MediaKind.AUDIO, MediaRef(id="88")), "audio", {"id": "88"}),
-        (SessionLocation(Place(0, -7)), "location", {"latitude": 0, "longitude": -7}),
+        (SessionLocation(Location(0, -7)), "location", {"latitude": 0, "longitude": -7}),
     ],
 )
 def test_optional_members_are_left_out_and_media_have_the_operators_ids(
@@ -139,7 +139,7 @@ def test_reaction_names_the_operators_id_and_is_no_reply(emoji: str) -> None:
     body = sent(content, reply_to="wamid.7")
 
     assert body == {"type": "reaction", "reaction": {"message_id": "wamid.7", "emoji": emoji}}
-    assert reply_to_of(content) == id_number(7)
+    assert reply_target_id(content) == id_number(7)
 
 
 def test_medium_above_a_url_button_is_one_that_the_message_holds() -> None:
@@ -194,7 +194,7 @@ def test_postback_texts_of_other_buttons_are_left_out() -> None:
 def test_postback_text_too_long_to_travel_goes_as_a_reference(length: int, is_whole: bool) -> None:
     text = "x" * length
 
-    payload = payload_of(MESSAGE_ID, 3, text)
+    payload = button_payload(MESSAGE_ID, 3, text)
 
     assert (payload == text) is is_whole
     assert len(payload) <= 256
@@ -213,7 +213,7 @@ def test_postback_text_too_long_to_travel_goes_as_a_reference(length: int, is_wh
             {"type": "document", "document": {"id": "77", "filename": "a.pdf"}},
         ),
         (
-            {"place": Place(1, 2, "Shop")},
+            {"place": Location(1, 2, "Shop")},
             {"type": "location", "location": {"latitude": 1, "longitude": 2, "name": "Shop"}},
         ),
     ],
@@ -253,7 +253,7 @@ def test_one_time_code_goes_to_the_body_and_to_the_button(params: tuple[str, ...
 
 
 def test_catalogue_goes_with_its_thumbnail_when_there_is_one() -> None:
-    of = draft(content="Hi {{1}}, look.", buttons=(VIEW_CATALOG,))
+    of = draft(content="Hi {{1}}, look.", buttons=(VIEW_CATALOG_BUTTON,))
     action = {"thumbnail_product_retailer_id": "sku"}
 
     assert components(of, "Ann") == [{"type": "body", "parameters": texts("Ann")}]
@@ -261,7 +261,7 @@ def test_catalogue_goes_with_its_thumbnail_when_there_is_one() -> None:
 
 
 def test_products_go_with_their_sections_and_the_thumbnail() -> None:
-    of = draft(content="Look.", buttons=(VIEW_ITEMS,))
+    of = draft(content="Look.", buttons=(VIEW_ITEMS_BUTTON,))
 
     assert components(of, "a", sections=PRODUCTS) == [
         button(
@@ -297,7 +297,7 @@ def test_cards_go_with_their_media_parameters_and_postback_texts() -> None:
 
     told = components(CAROUSEL, "Ann", "A", "a-1", "B", "b-1", cards=cards)
 
-    payload = payload_of(MESSAGE_ID, 0, "more-1", card=0)
+    payload = button_payload(MESSAGE_ID, 0, "more-1", card=0)
     assert told == [
         {"type": "body", "parameters": texts("Ann")},
         {
@@ -364,7 +364,7 @@ def test_passthrough_goes_as_it_is_but_for_our_ids() -> None:
 def test_reaction_names_the_operators_id_of_what_it_reacts_to() -> None:
     content = Passthrough("reaction", {"message_id": id_number(9), "emoji": "+"})
 
-    assert reply_to_of(content) == id_number(9)
+    assert reply_target_id(content) == id_number(9)
     assert sent(content, reply_to="wamid.1") == {
         "type": "reaction",
         "reaction": {"message_id": "wamid.1", "emoji": "+"},

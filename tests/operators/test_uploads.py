@@ -14,11 +14,11 @@ from aiohttp import BodyPartReader, web
 from tests.support.builders import APP, AT_MS, OPERATOR
 from tests.support.media_samples import sample
 from waypost.domain.app import OperatorAccount
-from waypost.domain.media import Media
+from waypost.domain.media import UploadedMedia
 from waypost.domain.outcome import Rejected, Unavailable
 from waypost.operators.cloud.adapter import CloudOperator
 from waypost.operators.cloud.media_calls import may_have_token
-from waypost.operators.contract import Uploaded
+from waypost.operators.contract import OperatorUpload
 
 PNG: Final = sample("png", 70_000)
 THREE_LINES: Final = "4::dmlkZW8=:ARa:e:1:2:3:ARb\n4::dmlkZW8=:ARc:e:1:2:3:ARd\n4::dmlkZW8=:ARe:e:1:2:3:ARf"
@@ -111,7 +111,7 @@ class Desk:
 
     adapter: CloudOperator
     shelf: Shelf
-    media: Media
+    media: UploadedMedia
     path: Path
 
     async def fetch(self) -> tuple[bytes, Rejected | Unavailable | None]:
@@ -136,7 +136,7 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
     shelf.account = replace(OPERATOR, base_url=f"http://127.0.0.1:{runner.addresses[0][1]}")
     path = tmp_path / "file"
     path.write_bytes(PNG)
-    media = Media(
+    media = UploadedMedia(
         id="1234567890123456",
         partner_id=7,
         app_id=APP.id,
@@ -158,7 +158,7 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
 async def test_file_goes_to_the_number_with_type_and_name(desk: Desk) -> None:
     outcome = await desk.adapter.upload_media(desk.shelf.account, APP, desk.media, desk.path)
 
-    assert isinstance(outcome, Uploaded)
+    assert isinstance(outcome, OperatorUpload)
     assert outcome.operator_id == "1037543291543636"
     [parts] = desk.shelf.uploaded
     assert parts["messaging_product"][0] == b"whatsapp"
@@ -199,7 +199,7 @@ async def test_upload_waits_for_an_operator_in_trouble(status: int, desk: Desk) 
 async def test_sample_is_sent_to_a_session_and_its_handle_keeps_its_lines(desk: Desk) -> None:
     outcome = await desk.adapter.upload_sample(desk.shelf.account, desk.media, desk.path)
 
-    assert isinstance(outcome, Uploaded)
+    assert isinstance(outcome, OperatorUpload)
     assert outcome.operator_id == THREE_LINES
     assert desk.shelf.content == PNG
     assert desk.shelf.begun == [{"file_name": "größe  co.png", "file_length": str(len(PNG)), "file_type": "image/png"}]
@@ -220,7 +220,7 @@ async def test_broken_upload_goes_on_where_it_broke(desk: Desk) -> None:
 
     outcome = await desk.adapter.upload_sample(desk.shelf.account, desk.media, desk.path)
 
-    assert isinstance(outcome, Uploaded)
+    assert isinstance(outcome, OperatorUpload)
     assert desk.shelf.content == PNG
     assert desk.shelf.resumed == [0, 20_000, 20_000, 50_000]
 
@@ -297,5 +297,5 @@ async def test_many_uploads_run_side_by_side(desk: Desk) -> None:
         *(desk.adapter.upload_media(desk.shelf.account, APP, desk.media, desk.path) for _ in range(8))
     )
 
-    assert all(isinstance(outcome, Uploaded) for outcome in outcomes)
+    assert all(isinstance(outcome, OperatorUpload) for outcome in outcomes)
     assert len(desk.shelf.uploaded) == 8

@@ -11,9 +11,9 @@ from tests.operators.conftest import TinyOperator, json_answer
 from tests.support.builders import ACCOUNT, APP, AT_MS, message, template
 from waypost.base.clock import ManualClock
 from waypost.domain.direct_calls import ListFlows, RawList
-from waypost.domain.outcome import Again, Sent, Unavailable, Waits
+from waypost.domain.outcome import RetryReason, RetryScope, Sent, Unavailable
 from waypost.operators.cloud.adapter import CloudOperator
-from waypost.operators.contract import Usage
+from waypost.operators.contract import LimitUsage
 
 SENT = {"messages": [{"id": "wamid.1"}]}
 LISTED: dict[str, Any] = {"data": []}
@@ -63,8 +63,8 @@ async def test_what_was_last_seen_is_kept_by_business_and_type(counted: TinyOper
         clock.advance(ms=1000)
 
     assert counted.adapter.usage(counted.account.id) == (
-        Usage("", "", 31, 0, AT_MS),
-        Usage(ACCOUNT.id, "whatsapp_business_management", 41, 0, AT_MS + 1000),
+        LimitUsage("", "", 31, 0, AT_MS),
+        LimitUsage(ACCOUNT.id, "whatsapp_business_management", 41, 0, AT_MS + 1000),
     )
     assert counted.adapter.usage("another") == ()
 
@@ -87,7 +87,12 @@ async def test_management_call_near_the_limit_is_not_made_for_a_minute(
     assert len(counted.requests) == 2
     for outcome in (asked, submitted, edited):
         assert outcome == Unavailable(
-            "the operator was not called: 95 % of the calls are used", 0, 60.0, Again.CALLS, Waits.BUSINESS, 4001
+            "the operator was not called: 95 % of the calls are used",
+            0,
+            60.0,
+            RetryReason.CALLS,
+            RetryScope.BUSINESS,
+            4001,
         )
     assert later == RawList([])
     assert await ask(counted) == RawList([])
@@ -117,7 +122,7 @@ async def test_message_waits_where_messages_are_near_their_limit(counted: TinyOp
 
     assert (first, third) == (Sent("wamid.1"), Sent("wamid.1"))
     assert isinstance(second, Unavailable)
-    assert (second.retry_after_s, second.waits) == (60.0, Waits.BUSINESS)
+    assert (second.retry_after_s, second.retry_scope) == (60.0, RetryScope.BUSINESS)
     assert len(counted.requests) == 2
 
 

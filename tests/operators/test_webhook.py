@@ -13,7 +13,7 @@ from waypost.domain.event import (
     CategoryEvent,
     Event,
     InboundEvent,
-    OddStatusEvent,
+    OtherStatusEvent,
     PaymentEvent,
     QualityEvent,
     ReviewEvent,
@@ -57,7 +57,7 @@ def split(body: bytes) -> list[WebhookItem]:
 
 
 def read(*changes: dict[str, Any]) -> list[Event]:
-    return [webhook.read(item.item) for item in split(body_of(*changes))]
+    return [webhook.read(item.payload) for item in split(body_of(*changes))]
 
 
 def read_status(**more: Any) -> Event:
@@ -73,7 +73,7 @@ def read_message(**more: Any) -> Event:
 def test_each_status_and_message_of_a_batch_is_an_item_in_its_order() -> None:
     items = split(body_of(change(statuses=[SENT, SENT | {"status": "delivered"}]), change(messages=[HELLO]), review()))
 
-    assert [item.place for item in items] == ["0.0.statuses.0", "0.0.statuses.1", "0.1.messages.0", "0.2"]
+    assert [item.path for item in items] == ["0.0.statuses.0", "0.0.statuses.1", "0.1.messages.0", "0.2"]
     assert len({item.dedupe_key for item in items}) == 4
 
 
@@ -81,7 +81,7 @@ def test_items_about_one_recipient_share_a_key_whatever_they_are() -> None:
     items = split(body_of(change(statuses=[SENT]), change(messages=[HELLO])))
 
     assert {item.ordering_key for item in items} == {f"{NUMBER} {ANN}"}
-    assert {item.group for item in items} == {NUMBER}
+    assert {item.concurrency_group for item in items} == {NUMBER}
 
 
 def test_same_news_has_the_same_key_however_it_comes() -> None:
@@ -145,7 +145,7 @@ def test_unknown_word_of_a_status_is_handed_on_as_it_is(word: object) -> None:
     event = read_status(status=word, biz_opaque_callback_data="ours", new={"member": [1]})
 
     status = SENT | {"status": word, "biz_opaque_callback_data": "ours", "new": {"member": [1]}}
-    assert event == OddStatusEvent(str(word), "wamid.1", "ours", status)
+    assert event == OtherStatusEvent(str(word), "wamid.1", "ours", status)
 
 
 @pytest.mark.parametrize("more", [{"status": ""}, {"status": None}, {"id": None, "status": "new"}])
@@ -192,7 +192,7 @@ def test_status_of_a_recipient_without_a_number_is_read() -> None:
     [item] = split(body_of(change(statuses=[status | {"recipient_user_id": "US.7"}])))
 
     assert item.ordering_key == f"{NUMBER} US.7"
-    event = webhook.read(item.item)
+    event = webhook.read(item.payload)
     assert isinstance(event, StatusEvent)
     assert (event.recipient, event.recipient_user_id) == (None, "US.7")
 
@@ -302,7 +302,7 @@ def test_status_of_a_payment_is_no_news_of_the_message() -> None:
     [of_message, of_payment] = split(body_of(change(statuses=[SENT, status])))
 
     assert of_message.dedupe_key != of_payment.dedupe_key
-    assert webhook.read(of_payment.item) == PaymentEvent("wamid.1", "ours", status)
+    assert webhook.read(of_payment.payload) == PaymentEvent("wamid.1", "ours", status)
 
 
 def payment(status: str, **transaction: Any) -> dict[str, Any]:
@@ -383,7 +383,7 @@ def test_message_of_somebody_without_a_number_is_read() -> None:
 
     [item] = split(body_of(change(messages=[message | {"from_user_id": "US.7"}], contacts=contacts)))
 
-    event = webhook.read(item.item)
+    event = webhook.read(item.payload)
     assert isinstance(event, InboundEvent)
     assert (event.sender, event.sender_user_id, event.sender_name) == (None, "US.7", "Ann")
     assert item.ordering_key == f"{NUMBER} US.7"
@@ -541,7 +541,7 @@ def test_message_of_a_group_is_in_an_order_of_its_own() -> None:
     [private, of_group] = split(body_of(change(messages=[HELLO, HELLO | {"id": "wamid.3", "group_id": "GROUP=="}])))
 
     assert (private.ordering_key, of_group.ordering_key) == (f"{NUMBER} {ANN}", f"{NUMBER} group GROUP==")
-    event = webhook.read(of_group.item)
+    event = webhook.read(of_group.payload)
     assert isinstance(event, InboundEvent)
     assert event.group_id == "GROUP=="
 
@@ -581,7 +581,7 @@ def test_odd_body_is_kept_as_something_that_can_be_read(body: bytes) -> None:
     assert items
     for item in items:
         assert item.dedupe_key
-        webhook.read(item.item)
+        webhook.read(item.payload)
 
 
 def test_signature_is_right_for_exactly_these_bytes() -> None:
@@ -606,10 +606,10 @@ def test_handshake_is_answered_with_the_challenge_when_everything_is_right() -> 
 
     def answer(**more: str) -> str | None:
         changed = right | {f"hub.{name}": value for name, value in more.items()}
-        return webhook.answer_handshake(OPERATOR, changed)
+        return webhook.verify_handshake(OPERATOR, changed)
 
     assert answer() == "115"
     assert answer(mode="unsubscribe") is None
     assert answer(verify_token="wrong") is None
     assert answer(verify_token="ü") is None
-    assert webhook.answer_handshake(OPERATOR, {}) is None
+    assert webhook.verify_handshake(OPERATOR, {}) is None

@@ -14,7 +14,7 @@ from crashes.partner import SOURCE
 from crashes.plans import Plan
 from crashes.processes import free_port
 from crashes.town import CONTROL_TOKEN, Town
-from tests.support.patience import HANGS_AFTER_S
+from tests.support.waiting import HANGS_AFTER_S
 
 ANN = "15557001001"
 ACCOUNT = {"email": "crash@waypost.test", "password": "Crash-1234"}

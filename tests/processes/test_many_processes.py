@@ -18,7 +18,7 @@ from crashes.processes import Child
 from crashes.reckoning import IN_FLIGHT, reckon
 from crashes.town import Town
 from tests.processes.conftest import LEASE_S
-from tests.support.patience import HANGS_AFTER_S, patiently
+from tests.support.waiting import HANGS_AFTER_S, patiently
 
 MESSAGES: Final = 450
 PHONES: Final = [f"1555900{number:04}" for number in range(150)]

@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from tests.support.patience import HANGS_AFTER_S
-from waypost.assembly.compatibility_check import NotFit, check_fit
+from tests.support.waiting import HANGS_AFTER_S
+from waypost.assembly.configuration_check import InvalidConfiguration, check_configuration
 from waypost.assembly.service import Waypost
 from waypost.base.clock import SystemClock
 from waypost.base.ids import RandomIds
-from waypost.client.api_client import ApiClient, InProcess
+from waypost.client.api_client import ApiClient, InProcessTransport
 from waypost.config import STAGES, Settings
 from waypost.store.contract import WrongStore
-from waypost.store.media.folder import NAME_FILE, check_folder, name_of
+from waypost.store.media.folder import NAME_FILE, check_folder, ensure_folder_name
 from waypost.store.queue.job_subjects import JobSubject, SubjectKind
 from waypost.store.queue.jobs import JobState, NewJob, QueueName, count_jobs_by_state, enqueue_jobs
-from waypost.store.queue.leases import SHARDS
+from waypost.store.queue.leases import SHARD_COUNT
 
 Start = Callable[..., Coroutine[None, None, Waypost]]
 KEY = "0123456789abcdef" * 4
@@ -48,7 +48,7 @@ async def start(tmp_path: Path, database_url: str) -> AsyncIterator[Start]:
         await waypost.open()
         running.append(waypost)
         waypost.start()
-        await waypost.queue.shards.keep()
+        await waypost.queue.shards.renew_if_due()
         return waypost
 
     yield starts
@@ -59,13 +59,13 @@ async def start(tmp_path: Path, database_url: str) -> AsyncIterator[Start]:
 
 async def status(waypost: Waypost, path: str) -> int:
     """How a look at a path is answered."""
-    reply = await InProcess(waypost.application)("GET", path, {}, None)
+    reply = await InProcessTransport(waypost.application)("GET", path, {}, None)
     return reply.status
 
 
 async def lanes_finding(waypost: Waypost) -> dict[str, Any]:
     """What the doctor says of the processes."""
-    door = ApiClient(InProcess(waypost.application), {"Authorization": f"Bearer {TOKEN}"})
+    door = ApiClient(InProcessTransport(waypost.application), {"Authorization": f"Bearer {TOKEN}"})
     told = await door.json("GET", "/admin/doctor")
     [finding] = [one for one in told["findings"] if one["about"] == "processes"]
     return finding
@@ -73,7 +73,7 @@ async def lanes_finding(waypost: Waypost) -> dict[str, Any]:
 
 def held(waypost: Waypost) -> set[QueueName]:
     """The queues of which it holds every shard."""
-    return {queue_name for queue_name, shards in waypost.queue.shards.held.items() if len(shards) == SHARDS}
+    return {queue_name for queue_name, shards in waypost.queue.shards.held.items() if len(shards) == SHARD_COUNT}
 
 
 @pytest.mark.parametrize("stage", STAGES)
@@ -123,16 +123,16 @@ async def test_what_no_process_works_waits_and_is_worked_by_the_next(start: Star
 
 @pytest.mark.parametrize("wish", [{"workers": 2}, {"stages": ("api",)}], ids=["workers", "stages"])
 def test_sqlite_is_refused_to_more_than_one_process(wish: dict[str, Any]) -> None:
-    with pytest.raises(NotFit, match=r"an SQLite store is worked by one process.*WAYPOST_DATABASE_URL"):
-        check_fit(Settings(secret_key=KEY, **wish))
+    with pytest.raises(InvalidConfiguration, match=r"an SQLite store supports one process.*WAYPOST_DATABASE_URL"):
+        check_configuration(Settings(secret_key=KEY, **wish))
 
 
 @pytest.mark.parametrize(
     ("given", "why"),
-    [("", "no stage is named"), ("api,dance", "there is no stage 'dance'"), (",", "no stage is named")],
+    [("", "no stage is given"), ("api,dance", "there is no stage 'dance'"), (",", "no stage is given")],
 )
 def test_unknown_or_empty_list_of_stages_is_refused(given: str, why: str) -> None:
-    with pytest.raises(ValueError, match=f"{why}; name one or more of api, dispatch, events, callbacks"):
+    with pytest.raises(ValueError, match=f"{why}; give one or more of api, dispatch, events, callbacks"):
         Settings(stages=given)  # pyright: ignore[reportArgumentType]
 
 
@@ -141,11 +141,11 @@ async def test_another_media_folder_is_refused_and_the_remedy_works(start: Start
     here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
     here.mkdir()
     elsewhere.mkdir()
-    await database.write(check_folder, here, name_of(here, "a name"))
-    await database.write(check_folder, here, name_of(here, "another"))  # as the next process does
+    await database.write(check_folder, here, ensure_folder_name(here, "a name"))
+    await database.write(check_folder, here, ensure_folder_name(here, "another"))  # as the next process does
 
     with pytest.raises(WrongStore, match=r"write a name into .*elsewhere/\.waypost-media"):
-        await database.write(check_folder, elsewhere, name_of(elsewhere, "another"))
+        await database.write(check_folder, elsewhere, ensure_folder_name(elsewhere, "another"))
 
     (elsewhere / NAME_FILE).write_text("a name\n")
-    await database.write(check_folder, elsewhere, name_of(elsewhere, "a third"))
+    await database.write(check_folder, elsewhere, ensure_folder_name(elsewhere, "a third"))

@@ -10,22 +10,22 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.patience import HANGS_AFTER_S
-from waypost.assembly.workers import Workers, WorkersFailed
+from tests.support.waiting import HANGS_AFTER_S
+from waypost.assembly.workers import WorkersFailed, WorkerSupervisor
 from waypost.config import Settings
 
 LIVES = "print('ready', flush=True); sys.stdin.read()"
 
 
-def supervisor(script: str, said: list[str], *, workers: int = 2) -> Workers:
+def supervisor(script: str, said: list[str], *, workers: int = 2) -> WorkerSupervisor:
     """One whose workers run a script; its lines are gathered."""
     settings = Settings(port=0, workers=workers, stop_within_s=1)
     command = [sys.executable, "-c", f"import os, sys, time; {script}"]
-    return Workers(settings, command, say=said.append, again_s=(0.01,))
+    return WorkerSupervisor(settings, command, print_line=said.append, restart_delays_s=(0.01,))
 
 
 @asynccontextmanager
-async def running(workers: Workers, said: list[str]) -> AsyncGenerator[None]:
+async def running(workers: WorkerSupervisor, said: list[str]) -> AsyncGenerator[None]:
     """Runs one until it answers; a signal ends it."""
     task = asyncio.create_task(workers.run(ready=said.append))
     await until(lambda: any(line.startswith("http") for line in said))

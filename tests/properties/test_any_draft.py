@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 from tests.support.builders import draft
 from waypost.domain.app import Hosting
-from waypost.domain.templates.buttons import Button, ButtonKind, OtpType, SupportedApp
+from waypost.domain.templates.buttons import ButtonKind, OtpType, SupportedApp, TemplateButton
 from waypost.domain.templates.cards import Card
-from waypost.domain.templates.fields import Draft
-from waypost.domain.templates.rules import first_broken, told
+from waypost.domain.templates.fields import TemplateDraft
+from waypost.domain.templates.rules import explain_failure, find_broken_rule
 from waypost.domain.templates.template import Category
 from waypost.domain.templates.types import TemplateType
-from waypost.domain.templates.violations import RefusedBy, findings_of
+from waypost.domain.templates.violations import RejectedBy, find_violations
 
 TEXTS = st.sampled_from(
     ["", "Hi", "Hi {{1}}, your order is ready.", "Hi {{2}}", "{{1}} {{2}}", "{{1", "{{name}} is here",
@@ -26,7 +26,7 @@ APPS = st.builds(
     signature_hash=st.sampled_from(["", "K8a/AINcGX7", "short"]),
 )
 BUTTONS = st.builds(
-    Button,
+    TemplateButton,
     kind=st.sampled_from(ButtonKind),
     text=TEXTS,
     url=URLS,
@@ -73,26 +73,26 @@ CHANGES = st.fixed_dictionaries(
 )
 
 
-def changed(changes: dict[str, Any]) -> Draft:
+def changed(changes: dict[str, Any]) -> TemplateDraft:
     """A draft of which so much is otherwise than in one that breaks nothing."""
     return draft(**changes)
 
 
 @given(CHANGES.map(changed), st.booleans(), st.sampled_from(Hosting))
 def test_first_that_a_check_says_of_the_api_is_what_a_creation_is_refused_with(
-    of: Draft, strict: bool, hosting: Hosting
+    of: TemplateDraft, strict: bool, hosting: Hosting
 ) -> None:
-    broken = first_broken(of, strict=strict, hosting=hosting)
+    broken = find_broken_rule(of, strict=strict, hosting=hosting)
 
-    found = findings_of(of, strict=strict, hosting=hosting)
+    found = find_violations(of, strict=strict, hosting=hosting)
 
-    refused = [(one.rule, one.says) for one in found if one.refused_by is RefusedBy.API]
-    first = None if broken is None else (broken[0].id, told(*broken))
+    refused = [(one.rule, one.says) for one in found if one.refused_by is RejectedBy.API]
+    first = None if broken is None else (broken[0].id, explain_failure(*broken))
     assert (refused[0] if refused else None) == first
 
 
 @given(CHANGES.map(changed), st.sampled_from(Hosting))
-def test_draft_that_a_check_says_nothing_of_is_taken_by_a_strict_service(of: Draft, hosting: Hosting) -> None:
-    found = findings_of(of, hosting=hosting)
+def test_draft_that_a_check_says_nothing_of_is_taken_by_a_strict_service(of: TemplateDraft, hosting: Hosting) -> None:
+    found = find_violations(of, hosting=hosting)
 
-    assert (found == []) is (first_broken(of, strict=True, hosting=hosting) is None)
+    assert (found == []) is (find_broken_rule(of, strict=True, hosting=hosting) is None)

@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 
 from tests.support.seeding import store_partner
 from waypost.admin import provisioning
-from waypost.api.response_schemas import SHAPES
+from waypost.api.response_schemas import RESPONSE_SCHEMAS
 from waypost.api.route import RouteRow
 from waypost.api.routes import ROUTES
 from waypost.assembly.dev import demo
 from waypost.assembly.service import Waypost
 from waypost.base.clock import SystemClock
-from waypost.base.encryption import hash_of
+from waypost.base.encryption import hash_secret
 from waypost.base.ids import RandomIds
-from waypost.client.api_client import InProcess, Reply
+from waypost.client.api_client import ClientResponse, InProcessTransport
 from waypost.config import Settings
 from waypost.domain.errors import ErrorCode
 from waypost.store.accounts.credentials import CredentialKind, add_credential
@@ -45,8 +45,8 @@ class Doors:
         self.token = ""
         self.loop.run_until_complete(self._open(clock.now_ms()))
 
-    def call(self, method: str, path: str, headers: dict[str, str], body: bytes) -> Reply:
-        carry = InProcess(self.service.application)
+    def call(self, method: str, path: str, headers: dict[str, str], body: bytes) -> ClientResponse:
+        carry = InProcessTransport(self.service.application)
         return self.loop.run_until_complete(carry(method, path, headers, body))
 
     def kept(self) -> tuple[dict[str, int], int]:
@@ -62,10 +62,10 @@ class Doors:
 
     async def _open(self, now_ms: int) -> None:
         await self.service.open()
-        office, write = self.service.office, self.service.database.write
+        office, write = self.service.admin_context, self.service.database.write
         await provisioning.put_operator_account(office, demo.operator_account("http://127.0.0.1:9"))
         self.token = await store_partner(office, demo.PARTNER, demo.ACCOUNT, demo.app(now_ms))
-        await write(add_credential, CredentialKind.API_KEY, demo.PARTNER.id, hash_of("key"), now_ms)
+        await write(add_credential, CredentialKind.API_KEY, demo.PARTNER.id, hash_secret("key"), now_ms)
         await write(seed_template, demo.template(now_ms))
 
 
@@ -131,7 +131,7 @@ def requests(draw: st.DrawFn) -> tuple[RouteRow, str, dict[str, str], bytes]:
         )
     )
     body = draw(forms_of(row))
-    if row.calls:  # nothing may be sent to an address that chance has made up
+    if row.calls_out:  # nothing may be sent to an address that chance has made up
         last = in_parts([("doCheck", "false")])
         is_parts = kind.startswith("multipart")
         body = body.removesuffix(b"--x--\r\n") + (last if is_parts else b"&doCheck=false")
@@ -148,11 +148,11 @@ def test_any_request_is_answered_in_the_documented_shape(
 
     reply = doors.call(row.method, path, {**headers, **credentials}, body)
 
-    assert reply.status in ALWAYS | set(row.answers), (row.path, reply)
+    assert reply.status in ALWAYS | set(row.statuses), (row.path, reply)
     if reply.status != 204:
         told: dict[str, Any] = json.loads(reply.body)
         if reply.status < 300:
-            assert list(jsonschema_rs.iter_errors(SHAPES[row.shape], told)) == []
+            assert list(jsonschema_rs.iter_errors(RESPONSE_SCHEMAS[row.response_schema], told)) == []
         else:
             assert told["status"] == "error"
             assert told["message"]
@@ -176,6 +176,6 @@ def test_any_credential_but_the_right_one_is_refused_alike(doors: Doors, headers
         path = re.sub(r"\{\w+\}", "1", row.path.replace("{app_id}", demo.APP_ID))
         reply = doors.call(row.method, path, encoded, b"")
         assert reply.status == 401
-        is_short = ErrorCode.UNAUTHORIZED_ACCESS in row.refuses
+        is_short = ErrorCode.UNAUTHORIZED_ACCESS in row.errors
         texts = {"Authentication Failed", *(["Unauthorized Access"] if is_short else [])}
         assert json.loads(reply.body)["message"] in texts

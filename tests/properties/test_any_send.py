@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from tests.support.builders import draft, message, template
 from waypost.domain.errors import ApiError
-from waypost.domain.message import Content, Passthrough, TemplateSend, media_references, reply_to_of
-from waypost.domain.send_rules import operators_complaint, templates_complaint
+from waypost.domain.message import Content, Passthrough, TemplateSend, media_references, reply_target_id
+from waypost.domain.send_rules import operator_limit_error, template_send_error
 from waypost.domain.session_messages import SESSION_KINDS
-from waypost.domain.templates.buttons import VIEW_ITEMS, Button, ButtonKind
+from waypost.domain.templates.buttons import VIEW_ITEMS_BUTTON, ButtonKind, TemplateButton
 from waypost.domain.templates.cards import Card
 from waypost.operators.cloud.messages.bodies import message_body
-from waypost.store.encoding import content_of, name_of
+from waypost.store.encoding import content_kind, decode_content
 from waypost.wire.forms import Form
 from waypost.wire.messages.passthrough import PassthroughSend, read_event, read_passthrough
 from waypost.wire.messages.session_forms import is_about_products, read_session_message
@@ -26,13 +26,13 @@ ALL = template(
         header="{{1}}",
         content="{{1}} {{2}}",
         buttons=(
-            Button(ButtonKind.URL, "Go", url="https://a.test/{{1}}"),
-            Button(ButtonKind.QUICK_REPLY, "Yes"),
-            Button(ButtonKind.COPY_CODE, "Copy"),
-            VIEW_ITEMS,
+            TemplateButton(ButtonKind.URL, "Go", url="https://a.test/{{1}}"),
+            TemplateButton(ButtonKind.QUICK_REPLY, "Yes"),
+            TemplateButton(ButtonKind.COPY_CODE, "Copy"),
+            VIEW_ITEMS_BUTTON,
         ),
         is_lto=True,
-        cards=(Card("IMAGE", body="{{1}}", buttons=(Button(ButtonKind.QUICK_REPLY, "Yes"),)),),
+        cards=(Card("IMAGE", body="{{1}}", buttons=(TemplateButton(ButtonKind.QUICK_REPLY, "Yes"),)),),
     )
 )
 TYPES = [
@@ -116,14 +116,14 @@ texts: st.SearchStrategy[str] = (objects | values).map(json.dumps) | st.text(max
 
 def hold(content: Content) -> None:
     """Keep it, read it back, and say it to the operator."""
-    kept = content_of(name_of(content), msgspec.json.encode(content))
+    kept = decode_content(content_kind(content), msgspec.json.encode(content))
     of = ALL if isinstance(content, TemplateSend) else None
-    body: dict[str, Any] = message_body(message(content=kept), of, reply_to_of(kept), {"1": "2"})
+    body: dict[str, Any] = message_body(message(content=kept), of, reply_target_id(kept), {"1": "2"})
 
     assert kept == content
     assert msgspec.json.encode(body)
     assert all(isinstance(one, str) for one in media_references(kept))
-    assert operators_complaint(kept) is None or operators_complaint(kept)
+    assert operator_limit_error(kept) is None or operator_limit_error(kept)
 
 
 @settings(max_examples=60, deadline=None)
@@ -154,7 +154,7 @@ def test_any_template_message_is_refused_or_can_be_sent(given_template: Any, mor
         return
 
     hold(content)
-    assert templates_complaint(content, ALL.draft, now_ms=0)
+    assert template_send_error(content, ALL.draft, now_ms=0)
 
 
 @settings(max_examples=60, deadline=None)

@@ -23,10 +23,10 @@ from hypothesis import strategies as st
 
 from tests.support.builders import APP
 from tests.support.callback_sink import CallbackSink
-from tests.support.patience import patiently
+from tests.support.pipeline import PipelineHarness
 from tests.support.recorded_sends import RecordedSends
-from tests.support.street import Street
-from waypost.wire.messages.passthrough import TYPES
+from tests.support.waiting import patiently
+from waypost.wire.messages.passthrough import PASSTHROUGH_TYPES
 
 IN_TESTS, IN_FUZZING = 100, 10_000
 EXAMPLES: Final = IN_FUZZING if "WAYPOST_FUZZ_EXAMPLES" in os.environ else IN_TESTS
@@ -35,7 +35,7 @@ FORM: Final = "application/x-www-form-urlencoded"
 OURS: Final = "biz_opaque_callback_data"
 GIVEN: Final = {
     "messaging_product", "recipient_type", "to", "recipient", "type", "context", "category",
-    "ttl_seconds", OURS, "status", *TYPES,
+    "ttl_seconds", OURS, "status", *PASSTHROUGH_TYPES,
 }  # fmt: skip
 Body = dict[str, Any]
 Result = TypeVar("Result")
@@ -180,10 +180,10 @@ def canonical(body: Any) -> str:
 
 @dataclass
 class Line:
-    """A street on a loop of its own in a thread, for a property that blocks."""
+    """A pipeline on a loop of its own in a thread, for a property that blocks."""
 
     loop: asyncio.AbstractEventLoop
-    street: Street
+    pipeline: PipelineHarness
     sends: RecordedSends
     seen: Counter[str] = field(default_factory=Counter[str])
 
@@ -191,9 +191,9 @@ class Line:
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(60)
 
     async def post(self, raw: bytes, content_type: str) -> tuple[int, Any, str]:
-        headers = {"Authorization": self.street.app_token, "Content-Type": content_type}
-        url = self.street.service_url + PATH
-        async with self.street.http.post(url, data=raw, headers=headers) as answer:
+        headers = {"Authorization": self.pipeline.app_token, "Content-Type": content_type}
+        url = self.pipeline.service_url + PATH
+        async with self.pipeline.http.post(url, data=raw, headers=headers) as answer:
             return answer.status, await answer.json(), answer.headers.get("Waypost-Reason", "")
 
     async def got(self, message_id: str) -> Body:
@@ -214,16 +214,16 @@ def line(tmp_path_factory: pytest.TempPathFactory) -> Generator[Line]:
     async def open_all(folder: Path) -> Line:
         sends, sink = RecordedSends(answers=True), CallbackSink()
         await sink.open()
-        street = Street(folder, sink, aiohttp.ClientSession(), between=sends)
-        await street.open_on_filled()
-        await street.make_partner()
-        return Line(loop, street, sends)
+        pipeline = PipelineHarness(folder, sink, aiohttp.ClientSession(), between=sends)
+        await pipeline.open_on_filled()
+        await pipeline.make_partner()
+        return Line(loop, pipeline, sends)
 
     line = asyncio.run_coroutine_threadsafe(open_all(tmp_path_factory.mktemp("line")), loop).result(60)
     yield line
-    line.run(line.street.close())
-    line.run(line.street.http.close())
-    line.run(line.street.sink.close())
+    line.run(line.pipeline.close())
+    line.run(line.pipeline.http.close())
+    line.run(line.pipeline.sink.close())
     loop.call_soon_threadsafe(loop.stop)
     thread.join(10)
     loop.close()

@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
-from tests.referee.arena import Arena, Redirected, WebhookServer, make_client
+from tests.referee.public_client import Arena, Redirected, WebhookServer, make_client
 from tests.simulator.conftest import Receiver, make_bench
 from waypost.base.clock import SystemClock
 

@@ -8,7 +8,7 @@ import pytest
 from pywa_async import types
 from pywa_async.errors import AuthorizationError, WhatsAppError
 
-from tests.referee.arena import VERIFY_TOKEN, Arena, Redirected, make_client
+from tests.referee.public_client import VERIFY_TOKEN, Arena, Redirected, make_client
 from tests.simulator.conftest import ANN, ANN_USER_ID, APP, BUSINESS, NUMBER_ID, SECRET, WABA
 from tests.support.media_samples import SAMPLES
 
@@ -32,7 +32,7 @@ async def test_numbers_are_read_whole_and_listed(arena: Arena) -> None:
 async def test_profile_is_changed_and_read_back(arena: Arena) -> None:
     changed = await arena.client.update_business_profile(
         about="Hats",
-        address="Main street 1",
+        address="Main pipeline 1",
         description="Hats of all kinds",
         email="hats@example.com",
         industry=types.Industry.RETAIL,
@@ -42,7 +42,7 @@ async def test_profile_is_changed_and_read_back(arena: Arena) -> None:
     profile = await arena.client.get_business_profile()
 
     assert changed.success
-    assert (profile.about, profile.address, profile.email) == ("Hats", "Main street 1", "hats@example.com")
+    assert (profile.about, profile.address, profile.email) == ("Hats", "Main pipeline 1", "hats@example.com")
     assert (profile.description, profile.industry) == ("Hats of all kinds", types.Industry.RETAIL)
     assert tuple(profile.websites or ()) == ("https://hats.example/", "https://more.example/")
     assert profile.profile_picture_url

@@ -14,7 +14,7 @@ from pywa_async import WhatsApp, types
 from pywa_async.errors import InvalidParameter, TemplateCreationError, WhatsAppError
 from pywa_async.types import templates as t
 
-from tests.referee.arena import Arena
+from tests.referee.public_client import Arena
 from tests.simulator.conftest import ANN, NUMBER_ID
 from tests.support.media_samples import SAMPLES
 

@@ -20,7 +20,7 @@ from pywa_async.types.flows import (
     TextInput,
 )
 
-from tests.referee.arena import Arena
+from tests.referee.public_client import Arena
 from tests.simulator.conftest import ANN
 
 BOOKING = FlowJSON(

@@ -10,7 +10,7 @@ import pytest
 from pywa_async import types
 from pywa_async.errors import WhatsAppError
 
-from tests.referee.arena import Arena
+from tests.referee.public_client import Arena
 from tests.simulator.conftest import ANN
 from tests.support.media_samples import SAMPLES
 

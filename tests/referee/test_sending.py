@@ -12,7 +12,7 @@ import pytest
 from pywa_async import WhatsApp, types
 from pywa_async.errors import ReEngagementMessage
 
-from tests.referee.arena import Arena
+from tests.referee.public_client import Arena
 from tests.simulator.conftest import ANN, ANN_USER_ID
 from tests.support.media_samples import SAMPLES
 
@@ -52,7 +52,7 @@ SENDS: Final[dict[str, tuple[Send, str, dict[str, Any]]]] = {  # what is sent, t
     "document_bytes":  (lambda wa: wa.send_document(ANN, SAMPLES["pdf"], "b.pdf", mime_type="application/pdf"), "document", {}),
     "sticker_link":    (lambda wa: wa.send_sticker(ANN, LINK),                                               "sticker",  {}),
     "sticker_bytes":   (lambda wa: wa.send_sticker(ANN, SAMPLES["webp"], mime_type="image/webp"),            "sticker",  {}),
-    "location":        (lambda wa: wa.send_location(ANN, 59.91, 10.75, "Office", "Main street 1"),           "location", {"text": "Office, Main street 1"}),
+    "location":        (lambda wa: wa.send_location(ANN, 59.91, 10.75, "Office", "Main pipeline 1"),           "location", {"text": "Office, Main pipeline 1"}),
     "contact":         (lambda wa: wa.send_contact(ANN, CONTACT),                                            "contacts", {"text": "Bo Berg"}),
     "contacts":        (lambda wa: wa.send_contact(ANN, [CONTACT, CONTACT]),                                 "contacts", {"text": "Bo Berg, Bo Berg"}),
     "buttons":         (lambda wa: wa.send_message(ANN, "Well?", header="H", footer="F", buttons=[types.Button("Yes", "y"), types.Button("No", "n")]),

@@ -12,7 +12,7 @@ import pytest
 from pywa_async import types
 from pywa_async.types import templates as t
 
-from tests.referee.arena import Arena
+from tests.referee.public_client import Arena
 from tests.simulator.conftest import ANN
 from tests.support.media_samples import SAMPLES
 
@@ -109,7 +109,7 @@ def document() -> Made:
 
 def location() -> Made:
     header = t.HeaderLocation()
-    params = [header.params(lat=59.91, lon=10.75, name="Office", address="Main street 1")]
+    params = [header.params(lat=59.91, lon=10.75, name="Office", address="Main pipeline 1")]
     return utility(header, t.BodyText("We are here"), params=params)
 
 

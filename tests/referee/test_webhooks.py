@@ -14,7 +14,7 @@ import pytest
 from pywa_async import types
 from pywa_async.types import templates as t
 
-from tests.referee.arena import VERIFY_TOKEN, Arena
+from tests.referee.public_client import VERIFY_TOKEN, Arena
 from tests.simulator.conftest import ANN, ANN_USER_ID, BUSINESS, NUMBER_ID, WABA
 from tests.support.media_samples import SAMPLES
 

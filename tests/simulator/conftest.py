@@ -17,8 +17,8 @@ import uvicorn
 from aiohttp import web
 from msgspec.structs import replace
 
-from tests.support.patience import HANGS_AFTER_S
-from waypost.assembly.http.servers import LineProtocol
+from tests.support.waiting import HANGS_AFTER_S
+from waypost.assembly.http.servers import BreakableProtocol
 from waypost.base.clock import Clock, ManualClock, SystemClock
 from waypost.base.ids import SeededIds
 from waypost.simulator import AccountSeed, NumberSeed, Simulator, SimulatorSettings
@@ -124,7 +124,12 @@ class Bench:
         self.base = f"http://127.0.0.1:{listener.getsockname()[1]}"
         await self.simulator.open()
         config = uvicorn.Config(
-            self.simulator.application, lifespan="off", log_config=None, access_log=False, ws="none", http=LineProtocol
+            self.simulator.application,
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            ws="none",
+            http=BreakableProtocol,
         )
         config.load()
         self.server = uvicorn.Server(config)

@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from tests.simulator.conftest import ANN, BUSINESS, NUMBER_ID, SECRET, TOKEN, WABA, Receiver, make_bench
-from tests.support.patience import patiently
+from tests.support.waiting import patiently
 from waypost.base.clock import SystemClock
 
 _PROGRAM = f"""

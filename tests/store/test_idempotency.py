@@ -14,18 +14,18 @@ from waypost.domain.message import Message
 from waypost.store.database import Database
 from waypost.store.messages.messages import record_messages
 from waypost.store.requests.idempotency import (
-    LEASE_MS,
-    LIFE_MS,
-    Earlier,
+    KEY_LEASE_MS,
+    KEY_RETENTION_MS,
+    EarlierRequest,
+    IdempotencyKeyLost,
     KeyedRequest,
-    LostKey,
     delete_expired,
-    earlier_request,
-    leave_running,
+    find_earlier_request,
+    has_unknown_outcome,
+    mark_outcome_unknown,
     mark_running,
     record_keyed_messages,
     unmark_running,
-    was_begun,
     write_keyed,
 )
 from waypost.store.tables import idempotency_keys, messages, queue_jobs
@@ -71,7 +71,7 @@ def _pass_time(connection: Connection, ms: int) -> None:
     connection.execute(update(idempotency_keys).values(expires_on_ms=until_ms - ms))
 
 
-async def send(database: Database, number: int, asked: KeyedRequest = ASKED) -> Earlier | None:
+async def send(database: Database, number: int, asked: KeyedRequest = ASKED) -> EarlierRequest | None:
     """Send a message under a key; its answer is its id."""
     sent = message(number)
     item: tuple[KeyedRequest, Message, bytes] = (asked, sent, sent.id.encode())
@@ -91,8 +91,8 @@ def _counts(connection: Connection) -> tuple[int, int, int]:
     return of[0], of[1], of[2]
 
 
-async def look(database: Database, asked: KeyedRequest = ASKED) -> Earlier | None:
-    return await database.read(earlier_request, asked)
+async def look(database: Database, asked: KeyedRequest = ASKED) -> EarlierRequest | None:
+    return await database.read(find_earlier_request, asked)
 
 
 async def test_message_and_key_are_written_together(database: Database) -> None:
@@ -100,7 +100,7 @@ async def test_message_and_key_are_written_together(database: Database) -> None:
 
     assert await counts(database) == (1, 1, 1)
     held = await look(database)
-    assert held == Earlier(b"one body", APP.id, message(1).id.encode())
+    assert held == EarlierRequest(b"one body", APP.id, message(1).id.encode())
 
 
 async def test_second_message_of_a_key_is_not_written_and_finds_the_first(database: Database) -> None:
@@ -108,7 +108,7 @@ async def test_second_message_of_a_key_is_not_written_and_finds_the_first(databa
 
     found = await send(database, 2)
 
-    assert found == Earlier(b"one body", APP.id, message(1).id.encode())
+    assert found == EarlierRequest(b"one body", APP.id, message(1).id.encode())
     assert await counts(database) == (1, 1, 1)
 
 
@@ -116,7 +116,7 @@ async def test_one_of_many_in_one_transaction_is_written(database: Database) -> 
     found = await asyncio.gather(*(send(database, number) for number in range(1, 51)))
 
     [written] = [number for number, held in enumerate(found, start=1) if held is None]
-    others = {held.answer for held in found if held is not None}
+    others = {held.response for held in found if held is not None}
     assert others == {message(written).id.encode()}
     assert await counts(database) == (1, 1, 1)
 
@@ -125,7 +125,7 @@ async def test_one_of_many_in_two_processes_is_written(database: Database, other
     found = await asyncio.gather(*(send(of, number) for number in range(1, 21) for of in (database, other)))
 
     assert found.count(None) == 1
-    assert len({held.answer for held in found if held is not None}) == 1
+    assert len({held.response for held in found if held is not None}) == 1
     assert await counts(database) == (1, 1, 1)
 
 
@@ -158,7 +158,9 @@ async def test_keys_of_other_partners_routes_and_words_are_others(database: Data
     assert found == [None] * 4
 
 
-@pytest.mark.parametrize(("after_ms", "is_new"), [(LIFE_MS - HOUR_MS, False), (LIFE_MS + HOUR_MS, True)])
+@pytest.mark.parametrize(
+    ("after_ms", "is_new"), [(KEY_RETENTION_MS - HOUR_MS, False), (KEY_RETENTION_MS + HOUR_MS, True)]
+)
 async def test_key_is_kept_for_a_day(database: Database, after_ms: int, is_new: bool) -> None:
     await send(database, 1)
     await pass_time(database, ms=after_ms)
@@ -168,7 +170,7 @@ async def test_key_is_kept_for_a_day(database: Database, after_ms: int, is_new: 
 
     held = await look(database)
     assert held is not None
-    assert held.answer == message(2 if is_new else 1).id.encode()
+    assert held.response == message(2 if is_new else 1).id.encode()
 
 
 async def test_marked_key_is_held_by_one_until_it_is_answered(database: Database, other: Database) -> None:
@@ -176,7 +178,7 @@ async def test_marked_key_is_held_by_one_until_it_is_answered(database: Database
 
     found = await other.write(mark_running, replace(MARKED, holder="two"))
 
-    assert found == Earlier(b"one body", APP.id, None)
+    assert found == EarlierRequest(b"one body", APP.id, None)
 
 
 async def test_answer_ends_the_mark_in_the_transaction_of_the_work(database: Database) -> None:
@@ -184,8 +186,8 @@ async def test_answer_ends_the_mark_in_the_transaction_of_the_work(database: Dat
 
     assert await database.write(write_keyed, MARKED, append, made) is None
 
-    await pass_time(database, ms=LEASE_MS + MINUTE_MS)
-    assert await look(database) == Earlier(b"one body", APP.id, b"made")
+    await pass_time(database, ms=KEY_LEASE_MS + MINUTE_MS)
+    assert await look(database) == EarlierRequest(b"one body", APP.id, b"made")
 
 
 async def test_key_given_free_may_be_used_at_once(database: Database) -> None:
@@ -200,7 +202,7 @@ async def test_key_given_free_may_be_used_at_once(database: Database) -> None:
 
 async def test_mark_of_a_process_that_died_runs_out(database: Database) -> None:
     await database.write(mark_running, MARKED)
-    await pass_time(database, ms=LEASE_MS - MINUTE_MS)
+    await pass_time(database, ms=KEY_LEASE_MS - MINUTE_MS)
     assert await database.write(mark_running, replace(MARKED, holder="two")) is not None
 
     await pass_time(database, ms=2 * MINUTE_MS)
@@ -209,30 +211,30 @@ async def test_mark_of_a_process_that_died_runs_out(database: Database) -> None:
 
 
 async def test_request_that_was_begun_is_known_for_a_day_unless_it_was_undone(database: Database) -> None:
-    before = await database.read(was_begun, MARKED)
+    before = await database.read(has_unknown_outcome, MARKED)
     await database.write(mark_running, MARKED)
-    await database.write(leave_running, MARKED)
+    await database.write(mark_outcome_unknown, MARKED)
     await database.write(delete_expired, MARKED.at_ms + HOUR_MS, 10)
 
-    begun = await database.read(was_begun, MARKED)
-    of_another_body = await database.read(was_begun, replace(MARKED, body_hash=b"another body"))
+    begun = await database.read(has_unknown_outcome, MARKED)
+    of_another_body = await database.read(has_unknown_outcome, replace(MARKED, body_hash=b"another body"))
     marked = await database.write(mark_running, MARKED)  # at once
     await database.write(unmark_running, MARKED)
-    undone = await database.read(was_begun, MARKED)
+    undone = await database.read(has_unknown_outcome, MARKED)
 
     assert (before, begun, of_another_body, marked, undone) == (False, True, False, None, False)
 
 
 async def test_work_whose_mark_was_lost_is_undone(database: Database) -> None:
     await database.write(mark_running, MARKED)
-    await pass_time(database, ms=LEASE_MS + MINUTE_MS)
+    await pass_time(database, ms=KEY_LEASE_MS + MINUTE_MS)
     assert await database.write(mark_running, replace(MARKED, holder="two")) is None
 
-    with pytest.raises(LostKey):
+    with pytest.raises(IdempotencyKeyLost):
         await database.write(write_keyed, MARKED, append, made)
 
     assert (await counts(database))[0] == 0
-    assert await look(database) == Earlier(b"one body", APP.id, None)
+    assert await look(database) == EarlierRequest(b"one body", APP.id, None)
 
 
 async def test_work_that_refuses_leaves_no_key(database: Database) -> None:
@@ -250,14 +252,14 @@ async def test_work_under_a_key_that_holds_an_answer_is_not_done(database: Datab
 
     found = await database.write(write_keyed, ASKED, append, made_again)
 
-    assert found == Earlier(b"one body", APP.id, b"made")
+    assert found == EarlierRequest(b"one body", APP.id, b"made")
     assert (await counts(database))[0] == 1
 
 
 async def test_expired_keys_are_deleted_a_few_at_a_time_and_others_stay(database: Database) -> None:
     for number in range(5):
         await send(database, number, replace(ASKED, key=f"old {number}"))
-    await pass_time(database, ms=LIFE_MS + MINUTE_MS)
+    await pass_time(database, ms=KEY_RETENTION_MS + MINUTE_MS)
     await send(database, 9, replace(ASKED, key="new"))
 
     deleted = [await database.write(delete_expired, ASKED.at_ms, 3) for _ in range(3)]

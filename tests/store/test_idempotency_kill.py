@@ -57,7 +57,7 @@ async def test_messages_and_keys_are_the_same_after_a_kill_and_all_can_be_sent_a
     assert len(before) >= len(told) >= ENOUGH
     assert after == named_after
     assert len(after) == len(again)  # one message for each key, whichever of the two sent it
-    held = {found.answer.decode() for _, found in again if found is not None and found.answer}
+    held = {found.response.decode() for _, found in again if found is not None and found.response}
     assert held == before & held
     assert all(again[number][1] is not None for number in told)
     assert after - before == {new for new, found in again if found is None}

@@ -17,15 +17,15 @@ from sqlalchemy.exc import OperationalError
 
 from tests.support.builders import message
 from tests.support.first_store import make_first_store
+from tests.support.migration_steps import operations_of, unbearable
 from tests.support.schemas import differences, storage_of
-from tests.support.steps import operations_of, unbearable
 from tests.support.stores import Databases, Place, PostgresPlace
 from waypost.store.contract import WrongStore
 from waypost.store.database import Database
 from waypost.store.engines.sqlite import SqliteEngine
 from waypost.store.messages.messages import messages_by_ids, record_messages
-from waypost.store.migrations import steps_after, upgrade_store
-from waypost.store.revision import OLDEST, standing_of
+from waypost.store.migrations import pending_revisions, upgrade_store
+from waypost.store.revision import OLDEST_UPGRADABLE_REVISION, read_schema_status
 from waypost.store.tables import REVISION, messages, queue_jobs, store_facts
 
 NEXT: Final = Path(__file__).parents[1] / "support" / "next_step"
@@ -74,12 +74,14 @@ async def test_new_store_has_nothing_that_the_tables_have_not(database: Database
 
 
 def test_newest_step_is_the_revision_that_this_version_works_on() -> None:
-    assert [int(step.revision) for step in steps_after(0)] == list(range(OLDEST, REVISION + 1))
+    assert [int(step.revision) for step in pending_revisions(0)] == list(
+        range(OLDEST_UPGRADABLE_REVISION, REVISION + 1)
+    )
 
 
 def test_each_step_only_adds(bare: sa.Engine) -> None:
     with bare.connect() as connection:
-        for step in steps_after(OLDEST):
+        for step in pending_revisions(OLDEST_UPGRADABLE_REVISION):
             does = operations_of(connection, step)
 
             assert does
@@ -125,7 +127,7 @@ def test_what_an_earlier_step_replaced_may_go() -> None:
 
 def test_replays_that_wait_in_an_older_store_are_known(bare: sa.Engine) -> None:
     with bare.begin() as connection:
-        for step in steps_after(0):
+        for step in pending_revisions(0):
             if step.revision == "6":
                 for group in ("subscription 7", "replay 7"):
                     adds = text(
@@ -148,9 +150,9 @@ async def test_store_of_the_first_revision_is_upgraded_at_a_start(tmp_path: Path
 
     await database.open()
 
-    standing = await database.read(standing_of)
+    standing = await database.read(read_schema_status)
     assert standing is not None
-    assert (standing.revision, standing.works_with) == (REVISION, steps_after(0)[-1].works_with)
+    assert (standing.revision, standing.works_with) == (REVISION, pending_revisions(0)[-1].works_with)
     assert await database.read(differences) == ""
     assert len(await database.read(_all, messages)) == 5
     assert len(await database.read(_all, queue_jobs)) == 2
@@ -169,7 +171,7 @@ async def test_store_is_left_alone_where_upgrading_is_off(tmp_path: Path) -> Non
     await database.close()
     connection = create_engine(f"sqlite:///{path}").connect()
     assert connection.execute(text("SELECT value FROM store_facts WHERE name = 'revision'")).scalars().all() == [
-        str(OLDEST)
+        str(OLDEST_UPGRADABLE_REVISION)
     ]
     connection.close()
     assert len(before) <= path.stat().st_size
@@ -188,7 +190,7 @@ async def test_step_that_fails_leaves_the_store_as_it_was(tmp_path: Path) -> Non
     await database.close()
     with create_engine(f"sqlite:///{path}").connect() as connection:
         assert connection.execute(text("SELECT value FROM store_facts WHERE name = 'revision'")).scalars().all() == [
-            str(OLDEST)
+            str(OLDEST_UPGRADABLE_REVISION)
         ]
         tables = sa.inspect(connection).get_table_names()
         assert "audit_log" not in tables
@@ -266,7 +268,7 @@ async def test_upgrade_gives_way_to_the_street_and_then_succeeds(databases: Data
     blocker.close()
     await asyncio.to_thread(_take_next_step, place.url)
 
-    standing = await holder.read(standing_of)
+    standing = await holder.read(read_schema_status)
     assert standing is not None
     assert standing.revision == REVISION + 1
     await holder.close()
@@ -300,4 +302,4 @@ def _take_next_step(url: str) -> int:
     """What a process of the next revision does at its start."""
     with create_engine(_driver_url(url), poolclass=sa.NullPool).begin() as connection:
         connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('waypost revision'))"))
-        return upgrade_store(connection, REVISION, further=[NEXT])
+        return upgrade_store(connection, REVISION, extra_folders=[NEXT])

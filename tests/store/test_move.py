@@ -1,4 +1,4 @@
-"""A store of SQLite is moved into PostgreSQL: whole, compared, once, and the street goes on there."""
+"""A store of SQLite is moved into PostgreSQL: whole, compared, once, and the pipeline goes on there."""
 
 import asyncio
 import os
@@ -13,16 +13,16 @@ import psycopg
 import pytest
 from sqlalchemy import Connection, func, insert, select, update
 
-from tests.conftest import MakeStreet
-from tests.support.asking import column_of, do
+from tests.conftest import MakePipeline
 from tests.support.builders import ANN, BEN, id_number, message
-from tests.support.patience import patiently
+from tests.support.store_statements import column_of, do
 from tests.support.stores import Databases, PostgresPlace
-from waypost.assembly.store_move import Mismatch, Moved, move
+from tests.support.waiting import patiently
+from waypost.assembly.store_move import CopyMismatch, MovedTable, move
 from waypost.store.contract import StoreInUse, WrongStore
 from waypost.store.database import Database
-from waypost.store.engines.filling import Filling
 from waypost.store.engines.postgresql import PostgresEngine
+from waypost.store.engines.postgresql_import import PostgresImport
 from waypost.store.engines.sqlite import SqliteEngine
 from waypost.store.messages.messages import record_messages
 from waypost.store.queue.jobs import NewJob, QueueName, complete_jobs, enqueue_jobs, read_subject
@@ -51,35 +51,35 @@ async def path(tmp_path: Path) -> Path:
     return path
 
 
-async def test_street_goes_on_where_its_store_was_moved_to(make_street: MakeStreet, url: str) -> None:
-    street = await make_street()
-    template_id = await street.approved_template()
-    before = [await street.send(template_id, to=to) for to in (ANN, BEN, ANN)]
+async def test_street_goes_on_where_its_store_was_moved_to(make_pipeline: MakePipeline, url: str) -> None:
+    pipeline = await make_pipeline()
+    template_id = await pipeline.approved_template()
+    before = [await pipeline.send(template_id, to=to) for to in (ANN, BEN, ANN)]
     for one in before:
-        await street.events_of(one, until="delivered")
-    await street.close_operator()
-    left = [await street.send(template_id, to=ANN) for _ in range(3)]
-    await street.close_service()
+        await pipeline.events_of(one, until="delivered")
+    await pipeline.close_operator()
+    left = [await pipeline.send(template_id, to=ANN) for _ in range(3)]
+    await pipeline.close_service()
 
-    done = move(street.folder / "waypost.db", url, tell=_say_nothing)
-    street.place = PostgresPlace(url)
-    await street.open_operator()
-    await street.open_service()
+    done = move(pipeline.folder / "waypost.db", url, report=_say_nothing)
+    pipeline.place = PostgresPlace(url)
+    await pipeline.open_operator()
+    await pipeline.open_service()
 
     for one in left:
-        await street.events_of(one, until="delivered")
-    after = await street.send(template_id, to=BEN)
-    await street.events_of(after, until="delivered")
+        await pipeline.events_of(one, until="delivered")
+    after = await pipeline.send(template_id, to=BEN)
+    await pipeline.events_of(after, until="delivered")
     assert {one.table for one in done} >= {"messages", "callbacks", "attempts", "queue_jobs"}
-    assert street.waypost.database.engine == "postgresql"
-    of_ann = [one.sequence for one in street.sink.taken if _about(one.value) == ANN]
+    assert pipeline.waypost.database.engine == "postgresql"
+    of_ann = [one.sequence for one in pipeline.sink.taken if _about(one.value) == ANN]
     assert of_ann == sorted(set(of_ann)) == list(range(of_ann[0], of_ann[0] + len(of_ann)))
-    told = [one.value["payload"].get("gsId") or one.value["payload"].get("id") for one in street.sink.taken]
+    told = [one.value["payload"].get("gsId") or one.value["payload"].get("id") for one in pipeline.sink.taken]
     assert [one for one in dict.fromkeys(told) if one in left] == left
 
 
 async def test_everything_that_was_there_is_there(path: Path, url: str) -> None:
-    done = move(path, url, tell=_say_nothing)
+    done = move(path, url, report=_say_nothing)
 
     rows = {one.table: one.digest.rows for one in done}
     assert (rows["messages"], rows["queue_jobs"]) == (3, 3)
@@ -98,7 +98,7 @@ async def test_numbers_go_on_beyond_the_last_that_was_ever_given_out(path: Path,
     last = 3 + 20
     await store.close()
 
-    move(path, url, tell=_say_nothing)
+    move(path, url, report=_say_nothing)
 
     moved = Database(PostgresEngine(url))
     await moved.open()
@@ -109,7 +109,7 @@ async def test_numbers_go_on_beyond_the_last_that_was_ever_given_out(path: Path,
 
 
 async def test_store_that_was_moved_is_used_no_more(path: Path, url: str) -> None:
-    move(path, url, tell=_say_nothing)
+    move(path, url, report=_say_nothing)
     old = Database(SqliteEngine(path))
 
     with pytest.raises(WrongStore, match="moved to PostgreSQL"):
@@ -117,17 +117,17 @@ async def test_store_that_was_moved_is_used_no_more(path: Path, url: str) -> Non
 
     await old.close()
     with pytest.raises(WrongStore, match="holds a store already"):
-        move(path, url, tell=_say_nothing)
+        move(path, url, report=_say_nothing)
 
 
 async def test_store_that_was_moved_is_not_moved_to_another_database(
     path: Path, url: str, databases: Databases
 ) -> None:
-    move(path, url, tell=_say_nothing)
+    move(path, url, report=_say_nothing)
     other = databases.take_bare()
 
     with pytest.raises(WrongStore, match="moved to PostgreSQL already"):
-        move(path, other, tell=_say_nothing)
+        move(path, other, report=_say_nothing)
 
     databases.drop(other)
 
@@ -137,20 +137,20 @@ async def test_move_that_was_cut_off_at_its_very_end_is_begun_again(
     path: Path, url: str, monkeypatch: pytest.MonkeyPatch, is_half_done: bool
 ) -> None:
     """Between the mark of the old store and that of the new one, or as the answer to the last commit was lost."""
-    finish = Filling.finish
+    finish = PostgresImport.finish
 
-    def cut_off(filling: Filling) -> None:
+    def cut_off(filling: PostgresImport) -> None:
         if not is_half_done:
             finish(filling)
         raise ConnectionError
 
     with monkeypatch.context() as patched:
-        patched.setattr(Filling, "finish", cut_off)
+        patched.setattr(PostgresImport, "finish", cut_off)
         with pytest.raises(ConnectionError):
-            move(path, url, tell=_say_nothing)
+            move(path, url, report=_say_nothing)
 
     if is_half_done:
-        move(path, url, tell=_say_nothing)
+        move(path, url, report=_say_nothing)
     moved = Database(PostgresEngine(url))
     await moved.open()
     assert len(await moved.read(_messages)) == 3
@@ -162,7 +162,7 @@ async def test_store_in_use_is_not_moved(path: Path, url: str) -> None:
     await store.open()
 
     with pytest.raises(StoreInUse, match="in use by another process"):
-        move(path, url, tell=_say_nothing)
+        move(path, url, report=_say_nothing)
 
     await store.close()
 
@@ -172,22 +172,22 @@ def test_database_with_anything_in_it_is_not_filled(path: Path, url: str) -> Non
         connection.execute("CREATE TABLE somebodys (thing text)")
 
     with pytest.raises(WrongStore, match="choose an empty database"):
-        move(path, url, tell=_say_nothing)
+        move(path, url, report=_say_nothing)
 
 
 def test_folder_without_a_store_is_named(tmp_path: Path, url: str) -> None:
     with pytest.raises(WrongStore, match="--data"):
-        move(tmp_path / "waypost.db", url, tell=_say_nothing)
+        move(tmp_path / "waypost.db", url, report=_say_nothing)
 
 
 async def test_row_that_arrives_changed_is_noticed_and_the_database_stays_marked(path: Path, url: str) -> None:
-    def spoil(one: Moved) -> None:
+    def spoil(one: MovedTable) -> None:
         if one.table == "inbound_webhooks":  # the tables go by their names, as none refers to another
             with psycopg.connect(url) as connection:
                 connection.execute(_SPOIL)
 
-    with pytest.raises(Mismatch, match="messages: 3 rows"):
-        move(path, url, tell=spoil)
+    with pytest.raises(CopyMismatch, match="messages: 3 rows"):
+        move(path, url, report=spoil)
 
     target = Database(PostgresEngine(url))
     with pytest.raises(WrongStore, match="being filled by `waypost move`"):
@@ -204,9 +204,9 @@ async def test_text_that_postgresql_cannot_hold_is_mended_and_counted(path: Path
     await do(store, update(messages).values(reason="a\0b"))
     await store.close()
 
-    done = move(path, url, tell=_say_nothing)
+    done = move(path, url, report=_say_nothing)
 
-    assert {one.table: one.mended for one in done if one.mended} == {"messages": 3}
+    assert {one.table: one.replaced_texts for one in done if one.replaced_texts} == {"messages": 3}
     with psycopg.connect(url) as connection:
         assert connection.execute("SELECT DISTINCT reason FROM messages").fetchall() == [("a\ufffdb",)]
 
@@ -241,7 +241,7 @@ async def test_move_that_is_killed_in_the_middle_is_begun_again(tmp_path: Path, 
     await moved.close()
 
 
-def _say_nothing(_: Moved) -> None:
+def _say_nothing(_: MovedTable) -> None:
     pass
 
 

@@ -130,7 +130,7 @@ async def test_what_one_gives_back_the_other_may_spend_at_once(processes: Proces
     with pytest.raises(ApiError):
         await two.spend("templates", "a")
 
-    await one.give_back("templates", "a", first)
+    await one.refund("templates", "a", first)
 
     await two.spend("templates", "a")
     with pytest.raises(ApiError):
@@ -141,8 +141,8 @@ async def test_giving_back_what_was_not_spent_gives_nothing(processes: Processes
     one, _ = processes.limiters
     spent = await processes.spend(MOST)
 
-    await one.give_back("templates", "a", min(spent) - 1)
-    await one.give_back("templates", "nobody", spent[0])
+    await one.refund("templates", "a", min(spent) - 1)
+    await one.refund("templates", "nobody", spent[0])
 
     with pytest.raises(ApiError):
         await processes.spend()
@@ -176,6 +176,6 @@ async def test_limits_that_are_off_let_everything_through_and_write_nothing(proc
 
     for _ in range(2 * MOST):
         at_ms = await limiter.spend("templates", "a")
-        await limiter.give_back("templates", "a", at_ms)
+        await limiter.refund("templates", "a", at_ms)
 
     assert await processes.count() == 0

@@ -9,25 +9,25 @@ from typing import Any, Final
 import pytest
 from sqlalchemy import Connection, func, select, update
 
-from tests.support.asking import column_of, do, row_of
 from tests.support.builders import ACCOUNT, APP, OPERATOR, PARTNER, message
+from tests.support.store_statements import column_of, do, row_of
 from tests.support.stores import Databases
 from waypost.base.clock import DAY_MS, ManualClock, SystemClock
 from waypost.base.ids import uuid7_text
-from waypost.domain.callbacks.callback import Attempt
+from waypost.domain.callbacks.callback import CallbackAttempt
 from waypost.domain.inbound_webhook import InboundWebhook, WebhookItem
 from waypost.domain.message import Message, MessageState
 from waypost.domain.session_messages.plain import SessionText
-from waypost.operations.retention_loop import Retention
+from waypost.operations.retention_loop import RetentionLoop
 from waypost.store.accounts.credentials import CredentialKind, add_credential
-from waypost.store.callbacks.callbacks import CallbackRow, Tried, add_callbacks, record_attempts
+from waypost.store.callbacks.callbacks import AttemptRecord, CallbackRow, add_callbacks, record_attempts
 from waypost.store.console.trace import message_trace
 from waypost.store.database import Database
 from waypost.store.engines.postgresql import PostgresEngine
 from waypost.store.messages.messages import MessageChange, change_messages, record_messages
 from waypost.store.queue.inbound_webhooks import record_webhooks
-from waypost.store.retention.partitions import floor_id, parts_there, wanted_parts
-from waypost.store.retention.rules import MOST_ROWS, Keep, begin_turn
+from waypost.store.retention.partitions import existing_partitions, floor_id, required_partitions
+from waypost.store.retention.rules import MAX_BATCH_ROWS, RetentionPeriods, begin_retention_run
 from waypost.store.tables import (
     app_keys,
     attempts,
@@ -44,7 +44,7 @@ from waypost.store.tables import (
 )
 from waypost.store.trace_events import MessageTraceEvent
 
-KEEP: Final = Keep(bodies_days=30, messages_days=400, dedupe_days=8, attempts_days=30)
+KEEP: Final = RetentionPeriods(bodies_days=30, messages_days=400, dedupe_days=8, attempts_days=30)
 MONDAY: Final = datetime(2031, 3, 3, tzinfo=UTC)
 TODAY_MS: Final = int(MONDAY.timestamp() * 1000)
 """The first moment of a range: what is stored then waits longest for the end of its range."""
@@ -64,7 +64,7 @@ DATES: Final = (
 @pytest.fixture(autouse=True)
 async def ranges_of_today(database: Database) -> None:
     """PostgreSQL makes the ranges of a new store by its own time: make those of the tests' day too."""
-    await retention_at(database, TODAY_MS).turn()
+    await retention_at(database, TODAY_MS).run_turn()
 
 
 def latest_ms(database: Database, days: int, *, range_days: int = WEEK_DAYS) -> int:
@@ -82,9 +82,9 @@ def id_at(at_ms: int, number: int = 0) -> str:
     return uuid7_text(at_ms, number.to_bytes(10, "big"))
 
 
-def retention_at(database: Database, at_ms: int, keep: Keep = KEEP) -> Retention:
+def retention_at(database: Database, at_ms: int, keep: RetentionPeriods = KEEP) -> RetentionLoop:
     """Ready to take a turn at a time."""
-    return Retention(database, ManualClock(at_ms), keep, rest=0)
+    return RetentionLoop(database, ManualClock(at_ms), keep, rest_factor=0)
 
 
 async def add_message(
@@ -95,7 +95,7 @@ async def add_message(
     await database.join(record_messages, replace(one, request="channel=whatsapp"))
     if state is not MessageState.ACCEPTED:
         change = MessageChange(one.id, state, at_ms, None, None)
-        news = MessageTraceEvent(one.id, state.value, at_ms, moved=True)
+        news = MessageTraceEvent(one.id, state.value, at_ms, is_applied=True)
         await database.write(change_messages, [change], [news])
     return one.id
 
@@ -104,7 +104,7 @@ async def add_callback(database: Database, at_ms: int, *, ended: bool, number: i
     """A callback of a time, with one attempt."""
     callback_id = id_at(at_ms, number)
     status = 200 if ended else 503
-    tried = Tried(callback_id, 1, Attempt(at_ms, 5, status), True if ended else None)
+    tried = AttemptRecord(callback_id, 1, CallbackAttempt(at_ms, 5, status), True if ended else None)
     await database.write(add_callbacks, [_callback_row(at_ms, number)])
     await database.write(record_attempts, [tried])
     return callback_id
@@ -133,7 +133,7 @@ async def test_words_of_a_message_go_and_its_row_stays(database: Database) -> No
     old = await add_message(database, TODAY_MS)
     young = await add_message(database, TODAY_MS + 2 * DAY_MS)
 
-    await retention_at(database, latest_ms(database, 30, range_days=0)).turn()
+    await retention_at(database, latest_ms(database, 30, range_days=0)).run_turn()
 
     assert await words_of(database, old) == (b"", "")
     assert (await words_of(database, young))[1] == "channel=whatsapp"
@@ -149,22 +149,22 @@ async def test_words_of_an_open_message_stay_until_it_is_sent(database: Database
     await add_message(database, TODAY_MS, number=2)
     retention = retention_at(database, latest_ms(database, 30))
 
-    await retention.turn()
+    await retention.run_turn()
     kept = [await words_of(database, one) for one in (waiting, doubtful)]
     changes = [MessageChange(one, MessageState.SENT, TODAY_MS, None, None) for one in (waiting, doubtful)]
     await database.write(change_messages, changes, [])
-    await retention.turn()
+    await retention.run_turn()
 
     assert all(words[0] for words in kept)
     assert [await words_of(database, one) for one in (waiting, doubtful)] == [(b"", "")] * 2
 
 
 async def test_many_pieces_clear_everything(database: Database) -> None:
-    many = 2 * MOST_ROWS + 17
+    many = 2 * MAX_BATCH_ROWS + 17
     await database.join_all(record_messages, [_sent(number) for number in range(many)])
     await database.write(_deliver_all)
 
-    await retention_at(database, latest_ms(database, 30)).turn()
+    await retention_at(database, latest_ms(database, 30)).run_turn()
 
     left = select(func.count()).select_from(messages).where(messages.c.content != b"")
     assert await column_of(database, left) == [0]
@@ -176,7 +176,7 @@ async def test_row_of_a_message_goes_with_its_trace_and_an_open_one_stays(databa
     waiting = await add_message(database, TODAY_MS, MessageState.ACCEPTED, number=1)
     young = await add_message(database, TODAY_MS + 200 * DAY_MS)
 
-    await retention_at(database, TODAY_MS + 440 * DAY_MS).turn()
+    await retention_at(database, TODAY_MS + 440 * DAY_MS).run_turn()
 
     left = await column_of(database, select(messages.c.id))
     assert set(left) == {waiting, young}
@@ -191,7 +191,7 @@ async def test_callbacks_that_ended_go_with_their_attempts_and_others_stay(datab
     waiting = await add_callback(database, TODAY_MS, ended=False, number=7)
     young = await add_callback(database, TODAY_MS + 10 * DAY_MS, ended=True)
 
-    await retention_at(database, latest_ms(database, 30)).turn()
+    await retention_at(database, latest_ms(database, 30)).run_turn()
 
     for column in (callbacks.c.id, attempts.c.callback_id):
         left = await column_of(database, select(column))
@@ -202,7 +202,7 @@ async def test_attempts_may_be_kept_for_less_than_their_callbacks(database: Data
     await add_callback(database, TODAY_MS, ended=True)
     keep = replace(KEEP, attempts_days=3)
 
-    await retention_at(database, latest_ms(database, 3), keep).turn()
+    await retention_at(database, latest_ms(database, 3), keep).run_turn()
 
     assert await count(database, attempts) == 0
     assert await count(database, callbacks) == 1
@@ -215,12 +215,12 @@ async def test_callback_is_there_for_as_long_as_set_and_gone_a_week_later_at_mos
     """On SQLite it is gone at once, on PostgreSQL with the week in which it was stored."""
     stored_ms = int(date.timestamp() * 1000)
     late_days = WEEK_DAYS if database.engine == "postgresql" else 0
-    await retention_at(database, stored_ms).turn()
+    await retention_at(database, stored_ms).run_turn()
     await add_callback(database, stored_ms, ended=True)
 
-    await retention_at(database, stored_ms + 30 * DAY_MS).turn()
+    await retention_at(database, stored_ms + 30 * DAY_MS).run_turn()
     kept = await count(database, callbacks), await count(database, attempts)
-    await retention_at(database, stored_ms + (30 + late_days) * DAY_MS + 1).turn()
+    await retention_at(database, stored_ms + (30 + late_days) * DAY_MS + 1).run_turn()
     left = await count(database, callbacks), await count(database, attempts)
 
     assert (kept, left) == ((1, 1), (0, 0))
@@ -231,7 +231,7 @@ async def test_items_of_webhooks_go_but_for_those_still_to_be_applied(database: 
     await do(database, queue_jobs.delete().where(queue_jobs.c.ordering_key == "a"))
     await database.join(record_webhooks, arrival_at(TODAY_MS + 20 * DAY_MS, "c"))
 
-    await retention_at(database, latest_ms(database, 30)).turn()
+    await retention_at(database, latest_ms(database, 30)).run_turn()
 
     assert await count(database, inbound_webhooks) == 1
     keys = select(webhook_items.c.dedupe_key).order_by(webhook_items.c.id)
@@ -243,9 +243,9 @@ async def test_webhook_that_comes_again_is_known_for_eight_days_whatever_else_is
     await database.join(record_webhooks, arrival_at(TODAY_MS, "a"))
     await do(database, queue_jobs.delete())
 
-    await retention_at(database, TODAY_MS + 7 * DAY_MS, keep).turn()
+    await retention_at(database, TODAY_MS + 7 * DAY_MS, keep).run_turn()
     again = await database.join(record_webhooks, arrival_at(TODAY_MS + 7 * DAY_MS, "a"))
-    await retention_at(database, TODAY_MS + 9 * DAY_MS, keep).turn()
+    await retention_at(database, TODAY_MS + 9 * DAY_MS, keep).run_turn()
     much_later = await database.join(record_webhooks, arrival_at(TODAY_MS + 9 * DAY_MS, "a"))
 
     assert (again, much_later) == (0, 1)
@@ -259,7 +259,7 @@ async def test_who_wrote_which_message_goes_with_the_rows_of_messages(database: 
     ]  # fmt: skip
     await do(database, inbound_messages.insert(), rows)
 
-    await retention_at(database, TODAY_MS + 401 * DAY_MS).turn()
+    await retention_at(database, TODAY_MS + 401 * DAY_MS).run_turn()
 
     found = select(inbound_messages.c.operator_message_id)
     assert await column_of(database, found) == ["wamid.100"]
@@ -286,7 +286,7 @@ async def test_credentials_go_long_after_they_have_run_out_or_were_revoked(datab
     ]  # fmt: skip
     await do(database, app_keys.insert(), rows)
 
-    await retention_at(database, TODAY_MS + 50 * DAY_MS).turn()
+    await retention_at(database, TODAY_MS + 50 * DAY_MS).run_turn()
 
     left = set(await column_of(database, select(client_secrets.c.hash)))
     assert left == {"young", "for ever"}
@@ -304,23 +304,23 @@ async def test_counts_of_a_subscription_that_is_gone_go_and_those_of_others_stay
     counts = [
         {"subscription_id": its_id, "about": str(number), "last": 1}
         for its_id in (first, gone, last)
-        for number in range(MOST_ROWS + 1)
+        for number in range(MAX_BATCH_ROWS + 1)
     ]
     await do(database, sequences.insert(), counts)
     await do(database, subscriptions.delete().where(subscriptions.c.id == gone))
 
-    await retention_at(database, TODAY_MS).turn()
+    await retention_at(database, TODAY_MS).run_turn()
 
     left = await column_of(database, select(sequences.c.subscription_id).distinct())
     assert set(left) == {first, last}
-    assert await count(database, sequences) == 2 * (MOST_ROWS + 1)
+    assert await count(database, sequences) == 2 * (MAX_BATCH_ROWS + 1)
 
 
 async def test_of_several_processes_one_takes_a_turn(database: Database) -> None:
     hour_ms = 60 * 60 * 1000
 
-    begun = [await database.tidy(begin_turn, TODAY_MS, hour_ms) for _ in range(2)]
-    later = await database.tidy(begin_turn, TODAY_MS + hour_ms, hour_ms)
+    begun = [await database.write_in_background(begin_retention_run, TODAY_MS, hour_ms) for _ in range(2)]
+    later = await database.write_in_background(begin_retention_run, TODAY_MS + hour_ms, hour_ms)
 
     assert (begun, later) == ([True, False], True)
 
@@ -348,9 +348,9 @@ class TestRanges:
         databases.drop(url)
 
     async def test_new_store_has_those_of_today_and_of_weeks_to_come(self, database: Database, now_ms: int) -> None:
-        there = {part.name for part in await database.read(parts_there)}
+        there = {part.name for part in await database.read(existing_partitions)}
 
-        assert {part.name for part in wanted_parts(now_ms)} <= there
+        assert {part.name for part in required_partitions(now_ms)} <= there
         assert len(there) == 3 * 4 + 3
 
     async def test_rows_of_today_are_in_a_range_and_those_of_any_other_time_in_the_default_part(
@@ -365,10 +365,10 @@ class TestRanges:
     async def test_turn_makes_the_ranges_of_weeks_to_come(self, database: Database, now_ms: int) -> None:
         later_ms = now_ms + 21 * DAY_MS
 
-        await retention_at(database, later_ms).turn()
+        await retention_at(database, later_ms).run_turn()
 
-        there = {part.name for part in await database.read(parts_there)}
-        assert {part.name for part in wanted_parts(later_ms)} <= there
+        there = {part.name for part in await database.read(existing_partitions)}
+        assert {part.name for part in required_partitions(later_ms)} <= there
 
     async def test_range_of_which_rows_are_in_the_default_part_already_stays_there(
         self, database: Database, now_ms: int
@@ -376,7 +376,7 @@ class TestRanges:
         later_ms = now_ms + 60 * DAY_MS
         await add_callback(database, later_ms, ended=True)
 
-        await retention_at(database, later_ms).turn()
+        await retention_at(database, later_ms).run_turn()
         await add_callback(database, later_ms, ended=True, number=1)
 
         assert await database.read(_count_of, "callbacks_default") == 2
@@ -384,11 +384,11 @@ class TestRanges:
     async def test_ranges_that_are_past_are_dropped(self, database: Database, now_ms: int) -> None:
         await add_callback(database, now_ms, ended=True)
         await database.join(record_webhooks, arrival_at(now_ms))
-        past = {part.name for part in await database.read(parts_there)}
+        past = {part.name for part in await database.read(existing_partitions)}
 
-        await retention_at(database, now_ms + 80 * DAY_MS).turn()
+        await retention_at(database, now_ms + 80 * DAY_MS).run_turn()
 
-        there = {part.name for part in await database.read(parts_there)}
+        there = {part.name for part in await database.read(existing_partitions)}
         gone = past - there
         assert {name.rpartition("_")[0] for name in gone} == {"callbacks", "attempts", "inbound_webhooks"}
         assert len(gone) == 3 * 4
@@ -398,14 +398,14 @@ class TestRanges:
     async def test_rows_of_a_range_that_is_not_all_past_are_left_to_be_dropped_with_it(
         self, database: Database, now_ms: int
     ) -> None:
-        week = next(part for part in wanted_parts(now_ms) if part.of.table is callbacks)
+        week = next(part for part in required_partitions(now_ms) if part.parent.table is callbacks)
         begin_ms = int(week.low.replace("-", ""), 16)
         await add_callback(database, begin_ms, ended=True)
         await add_callback(database, begin_ms - 500 * DAY_MS, ended=True)  # in the default part
 
-        await retention_at(database, begin_ms + 33 * DAY_MS).turn()
+        await retention_at(database, begin_ms + 33 * DAY_MS).run_turn()
         kept = await column_of(database, select(callbacks.c.id))
-        await retention_at(database, begin_ms + 38 * DAY_MS).turn()
+        await retention_at(database, begin_ms + 38 * DAY_MS).run_turn()
 
         assert kept == [id_at(begin_ms)]
         assert await count(database, callbacks) == 0
@@ -416,13 +416,13 @@ class TestRanges:
         ended = await add_callback(database, now_ms, ended=True)
         waiting = await add_callback(database, now_ms, ended=False, number=1)
 
-        await retention_at(database, now_ms + 80 * DAY_MS).turn()
+        await retention_at(database, now_ms + 80 * DAY_MS).run_turn()
 
         left = await column_of(database, select(callbacks.c.id))
         assert left == [waiting]
         tries = select(attempts.c.callback_id)
         assert ended not in await column_of(database, tries)
-        there = [part for part in await database.read(parts_there) if part.of.table is callbacks]
+        there = [part for part in await database.read(existing_partitions) if part.parent.table is callbacks]
         assert there[0].low <= waiting < there[0].high
 
     async def test_traces_go_by_months_once_no_message_of_the_month_is_there(
@@ -430,11 +430,11 @@ class TestRanges:
     ) -> None:
         await add_message(database, now_ms)
 
-        await retention_at(database, now_ms + 440 * DAY_MS).turn()
+        await retention_at(database, now_ms + 440 * DAY_MS).run_turn()
 
         assert await count(database, message_events) == 0
-        names = {part.name for part in await database.read(parts_there)}
-        first = next(part for part in wanted_parts(now_ms) if part.of.table is message_events)
+        names = {part.name for part in await database.read(existing_partitions)}
+        first = next(part for part in required_partitions(now_ms) if part.parent.table is message_events)
         assert first.name not in names
 
     async def test_hot_statements_touch_one_range(self, database: Database, now_ms: int) -> None:
@@ -454,7 +454,9 @@ class TestRanges:
     ) -> None:
         weeks = [now_ms + week * 7 * DAY_MS for week in range(3)]
         await database.write(_add_many, [(at_ms, 12_000) for at_ms in weeks])
-        ended = [Tried(id_at(now_ms, number), 1, Attempt(now_ms, 5, 200), True) for number in range(100)]
+        ended = [
+            AttemptRecord(id_at(now_ms, number), 1, CallbackAttempt(now_ms, 5, 200), True) for number in range(100)
+        ]
 
         scans = await database.write(_scans_of, ended)
 
@@ -483,7 +485,7 @@ def _add_many(connection: Connection, wanted: list[tuple[int, int]]) -> None:
     add_callbacks(connection, [_callback_row(at_ms, n) for at_ms, count in wanted for n in range(count)])
 
 
-def _scans_of(connection: Connection, tries: list[Tried]) -> list[str]:
+def _scans_of(connection: Connection, tries: list[AttemptRecord]) -> list[str]:
     """Which ranges of callbacks are read from end to end when these are recorded."""
     before = _scans(connection)
     record_attempts(connection, tries)

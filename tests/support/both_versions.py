@@ -4,16 +4,16 @@ from typing import Any
 
 from tests.support.builders import ANN, APP, is_event
 from tests.support.callback_sink import Callback
-from tests.support.street import Street
-from tests.support.third_version import ThirdVersion, value_of
+from tests.support.pipeline import PipelineHarness
+from tests.support.version_3_receiver import ThirdVersion, value_of
 from waypost.simulator.phones.user_ids import encode_user_id
 
 
 async def is_told_as_approved(
-    street: Street, third: ThirdVersion, template_id: str, language_code: str = "en_US"
+    pipeline: PipelineHarness, third: ThirdVersion, template_id: str, language_code: str = "en_US"
 ) -> None:
     """The first template's approval is told in both versions, each with its own id of it."""
-    callback = await street.wait_for_callback(is_event("template-event", id=template_id))
+    callback = await pipeline.wait_for_callback(is_event("template-event", id=template_id))
     element_name = callback["payload"]["elementName"]
     assert callback["payload"] == {
         "type": "status-update",
@@ -22,7 +22,7 @@ async def is_told_as_approved(
         "elementName": element_name,
         "languageCode": language_code,
     }
-    [theirs] = (await street.control("GET", "templates"))["templates"]
+    [theirs] = (await pipeline.control("GET", "templates"))["templates"]
     value = value_of(await third.change("message_template_status_update"))
     assert value["event"] == "APPROVED"
     assert str(value["message_template_id"]) == theirs["id"]
@@ -30,10 +30,12 @@ async def is_told_as_approved(
     assert value["message_template_language"] == language_code
 
 
-async def is_told_as_delivered(street: Street, third: ThirdVersion, message_id: str, *, kind: str = "template") -> None:
+async def is_told_as_delivered(
+    pipeline: PipelineHarness, third: ThirdVersion, message_id: str, *, kind: str = "template"
+) -> None:
     """Each state on the way is told once, in order, in both versions, and with both ids."""
-    events = await street.events_of(message_id, until="delivered")
-    operator_id = await operator_id_of(street, message_id)
+    events = await pipeline.events_of(message_id, until="delivered")
+    operator_id = await operator_id_of(pipeline, message_id)
     enqueued, *later = events[:3]  # it may have been read since
     assert enqueued == {
         "id": message_id,
@@ -53,7 +55,7 @@ async def is_told_as_delivered(street: Street, third: ThirdVersion, message_id: 
 
 
 async def a_tap_comes_back(
-    street: Street,
+    pipeline: PipelineHarness,
     third: ThirdVersion,
     message_id: str,
     index: int,
@@ -66,7 +68,7 @@ async def a_tap_comes_back(
     """Tap a quick reply of a message of ours: both callbacks say which, to what, and what was behind it.
 
     Args:
-        street: the street.
+        pipeline: the pipeline.
         third: the receiver of version 3.
         message_id: ours.
         index: of the button, in the message or in the card that `more` names.
@@ -75,8 +77,8 @@ async def a_tap_comes_back(
         payload: what version 3 has behind the label; the postback text, or else the label.
         more: what else the control door takes: `card`, `not_requested`.
     """
-    operator_id = await operator_id_of(street, message_id)
-    callback = await street.tap(ANN, index, message_id=operator_id, **more)
+    operator_id = await operator_id_of(pipeline, message_id)
+    callback = await pipeline.tap(ANN, index, message_id=operator_id, **more)
     inner = {"text": text, "type": "button"}
     if postback_text is not None:
         inner["postbackText"] = postback_text
@@ -86,7 +88,7 @@ async def a_tap_comes_back(
 
 
 async def an_answer_comes_back(
-    street: Street,
+    pipeline: PipelineHarness,
     third: ThirdVersion,
     message_id: str,
     written: dict[str, Any],
@@ -97,17 +99,17 @@ async def an_answer_comes_back(
     """Write in reply to a message of ours: both callbacks say what, and to what.
 
     Args:
-        street: the street.
+        pipeline: the pipeline.
         third: the receiver of version 3.
         message_id: ours.
         written: what the control door takes of a message from a phone.
         second: type and inner payload in version 2.
         third_says: type and its member in version 3.
     """
-    operator_id = await operator_id_of(street, message_id)
+    operator_id = await operator_id_of(pipeline, message_id)
     body = {"to": APP.phone_number, "context_id": operator_id, **written}
-    told = await street.control("POST", f"phones/{ANN}/messages", body)
-    callback = await street.wait_for_callback(is_event("message", id=told["wamid"]))
+    told = await pipeline.control("POST", f"phones/{ANN}/messages", body)
+    callback = await pipeline.wait_for_callback(is_event("message", id=told["wamid"]))
     is_in_version_2(callback, operator_id, message_id, *second)
     await is_in_version_3(third, callback, operator_id, message_id, *third_says)
 
@@ -165,8 +167,8 @@ def is_the_value(value: dict[str, Any], wamid: str, operator_id: str, message_id
     }
 
 
-async def operator_id_of(street: Street, message_id: str) -> str:
+async def operator_id_of(pipeline: PipelineHarness, message_id: str) -> str:
     """The operator's id of a message of ours, once it is delivered."""
-    await street.events_of(message_id, until="delivered")
-    [delivery] = await street.deliveries(message_id)
+    await pipeline.events_of(message_id, until="delivered")
+    [delivery] = await pipeline.deliveries(message_id)
     return delivery["wamid"]

@@ -7,7 +7,7 @@ from waypost.domain.app import App, BusinessAccount
 from waypost.domain.message import Content, Message
 from waypost.domain.partner import Partner
 from waypost.domain.session_messages.plain import SessionText
-from waypost.domain.templates.fields import Draft
+from waypost.domain.templates.fields import TemplateDraft
 from waypost.domain.templates.template import Category, Template, TemplateStatus
 from waypost.operators.cloud.account import cloud_account
 
@@ -57,7 +57,7 @@ def message(number: int = 1, content: Content | None = None, **more: Any) -> Mes
     return Message(**(given | more))
 
 
-def draft(**more: Any) -> Draft:
+def draft(**more: Any) -> TemplateDraft:
     """A draft that breaks no rule, not even the operator's."""
     given: dict[str, Any] = {
         "element_name": "order_ready",
@@ -67,10 +67,10 @@ def draft(**more: Any) -> Draft:
         "content": "Hi {{1}}, your order is ready.",
         "example": "Hi Ann, your order is ready.",
     }
-    return Draft(**(given | more))
+    return TemplateDraft(**(given | more))
 
 
-def template(number: int = 1, of: Draft | None = None, **more: Any) -> Template:
+def template(number: int = 1, of: TemplateDraft | None = None, **more: Any) -> Template:
     """A pending template."""
     of = of or draft()
     given: dict[str, Any] = {

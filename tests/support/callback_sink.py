@@ -9,7 +9,7 @@ from typing import Any
 from aiohttp import web
 
 from crashes.processes import free_port
-from tests.support.patience import HANGS_AFTER_S
+from tests.support.waiting import HANGS_AFTER_S
 
 Callback = dict[str, Any]
 Answers = Callable[["Try"], int]

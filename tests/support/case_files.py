@@ -16,7 +16,7 @@ of another file) and give what differs: members that are not named stay, `"<abse
 another kind of body replaces the one that was there. A table as the value of a form field or of `body` is
 sent as compact JSON; `parts` are a table by name, or a list, where a part may be repeated `times`. A step may be only a name, of a list of steps or of a request, in this file or the shared one.
 
-A case has `error`, a row of `tests/wire/errors.toml`, which gives the status and the body (`error.NAME` is the text
+A case has `error`, a row of `tests/wire/errors.toml`, which gives the status and the body (`error.CLOCK_FILE_NAME` is the text
 where that varies); or `response`; or else the response of its request.
 """
 

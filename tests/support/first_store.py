@@ -8,7 +8,7 @@ FIRST: Final = Path(__file__).with_name("first_store.sql")
 
 
 def make_first_store(path: Path, *, receiver: str | None = None) -> None:
-    """Lay it down, with rows in it that a street of that version has written.
+    """Lay it down, with rows in it that a pipeline of that version has written.
 
     Args:
         path: of the file.
@@ -28,4 +28,4 @@ def make_first_store(path: Path, *, receiver: str | None = None) -> None:
 WAITING: Final = ("01a2031b-eb92-728a-a224-153e58670f9f", "01a2031b-eb9d-749a-b7ba-21175794bcdb")
 """Two texts to Ann that the operator has not got yet."""
 LAST_MS: Final = 1_795_348_495_000
-"""When that street stopped."""
+"""When that pipeline stopped."""

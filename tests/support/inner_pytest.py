@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.support.patience import HANGS_AFTER_S
+from tests.support.waiting import HANGS_AFTER_S
 
 _NOT_OURS: Final = ("PYTEST_", "PYTHON", "WAYPOST_", "COV_")
 

@@ -12,16 +12,16 @@ from waypost.base.clock import SystemClock
 from waypost.base.ids import RandomIds
 from waypost.base.telemetry.logs import set_up_logs
 from waypost.domain.message import Message
-from waypost.store.contract import Engine
+from waypost.store.contract import StoreEngine
 from waypost.store.database import Database
 from waypost.store.engines.postgresql import PostgresEngine
 from waypost.store.engines.sqlite import SqliteEngine
-from waypost.store.requests.idempotency import Earlier, KeyedRequest, record_keyed_messages
+from waypost.store.requests.idempotency import EarlierRequest, KeyedRequest, record_keyed_messages
 
 AT_ONCE = 40
 
 
-async def send(database: Database, number: int) -> tuple[str, Earlier | None]:
+async def send(database: Database, number: int) -> tuple[str, EarlierRequest | None]:
     """Send the message of a number under its key; the new message's id, and what the key held."""
     clock = SystemClock()
     new: Message = message(id=RandomIds(clock).new())
@@ -30,15 +30,15 @@ async def send(database: Database, number: int) -> tuple[str, Earlier | None]:
     return new.id, await database.join(record_keyed_messages, item)
 
 
-def engine_at(place: str) -> Engine:
+def engine_at(place: str) -> StoreEngine:
     """The engine of a path or of an address."""
     if place.startswith("postgresql://"):
         return PostgresEngine(place)
-    return SqliteEngine(Path(place), sole=False)
+    return SqliteEngine(Path(place), exclusive=False)
 
 
 async def main(place: str, many: int) -> None:
-    set_up_logs(SystemClock(), as_json=False, level="error", to=sys.stderr)
+    set_up_logs(SystemClock(), as_json=False, level="error", stream=sys.stderr)
     database = Database(engine_at(place))
     await database.open()
     todo = iter(range(many))

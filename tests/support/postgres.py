@@ -22,8 +22,8 @@ import psycopg
 from psycopg import sql
 
 from crashes.processes import free_port
-from tests.support.in_memory import folder_in_memory
-from tests.support.patience import HANGS_AFTER_S
+from tests.support.memory_folder import folder_in_memory
+from tests.support.waiting import HANGS_AFTER_S
 
 USER: Final = "waypost"
 PASSWORD: Final = "waypost-test"

@@ -5,7 +5,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.support.between import Between
+from tests.support.operator_proxy import Between
 
 
 class RecordedSends(Between):

@@ -13,8 +13,8 @@ from alembic.operations.ops import MigrationScript
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Connection, Integer, create_engine, text
 
-from waypost.store.migrations import steps_after
-from waypost.store.schema import POSTGRESQL, STORAGE, schema_of
+from waypost.store.migrations import pending_revisions
+from waypost.store.schema import POSTGRESQL, STORAGE_PARAMETERS, build_schema
 
 _SHORT: Final = {
     "sa.Text().with_variant(sa.Text(collation='C'), 'postgresql')": "Words",
@@ -39,7 +39,7 @@ def differences(connection: Connection) -> str:
 def step_from(revision: int) -> str:
     """The operations from a revision's steps to the tables as they are now, for SQLite and PostgreSQL alike."""
     with create_engine("sqlite://").begin() as connection:
-        for step in steps_after(0):
+        for step in pending_revisions(0):
             if int(step.revision) <= revision:
                 with Operations.context(MigrationContext.configure(connection)):
                     step.upgrade()
@@ -60,7 +60,7 @@ def storage_of(connection: Connection) -> dict[str, Any]:
             "SELECT relname, reloptions FROM pg_class WHERE relname = ANY(:names) "
             "AND relnamespace = 'public'::regnamespace ORDER BY 1"
         ),
-        {"names": list(STORAGE)},
+        {"names": list(STORAGE_PARAMETERS)},
     ).all()
     keys = connection.execute(
         text(
@@ -88,7 +88,7 @@ def _script(connection: Connection) -> MigrationScript:
             "compare_server_default": dialect == POSTGRESQL,
         },
     )
-    return produce_migrations(context, schema_of(dialect))
+    return produce_migrations(context, build_schema(dialect))
 
 
 def _is_ours(name: str | None, kind: str, _parents: Any) -> bool:

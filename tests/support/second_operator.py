@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from tests.support.builders import ANN, APP, OPERATOR
-from tests.support.street import ADMIN_TOKEN, TWO_REPLIES, Answer, Street
+from tests.support.pipeline import ADMIN_TOKEN, TWO_REPLIES, Answer, PipelineHarness
 from waypost.admin import provisioning
-from waypost.assembly.http.servers import HttpServer, bind, port_of
+from waypost.assembly.http.servers import HttpServer, bind_socket, port_of
 from waypost.assembly.service import WEBHOOK_PATH
 from waypost.base.ids import SeededIds
 from waypost.operators.cloud.account import cloud_account
@@ -25,26 +25,26 @@ class SecondOperator:
     """A second simulator, and the operator account that stands for it.
 
     Args:
-        street: whose service it works for.
+        pipeline: whose service it works for.
         waba_id: what it calls the business account.
         number_id: what it calls the app's number.
     """
 
-    def __init__(self, street: Street, *, waba_id: str = WABA_ID, number_id: str = NUMBER_ID) -> None:
-        self._street = street
+    def __init__(self, pipeline: PipelineHarness, *, waba_id: str = WABA_ID, number_id: str = NUMBER_ID) -> None:
+        self._pipeline = pipeline
         self.waba_id = waba_id
         self.number_id = number_id
         self.url = ""
 
     async def open(self) -> None:
         """Start it, and make our account at it."""
-        street = self._street
-        bound = bind("127.0.0.1", 0, option="--simulator-port")
+        pipeline = self._pipeline
+        bound = bind_socket("127.0.0.1", 0, option="--simulator-port")
         self.url = f"http://127.0.0.1:{port_of(bound)}"
         settings = SimulatorSettings(
-            path=street.folder / "second.db", review_delay_ms=0, deliver_after_ms=0, gather_ms=0, limits=False
+            path=pipeline.folder / "second.db", review_delay_ms=0, deliver_after_ms=0, gather_ms=0, limits=False
         )
-        self.simulator = Simulator(settings, street.clock, SeededIds(street.clock, "second"))
+        self.simulator = Simulator(settings, pipeline.clock, SeededIds(pipeline.clock, "second"))
         await self.simulator.open()
         self._server = HttpServer(self.simulator.application, bound)
         await self._server.start()
@@ -57,12 +57,12 @@ class SecondOperator:
                 app_id=CLOUD["app_id"],
                 app_secret=CLOUD["app_secret"],
                 verify_token=CLOUD["verify_token"],
-                callback_uri=f"{street.service_url}{WEBHOOK_PATH}/{CLOUD.id}",
+                callback_uri=f"{pipeline.service_url}{WEBHOOK_PATH}/{CLOUD.id}",
             ),
             [NumberSeed(self.number_id, self.waba_id, APP.phone_number, "Acme Shop")],
         )
         account = replace(CLOUD, base_url=self.url)
-        await provisioning.put_operator_account(street.waypost.office, account)
+        await provisioning.put_operator_account(pipeline.waypost.admin_context, account)
 
     async def close(self) -> None:
         """Stop it."""
@@ -71,7 +71,7 @@ class SecondOperator:
 
     async def control(self, method: str, path: str, body: Any = None) -> Any:
         """One request to its control door."""
-        async with self._street.http.request(
+        async with self._pipeline.http.request(
             method, f"{self.url}/control/{path}", json=None if method == "GET" else body
         ) as answer:
             content = await answer.json()
@@ -102,25 +102,25 @@ class SecondOperator:
     async def switch(self, **more: Any) -> Answer:
         """Have it carry the app."""
         wish = {"business_account_id": self.waba_id, **more}
-        return await switch(self._street, CLOUD.id, **wish)
+        return await switch(self._pipeline, CLOUD.id, **wish)
 
     async def switch_back(self, **more: Any) -> Answer:
         """Have the street's own operator carry the app again."""
-        return await switch(self._street, OPERATOR.id, **more)
+        return await switch(self._pipeline, OPERATOR.id, **more)
 
 
-async def switch(street: Street, account_id: str, **wish: Any) -> Answer:
+async def switch(pipeline: PipelineHarness, account_id: str, **wish: Any) -> Answer:
     """Ask the administration door for a switch."""
     return await administer(
-        street, "PUT", f"/admin/apps/{APP.id}/operator", {"operator_account_id": account_id, **wish}
+        pipeline, "PUT", f"/admin/apps/{APP.id}/operator", {"operator_account_id": account_id, **wish}
     )
 
 
-async def administer(street: Street, method: str, path: str, body: Any = None) -> Answer:
+async def administer(pipeline: PipelineHarness, method: str, path: str, body: Any = None) -> Answer:
     """One request to the administration door."""
     headers = {"Authorization": f"Bearer {ADMIN_TOKEN}", "Content-Type": "application/json"}
-    async with street.http.request(
-        method, street.service_url + path, data=None if body is None else json.dumps(body), headers=headers
+    async with pipeline.http.request(
+        method, pipeline.service_url + path, data=None if body is None else json.dumps(body), headers=headers
     ) as answer:
         raw = await answer.read()
         return Answer(answer.status, json.loads(raw), answer.headers, raw)

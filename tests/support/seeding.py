@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from tests.support.builders import ACCOUNT, APP, PARTNER
 from waypost.admin.provisioning import AdminContext
-from waypost.base.encryption import hash_of
+from waypost.base.encryption import hash_secret
 from waypost.domain.app import App, BusinessAccount
 from waypost.domain.partner import Partner
 from waypost.store.accounts.partners import add_app, add_business_account, add_partner
@@ -15,8 +15,8 @@ async def store_partner(
 ) -> str:
     """Store a partner whom no password lets in, its business account and its app; return the app's token."""
     now_ms, write = office.clock.now_ms(), office.database.write
-    token = office.seals.app_token(app.id, app.token_serial)
+    token = office.secret_box.app_token(app.id, app.token_serial)
     await write(add_partner, partner, "no password", now_ms)
     await write(add_business_account, account)
-    await write(add_app, replace(app, created_on_ms=now_ms, modified_on_ms=now_ms), hash_of(token))
+    await write(add_app, replace(app, created_on_ms=now_ms, modified_on_ms=now_ms), hash_secret(token))
     return token

@@ -18,12 +18,12 @@ from psycopg import sql
 from sqlalchemy import Connection
 
 from tests.support.postgres import UNSAFE, create_database, drop_database, running_server, url_of
-from waypost.store.contract import Engine
+from waypost.store.contract import StoreEngine
 from waypost.store.database import Database
 from waypost.store.engines.postgresql import PostgresEngine
 from waypost.store.engines.sqlite import SqliteEngine
 from waypost.store.queue.jobs import QueueName
-from waypost.store.queue.leases import NOBODY, SHARDS
+from waypost.store.queue.leases import NO_HOLDER, SHARD_COUNT
 
 ENGINES: Final = ("sqlite", "postgresql")
 OTHER_SERVER: Final = "WAYPOST_TEST_DATABASE_URL"
@@ -43,7 +43,7 @@ class Place(Protocol):
         """The path of its file, or the name of its database."""
         ...
 
-    def engine(self, *, sole: bool = True) -> Engine:
+    def engine(self, *, sole: bool = True) -> StoreEngine:
         """An engine that opens the store there.
 
         Args:
@@ -72,9 +72,9 @@ class SqlitePlace:
         """See `Place`."""
         return str(self.folder / "waypost.db")
 
-    def engine(self, *, sole: bool = True) -> Engine:
+    def engine(self, *, sole: bool = True) -> StoreEngine:
         """See `Place`."""
-        return SqliteEngine(self.folder / "waypost.db", sole=sole)
+        return SqliteEngine(self.folder / "waypost.db", exclusive=sole)
 
     @asynccontextmanager
     async def away(self, database: Database) -> AsyncGenerator[None]:
@@ -111,7 +111,7 @@ class PostgresPlace:
         """See `Place`."""
         return name_of(self.url)
 
-    def engine(self, *, sole: bool = True) -> Engine:
+    def engine(self, *, sole: bool = True) -> StoreEngine:
         """See `Place`."""
         return PostgresEngine(self.url)
 
@@ -199,7 +199,7 @@ class Databases:
         engine.close()
         with psycopg.connect(url, autocommit=True) as connection:
             queue_names = [int(queue_name) for queue_name in QueueName]
-            connection.execute(_LEASES, {"queues": queue_names, "shards": SHARDS, "nobody": NOBODY})
+            connection.execute(_LEASES, {"queues": queue_names, "shards": SHARD_COUNT, "nobody": NO_HOLDER})
             tables = _tables(connection)
             for table in tables:
                 reading = sql.SQL("COPY (SELECT * FROM {}) TO STDOUT").format(sql.Identifier(table))

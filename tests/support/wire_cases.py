@@ -10,7 +10,7 @@ is put together from a file; whole, it has:
     strict    the service holds templates to the operator's rules at once
     settings  of a service of the case's own
     before    requests that come first; `times` of them, each answered with `status` (200);
-              `keep` names places in the last answer that become placeholders; where `hangs_up_at` names
+              `add` names places in the last answer that become placeholders; where `hangs_up_at` names
               a path of `{files}`, the client hangs up once that is asked for, and has no answer
     request   `method`, `path`, `headers`, and one of `form` (a list repeats its field), `parts` (of a
               multipart form: `name`, and `text`, or a `sample` filled up to `size_bytes`, perhaps with

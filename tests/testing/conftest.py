@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.support.patience import HANGS_AFTER_S
+from tests.support.waiting import HANGS_AFTER_S
 from waypost.testing.partner import Partner
-from waypost.testing.runtime.service import Service, start
+from waypost.testing.runtime.service import Service, start_service
 
 MakePartner = Callable[[str], Partner]
 
@@ -14,7 +14,7 @@ MakePartner = Callable[[str], Partner]
 @pytest.fixture(scope="session")
 def service() -> Iterator[Service]:
     """Runs in a thread of this process."""
-    service = start("thread", within_s=HANGS_AFTER_S)
+    service = start_service("thread", within_s=HANGS_AFTER_S)
     yield service
     service.close()
 

@@ -13,7 +13,7 @@ from waypost.testing.faults import Fault
 from waypost.testing.partner import Partner
 from waypost.testing.phone import Phone
 
-OWN_LIFE = {"close", "put_back", "id", "control", "now"}
+OWN_LIFE = {"close", "restore_speed", "id", "control", "now"}
 """What the fixture sees to, and what a twin reaches by `original`."""
 
 

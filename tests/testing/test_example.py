@@ -5,7 +5,7 @@ from typing import Final
 
 from tests.docs.repository import ROOT
 from tests.support.inner_pytest import InnerRun, run_pytest
-from waypost.testing.runtime.thread import ThreadEngine
+from waypost.testing.runtime.thread import ThreadRuntime
 
 SHOP: Final = ROOT / "examples" / "pytest-shop"
 TESTS: Final = {
@@ -37,7 +37,7 @@ def test_examples_tests_pass_with_the_service_as_a_child(tmp_path: Path) -> None
 
 def test_examples_tests_pass_side_by_side_against_one_running_service(tmp_path: Path) -> None:
     """Faults and settings are each partner's own; what moves the shared clock moves it for all."""
-    engine = ThreadEngine({"rates": "false"})
+    engine = ThreadRuntime({"rates": "false"})
     env_file = tmp_path / "waypost-dev.env"
     env_file.write_text("".join(f"{name}={text}\n" for name, text in engine.variables.items()))
 

@@ -55,7 +55,7 @@ def test_missed_message_shows_what_became_of_the_one_that_was_sent(partner: Part
         ann.wait_for_message(where=lambda _: True, within_s=0.05)
 
     assert said_by(missed.value, partner) == [
-        "no message that fits `where` came to Ann (<Ann>) within 0.05 s",
+        "no message that matches `where` came to Ann (<Ann>) within 0.05 s",
         "on Ann's phone: nothing",
         "sent to this phone, and not on it, newest last:",
         "  ID to <Ann>: failed 131047 Message failed to send because more than 24 hours have passed since "
@@ -82,12 +82,12 @@ def test_missed_message_shows_faults_clock_and_what_still_waits(partner: Partner
         '  T wrote text "Hi"',
         "sent to this phone, and not on it, newest last:",
     ]
-    assert lines[4].startswith("  ID to <Ann>: accepted (accepted T → tried T); tried once, again at T: ")
+    assert lines[4].startswith("  ID to <Ann>: accepted (accepted T → tried T); tried once, next attempt at T: ")
     assert lines[5:9] == [
         "templates that are not approved, newest last:",
         "  news (en_US) is PENDING",
         "armed faults, newest last:",
-        "  call messages.send: error 131016; next 9; has struck once",
+        "  call messages.send: error 131016; next 9; applied once",
     ]
     assert lines[9].startswith("the clock is frozen: nothing becomes due by itself")
 
@@ -116,10 +116,10 @@ def test_missed_callback_shows_those_that_came_and_the_messages_way(partner: Par
     assert said_by(missed.value, partner) == [
         "no callback `read` about ID came within 0.05 s",
         "callbacks, newest last:",
-        '  text, phone <Ann>, "Hi"; answered 200',
-        "  enqueued, of message ID, phone <Ann>; answered 200",
-        "  sent, of message ID, phone <Ann>; answered 200",
-        "  delivered, of message ID, phone <Ann>; answered 200",
+        '  text, phone <Ann>, "Hi"; response 200',
+        "  enqueued, of message ID, phone <Ann>; response 200",
+        "  sent, of message ID, phone <Ann>; response 200",
+        "  delivered, of message ID, phone <Ann>; response 200",
         "the message it is about, newest last:",
         "  ID to <Ann>: delivered (accepted T → enqueued T → sent T → delivered T)",
     ]
@@ -129,13 +129,13 @@ def test_missed_callback_shows_that_the_application_did_not_answer(partner: Part
     ann = partner.phone("Ann")
     partner.callbacks_to("http://127.0.0.1:9/nobody")
     ann.write("Hi")
-    partner.wait_until(lambda: partner.tries, "a callback was tried")
+    partner.wait_until(lambda: partner.attempts, "a callback was tried")
 
     with pytest.raises(NotSeen) as missed:
         partner.wait_for_callback("text", within_s=0.05)
 
     assert said_by(missed.value, partner)[2].startswith(
-        '  text, phone <Ann>, "Hi"; not answered: your application at http://127.0.0.1:9/nobody did not answer'
+        '  text, phone <Ann>, "Hi"; no response: your application at http://127.0.0.1:9/nobody did not respond'
     )
 
 
@@ -147,11 +147,11 @@ def test_claim_that_does_not_come_true_shows_all_that_happened(partner: Partner)
         partner.wait_until(lambda: False, "the order is paid", within_s=0.05)
 
     assert said_by(missed.value, partner) == [
-        "the order is paid: was not so within 0.05 s",
+        "the order is paid: not true within 0.05 s",
         "on Ann's phone, newest last:",
         '  T wrote text "Hi"',
         "callbacks, newest last:",
-        '  text, phone <Ann>, "Hi"; answered 200',
+        '  text, phone <Ann>, "Hi"; response 200',
     ]
 
 
@@ -206,6 +206,6 @@ def test_missed_message_says_what_the_application_answered_to_callbacks(
         ann.wait_for_message("on its way", within_s=2)
 
     lines = said_by(missed.value, partner)
-    at = lines.index(f"callbacks that {broken_application} did not answer with 2xx, newest last:")
-    assert lines[at + 1].startswith('  text, phone <Ann>, "Where is my order?"; answered 500')
+    at = lines.index(f"callbacks to {broken_application} without a 2xx response, newest last:")
+    assert lines[at + 1].startswith('  text, phone <Ann>, "Where is my order?"; response 500')
     assert "Traceback: KeyError 'order'" in lines[at + 1]

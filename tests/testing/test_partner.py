@@ -32,7 +32,13 @@ def test_message_is_followed_from_the_send_to_its_reading(partner: Partner) -> N
     partner.wait_for_callback("delivered", message_id=message_id)
     assert ann.read() == 1
     partner.wait_for_callback("read", message_id=message_id)
-    assert [one.what for one in partner.trace(message_id).news] == ["accepted", "enqueued", "sent", "delivered", "read"]
+    assert [one.event for one in partner.trace(message_id).steps] == [
+        "accepted",
+        "enqueued",
+        "sent",
+        "delivered",
+        "read",
+    ]
 
 
 def test_tap_comes_back_with_the_postback_text_of_its_button(partner: Partner) -> None:
@@ -72,7 +78,7 @@ def test_two_partners_see_nothing_of_each_other(make_partner: MakePartner) -> No
 
     mine.send_text("Only from mine", ann_of_mine)
     ann_of_mine.wait_for_message("Only from mine")
-    mine.clock.settle()
+    mine.clock.wait_until_idle()
 
     assert ann_of_other.chat == ()
     assert other.callbacks == ()
@@ -172,7 +178,7 @@ def test_callbacks_go_on_to_the_application_and_bring_its_answer_back(
 
     taken = partner.wait_for_callback("text")
     assert taken.text == "Hi"
-    assert [one.status for one in partner.tries] == [500, 200]
+    assert [one.status for one in partner.attempts] == [500, 200]
     assert [json.loads(body)["payload"]["payload"]["text"] for body in application.bodies] == ["Hi", "Hi"]
     assert {headers["X-Shop"] for headers in application.headers} == {"tea"}
     assert len({headers["Waypost-Callback-Id"] for headers in application.headers}) == 1
@@ -207,15 +213,15 @@ def test_callbacks_of_version_3_are_read_as_well(partner: Partner) -> None:
 
 def test_refused_callbacks_are_tried_again(partner: Partner) -> None:
     ann = partner.phone("Ann")
-    partner.answer_callbacks(503)
+    partner.set_callback_status(503)
     ann.write("Hi")
-    partner.wait_until(lambda: partner.tries, "a callback has been tried")
+    partner.wait_until(lambda: partner.attempts, "a callback has been tried")
 
-    partner.answer_callbacks(200)
+    partner.set_callback_status(200)
     partner.clock.advance(minutes=10)
 
     assert [one.text for one in partner.callbacks] == ["Hi"]
-    assert len(partner.tries) > 1
+    assert len(partner.attempts) > 1
 
 
 def test_settings_of_the_simulator_are_put_back(partner: Partner, service: Service) -> None:

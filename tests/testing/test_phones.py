@@ -148,7 +148,7 @@ def test_blocked_partner_is_told_nothing(partner: Partner) -> None:
     ann.block()
 
     partner.send_text("Please", ann)
-    partner.clock.settle()
+    partner.clock.wait_until_idle()
 
     assert [one.kind for one in partner.callbacks] == ["text", "enqueued", "sent"]
     assert ann.inbox == ()
@@ -176,7 +176,7 @@ def test_flow_is_filled_in_and_sent_back(partner: Partner) -> None:
     template = partner.create_template("book", "A table?", category="MARKETING", buttons=[button])
     message_id = partner.send_template(template, ann)
 
-    ann.answer({"seats": "4"})
+    ann.submit_form({"seats": "4"})
 
     reply = partner.wait_for_callback("interactive")
     message = reply.body["entry"][0]["changes"][0]["value"]["messages"][0]

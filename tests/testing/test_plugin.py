@@ -10,9 +10,9 @@ from typing import Final
 import pytest
 
 from tests.support.inner_pytest import clean_environment, run_pytest
-from tests.support.patience import HANGS_AFTER_S
-from waypost.testing.runtime.engine import NotStarted
-from waypost.testing.runtime.service import start
+from tests.support.waiting import HANGS_AFTER_S
+from waypost.testing.runtime.contract import NotStarted
+from waypost.testing.runtime.service import start_service
 
 IDLE: Final = """
 import sys
@@ -155,9 +155,9 @@ def patiently_gone(port: int) -> None:
 @pytest.mark.parametrize(
     ("option", "says"),
     [
-        ("--waypost=nowhere.env", "--waypost must be thread, child, or the file of variables"),
+        ("--waypost=nowhere.env", "--waypost must be thread, child, or the environment file"),
         ("--waypost=empty.env", "empty.env lacks API_URL, GRAPH_URL"),
-        ("--waypost=gone.env", "the service that gone.env names does not run any more"),
+        ("--waypost=gone.env", "the service of gone.env is not running"),
     ],
 )
 def test_service_that_cannot_be_had_ends_the_run_in_one_line(tmp_path: Path, option: str, says: str) -> None:
@@ -175,11 +175,11 @@ def test_service_that_cannot_be_had_ends_the_run_in_one_line(tmp_path: Path, opt
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("colour=red", "waypost_settings: colour is no setting; there are admin_host, "),
-        ("per_second=0", "waypost_settings: per_second is wrong: Input should be greater"),
+        ("colour=red", "waypost_settings: there is no setting colour; the settings are admin_host, "),
+        ("per_second=0", "waypost_settings: per_second is invalid: Input should be greater"),
         ("rates", "must be name=value, as in per_second=200"),
     ],
 )
 def test_setting_that_cannot_be_is_named_with_what_can(line: str, says: str) -> None:
     with pytest.raises(NotStarted, match=says):
-        start("thread", [line])
+        start_service("thread", [line])

@@ -61,5 +61,5 @@ def test_template_that_the_operator_refuses_at_once_fails_with_its_words(partner
         partner.create_template("order_ready", "Hi {{1}}")
 
     first, *rest = str(missed.value).splitlines()
-    assert first == "template order_ready never came to its review: the operator refused it at once"
+    assert first == "template order_ready was not reviewed: the operator rejected it at once"
     assert "  order_ready (en_US) is REJECTED Variables can't be at the start or end of the template." in rest

@@ -48,7 +48,7 @@ def test_time_moves_while_other_partners_are_made(partner: Partner, make_partner
     crowd = threading.Thread(target=lambda: [make_partner(f"guest {at}") for at in range(8)])
     crowd.start()
 
-    moved = [partner.clock.settle() for _ in range(30)]
+    moved = [partner.clock.wait_until_idle() for _ in range(30)]
 
     crowd.join()
     assert moved == sorted(moved)
@@ -75,7 +75,7 @@ def test_fault_of_a_webhook_strikes_what_the_operator_tells(partner: Partner) ->
     with partner.fault(webhook="delivered", phone=ann, drop=True):
         partner.send_text("Did it arrive?", ann)
         ann.wait_for_message("arrive")
-        partner.clock.settle()
+        partner.clock.wait_until_idle()
 
     assert "delivered" not in [one.kind for one in partner.callbacks]
 

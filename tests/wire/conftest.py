@@ -16,18 +16,18 @@ import pytest_asyncio
 
 from tests.support.builders import ANN, INSTANCE_KEY, OPERATOR
 from tests.support.callback_sink import CallbackSink, Try
-from tests.support.cheap_passwords import hash_of_little_work
+from tests.support.closed_port import refusing_port
+from tests.support.fast_passwords import hash_of_little_work
 from tests.support.file_server import FileServer
-from tests.support.patience import HANGS_AFTER_S
-from tests.support.refusing import refusing_port
-from tests.support.street import Answer
-from tests.support.tenants import ANSWERING, DAY_MS, HOUR_MS, PASSWORD, Tenants
+from tests.support.pipeline import Answer
+from tests.support.test_partners import ANSWERING, DAY_MS, HOUR_MS, PASSWORD, Tenants
+from tests.support.waiting import HANGS_AFTER_S
 from tests.support.wire_cases import Case, Step, filled, form_pairs, multipart
 from waypost.admin import provisioning
-from waypost.assembly.http.servers import HttpServer, bind, port_of
+from waypost.assembly.http.servers import HttpServer, bind_socket, port_of
 from waypost.assembly.service import Waypost
 from waypost.base.clock import ManualClock
-from waypost.base.encryption import Seals
+from waypost.base.encryption import SecretBox
 from waypost.base.ids import RandomIds
 from waypost.config import Settings
 from waypost.simulator import AccountSeed, NumberSeed, Simulator, SimulatorSettings
@@ -154,8 +154,8 @@ async def _open_world(
     }
     waypost = Waypost(Settings(**chosen), clock, ids)
     await waypost.open()
-    await provisioning.put_operator_account(waypost.office, OPERATOR)
-    bound = bind("127.0.0.1", 0, option="--port")
+    await provisioning.put_operator_account(waypost.admin_context, OPERATOR)
+    bound = bind_socket("127.0.0.1", 0, option="--port")
     server = HttpServer(waypost.application, bound)
     await server.start()
     sink = CallbackSink()
@@ -165,13 +165,13 @@ async def _open_world(
     await files.open()
     simulator = Simulator(SimulatorSettings(path=folder / "simulator.db"), clock, ids)
     await simulator.open()
-    graph_socket = bind("127.0.0.1", 0, option="--port")
+    graph_socket = bind_socket("127.0.0.1", 0, option="--port")
     graph = HttpServer(simulator.application, graph_socket)
     await graph.start()
     graph_url = f"http://127.0.0.1:{port_of(graph_socket)}"
     answering = replace(OPERATOR, id=ANSWERING, base_url=graph_url)
-    await provisioning.put_operator_account(waypost.office, answering)
-    tenants = Tenants(waypost.database, Seals(INSTANCE_KEY), ids, clock, hash_of_little_work(PASSWORD))
+    await provisioning.put_operator_account(waypost.admin_context, answering)
+    tenants = Tenants(waypost.database, SecretBox(INSTANCE_KEY), ids, clock, hash_of_little_work(PASSWORD))
     url = f"http://127.0.0.1:{port_of(bound)}"
     async with aiohttp.ClientSession() as http:
         with refusing_port() as port:

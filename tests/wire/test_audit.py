@@ -13,9 +13,9 @@ from tests.support.builders import ACCOUNT, APP, INSTANCE_KEY, OPERATOR, PARTNER
 from waypost.api.limits.rate_limits import RATES
 from waypost.assembly.service import Waypost
 from waypost.base.clock import ManualClock
-from waypost.base.encryption import hash_of
+from waypost.base.encryption import hash_secret
 from waypost.base.ids import RandomIds
-from waypost.client.api_client import ApiClient, ApiResponseError, InProcess
+from waypost.client.api_client import ApiClient, ApiResponseError, InProcessTransport
 from waypost.config import Settings
 from waypost.store.accounts.audit_log import AuditEntry, AuditFilter, audit_page
 from waypost.store.accounts.partners import add_app, add_business_account, add_partner
@@ -171,7 +171,7 @@ async def test_no_entry_holds_a_secret_that_was_given_or_made(waypost: Waypost) 
     assert len(found) == 7
     for entry in found:
         told = str(msgspec.to_builtins(entry))
-        assert not [one for one in made if one in told or hash_of(one) in told]
+        assert not [one for one in made if one in told or hash_secret(one) in told]
 
 
 def drop_log(connection: Connection) -> None:
@@ -230,7 +230,7 @@ async def test_changes_of_an_account_by_the_partner_api_have_entries(waypost: Wa
     form = urlencode({"email": PARTNER.email, "password": made["client_secret"]}).encode()
 
     async def call(method: str, path: str, content: bytes, token: str) -> tuple[int, Any]:
-        transport = InProcess(waypost.application)
+        transport = InProcessTransport(waypost.application)
         kind = {"Content-Type": "application/x-www-form-urlencoded", "token": token}
         reply = await transport(method, path, kind, content)
         return reply.status, msgspec.json.decode(reply.body)
@@ -252,7 +252,7 @@ async def test_changes_of_an_account_by_the_partner_api_have_entries(waypost: Wa
 
 
 async def test_the_door_of_a_script_reads_the_log(waypost: Waypost) -> None:
-    door = ApiClient(InProcess(waypost.application), {"Authorization": f"Bearer {TOKEN}"})
+    door = ApiClient(InProcessTransport(waypost.application), {"Authorization": f"Bearer {TOKEN}"})
 
     with pytest.raises(ApiResponseError):
         await door.json("DELETE", "/admin/dead-letters/1")

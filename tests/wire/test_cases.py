@@ -17,12 +17,12 @@ from tests.support.wire_cases import (
     names_another,
     read_cases,
 )
-from waypost.api.response_schemas import SHAPES
-from waypost.api.route import RouteRow, reasons_of
+from waypost.api.response_schemas import RESPONSE_SCHEMAS
+from waypost.api.route import RouteRow, error_codes_of
 from waypost.api.routes import ROUTES
 from waypost.domain.app import Hosting
 from waypost.domain.errors import ErrorCode
-from waypost.domain.templates.rules import RULES, Rule, first_broken
+from waypost.domain.templates.rules import TEMPLATE_RULES, TemplateRule, find_broken_rule
 from waypost.wire.errors import ERRORS
 from waypost.wire.forms import Form
 from waypost.wire.templates.drafts import read_draft
@@ -85,13 +85,13 @@ async def test_every_row_of_the_error_table_has_a_case(reason: ErrorCode) -> Non
     assert any(case.reason == reason.name for case in CASES.values())
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
-async def test_every_row_of_the_rule_table_has_a_case_that_breaks_it_first(rule: Rule) -> None:
+@pytest.mark.parametrize("rule", TEMPLATE_RULES, ids=lambda rule: rule.id)
+async def test_every_row_of_the_rule_table_has_a_case_that_breaks_it_first(rule: TemplateRule) -> None:
     """Of both kinds where it is the operator's: strict refuses it, and otherwise it is taken."""
     breaking = breaking_first().get(rule.id, [])
 
-    assert any(case.reason == rule.reason.name for case in breaking)
-    if rule.operators:
+    assert any(case.reason == rule.error_code.name for case in breaking)
+    if rule.is_operator_rule:
         assert {case.strict for case in breaking} == {True, False}
 
 
@@ -99,7 +99,7 @@ async def test_every_row_of_the_rule_table_has_a_case_that_breaks_it_first(rule:
 async def test_every_route_has_a_case_of_each_answer_it_may_give(row: RouteRow) -> None:
     given = {case.response.status for case in CASES.values() if is_route_of(row, case)}
 
-    assert given >= set(row.answers)
+    assert given >= set(row.statuses)
     assert 401 in given
 
 
@@ -119,9 +119,9 @@ def assert_is_as_documented(case: Case, body: object) -> None:
     if row is None:
         return
     if case.response.status < 300 and body is not None:
-        assert list(jsonschema_rs.iter_errors(SHAPES[row.shape], body)) == []
+        assert list(jsonschema_rs.iter_errors(RESPONSE_SCHEMAS[row.response_schema], body)) == []
     if case.reason is not None:
-        assert ErrorCode[case.reason] in reasons_of(row)
+        assert ErrorCode[case.reason] in error_codes_of(row)
 
 
 def route_of(case: Case) -> RouteRow | None:
@@ -153,7 +153,7 @@ def breaking_first() -> dict[str, list[Case]]:
     return found
 
 
-def broken_by(case: Case) -> Rule | None:
+def broken_by(case: Case) -> TemplateRule | None:
     """Of a case that creates a template, the first row of the table that its draft breaks."""
     hosting = CREATES.get(case.request.path)
     if hosting is None or not case.request.form:
@@ -164,5 +164,5 @@ def broken_by(case: Case) -> Rule | None:
         draft = read_draft(Form(form_pairs(filled(case.request.form, {}))))
     except Exception:  # noqa: BLE001  it cannot be read at all, or needs placeholders
         return None
-    broken = first_broken(draft, strict=True, hosting=hosting)
+    broken = find_broken_rule(draft, strict=True, hosting=hosting)
     return None if broken is None else broken[0]

@@ -9,7 +9,7 @@ import pytest_asyncio
 
 from tests.support.wire_cases import Step
 from waypost.api.auth.credentials import Credential
-from waypost.api.route import Carries, RouteRow
+from waypost.api.route import BodyFormat, RouteRow
 from waypost.api.routes import ROUTES
 from waypost.domain.errors import ErrorCode
 
@@ -51,13 +51,13 @@ def asking(row: RouteRow, credential: str | None, *, app: str = "{app_id}") -> S
     """A request to a route, with a body that is well-formed."""
     path = re.sub(r"\{(?!app_id\})\w+\}", "1000000000000099", row.path).replace("{app_id}", app)
     headers = {} if credential is None else {HEADERS[row.credential][0]: credential}
-    match row.carries:
-        case Carries.NOTHING:
+    match row.body_format:
+        case BodyFormat.NOTHING:
             return Step(method=row.method, path=path, headers=headers)
-        case Carries.JSON:
+        case BodyFormat.JSON:
             headers["Content-Type"] = "application/json"
             return Step(method=row.method, path=path, headers=headers, body="[]")
-        case Carries.MULTIPART:
+        case BodyFormat.MULTIPART:
             headers["Content-Type"] = "multipart/form-data; boundary=x"
             return Step(method=row.method, path=path, headers=headers, body="--x--\r\n")
         case _:
@@ -74,7 +74,7 @@ async def values(worlds: "Worlds") -> dict[str, str]:
 
 def refused(row: RouteRow) -> set[str]:
     """The texts that a route may answer to whoever has no right credential. Source: facts 10."""
-    short = {"Unauthorized Access"} if ErrorCode.UNAUTHORIZED_ACCESS in row.refuses else set[str]()
+    short = {"Unauthorized Access"} if ErrorCode.UNAUTHORIZED_ACCESS in row.errors else set[str]()
     return {"Authentication Failed"} | short
 
 
@@ -102,7 +102,7 @@ async def test_another_partners_app_is_answered_as_one_that_does_not_exist(
     nobodys = await world.ask(asking(row, mine, app=NOBODYS), values)
     with_theirs = await world.ask(asking(row, OF_ANOTHER[row.credential]), values)
 
-    assert theirs.status == (400 if ErrorCode.KEY_NOT_ASSOCIATED in row.refuses else 401)
+    assert theirs.status == (400 if ErrorCode.KEY_NOT_ASSOCIATED in row.errors else 401)
     assert (theirs.status, theirs.raw) == (nobodys.status, nobodys.raw)
     assert theirs.headers.get("Waypost-Reason") == nobodys.headers.get("Waypost-Reason")
     assert with_theirs.status == theirs.status

@@ -11,7 +11,7 @@ from waypost.api.http.requests import UNCOUNTED
 from waypost.assembly.service import Waypost
 from waypost.base.clock import ManualClock
 from waypost.base.ids import RandomIds
-from waypost.client.api_client import ApiClient, ApiResponseError, InProcess
+from waypost.client.api_client import ApiClient, ApiResponseError, InProcessTransport
 from waypost.config import Settings
 
 TOKEN = "right-admin-token-of-thirty-two-or-more"
@@ -29,7 +29,7 @@ async def waypost(tmp_path: Path) -> AsyncIterator[Waypost]:
 
 
 async def test_admin_api_names_the_field(waypost: Waypost) -> None:
-    admin = ApiClient(InProcess(waypost.application), {"Authorization": f"Bearer {TOKEN}"})
+    admin = ApiClient(InProcessTransport(waypost.application), {"Authorization": f"Bearer {TOKEN}"})
 
     with pytest.raises(ApiResponseError) as refused:
         await admin.json("POST", "/admin/partners", {"email": "nobody", "name": "No"})
@@ -41,8 +41,8 @@ async def test_admin_api_names_the_field(waypost: Waypost) -> None:
 
 @pytest.mark.parametrize(("marks", "field"), [({}, ""), ({UNCOUNTED: True}, "tag")])
 async def test_partner_api_names_it_to_the_console_only(waypost: Waypost, marks: dict[str, bool], field: str) -> None:
-    token = await store_partner(waypost.office)
-    door = ApiClient(InProcess(waypost.application, marks=marks), {"Authorization": token})
+    token = await store_partner(waypost.admin_context)
+    door = ApiClient(InProcessTransport(waypost.application, scope_members=marks), {"Authorization": token})
 
     with pytest.raises(ApiResponseError) as refused:
         await door.form("POST", f"/partner/app/{APP.id}/subscription", {"modes": "SENT"})

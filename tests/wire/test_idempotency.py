@@ -8,9 +8,9 @@ import msgspec
 import pytest
 from sqlalchemy import Connection, Table, func, select
 
-from tests.support.street import Answer
+from tests.support.pipeline import Answer
 from tests.support.wire_cases import Part, Step
-from waypost.api.route import Once, RouteRow
+from waypost.api.route import IdempotencyMode, RouteRow
 from waypost.api.routes import ROUTES
 from waypost.store.tables import app_keys, apps, idempotency_keys, media, messages, queue_jobs, subscriptions, templates
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-KEYED: Final = [row for row in ROUTES if row.once is not Once.NO]
+KEYED: Final = [row for row in ROUTES if row.idempotency is not IdempotencyMode.NO_KEY]
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,13 @@ import pytest
 from sqlalchemy import Connection, update
 
 from tests.support.builders import INSTANCE_KEY
-from tests.support.cheap_passwords import hash_of_little_work
+from tests.support.fast_passwords import hash_of_little_work
 from waypost.api.limits.login_limits import LoginLimits
 from waypost.api.limits.rate_limits import RATES, LocalLimiter
 from waypost.assembly.service import Waypost
 from waypost.base.clock import ManualClock
 from waypost.base.ids import RandomIds
-from waypost.client.api_client import ApiClient, InProcess
+from waypost.client.api_client import ApiClient, InProcessTransport
 from waypost.config import Settings
 from waypost.domain.errors import ApiError
 from waypost.store.tables import partners
@@ -41,7 +41,7 @@ async def waypost(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterat
 @pytest.fixture
 async def secret(waypost: Waypost) -> str:
     """A client secret of the partner, whose id is 1."""
-    door = ApiClient(InProcess(waypost.application), {"Authorization": "Bearer " + "a" * 40})
+    door = ApiClient(InProcessTransport(waypost.application), {"Authorization": "Bearer " + "a" * 40})
     added = await door.json("POST", "/admin/partners", {"email": EMAIL, "name": "Acme", "password": PASSWORD})
     await waypost.database.write(_hash_cheaply)
     made = await door.json("POST", f"/admin/partners/{added['id']}/client-secrets", {})
@@ -91,7 +91,7 @@ async def test_logins_that_are_right_never_count_as_failures(tmp_path: Path) -> 
     limits = LoginLimits(LocalLimiter(clock))
 
     for _ in range(500):
-        await (await limits.spend(EMAIL, HERE)).give_back()
+        await (await limits.spend(EMAIL, HERE)).refund()
 
     await limits.spend(EMAIL, HERE)
 

@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 from tests.wire.test_credentials import asking
-from waypost.api.asgi import Door
+from waypost.api.asgi import ApiEndpoint
 from waypost.api.route import RouteRow
 from waypost.api.routes import ROUTES
 from waypost.api.services import Services
-from waypost.store.contract import StoreAway
+from waypost.store.contract import StoreUnavailable
 
 if TYPE_CHECKING:
     from tests.wire.conftest import Worlds
@@ -41,7 +41,7 @@ async def test_refusals_say_that_the_address_is_older(row: RouteRow, worlds: "Wo
     assert [one.headers.get("Deprecation") for one in answers] == [SINCE, SINCE]
 
 
-@pytest.mark.parametrize("error", [RuntimeError("a defect"), StoreAway("no store")], ids=repr)
+@pytest.mark.parametrize("error", [RuntimeError("a defect"), StoreUnavailable("no store")], ids=repr)
 async def test_answers_to_defects_say_that_the_address_is_older(error: Exception) -> None:
     async def broken(*_: Any) -> Any:
         raise error
@@ -53,7 +53,7 @@ async def test_answers_to_defects_say_that_the_address_is_older(error: Exception
         sent.append(message)
 
     sent: list[MutableMapping[str, Any]] = []
-    door = Door(cast("Services", SimpleNamespace(held=False)), replace(OLDER[0], endpoint=broken))
+    door = ApiEndpoint(cast("Services", SimpleNamespace(held=False)), replace(OLDER[0], endpoint=broken))
 
     await door({"type": "http", "path": OLDER[0].path, "headers": []}, receive, send)
 

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, insert, select
 
 from tests.support.builders import INSTANCE_KEY
 from tests.support.wire_cases import Step
-from waypost.base.encryption import Seals, hash_of
+from waypost.base.encryption import SecretBox, hash_secret
 from waypost.store.tables import partner_tokens
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ async def status_with(world: "World", values: dict[str, str], token: str) -> int
 async def keep(world: "World", values: dict[str, str], token: str) -> None:
     """Put a token's hash into the store, as a login does."""
     row = {
-        "hash": hash_of(token),
+        "hash": hash_secret(token),
         "partner_id": int(values["partner_id"]),
         "expires_on_ms": world.clock.now_ms() + DAY_S * 1000,
     }
@@ -83,7 +83,7 @@ async def test_token_of_a_login_is_a_jwt_with_the_documented_claims(worlds: "Wor
     }
     assert len(claims.pop("jti")) == 36
     assert claims == {"iss": "auth0", "iat": now_s, "exp": now_s + DAY_S}
-    key = Seals(INSTANCE_KEY).partner_token_key()
+    key = SecretBox(INSTANCE_KEY).partner_token_key()
     signed, _, signature = token.rpartition(".")
     assert signature == urlsafe(hmac.digest(key, signed.encode(), "sha256"))
 
@@ -117,7 +117,7 @@ async def test_only_the_hash_of_a_token_is_stored(worlds: "Worlds") -> None:
         return [tuple(row) for row in connection.execute(found)]
 
     kept = await world.database.read(rows)
-    assert hash_of(token) in {row[0] for row in kept}
+    assert hash_secret(token) in {row[0] for row in kept}
     assert token.rpartition(".")[2] not in repr(kept)
 
 
@@ -139,7 +139,7 @@ async def test_token_with_another_header_is_never_accepted(header: Mapping[str, 
     real = await token_of_login(world, values)
     payload = real.split(".")[1]
     head = urlsafe(json.dumps(header, separators=(",", ":")).encode())
-    key = Seals(INSTANCE_KEY).partner_token_key()
+    key = SecretBox(INSTANCE_KEY).partner_token_key()
     for name in ("sha256", "sha512", ""):
         signed = f"{head}.{payload}"
         signature = hmac.new(key, signed.encode(), name).digest() if name else b""
@@ -158,7 +158,7 @@ async def test_token_that_another_key_signed_is_not_accepted(worlds: "Worlds") -
     signed, _, signature = real.rpartition(".")
     claims = jwt.decode(real, options={"verify_signature": False})
     of_another = jwt.encode(claims, hashlib.sha256(b"another").digest(), algorithm="HS256")
-    changed = jwt.encode({**claims, "jti": "x"}, Seals(INSTANCE_KEY).partner_token_key())
+    changed = jwt.encode({**claims, "jti": "x"}, SecretBox(INSTANCE_KEY).partner_token_key())
     for forged in (of_another, f"{signed}.{signature[::-1]}", f"{signed}.", signed):
         await keep(world, values, forged)
 

@@ -18,7 +18,7 @@ from waypost.admin import provisioning
 from waypost.api.limits.rate_limits import RATES
 from waypost.assembly.service import Waypost
 from waypost.base.clock import SystemClock
-from waypost.base.encryption import Seals, hash_of
+from waypost.base.encryption import SecretBox, hash_secret
 from waypost.base.ids import RandomIds
 from waypost.config import Settings
 from waypost.store.accounts.credentials import CredentialKind, add_credential
@@ -61,10 +61,10 @@ async def processes(place: Place, tmp_path: Path) -> AsyncIterator[list[Waypost]
             await waypost.open()
             at_end.push_async_callback(waypost.close)
             running.append(waypost)
-        office = running[0].office
+        office = running[0].admin_context
         await provisioning.put_operator_account(office, OPERATOR)
         await store_partner(office)
-        key = hash_of(API_KEY)
+        key = hash_secret(API_KEY)
         await office.database.write(add_credential, CredentialKind.API_KEY, PARTNER.id, key, clock.now_ms())
         yield running
 
@@ -121,7 +121,7 @@ async def test_answer_of_one_is_replayed_by_the_other(processes: list[Waypost]) 
 
 
 async def test_rate_of_a_minute_is_one_for_both(processes: list[Waypost]) -> None:
-    token = {"authorization": Seals(INSTANCE_KEY).app_token(APP.id, 1)}
+    token = {"authorization": SecretBox(INSTANCE_KEY).app_token(APP.id, 1)}
     most = RATES["subscription"].at_most
     path = f"/partner/app/{APP.id}/subscription"
 

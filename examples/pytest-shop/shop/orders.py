@@ -11,7 +11,7 @@ from typing import Any
 class Order:
     """One order.
 
-    `state` is `placed`, `confirmed` or `cancelled`; `message_state` is how far its newest message has come.
+    `state` is `placed`, `confirmed` or `cancelled`; `show_message` is how far its newest message has come.
     """
 
     id: int

@@ -36,7 +36,7 @@ def test_tap_that_is_told_twice_is_answered_once(open_shop: Shop, waypost: Partn
     with waypost.fault(webhook="message", duplicate=1):
         ann.tap("Keep it")
         ann.wait_for_message("is confirmed")
-        waypost.clock.settle()
+        waypost.clock.wait_until_idle()
 
     assert [one.text for one in ann.inbox if "confirmed" in one.text] == ["Your order 1 is confirmed."]
 
@@ -48,7 +48,7 @@ def test_rejected_template_holds_orders_back_and_says_why(shop: Shop, waypost: P
     waypost.reject_template("order_confirmation", "TAG_CONTENT_MISMATCH")
 
     waypost.wait_for_callback("status-update")
-    waypost.clock.settle()
+    waypost.clock.wait_until_idle()
     assert shop.problems == {"order_confirmation": "TAG_CONTENT_MISMATCH"}
     assert shop.order(order_id).message_id == ""
     assert ann.inbox == ()

@@ -29,17 +29,17 @@ class AuditQuery(msgspec.Struct, forbid_unknown_fields=True):
             raise invalid_field("limit", f"1 to {MAX_ENTRIES}")
 
 
-async def list_audit_entries(context: AdminContext, given: AuditQuery) -> Any:
+async def list_audit_entries(context: AdminContext, query: AuditQuery) -> Any:
     """Return the newest entries, and the cursor of the next page."""
     audit_filter = AuditFilter(
-        partner_id=given.partner_id,
-        actor=given.actor,
-        action=given.action,
-        rejected=None if given.outcome is None else given.outcome == "rejected",
-        since_ms=given.since_ms,
-        until_ms=given.until_ms,
-        before_id=given.before,
+        partner_id=query.partner_id,
+        actor=query.actor,
+        action=query.action,
+        rejected=None if query.outcome is None else query.outcome == "rejected",
+        since_ms=query.since_ms,
+        until_ms=query.until_ms,
+        before_id=query.before,
     )
-    rows = await context.database.read(audit_page, audit_filter, given.limit + 1)
-    entries, is_more = rows[: given.limit], len(rows) > given.limit
+    rows = await context.database.read(audit_page, audit_filter, query.limit + 1)
+    entries, is_more = rows[: query.limit], len(rows) > query.limit
     return {"entries": [msgspec.to_builtins(entry) for entry in entries], "next": entries[-1].id if is_more else None}

@@ -8,21 +8,21 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from waypost.admin.route import AdminRoute
-from waypost.base.encryption import same
+from waypost.base.encryption import secrets_equal
 from waypost.base.http.hosts import hostname_of, is_loopback
 from waypost.base.telemetry.logs import log
 from waypost.base.telemetry.throttled_logging import ThrottledLog
 from waypost.domain.errors import ApiError, ErrorCode
-from waypost.store.accounts.audit_log import ADMIN, NOBODY, AuditLog
+from waypost.store.accounts.audit_log import ADMIN_ACTOR, ANONYMOUS_ACTOR, AuditLog
 from waypost.store.directory import Directory
 from waypost.wire.errors import error_response
 
-Call = Callable[[Request], Awaitable[Any]]
+AdminCall = Callable[[Request], Awaitable[Any]]
 _encode: Final = msgspec.json.Encoder().encode
 _log = ThrottledLog(log("admin"))
 
 
-class Limits(Protocol):
+class AdminLoginLimits(Protocol):
     """Limits for callers without a valid admin token."""
 
     async def check_admin(self, address: str) -> None:
@@ -33,7 +33,7 @@ class Limits(Protocol):
         """Count a wrong token."""
         ...
 
-    async def may_audit_refusal(self) -> bool:
+    async def may_audit_rejection(self) -> bool:
         """True while rejected calls without a valid token get entries."""
         ...
 
@@ -57,7 +57,7 @@ class AdminGate:
         token: str | None,
         console_token: str,
         hosts: Sequence[str],
-        limits: Limits,
+        limits: AdminLoginLimits,
         address_of: Callable[[MutableMapping[str, Any]], str],
         audit: AuditLog,
         directory: Directory,
@@ -70,13 +70,13 @@ class AdminGate:
         self._audit = audit
         self._directory = directory
 
-    def around(self, row: AdminRoute, call: Call) -> Callable[[Request], Awaitable[Response]]:
+    def guard(self, row: AdminRoute, call: AdminCall) -> Callable[[Request], Awaitable[Response]]:
         """Return an endpoint that authorises the request, calls the operation, records it, and responds."""
 
         async def respond(request: Request) -> Response:
-            actor, reason, body = NOBODY, "", None
+            actor, reason, body = ANONYMOUS_ACTOR, "", None
             try:
-                actor = await self._admit(request)
+                actor = await self._authorise(request)
                 body = await call(request)
                 status, headers = 200, dict[str, str]()
             except ApiError as error:
@@ -91,7 +91,7 @@ class AdminGate:
 
         return respond
 
-    async def _admit(self, request: Request) -> str:
+    async def _authorise(self, request: Request) -> str:
         """Return the caller's name for the audit log; empty for the console.
 
         Raises:
@@ -99,24 +99,26 @@ class AdminGate:
         """
         _check_origin(request, self._hosts)
         token = _token_of(request)
-        if self._console_token and same(token, self._console_token):
+        if self._console_token and secrets_equal(token, self._console_token):
             _check_json(request)
             return ""
         address = self._address_of(request.scope)
         await self._limits.check_admin(address)
-        if not token or self._token is None or not same(token, self._token):
+        if not token or self._token is None or not secrets_equal(token, self._token):
             _log.warning("a wrong admin token was rejected", address=address)
             await self._limits.spend_admin(address)
             raise ApiError(ErrorCode.AUTHENTICATION_FAILED, "Authorization must be Bearer and the admin_token.")
         _check_json(request)
-        return ADMIN
+        return ADMIN_ACTOR
 
     async def _is_recorded(self, actor: str, reason: str, *, is_action: bool) -> bool:
         """True if the call gets an entry: console pages record themselves; entries without a token are limited."""
-        if actor == ADMIN:
+        if actor == ADMIN_ACTOR:
             return is_action
         return (
-            actor == NOBODY and reason != ErrorCode.TOO_MANY_REQUESTS.value and await self._limits.may_audit_refusal()
+            actor == ANONYMOUS_ACTOR
+            and reason != ErrorCode.TOO_MANY_REQUESTS.value
+            and await self._limits.may_audit_rejection()
         )
 
     async def _record(self, request: Request, action: str, actor: str, status: int, reason: str, body: Any) -> None:
@@ -133,17 +135,17 @@ class AdminGate:
             remote_address=self._address_of(request.scope),
             action=action,
             status=status,
-            partner_id=await self._partner_of(parameters, result) if actor == ADMIN else None,
+            partner_id=await self._partner_of(parameters, result) if actor == ADMIN_ACTOR else None,
             subject=" ".join(f"{name}={value}" for name, value in parameters.items()),
             detail=reason,
         )
 
-    async def _partner_of(self, named: Mapping[str, Any], told: Mapping[str, Any]) -> int | None:
+    async def _partner_of(self, parameters: Mapping[str, Any], result: Mapping[str, Any]) -> int | None:
         """Return the partner of the affected account, if the path or the response identifies it."""
-        if "app_id" in named:
-            app = await self._directory.app(str(named["app_id"]))
+        if "app_id" in parameters:
+            app = await self._directory.app(str(parameters["app_id"]))
             return None if app is None else app.partner_id
-        text = str(named.get("partner_id", told.get("partner_id", "")))
+        text = str(parameters.get("partner_id", result.get("partner_id", "")))
         return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else None
 
 

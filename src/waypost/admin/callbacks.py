@@ -7,20 +7,25 @@ from sqlalchemy import Connection
 
 from waypost.admin.provisioning import AdminContext
 from waypost.base.clock import DAY_MS, machine_ms
-from waypost.domain.callbacks.receiver_statistics import report_of
-from waypost.domain.errors import ApiError, ErrorCode, invalid_field, not_found
+from waypost.domain.callbacks.receiver_statistics import build_receiver_report
+from waypost.domain.errors import ApiError, ErrorCode, invalid_field, resource_not_found
 from waypost.store.accounts.partners import app_by_id
 from waypost.store.callbacks.callbacks import callback_with_attempts
-from waypost.store.callbacks.receiver_statistics import answer_times
-from waypost.store.callbacks.receivers import Whose, receivers, renew_key, resume_subscription
-from waypost.store.callbacks.replays import Wanted, append_replays, count_wanted
+from waypost.store.callbacks.receiver_statistics import response_times
+from waypost.store.callbacks.receivers import (
+    SubscriptionFilter,
+    list_receivers,
+    resume_subscription,
+    rotate_signing_key,
+)
+from waypost.store.callbacks.replays import ReplayFilter, count_replays, enqueue_replays
 from waypost.store.callbacks.subscriptions import subscriptions_by_ids
 from waypost.wire.callbacks import callback_v2, callback_v3
-from waypost.wire.callbacks.signatures import key_text, laid_over, signature_headers
-from waypost.wire.redaction import shown_callback
+from waypost.wire.callbacks.signatures import key_text, merge_headers, signature_headers
+from waypost.wire.redaction import redact_callback
 
-MOST_KEEP_OLD_S: Final = 30 * 86_400
-MOST_REPLAYED: Final = 100_000
+MAX_KEEP_OLD_S: Final = 30 * 86_400
+MAX_REPLAYED: Final = 100_000
 """In one call; for more, call several times with shorter time ranges."""
 
 _END_OF_TIME_MS: Final = 1 << 53
@@ -51,11 +56,11 @@ class KeyRotation(msgspec.Struct, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         """Check that the time is limited."""
-        if not 0 <= self.keep_old_for_s <= MOST_KEEP_OLD_S:
-            raise invalid_field("keep_old_for_s", f"0 to {MOST_KEEP_OLD_S} seconds")
+        if not 0 <= self.keep_old_for_s <= MAX_KEEP_OLD_S:
+            raise invalid_field("keep_old_for_s", f"0 to {MAX_KEEP_OLD_S} seconds")
 
 
-class Replay(msgspec.Struct, forbid_unknown_fields=True):
+class ReplayRequest(msgspec.Struct, forbid_unknown_fields=True):
     """A filter of callbacks to replay, which must match every given field.
 
     Attributes:
@@ -74,15 +79,15 @@ class Replay(msgspec.Struct, forbid_unknown_fields=True):
     dry_run: bool = False
 
 
-async def list_subscriptions(context: AdminContext, given: SubscriptionQuery) -> Any:
+async def list_subscriptions(context: AdminContext, query: SubscriptionQuery) -> Any:
     """Return subscriptions with their state, their circuit, and the number of callbacks that wait."""
-    rows = await context.database.read(receivers, _whose(given))
-    return {"subscriptions": [_shown(context, row) for row in rows]}
+    rows = await context.database.read(list_receivers, _receiver_filter(query))
+    return {"subscriptions": [_subscription_view(context, row) for row in rows]}
 
 
 async def show_subscription(context: AdminContext, subscription_id: int) -> Any:
     """Return one subscription in the same form."""
-    return _shown(context, await _named(context, subscription_id))
+    return _subscription_view(context, await _find_subscription(context, subscription_id))
 
 
 async def check_subscription(context: AdminContext, subscription_id: int) -> Any:
@@ -92,12 +97,12 @@ async def check_subscription(context: AdminContext, subscription_id: int) -> Any
     subscription = subscriptions.get(subscription_id)
     app = None if subscription is None else await read(app_by_id, subscription.app_id)
     if subscription is None or app is None:
-        raise not_found("subscription", "subscription_id")
+        raise resource_not_found("subscription", "subscription_id")
     call_id, at_s = context.ids.new(), machine_ms() // 1000
     now_ms = context.clock.now_ms()
     body = callback_v2.check_body(app, now_ms) if subscription.version == 2 else callback_v3.check_body(app)
-    keys = [context.seals.callback_key(subscription_id, serial) for serial in subscription.serials(now_ms)]
-    headers = laid_over(subscription.headers, signature_headers(call_id, at_s, body, keys))
+    keys = [context.secret_box.callback_key(subscription_id, serial) for serial in subscription.serials(now_ms)]
+    headers = merge_headers(subscription.headers, signature_headers(call_id, at_s, body, keys))
     response = await context.outbound.post(subscription.url, body, headers)
     return {
         "taken": response.status is not None and 200 <= response.status < 300,
@@ -109,7 +114,7 @@ async def check_subscription(context: AdminContext, subscription_id: int) -> Any
     }
 
 
-async def resume(context: AdminContext, subscription_id: int) -> Any:
+async def resume_deliveries(context: AdminContext, subscription_id: int) -> Any:
     """Resume a subscription that the service has paused; waiting callbacks are delivered in order."""
 
     def change(connection: Connection) -> tuple[bool, dict[str, Any]] | None:
@@ -117,68 +122,68 @@ async def resume(context: AdminContext, subscription_id: int) -> Any:
         if before is None:
             return None
         # Read in the same transaction, to count what waits now: a moment later some may be delivered.
-        [after] = receivers(connection, Whose(id=subscription_id))
+        [after] = list_receivers(connection, SubscriptionFilter(id=subscription_id))
         return before.paused_on_ms is not None, after
 
     changed = await context.database.write(change)
     if changed is None:
-        raise not_found("subscription", "subscription_id")
+        raise resource_not_found("subscription", "subscription_id")
     was_paused, after = changed
-    return _shown(context, after) | {"was_paused": was_paused}
+    return _subscription_view(context, after) | {"was_paused": was_paused}
 
 
 async def show_key(context: AdminContext, subscription_id: int) -> Any:
     """Return the key that signs a subscription's callbacks."""
-    return _keys(context, await _named(context, subscription_id))
+    return _key_view(context, await _find_subscription(context, subscription_id))
 
 
-async def rotate_key(context: AdminContext, given: KeyRotation, subscription_id: int) -> Any:
+async def rotate_key(context: AdminContext, rotation: KeyRotation, subscription_id: int) -> Any:
     """Rotate a subscription's key. For a while both keys sign; any key before the old one no longer signs."""
-    until_ms = context.clock.now_ms() + given.keep_old_for_s * 1000
-    if not await context.database.write(renew_key, subscription_id, until_ms):
-        raise not_found("subscription", "subscription_id")
-    return _keys(context, await _named(context, subscription_id))
+    until_ms = context.clock.now_ms() + rotation.keep_old_for_s * 1000
+    if not await context.database.write(rotate_signing_key, subscription_id, until_ms):
+        raise resource_not_found("subscription", "subscription_id")
+    return _key_view(context, await _find_subscription(context, subscription_id))
 
 
-async def report(context: AdminContext, given: ReportQuery) -> Any:
+async def show_report(context: AdminContext, query: ReportQuery) -> Any:
     """Return the response times and results of receivers."""
-    to_ms = context.clock.now_ms() + 1 if given.to_ms is None else given.to_ms
-    from_ms = to_ms - DAY_MS if given.from_ms is None else given.from_ms
-    rows = await context.database.read(answer_times, _whose(given), from_ms, to_ms)
-    return {"from_ms": from_ms, "to_ms": to_ms, "subscriptions": report_of(rows)}
+    to_ms = context.clock.now_ms() + 1 if query.to_ms is None else query.to_ms
+    from_ms = to_ms - DAY_MS if query.from_ms is None else query.from_ms
+    rows = await context.database.read(response_times, _receiver_filter(query), from_ms, to_ms)
+    return {"from_ms": from_ms, "to_ms": to_ms, "subscriptions": build_receiver_report(rows)}
 
 
-async def replay(context: AdminContext, given: Replay) -> Any:
+async def replay_callbacks(context: AdminContext, request: ReplayRequest) -> Any:
     """Replay callbacks: the same bytes, id and sequence number, concurrently with the live ones.
 
     Raises:
         ApiError: there is no filter, or too many callbacks match.
     """
-    selectors = (given.callback_id, given.subscription_id, given.app_id, given.partner_id)
+    selectors = (request.callback_id, request.subscription_id, request.app_id, request.partner_id)
     if all(value is None for value in selectors):
         accepted = "a callback_id, a subscription_id, an app_id or a partner_id"
         raise ApiError(ErrorCode.FIELD_MISSING, f"Name {accepted}.", accepted=accepted)
-    replay_filter = Wanted(
-        whose=Whose(given.subscription_id, given.app_id, given.partner_id),
-        callback_id=given.callback_id,
-        recipient=given.recipient,
-        news=given.news,
-        delivered=given.delivered,
-        from_ms=given.from_ms,
-        to_ms=min(given.to_ms, context.clock.now_ms() + 1),
+    replay_filter = ReplayFilter(
+        subscriptions=SubscriptionFilter(request.subscription_id, request.app_id, request.partner_id),
+        callback_id=request.callback_id,
+        recipient=request.recipient,
+        event=request.news,
+        delivered=request.delivered,
+        from_ms=request.from_ms,
+        to_ms=min(request.to_ms, context.clock.now_ms() + 1),
     )
-    counted = await context.database.read(count_wanted, replay_filter)
-    if given.dry_run:
+    counted = await context.database.read(count_replays, replay_filter)
+    if request.dry_run:
         return {"would_replay": counted["callbacks"], "still_waiting": counted["waiting"]}
-    if counted["callbacks"] > MOST_REPLAYED:
+    if counted["callbacks"] > MAX_REPLAYED:
         raise ApiError(
             ErrorCode.FIELD_BROKEN,
-            f"The filter matches {counted['callbacks']} callbacks; select at most {MOST_REPLAYED} at once, "
+            f"The filter matches {counted['callbacks']} callbacks; select at most {MAX_REPLAYED} at once, "
             "for example by from_ms and to_ms.",
         )
     appended, after = 0, None
     while True:
-        count, after = await context.database.write(append_replays, replay_filter, after, context.clock.now_ms())
+        count, after = await context.database.write(enqueue_replays, replay_filter, after, context.clock.now_ms())
         appended += count
         if after is None:
             return {"replayed": appended, "still_waiting": counted["waiting"]}
@@ -186,35 +191,35 @@ async def replay(context: AdminContext, given: Replay) -> Any:
 
 async def show_callback(context: AdminContext, callback_id: str) -> Any:
     """Return one callback with its body and every attempt."""
-    return await _callback(context, callback_id, text=context.show_text)
+    return await _callback_view(context, callback_id, text=context.show_text)
 
 
 async def reveal_callback(context: AdminContext, callback_id: str) -> Any:
     """Return one callback with its text; one-time codes stay hidden."""
-    return await _callback(context, callback_id, text=True)
+    return await _callback_view(context, callback_id, text=True)
 
 
-async def _callback(context: AdminContext, callback_id: str, *, text: bool) -> Any:
+async def _callback_view(context: AdminContext, callback_id: str, *, text: bool) -> Any:
     callback = await context.database.read(callback_with_attempts, callback_id)
     if callback is None:
-        raise not_found("callback", "callback_id")
-    return shown_callback(callback, text=text)
+        raise resource_not_found("callback", "callback_id")
+    return redact_callback(callback, text=text)
 
 
-def _whose(given: SubscriptionQuery | ReportQuery) -> Whose:
-    return Whose(given.subscription_id or None, given.app_id, given.partner_id or None)
+def _receiver_filter(query: SubscriptionQuery | ReportQuery) -> SubscriptionFilter:
+    return SubscriptionFilter(query.subscription_id or None, query.app_id, query.partner_id or None)
 
 
-async def _named(context: AdminContext, subscription_id: int) -> dict[str, Any]:
-    rows = await context.database.read(receivers, Whose(id=subscription_id))
+async def _find_subscription(context: AdminContext, subscription_id: int) -> dict[str, Any]:
+    rows = await context.database.read(list_receivers, SubscriptionFilter(id=subscription_id))
     if not rows:
-        raise not_found("subscription", "subscription_id")
+        raise resource_not_found("subscription", "subscription_id")
     return rows[0]
 
 
-def _keys(context: AdminContext, row: dict[str, Any]) -> dict[str, Any]:
+def _key_view(context: AdminContext, row: dict[str, Any]) -> dict[str, Any]:
     def key_of(serial: int) -> str:
-        return key_text(context.seals.callback_key(row["id"], serial))
+        return key_text(context.secret_box.callback_key(row["id"], serial))
 
     serial, until_ms = row["key_serial"], row["old_key_until_ms"]
     has_old = serial > 1 and (until_ms or 0) > context.clock.now_ms()
@@ -226,11 +231,11 @@ def _keys(context: AdminContext, row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _shown(context: AdminContext, row: dict[str, Any]) -> dict[str, Any]:
-    return {**row, "state": _state(row), "circuit": context.circuit_of(row["id"])}
+def _subscription_view(context: AdminContext, row: dict[str, Any]) -> dict[str, Any]:
+    return {**row, "state": _subscription_state(row), "circuit": context.circuit_of(row["id"])}
 
 
-def _state(row: dict[str, Any]) -> str:
+def _subscription_state(row: dict[str, Any]) -> str:
     """Return the state of a subscription: paused, and by whom, active or failing."""
     if not row["active"]:
         return "paused by its partner"

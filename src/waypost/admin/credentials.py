@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 
 from waypost.admin.provisioning import AdminContext, partner_of
-from waypost.base.encryption import hash_of
-from waypost.domain.errors import ApiError, ErrorCode, not_found
+from waypost.base.encryption import hash_secret
+from waypost.domain.errors import ApiError, ErrorCode, resource_not_found
 from waypost.store.accounts import credentials as stored
 from waypost.store.accounts.credentials import CredentialKind, PartnerCredential
 
@@ -55,15 +55,15 @@ async def list_secrets(context: AdminContext, partner_id: int) -> Any:
     }
 
 
-async def add_secret(context: AdminContext, given: NewSecret, partner_id: int) -> Any:
+async def add_secret(context: AdminContext, new_secret: NewSecret, partner_id: int) -> Any:
     """Create a client secret; it is shown only once."""
-    secret = await _add(context, CredentialKind.CLIENT_SECRET, partner_id, expires_on_ms=given.expires_on_ms)
+    secret = await _add(context, CredentialKind.CLIENT_SECRET, partner_id, expires_on_ms=new_secret.expires_on_ms)
     return {"client_secret": secret}
 
 
-async def revoke_secret(context: AdminContext, given: SecretRevocation, partner_id: int, secret_id: str) -> Any:
+async def revoke_secret(context: AdminContext, options: SecretRevocation, partner_id: int, secret_id: str) -> Any:
     """Revoke a client secret at once, with the partner tokens it has issued."""
-    ended = await _revoke(context, CredentialKind.CLIENT_SECRET, partner_id, secret_id, given.keep_tokens)
+    ended = await _revoke(context, CredentialKind.CLIENT_SECRET, partner_id, secret_id, options.keep_tokens)
     return {"revoked": secret_id, "tokens_ended": ended}
 
 
@@ -73,9 +73,9 @@ async def list_keys(context: AdminContext, partner_id: int) -> Any:
     return {"api_keys": [{"id": key.id, "name": key.name, "created_on_ms": key.created_on_ms} for key in keys]}
 
 
-async def add_key(context: AdminContext, given: NewKey, partner_id: int) -> Any:
+async def add_key(context: AdminContext, new_key: NewKey, partner_id: int) -> Any:
     """Create an API key; it is shown only once."""
-    return {"api_key": await _add(context, CredentialKind.API_KEY, partner_id, given.name)}
+    return {"api_key": await _add(context, CredentialKind.API_KEY, partner_id, new_key.name)}
 
 
 async def revoke_key(context: AdminContext, partner_id: int, key_id: str) -> Any:
@@ -84,18 +84,18 @@ async def revoke_key(context: AdminContext, partner_id: int, key_id: str) -> Any
     return {"revoked": key_id}
 
 
-async def revoke_held_key(context: AdminContext, given: KeyToRevoke) -> Any:
+async def revoke_key_by_text(context: AdminContext, key: KeyToRevoke) -> Any:
     """Revoke an API key by its text, at once; its partner need not be known."""
-    ended = await context.database.write(stored.revoke_api_key, hash_of(given.api_key))
-    context.directory.forget()
+    ended = await context.database.write(stored.revoke_api_key, hash_secret(key.api_key))
+    context.directory.invalidate()
     if ended is None:
-        raise not_found("API key", "api_key")
+        raise resource_not_found("API key", "api_key")
     return {"revoked": True}
 
 
 async def _list(context: AdminContext, kind: CredentialKind, partner_id: int) -> list[PartnerCredential]:
     await partner_of(context, partner_id)
-    return await context.database.read(stored.credentials_of, kind, partner_id)
+    return await context.database.read(stored.list_credentials, kind, partner_id)
 
 
 async def _add(
@@ -107,7 +107,9 @@ async def _add(
         text = "expires_on_ms must lie in the future, or be null."
         raise ApiError(ErrorCode.FIELD_BROKEN, text, field="expires_on_ms", accepted="a time in the future, or null")
     secret = context.ids.secret()
-    await context.database.write(stored.add_credential, kind, partner_id, hash_of(secret), now_ms, name, expires_on_ms)
+    await context.database.write(
+        stored.add_credential, kind, partner_id, hash_secret(secret), now_ms, name, expires_on_ms
+    )
     return secret
 
 
@@ -115,7 +117,7 @@ async def _revoke(
     context: AdminContext, kind: CredentialKind, partner_id: int, credential_id: str, keep_tokens: bool = False
 ) -> int:
     ended = await context.database.write(stored.revoke_credential, kind, partner_id, credential_id, keep_tokens)
-    context.directory.forget()
+    context.directory.invalidate()
     if ended is None:
         raise ApiError(ErrorCode.NOT_FOUND, f"The partner has no such {kind}.")
     return ended

@@ -6,7 +6,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from waypost.admin import provisioning
-from waypost.admin.operator_requests import NotTold, ask
+from waypost.admin.operator_requests import OperatorCallFailed, call_operator
 from waypost.admin.provisioning import AdminContext
 from waypost.domain.app import App, BusinessAccount, OperatorAccount
 from waypost.domain.direct_calls import GetBusinessAccount, ListNumbers, Subscribe
@@ -52,7 +52,7 @@ async def change_operator_account(
         raise ApiError(ErrorCode.FIELD_BROKEN, f"kind must be one of {', '.join(context.operators.kinds)}.")
     if existing is not None and kind != existing.kind:
         raise ApiError(ErrorCode.FIELD_BROKEN, f"kind must be {existing.kind}: that of an account never changes.")
-    adapter_fields = context.operators.of_kind(kind).fields
+    adapter_fields = context.operators.adapter_of_kind(kind).fields
     names = [adapter_field.name for adapter_field in adapter_fields]
     unknown = next((name for name in change.fields if name not in names), None)
     if unknown is not None:
@@ -62,13 +62,13 @@ async def change_operator_account(
         )
     if existing is not None:
         base_url = existing.base_url if change.base_url is None else change.base_url
-        account = replace(existing.with_fields(**change.fields), base_url=base_url)
+        account = replace(existing.replace_fields(**change.fields), base_url=base_url)
         await provisioning.put_operator_account(context, account)
         return account, {}
     generated = {
         adapter_field.name: context.ids.secret()
         for adapter_field in adapter_fields
-        if adapter_field.is_made and adapter_field.name not in change.fields
+        if adapter_field.is_generated and adapter_field.name not in change.fields
     }
     defaults = {
         adapter_field.name: adapter_field.default
@@ -95,11 +95,13 @@ async def add_business_account(
             does not return the namespace.
     """
     if namespace is None:
-        operator_account = await _known(context, operator_account_id)
+        operator_account = await _find_operator_account(context, operator_account_id)
         try:
-            namespace = (await ask(context.operators, operator_account, GetBusinessAccount(account_id))).namespace
-        except NotTold as error:
-            raise error.refusal() from error
+            namespace = (
+                await call_operator(context.operators, operator_account, GetBusinessAccount(account_id))
+            ).namespace
+        except OperatorCallFailed as error:
+            raise error.api_error() from error
         if not namespace:
             raise ApiError(
                 ErrorCode.FIELD_MISSING,
@@ -118,11 +120,13 @@ async def list_numbers(
     Raises:
         ApiError: there is no such operator account, or the operator does not return them.
     """
-    account = await _known(context, operator_account_id)
+    account = await _find_operator_account(context, operator_account_id)
     try:
-        return [number.raw for number in await ask(context.operators, account, ListNumbers(business_account_id))]
-    except NotTold as error:
-        raise error.refusal() from error
+        return [
+            number.raw for number in await call_operator(context.operators, account, ListNumbers(business_account_id))
+        ]
+    except OperatorCallFailed as error:
+        raise error.api_error() from error
 
 
 async def subscribe(context: AdminContext, business_account_id: str) -> str:
@@ -139,12 +143,12 @@ async def subscribe(context: AdminContext, business_account_id: str) -> str:
     owner = await context.directory.business_account(business_account_id)
     if owner is None:
         raise ApiError(ErrorCode.NOT_FOUND, "There is no such business account.")
-    account = await _known(context, owner.operator_account_id)
+    account = await _find_operator_account(context, owner.operator_account_id)
     address = callback_url(context, account.id)
     try:
-        await ask(context.operators, account, Subscribe(business_account_id, address))
-    except NotTold as error:
-        api_error = error.refusal()
+        await call_operator(context.operators, account, Subscribe(business_account_id, address))
+    except OperatorCallFailed as error:
+        api_error = error.api_error()
         raise ApiError(
             api_error.code,
             f"{api_error.explanation} The service must be running, and the operator must reach it at "
@@ -155,20 +159,20 @@ async def subscribe(context: AdminContext, business_account_id: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class AccountOverview:
     """An operator account with its business accounts and their apps."""
 
     account: OperatorAccount
     businesses: tuple[tuple[BusinessAccount, tuple[App, ...]], ...]
 
 
-async def standings(context: AdminContext) -> list[Standing]:
+async def account_overviews(context: AdminContext) -> list[AccountOverview]:
     """Return every operator account with its business accounts and apps, ordered by id."""
     read = context.database.read
     accounts = await read(all_operator_accounts, context.directory.unseal)
     businesses, apps = await read(all_business_accounts), await read(all_apps)
     return [
-        Standing(
+        AccountOverview(
             account,
             tuple(
                 (owner, tuple(app for app in apps if app.business_account_id == owner.id))
@@ -180,7 +184,7 @@ async def standings(context: AdminContext) -> list[Standing]:
     ]
 
 
-async def _known(context: AdminContext, account_id: str) -> OperatorAccount:
+async def _find_operator_account(context: AdminContext, account_id: str) -> OperatorAccount:
     account = await context.directory.operator_account(account_id)
     if account is None:
         raise ApiError(ErrorCode.NOT_FOUND, "operator_account_id must name an operator account.")

@@ -3,13 +3,13 @@
 from typing import Final
 
 from waypost.domain.app import OperatorAccount
-from waypost.domain.direct_calls import NotOffered, OperatorCall, Problem, Response
+from waypost.domain.direct_calls import NotOffered, OperatorCall, OperatorProblem, Response
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.outcome import Rejected, Unavailable, Uncertain
 from waypost.operators.contract import Operators
 
 
-class NotTold(Exception):
+class OperatorCallFailed(Exception):
     """The operator returned an error or no response.
 
     Attributes:
@@ -19,14 +19,16 @@ class NotTold(Exception):
         is_offered: True if the operator has such a call.
     """
 
-    def __init__(self, code: int | None, text: str, problem: Problem | None = None, *, is_offered: bool = True) -> None:
+    def __init__(
+        self, code: int | None, text: str, problem: OperatorProblem | None = None, *, is_offered: bool = True
+    ) -> None:
         super().__init__(text)
         self.code: Final = code
         self.text: Final = text
         self.problem: Final = problem
         self.is_offered: Final = is_offered
 
-    def refusal(self) -> ApiError:
+    def api_error(self) -> ApiError:
         """Return the failure as an error of our API."""
         if self.code is not None:
             return ApiError(ErrorCode.OPERATOR_REFUSED, f"The operator returned an error: {self.text}")
@@ -35,22 +37,22 @@ class NotTold(Exception):
         )
 
 
-async def ask(operators: Operators, account: OperatorAccount, request: OperatorCall[Response]) -> Response:
+async def call_operator(operators: Operators, account: OperatorAccount, request: OperatorCall[Response]) -> Response:
     """Make a direct call and return its response.
 
     Raises:
         OperatorCallFailed: the operator returned an error or no response.
     """
-    operator = operators.of(account)
+    operator = operators.adapter(account)
     match await operator.call(account, request):
         case Rejected(code=code, text=text, operator_code=operator_code):
             error_code = code if operator_code is None else operator_code
-            raise NotTold(error_code, text, operator.explain(error_code))
+            raise OperatorCallFailed(error_code, text, operator.explain(error_code))
         case NotOffered(text=text):
-            raise NotTold(0, text, is_offered=False)
+            raise OperatorCallFailed(0, text, is_offered=False)
         case Unavailable(code=code, text=text):
-            raise NotTold(code or None, text, operator.explain(code))
+            raise OperatorCallFailed(code or None, text, operator.explain(code))
         case Uncertain(text=text):
-            raise NotTold(None, text)
+            raise OperatorCallFailed(None, text)
         case response:
             return response

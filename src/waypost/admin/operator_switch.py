@@ -10,7 +10,7 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from waypost.admin.operator_requests import NotTold, ask
+from waypost.admin.operator_requests import OperatorCallFailed, call_operator
 from waypost.admin.provisioning import AdminContext
 from waypost.base.ids import Ids
 from waypost.base.telemetry.logs import log
@@ -25,25 +25,25 @@ from waypost.domain.direct_calls import (
 )
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.phone_number import read_phone_number
-from waypost.domain.templates.filter import TemplateWish
+from waypost.domain.templates.filter import TemplateFilter
 from waypost.domain.templates.template import Template, TemplateStatus
 from waypost.notifications.state_changes import StateChangeRecorder
 from waypost.notifications.template_changes import apply_status_change
-from waypost.notifications.template_sync import align_templates, review_of
+from waypost.notifications.template_sync import align_templates, make_review_event
 from waypost.store.accounts.partners import app_by_id
 from waypost.store.apps.operator_history import (
-    Names,
-    Switch,
-    Unswitchable,
+    AppOperatorIds,
+    OperatorAccountSwitch,
+    SwitchConflict,
     business_account_with_apps,
-    carrier_of,
-    names_at,
+    current_operator_account_id,
+    former_operator_ids,
     switch_operator,
 )
-from waypost.store.directory import KEPT_MS
+from waypost.store.directory import DIRECTORY_CACHE_MS
 from waypost.store.queue.job_subjects import SubjectKind
 from waypost.store.queue.jobs import enqueue_jobs
-from waypost.store.templates.templates import change_template, find_templates, template_job, templates_on_their_way
+from waypost.store.templates.templates import change_template, find_templates, queued_template_ids, template_job
 
 _log = log("admin")
 _NEW_SUBMISSION: Final = frozenset(TemplateStatus) - {
@@ -54,7 +54,7 @@ _NEW_SUBMISSION: Final = frozenset(TemplateStatus) - {
 
 
 @dataclass(frozen=True, slots=True)
-class SwitchWish:
+class SwitchRequest:
     """A requested switch; an absent id is the one used there before, or is found at the operator.
 
     Attributes:
@@ -70,7 +70,7 @@ class SwitchWish:
 
 
 @dataclass(frozen=True, slots=True)
-class Switched:
+class SwitchResult:
     """The result of a switch.
 
     Attributes:
@@ -87,7 +87,7 @@ class Switched:
     submitted: int
 
 
-async def switch_app(context: AdminContext, app_id: str, wish: SwitchWish) -> Switched:
+async def switch_app(context: AdminContext, app_id: str, request: SwitchRequest) -> SwitchResult:
     """Switch an app to another operator account; without a restart, and safe to repeat.
 
     The new operator's numbers, namespace and templates are requested first. Only with all three is
@@ -105,72 +105,79 @@ async def switch_app(context: AdminContext, app_id: str, wish: SwitchWish) -> Sw
     if stored is None:
         raise ApiError(ErrorCode.FIELD_BROKEN, "The app has no business account yet; connect it to one first.")
     before, apps = stored
-    account = await context.directory.operator_account(wish.operator_account_id)
+    account = await context.directory.operator_account(request.operator_account_id)
     if account is None:
         raise ApiError(ErrorCode.NOT_FOUND, "operator_account_id must name an operator account.")
     is_move = before.operator_account_id != account.id
-    previous = await context.database.read(names_at, [each_app.id for each_app in apps], account.id)
-    target_id = wish.business_account_id or (
+    previous = await context.database.read(former_operator_ids, [each_app.id for each_app in apps], account.id)
+    target_id = request.business_account_id or (
         previous[app.id].business_account_id if is_move and app.id in previous else before.id
     )
-    if not is_move and (target_id != before.id or wish.phone_number_id is not None):
+    if not is_move and (target_id != before.id or request.phone_number_id is not None):
         raise ApiError(
             ErrorCode.ALREADY_EXISTS,
             f"The app already uses the operator account {account.id}; `waypost app connect` changes its ids.",
         )
     try:
-        namespace, numbers, templates = await _ask_all(context, account, target_id)
-    except NotTold as error:
-        raise error.refusal() from error
+        namespace, numbers, templates = await _fetch_operator_state(context, account, target_id)
+    except OperatorCallFailed as error:
+        raise error.api_error() from error
     names = {
         each_app.id: _names_of(
             each_app,
             target_id,
             numbers,
-            wished=wish.phone_number_id if each_app.id == app.id else None,
-            known=previous.get(each_app.id),
+            requested=request.phone_number_id if each_app.id == app.id else None,
+            before=previous.get(each_app.id),
         )
         for each_app in apps
     }
     now_ms = context.clock.now_ms()
     after = replace(before, id=target_id, namespace=namespace or before.namespace, operator_account_id=account.id)
-    switch = Switch(before, after, names, now_ms=now_ms, left_ms=now_ms + KEPT_MS)
+    switch = OperatorAccountSwitch(before, after, names, now_ms=now_ms, left_ms=now_ms + DIRECTORY_CACHE_MS)
     try:
         result = await context.database.write(
-            _switch, context.ids, switch if is_move else None, after, templates, wish, now_ms
+            _switch, context.ids, switch if is_move else None, after, templates, request, now_ms
         )
-    except Unswitchable as error:
+    except SwitchConflict as error:
         raise ApiError(ErrorCode.ALREADY_EXISTS, str(error)) from error
-    context.directory.forget()
+    context.directory.invalidate()
     _log.info("an app was switched", app=app_id, left=before.operator_account_id, to=account.id)
     return replace(result, left=before.operator_account_id)
 
 
-async def _ask_all(
+async def _fetch_operator_state(
     context: AdminContext, account: OperatorAccount, business_account_id: str
 ) -> tuple[str, Sequence[OperatorNumber], Sequence[OperatorTemplate]]:
     """Return the namespace, numbers and templates that the operator has in a business account."""
     operators = context.operators
-    business = await ask(operators, account, GetBusinessAccount(business_account_id))
-    numbers = await ask(operators, account, ListNumbers(business_account_id))
-    templates = await ask(operators, account, ListTemplates(business_account_id, TemplateDetail.REVIEW))
+    business = await call_operator(operators, account, GetBusinessAccount(business_account_id))
+    numbers = await call_operator(operators, account, ListNumbers(business_account_id))
+    templates = await call_operator(operators, account, ListTemplates(business_account_id, TemplateDetail.REVIEW))
     return business.namespace, numbers, templates
 
 
 def _names_of(
-    app: App, business_account_id: str, numbers: Sequence[OperatorNumber], *, wished: str | None, known: Names | None
-) -> Names:
+    app: App,
+    business_account_id: str,
+    numbers: Sequence[OperatorNumber],
+    *,
+    requested: str | None,
+    before: AppOperatorIds | None,
+) -> AppOperatorIds:
     """Return the operator's ids of an app's number: as requested, as before, by its digits, or the same id.
 
     Raises:
         ApiError: the operator has no such number in the business account.
     """
-    if not app.phone_number_id and wished is None:
-        return Names(business_account_id, "", app.phone_number)
-    digits_by_id = {number.id: read_phone_number(number.shown) or "" for number in numbers}
-    previous = known.phone_number_id if known is not None and known.business_account_id == business_account_id else None
+    if not app.phone_number_id and requested is None:
+        return AppOperatorIds(business_account_id, "", app.phone_number)
+    digits_by_id = {number.id: read_phone_number(number.display_number) or "" for number in numbers}
+    previous = (
+        before.phone_number_id if before is not None and before.business_account_id == business_account_id else None
+    )
     by_digits = next((number_id for number_id, digits in digits_by_id.items() if digits == app.phone_number), None)
-    candidates = [wished] if wished else [previous, by_digits, app.phone_number_id]
+    candidates = [requested] if requested else [previous, by_digits, app.phone_number_id]
     chosen = next((number_id for number_id in candidates if number_id and number_id in digits_by_id), None)
     if chosen is None:
         accepted = ", ".join(f"{number_id} (+{digits})" for number_id, digits in digits_by_id.items()) or "none yet"
@@ -179,27 +186,27 @@ def _names_of(
             f"phone_number_id must be the number of the app {app.name} at the operator; its numbers "
             f"under {business_account_id} are: {accepted}.",
         )
-    return Names(business_account_id, chosen, digits_by_id[chosen] or app.phone_number)
+    return AppOperatorIds(business_account_id, chosen, digits_by_id[chosen] or app.phone_number)
 
 
 def _switch(
     connection: Connection,
     ids: Ids,
-    switch: Switch | None,
+    switch: OperatorAccountSwitch | None,
     account: BusinessAccount,
     listed: Sequence[OperatorTemplate],
-    wish: SwitchWish,
+    request: SwitchRequest,
     now_ms: int,
-) -> Switched:
+) -> SwitchResult:
     """Switch, align the templates, and submit the missing ones if requested: all or nothing."""
     if switch is not None:
         switch_operator(connection, switch)
-    elif carrier_of(connection, account.id) != account.operator_account_id:
-        raise Unswitchable("The business account has just changed; try again.")
+    elif current_operator_account_id(connection, account.id) != account.operator_account_id:
+        raise SwitchConflict("The business account has just changed; try again.")
     recorder = StateChangeRecorder(connection, ids, now_ms)
-    pending_ids = templates_on_their_way(connection, account.id)
-    operator_ids = align_templates(connection, recorder, account.id, listed, waiting=pending_ids, now_ms=now_ms)
-    templates = find_templates(connection, account.partner_id, account.id, TemplateWish())
+    pending_ids = queued_template_ids(connection, account.id)
+    operator_ids = align_templates(connection, recorder, account.id, listed, pending_ids=pending_ids, now_ms=now_ms)
+    templates = find_templates(connection, account.partner_id, account.id, TemplateFilter())
     missing = [
         template
         for template in templates
@@ -207,7 +214,7 @@ def _switch(
     ]
     for template in missing:  # the record keeps its status; the old operator's id is no longer valid
         change_template(connection, template.id, operator_template_id=None)
-    submitted = [template for template in missing if wish.submit_templates and template.status in _NEW_SUBMISSION]
+    submitted = [template for template in missing if request.submit_templates and template.status in _NEW_SUBMISSION]
     for template in submitted:
         _submit(connection, recorder, template, now_ms)
     recorder.write()
@@ -215,7 +222,7 @@ def _switch(
     if stored is None:
         raise LookupError(f"business account {account.id} existed a moment ago")
     unsubmitted = [template for template in missing if template not in submitted]
-    return Switched(stored[0], account.operator_account_id, stored[1], unsubmitted, len(submitted))
+    return SwitchResult(stored[0], account.operator_account_id, stored[1], unsubmitted, len(submitted))
 
 
 def _submit(connection: Connection, recorder: StateChangeRecorder, template: Template, now_ms: int) -> None:
@@ -223,6 +230,6 @@ def _submit(connection: Connection, recorder: StateChangeRecorder, template: Tem
     app = app_by_id(connection, template.app_id)
     unsubmitted = replace(template, operator_template_id=None)
     pending = TemplateStatus.PENDING
-    event = review_of(unsubmitted, pending.value, None)
+    event = make_review_event(unsubmitted, pending.value, None)
     apply_status_change(connection, recorder, app, unsubmitted, pending, event, now_ms)
     enqueue_jobs(connection, [template_job(unsubmitted, SubjectKind.TEMPLATE_SUBMISSION, due_ms=now_ms)])

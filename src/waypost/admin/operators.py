@@ -4,18 +4,18 @@ from typing import Any
 
 import msgspec
 
-from waypost.admin.doctor.checks import examine, examine_for
+from waypost.admin.doctor.checks import run_checks, run_partner_checks
 from waypost.admin.operator_accounts import (
     AccountChange,
-    Standing,
+    AccountOverview,
+    account_overviews,
     add_business_account,
     callback_url,
     change_operator_account,
     list_numbers,
-    standings,
     subscribe,
 )
-from waypost.admin.operator_switch import Switched, SwitchWish, switch_app
+from waypost.admin.operator_switch import SwitchRequest, SwitchResult, switch_app
 from waypost.admin.provisioning import AdminContext
 from waypost.domain.errors import ApiError, ErrorCode
 
@@ -52,12 +52,12 @@ class DoctorQuery(msgspec.Struct):
 
 async def list_accounts(context: AdminContext) -> Any:
     """Return every operator account with its business accounts and apps, without secrets."""
-    return {"operator_accounts": [_standing_view(context, overview) for overview in await standings(context)]}
+    return {"operator_accounts": [_account_view(context, overview) for overview in await account_overviews(context)]}
 
 
-async def put_account(context: AdminContext, given: dict[str, str | None], account_id: str) -> Any:
+async def put_account(context: AdminContext, body: dict[str, str | None], account_id: str) -> Any:
     """Create an operator account, or change the given fields of the one with this id; its adapter defines them."""
-    fields = {name: value for name, value in given.items() if value is not None}
+    fields = {name: value for name, value in body.items() if value is not None}
     change = AccountChange(fields.pop("kind", None), fields.pop("base_url", None), fields)
     account, generated = await change_operator_account(context, account_id, change)
     view = {
@@ -68,19 +68,19 @@ async def put_account(context: AdminContext, given: dict[str, str | None], accou
     return {**view, **generated}
 
 
-async def show_numbers(context: AdminContext, given: NumbersQuery, account_id: str) -> Any:
+async def show_numbers(context: AdminContext, query: NumbersQuery, account_id: str) -> Any:
     """Return the numbers of a business account at the operator."""
-    if not given.business_account_id:
+    if not query.business_account_id:
         accepted = "the operator's id of a business account"
         text = f"business_account_id is required: {accepted}."
         raise ApiError(ErrorCode.FIELD_MISSING, text, field="business_account_id", accepted=accepted)
-    return {"numbers": await list_numbers(context, account_id, given.business_account_id)}
+    return {"numbers": await list_numbers(context, account_id, query.business_account_id)}
 
 
-async def put_business_account(context: AdminContext, given: NewBusinessAccount) -> Any:
+async def put_business_account(context: AdminContext, new_account: NewBusinessAccount) -> Any:
     """Store a business account; without a namespace it is requested from the operator."""
     account = await add_business_account(
-        context, given.id, given.partner_id, given.operator_account_id, given.namespace
+        context, new_account.id, new_account.partner_id, new_account.operator_account_id, new_account.namespace
     )
     return {"id": account.id, "namespace": account.namespace}
 
@@ -90,26 +90,26 @@ async def subscribe_account(context: AdminContext, account_id: str) -> Any:
     return {"id": account_id, "callback_url": await subscribe(context, account_id)}
 
 
-async def switch(context: AdminContext, given: OperatorSwitch, app_id: str) -> Any:
+async def switch_operator(context: AdminContext, body: OperatorSwitch, app_id: str) -> Any:
     """Switch an app to another operator account."""
-    switch_request = SwitchWish(**msgspec.structs.asdict(given))
+    switch_request = SwitchRequest(**msgspec.structs.asdict(body))
     result = await switch_app(context, app_id, switch_request)
     return _switch_view(result, callback_url(context, switch_request.operator_account_id))
 
 
-async def doctor(context: AdminContext, given: DoctorQuery) -> Any:
+async def run_doctor(context: AdminContext, query: DoctorQuery) -> Any:
     """Return the results of all checks, or of those that concern one partner."""
-    if given.partner_id is None:
-        results = await examine(context)
+    if query.partner_id is None:
+        results = await run_checks(context)
     else:
-        results = await examine_for(context, given.partner_id)
+        results = await run_partner_checks(context, query.partner_id)
     return {"findings": [msgspec.to_builtins(result) for result in results]}
 
 
-def _standing_view(context: AdminContext, standing: Standing) -> dict[str, Any]:
+def _account_view(context: AdminContext, overview: AccountOverview) -> dict[str, Any]:
     """Return an operator account as JSON members, without secrets."""
-    account = standing.account
-    public_fields = [field.name for field in context.operators.of(account).fields if not field.is_secret]
+    account = overview.account
+    public_fields = [field.name for field in context.operators.adapter(account).fields if not field.is_secret]
     return {
         "id": account.id,
         "kind": account.kind,
@@ -131,12 +131,12 @@ def _standing_view(context: AdminContext, standing: Standing) -> dict[str, Any]:
                     for app in apps
                 ],
             }
-            for owner, apps in standing.businesses
+            for owner, apps in overview.businesses
         ],
     }
 
 
-def _switch_view(switched: Switched, address: str) -> dict[str, Any]:
+def _switch_view(switched: SwitchResult, address: str) -> dict[str, Any]:
     return {
         "operator_account_id": switched.account.operator_account_id,
         "left": switched.left,

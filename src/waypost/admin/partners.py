@@ -9,9 +9,9 @@ from waypost.admin.provisioning import AdminContext, partner_of
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field
 from waypost.domain.partner import Partner
 from waypost.store.accounts import partners as stored
-from waypost.store.accounts.console_sessions import drop_sessions_of
+from waypost.store.accounts.console_sessions import delete_sessions
 
-MOST_PASSWORD: Final = 1024
+MAX_PASSWORD_CHARS: Final = 1024
 
 
 class NewPartner(msgspec.Struct, forbid_unknown_fields=True):
@@ -53,23 +53,27 @@ async def list_partners(context: AdminContext) -> Any:
     return {"partners": await context.database.read(stored.all_partners)}
 
 
-async def add_partner(context: AdminContext, given: NewPartner) -> Any:
+async def add_partner(context: AdminContext, new_partner: NewPartner) -> Any:
     """Store a partner and return its id.
 
     Raises:
         ApiError: the e-mail address is in use.
     """
     partner = Partner(
-        id=0, name=given.name, email=given.email, contact_name=given.contact_name, phone_number=given.phone_number
+        id=0,
+        name=new_partner.name,
+        email=new_partner.email,
+        contact_name=new_partner.contact_name,
+        phone_number=new_partner.phone_number,
     )
-    password_hash = await context.passwords.hash(given.password) if given.password else ""
+    password_hash = await context.passwords.hash(new_partner.password) if new_partner.password else ""
     partner_id = await context.database.write(stored.add_partner, partner, password_hash, context.clock.now_ms())
     if partner_id is None:
         raise ApiError(ErrorCode.ALREADY_EXISTS, "email is taken by another partner.", field="email")
     return {"id": partner_id}
 
 
-async def change_password(context: AdminContext, given: NewPassword, partner_id: int) -> Any:
+async def change_password(context: AdminContext, new_password: NewPassword, partner_id: int) -> Any:
     """Set a partner's password and end its sessions. From then on the API accepts only client secrets.
 
     Source: spec, "Authentication", rule 2; decision 0058.
@@ -80,18 +84,18 @@ async def change_password(context: AdminContext, given: NewPassword, partner_id:
 
     def change(connection: Connection) -> tuple[int, int]:
         stored.change_password(connection, partner_id, password_hash)
-        tokens = stored.drop_partner_tokens(connection, partner_id) if given.end_tokens else 0
-        return tokens, drop_sessions_of(connection, partner_id, given.keep_session)
+        tokens = stored.delete_partner_tokens(connection, partner_id) if new_password.end_tokens else 0
+        return tokens, delete_sessions(connection, partner_id, new_password.keep_session)
 
-    password_hash = await context.passwords.hash(given.password)
+    password_hash = await context.passwords.hash(new_password.password)
     await partner_of(context, partner_id)
     tokens_ended, sessions_ended = await context.database.write(change)
-    if given.end_tokens:
-        context.directory.forget()
+    if new_password.end_tokens:
+        context.directory.invalidate()
     return {
         "changed": True,
         "sessions_ended": sessions_ended,
-        **({"tokens_ended": tokens_ended} if given.end_tokens else {}),
+        **({"tokens_ended": tokens_ended} if new_password.end_tokens else {}),
         "next": "The API accepts only client secrets from now on.",
     }
 
@@ -105,9 +109,9 @@ def _check_password(password: str) -> None:
     Source: facts 1.3.
     """
     kinds = (str.isupper, str.islower, str.isdigit, _is_symbol)
-    if not 8 <= len(password) <= MOST_PASSWORD or not all(any(kind(char) for char in password) for kind in kinds):
+    if not 8 <= len(password) <= MAX_PASSWORD_CHARS or not all(any(kind(char) for char in password) for kind in kinds):
         accepted = (
-            f"8 to {MOST_PASSWORD} characters, among them an upper-case letter, a lower-case letter, a digit "
+            f"8 to {MAX_PASSWORD_CHARS} characters, among them an upper-case letter, a lower-case letter, a digit "
             "and a symbol"
         )
         raise ApiError(ErrorCode.FIELD_BROKEN, f"password must have {accepted}.", field="password", accepted=accepted)

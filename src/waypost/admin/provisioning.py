@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from waypost.base.clock import Clock
-from waypost.base.encryption import Seals
+from waypost.base.encryption import SecretBox
 from waypost.base.ids import Ids
 from waypost.domain.app import BusinessAccount, OperatorAccount
-from waypost.domain.errors import ApiError, ErrorCode, invalid_field, not_found
+from waypost.domain.errors import ApiError, ErrorCode, invalid_field, resource_not_found
 from waypost.domain.partner import Partner
 from waypost.operators.contract import Operators
-from waypost.outbound.vetted import VettedClient
+from waypost.outbound.vetted_client import VettedClient
 from waypost.store.accounts import partners as stored
 from waypost.store.database import Database
 from waypost.store.directory import Directory
@@ -44,7 +44,7 @@ class AdminContext:
 
     database: Database
     directory: Directory
-    seals: Seals
+    secret_box: SecretBox
     ids: Ids
     clock: Clock
     operators: Operators
@@ -65,7 +65,7 @@ async def put_operator_account(context: AdminContext, account: OperatorAccount) 
     """
     _check_operator_account(context, account)
     await context.database.write(stored.put_operator_account, account, context.directory.seal)
-    context.directory.forget()
+    context.directory.invalidate()
 
 
 async def add_business_account(context: AdminContext, account: BusinessAccount) -> None:
@@ -94,7 +94,7 @@ def _check_operator_account(context: AdminContext, account: OperatorAccount) -> 
     base_url = account.base_url
     if not base_url.startswith(("http://", "https://")) or base_url.endswith("/"):
         raise invalid_field("base_url", "an http or https address without a slash at its end")
-    for field in context.operators.of(account).fields:
+    for field in context.operators.adapter(account).fields:
         if not field.accepts(account[field.name]):
             raise invalid_field(field.name, field.accepted)
 
@@ -107,5 +107,5 @@ async def partner_of(context: AdminContext, partner_id: int) -> Partner:
     """
     partner = await context.database.read(stored.partner_by_id, partner_id)
     if partner is None:
-        raise not_found("partner", "partner_id")
+        raise resource_not_found("partner", "partner_id")
     return partner

@@ -11,7 +11,7 @@ from waypost.admin.provisioning import AdminContext
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field
 from waypost.wire.forms import read_json
 
-Shape = TypeVar("Shape")
+BodyType = TypeVar("BodyType")
 
 MAX_DIGITS: Final = 18
 _NUMBERS: Final = ("partner_id", "subscription_id", "position")
@@ -22,7 +22,7 @@ AnyFields = dict[str, str | None]
 """The body of a call whose fields the operator adapter defines."""
 
 
-class Nothing(msgspec.Struct, forbid_unknown_fields=True):
+class EmptyBody(msgspec.Struct, forbid_unknown_fields=True):
     """The body of a call without fields."""
 
 
@@ -39,7 +39,7 @@ class AdminRoute:
 
     method: Literal["GET", "POST", "PUT", "DELETE"]
     path: str
-    takes: type[msgspec.Struct] | type[AnyFields] | None
+    request_type: type[msgspec.Struct] | type[AnyFields] | None
     function: Callable[..., Awaitable[Any]]
     shows_secret: bool = False
 
@@ -61,45 +61,47 @@ class AdminRoute:
         """
         has_body = self.method in ("POST", "PUT")
         arguments: list[Any] = []
-        if self.takes and has_body:
-            arguments.append(await _read_body(request, self.takes))
+        if self.request_type and has_body:
+            arguments.append(await _read_body(request, self.request_type))
         path: dict[str, Any] = dict(request.path_params)
         for name in path.keys() & _NUMBERS:
-            path[name] = _number(name, path[name], ErrorCode.NOT_FOUND)
-        if self.takes and not has_body:
-            arguments.append(_read_query(request, cast("type[msgspec.Struct]", self.takes)))
-        return await self.function(context, *([] if self.takes is Nothing else arguments), **path)
+            path[name] = _parse_number(name, path[name], ErrorCode.NOT_FOUND)
+        if self.request_type and not has_body:
+            arguments.append(_read_query(request, cast("type[msgspec.Struct]", self.request_type)))
+        return await self.function(context, *([] if self.request_type is EmptyBody else arguments), **path)
 
 
-async def _read_body(request: Request, shape: type[Shape]) -> Shape:
+async def _read_body(request: Request, body_type: type[BodyType]) -> BodyType:
     text = (await request.body()).decode("utf-8", "replace") or "{}"
-    return read_json(text, msgspec.json.Decoder(shape), name="The body", accepted="a JSON object of the call's fields")
+    return read_json(
+        text, msgspec.json.Decoder(body_type), name="The body", accepted="a JSON object of the call's fields"
+    )
 
 
-def _read_query(request: Request, shape: type[msgspec.Struct]) -> msgspec.Struct:
+def _read_query(request: Request, struct_type: type[msgspec.Struct]) -> msgspec.Struct:
     """Return the query as a struct; numbers are read last, so that an invalid one is the last error."""
-    texts, fields = request.query_params, msgspec.structs.fields(shape)
+    texts, fields = request.query_params, msgspec.structs.fields(struct_type)
     names = [field.name for field in fields]
     unknown = next((name[:100] for name in texts if name not in names), None)
-    if unknown is not None and shape.__struct_config__.forbid_unknown_fields:
+    if unknown is not None and struct_type.__struct_config__.forbid_unknown_fields:
         accepted = ", ".join(names)
         text = f"{unknown} is not a filter of the audit log; accepted: {accepted}."
         raise ApiError(ErrorCode.FIELD_BROKEN, text, field=unknown, accepted=accepted)
     values = [(field.name, get_args(field.type) or (field.type,)) for field in fields if field.name in texts]
     values.sort(key=lambda field: int in field[1])
-    return shape(**{name: _value(name, kinds, texts[name]) for name, kinds in values})
+    return struct_type(**{name: _parse_value(name, kinds, texts[name]) for name, kinds in values})
 
 
-def _value(name: str, kinds: tuple[Any, ...], text: str) -> Any:
+def _parse_value(name: str, kinds: tuple[Any, ...], text: str) -> Any:
     if int in kinds:
-        return _number(name, text, ErrorCode.FIELD_BROKEN)
+        return _parse_number(name, text, ErrorCode.FIELD_BROKEN)
     choices = ("true", "false") if bool in kinds else get_args(kinds[0])
     if choices and text not in choices:
         raise invalid_field(name, " or ".join(choices))
     return text == "true" if bool in kinds else text
 
 
-def _number(name: str, text: str, reason: ErrorCode) -> int:
+def _parse_number(name: str, text: str, error_code: ErrorCode) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS):
-        raise ApiError(reason, f"{name} must be a number.", field=name, accepted="a number")
+        raise ApiError(error_code, f"{name} must be a number.", field=name, accepted="a number")
     return int(text)

@@ -9,7 +9,7 @@ from waypost.admin import apps, callbacks, credentials, jobs, operators, partner
 from waypost.admin.audit import AuditQuery, list_audit_entries
 from waypost.admin.authorisation import AdminGate
 from waypost.admin.provisioning import AdminContext
-from waypost.admin.route import AdminRoute, AnyFields, Nothing
+from waypost.admin.route import AdminRoute, AnyFields, EmptyBody
 
 # fmt: off
 ROUTES: Final = (  # the first match is used
@@ -23,7 +23,7 @@ ROUTES: Final = (  # the first match is used
     AdminRoute("GET",    "/admin/partners/{partner_id}/api-keys",                  None,                             credentials.list_keys),
     AdminRoute("POST",   "/admin/partners/{partner_id}/api-keys",                  credentials.NewKey,               credentials.add_key),
     AdminRoute("DELETE", "/admin/partners/{partner_id}/api-keys/{key_id}",         None,                             credentials.revoke_key),
-    AdminRoute("POST",   "/admin/api-keys/revoke",                                 credentials.KeyToRevoke,          credentials.revoke_held_key),
+    AdminRoute("POST",   "/admin/api-keys/revoke",                                 credentials.KeyToRevoke,          credentials.revoke_key_by_text),
     AdminRoute("GET",    "/admin/apps",                                            None,                             apps.list_apps),
     AdminRoute("POST",   "/admin/apps",                                            apps.NewApp,                      apps.add_app),
     AdminRoute("GET",    "/admin/apps/{app_id}/messages",                          None,                             apps.list_messages),
@@ -37,29 +37,29 @@ ROUTES: Final = (  # the first match is used
     AdminRoute("GET",    "/admin/messages",                                        None,                             jobs.count_messages),
     AdminRoute("GET",    "/admin/messages/{message_id}",                           None,                             jobs.show_message),
     AdminRoute("GET",    "/admin/trace/{message_id:path}",                         None,                             traces.show_trace),
-    AdminRoute("POST",   "/admin/trace/{message_id:path}/reveal",                  Nothing,                          traces.reveal_trace),
+    AdminRoute("POST",   "/admin/trace/{message_id:path}/reveal",                  EmptyBody,                          traces.reveal_trace),
     AdminRoute("GET",    "/admin/audit",                                           AuditQuery,                       list_audit_entries),
     AdminRoute("GET",    "/admin/operator-accounts",                               None,                             operators.list_accounts),
     AdminRoute("PUT",    "/admin/operator-accounts/{account_id}",                  AnyFields,                        operators.put_account),
     AdminRoute("GET",    "/admin/operator-accounts/{account_id}/numbers",          operators.NumbersQuery,           operators.show_numbers),
     AdminRoute("POST",   "/admin/business-accounts",                               operators.NewBusinessAccount,     operators.put_business_account),
-    AdminRoute("POST",   "/admin/business-accounts/{account_id}/subscribe",        Nothing,                          operators.subscribe_account),
-    AdminRoute("PUT",    "/admin/apps/{app_id}/operator",                          operators.OperatorSwitch,         operators.switch),
-    AdminRoute("GET",    "/admin/doctor",                                          operators.DoctorQuery,            operators.doctor),
+    AdminRoute("POST",   "/admin/business-accounts/{account_id}/subscribe",        EmptyBody,                          operators.subscribe_account),
+    AdminRoute("PUT",    "/admin/apps/{app_id}/operator",                          operators.OperatorSwitch,         operators.switch_operator),
+    AdminRoute("GET",    "/admin/doctor",                                          operators.DoctorQuery,            operators.run_doctor),
     AdminRoute("GET",    "/admin/subscriptions",                                   callbacks.SubscriptionQuery,      callbacks.list_subscriptions),
     AdminRoute("GET",    "/admin/subscriptions/{subscription_id}",                 None,                             callbacks.show_subscription),
-    AdminRoute("POST",   "/admin/subscriptions/{subscription_id}/check",           Nothing,                          callbacks.check_subscription),
-    AdminRoute("POST",   "/admin/subscriptions/{subscription_id}/resume",          Nothing,                          callbacks.resume),
+    AdminRoute("POST",   "/admin/subscriptions/{subscription_id}/check",           EmptyBody,                          callbacks.check_subscription),
+    AdminRoute("POST",   "/admin/subscriptions/{subscription_id}/resume",          EmptyBody,                          callbacks.resume_deliveries),
     AdminRoute("GET",    "/admin/subscriptions/{subscription_id}/key",             None,                             callbacks.show_key, shows_secret=True),
     AdminRoute("POST",   "/admin/subscriptions/{subscription_id}/key/rotate",      callbacks.KeyRotation,            callbacks.rotate_key),
-    AdminRoute("GET",    "/admin/callbacks/report",                                callbacks.ReportQuery,            callbacks.report),
-    AdminRoute("POST",   "/admin/callbacks/replay",                                callbacks.Replay,                 callbacks.replay),
+    AdminRoute("GET",    "/admin/callbacks/report",                                callbacks.ReportQuery,            callbacks.show_report),
+    AdminRoute("POST",   "/admin/callbacks/replay",                                callbacks.ReplayRequest,                 callbacks.replay_callbacks),
     AdminRoute("GET",    "/admin/callbacks/{callback_id}",                         None,                             callbacks.show_callback),
-    AdminRoute("POST",   "/admin/callbacks/{callback_id}/reveal",                  Nothing,                          callbacks.reveal_callback),
+    AdminRoute("POST",   "/admin/callbacks/{callback_id}/reveal",                  EmptyBody,                          callbacks.reveal_callback),
 )
 # fmt: on
 
 
-def admin_routes(context: AdminContext, gate: AdminGate) -> list[Route]:
+def make_admin_routes(context: AdminContext, gate: AdminGate) -> list[Route]:
     """Return every route of the admin API, guarded by the gate."""
-    return [Route(row.path, gate.around(row, partial(row.respond, context)), methods=[row.method]) for row in ROUTES]
+    return [Route(row.path, gate.guard(row, partial(row.respond, context)), methods=[row.method]) for row in ROUTES]

@@ -5,10 +5,10 @@ from typing import Any, Final
 from waypost.admin.provisioning import AdminContext
 from waypost.base.ids import is_uuid
 from waypost.domain.errors import ApiError, ErrorCode
-from waypost.store.console.trace import whole_way
-from waypost.wire.redaction import Sight, shown_callback, shown_request
+from waypost.store.console.trace import full_message_trace
+from waypost.wire.redaction import TextVisibility, redact_callback, redact_request
 
-NOT_KEPT: Final = "no longer kept"
+NOT_RETAINED: Final = "no longer kept"
 """The value of a request whose content was deleted at the end of its retention."""
 
 
@@ -23,12 +23,16 @@ async def reveal_trace(context: AdminContext, message_id: str) -> Any:
 
 
 async def _trace(context: AdminContext, message_id: str, *, text: bool) -> Any:
-    trace = await context.database.read(whole_way, message_id)
+    trace = await context.database.read(full_message_trace, message_id)
     if trace is None:
         message = "There is no message of this id, ours or the operator's."
         raise ApiError(ErrorCode.NOT_FOUND, message, field="message_id")
     own_id = trace["id"]
     trace_id = own_id.replace("-", "") if is_uuid(own_id) else None
-    request = shown_request(trace["request"], Sight(text, trace["holds_code"])) if trace["words_kept"] else NOT_KEPT
-    callbacks = [shown_callback(callback, text=text) for callback in trace["callbacks"]]
+    request = (
+        redact_request(trace["request"], TextVisibility(text, trace["holds_code"]))
+        if trace["words_kept"]
+        else NOT_RETAINED
+    )
+    callbacks = [redact_callback(callback, text=text) for callback in trace["callbacks"]]
     return {**trace, "request": request, "trace_id": trace_id, "callbacks": callbacks}

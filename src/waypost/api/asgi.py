@@ -11,54 +11,58 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Route, Router
 
-from waypost.api.audit import with_audit
-from waypost.api.hold import HELD_BODY, HELD_RETRY_S, Held, is_held, refuse_held
-from waypost.api.http.requests import UNCOUNTED, Receive, Request, Scope, Send, read_body, send_answer, send_file
-from waypost.api.idempotency import HEADER, once
-from waypost.api.route import Carries, Once, RouteRow
+from waypost.api.audit import audited_endpoint
+from waypost.api.hold import HELD_BODY, HELD_RETRY_S, ServiceHeld, is_rejected_when_held, reject_held_call
+from waypost.api.http.requests import UNCOUNTED, Receive, Request, Scope, Send, read_body, send_file, send_response
+from waypost.api.idempotency import KEY_HEADER, run_idempotent
+from waypost.api.route import BodyFormat, IdempotencyMode, RouteRow
 from waypost.api.routes import ROUTES
 from waypost.api.services import Services
-from waypost.base.telemetry.counters import CALL_S, Spread
+from waypost.base.telemetry.counters import CALL_BUCKETS_S, Histogram
 from waypost.base.telemetry.logs import log
 from waypost.domain.errors import ApiError, ErrorCode
-from waypost.store.contract import StoreAway
+from waypost.store.contract import StoreUnavailable
 from waypost.wire.errors import INTERNAL_TEXT, error_response
 
 _encode: Final = msgspec.json.Encoder().encode
 _JSON: Final = (b"content-type", b"application/json")
 _log = log("api")
 
-SPENT: Final = {  # errors that still count: the window is full, or an outgoing call was already made
+COUNTS_TOWARD_RATE: Final = {  # errors that still count: the window is full, or an outgoing call was already made
     ErrorCode.TOO_MANY_REQUESTS, ErrorCode.INVALID_URL, ErrorCode.MEDIA_NOT_FETCHED, ErrorCode.WRONG_FILE_TYPE,
     ErrorCode.FILE_TOO_LARGE, ErrorCode.NO_ROOM, ErrorCode.MEDIA_QUOTA, ErrorCode.OPERATOR_REFUSED,
 }  # fmt: skip
 
 
-class Door:
+class ApiEndpoint:
     """One route as a plain ASGI callable.
 
     An `ApiError` becomes its row of the error table; any other exception of an endpoint is a defect
     and becomes the documented 500.
 
     Attributes:
-        outcomes: requests by outcome: the value of an error code, `accepted`, `replayed`, or `defect`.
+        outcomes: requests by outcome: the value of an error code, `accepted`, `is_replay`, or `defect`.
         statuses: responses by status.
         took_s: from the request's headers to the response, before it is sent.
         deprecation: the header of every response of a deprecated path.
     """
 
     def __init__(self, services: Services, row: RouteRow) -> None:
-        self.tally: Counter[str] = Counter()
+        self.outcomes: Counter[str] = Counter()
         self.statuses: Counter[int] = Counter()
-        self.took_s = Spread(CALL_S)
+        self.took_s = Histogram(CALL_BUCKETS_S)
         self._services = services
-        is_rejected = services.held and is_held(row)
-        self._endpoint = refuse_held if is_rejected else with_audit(row)
+        is_rejected = services.held and is_rejected_when_held(row)
+        self._endpoint = reject_held_call if is_rejected else audited_endpoint(row)
         self._row = row
-        self._takes_key = row.once is not Once.NO and not is_rejected
-        self._streams = row.carries is Carries.MULTIPART
+        self._accepts_key = row.idempotency is not IdempotencyMode.NO_KEY and not is_rejected
+        self._streams = row.body_format is BodyFormat.MULTIPART
         self.deprecation = row.deprecation
-        self._known = (row.rate, row.name, row.credential)  # computed once: the hot path uses it for every request
+        self._request_arguments = (
+            row.rate,
+            row.name,
+            row.credential,
+        )  # computed once: the hot path uses it for every request
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Respond to one request."""
@@ -72,12 +76,12 @@ class Door:
                 b"" if self._streams else await read_body(scope, receive),
                 scope.get("path_params") or {},
                 receive,
-                *self._known,
+                *self._request_arguments,
             )
             outcome = "accepted"
-            if self._takes_key and request.has_header(HEADER):
-                response = await once(self._services, request, self._row, self._endpoint)
-                if request.keyed is not None and request.keyed.replayed:
+            if self._accepts_key and request.has_header(KEY_HEADER):
+                response = await run_idempotent(self._services, request, self._row, self._endpoint)
+                if request.idempotency is not None and request.idempotency.is_replay:
                     outcome = "replayed"
             else:
                 response = await self._endpoint(self._services, request)
@@ -85,27 +89,27 @@ class Door:
             kind = _JSON if file is None else (b"content-type", response.content_type.encode())
             if response.headers:
                 headers.extend((name.encode(), value.encode()) for name, value in response.headers)
-            self.tally[outcome] += 1
+            self.outcomes[outcome] += 1
         except ApiError as error:
-            if request is not None and error.code not in SPENT:
-                await request.give_back(self._services.limiter)
-            self.tally[error.code.value] += 1
+            if request is not None and error.code not in COUNTS_TOWARD_RATE:
+                await request.refund(self._services.limiter)
+            self.outcomes[error.code.value] += 1
             status, content, extra = error_response(error, names_field=UNCOUNTED in scope)
             body, kind = _encode(content), _JSON
             headers = [(name.encode(), value.encode()) for name, value in extra.items()]
-        except Held:
-            self.tally["held"] += 1
+        except ServiceHeld:
+            self.outcomes["held"] += 1
             status, body, kind = 503, HELD_BODY, _JSON
             headers = [(b"retry-after", HELD_RETRY_S)]
         except ConnectionError:
             return
-        except StoreAway as error:
-            self.tally["store unavailable"] += 1
+        except StoreUnavailable as error:
+            self.outcomes["store unavailable"] += 1
             _log.warning(str(error), path=scope.get("path"))
             status, body = 500, _encode({"status": "error", "message": INTERNAL_TEXT})
             headers, kind = [], _JSON
         except Exception:  # noqa: BLE001  every request gets a response
-            self.tally["defect"] += 1
+            self.outcomes["defect"] += 1
             _log.exception("defect", path=scope.get("path"))
             status, body = 500, _encode({"status": "error", "message": INTERNAL_TEXT})
             headers, kind = [], _JSON
@@ -120,10 +124,10 @@ class Door:
             headers.append(kind)
         if status != 204:
             headers.append((b"content-length", str(len(body)).encode()))
-        await send_answer(send, status, body, headers)
+        await send_response(send, status, body, headers)
 
 
-class Service:
+class ServiceApplication:
     """The whole service as an ASGI application.
 
     Routes without path parameters are found by one dictionary lookup; all others go through the router.
@@ -137,30 +141,31 @@ class Service:
     def __init__(
         self, services: Services, more_routes: Sequence[BaseRoute] = (), *, rows: Sequence[RouteRow] = ROUTES
     ) -> None:
-        endpoints = [(row, Door(services, row)) for row in rows]
-        self._doors = endpoints
+        endpoints = [(row, ApiEndpoint(services, row)) for row in rows]
+        self._endpoints = endpoints
         self._busiest = {(row.method, row.path): endpoint for row, endpoint in endpoints if "{" not in row.path}
-        by_path: dict[str, dict[str, Door]] = {}
+        by_path: dict[str, dict[str, ApiEndpoint]] = {}
         for row, endpoint in endpoints:
             by_path.setdefault(row.path, {})[row.method] = endpoint
         self._router = Router(
-            routes=[
-                *(_PathRoute(path, by_path[path]) for path in sorted(by_path, key=_named_parts_first)),
-                *more_routes,
-            ],
+            routes=[*(_PathRoute(path, by_path[path]) for path in sorted(by_path, key=_path_sort_key)), *more_routes],
             redirect_slashes=False,
         )
 
     @property
-    def doors(self) -> list[tuple[str, Door]]:
+    def endpoints(self) -> list[tuple[str, ApiEndpoint]]:
         """Return each endpoint with the name of its route."""
-        return [(row.name, endpoint) for row, endpoint in self._doors]
+        return [(row.name, endpoint) for row, endpoint in self._endpoints]
 
     @property
-    def tally(self) -> Counter[tuple[str, str]]:
+    def outcomes(self) -> Counter[tuple[str, str]]:
         """Return the number of requests by route name and outcome."""
         return Counter(
-            {(row.name, outcome): count for row, endpoint in self._doors for outcome, count in endpoint.tally.items()}
+            {
+                (row.name, outcome): count
+                for row, endpoint in self._endpoints
+                for outcome, count in endpoint.outcomes.items()
+            }
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -186,7 +191,7 @@ class Service:
             await self._router(scope, receive, tracked_send)
         except HTTPException as error:
             response = _plain_error(error.status_code, error.headers)
-        except StoreAway as error:
+        except StoreUnavailable as error:
             _log.warning(str(error), path=path)
             response = _plain_error(500)
         except Exception:  # noqa: BLE001  every request gets a response
@@ -197,7 +202,7 @@ class Service:
             await response(scope, receive, send)
 
 
-def _named_parts_first(path: str) -> list[bool]:
+def _path_sort_key(path: str) -> list[bool]:
     """Return a sort key that puts `…/template/msg` before `…/template/{element_name}`."""
     return [part.startswith("{") for part in path.split("/")]
 
@@ -205,34 +210,34 @@ def _named_parts_first(path: str) -> list[bool]:
 class _PathRoute(Route):
     """The route of one path; if it lacks the method, a later path that has the method is preferred."""
 
-    def __init__(self, path: str, doors: "dict[str, Door]") -> None:
-        super().__init__(path, _ByMethod(doors))
-        self._doors = doors
+    def __init__(self, path: str, endpoints: "dict[str, ApiEndpoint]") -> None:
+        super().__init__(path, _MethodRouter(endpoints))
+        self._endpoints = endpoints
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         """Return how well the route matches, and the scope for it."""
         match, inner = super().matches(scope)
-        if match is Match.FULL and scope["method"] not in self._doors:
+        if match is Match.FULL and scope["method"] not in self._endpoints:
             match = Match.PARTIAL
         return match, inner
 
 
-class _ByMethod:
+class _MethodRouter:
     """Dispatches a path's requests by method; responds to any other method with 405 and the allowed ones."""
 
-    def __init__(self, doors: dict[str, Door]) -> None:
-        self._doors = doors
+    def __init__(self, endpoints: dict[str, ApiEndpoint]) -> None:
+        self._endpoints = endpoints
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        endpoint = self._doors.get(scope["method"])
+        endpoint = self._endpoints.get(scope["method"])
         if endpoint is not None:
             await endpoint(scope, receive, send)
             return
-        allowed = ", ".join(sorted(self._doors))
+        allowed = ", ".join(sorted(self._endpoints))
         error = ApiError(ErrorCode.METHOD_NOT_ALLOWED, f"This path takes {allowed}.")
         status, content, _ = error_response(error)
         headers = {"Allow": allowed}
-        for other in self._doors.values():
+        for other in self._endpoints.values():
             if other.deprecation is not None:
                 headers["Deprecation"] = other.deprecation[1].decode()
         response = Response(_encode(content), status, headers, media_type="application/json")

@@ -3,14 +3,14 @@
 from typing import Final
 
 from waypost.api.auth.authorisation import partner_of_token
-from waypost.api.http.proxies import counted_as
-from waypost.api.http.requests import UNCOUNTED, Answer, Request
+from waypost.api.http.proxies import rate_limit_address
+from waypost.api.http.requests import UNCOUNTED, ApiResponse, Request
 from waypost.api.route import Endpoint, RouteRow
 from waypost.api.services import Services
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.store.accounts.partners import partner_by_id
 
-AUDITED: Final = frozenset(  # names of routes; each takes a partner token
+AUDITED_ROUTES: Final = frozenset(  # names of routes; each takes a partner token
     {
         "POST /partner/app",
         "PUT /partner/app/{app_id}",
@@ -22,20 +22,20 @@ AUDITED: Final = frozenset(  # names of routes; each takes a partner token
         "DELETE /partner/app/{app_id}/apikey/{key_id}",
     }
 )
-_NO_ACTION: Final = (ErrorCode.AUTHENTICATION_FAILED, ErrorCode.TOO_MANY_REQUESTS)
+_UNAUDITED_ERRORS: Final = (ErrorCode.AUTHENTICATION_FAILED, ErrorCode.TOO_MANY_REQUESTS)
 """Errors without an audit entry: the caller is unknown, or their number is unbounded. Log and metrics have them."""
 
 
-def with_audit(row: RouteRow) -> Endpoint:
+def audited_endpoint(row: RouteRow) -> Endpoint:
     """Return a row's endpoint; if the route is audited, wrapped so that it writes an entry before it returns."""
-    if row.name not in AUDITED:
+    if row.name not in AUDITED_ROUTES:
         return row.endpoint
 
-    async def endpoint(services: Services, request: Request) -> Answer:
+    async def endpoint(services: Services, request: Request) -> ApiResponse:
         try:
             response = await row.endpoint(services, request)
         except ApiError as error:
-            if error.code not in _NO_ACTION:
+            if error.code not in _UNAUDITED_ERRORS:
                 await _record(services, request, row, 400, error.code.value)
             raise
         await _record(services, request, row, response.status, "")
@@ -51,7 +51,7 @@ async def _record(services: Services, request: Request, row: RouteRow, status: i
     partner = await services.database.read(partner_by_id, partner_id)
     await services.audit.record(
         actor="" if partner is None else partner.email,
-        remote_address=counted_as(services.proxies.client_address(request.scope)),
+        remote_address=rate_limit_address(services.proxies.client_address(request.scope)),
         action=row.name,
         status=status,
         partner_id=partner_id,

@@ -39,7 +39,7 @@ def account_of(app: App) -> str:
     return app.business_account_id
 
 
-async def ask(services: Services, app: App, request: OperatorCall[Response]) -> Response:
+async def call_operator(services: Services, app: App, request: OperatorCall[Response]) -> Response:
     """Make a direct call to the operator behind an app.
 
     Raises:
@@ -51,18 +51,18 @@ async def ask(services: Services, app: App, request: OperatorCall[Response]) -> 
     account = await services.directory.operator_account_of(app)
     if account is None:
         raise ApiError(ErrorCode.APP_NOT_APPROVED, _NONE_YET)
-    match await services.operators.of(account).call(account, request):
+    match await services.operators.adapter(account).call(account, request):
         case Rejected(text=text) | NotOffered(text=text):
             raise ApiError(ErrorCode.OPERATOR_REFUSED, text)
         case Unavailable(text=text) | Uncertain(text=text):
-            raise unavailable(app, type(request).__name__, text)
+            raise unavailable_error(app, type(request).__name__, text)
         case response:
             return response
 
 
-def unavailable(app: App, what: str, why: str) -> ApiError:
+def unavailable_error(app: App, call_name: str, reason: str) -> ApiError:
     """Return the error for a direct call without a response; the reason goes to our log, not to the partner."""
-    _log.warning("a direct call got no response", call=what, app=app.id, reason=why)
+    _log.warning("a direct call got no response", call=call_name, app=app.id, reason=reason)
     return ApiError(
         ErrorCode.OPERATOR_UNAVAILABLE,
         "The operator cannot be asked now; try again later.",
@@ -70,23 +70,23 @@ def unavailable(app: App, what: str, why: str) -> ApiError:
     )
 
 
-WITHIN_S: Final = 10
+DIRECT_CALL_TIMEOUT_S: Final = 10
 """For all direct calls of one request together. Source: decision 0026."""
 
 
 @asynccontextmanager
-async def in_time(app: App, what: str) -> AsyncGenerator[None]:
+async def direct_call_deadline(app: App, call_name: str) -> AsyncGenerator[None]:
     """Limit the time of the direct calls made inside the `async with` block.
 
     Args:
         app: the app whose request it is.
-        what: the call's name, for our log.
+        call_name: the call's name, for our log.
 
     Raises:
         ApiError: 503, as if the operator had sent no response.
     """
     try:
-        async with asyncio.timeout(WITHIN_S):
+        async with asyncio.timeout(DIRECT_CALL_TIMEOUT_S):
             yield
     except TimeoutError as error:
-        raise unavailable(app, what, f"it took longer than {WITHIN_S} s in all") from error
+        raise unavailable_error(app, call_name, f"it took longer than {DIRECT_CALL_TIMEOUT_S} s in all") from error

@@ -9,19 +9,19 @@ from typing import Final
 
 import msgspec
 
-from waypost.api.auth.authorisation import admitted_app
-from waypost.api.direct_calls import account_of, ask
+from waypost.api.auth.authorisation import authorise_app
+from waypost.api.direct_calls import account_of, call_operator
 from waypost.api.http.multipart import read_parts
-from waypost.api.http.requests import Answer, Request
+from waypost.api.http.requests import ApiResponse, Request
 from waypost.api.services import Services
 from waypost.base.http.multipart import PartHead
 from waypost.domain.app import App
 from waypost.domain.direct_calls import (
+    CallResult,
     ChangeFlow,
     CreateFlow,
     DeleteFlow,
     DeprecateFlow,
-    Done,
     FindDraftFlow,
     GetFlow,
     GetFlowOwner,
@@ -34,118 +34,120 @@ from waypost.domain.direct_calls import (
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.wire.forms import Form, read_json
 
-LONGEST_NAME: Final = 200  # Source: spec, "Limits"
-MOST_FILE_BYTES: Final = 10 * 1024 * 1024  # Source: the operator's page "Flows API"
-SHOWN: Final = (  # the fields that can be requested of one flow
+MAX_FLOW_NAME_CHARS: Final = 200  # Source: spec, "Limits"
+MAX_FLOW_FILE_BYTES: Final = 10 * 1024 * 1024  # Source: the operator's page "Flows API"
+FLOW_FIELDS: Final = (  # the fields that can be requested of one flow
     "id", "name", "status", "categories", "validation_errors", "json_version", "data_api_version",
     "endpoint_uri", "preview", "whatsapp_business_account", "application", "updated_at",
 )  # fmt: skip
-MOST_FILES: Final = 4
+MAX_FLOW_FILES: Final = 4
 """Flow files held in memory at once: each until the operator has it."""
-_places: Final = threading.BoundedSemaphore(MOST_FILES)
-_PLACE_AGAIN_S: Final = 2
-FILE_WITHIN_S: Final = 60
+_file_slots: Final = threading.BoundedSemaphore(MAX_FLOW_FILES)
+_FILE_SLOT_RETRY_S: Final = 2
+FLOW_FILE_TIMEOUT_S: Final = 60
 """For the upload of a file: a slow client occupies a slot that others need."""
 _ID: Final = re.compile(r"[0-9]{1,32}")
 _list: Final = msgspec.json.Decoder(list[str])
 
 
-async def create_flow(services: Services, request: Request) -> Answer:
+async def create_flow(services: Services, request: Request) -> ApiResponse:
     """Create a flow in the app's business account; it begins as a draft.
 
     Errors in this order: 401, 429, 400 a missing or invalid field, 400 the operator's error, 503.
 
     Source: facts 9.4; the name's length: spec, "Limits".
     """
-    app = await admitted_app(services, request)
+    app = await authorise_app(services, request)
     form = request.form_or_json()
-    name = _name(form.required("name", f"1 to {LONGEST_NAME} characters"))
-    categories, options = _categories(form), _more(form)
+    name = _checked_name(form.required("name", f"1 to {MAX_FLOW_NAME_CHARS} characters"))
+    categories, options = _categories(form), _optional_fields(form)
     await _check_clone(services, app, options)
     account_id = account_of(app)
     try:
-        flow = await ask(services, app, CreateFlow(account_id, name, categories, **options))
+        flow = await call_operator(services, app, CreateFlow(account_id, name, categories, **options))
     except ApiError as error:
         if error.code is not ErrorCode.OPERATOR_REFUSED or not _was_begun(request):
             raise
         # The draft of an earlier attempt, whose response was lost: names are unique in an account, so the operator
         # rejects the second creation. Another client may own the draft with this name, so it is returned only if
         # this request is known to have begun before.
-        draft = await ask(services, app, FindDraftFlow(account_id, name, categories))
+        draft = await call_operator(services, app, FindDraftFlow(account_id, name, categories))
         if draft is None:
             raise
         flow = draft
-    return Answer({"id": flow.id, "status": "success", "validation_errors": flow.validation_errors}, 201)
+    return ApiResponse({"id": flow.id, "status": "success", "validation_errors": flow.validation_errors}, 201)
 
 
 def _was_begun(request: Request) -> bool:
     """True if the same request was begun before under its key and its outcome is unknown."""
-    return request.keyed is not None and request.keyed.begun_before
+    return request.idempotency is not None and request.idempotency.begun_before
 
 
-async def list_flows(services: Services, request: Request) -> Answer:
+async def list_flows(services: Services, request: Request) -> ApiResponse:
     """Return the flows of the app's business account as a bare list. Source: facts 9.4."""
-    app = await admitted_app(services, request)
-    return Answer((await ask(services, app, ListFlows(account_of(app)))).raw)
+    app = await authorise_app(services, request)
+    return ApiResponse((await call_operator(services, app, ListFlows(account_of(app)))).raw)
 
 
-async def show_flow(services: Services, request: Request) -> Answer:
+async def show_flow(services: Services, request: Request) -> ApiResponse:
     """Return one flow with the requested fields. Source: facts 9.4."""
-    app = await admitted_app(services, request)
+    app = await authorise_app(services, request)
     requested = [name.strip() for name in (request.query("fields") or "").split(",") if name.strip()]
-    if any(name not in SHOWN for name in requested):
-        raise ApiError(ErrorCode.FIELD_BROKEN, f"fields must be some of {','.join(SHOWN)}.")
-    flow_id = await _flow_of(services, app, request)
-    return Answer((await ask(services, app, GetFlow(flow_id, requested or SHOWN))).raw)
+    if any(name not in FLOW_FIELDS for name in requested):
+        raise ApiError(ErrorCode.FIELD_BROKEN, f"fields must be some of {','.join(FLOW_FIELDS)}.")
+    flow_id = await _flow_in_path(services, app, request)
+    return ApiResponse((await call_operator(services, app, GetFlow(flow_id, requested or FLOW_FIELDS))).raw)
 
 
-async def change_flow(services: Services, request: Request) -> Answer:
+async def change_flow(services: Services, request: Request) -> ApiResponse:
     """Change a draft's name or categories. Source: facts 9.4."""
-    app = await admitted_app(services, request)
+    app = await authorise_app(services, request)
     form = request.form_or_json()
-    options = _more(form)
+    options = _optional_fields(form)
     name = categories = None
     if form.text("name") is not None:
-        name = _name(form.required("name", f"1 to {LONGEST_NAME} characters"))
-    if form.text("categories") is not None or form.all("categories[]"):
+        name = _checked_name(form.required("name", f"1 to {MAX_FLOW_NAME_CHARS} characters"))
+    if form.text("categories") is not None or form.all_values("categories[]"):
         categories = _categories(form)
     if name is None and categories is None and not options:
         raise ApiError(ErrorCode.FIELD_MISSING, "Name what is to change: name or categories.")
     await _check_clone(services, app, options)
-    return await _done(services, app, request, lambda flow_id: ChangeFlow(flow_id, name, categories, **options))
+    return await _call_for_flow(
+        services, app, request, lambda flow_id: ChangeFlow(flow_id, name, categories, **options)
+    )
 
 
-async def delete_flow(services: Services, request: Request) -> Answer:
+async def delete_flow(services: Services, request: Request) -> ApiResponse:
     """Delete a draft. Source: facts 9.4."""
-    return await _done(services, await admitted_app(services, request), request, DeleteFlow)
+    return await _call_for_flow(services, await authorise_app(services, request), request, DeleteFlow)
 
 
-async def publish_flow(services: Services, request: Request) -> Answer:
+async def publish_flow(services: Services, request: Request) -> ApiResponse:
     """Publish a draft. Source: facts 9.4."""
-    return await _done(services, await admitted_app(services, request), request, PublishFlow)
+    return await _call_for_flow(services, await authorise_app(services, request), request, PublishFlow)
 
 
-async def deprecate_flow(services: Services, request: Request) -> Answer:
+async def deprecate_flow(services: Services, request: Request) -> ApiResponse:
     """Deprecate a published flow. Source: facts 9.4."""
-    return await _done(services, await admitted_app(services, request), request, DeprecateFlow)
+    return await _call_for_flow(services, await authorise_app(services, request), request, DeprecateFlow)
 
 
-async def preview_flow(services: Services, request: Request) -> Answer:
+async def preview_flow(services: Services, request: Request) -> ApiResponse:
     """Return the URL of a flow's preview. Source: facts 9.4."""
-    app = await admitted_app(services, request)
-    flow_id = await _flow_of(services, app, request)
-    flow = await ask(services, app, GetFlow(flow_id, ("preview",)))
-    return Answer({"id": flow_id, "preview": flow.raw.get("preview", {}), "status": "success"})
+    app = await authorise_app(services, request)
+    flow_id = await _flow_in_path(services, app, request)
+    flow = await call_operator(services, app, GetFlow(flow_id, ("preview",)))
+    return ApiResponse({"id": flow_id, "preview": flow.raw.get("preview", {}), "status": "success"})
 
 
-async def show_assets(services: Services, request: Request) -> Answer:
+async def show_assets(services: Services, request: Request) -> ApiResponse:
     """Return a flow's files as a bare list; the first has the URL of its JSON. Source: facts 9.4, 17."""
-    app = await admitted_app(services, request)
-    flow_id = await _flow_of(services, app, request)
-    return Answer((await ask(services, app, ListFlowAssets(flow_id))).raw)
+    app = await authorise_app(services, request)
+    flow_id = await _flow_in_path(services, app, request)
+    return ApiResponse((await call_operator(services, app, ListFlowAssets(flow_id))).raw)
 
 
-async def put_assets(services: Services, request: Request) -> Answer:
+async def put_assets(services: Services, request: Request) -> ApiResponse:
     """Set a draft's JSON by a multipart form with the field `file`.
 
     Errors in this order: 401, 429 also if too many such files are in flight, 400 no file, 413,
@@ -153,21 +155,23 @@ async def put_assets(services: Services, request: Request) -> Answer:
 
     Source: facts 9.4.
     """
-    app = await admitted_app(services, request)
-    with _place():
-        file = await _file_in_time(request)
-        flow_id = await _flow_of(services, app, request)
-        result = await ask(services, app, PutFlowAssets(flow_id, *file))
-    return Answer({"status": "success", "success": result.success, "validation_errors": result.validation_errors})
+    app = await authorise_app(services, request)
+    with _file_slot():
+        file = await _read_file_in_time(request)
+        flow_id = await _flow_in_path(services, app, request)
+        result = await call_operator(services, app, PutFlowAssets(flow_id, *file))
+    return ApiResponse({"status": "success", "success": result.success, "validation_errors": result.validation_errors})
 
 
-async def _done(services: Services, app: App, request: Request, call: Callable[[str], OperatorCall[Done]]) -> Answer:
-    flow_id = await _flow_of(services, app, request)
-    result = await ask(services, app, call(flow_id))
-    return Answer({"status": "success", "success": result.success})
+async def _call_for_flow(
+    services: Services, app: App, request: Request, call: Callable[[str], OperatorCall[CallResult]]
+) -> ApiResponse:
+    flow_id = await _flow_in_path(services, app, request)
+    result = await call_operator(services, app, call(flow_id))
+    return ApiResponse({"status": "success", "success": result.success})
 
 
-async def _flow_of(services: Services, app: App, request: Request) -> str:
+async def _flow_in_path(services: Services, app: App, request: Request) -> str:
     """Return the id of the flow in the path, which must belong to the app's business account.
 
     Raises:
@@ -177,18 +181,18 @@ async def _flow_of(services: Services, app: App, request: Request) -> str:
     return await _own_flow(services, app, request.path["flow_id"], unknown)
 
 
-async def _check_clone(services: Services, app: App, more: dict[str, str]) -> None:
+async def _check_clone(services: Services, app: App, options: dict[str, str]) -> None:
     """Check that the flow to copy belongs to the app's business account too.
 
     Raises:
         ApiError: it does not.
     """
-    if "clone_flow_id" in more:
+    if "clone_flow_id" in options:
         unknown = ApiError(ErrorCode.FIELD_BROKEN, "clone_flow_id must name a flow of the app's business account.")
-        await _own_flow(services, app, more["clone_flow_id"], unknown)
+        await _own_flow(services, app, options["clone_flow_id"], unknown)
 
 
-async def _own_flow(services: Services, app: App, flow_id: str, unknown: ApiError) -> str:
+async def _own_flow(services: Services, app: App, flow_id: str, not_found_error: ApiError) -> str:
     """Return a flow's id if the flow belongs to the app's business account.
 
     Our token at the operator may open many accounts, so we request the flow's owner from the operator.
@@ -198,19 +202,19 @@ async def _own_flow(services: Services, app: App, flow_id: str, unknown: ApiErro
     """
     account = account_of(app)
     if not _ID.fullmatch(flow_id):
-        raise unknown
+        raise not_found_error
     try:
-        owner = await ask(services, app, GetFlowOwner(flow_id))
+        owner = await call_operator(services, app, GetFlowOwner(flow_id))
     except ApiError as error:
-        raise unknown if error.code is ErrorCode.OPERATOR_REFUSED else error from error
+        raise not_found_error if error.code is ErrorCode.OPERATOR_REFUSED else error from error
     if owner != account:
-        raise unknown
+        raise not_found_error
     return flow_id
 
 
-def _name(name: str) -> str:
-    if len(name) > LONGEST_NAME:
-        raise ApiError(ErrorCode.FIELD_BROKEN, f"name must be at most {LONGEST_NAME} characters.")
+def _checked_name(name: str) -> str:
+    if len(name) > MAX_FLOW_NAME_CHARS:
+        raise ApiError(ErrorCode.FIELD_BROKEN, f"name must be at most {MAX_FLOW_NAME_CHARS} characters.")
     return name
 
 
@@ -220,7 +224,7 @@ def _categories(form: Form) -> list[str]:
     if text.lstrip().startswith("["):
         values = read_json(text, _list, name="categories", accepted="a list of texts")
     else:
-        values = [part for value in form.all("categories", "categories[]") for part in value.split(",")]
+        values = [part for value in form.all_values("categories", "categories[]") for part in value.split(",")]
     categories = [value.strip().upper() for value in values if value.strip()]
     if not categories:
         raise ApiError(
@@ -230,37 +234,38 @@ def _categories(form: Form) -> list[str]:
     return categories
 
 
-def _more(form: Form) -> dict[str, str]:
+def _optional_fields(form: Form) -> dict[str, str]:
     values = {name: form.text(name) for name in ("clone_flow_id", "endpoint_uri", "flow_json")}
     return {name: text for name, text in values.items() if text}
 
 
 @contextmanager
-def _place() -> Generator[None]:
+def _file_slot() -> Generator[None]:
     """Hold a slot for one file in memory.
 
     Raises:
         ApiError: no slot is free.
     """
-    if not _places.acquire(blocking=False):
+    if not _file_slots.acquire(blocking=False):
         raise ApiError(
             ErrorCode.TOO_MANY_REQUESTS,
-            f"Only {MOST_FILES} files of flows are taken at once; try again shortly.",
-            retry_after_s=_PLACE_AGAIN_S,
+            f"Only {MAX_FLOW_FILES} files of flows are taken at once; try again shortly.",
+            retry_after_s=_FILE_SLOT_RETRY_S,
         )
     try:
         yield
     finally:
-        _places.release()
+        _file_slots.release()
 
 
-async def _file_in_time(request: Request) -> tuple[str, str, bytes]:
+async def _read_file_in_time(request: Request) -> tuple[str, str, bytes]:
     try:
-        async with asyncio.timeout(FILE_WITHIN_S):
+        async with asyncio.timeout(FLOW_FILE_TIMEOUT_S):
             return await _read_file(request)
     except TimeoutError as error:
         raise ApiError(
-            ErrorCode.FIELD_MISSING, f"Required request parameter 'file' did not arrive within {FILE_WITHIN_S} seconds."
+            ErrorCode.FIELD_MISSING,
+            f"Required request parameter 'file' did not arrive within {FLOW_FILE_TIMEOUT_S} seconds.",
         ) from error
 
 
@@ -279,8 +284,8 @@ async def _read_file(request: Request) -> tuple[str, str, bytes]:
             head = part if is_inside else head
         elif is_inside:
             content += part
-            if len(content) > MOST_FILE_BYTES:
-                raise ApiError(ErrorCode.FILE_TOO_LARGE, f"file must be at most {MOST_FILE_BYTES} bytes.")
+            if len(content) > MAX_FLOW_FILE_BYTES:
+                raise ApiError(ErrorCode.FILE_TOO_LARGE, f"file must be at most {MAX_FLOW_FILE_BYTES} bytes.")
     if head is None or not content:
         raise ApiError(
             ErrorCode.FIELD_MISSING, "Required request parameter 'file' is not present: a part with the flow's JSON."

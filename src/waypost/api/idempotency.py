@@ -11,45 +11,45 @@ from waypost.api.auth.authorisation import (
     app_of_api_key,
     app_of_app_token,
     app_of_partner_token,
+    holder_may_use,
     holder_of_api_key,
-    opens,
     partner_of_token,
 )
 from waypost.api.auth.credentials import Credential
-from waypost.api.http.idempotent_request import Keyed
+from waypost.api.http.idempotent_request import IdempotentRequest
 from waypost.api.http.multipart import read_parts
-from waypost.api.http.requests import Answer, Request, read_body
-from waypost.api.route import Carries, Endpoint, Once, RouteRow
+from waypost.api.http.requests import ApiResponse, Request, read_body
+from waypost.api.route import BodyFormat, Endpoint, IdempotencyMode, RouteRow
 from waypost.api.services import Services
-from waypost.api.uploads.uploads import MOST_AROUND_BYTES
+from waypost.api.uploads.uploads import MAX_OVERHEAD_BYTES
 from waypost.base.telemetry.logs import log
 from waypost.domain.errors import ApiError, ErrorCode
-from waypost.domain.media import MOST_UPLOAD_BYTES
+from waypost.domain.media import MAX_UPLOAD_BYTES
 from waypost.domain.message import Message
 from waypost.store.messages.messages import record_messages
 from waypost.store.requests.idempotency import (
-    Earlier,
+    EarlierRequest,
+    IdempotencyKeyLost,
     KeyedRequest,
-    LostKey,
-    earlier_request,
-    leave_running,
+    find_earlier_request,
+    has_unknown_outcome,
+    mark_outcome_unknown,
     mark_running,
     record_keyed_messages,
     unmark_running,
-    was_begun,
     write_keyed,
 )
 
-Result = TypeVar("Result")
+WriteResult = TypeVar("WriteResult")
 
-HEADER: Final = b"idempotency-key"
-REPLAYED: Final = ("Idempotent-Replayed", "true")
-LONGEST_KEY: Final = 255
-AGAIN_S: Final = 1
+KEY_HEADER: Final = b"idempotency-key"
+REPLAYED_HEADER: Final = ("Idempotent-Replayed", "true")
+MAX_KEY_CHARS: Final = 255
+KEY_RETRY_S: Final = 1
 _log = log("api")
 
 
-class _Kept(msgspec.Struct, array_like=True):
+class _StoredResponse(msgspec.Struct, array_like=True):
     """A response as it is stored, before it is encrypted."""
 
     status: int
@@ -58,10 +58,10 @@ class _Kept(msgspec.Struct, array_like=True):
 
 
 _encode: Final = msgspec.json.Encoder().encode
-_decode: Final = msgspec.json.Decoder(_Kept).decode
+_decode: Final = msgspec.json.Decoder(_StoredResponse).decode
 
 
-async def once(services: Services, request: Request, row: RouteRow, endpoint: Endpoint) -> Answer:
+async def run_idempotent(services: Services, request: Request, row: RouteRow, endpoint: Endpoint) -> ApiResponse:
     """Carry out a request that has a key, or return the stored response of the earlier one.
 
     Only successes are stored: a request that ended in an error changed nothing and is carried out
@@ -71,38 +71,38 @@ async def once(services: Services, request: Request, row: RouteRow, endpoint: En
         ApiError: as the endpoint does; 400 invalid key, 422 the key was used for another body, 409 the
             key's request is still being carried out.
     """
-    caller = await _asker(services, request)
+    caller = await _identify_caller(services, request)
     if caller is None:
         return await endpoint(services, request)  # it raises the error, with its own text
     partner_id, app_id, holder = caller
-    keyed = Keyed(
+    keyed = IdempotentRequest(
         partner_id=partner_id,
         route=row.name if app_id is None else f"{row.name} {app_id}",
         key=_read_key(request),
         at_ms=services.clock.now_ms(),
         app_id=app_id,
     )
-    streams = row.carries is Carries.MULTIPART
-    await _take_body(request, keyed, streams=streams)
+    streams = row.body_format is BodyFormat.MULTIPART
+    await _fingerprint_body(request, keyed, streams=streams)
     earlier = None
-    if row.once is Once.MARKED:
+    if row.idempotency is IdempotencyMode.MARKED_FIRST:
         keyed.holder = services.ids.new()
-        earlier, keyed.begun_before = await services.database.write(_mark, keyed.asked)
-    elif row.calls:
-        earlier = await services.database.read(earlier_request, keyed.asked)
+        earlier, keyed.begun_before = await services.database.write(_mark_request, keyed.keyed_request)
+    elif row.calls_out:
+        earlier = await services.database.read(find_earlier_request, keyed.keyed_request)
     if earlier is None:
         try:
-            return await _carried_out(services, request, keyed, endpoint)
+            return await _carry_out(services, request, keyed, endpoint)
         except ApiError:
-            if row.calls:
+            if row.calls_out:
                 raise
             # Most keys are new, so the stored response is looked up late: by the transaction, or here.
-            earlier = await services.database.read(earlier_request, keyed.asked)
-            if earlier is None or not await _opens(services, holder, earlier):
+            earlier = await services.database.read(find_earlier_request, keyed.keyed_request)
+            if earlier is None or not await _may_read_response(services, holder, earlier):
                 raise
-            await request.give_back(services.limiter)
-    elif not await _opens(services, holder, earlier):
-        request.keyed = None
+            await request.refund(services.limiter)
+    elif not await _may_read_response(services, holder, earlier):
+        request.idempotency = None
         return await endpoint(services, request)  # it raises the error: the token is for another app
     if streams:
         await _read_to_end(request)
@@ -110,85 +110,93 @@ async def once(services: Services, request: Request, row: RouteRow, endpoint: En
 
 
 async def commit(
-    services: Services, request: Request, work: Callable[..., Result], *args: Any, answer: Callable[[Result], Answer]
-) -> Answer:
+    services: Services,
+    request: Request,
+    work: Callable[..., WriteResult],
+    *args: Any,
+    make_response: Callable[[WriteResult], ApiResponse],
+) -> ApiResponse:
     """Run a write; if the request has a key, store its response in the same transaction.
 
     Args:
         services: of the endpoint.
         request: the request.
         work: the write: a function of a connection and `args`.
-        args: further arguments of `work`.
-        answer: makes the response from the result of `work`; if it raises, nothing is written.
+        args: further arguments of `serve_in_process`.
+        make_response: makes the response from the result of `serve_in_process`; if it raises, nothing is written.
 
     Returns:
         The response; or the one already stored under the key, and then nothing is written.
     """
-    keyed = request.keyed
+    keyed = request.idempotency
     if keyed is None:
-        return answer(await services.database.write(work, *args))
-    responses: list[Answer] = []
+        return make_response(await services.database.write(work, *args))
+    responses: list[ApiResponse] = []
 
-    def seal(result: Result) -> bytes:
-        responses[:] = [answer(result)]
-        return _sealed(services, keyed, responses[0])
+    def seal(result: WriteResult) -> bytes:
+        responses[:] = [make_response(result)]
+        return _encrypt_response(services, keyed, responses[0])
 
-    def run(connection: Connection) -> Result:
+    def run(connection: Connection) -> WriteResult:
         return work(connection, *args)
 
     try:
-        earlier = await services.database.write(write_keyed, keyed.asked, run, seal)
-    except LostKey as error:
-        raise _in_use() from error
+        earlier = await services.database.write(write_keyed, keyed.keyed_request, run, seal)
+    except IdempotencyKeyLost as error:
+        raise _key_in_use_error() from error
     if earlier is not None:
         return _replay(services, keyed, earlier)
-    keyed.ended = True
+    keyed.is_complete = True
     return responses[0]
 
 
-async def record_message(services: Services, request: Request, message: Message, answer: Answer) -> Answer:
+async def record_message(services: Services, request: Request, message: Message, response: ApiResponse) -> ApiResponse:
     """Store a message with its outbound job; the most frequent write, so it joins a group commit.
 
     Returns:
         The response; or the one already stored under the request's key, and then nothing is written.
     """
-    keyed = request.keyed
+    keyed = request.idempotency
     if keyed is None:
         await services.database.join_from_request(record_messages, message)
-        return answer
+        return response
     keyed.app_id = message.app_id
-    item: tuple[KeyedRequest, Message, bytes] = (keyed.asked, message, _sealed(services, keyed, answer))
+    item: tuple[KeyedRequest, Message, bytes] = (
+        keyed.keyed_request,
+        message,
+        _encrypt_response(services, keyed, response),
+    )
     earlier = await services.database.join_from_request(record_keyed_messages, item)
     if earlier is not None:
         return _replay(services, keyed, earlier)
-    keyed.ended = True
-    return answer
+    keyed.is_complete = True
+    return response
 
 
-async def _carried_out(services: Services, request: Request, keyed: Keyed, endpoint: Endpoint) -> Answer:
+async def _carry_out(services: Services, request: Request, keyed: IdempotentRequest, endpoint: Endpoint) -> ApiResponse:
     is_undone = False
     try:
         response = await endpoint(services, request)
-        if not keyed.ended and response.status < 300:  # the endpoint wrote nothing itself
+        if not keyed.is_complete and response.status < 300:  # the endpoint wrote nothing itself
             endpoint_response = response
-            response = await commit(services, request, _nothing, answer=lambda _: endpoint_response)
+            response = await commit(services, request, _write_nothing, make_response=lambda _: endpoint_response)
     except ApiError as error:
         is_undone = error.code is not ErrorCode.OPERATOR_UNAVAILABLE
         raise
     finally:
-        if keyed.holder is not None and not keyed.ended:
+        if keyed.holder is not None and not keyed.is_complete:
             await _unmark(services, keyed, is_undone=is_undone and not keyed.begun_before)
-    if keyed.replayed:
-        await request.give_back(services.limiter)
+    if keyed.is_replay:
+        await request.refund(services.limiter)
     return response
 
 
-def _mark(connection: Connection, asked: KeyedRequest) -> tuple[Earlier | None, bool]:
-    is_begun = was_begun(connection, asked)
-    return mark_running(connection, asked), is_begun
+def _mark_request(connection: Connection, keyed_request: KeyedRequest) -> tuple[EarlierRequest | None, bool]:
+    is_begun = has_unknown_outcome(connection, keyed_request)
+    return mark_running(connection, keyed_request), is_begun
 
 
-async def _unmark(services: Services, keyed: Keyed, *, is_undone: bool) -> None:
+async def _unmark(services: Services, keyed: IdempotentRequest, *, is_undone: bool) -> None:
     """Make the key usable again at once; if that fails, it is usable once its mark expires.
 
     Args:
@@ -197,12 +205,12 @@ async def _unmark(services: Services, keyed: Keyed, *, is_undone: bool) -> None:
         is_undone: True if it is certain that nothing was done; otherwise the key stays marked as begun.
     """
     try:
-        await services.database.write(unmark_running if is_undone else leave_running, keyed.asked)
+        await services.database.write(unmark_running if is_undone else mark_outcome_unknown, keyed.keyed_request)
     except Exception:  # noqa: BLE001  the earlier error is reported, not this one
         _log.exception("an idempotency key could not be released", route=keyed.route)
 
 
-async def _asker(services: Services, request: Request) -> tuple[int, str | None, KeyHolder | None] | None:
+async def _identify_caller(services: Services, request: Request) -> tuple[int, str | None, KeyHolder | None] | None:
     """Return the caller's partner id, the app id in the path and the API key's holder; None if not authorised."""
     in_path = "app_id" in request.path
     try:
@@ -223,28 +231,28 @@ async def _asker(services: Services, request: Request) -> tuple[int, str | None,
     return app.partner_id, app.id, None
 
 
-async def _opens(services: Services, holder: KeyHolder | None, found: Earlier) -> bool:
+async def _may_read_response(services: Services, holder: KeyHolder | None, earlier: EarlierRequest) -> bool:
     """True if the caller may see the stored response: an app's token sent as an API key opens only that app."""
-    if holder is None or holder.app_token_hash is None or found.app_id is None:
+    if holder is None or holder.app_token_hash is None or earlier.app_id is None:
         return True
-    app = await services.directory.app(found.app_id)
-    return app is not None and await opens(services, holder, app)
+    app = await services.directory.app(earlier.app_id)
+    return app is not None and await holder_may_use(services, holder, app)
 
 
 def _read_key(request: Request) -> str:
-    key = request.header(HEADER) or ""
-    if not 1 <= len(key) <= LONGEST_KEY or not all(" " <= char <= "~" for char in key):
+    key = request.header(KEY_HEADER) or ""
+    if not 1 <= len(key) <= MAX_KEY_CHARS or not all(" " <= char <= "~" for char in key):
         raise ApiError(
             ErrorCode.KEY_BROKEN,
-            f"Idempotency-Key must have 1 to {LONGEST_KEY} characters of printable ASCII; "
+            f"Idempotency-Key must have 1 to {MAX_KEY_CHARS} characters of printable ASCII; "
             "a random UUID for each request is best.",
         )
     return key
 
 
-async def _take_body(request: Request, keyed: Keyed, *, streams: bool) -> None:
+async def _fingerprint_body(request: Request, keyed: IdempotentRequest, *, streams: bool) -> None:
     """Fingerprint the body: now, or a multipart body's parts as they are read."""
-    request.keyed = keyed
+    request.idempotency = keyed
     if not streams:
         keyed.fingerprint.add(request.body)
         return
@@ -268,39 +276,39 @@ async def _read_to_end(request: Request) -> None:
         return
     async for part in read_parts(request):
         size_bytes += len(part) if isinstance(part, bytes) else 0
-        if size_bytes > MOST_UPLOAD_BYTES + MOST_AROUND_BYTES:
-            raise _of_another()  # a body this large was never accepted
+        if size_bytes > MAX_UPLOAD_BYTES + MAX_OVERHEAD_BYTES:
+            raise _different_request_error()  # a body this large was never accepted
 
 
-def _sealed(services: Services, keyed: Keyed, answer: Answer) -> bytes:
-    stored = _Kept(answer.status, answer.headers, answer.bytes().decode())
-    return services.seals.seal(_encode(stored).decode(), of=_place(keyed))
+def _encrypt_response(services: Services, keyed: IdempotentRequest, response: ApiResponse) -> bytes:
+    stored = _StoredResponse(response.status, response.headers, response.bytes().decode())
+    return services.secret_box.seal(_encode(stored).decode(), owner=_encryption_context(keyed))
 
 
-def _replay(services: Services, keyed: Keyed, found: Earlier) -> Answer:
+def _replay(services: Services, keyed: IdempotentRequest, earlier: EarlierRequest) -> ApiResponse:
     """Return the stored response of the same request, byte for byte.
 
     Raises:
         ApiError: the key's request was a different one, or has no response yet.
     """
-    if found.body_hash != keyed.fingerprint.value:
-        raise _of_another()
-    if found.answer is None:
-        raise _in_use()
-    stored = _decode(services.seals.open(found.answer, of=_place(keyed)))
-    keyed.ended = keyed.replayed = True
-    return Answer(stored.body.encode() or None, stored.status, headers=(*stored.headers, REPLAYED))
+    if earlier.body_hash != keyed.fingerprint.value:
+        raise _different_request_error()
+    if earlier.response is None:
+        raise _key_in_use_error()
+    stored = _decode(services.secret_box.open(earlier.response, owner=_encryption_context(keyed)))
+    keyed.is_complete = keyed.is_replay = True
+    return ApiResponse(stored.body.encode() or None, stored.status, headers=(*stored.headers, REPLAYED_HEADER))
 
 
-def _place(keyed: Keyed) -> str:
+def _encryption_context(keyed: IdempotentRequest) -> str:
     return f"idempotency {keyed.partner_id} {keyed.route} {keyed.key}"
 
 
-def _nothing(_connection: Connection) -> None:
+def _write_nothing(_connection: Connection) -> None:
     """Write nothing: only the response is stored."""
 
 
-def _of_another() -> ApiError:
+def _different_request_error() -> ApiError:
     return ApiError(
         ErrorCode.KEY_OF_ANOTHER_REQUEST,
         "Idempotency-Key was used for a request with another body within the last 24 hours; "
@@ -308,9 +316,9 @@ def _of_another() -> ApiError:
     )
 
 
-def _in_use() -> ApiError:
+def _key_in_use_error() -> ApiError:
     return ApiError(
         ErrorCode.KEY_IN_USE,
         "The first request with this Idempotency-Key is still being carried out; try again shortly.",
-        retry_after_s=AGAIN_S,
+        retry_after_s=KEY_RETRY_S,
     )

@@ -8,16 +8,16 @@ from typing import TypeVar
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerifyMismatchError
 
-Result = TypeVar("Result")
+ThreadResult = TypeVar("ThreadResult")
 
 
-class Passwords:
+class Argon2Hasher:
     """Hashes and verifies passwords, at most two at once: each takes 64 MiB."""
 
     def __init__(self) -> None:
         self._hasher = PasswordHasher()
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="argon2")
-        self._nobodys: str | None = None
+        self._placeholder_hash: str | None = None
 
     async def hash(self, password: str) -> str:
         """Return the argon2id hash of a password."""
@@ -26,9 +26,9 @@ class Passwords:
     async def matches(self, stored: str | None, password: str) -> bool:
         """True if the password matches the hash; takes the same time when there is none, or an empty one."""
         if not stored:
-            if self._nobodys is None:
-                self._nobodys = await self.hash("placeholder password")
-            await self._run(self._check, self._nobodys, password)
+            if self._placeholder_hash is None:
+                self._placeholder_hash = await self.hash("placeholder password")
+            await self._run(self._check, self._placeholder_hash, password)
             return False
         return await self._run(self._check, stored, password)
 
@@ -42,5 +42,5 @@ class Passwords:
         except (VerifyMismatchError, InvalidHashError):
             return False
 
-    async def _run(self, work: Callable[..., Result], *args: str) -> Result:
+    async def _run(self, work: Callable[..., ThreadResult], *args: str) -> ThreadResult:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work, *args)

@@ -11,22 +11,22 @@ BOOLEAN: Final[Schema] = {"type": "boolean"}
 ANY: Final[Schema] = {}
 
 
-def just(value: Any) -> Schema:
+def constant(value: Any) -> Schema:
     """Return the schema of exactly this value."""
     return {"const": value}
 
 
-def one_of(*values: str) -> Schema:
+def enum_of(*values: str) -> Schema:
     """Return the schema of one of these texts."""
     return {"enum": list(values)}
 
 
-def listed(items: Schema) -> Schema:
+def array_of(items: Schema) -> Schema:
     """Return the schema of an array."""
     return {"type": "array", "items": items}
 
 
-def record(*, optional: tuple[str, ...] = (), open: bool = False, **members: Schema) -> Schema:
+def object_of(*, optional: tuple[str, ...] = (), open: bool = False, **members: Schema) -> Schema:
     """Return the schema of an object with these members; all but the optional ones are required.
 
     Args:
@@ -42,53 +42,53 @@ def record(*, optional: tuple[str, ...] = (), open: bool = False, **members: Sch
     }
 
 
-def success(*, optional: tuple[str, ...] = (), **members: Schema) -> Schema:
+def success_object(*, optional: tuple[str, ...] = (), **members: Schema) -> Schema:
     """Return the schema of the usual response: `status` is `success`, beside these members."""
-    return record(optional=optional, open=False, status=just("success"), **members)
+    return object_of(optional=optional, open=False, status=constant("success"), **members)
 
 
-_SUBSCRIPTION: Final = record(
-    active=BOOLEAN, appId=TEXT, createdOn=INTEGER, id=TEXT, meta=TEXT, mode=INTEGER, modes=listed(TEXT),
+_SUBSCRIPTION: Final = object_of(
+    active=BOOLEAN, appId=TEXT, createdOn=INTEGER, id=TEXT, meta=TEXT, mode=INTEGER, modes=array_of(TEXT),
     modifiedOn=INTEGER, showOnUI=BOOLEAN, tag=TEXT, url=TEXT, version={"enum": [2, 3]},
 )  # fmt: skip
 
-_TEMPLATE: Final = record(
+_TEMPLATE: Final = object_of(
     optional=("buttonSupported", "parameterFormat", "oldCategory", "new_category", "correct_category",
               "externalId", "reason"),
     allowTemplateCategoryChange=BOOLEAN, appId=TEXT, buttonSupported=TEXT,
-    category=one_of("AUTHENTICATION", "MARKETING", "UTILITY"), containerMeta=TEXT, createdOn=INTEGER, data=TEXT,
-    elementName=TEXT, id=TEXT, languageCode=TEXT, languagePolicy=just("deterministic"), master=BOOLEAN, meta=TEXT,
+    category=enum_of("AUTHENTICATION", "MARKETING", "UTILITY"), containerMeta=TEXT, createdOn=INTEGER, data=TEXT,
+    elementName=TEXT, id=TEXT, languageCode=TEXT, languagePolicy=constant("deterministic"), master=BOOLEAN, meta=TEXT,
     modifiedOn=INTEGER, namespace=TEXT, parameterFormat=TEXT, priority=INTEGER,
-    quality=one_of("UNKNOWN", "HIGH", "MEDIUM", "LOW"), retry=INTEGER, stage=TEXT, status=TEXT, templateType=TEXT,
+    quality=enum_of("UNKNOWN", "HIGH", "MEDIUM", "LOW"), retry=INTEGER, stage=TEXT, status=TEXT, templateType=TEXT,
     vertical=TEXT, wabaId=TEXT, oldCategory=TEXT, new_category=TEXT, correct_category=TEXT,
     externalId=TEXT, reason=TEXT,
 )  # fmt: skip
 
-_CLICKS: Final = listed(record(type=TEXT, button_content=TEXT, count=INTEGER))
-_POINT: Final = record(
+_CLICKS: Final = array_of(object_of(type=TEXT, button_content=TEXT, count=INTEGER))
+_POINT: Final = object_of(
     optional=("sent", "delivered", "read", "clicked"),
     template_id=TEXT, start=INTEGER, end=INTEGER, sent=INTEGER, delivered=INTEGER, read=INTEGER, clicked=_CLICKS,
 )  # fmt: skip
 
-_METRIC: Final = record(
+_METRIC: Final = object_of(
     optional=("order_by_relative_metric", "number_values", "string_values"),
-    metric=one_of("BLOCK_RATE", "MESSAGE_SENDS", "TOP_BLOCK_REASON"),
-    type=one_of("RELATIVE", "NUMBER_VALUES", "STRING_VALUES"), order_by_relative_metric=listed(TEXT),
-    number_values=listed(record(key=TEXT, value=INTEGER)), string_values=listed(record(key=TEXT, value=TEXT)),
+    metric=enum_of("BLOCK_RATE", "MESSAGE_SENDS", "TOP_BLOCK_REASON"),
+    type=enum_of("RELATIVE", "NUMBER_VALUES", "STRING_VALUES"), order_by_relative_metric=array_of(TEXT),
+    number_values=array_of(object_of(key=TEXT, value=INTEGER)), string_values=array_of(object_of(key=TEXT, value=TEXT)),
 )  # fmt: skip
 
-_PASSTHROUGH: Final = record(
-    messages=listed(record(id=TEXT)), messaging_product=just("whatsapp"),
-    contacts=listed(record(optional=("wa_id", "user_id"), input=TEXT, wa_id=TEXT, user_id=TEXT)),
+_PASSTHROUGH: Final = object_of(
+    messages=array_of(object_of(id=TEXT)), messaging_product=constant("whatsapp"),
+    contacts=array_of(object_of(optional=("wa_id", "user_id"), input=TEXT, wa_id=TEXT, user_id=TEXT)),
 )  # fmt: skip
-_MESSAGE: Final = record(
+_MESSAGE: Final = object_of(
     optional=("source", "whatsappMessageId", "code", "reason"), id=TEXT, appId=TEXT, source=TEXT, destination=TEXT,
-    type=one_of("session", "template", "message"),
-    status=one_of("submitted", "enqueued", "sent", "delivered", "read", "deleted", "failed", "received"),
+    type=enum_of("session", "template", "message"),
+    status=enum_of("submitted", "enqueued", "sent", "delivered", "read", "deleted", "failed", "received"),
     createdOn=INTEGER, modifiedOn=INTEGER, whatsappMessageId=TEXT, code=INTEGER, reason=TEXT,
 )  # fmt: skip
 
-_ACCOUNT: Final = record(
+_ACCOUNT: Final = object_of(
     token=TEXT, id=INTEGER, name=TEXT, terms_read=BOOLEAN, admin=BOOLEAN, email=TEXT, activationRead=BOOLEAN,
     billingType=TEXT, contactName=TEXT, phoneNumber=TEXT, enableCustomer=BOOLEAN, enableWallet=BOOLEAN,
     enableInrWallet=BOOLEAN, enableLoaderWallet=BOOLEAN, enableAppOnboarding=BOOLEAN, isTpp=BOOLEAN,
@@ -97,106 +97,106 @@ _ACCOUNT: Final = record(
 _KEY: Final[Schema] = {
     "id": TEXT, "name": TEXT, "active": BOOLEAN, "createdOn": INTEGER, "expiresOn": INTEGER,
 }  # fmt: skip
-_LINKED: Final[Schema] = {
+_LINKED_APP: Final[Schema] = {
     "id": TEXT, "name": TEXT, "phone": TEXT, "partnerId": INTEGER, "live": BOOLEAN, "stopped": BOOLEAN,
     "healthy": BOOLEAN, "walletId": TEXT, "createdOn": INTEGER, "modifiedOn": INTEGER,
 }  # fmt: skip
-_LISTED: Final = record(
-    id=TEXT, name=TEXT, type=TEXT, live=BOOLEAN, phone=TEXT, stopped=BOOLEAN, storageRegion=TEXT, uiFormStage=just(None),
-    pipelineStage=just(None), creationStage=just(None), whatsappVerificationStatus=just(None), version=INTEGER,
-    products=listed(TEXT), createdOn=INTEGER, modifiedOn=INTEGER,
+_LISTED_APP: Final = object_of(
+    id=TEXT, name=TEXT, type=TEXT, live=BOOLEAN, phone=TEXT, stopped=BOOLEAN, storageRegion=TEXT, uiFormStage=constant(None),
+    pipelineStage=constant(None), creationStage=constant(None), whatsappVerificationStatus=constant(None), version=INTEGER,
+    products=array_of(TEXT), createdOn=INTEGER, modifiedOn=INTEGER,
 )  # fmt: skip
-_DETAILS: Final[Schema] = {
+_APP_DETAILS: Final[Schema] = {
     "id": TEXT, "name": TEXT, "phone": TEXT, "type": TEXT, "live": BOOLEAN, "stopped": BOOLEAN, "billingType": TEXT,
     "callbackUrl": TEXT, "disableOptinPrefUrl": BOOLEAN, "federated": BOOLEAN, "storageRegion": TEXT,
     "templateMessaging": BOOLEAN, "version": INTEGER, "createdOn": INTEGER, "modifiedOn": INTEGER,
 }  # fmt: skip
-_USAGE: Final = record(
+_USAGE: Final = object_of(
     appId=TEXT, appName=TEXT, date=TEXT, incomingMsg=INTEGER, outgoingMsg=INTEGER, outgoingMediaMsg=INTEGER,
     templateMsg=INTEGER, templateMediaMsg=INTEGER, totalMsg=INTEGER, marketing=INTEGER, utility=INTEGER,
     authentication=INTEGER, currency=TEXT, discount=INTEGER, gsFees=INTEGER, waFees=INTEGER, totalFees=INTEGER,
     cumulativeBill=INTEGER,
 )  # fmt: skip
-_WABA: Final = record(
+_WABA: Final = object_of(
     accountStatus=TEXT, dockerStatus=TEXT, messagingLimit=TEXT, mmLiteStatus=TEXT, ownershipType=TEXT, phone=TEXT,
-    phoneQuality=TEXT, throughput=TEXT, verifiedName=TEXT, wabaId=TEXT, canSendMessage=TEXT, errors=listed(ANY),
-    additionalInfo=listed(ANY),
+    phoneQuality=TEXT, throughput=TEXT, verifiedName=TEXT, wabaId=TEXT, canSendMessage=TEXT, errors=array_of(ANY),
+    additionalInfo=array_of(ANY),
 )  # fmt: skip
 
 # fmt: off
-SHAPES: Final[dict[str, Schema]] = {  # Source: spec, "Resources and their fields"; facts 1.4, 3, 4.3, 8, 9
-    "submitted": record(status=just("submitted"), messageId=TEXT),
-    "success":   success(),
+RESPONSE_SCHEMAS: Final[dict[str, Schema]] = {  # Source: spec, "Resources and their fields"; facts 1.4, 3, 4.3, 8, 9
+    "submitted": object_of(status=constant("submitted"), messageId=TEXT),
+    "success":   success_object(),
 
     # Templates. Source: spec, "Template record"; facts 3.2
-    "template":  success(template=_TEMPLATE),
-    "templates": success(templates=listed(_TEMPLATE)),
-    "findings":  success(findings=listed(record(field=TEXT, rule=TEXT, says=TEXT, source=TEXT, remedy=TEXT, refused_by=one_of("api", "review")))),
-    "library":   success(templates=listed(record(open=True))),
-    "from_library": success(templates=_TEMPLATE),
-    "analytics": success(template_analytics=listed(_POINT)),
-    "comparison": success(data=listed(_METRIC)),
+    "template":  success_object(template=_TEMPLATE),
+    "templates": success_object(templates=array_of(_TEMPLATE)),
+    "findings":  success_object(findings=array_of(object_of(field=TEXT, rule=TEXT, says=TEXT, source=TEXT, remedy=TEXT, refused_by=enum_of("api", "review")))),
+    "library":   success_object(templates=array_of(object_of(open=True))),
+    "from_library": success_object(templates=_TEMPLATE),
+    "analytics": success_object(template_analytics=array_of(_POINT)),
+    "comparison": success_object(data=array_of(_METRIC)),
 
     # Subscriptions. Source: facts 4.3
-    "subscription":  success(subscription=_SUBSCRIPTION),
-    "subscriptions": success(subscriptions=listed(_SUBSCRIPTION)),
+    "subscription":  success_object(subscription=_SUBSCRIPTION),
+    "subscriptions": success_object(subscriptions=array_of(_SUBSCRIPTION)),
 
     # Sending. Source: spec, "Flow passthrough message"; facts 9.1, 9.3
-    "passthrough":   {"anyOf": [_PASSTHROUGH, record(success=just(True))]},
-    "message_state": success(message=_MESSAGE),
+    "passthrough":   {"anyOf": [_PASSTHROUGH, object_of(success=constant(True))]},
+    "message_state": success_object(message=_MESSAGE),
 
     # Media. Source: spec, "Media handles"; facts 8
-    "handle_id":    success(handleId=record(message=TEXT)),
-    "media_id":     success(mediaId=TEXT),
-    "stored_media": success(media=record(fileName=TEXT, id=TEXT, url=TEXT)),
+    "handle_id":    success_object(handleId=object_of(message=TEXT)),
+    "media_id":     success_object(mediaId=TEXT),
+    "stored_media": success_object(media=object_of(fileName=TEXT, id=TEXT, url=TEXT)),
     "file":         {"type": "string", "format": "binary"},
 
     # Partner and tokens. Source: spec, "Partner account"; facts 1.4, 1.5
     "account":       _ACCOUNT,
-    "app_token":     success(token=record(token=TEXT, authoriserId=TEXT, requestorId=TEXT, createdOn=INTEGER, modifiedOn=INTEGER, expiresOn=INTEGER, active=BOOLEAN)),
-    "minted_token":  success(token=TEXT, id=TEXT),
-    "minted_tokens": success(tokens=listed(record(id=TEXT, name=TEXT, status=one_of("ACTIVE", "EXPIRED", "REVOKED"), createdOn=INTEGER, expiresOn=INTEGER))),
-    "app_key":       success(apiKey=record(**_KEY, apiKey=TEXT)),
-    "app_keys":      success(apiKeys=listed(record(**_KEY))),
+    "app_token":     success_object(token=object_of(token=TEXT, authoriserId=TEXT, requestorId=TEXT, createdOn=INTEGER, modifiedOn=INTEGER, expiresOn=INTEGER, active=BOOLEAN)),
+    "minted_token":  success_object(token=TEXT, id=TEXT),
+    "minted_tokens": success_object(tokens=array_of(object_of(id=TEXT, name=TEXT, status=enum_of("ACTIVE", "EXPIRED", "REVOKED"), createdOn=INTEGER, expiresOn=INTEGER))),
+    "app_key":       success_object(apiKey=object_of(**_KEY, apiKey=TEXT)),
+    "app_keys":      success_object(apiKeys=array_of(object_of(**_KEY))),
 
     # Apps. Source: facts 2
-    "partner_apps":   success(partnerAppsList=listed(record(**_LINKED, customerId=TEXT, cap=INTEGER))),
-    "linked_app":     success(partnerApps=record(**_LINKED)),
-    "listed_apps":    success(partnerAppsList=listed(_LISTED)),
-    "app_details":    success(app=just("true"), appDetails=record(**_DETAILS, liveTs=INTEGER, embedAllowed=BOOLEAN, languageCode=TEXT)),
-    "created_app":    success(appId=TEXT),
-    "changed_app":    success(app=record(**_DETAILS, customerId=TEXT, customerType=TEXT)),
-    "deleted_app":    success(message=TEXT),
-    "callback_modes": success(callback=record(custom=BOOLEAN, modes=listed(TEXT))),
-    "callback":       success(callback=record(url=TEXT, custom=BOOLEAN, modes=listed(TEXT))),
-    "user_status":    success(optional=("message",), message=TEXT, userStatus=record(active=BOOLEAN, appId=TEXT, blocked=BOOLEAN, countryCode=TEXT, dialCode=TEXT, phone=TEXT, status=one_of("OPT_IN", "OPT_OUT"))),
-    "users":          success(users=listed(record(countryCode=TEXT, phoneCode=TEXT, optinStatus=one_of("OPT_IN", "OPT_OUT"), optinSource=TEXT, optinTimeStamp=INTEGER, lastMessageTimeStamp=INTEGER))),
-    "contact":        success(contact=record(contactEmail=TEXT, contactName=TEXT, contactNumber=TEXT)),
-    "cap":            success(cap=INTEGER),
-    "balance":        success(balance=NUMBER),
-    "message":        success(message=TEXT),
+    "partner_apps":   success_object(partnerAppsList=array_of(object_of(**_LINKED_APP, customerId=TEXT, cap=INTEGER))),
+    "linked_app":     success_object(partnerApps=object_of(**_LINKED_APP)),
+    "listed_apps":    success_object(partnerAppsList=array_of(_LISTED_APP)),
+    "app_details":    success_object(app=constant("true"), appDetails=object_of(**_APP_DETAILS, liveTs=INTEGER, embedAllowed=BOOLEAN, languageCode=TEXT)),
+    "created_app":    success_object(appId=TEXT),
+    "changed_app":    success_object(app=object_of(**_APP_DETAILS, customerId=TEXT, customerType=TEXT)),
+    "deleted_app":    success_object(message=TEXT),
+    "callback_modes": success_object(callback=object_of(custom=BOOLEAN, modes=array_of(TEXT))),
+    "callback":       success_object(callback=object_of(url=TEXT, custom=BOOLEAN, modes=array_of(TEXT))),
+    "user_status":    success_object(optional=("message",), message=TEXT, userStatus=object_of(active=BOOLEAN, appId=TEXT, blocked=BOOLEAN, countryCode=TEXT, dialCode=TEXT, phone=TEXT, status=enum_of("OPT_IN", "OPT_OUT"))),
+    "users":          success_object(users=array_of(object_of(countryCode=TEXT, phoneCode=TEXT, optinStatus=enum_of("OPT_IN", "OPT_OUT"), optinSource=TEXT, optinTimeStamp=INTEGER, lastMessageTimeStamp=INTEGER))),
+    "contact":        success_object(contact=object_of(contactEmail=TEXT, contactName=TEXT, contactNumber=TEXT)),
+    "cap":            success_object(cap=INTEGER),
+    "balance":        success_object(balance=NUMBER),
+    "message":        success_object(message=TEXT),
 
     # Account and number. Source: facts 13
-    "wallet":     success(walletResponse=record(currency=TEXT, currentBalance=NUMBER, overDraftLimit=NUMBER)),
-    "usage":      success(partnerAppUsageList=listed(_USAGE)),
-    "discount":   success(dailyAppDiscountList=listed(ANY)),
-    "health":     success(healthy=one_of("true", "false")),
-    "ratings":    success(message=TEXT),
-    "waba_info":  success(wabaInfo=_WABA),
-    "profile":    success(profile=record(address=TEXT, desc=TEXT, profileEmail=TEXT, vertical=TEXT, website1=TEXT, website2=TEXT)),
-    "about":      success(about=record(message=TEXT)),
-    "photo":      success(message=TEXT),
-    "blocked":    record(open=True, status=just("success")),
-    "block_list": record(open=True, status=just("success"), data=listed(ANY)),
-    "components": record(conversational_automation=record(open=True), id=TEXT),
-    "done":       success(success=BOOLEAN),
+    "wallet":     success_object(walletResponse=object_of(currency=TEXT, currentBalance=NUMBER, overDraftLimit=NUMBER)),
+    "usage":      success_object(partnerAppUsageList=array_of(_USAGE)),
+    "discount":   success_object(dailyAppDiscountList=array_of(ANY)),
+    "health":     success_object(healthy=enum_of("true", "false")),
+    "ratings":    success_object(message=TEXT),
+    "waba_info":  success_object(wabaInfo=_WABA),
+    "profile":    success_object(profile=object_of(address=TEXT, desc=TEXT, profileEmail=TEXT, vertical=TEXT, website1=TEXT, website2=TEXT)),
+    "about":      success_object(about=object_of(message=TEXT)),
+    "photo":      success_object(message=TEXT),
+    "blocked":    object_of(open=True, status=constant("success")),
+    "block_list": object_of(open=True, status=constant("success"), data=array_of(ANY)),
+    "components": object_of(conversational_automation=object_of(open=True), id=TEXT),
+    "done":       success_object(success=BOOLEAN),
 
     # Flows. Source: facts 9.4
-    "created_flow": success(id=TEXT, validation_errors=listed(ANY)),
-    "flows":        listed(record(open=True)),
-    "flow":         record(open=True),
-    "flow_assets":  listed(record(open=True)),
-    "flow_file":    success(success=BOOLEAN, validation_errors=listed(ANY)),
-    "flow_preview": success(id=TEXT, preview=record(open=True)),
+    "created_flow": success_object(id=TEXT, validation_errors=array_of(ANY)),
+    "flows":        array_of(object_of(open=True)),
+    "flow":         object_of(open=True),
+    "flow_assets":  array_of(object_of(open=True)),
+    "flow_file":    success_object(success=BOOLEAN, validation_errors=array_of(ANY)),
+    "flow_preview": success_object(id=TEXT, preview=object_of(open=True)),
 }
 # fmt: on

@@ -5,22 +5,22 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from waypost.api.auth.credentials import Credential
-from waypost.api.http.requests import Answer, Request
+from waypost.api.http.requests import ApiResponse, Request
 from waypost.api.services import Services
 from waypost.domain.errors import ErrorCode
 
-Endpoint = Callable[[Services, Request], Awaitable[Answer]]
+Endpoint = Callable[[Services, Request], Awaitable[ApiResponse]]
 
 
-class Once(StrEnum):
+class IdempotencyMode(StrEnum):
     """The handling of an idempotency key by a route (decision 0044)."""
 
-    NO = "accepts no key"
-    IN_ONE = "does all its work in one transaction, which stores the key too"
-    MARKED = "makes an outgoing call first: the key is marked as running until the transaction that completes it"
+    NO_KEY = "accepts no key"
+    ONE_TRANSACTION = "does all its work in one transaction, which stores the key too"
+    MARKED_FIRST = "makes an outgoing call first: the key is marked as running until the transaction that completes it"
 
 
-class Carries(StrEnum):
+class BodyFormat(StrEnum):
     """The format of a request's body."""
 
     NOTHING = "nothing"
@@ -53,15 +53,15 @@ class RouteRow:
     endpoint: Endpoint
     credential: Credential
     rate: str
-    answers: tuple[int, ...]
-    shape: str
+    statuses: tuple[int, ...]
+    response_schema: str
     source: str
-    carries: Carries = Carries.NOTHING
+    body_format: BodyFormat = BodyFormat.NOTHING
     fields: tuple[str, ...] = ()
     query: tuple[str, ...] = ()
-    calls: bool = False
-    refuses: tuple[ErrorCode, ...] = ()
-    once: Once = Once.NO
+    calls_out: bool = False
+    errors: tuple[ErrorCode, ...] = ()
+    idempotency: IdempotencyMode = IdempotencyMode.NO_KEY
     deprecated_s: int | None = None
 
     @property
@@ -77,13 +77,13 @@ class RouteRow:
         return f"{self.method} {self.path}"
 
 
-def reasons_of(row: RouteRow) -> tuple[ErrorCode, ...]:
+def error_codes_of(row: RouteRow) -> tuple[ErrorCode, ...]:
     """Return every error code that a route may return, in the order of `ErrorCode`."""
-    codes = {ErrorCode.AUTHENTICATION_FAILED, ErrorCode.TOO_MANY_REQUESTS, *row.refuses}
+    codes = {ErrorCode.AUTHENTICATION_FAILED, ErrorCode.TOO_MANY_REQUESTS, *row.errors}
     if "{app_id}" in row.path:
         codes.add(ErrorCode.NOT_FOR_THIS_APP)
-    if row.carries is not Carries.NOTHING:
+    if row.body_format is not BodyFormat.NOTHING:
         codes |= {ErrorCode.BODY_TOO_LARGE, ErrorCode.UNREADABLE}
-    if row.once is not Once.NO:
+    if row.idempotency is not IdempotencyMode.NO_KEY:
         codes |= {ErrorCode.KEY_BROKEN, ErrorCode.KEY_OF_ANOTHER_REQUEST, ErrorCode.KEY_IN_USE}
     return tuple(code for code in ErrorCode if code in codes)

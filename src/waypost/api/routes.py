@@ -2,23 +2,23 @@
 
 from typing import Final
 
-from waypost.api.account.numbers import business_account_details, health, ratings
+from waypost.api.account.numbers import show_business_account, show_health, show_ratings
 from waypost.api.account.profile import (
-    block,
-    block_list,
-    block_one,
+    block_users,
     change_about,
     change_components,
     change_photo,
     change_profile,
     delete_photo,
+    list_blocked_users,
+    set_user_blocked,
     show_about,
     show_components,
     show_photo,
     show_profile,
-    unblock,
+    unblock_users,
 )
-from waypost.api.account.usage import discount, messaging_wallet_balance, usage, wallet_balance
+from waypost.api.account.usage import show_discounts, show_messaging_wallet_balance, show_usage, show_wallet_balance
 from waypost.api.apps.apps import create_app, edit_app, link_app, list_partner_apps, remove_app, search_apps, show_app
 from waypost.api.apps.keys import create_key, delete_key, list_keys, list_tokens, mint_token, revoke_token
 from waypost.api.apps.settings import (
@@ -32,9 +32,9 @@ from waypost.api.apps.settings import (
     show_cap,
     show_contact,
 )
-from waypost.api.apps.users import list_users, note_opted_in, note_opted_out, opt_in, user_status
+from waypost.api.apps.users import list_users, opt_in, opt_in_by_app_name, opt_out_by_app_name, show_user_status
 from waypost.api.auth.credentials import Credential
-from waypost.api.auth.login import app_token, log_in
+from waypost.api.auth.login import log_in, show_app_token
 from waypost.api.flows import (
     change_flow,
     create_flow,
@@ -61,8 +61,8 @@ from waypost.api.messages.send import (
     send_session_message,
     send_template_message,
 )
-from waypost.api.messages.status import message_state, post_event, put_message_read
-from waypost.api.route import Carries, Once, RouteRow
+from waypost.api.messages.status import post_event, put_message_read, show_message
+from waypost.api.route import BodyFormat, IdempotencyMode, RouteRow
 from waypost.api.subscriptions import (
     create_subscription,
     delete_all_subscriptions,
@@ -74,18 +74,28 @@ from waypost.api.subscriptions import (
 from waypost.api.templates.analytics import compare_templates, set_analytics, set_button_clicks, show_analytics
 from waypost.api.templates.check import check_template
 from waypost.api.templates.create import create_template
-from waypost.api.templates.edit import change_template, delete_named, delete_one, delete_own_named
+from waypost.api.templates.edit import (
+    change_template,
+    delete_template,
+    delete_templates_by_name,
+    delete_templates_by_name_self_serve,
+)
 from waypost.api.templates.library import create_from_library, list_library
-from waypost.api.templates.lists import list_own_templates, list_templates, list_templates_by_name, show_template
+from waypost.api.templates.lists import list_templates, list_templates_by_name, list_templates_self_serve, show_template
 from waypost.api.templates.sync import sync_templates
-from waypost.api.unsupported import enable_mm_lite, onboarding_link, refuse_for_partner
+from waypost.api.unsupported import enable_mm_lite, onboarding_link, reject_partner_call
 from waypost.domain.errors import ErrorCode
 from waypost.domain.templates.fields import TEMPLATE_FIELDS
 
 _NONE, _PARTNER = Credential.NONE, Credential.PARTNER_TOKEN
 _APP_TOKEN, _KEY = Credential.APP_TOKEN, Credential.API_KEY
-_IN_ONE, _MARKED = Once.IN_ONE, Once.MARKED
-_FORM, _JSON, _MULTIPART, _BOTH = (Carries.FORM, Carries.JSON, Carries.MULTIPART, Carries.FORM_OR_JSON)
+_ONE_TRANSACTION, _MARKED_FIRST = IdempotencyMode.ONE_TRANSACTION, IdempotencyMode.MARKED_FIRST
+_FORM, _JSON, _MULTIPART, _FORM_OR_JSON = (
+    BodyFormat.FORM,
+    BodyFormat.JSON,
+    BodyFormat.MULTIPART,
+    BodyFormat.FORM_OR_JSON,
+)
 
 # The fields of forms. Each name is a row in `request_fields.py`.
 # fmt: off
@@ -115,9 +125,9 @@ _PASSTHROUGH: Final = (
     "ttl_seconds", "biz_opaque_callback_data", "status@read", "message_id@read", "typing_indicator", "text@passthrough",
     "image", "audio", "video", "document", "sticker", "location", "contacts", "reaction", "interactive", "template@passthrough",
 )
-_UPLOAD: Final = ("file", "file_type")
+_UPLOAD_FIELDS: Final = ("file", "file_type")
 _PHOTO: Final = ("file@photo", "image@photo", "file_type")
-_UPLOADS: Final = (
+_UPLOAD_ERRORS: Final = (
     ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.WRONG_FILE_TYPE, ErrorCode.FILE_TOO_LARGE, ErrorCode.NO_ROOM, ErrorCode.MEDIA_QUOTA, ErrorCode.MEDIA_NOT_FETCHED,
 )
 _PROFILE: Final = (
@@ -128,35 +138,35 @@ _FLOW: Final = ("categories", "clone_flow_id", "endpoint_uri", "flow_json")
 _SUBSCRIPTION: Final = ("modes", "tag", "url", "version", "showOnUI", "meta", "doCheck")
 _SUBSCRIPTION_CHANGE: Final = ("modes@change", "tag@change", "url@change", "version", "active", "showOnUI", "meta", "doCheck")
 # fmt: on
-_DIRECT: Final = (ErrorCode.APP_NOT_APPROVED, ErrorCode.OPERATOR_REFUSED, ErrorCode.OPERATOR_UNAVAILABLE)
-_CREATE_REFUSES: Final = (
+_DIRECT_CALL_ERRORS: Final = (ErrorCode.APP_NOT_APPROVED, ErrorCode.OPERATOR_REFUSED, ErrorCode.OPERATOR_UNAVAILABLE)
+_CREATE_ERRORS: Final = (
     ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_CATEGORY, ErrorCode.INVALID_ELEMENT_NAME, ErrorCode.TEMPLATE_EXISTS,
     ErrorCode.APP_NOT_APPROVED, ErrorCode.MEDIA_NOT_FETCHED, ErrorCode.WRONG_FILE_TYPE, ErrorCode.FILE_TOO_LARGE, ErrorCode.NO_ROOM, ErrorCode.MEDIA_QUOTA,
 )  # fmt: skip
-_EDIT_REFUSES: Final = (
+_EDIT_ERRORS: Final = (
     ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_CATEGORY, ErrorCode.TEMPLATE_NOT_FOUND,
     ErrorCode.TEMPLATE_NOT_EDITABLE,
 )  # fmt: skip
-_DELETE_REFUSES: Final = (
+_DELETE_ERRORS: Final = (
     ErrorCode.SANDBOX_DELETION, ErrorCode.APP_NOT_APPROVED, ErrorCode.TEMPLATE_NAME_UNKNOWN, ErrorCode.TEMPLATE_NOT_DELETABLE,
 )  # fmt: skip
-_DELETE_ONE_REFUSES: Final = (*_DELETE_REFUSES, ErrorCode.INVALID_APP_ID, ErrorCode.NOT_APP_OWNER)
-_LIBRARY_REFUSES: Final = (
-    *_DIRECT, ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_CATEGORY, ErrorCode.TEMPLATE_EXISTS, ErrorCode.TEMPLATE_NAME_MISSING,
+_DELETE_ONE_ERRORS: Final = (*_DELETE_ERRORS, ErrorCode.INVALID_APP_ID, ErrorCode.NOT_APP_OWNER)
+_LIBRARY_ERRORS: Final = (
+    *_DIRECT_CALL_ERRORS, ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_CATEGORY, ErrorCode.TEMPLATE_EXISTS, ErrorCode.TEMPLATE_NAME_MISSING,
     ErrorCode.CATEGORY_MISSING, ErrorCode.LANGUAGE_MISSING, ErrorCode.LIBRARY_NAME_MISSING,
 )  # fmt: skip
-_COMPARE_REFUSES: Final = (
+_COMPARE_ERRORS: Final = (
     ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.TEMPLATE_NOT_FOUND, ErrorCode.ANALYTICS_NOT_SET,
     ErrorCode.COMPARISON_WINDOW, ErrorCode.COMPARISON_ENDS_FIRST, ErrorCode.NOT_TEMPLATE_OWNER, ErrorCode.TEMPLATE_NOT_APPROVED,
     ErrorCode.TOO_FEW_SENDS,
 )  # fmt: skip
-_SEND_REFUSES: Final = (
+_SEND_ERRORS: Final = (
     ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_DESTINATION, ErrorCode.INVALID_APP_DETAILS,
 )  # fmt: skip
-_READ_REFUSES: Final = (
+_READ_ERRORS: Final = (
     ErrorCode.MESSAGE_DOES_NOT_EXIST, ErrorCode.APP_NOT_APPROVED, ErrorCode.OPERATOR_REFUSED, ErrorCode.OPERATOR_UNAVAILABLE,
 )  # fmt: skip
-_OLDER_S: Final = 1_751_241_600  # 30 June 2025. Source: facts 9.2: `/sm/api/v1` ended then
+_DEPRECATED_SINCE_S: Final = 1_751_241_600  # 30 June 2025. Source: facts 9.2: `/sm/api/v1` ended then
 _APP: Final = "/partner/app/{app_id}"
 _ONE_TEMPLATE: Final = f"{_APP}/templates/{{template_id}}"
 _KEY_APP: Final = "/wa/app/{app_id}"
@@ -169,8 +179,8 @@ _KEY_MESSAGE: Final = "/wa/app/{app_id}/msg/{message_id}"
 _ONE_SUBSCRIPTION: Final = f"{_APP}/subscription/{{subscription_id}}"
 _KEY_SUBSCRIPTIONS: Final = "/wa/app/{app_id}/subscription"
 _KEY_SUBSCRIPTION: Final = f"{_KEY_SUBSCRIPTIONS}/{{subscription_id}}"
-_ONE: Final = (ErrorCode.SUBSCRIPTION_DOES_NOT_EXIST, ErrorCode.NOT_SUBSCRIPTION_OWNER)
-_SUBSCRIBES: Final = (
+_ONE_SUBSCRIPTION_ERRORS: Final = (ErrorCode.SUBSCRIPTION_DOES_NOT_EXIST, ErrorCode.NOT_SUBSCRIPTION_OWNER)
+_SUBSCRIBE_ERRORS: Final = (
     ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.DUPLICATE_TAG, ErrorCode.TOO_MANY_SUBSCRIPTIONS, ErrorCode.VOICE_SUBSCRIPTION_EXISTS,
     ErrorCode.INVALID_URL,
 )  # fmt: skip
@@ -178,143 +188,143 @@ _SUBSCRIBES: Final = (
 # fmt: off
 ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     # Partner and tokens
-    RouteRow("POST",   "/partner/account/login", log_in,                   _NONE,      "login",         (200, 400, 401),      "account",       "spec, Partner login", _BOTH, ("email", "password", "secret"), refuses=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN)),
-    RouteRow("GET",    f"{_APP}/token",          app_token,                _PARTNER,   "app_token",     (200, 401),           "app_token",     "facts 1.4"),
-    RouteRow("POST",   f"{_APP}/token",                      mint_token,                _PARTNER,   "app_token",     (200, 400, 401, 409),      "minted_token",      "facts 1.5", _BOTH, ("name@token", "expiry"), refuses=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.TOKEN_NAME_TAKEN, ErrorCode.TOO_MANY_TOKENS,), once=_IN_ONE),
-    RouteRow("GET",    f"{_APP}/tokens",                     list_tokens,               _PARTNER,   "app_token",     (200, 400, 401),           "minted_tokens",     "facts 1.5", query=("status@token",), refuses=(ErrorCode.FIELD_BROKEN,)),
-    RouteRow("POST",   f"{_APP}/token/revoke",               revoke_token,              _PARTNER,   "app_token",     (200, 400, 401, 410),      "success",           "facts 1.5", _BOTH, ("id@token",), refuses=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.TOKEN_HAS_EXPIRED,)),
-    RouteRow("POST",   f"{_APP}/apikey",                     create_key,                _PARTNER,   "app_token",     (200, 400, 401, 409),      "app_key",           "facts 1.4; decision 0024", _BOTH, ("name@key",), refuses=(ErrorCode.FIELD_BROKEN, ErrorCode.TOKEN_NAME_TAKEN, ErrorCode.TOO_MANY_TOKENS,), once=_IN_ONE),
+    RouteRow("POST",   "/partner/account/login", log_in,                   _NONE,      "login",         (200, 400, 401),      "account",       "spec, Partner login", _FORM_OR_JSON, ("email", "password", "secret"), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN)),
+    RouteRow("GET",    f"{_APP}/token",          show_app_token,                _PARTNER,   "app_token",     (200, 401),           "app_token",     "facts 1.4"),
+    RouteRow("POST",   f"{_APP}/token",                      mint_token,                _PARTNER,   "app_token",     (200, 400, 401, 409),      "minted_token",      "facts 1.5", _FORM_OR_JSON, ("name@token", "expiry"), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.TOKEN_NAME_TAKEN, ErrorCode.TOO_MANY_TOKENS,), idempotency=_ONE_TRANSACTION),
+    RouteRow("GET",    f"{_APP}/tokens",                     list_tokens,               _PARTNER,   "app_token",     (200, 400, 401),           "minted_tokens",     "facts 1.5", query=("status@token",), errors=(ErrorCode.FIELD_BROKEN,)),
+    RouteRow("POST",   f"{_APP}/token/revoke",               revoke_token,              _PARTNER,   "app_token",     (200, 400, 401, 410),      "success",           "facts 1.5", _FORM_OR_JSON, ("id@token",), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.TOKEN_HAS_EXPIRED,)),
+    RouteRow("POST",   f"{_APP}/apikey",                     create_key,                _PARTNER,   "app_token",     (200, 400, 401, 409),      "app_key",           "facts 1.4; decision 0024", _FORM_OR_JSON, ("name@key",), errors=(ErrorCode.FIELD_BROKEN, ErrorCode.TOKEN_NAME_TAKEN, ErrorCode.TOO_MANY_TOKENS,), idempotency=_ONE_TRANSACTION),
     RouteRow("GET",    f"{_APP}/apikey",                     list_keys,                 _PARTNER,   "app_token",     (200, 401),                "app_keys",          "facts 1.4; decision 0024"),
-    RouteRow("DELETE", f"{_APP}/apikey/{{key_id}}",          delete_key,                _PARTNER,   "app_token",     (200, 400, 401),           "success",           "facts 1.4; decision 0024", refuses=(ErrorCode.FIELD_BROKEN,)),
+    RouteRow("DELETE", f"{_APP}/apikey/{{key_id}}",          delete_key,                _PARTNER,   "app_token",     (200, 400, 401),           "success",           "facts 1.4; decision 0024", errors=(ErrorCode.FIELD_BROKEN,)),
 
     # Templates
-    RouteRow("POST",   f"{_APP}/templates",      create_template,          _APP_TOKEN, "templates",     (200, 400, 401),      "template",      "spec, Create template", _FORM, _TEMPLATE, calls=True, refuses=_CREATE_REFUSES, once=_MARKED),
-    RouteRow("GET",    f"{_APP}/templates",      list_templates,           _APP_TOKEN, "templates",     (200, 400, 401),      "templates",     "facts 3.5", query=_LIST, refuses=(ErrorCode.FIELD_BROKEN,)),
-    RouteRow("POST",   f"{_APP}/templates/check", check_template,          _APP_TOKEN, "partner_call",  (200, 400, 401),      "findings",      "ours; decision 0057", _FORM, _TEMPLATE_CHECK, refuses=(ErrorCode.FIELD_BROKEN, ErrorCode.TEMPLATE_NOT_FOUND)),
-    RouteRow("GET",    _ONE_TEMPLATE,            show_template,            _APP_TOKEN, "partner_call",  (200, 400, 401),      "template",      "facts 3.5; ours", refuses=(ErrorCode.TEMPLATE_NOT_FOUND,)),
-    RouteRow("PUT",    _ONE_TEMPLATE,            change_template,          _APP_TOKEN, "templates",     (200, 400, 401),      "success",       "facts 3.6", _FORM, _TEMPLATE_CHANGE, calls=True, refuses=_EDIT_REFUSES),
-    RouteRow("GET",    f"{_APP}/template/sync",  sync_templates,           _APP_TOKEN, "template_sync", (202, 400, 401, 503), "success",       "facts 3.6", calls=True, refuses=(ErrorCode.UNAUTHORIZED_ACCESS, *_DIRECT)),
-    RouteRow("GET",    f"{_APP}/template/metalibrary", list_library,       _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "library",       "facts 3.6", query=_LIBRARY, calls=True, refuses=_DIRECT),
-    RouteRow("POST",   f"{_APP}/template/metalibrary", create_from_library, _APP_TOKEN, "partner_call", (200, 400, 401, 503), "from_library",  "facts 3.6", _FORM, _FROM_LIBRARY, calls=True, refuses=_LIBRARY_REFUSES, once=_MARKED),
-    RouteRow("GET",    f"{_APP}/template/analytics", show_analytics,       _APP_TOKEN, "analytics",     (200, 400, 401, 404), "analytics",     "facts 3.6", query=_ANALYTICS, refuses=(ErrorCode.FIELD_BROKEN, ErrorCode.TEMPLATE_NOT_FOUND, ErrorCode.ANALYTICS_TOO_OLD, ErrorCode.ANALYTICS_NOT_SET)),
-    RouteRow("POST",   f"{_APP}/template/analytics", set_analytics,        _APP_TOKEN, "analytics",     (200, 400, 401),      "success",       "facts 3.6", _FORM, ("enable", "enableOnUi"), refuses=(ErrorCode.BAD_REQUEST,)),
-    RouteRow("POST",   f"{_APP}/template/analytics/buttonclick", set_button_clicks, _APP_TOKEN, "analytics", (200, 400, 401), "success",       "facts 3.6", _FORM, ("templateId", "disable"), refuses=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.TEMPLATE_NOT_FOUND)),
-    RouteRow("GET",    f"{_APP}/template/analytics/{{template_id}}/compare", compare_templates, _APP_TOKEN, "analytics", (200, 400, 401, 404), "comparison", "facts 3.6, compare", query=("templateList", "template_ids@compare", "start@compare", "end@compare", "days"), refuses=_COMPARE_REFUSES),
-    RouteRow("DELETE", f"{_APP}/template/{{element_name}}", delete_named,  _APP_TOKEN, "partner_call",  (200, 400, 401, 403), "success",       "facts 3.6", refuses=_DELETE_ONE_REFUSES),
-    RouteRow("DELETE", f"{_APP}/template/{{element_name}}/{{template_id}}", delete_one, _APP_TOKEN, "partner_call", (200, 400, 401, 403), "success", "facts 3.6", refuses=(*_DELETE_ONE_REFUSES, ErrorCode.TEMPLATE_MISMATCH)),
-    RouteRow("GET",    _KEY_TEMPLATES,           list_own_templates,       _KEY,       "partner_call",  (200, 400, 401),      "templates",     "facts 3.5, self-serve twin", query=_OWN_LIST, refuses=(ErrorCode.FIELD_BROKEN,)),
-    RouteRow("POST",   _KEY_TEMPLATES,           create_template,          _KEY,       "templates",     (200, 400, 401),      "template",      "facts 3.5, self-serve twin", _FORM, _TEMPLATE, calls=True, refuses=_CREATE_REFUSES, once=_MARKED),
-    RouteRow("GET",    _KEY_TEMPLATE,            show_template,            _KEY,       "partner_call",  (200, 400, 401),      "template",      "facts 3.5, self-serve twin", refuses=(ErrorCode.TEMPLATE_NOT_FOUND,)),
-    RouteRow("PUT",    _KEY_TEMPLATE,            change_template,          _KEY,       "templates",     (200, 400, 401),      "success",       "facts 3.6; the self-serve route is ours", _FORM, _TEMPLATE_CHANGE, calls=True, refuses=_EDIT_REFUSES),
-    RouteRow("DELETE", _KEY_TEMPLATE,            delete_own_named,         _KEY,       "partner_call",  (200, 400, 401),      "success",       "facts 3.5, self-serve twin", refuses=_DELETE_REFUSES),
+    RouteRow("POST",   f"{_APP}/templates",      create_template,          _APP_TOKEN, "templates",     (200, 400, 401),      "template",      "spec, Create template", _FORM, _TEMPLATE, calls_out=True, errors=_CREATE_ERRORS, idempotency=_MARKED_FIRST),
+    RouteRow("GET",    f"{_APP}/templates",      list_templates,           _APP_TOKEN, "templates",     (200, 400, 401),      "templates",     "facts 3.5", query=_LIST, errors=(ErrorCode.FIELD_BROKEN,)),
+    RouteRow("POST",   f"{_APP}/templates/check", check_template,          _APP_TOKEN, "partner_call",  (200, 400, 401),      "findings",      "ours; decision 0057", _FORM, _TEMPLATE_CHECK, errors=(ErrorCode.FIELD_BROKEN, ErrorCode.TEMPLATE_NOT_FOUND)),
+    RouteRow("GET",    _ONE_TEMPLATE,            show_template,            _APP_TOKEN, "partner_call",  (200, 400, 401),      "template",      "facts 3.5; ours", errors=(ErrorCode.TEMPLATE_NOT_FOUND,)),
+    RouteRow("PUT",    _ONE_TEMPLATE,            change_template,          _APP_TOKEN, "templates",     (200, 400, 401),      "success",       "facts 3.6", _FORM, _TEMPLATE_CHANGE, calls_out=True, errors=_EDIT_ERRORS),
+    RouteRow("GET",    f"{_APP}/template/sync",  sync_templates,           _APP_TOKEN, "template_sync", (202, 400, 401, 503), "success",       "facts 3.6", calls_out=True, errors=(ErrorCode.UNAUTHORIZED_ACCESS, *_DIRECT_CALL_ERRORS)),
+    RouteRow("GET",    f"{_APP}/template/metalibrary", list_library,       _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "library",       "facts 3.6", query=_LIBRARY, calls_out=True, errors=_DIRECT_CALL_ERRORS),
+    RouteRow("POST",   f"{_APP}/template/metalibrary", create_from_library, _APP_TOKEN, "partner_call", (200, 400, 401, 503), "from_library",  "facts 3.6", _FORM, _FROM_LIBRARY, calls_out=True, errors=_LIBRARY_ERRORS, idempotency=_MARKED_FIRST),
+    RouteRow("GET",    f"{_APP}/template/analytics", show_analytics,       _APP_TOKEN, "analytics",     (200, 400, 401, 404), "analytics",     "facts 3.6", query=_ANALYTICS, errors=(ErrorCode.FIELD_BROKEN, ErrorCode.TEMPLATE_NOT_FOUND, ErrorCode.ANALYTICS_TOO_OLD, ErrorCode.ANALYTICS_NOT_SET)),
+    RouteRow("POST",   f"{_APP}/template/analytics", set_analytics,        _APP_TOKEN, "analytics",     (200, 400, 401),      "success",       "facts 3.6", _FORM, ("enable", "enableOnUi"), errors=(ErrorCode.BAD_REQUEST,)),
+    RouteRow("POST",   f"{_APP}/template/analytics/buttonclick", set_button_clicks, _APP_TOKEN, "analytics", (200, 400, 401), "success",       "facts 3.6", _FORM, ("templateId", "disable"), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.TEMPLATE_NOT_FOUND)),
+    RouteRow("GET",    f"{_APP}/template/analytics/{{template_id}}/compare", compare_templates, _APP_TOKEN, "analytics", (200, 400, 401, 404), "comparison", "facts 3.6, compare", query=("templateList", "template_ids@compare", "start@compare", "end@compare", "days"), errors=_COMPARE_ERRORS),
+    RouteRow("DELETE", f"{_APP}/template/{{element_name}}", delete_templates_by_name,  _APP_TOKEN, "partner_call",  (200, 400, 401, 403), "success",       "facts 3.6", errors=_DELETE_ONE_ERRORS),
+    RouteRow("DELETE", f"{_APP}/template/{{element_name}}/{{template_id}}", delete_template, _APP_TOKEN, "partner_call", (200, 400, 401, 403), "success", "facts 3.6", errors=(*_DELETE_ONE_ERRORS, ErrorCode.TEMPLATE_MISMATCH)),
+    RouteRow("GET",    _KEY_TEMPLATES,           list_templates_self_serve,       _KEY,       "partner_call",  (200, 400, 401),      "templates",     "facts 3.5, self-serve twin", query=_OWN_LIST, errors=(ErrorCode.FIELD_BROKEN,)),
+    RouteRow("POST",   _KEY_TEMPLATES,           create_template,          _KEY,       "templates",     (200, 400, 401),      "template",      "facts 3.5, self-serve twin", _FORM, _TEMPLATE, calls_out=True, errors=_CREATE_ERRORS, idempotency=_MARKED_FIRST),
+    RouteRow("GET",    _KEY_TEMPLATE,            show_template,            _KEY,       "partner_call",  (200, 400, 401),      "template",      "facts 3.5, self-serve twin", errors=(ErrorCode.TEMPLATE_NOT_FOUND,)),
+    RouteRow("PUT",    _KEY_TEMPLATE,            change_template,          _KEY,       "templates",     (200, 400, 401),      "success",       "facts 3.6; the self-serve route is ours", _FORM, _TEMPLATE_CHANGE, calls_out=True, errors=_EDIT_ERRORS),
+    RouteRow("DELETE", _KEY_TEMPLATE,            delete_templates_by_name_self_serve,         _KEY,       "partner_call",  (200, 400, 401),      "success",       "facts 3.5, self-serve twin", errors=_DELETE_ERRORS),
 
     # Sending
-    RouteRow("POST",   "/wa/api/v1/msg",          send_session_message,          _KEY,       "session",       (200, 400, 401), "submitted",     "spec, Send session text message; facts 9.1", Carries.FORM_OR_JSON, _SESSION, refuses=(ErrorCode.NESTED_AUTHENTICATION_FAILED, *_SEND_REFUSES), once=_IN_ONE),
-    RouteRow("POST",   "/wa/api/v1/template/msg", send_template_message,         _KEY,       "send_template", (200, 400, 401), "submitted",     "spec, Send template message with postback texts; facts 9.2", Carries.FORM_OR_JSON, _SEND, refuses=(ErrorCode.INVALID_TEMPLATE, *_SEND_REFUSES), once=_IN_ONE),
-    RouteRow("POST",   f"{_APP}/msg",             send_partner_session_message,  _APP_TOKEN, "session",       (200, 400, 401), "submitted",     "facts 9.1", Carries.FORM_OR_JSON, _SESSION, refuses=(ErrorCode.NESTED_AUTHENTICATION_FAILED, *_SEND_REFUSES), once=_IN_ONE),
-    RouteRow("POST",   f"{_APP}/template/msg",    send_partner_template_message, _APP_TOKEN, "send_template", (200, 400, 401), "submitted",     "spec, Send template message (image, location); facts 9.2", Carries.FORM_OR_JSON, _SEND, refuses=(ErrorCode.INVALID_TEMPLATE, *_SEND_REFUSES), once=_IN_ONE),
-    RouteRow("POST",   f"{_KEY_TEMPLATES}/v1/msg",    send_partner_template_message, _KEY,       "send_template", (200, 400, 401), "submitted",     "facts 9.2; by API key as public clients call it", Carries.FORM_OR_JSON, _SEND, refuses=(ErrorCode.INVALID_TEMPLATE, *_SEND_REFUSES), once=_IN_ONE),
-    RouteRow("POST",   f"{_APP}/v3/message",      send_passthrough,              _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "passthrough", "spec, Flow passthrough message; facts 9.3", Carries.FORM_OR_JSON, _PASSTHROUGH, calls=True, refuses=(*_SEND_REFUSES, ErrorCode.CALLBACK_BILLING_OFF, *_READ_REFUSES), once=_IN_ONE),
-    RouteRow("POST",   f"{_APP}/v3/mmlite/message", send_mm_lite,                _APP_TOKEN, "partner_call",  (400, 401),      "",              "facts 9.3, MM Lite", Carries.FORM_OR_JSON, _PASSTHROUGH, refuses=(ErrorCode.MM_LITE_OFF,)),
-    RouteRow("PUT",    f"{_KEY_MESSAGE}/read",    put_message_read,              _KEY,       "partner_call",  (200, 400, 401, 503), "success",  "facts 9.1, read receipts", calls=True, refuses=_READ_REFUSES),
-    RouteRow("GET",    _KEY_MESSAGE,              message_state,                 _KEY,       "partner_call",  (200, 400, 401), "message_state", "facts 9.1; the response format is ours", refuses=(ErrorCode.MESSAGE_DOES_NOT_EXIST,)),
-    RouteRow("POST",   f"{_APP}/v1/event",        post_event,                    _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "success",  "facts 9.1, read receipts", _JSON, ("type@event", "message@event"), calls=True, refuses=(ErrorCode.EVENT_NOT_SUPPORTED, ErrorCode.INVALID_JSON_PAYLOAD, *_READ_REFUSES)),
+    RouteRow("POST",   "/wa/api/v1/msg",          send_session_message,          _KEY,       "session",       (200, 400, 401), "submitted",     "spec, Send session text message; facts 9.1", BodyFormat.FORM_OR_JSON, _SESSION, errors=(ErrorCode.NESTED_AUTHENTICATION_FAILED, *_SEND_ERRORS), idempotency=_ONE_TRANSACTION),
+    RouteRow("POST",   "/wa/api/v1/template/msg", send_template_message,         _KEY,       "send_template", (200, 400, 401), "submitted",     "spec, Send template message with postback texts; facts 9.2", BodyFormat.FORM_OR_JSON, _SEND, errors=(ErrorCode.INVALID_TEMPLATE, *_SEND_ERRORS), idempotency=_ONE_TRANSACTION),
+    RouteRow("POST",   f"{_APP}/msg",             send_partner_session_message,  _APP_TOKEN, "session",       (200, 400, 401), "submitted",     "facts 9.1", BodyFormat.FORM_OR_JSON, _SESSION, errors=(ErrorCode.NESTED_AUTHENTICATION_FAILED, *_SEND_ERRORS), idempotency=_ONE_TRANSACTION),
+    RouteRow("POST",   f"{_APP}/template/msg",    send_partner_template_message, _APP_TOKEN, "send_template", (200, 400, 401), "submitted",     "spec, Send template message (image, location); facts 9.2", BodyFormat.FORM_OR_JSON, _SEND, errors=(ErrorCode.INVALID_TEMPLATE, *_SEND_ERRORS), idempotency=_ONE_TRANSACTION),
+    RouteRow("POST",   f"{_KEY_TEMPLATES}/v1/msg",    send_partner_template_message, _KEY,       "send_template", (200, 400, 401), "submitted",     "facts 9.2; by API key as public clients call it", BodyFormat.FORM_OR_JSON, _SEND, errors=(ErrorCode.INVALID_TEMPLATE, *_SEND_ERRORS), idempotency=_ONE_TRANSACTION),
+    RouteRow("POST",   f"{_APP}/v3/message",      send_passthrough,              _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "passthrough", "spec, Flow passthrough message; facts 9.3", BodyFormat.FORM_OR_JSON, _PASSTHROUGH, calls_out=True, errors=(*_SEND_ERRORS, ErrorCode.CALLBACK_BILLING_OFF, *_READ_ERRORS), idempotency=_ONE_TRANSACTION),
+    RouteRow("POST",   f"{_APP}/v3/mmlite/message", send_mm_lite,                _APP_TOKEN, "partner_call",  (400, 401),      "",              "facts 9.3, MM Lite", BodyFormat.FORM_OR_JSON, _PASSTHROUGH, errors=(ErrorCode.MM_LITE_OFF,)),
+    RouteRow("PUT",    f"{_KEY_MESSAGE}/read",    put_message_read,              _KEY,       "partner_call",  (200, 400, 401, 503), "success",  "facts 9.1, read receipts", calls_out=True, errors=_READ_ERRORS),
+    RouteRow("GET",    _KEY_MESSAGE,              show_message,                 _KEY,       "partner_call",  (200, 400, 401), "message_state", "facts 9.1; the response format is ours", errors=(ErrorCode.MESSAGE_DOES_NOT_EXIST,)),
+    RouteRow("POST",   f"{_APP}/v1/event",        post_event,                    _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "success",  "facts 9.1, read receipts", _JSON, ("type@event", "message@event"), calls_out=True, errors=(ErrorCode.EVENT_NOT_SUPPORTED, ErrorCode.INVALID_JSON_PAYLOAD, *_READ_ERRORS)),
 
     # The deprecated paths of the messaging API. Source: facts 9.2; public clients; decision 0065
-    RouteRow("POST",   "/sm/api/v1/msg",          send_session_message,          _KEY,       "session",       (200, 400, 401), "submitted",     "facts 9.2; public clients", Carries.FORM_OR_JSON, _SESSION, refuses=(ErrorCode.NESTED_AUTHENTICATION_FAILED, *_SEND_REFUSES), once=_IN_ONE, deprecated_s=_OLDER_S),
-    RouteRow("POST",   "/sm/api/v1/template/msg", send_template_message,         _KEY,       "send_template", (200, 400, 401), "submitted",     "facts 9.2; public clients", Carries.FORM_OR_JSON, _SEND, refuses=(ErrorCode.INVALID_TEMPLATE, *_SEND_REFUSES), once=_IN_ONE, deprecated_s=_OLDER_S),
-    RouteRow("GET",    "/sm/api/v1/template/list/{app_name}", list_templates_by_name, _KEY,  "partner_call",  (200, 400, 401), "templates",     "facts 9.2; public clients", query=_OWN_LIST, refuses=(ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_APP_DETAILS), deprecated_s=_OLDER_S),
-    RouteRow("GET",    "/sm/api/v1/users/{app_name}", list_users,                _KEY,       "partner_call",  (200, 400, 401), "users",         "facts 9.2; public clients", query=("maxResult", "pageNo@users"), refuses=(ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_APP_DETAILS), deprecated_s=_OLDER_S),
-    RouteRow("POST",   "/sm/api/v1/app/opt/in/{app_name}",  note_opted_in,       _KEY,       "partner_call",  (202, 400, 401), "success",       "facts 9.2; public clients", _BOTH, ("user@optedin",), refuses=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_APP_DETAILS), deprecated_s=_OLDER_S),
-    RouteRow("POST",   "/sm/api/v1/app/opt/out/{app_name}", note_opted_out,      _KEY,       "partner_call",  (202, 400, 401), "success",       "facts 9.2; public clients", _BOTH, ("user@optedin",), refuses=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_APP_DETAILS), deprecated_s=_OLDER_S),
-    RouteRow("GET",    "/sm/api/v2/wallet/balance", messaging_wallet_balance,    _KEY,       "partner_call",  (200, 401),      "balance",       "facts 9.2; public clients", deprecated_s=_OLDER_S),
+    RouteRow("POST",   "/sm/api/v1/msg",          send_session_message,          _KEY,       "session",       (200, 400, 401), "submitted",     "facts 9.2; public clients", BodyFormat.FORM_OR_JSON, _SESSION, errors=(ErrorCode.NESTED_AUTHENTICATION_FAILED, *_SEND_ERRORS), idempotency=_ONE_TRANSACTION, deprecated_s=_DEPRECATED_SINCE_S),
+    RouteRow("POST",   "/sm/api/v1/template/msg", send_template_message,         _KEY,       "send_template", (200, 400, 401), "submitted",     "facts 9.2; public clients", BodyFormat.FORM_OR_JSON, _SEND, errors=(ErrorCode.INVALID_TEMPLATE, *_SEND_ERRORS), idempotency=_ONE_TRANSACTION, deprecated_s=_DEPRECATED_SINCE_S),
+    RouteRow("GET",    "/sm/api/v1/template/list/{app_name}", list_templates_by_name, _KEY,  "partner_call",  (200, 400, 401), "templates",     "facts 9.2; public clients", query=_OWN_LIST, errors=(ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_APP_DETAILS), deprecated_s=_DEPRECATED_SINCE_S),
+    RouteRow("GET",    "/sm/api/v1/users/{app_name}", list_users,                _KEY,       "partner_call",  (200, 400, 401), "users",         "facts 9.2; public clients", query=("maxResult", "pageNo@users"), errors=(ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_APP_DETAILS), deprecated_s=_DEPRECATED_SINCE_S),
+    RouteRow("POST",   "/sm/api/v1/app/opt/in/{app_name}",  opt_in_by_app_name,       _KEY,       "partner_call",  (202, 400, 401), "success",       "facts 9.2; public clients", _FORM_OR_JSON, ("user@optedin",), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_APP_DETAILS), deprecated_s=_DEPRECATED_SINCE_S),
+    RouteRow("POST",   "/sm/api/v1/app/opt/out/{app_name}", opt_out_by_app_name,      _KEY,       "partner_call",  (202, 400, 401), "success",       "facts 9.2; public clients", _FORM_OR_JSON, ("user@optedin",), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_APP_DETAILS), deprecated_s=_DEPRECATED_SINCE_S),
+    RouteRow("GET",    "/sm/api/v2/wallet/balance", show_messaging_wallet_balance,    _KEY,       "partner_call",  (200, 401),      "balance",       "facts 9.2; public clients", deprecated_s=_DEPRECATED_SINCE_S),
 
     # Media
-    RouteRow("POST",   f"{_APP}/upload/media",   upload_for_handle,        _APP_TOKEN, "upload",        (200, 400, 401),      "handle_id",     "spec, Upload media, handle id", _MULTIPART, _UPLOAD, calls=True, refuses=_UPLOADS, once=_IN_ONE),
-    RouteRow("POST",   f"{_APP}/media",          upload_for_sending,       _APP_TOKEN, "upload",        (200, 400, 401),      "media_id",      "spec, Upload media, media id", _MULTIPART, _UPLOAD, calls=True, refuses=(*_UPLOADS, ErrorCode.NOT_A_CLOUD_APP), once=_IN_ONE),
-    RouteRow("GET",    f"{_APP}/media/{{media_id}}", download_media,       _APP_TOKEN, "download",      (200, 400, 401, 503), "file",          "facts 8", query=("fileName",), calls=True, refuses=(ErrorCode.FIELD_BROKEN, ErrorCode.UNAUTHORIZED_ACCESS, ErrorCode.NO_ROOM, ErrorCode.OPERATOR_UNAVAILABLE)),
-    RouteRow("DELETE", f"{_APP}/media/{{media_id}}", delete_media,         _APP_TOKEN, "partner_call",  (200, 400, 401),      "success",       "facts 8; public clients", refuses=(ErrorCode.FIELD_BROKEN, ErrorCode.UNAUTHORIZED_ACCESS)),
-    RouteRow("POST",   _KEY_MEDIA,               upload_through_messaging, _KEY,       "upload",        (200, 400, 401),      "stored_media",  "facts 8", _MULTIPART, _UPLOAD, calls=True, refuses=_UPLOADS, once=_IN_ONE),
-    RouteRow("POST",   f"{_KEY_MEDIA}/v2",       upload_through_messaging, _KEY,       "upload",        (200, 400, 401),      "stored_media",  "facts 8", _MULTIPART, _UPLOAD, calls=True, refuses=_UPLOADS, once=_IN_ONE),
+    RouteRow("POST",   f"{_APP}/upload/media",   upload_for_handle,        _APP_TOKEN, "upload",        (200, 400, 401),      "handle_id",     "spec, Upload media, handle id", _MULTIPART, _UPLOAD_FIELDS, calls_out=True, errors=_UPLOAD_ERRORS, idempotency=_ONE_TRANSACTION),
+    RouteRow("POST",   f"{_APP}/media",          upload_for_sending,       _APP_TOKEN, "upload",        (200, 400, 401),      "media_id",      "spec, Upload media, media id", _MULTIPART, _UPLOAD_FIELDS, calls_out=True, errors=(*_UPLOAD_ERRORS, ErrorCode.NOT_A_CLOUD_APP), idempotency=_ONE_TRANSACTION),
+    RouteRow("GET",    f"{_APP}/media/{{media_id}}", download_media,       _APP_TOKEN, "download",      (200, 400, 401, 503), "file",          "facts 8", query=("fileName",), calls_out=True, errors=(ErrorCode.FIELD_BROKEN, ErrorCode.UNAUTHORIZED_ACCESS, ErrorCode.NO_ROOM, ErrorCode.OPERATOR_UNAVAILABLE)),
+    RouteRow("DELETE", f"{_APP}/media/{{media_id}}", delete_media,         _APP_TOKEN, "partner_call",  (200, 400, 401),      "success",       "facts 8; public clients", errors=(ErrorCode.FIELD_BROKEN, ErrorCode.UNAUTHORIZED_ACCESS)),
+    RouteRow("POST",   _KEY_MEDIA,               upload_through_messaging, _KEY,       "upload",        (200, 400, 401),      "stored_media",  "facts 8", _MULTIPART, _UPLOAD_FIELDS, calls_out=True, errors=_UPLOAD_ERRORS, idempotency=_ONE_TRANSACTION),
+    RouteRow("POST",   f"{_KEY_MEDIA}/v2",       upload_through_messaging, _KEY,       "upload",        (200, 400, 401),      "stored_media",  "facts 8", _MULTIPART, _UPLOAD_FIELDS, calls_out=True, errors=_UPLOAD_ERRORS, idempotency=_ONE_TRANSACTION),
 
     # Subscriptions
-    RouteRow("POST",   f"{_APP}/subscription",   create_subscription,      _APP_TOKEN, "subscription",  (200, 400, 401),      "subscription",  "facts 4.1", _FORM, _SUBSCRIPTION, calls=True, refuses=_SUBSCRIBES, once=_MARKED),
+    RouteRow("POST",   f"{_APP}/subscription",   create_subscription,      _APP_TOKEN, "subscription",  (200, 400, 401),      "subscription",  "facts 4.1", _FORM, _SUBSCRIPTION, calls_out=True, errors=_SUBSCRIBE_ERRORS, idempotency=_MARKED_FIRST),
     RouteRow("GET",    f"{_APP}/subscription",   list_subscriptions,       _APP_TOKEN, "subscription",  (200, 401),           "subscriptions", "facts 4.1"),
-    RouteRow("GET",    _ONE_SUBSCRIPTION,        get_subscription,         _APP_TOKEN, "subscription",  (200, 400, 401, 403), "subscription",  "facts 4.1", refuses=_ONE),
-    RouteRow("PUT",    _ONE_SUBSCRIPTION,        update_subscription,      _APP_TOKEN, "subscription",  (200, 400, 401, 403), "subscription",  "facts 4.1", _FORM, _SUBSCRIPTION_CHANGE, calls=True, refuses=(*_ONE, ErrorCode.FIELD_BROKEN, ErrorCode.DUPLICATE_TAG, ErrorCode.VOICE_SUBSCRIPTION_EXISTS, ErrorCode.INVALID_URL)),
-    RouteRow("DELETE", _ONE_SUBSCRIPTION,        delete_subscription,      _APP_TOKEN, "subscription",  (204, 400, 401, 403), "",              "facts 4.1", refuses=_ONE),
-    RouteRow("DELETE", f"{_APP}/subscription",   delete_all_subscriptions, _APP_TOKEN, "subscription",  (204, 401),           "",              "facts 4.1", refuses=(ErrorCode.UNAUTHORIZED_ACCESS,)),
-    RouteRow("POST",   _KEY_SUBSCRIPTIONS,       create_subscription,      _KEY,       "subscription",  (200, 400, 401),      "subscription",  "facts 4.1, self-serve twin", _FORM, _SUBSCRIPTION, calls=True, refuses=(*_SUBSCRIBES, ErrorCode.KEY_NOT_ASSOCIATED), once=_MARKED),
-    RouteRow("GET",    _KEY_SUBSCRIPTIONS,       list_subscriptions,       _KEY,       "subscription",  (200, 400, 401),      "subscriptions", "facts 4.1, self-serve twin", refuses=(ErrorCode.KEY_NOT_ASSOCIATED,)),
-    RouteRow("GET",    _KEY_SUBSCRIPTION,        get_subscription,         _KEY,       "subscription",  (200, 400, 401, 403), "subscription",  "facts 4.1, self-serve twin", refuses=(*_ONE, ErrorCode.KEY_NOT_ASSOCIATED)),
-    RouteRow("PUT",    _KEY_SUBSCRIPTION,        update_subscription,      _KEY,       "subscription",  (200, 400, 401, 403), "subscription",  "facts 4.1, self-serve twin", _FORM, _SUBSCRIPTION_CHANGE, calls=True, refuses=(*_ONE, ErrorCode.FIELD_BROKEN, ErrorCode.DUPLICATE_TAG, ErrorCode.VOICE_SUBSCRIPTION_EXISTS, ErrorCode.INVALID_URL, ErrorCode.KEY_NOT_ASSOCIATED)),
-    RouteRow("DELETE", _KEY_SUBSCRIPTION,        delete_subscription,      _KEY,       "subscription",  (204, 400, 401, 403), "",              "facts 4.1, self-serve twin", refuses=(*_ONE, ErrorCode.KEY_NOT_ASSOCIATED)),
-    RouteRow("DELETE", _KEY_SUBSCRIPTIONS,       delete_all_subscriptions, _KEY,       "subscription",  (204, 400, 401),      "",              "facts 4.1, self-serve twin", refuses=(ErrorCode.UNAUTHORIZED_ACCESS, ErrorCode.KEY_NOT_ASSOCIATED)),
+    RouteRow("GET",    _ONE_SUBSCRIPTION,        get_subscription,         _APP_TOKEN, "subscription",  (200, 400, 401, 403), "subscription",  "facts 4.1", errors=_ONE_SUBSCRIPTION_ERRORS),
+    RouteRow("PUT",    _ONE_SUBSCRIPTION,        update_subscription,      _APP_TOKEN, "subscription",  (200, 400, 401, 403), "subscription",  "facts 4.1", _FORM, _SUBSCRIPTION_CHANGE, calls_out=True, errors=(*_ONE_SUBSCRIPTION_ERRORS, ErrorCode.FIELD_BROKEN, ErrorCode.DUPLICATE_TAG, ErrorCode.VOICE_SUBSCRIPTION_EXISTS, ErrorCode.INVALID_URL)),
+    RouteRow("DELETE", _ONE_SUBSCRIPTION,        delete_subscription,      _APP_TOKEN, "subscription",  (204, 400, 401, 403), "",              "facts 4.1", errors=_ONE_SUBSCRIPTION_ERRORS),
+    RouteRow("DELETE", f"{_APP}/subscription",   delete_all_subscriptions, _APP_TOKEN, "subscription",  (204, 401),           "",              "facts 4.1", errors=(ErrorCode.UNAUTHORIZED_ACCESS,)),
+    RouteRow("POST",   _KEY_SUBSCRIPTIONS,       create_subscription,      _KEY,       "subscription",  (200, 400, 401),      "subscription",  "facts 4.1, self-serve twin", _FORM, _SUBSCRIPTION, calls_out=True, errors=(*_SUBSCRIBE_ERRORS, ErrorCode.KEY_NOT_ASSOCIATED), idempotency=_MARKED_FIRST),
+    RouteRow("GET",    _KEY_SUBSCRIPTIONS,       list_subscriptions,       _KEY,       "subscription",  (200, 400, 401),      "subscriptions", "facts 4.1, self-serve twin", errors=(ErrorCode.KEY_NOT_ASSOCIATED,)),
+    RouteRow("GET",    _KEY_SUBSCRIPTION,        get_subscription,         _KEY,       "subscription",  (200, 400, 401, 403), "subscription",  "facts 4.1, self-serve twin", errors=(*_ONE_SUBSCRIPTION_ERRORS, ErrorCode.KEY_NOT_ASSOCIATED)),
+    RouteRow("PUT",    _KEY_SUBSCRIPTION,        update_subscription,      _KEY,       "subscription",  (200, 400, 401, 403), "subscription",  "facts 4.1, self-serve twin", _FORM, _SUBSCRIPTION_CHANGE, calls_out=True, errors=(*_ONE_SUBSCRIPTION_ERRORS, ErrorCode.FIELD_BROKEN, ErrorCode.DUPLICATE_TAG, ErrorCode.VOICE_SUBSCRIPTION_EXISTS, ErrorCode.INVALID_URL, ErrorCode.KEY_NOT_ASSOCIATED)),
+    RouteRow("DELETE", _KEY_SUBSCRIPTION,        delete_subscription,      _KEY,       "subscription",  (204, 400, 401, 403), "",              "facts 4.1, self-serve twin", errors=(*_ONE_SUBSCRIPTION_ERRORS, ErrorCode.KEY_NOT_ASSOCIATED)),
+    RouteRow("DELETE", _KEY_SUBSCRIPTIONS,       delete_all_subscriptions, _KEY,       "subscription",  (204, 400, 401),      "",              "facts 4.1, self-serve twin", errors=(ErrorCode.UNAUTHORIZED_ACCESS, ErrorCode.KEY_NOT_ASSOCIATED)),
 
     # Apps
     RouteRow("GET",    f"{_ACCOUNT}/partnerApps",            list_partner_apps,         _PARTNER,   "partner_call",  (200, 401),                "partner_apps",      "facts 2"),
-    RouteRow("POST",   f"{_ACCOUNT}/appLink",                link_app,                  _PARTNER,   "partner_call",  (200, 400, 401),           "linked_app",        "facts 2", _BOTH, ("apiKey", "appName"), refuses=(ErrorCode.FIELD_MISSING, ErrorCode.INVALID_APP_DETAILS,)),
-    RouteRow("GET",    "/partner/app/list",                  search_apps,               _PARTNER,   "partner_call",  (200, 400, 401),           "listed_apps",       "facts 2", query=("name@part", "phone@part", "pageNo@apps", "pageSize@apps"), refuses=(ErrorCode.FIELD_BROKEN,)),
-    RouteRow("POST",   "/partner/app",                       create_app,                _PARTNER,   "create_app",    (200, 400, 401, 409),      "created_app",       "facts 2", _BOTH, ("name@app", "templateMessaging", "disableOptinPrefUrl"), refuses=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_APP_NAME, ErrorCode.APP_NAME_LENGTH, ErrorCode.APP_EXISTS,), once=_IN_ONE),
+    RouteRow("POST",   f"{_ACCOUNT}/appLink",                link_app,                  _PARTNER,   "partner_call",  (200, 400, 401),           "linked_app",        "facts 2", _FORM_OR_JSON, ("apiKey", "appName"), errors=(ErrorCode.FIELD_MISSING, ErrorCode.INVALID_APP_DETAILS,)),
+    RouteRow("GET",    "/partner/app/list",                  search_apps,               _PARTNER,   "partner_call",  (200, 400, 401),           "listed_apps",       "facts 2", query=("name@part", "phone@part", "pageNo@apps", "pageSize@apps"), errors=(ErrorCode.FIELD_BROKEN,)),
+    RouteRow("POST",   "/partner/app",                       create_app,                _PARTNER,   "create_app",    (200, 400, 401, 409),      "created_app",       "facts 2", _FORM_OR_JSON, ("name@app", "templateMessaging", "disableOptinPrefUrl"), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_APP_NAME, ErrorCode.APP_NAME_LENGTH, ErrorCode.APP_EXISTS,), idempotency=_ONE_TRANSACTION),
     RouteRow("GET",    f"{_APP}/details",                    show_app,                  _PARTNER,   "partner_call",  (200, 401),                "app_details",       "facts 2"),
-    RouteRow("PUT",    _APP,                                 edit_app,                  _PARTNER,   "partner_call",  (200, 400, 401, 409),      "changed_app",       "facts 2", _BOTH, ("name@change", "templateMessaging", "disableOptinPrefUrl"), refuses=(ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_APP_NAME, ErrorCode.APP_NAME_LENGTH, ErrorCode.APP_EXISTS,)),
-    RouteRow("DELETE", _APP,                                 remove_app,                _PARTNER,   "delete_app",    (200, 401, 403),           "deleted_app",       "facts 2", query=("comment",), refuses=(ErrorCode.UNAUTHORIZED_ACCESS, ErrorCode.FORBIDDEN_ACCESS,)),
-    RouteRow("PUT",    f"{_APP}/appPreference",              set_preference,            _APP_TOKEN, "partner_call",  (200, 400, 401),           "success",           "facts 2", _BOTH, ("isHSMEnabled",), refuses=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN,)),
-    RouteRow("GET",    f"{_APP}/onboarding/embed/link",      onboarding_link,           _PARTNER,   "partner_call",  (400, 401),                "",                  "facts 2; decision 0025", query=("regenerate", "user", "lang"), refuses=(ErrorCode.QUERY_EMPTY, ErrorCode.NO_MEANING,)),
-    RouteRow("PUT",    f"{_APP}/callbackUrl",                set_callback_url,          _APP_TOKEN, "partner_call",  (200, 400, 401),           "success",           "facts 2, deprecated", _BOTH, ("callbackUrl",), refuses=(ErrorCode.FIELD_MISSING, ErrorCode.INVALID_URL,)),
-    RouteRow("PUT",    f"{_APP}/callback/mode",              set_callback_modes,        _APP_TOKEN, "partner_call",  (200, 400, 401),           "callback_modes",    "facts 2, deprecated", _BOTH, ("modes@callback",), refuses=(ErrorCode.FIELD_BROKEN,)),
-    RouteRow("PUT",    f"{_APP}/callback",                   set_callback,              _APP_TOKEN, "partner_call",  (200, 400, 401),           "callback",          "facts 2, deprecated", _BOTH, ("url@callback", "modes@callback"), refuses=(ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_CALLBACK, ErrorCode.INVALID_URL,)),
-    RouteRow("PUT",    f"{_APP}/optin",                      opt_in,                    _APP_TOKEN, "partner_call",  (202, 400, 401),           "success",           "facts 2, withdrawn", _BOTH, ("phone",), refuses=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN,)),
-    RouteRow("POST",   "/wa/api/v1/optedin/{app_name}",      note_opted_in,             _KEY,       "partner_call",  (202, 400, 401),           "success",           "facts 2, withdrawn; by API key as public clients call it", _BOTH, ("user@optedin",), refuses=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_APP_DETAILS)),
-    RouteRow("GET",    f"{_APP}/userStatus",                 user_status,               _APP_TOKEN, "partner_call",  (200, 400, 401),           "user_status",       "facts 2, withdrawn", query=("phone",), refuses=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN,)),
-    RouteRow("PUT",    f"{_APP}/optinMessagePreference",     set_optin_message,         _APP_TOKEN, "partner_call",  (202, 400, 401),           "success",           "ledger 1.9", _BOTH, ("enableOptinMessage",), refuses=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN)),
+    RouteRow("PUT",    _APP,                                 edit_app,                  _PARTNER,   "partner_call",  (200, 400, 401, 409),      "changed_app",       "facts 2", _FORM_OR_JSON, ("name@change", "templateMessaging", "disableOptinPrefUrl"), errors=(ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_APP_NAME, ErrorCode.APP_NAME_LENGTH, ErrorCode.APP_EXISTS,)),
+    RouteRow("DELETE", _APP,                                 remove_app,                _PARTNER,   "delete_app",    (200, 401, 403),           "deleted_app",       "facts 2", query=("comment",), errors=(ErrorCode.UNAUTHORIZED_ACCESS, ErrorCode.FORBIDDEN_ACCESS,)),
+    RouteRow("PUT",    f"{_APP}/appPreference",              set_preference,            _APP_TOKEN, "partner_call",  (200, 400, 401),           "success",           "facts 2", _FORM_OR_JSON, ("isHSMEnabled",), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN,)),
+    RouteRow("GET",    f"{_APP}/onboarding/embed/link",      onboarding_link,           _PARTNER,   "partner_call",  (400, 401),                "",                  "facts 2; decision 0025", query=("regenerate", "user", "lang"), errors=(ErrorCode.QUERY_EMPTY, ErrorCode.NO_MEANING,)),
+    RouteRow("PUT",    f"{_APP}/callbackUrl",                set_callback_url,          _APP_TOKEN, "partner_call",  (200, 400, 401),           "success",           "facts 2, deprecated", _FORM_OR_JSON, ("callbackUrl",), errors=(ErrorCode.FIELD_MISSING, ErrorCode.INVALID_URL,)),
+    RouteRow("PUT",    f"{_APP}/callback/mode",              set_callback_modes,        _APP_TOKEN, "partner_call",  (200, 400, 401),           "callback_modes",    "facts 2, deprecated", _FORM_OR_JSON, ("modes@callback",), errors=(ErrorCode.FIELD_BROKEN,)),
+    RouteRow("PUT",    f"{_APP}/callback",                   set_callback,              _APP_TOKEN, "partner_call",  (200, 400, 401),           "callback",          "facts 2, deprecated", _FORM_OR_JSON, ("url@callback", "modes@callback"), errors=(ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_CALLBACK, ErrorCode.INVALID_URL,)),
+    RouteRow("PUT",    f"{_APP}/optin",                      opt_in,                    _APP_TOKEN, "partner_call",  (202, 400, 401),           "success",           "facts 2, withdrawn", _FORM_OR_JSON, ("phone",), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN,)),
+    RouteRow("POST",   "/wa/api/v1/optedin/{app_name}",      opt_in_by_app_name,             _KEY,       "partner_call",  (202, 400, 401),           "success",           "facts 2, withdrawn; by API key as public clients call it", _FORM_OR_JSON, ("user@optedin",), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_APP_DETAILS)),
+    RouteRow("GET",    f"{_APP}/userStatus",                 show_user_status,               _APP_TOKEN, "partner_call",  (200, 400, 401),           "user_status",       "facts 2, withdrawn", query=("phone",), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN,)),
+    RouteRow("PUT",    f"{_APP}/optinMessagePreference",     set_optin_message,         _APP_TOKEN, "partner_call",  (202, 400, 401),           "success",           "ledger 1.9", _FORM_OR_JSON, ("enableOptinMessage",), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN)),
     RouteRow("GET",    f"{_APP}/contact",                    show_contact,              _APP_TOKEN, "partner_call",  (200, 401),                "contact",           "decision 0065"),
-    RouteRow("PUT",    f"{_APP}/onboarding/contact",         set_contact,               _PARTNER,   "partner_call",  (200, 400, 401),           "message",           "ledger 1.3", _BOTH, ("contactEmail", "contactName", "contactNumber"), refuses=(ErrorCode.INVALID_DETAILS,)),
+    RouteRow("PUT",    f"{_APP}/onboarding/contact",         set_contact,               _PARTNER,   "partner_call",  (200, 400, 401),           "message",           "ledger 1.3", _FORM_OR_JSON, ("contactEmail", "contactName", "contactNumber"), errors=(ErrorCode.INVALID_DETAILS,)),
 
     # Account, numbers, profile, flows
-    RouteRow("GET",    f"{_APP}/wallet/balance",             wallet_balance,            _APP_TOKEN, "partner_call",  (200, 401),                "wallet",            "facts 13"),
-    RouteRow("POST",   f"{_ACCOUNT}/wallet/balance/transfer", refuse_for_partner,        _PARTNER,   "partner_call",  (400, 401),                "",                  "facts 13; decision 0025", _BOTH, ("walletName", "customerId", "amount"), refuses=(ErrorCode.NO_MEANING,)),
-    RouteRow("GET",    f"{_APP}/usage",                      usage,                     _APP_TOKEN, "partner_call",  (200, 400, 401),           "usage",             "facts 13", query=("from", "to@day"), refuses=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN,)),
-    RouteRow("GET",    f"{_APP}/discount",                   discount,                  _APP_TOKEN, "partner_call",  (200, 400, 401),           "discount",          "facts 13", query=("year", "month"), refuses=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN,)),
+    RouteRow("GET",    f"{_APP}/wallet/balance",             show_wallet_balance,            _APP_TOKEN, "partner_call",  (200, 401),                "wallet",            "facts 13"),
+    RouteRow("POST",   f"{_ACCOUNT}/wallet/balance/transfer", reject_partner_call,        _PARTNER,   "partner_call",  (400, 401),                "",                  "facts 13; decision 0025", _FORM_OR_JSON, ("walletName", "customerId", "amount"), errors=(ErrorCode.NO_MEANING,)),
+    RouteRow("GET",    f"{_APP}/usage",                      show_usage,                     _APP_TOKEN, "partner_call",  (200, 400, 401),           "usage",             "facts 13", query=("from", "to@day"), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN,)),
+    RouteRow("GET",    f"{_APP}/discount",                   show_discounts,                  _APP_TOKEN, "partner_call",  (200, 400, 401),           "discount",          "facts 13", query=("year", "month"), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN,)),
     RouteRow("GET",    f"{_APP}/capping",                    show_cap,                  _APP_TOKEN, "app_token",     (200, 401),                "cap",               "facts 13; decision 0065"),
-    RouteRow("PUT",    f"{_APP}/capping",                    set_cap,                   _APP_TOKEN, "app_token",     (200, 400, 401),           "success",           "ledger 1.9; decision 0065", _BOTH, ("cap",), refuses=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN)),
-    RouteRow("GET",    f"{_APP}/health",                     health,                    _APP_TOKEN, "app_token",     (200, 400, 401),           "health",            "facts 13", calls=True, refuses=(ErrorCode.APP_NOT_LIVE, ErrorCode.NO_BUSINESS_ACCOUNT, ErrorCode.WRONG_BUSINESS_ACCOUNT, ErrorCode.BUSINESS_ACCOUNT_UNKNOWN,)),
-    RouteRow("GET",    f"{_APP}/ratings",                    ratings,                   _APP_TOKEN, "ratings",       (200, 401),                "ratings",           "facts 13; decision 0025"),
-    RouteRow("GET",    f"{_APP}/waba/info",                  business_account_details,  _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "waba_info",         "facts 13", calls=True, refuses=_DIRECT),
-    RouteRow("POST",   f"{_APP}/mmlite/msg/enable",          enable_mm_lite,            _APP_TOKEN, "mmlite",        (400, 401),                "",                  "facts 9.3, 11; decision 0025", refuses=(ErrorCode.MM_LITE_OFF,)),
-    RouteRow("GET",    f"{_APP}/business/profile",           show_profile,              _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "profile",           "facts 13", calls=True, refuses=_DIRECT),
-    RouteRow("PUT",    f"{_APP}/business/profile",           change_profile,            _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "profile",           "facts 13", _BOTH, _PROFILE, calls=True, refuses=(ErrorCode.FIELD_MISSING, ErrorCode.FILE_TOO_LARGE, *_DIRECT)),
-    RouteRow("GET",    f"{_APP}/business/profile/about",     show_about,                _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "about",             "facts 13", calls=True, refuses=_DIRECT),
-    RouteRow("PUT",    f"{_APP}/business/profile/about",     change_about,              _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "about",             "facts 13", _BOTH, ("about",), calls=True, refuses=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, *_DIRECT,)),
-    RouteRow("GET",    f"{_APP}/business/profile/photo",     show_photo,                _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "photo",             "facts 13", calls=True, refuses=_DIRECT),
-    RouteRow("PUT",    f"{_APP}/business/profile/photo",     change_photo,              _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "photo",             "facts 13", _MULTIPART, _PHOTO, calls=True, refuses=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.WRONG_FILE_TYPE, ErrorCode.FILE_TOO_LARGE, ErrorCode.NO_ROOM, ErrorCode.MEDIA_QUOTA, ErrorCode.MEDIA_NOT_FETCHED, *_DIRECT,)),
-    RouteRow("DELETE", f"{_APP}/business/profile/photo",      delete_photo,              _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "photo",             "ledger 1.9; decision 0065", calls=True, refuses=_DIRECT),
-    RouteRow("POST",   f"{_APP}/user/block",                 block,                     _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "blocked",           "facts 13", _BOTH, ("messaging_product", "block_users"), calls=True, refuses=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, *_DIRECT,)),
-    RouteRow("POST",   f"{_APP}/user/unblock",               unblock,                   _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "blocked",           "facts 13", _BOTH, ("messaging_product", "block_users"), calls=True, refuses=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, *_DIRECT,)),
-    RouteRow("GET",    f"{_APP}/user/blocklist",             block_list,                _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "block_list",        "facts 13", query=("limit@users", "after", "before"), calls=True, refuses=(ErrorCode.FIELD_BROKEN, *_DIRECT,)),
-    RouteRow("PUT",    f"{_APP}/block",                      block_one,                 _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "success",           "ledger 1.9", _BOTH, ("phone", "isBlocked"), calls=True, refuses=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, *_DIRECT)),
-    RouteRow("GET",    f"{_KEY_APP}/business/profile",       show_profile,              _KEY,       "partner_call",  (200, 400, 401, 503),      "profile",           "facts 13; by API key as public clients call it", calls=True, refuses=_DIRECT),
-    RouteRow("PUT",    f"{_KEY_APP}/business/profile",       change_profile,            _KEY,       "partner_call",  (200, 400, 401, 503),      "profile",           "facts 13; by API key as public clients call it", _BOTH, _PROFILE, calls=True, refuses=(ErrorCode.FIELD_MISSING, ErrorCode.FILE_TOO_LARGE, *_DIRECT)),
-    RouteRow("GET",    f"{_KEY_APP}/business/profile/about", show_about,                _KEY,       "partner_call",  (200, 400, 401, 503),      "about",             "facts 13; by API key as public clients call it", calls=True, refuses=_DIRECT),
-    RouteRow("PUT",    f"{_KEY_APP}/business/profile/about", change_about,              _KEY,       "partner_call",  (200, 400, 401, 503),      "about",             "facts 13; by API key as public clients call it", _BOTH, ("about",), calls=True, refuses=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, *_DIRECT,)),
-    RouteRow("GET",    f"{_KEY_APP}/business/profile/photo", show_photo,                _KEY,       "partner_call",  (200, 400, 401, 503),      "photo",             "facts 13; by API key as public clients call it", calls=True, refuses=_DIRECT),
-    RouteRow("PUT",    f"{_KEY_APP}/business/profile/photo", change_photo,              _KEY,       "partner_call",  (200, 400, 401, 503),      "photo",             "facts 13; by API key as public clients call it", _MULTIPART, _PHOTO, calls=True, refuses=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.WRONG_FILE_TYPE, ErrorCode.FILE_TOO_LARGE, ErrorCode.NO_ROOM, ErrorCode.MEDIA_QUOTA, ErrorCode.MEDIA_NOT_FETCHED, *_DIRECT,)),
-    RouteRow("DELETE", f"{_KEY_APP}/business/profile/photo", delete_photo,              _KEY,       "partner_call",  (200, 400, 401, 503),      "photo",             "ledger 1.9; by API key as public clients call it; decision 0065", calls=True, refuses=_DIRECT),
-    RouteRow("POST",   f"{_KEY_APP}/user/block",             block,                     _KEY,       "partner_call",  (200, 400, 401, 503),      "blocked",           "facts 13; by API key as public clients call it", _BOTH, ("messaging_product", "block_users"), calls=True, refuses=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, *_DIRECT,)),
-    RouteRow("POST",   f"{_KEY_APP}/user/unblock",           unblock,                   _KEY,       "partner_call",  (200, 400, 401, 503),      "blocked",           "facts 13; by API key as public clients call it", _BOTH, ("messaging_product", "block_users"), calls=True, refuses=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, *_DIRECT,)),
-    RouteRow("GET",    f"{_KEY_APP}/user/blocklist",         block_list,                _KEY,       "partner_call",  (200, 400, 401, 503),      "block_list",        "facts 13; by API key as public clients call it", query=("limit@users", "after", "before"), calls=True, refuses=(ErrorCode.FIELD_BROKEN, *_DIRECT,)),
-    RouteRow("GET",    f"{_KEY_APP}/business",               business_account_details,  _KEY,       "partner_call",  (200, 400, 401, 503),      "waba_info",         "facts 13; by API key as public clients call it", calls=True, refuses=_DIRECT),
-    RouteRow("GET",    f"{_APP}/conversational/component",   show_components,           _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "components",        "facts 13", calls=True, refuses=_DIRECT),
-    RouteRow("POST",   f"{_APP}/conversational/component",   change_components,         _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "done",              "facts 13", _BOTH, ("enable_welcome_message", "commands", "prompts"), calls=True, refuses=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, *_DIRECT,)),
-    RouteRow("POST",   f"{_APP}/flows",                      create_flow,               _APP_TOKEN, "partner_call",  (201, 400, 401, 503),      "created_flow",      "facts 9.4", _BOTH, ("name@flow", *_FLOW), calls=True, refuses=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, *_DIRECT,), once=_MARKED),
-    RouteRow("GET",    f"{_APP}/flows",                      list_flows,                _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "flows",             "facts 9.4", calls=True, refuses=_DIRECT),
-    RouteRow("GET",    _ONE_FLOW,                            show_flow,                 _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "flow",              "facts 9.4", query=("fields",), calls=True, refuses=(ErrorCode.FIELD_BROKEN, *_DIRECT,)),
-    RouteRow("PUT",    _ONE_FLOW,                            change_flow,               _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "done",              "facts 9.4", _BOTH, ("name@change_flow", *_FLOW), calls=True, refuses=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, *_DIRECT,)),
-    RouteRow("DELETE", _ONE_FLOW,                            delete_flow,               _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "done",              "facts 9.4", calls=True, refuses=_DIRECT),
-    RouteRow("GET",    f"{_ONE_FLOW}/assets",                show_assets,               _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "flow_assets",       "facts 9.4", calls=True, refuses=_DIRECT),
-    RouteRow("PUT",    f"{_ONE_FLOW}/assets",                put_assets,                _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "flow_file",         "facts 9.4", _MULTIPART, ("file@flow",), calls=True, refuses=(ErrorCode.FIELD_MISSING, ErrorCode.FILE_TOO_LARGE, *_DIRECT)),
-    RouteRow("POST",   f"{_ONE_FLOW}/publish",               publish_flow,              _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "done",              "facts 9.4", calls=True, refuses=_DIRECT),
-    RouteRow("POST",   f"{_ONE_FLOW}/deprecate",             deprecate_flow,            _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "done",              "facts 9.4", calls=True, refuses=_DIRECT),
-    RouteRow("GET",    f"{_ONE_FLOW}/preview",               preview_flow,              _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "flow_preview",      "facts 9.4", calls=True, refuses=_DIRECT),
+    RouteRow("PUT",    f"{_APP}/capping",                    set_cap,                   _APP_TOKEN, "app_token",     (200, 400, 401),           "success",           "ledger 1.9; decision 0065", _FORM_OR_JSON, ("cap",), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN)),
+    RouteRow("GET",    f"{_APP}/health",                     show_health,                    _APP_TOKEN, "app_token",     (200, 400, 401),           "health",            "facts 13", calls_out=True, errors=(ErrorCode.APP_NOT_LIVE, ErrorCode.NO_BUSINESS_ACCOUNT, ErrorCode.WRONG_BUSINESS_ACCOUNT, ErrorCode.BUSINESS_ACCOUNT_UNKNOWN,)),
+    RouteRow("GET",    f"{_APP}/ratings",                    show_ratings,                   _APP_TOKEN, "ratings",       (200, 401),                "ratings",           "facts 13; decision 0025"),
+    RouteRow("GET",    f"{_APP}/waba/info",                  show_business_account,  _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "waba_info",         "facts 13", calls_out=True, errors=_DIRECT_CALL_ERRORS),
+    RouteRow("POST",   f"{_APP}/mmlite/msg/enable",          enable_mm_lite,            _APP_TOKEN, "mmlite",        (400, 401),                "",                  "facts 9.3, 11; decision 0025", errors=(ErrorCode.MM_LITE_OFF,)),
+    RouteRow("GET",    f"{_APP}/business/profile",           show_profile,              _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "profile",           "facts 13", calls_out=True, errors=_DIRECT_CALL_ERRORS),
+    RouteRow("PUT",    f"{_APP}/business/profile",           change_profile,            _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "profile",           "facts 13", _FORM_OR_JSON, _PROFILE, calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FILE_TOO_LARGE, *_DIRECT_CALL_ERRORS)),
+    RouteRow("GET",    f"{_APP}/business/profile/about",     show_about,                _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "about",             "facts 13", calls_out=True, errors=_DIRECT_CALL_ERRORS),
+    RouteRow("PUT",    f"{_APP}/business/profile/about",     change_about,              _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "about",             "facts 13", _FORM_OR_JSON, ("about",), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, *_DIRECT_CALL_ERRORS,)),
+    RouteRow("GET",    f"{_APP}/business/profile/photo",     show_photo,                _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "photo",             "facts 13", calls_out=True, errors=_DIRECT_CALL_ERRORS),
+    RouteRow("PUT",    f"{_APP}/business/profile/photo",     change_photo,              _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "photo",             "facts 13", _MULTIPART, _PHOTO, calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.WRONG_FILE_TYPE, ErrorCode.FILE_TOO_LARGE, ErrorCode.NO_ROOM, ErrorCode.MEDIA_QUOTA, ErrorCode.MEDIA_NOT_FETCHED, *_DIRECT_CALL_ERRORS,)),
+    RouteRow("DELETE", f"{_APP}/business/profile/photo",      delete_photo,              _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "photo",             "ledger 1.9; decision 0065", calls_out=True, errors=_DIRECT_CALL_ERRORS),
+    RouteRow("POST",   f"{_APP}/user/block",                 block_users,                     _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "blocked",           "facts 13", _FORM_OR_JSON, ("messaging_product", "block_users"), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, *_DIRECT_CALL_ERRORS,)),
+    RouteRow("POST",   f"{_APP}/user/unblock",               unblock_users,                   _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "blocked",           "facts 13", _FORM_OR_JSON, ("messaging_product", "block_users"), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, *_DIRECT_CALL_ERRORS,)),
+    RouteRow("GET",    f"{_APP}/user/blocklist",             list_blocked_users,                _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "block_list",        "facts 13", query=("limit@users", "after", "before"), calls_out=True, errors=(ErrorCode.FIELD_BROKEN, *_DIRECT_CALL_ERRORS,)),
+    RouteRow("PUT",    f"{_APP}/block",                      set_user_blocked,                 _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "success",           "ledger 1.9", _FORM_OR_JSON, ("phone", "isBlocked"), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, *_DIRECT_CALL_ERRORS)),
+    RouteRow("GET",    f"{_KEY_APP}/business/profile",       show_profile,              _KEY,       "partner_call",  (200, 400, 401, 503),      "profile",           "facts 13; by API key as public clients call it", calls_out=True, errors=_DIRECT_CALL_ERRORS),
+    RouteRow("PUT",    f"{_KEY_APP}/business/profile",       change_profile,            _KEY,       "partner_call",  (200, 400, 401, 503),      "profile",           "facts 13; by API key as public clients call it", _FORM_OR_JSON, _PROFILE, calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FILE_TOO_LARGE, *_DIRECT_CALL_ERRORS)),
+    RouteRow("GET",    f"{_KEY_APP}/business/profile/about", show_about,                _KEY,       "partner_call",  (200, 400, 401, 503),      "about",             "facts 13; by API key as public clients call it", calls_out=True, errors=_DIRECT_CALL_ERRORS),
+    RouteRow("PUT",    f"{_KEY_APP}/business/profile/about", change_about,              _KEY,       "partner_call",  (200, 400, 401, 503),      "about",             "facts 13; by API key as public clients call it", _FORM_OR_JSON, ("about",), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, *_DIRECT_CALL_ERRORS,)),
+    RouteRow("GET",    f"{_KEY_APP}/business/profile/photo", show_photo,                _KEY,       "partner_call",  (200, 400, 401, 503),      "photo",             "facts 13; by API key as public clients call it", calls_out=True, errors=_DIRECT_CALL_ERRORS),
+    RouteRow("PUT",    f"{_KEY_APP}/business/profile/photo", change_photo,              _KEY,       "partner_call",  (200, 400, 401, 503),      "photo",             "facts 13; by API key as public clients call it", _MULTIPART, _PHOTO, calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.WRONG_FILE_TYPE, ErrorCode.FILE_TOO_LARGE, ErrorCode.NO_ROOM, ErrorCode.MEDIA_QUOTA, ErrorCode.MEDIA_NOT_FETCHED, *_DIRECT_CALL_ERRORS,)),
+    RouteRow("DELETE", f"{_KEY_APP}/business/profile/photo", delete_photo,              _KEY,       "partner_call",  (200, 400, 401, 503),      "photo",             "ledger 1.9; by API key as public clients call it; decision 0065", calls_out=True, errors=_DIRECT_CALL_ERRORS),
+    RouteRow("POST",   f"{_KEY_APP}/user/block",             block_users,                     _KEY,       "partner_call",  (200, 400, 401, 503),      "blocked",           "facts 13; by API key as public clients call it", _FORM_OR_JSON, ("messaging_product", "block_users"), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, *_DIRECT_CALL_ERRORS,)),
+    RouteRow("POST",   f"{_KEY_APP}/user/unblock",           unblock_users,                   _KEY,       "partner_call",  (200, 400, 401, 503),      "blocked",           "facts 13; by API key as public clients call it", _FORM_OR_JSON, ("messaging_product", "block_users"), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, *_DIRECT_CALL_ERRORS,)),
+    RouteRow("GET",    f"{_KEY_APP}/user/blocklist",         list_blocked_users,                _KEY,       "partner_call",  (200, 400, 401, 503),      "block_list",        "facts 13; by API key as public clients call it", query=("limit@users", "after", "before"), calls_out=True, errors=(ErrorCode.FIELD_BROKEN, *_DIRECT_CALL_ERRORS,)),
+    RouteRow("GET",    f"{_KEY_APP}/business",               show_business_account,  _KEY,       "partner_call",  (200, 400, 401, 503),      "waba_info",         "facts 13; by API key as public clients call it", calls_out=True, errors=_DIRECT_CALL_ERRORS),
+    RouteRow("GET",    f"{_APP}/conversational/component",   show_components,           _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "components",        "facts 13", calls_out=True, errors=_DIRECT_CALL_ERRORS),
+    RouteRow("POST",   f"{_APP}/conversational/component",   change_components,         _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "done",              "facts 13", _FORM_OR_JSON, ("enable_welcome_message", "commands", "prompts"), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, *_DIRECT_CALL_ERRORS,)),
+    RouteRow("POST",   f"{_APP}/flows",                      create_flow,               _APP_TOKEN, "partner_call",  (201, 400, 401, 503),      "created_flow",      "facts 9.4", _FORM_OR_JSON, ("name@flow", *_FLOW), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, *_DIRECT_CALL_ERRORS,), idempotency=_MARKED_FIRST),
+    RouteRow("GET",    f"{_APP}/flows",                      list_flows,                _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "flows",             "facts 9.4", calls_out=True, errors=_DIRECT_CALL_ERRORS),
+    RouteRow("GET",    _ONE_FLOW,                            show_flow,                 _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "flow",              "facts 9.4", query=("fields",), calls_out=True, errors=(ErrorCode.FIELD_BROKEN, *_DIRECT_CALL_ERRORS,)),
+    RouteRow("PUT",    _ONE_FLOW,                            change_flow,               _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "done",              "facts 9.4", _FORM_OR_JSON, ("name@change_flow", *_FLOW), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, *_DIRECT_CALL_ERRORS,)),
+    RouteRow("DELETE", _ONE_FLOW,                            delete_flow,               _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "done",              "facts 9.4", calls_out=True, errors=_DIRECT_CALL_ERRORS),
+    RouteRow("GET",    f"{_ONE_FLOW}/assets",                show_assets,               _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "flow_assets",       "facts 9.4", calls_out=True, errors=_DIRECT_CALL_ERRORS),
+    RouteRow("PUT",    f"{_ONE_FLOW}/assets",                put_assets,                _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "flow_file",         "facts 9.4", _MULTIPART, ("file@flow",), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FILE_TOO_LARGE, *_DIRECT_CALL_ERRORS)),
+    RouteRow("POST",   f"{_ONE_FLOW}/publish",               publish_flow,              _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "done",              "facts 9.4", calls_out=True, errors=_DIRECT_CALL_ERRORS),
+    RouteRow("POST",   f"{_ONE_FLOW}/deprecate",             deprecate_flow,            _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "done",              "facts 9.4", calls_out=True, errors=_DIRECT_CALL_ERRORS),
+    RouteRow("GET",    f"{_ONE_FLOW}/preview",               preview_flow,              _APP_TOKEN, "partner_call",  (200, 400, 401, 503),      "flow_preview",      "facts 9.4", calls_out=True, errors=_DIRECT_CALL_ERRORS),
 )
 # fmt: on

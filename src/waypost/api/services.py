@@ -2,17 +2,17 @@
 
 from dataclasses import dataclass, field
 
-from waypost.api.http.proxies import Proxies
+from waypost.api.http.proxies import TrustedProxies
 from waypost.api.limits.login_limits import LoginLimits
 from waypost.api.limits.rate_limits import Limiter
-from waypost.api.passwords import Passwords
-from waypost.api.uploads.uploads import Uploads
+from waypost.api.passwords import Argon2Hasher
+from waypost.api.uploads.uploads import PartnerUploads
 from waypost.base.clock import Clock
-from waypost.base.encryption import Seals
+from waypost.base.encryption import SecretBox
 from waypost.base.ids import Ids
 from waypost.domain.partner import Wallet
 from waypost.operators.contract import Operators
-from waypost.outbound.vetted import VettedClient
+from waypost.outbound.vetted_client import VettedClient
 from waypost.store.accounts.audit_log import AuditLog
 from waypost.store.database import Database
 from waypost.store.directory import Directory
@@ -38,19 +38,19 @@ class Services:
 
     clock: Clock
     ids: Ids
-    seals: Seals
+    secret_box: SecretBox
     database: Database
     directory: Directory
     limiter: Limiter
     login_limits: LoginLimits
-    passwords: Passwords
+    passwords: Argon2Hasher
     outbound: VettedClient
     operators: Operators
     public_url: str
     wallet: Wallet
     files: MediaFiles
-    uploads: Uploads
+    uploads: PartnerUploads
     audit: AuditLog
     strict: bool = False
     held: bool = False
-    proxies: Proxies = field(default_factory=Proxies)
+    proxies: TrustedProxies = field(default_factory=TrustedProxies)

@@ -6,33 +6,43 @@ from functools import partial
 from typing import Final
 
 from waypost import __version__
-from waypost.api.auth.authorisation import admitted_app
+from waypost.api.auth.authorisation import authorise_app
 from waypost.api.auth.credentials import Credential
-from waypost.api.http.requests import Answer, Request
+from waypost.api.http.requests import ApiResponse, Request
 from waypost.api.idempotency import commit
 from waypost.api.services import Services
 from waypost.base.telemetry.logs import log
 from waypost.domain.app import App
-from waypost.domain.callbacks.subscription import MOST_PER_APP, VOICE, Subscription, resumed
+from waypost.domain.callbacks.subscription import (
+    MAX_SUBSCRIPTIONS_PER_APP,
+    MODE_VOICE,
+    Subscription,
+    resume_subscription,
+)
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.store.callbacks.subscriptions import (
-    TagTaken,
-    TooMany,
+    DuplicateTag,
+    TooManySubscriptions,
     add_subscription,
     change_subscription,
     delete_subscriptions,
+    list_app_subscriptions,
     subscription_of_partner,
-    subscriptions_of,
 )
 from waypost.wire.callbacks import callback_v2, callback_v3
 from waypost.wire.forms import Form
-from waypost.wire.subscriptions import SubscriptionForm, read_change, read_subscription, subscription_object
+from waypost.wire.subscriptions import (
+    SubscriptionForm,
+    read_subscription,
+    read_subscription_change,
+    subscription_object,
+)
 
 _log = log("api")
 _WRONG_CREDENTIAL: Final = (ErrorCode.AUTHENTICATION_FAILED, ErrorCode.NOT_FOR_THIS_APP)
 
 
-async def create_subscription(services: Services, request: Request) -> Answer:
+async def create_subscription(services: Services, request: Request) -> ApiResponse:
     """Create a subscription, once its URL has responded to one ping.
 
     Errors in this order: 401 wrong credential, 429 sixth in a minute, 400 unreadable or invalid
@@ -40,15 +50,15 @@ async def create_subscription(services: Services, request: Request) -> Answer:
 
     Source: facts 4.1, 4.2, 4.5.
     """
-    app = await _admitted(services, request)
+    app = await _authorise_app(services, request)
     form = read_subscription(request.form())
-    subscriptions = await _held(services, app)
+    subscriptions = await _stored_subscriptions(services, app)
     if any(other.tag == form.tag for other in subscriptions):
-        raise _tag_taken(form.tag)
-    if len(subscriptions) >= MOST_PER_APP:
-        raise _too_many()
+        raise _duplicate_tag_error(form.tag)
+    if len(subscriptions) >= MAX_SUBSCRIPTIONS_PER_APP:
+        raise _too_many_error()
     _check_voice(form, subscriptions)
-    await _check(services, app, form)
+    await _check_url(services, app, form)
     now_ms = services.clock.now_ms()
     subscription = Subscription(
         id="",
@@ -71,31 +81,31 @@ async def create_subscription(services: Services, request: Request) -> Answer:
             add_subscription,
             subscription,
             services.directory.seal,
-            MOST_PER_APP,
-            answer=lambda new_id: _answer(replace(subscription, id=new_id)),
+            MAX_SUBSCRIPTIONS_PER_APP,
+            make_response=lambda new_id: _subscription_response(replace(subscription, id=new_id)),
         )
-    except TagTaken as error:
-        raise _tag_taken(form.tag) from error
-    except TooMany as error:
-        raise _too_many() from error
+    except DuplicateTag as error:
+        raise _duplicate_tag_error(form.tag) from error
+    except TooManySubscriptions as error:
+        raise _too_many_error() from error
 
 
-async def list_subscriptions(services: Services, request: Request) -> Answer:
+async def list_subscriptions(services: Services, request: Request) -> ApiResponse:
     """Return the app's subscriptions, oldest first. Source: facts 4.1."""
-    app = await _admitted(services, request)
-    subscriptions = await _held(services, app)
-    return Answer(
+    app = await _authorise_app(services, request)
+    subscriptions = await _stored_subscriptions(services, app)
+    return ApiResponse(
         {"status": "success", "subscriptions": [subscription_object(subscription) for subscription in subscriptions]}
     )
 
 
-async def get_subscription(services: Services, request: Request) -> Answer:
+async def get_subscription(services: Services, request: Request) -> ApiResponse:
     """Return one subscription. Source: facts 4.1."""
-    app = await _admitted(services, request)
-    return _answer(await _named(services, request, app))
+    app = await _authorise_app(services, request)
+    return _subscription_response(await _subscription_in_path(services, request, app))
 
 
-async def update_subscription(services: Services, request: Request) -> Answer:
+async def update_subscription(services: Services, request: Request) -> ApiResponse:
     """Change a subscription, or pause it with `active` false; absent fields stay unchanged.
 
     Callbacks already emitted are sent to the URL that is set when they are sent. A paused subscription
@@ -106,39 +116,39 @@ async def update_subscription(services: Services, request: Request) -> Answer:
 
     Source: facts 4.1, 4.2, 4.5.
     """
-    app = await _admitted(services, request)
-    subscription = await _named(services, request, app)
+    app = await _authorise_app(services, request)
+    subscription = await _subscription_in_path(services, request, app)
     fields = request.form()
-    form = read_change(fields, subscription)
-    others = [other for other in await _held(services, app) if other.id != subscription.id]
+    form = read_subscription_change(fields, subscription)
+    others = [other for other in await _stored_subscriptions(services, app) if other.id != subscription.id]
     if any(other.tag == form.tag for other in others):
-        raise _tag_taken(form.tag)
+        raise _duplicate_tag_error(form.tag)
     _check_voice(form, others)
     if form.url != subscription.url or form.do_check:
-        await _check(services, app, form)
+        await _check_url(services, app, form)
     directory = services.directory
-    change = partial(_changed, fields, services.clock.now_ms())
+    change = partial(_apply_form, fields, services.clock.now_ms())
     try:
         changed = await services.database.write(
             change_subscription, subscription, change, directory.seal, directory.unseal
         )
-    except TagTaken as error:
-        raise _tag_taken(form.tag) from error
+    except DuplicateTag as error:
+        raise _duplicate_tag_error(form.tag) from error
     if changed is None:
-        raise _unknown()
-    return _answer(changed)
+        raise _unknown_error()
+    return _subscription_response(changed)
 
 
-def _changed(fields: Form, now_ms: int, held: Subscription) -> Subscription:
+def _apply_form(fields: Form, now_ms: int, subscription: Subscription) -> Subscription:
     """Return the subscription as stored now, changed by the form.
 
     Another call may have changed it during the ping: its changes of other fields stay.
     """
-    form = read_change(fields, held)
-    if form.active and (fields.text("active") is not None or form.url != held.url):
-        held = resumed(held)
+    form = read_subscription_change(fields, subscription)
+    if form.active and (fields.text("active") is not None or form.url != subscription.url):
+        subscription = resume_subscription(subscription)
     return replace(
-        held,
+        subscription,
         tag=form.tag,
         url=form.url,
         version=form.version,
@@ -151,36 +161,36 @@ def _changed(fields: Form, now_ms: int, held: Subscription) -> Subscription:
     )
 
 
-async def delete_subscription(services: Services, request: Request) -> Answer:
+async def delete_subscription(services: Services, request: Request) -> ApiResponse:
     """Delete one subscription; 204 with no body. Source: facts 4.1."""
-    app = await _admitted(services, request)
-    subscription = await _named(services, request, app)
+    app = await _authorise_app(services, request)
+    subscription = await _subscription_in_path(services, request, app)
     if not await services.database.write(delete_subscriptions, app.id, app.partner_id, subscription.id):
-        raise _unknown()
-    return Answer(None, 204)
+        raise _unknown_error()
+    return ApiResponse(None, 204)
 
 
-async def delete_all_subscriptions(services: Services, request: Request) -> Answer:
+async def delete_all_subscriptions(services: Services, request: Request) -> ApiResponse:
     """Delete every subscription of the app; 204 with no body. Source: facts 4.1; its 401 facts 10."""
     try:
-        app = await _admitted(services, request)
+        app = await _authorise_app(services, request)
     except ApiError as error:
         if error.code in _WRONG_CREDENTIAL:
             raise ApiError(ErrorCode.UNAUTHORIZED_ACCESS, error.explanation) from error
         raise
     await services.database.write(delete_subscriptions, app.id, app.partner_id)
-    return Answer(None, 204)
+    return ApiResponse(None, 204)
 
 
-async def _admitted(services: Services, request: Request) -> App:
+async def _authorise_app(services: Services, request: Request) -> App:
     """Return the app in the path. By API key it must be live and belong to the key's partner.
 
     Source: facts 4.1; for the self-serve route its last row.
     """
     if request.credential != Credential.API_KEY:
-        return await admitted_app(services, request)
+        return await authorise_app(services, request)
     try:
-        app = await admitted_app(services, request)
+        app = await authorise_app(services, request)
     except ApiError as error:
         if error.code is ErrorCode.NOT_FOR_THIS_APP:
             raise ApiError(ErrorCode.KEY_NOT_ASSOCIATED, error.explanation) from error
@@ -190,31 +200,31 @@ async def _admitted(services: Services, request: Request) -> App:
     return app
 
 
-async def _named(services: Services, request: Request, app: App) -> Subscription:
+async def _subscription_in_path(services: Services, request: Request, app: App) -> Subscription:
     """Return the subscription in the path. Another app of the same partner has its own error."""
     subscription_id = request.path["subscription_id"]
     if not (subscription_id.isascii() and subscription_id.isdecimal() and len(subscription_id) < 19):
-        raise _unknown()
+        raise _unknown_error()
     subscription = await services.database.read(
         subscription_of_partner, app.partner_id, int(subscription_id), services.directory.unseal
     )
     if subscription is None:
-        raise _unknown()
+        raise _unknown_error()
     if subscription.app_id != app.id:
         raise ApiError(ErrorCode.NOT_SUBSCRIPTION_OWNER, "The subscription belongs to another of your apps.")
     return subscription
 
 
-async def _held(services: Services, app: App) -> list[Subscription]:
-    return await services.database.read(subscriptions_of, app.id, app.partner_id, services.directory.unseal)
+async def _stored_subscriptions(services: Services, app: App) -> list[Subscription]:
+    return await services.database.read(list_app_subscriptions, app.id, app.partner_id, services.directory.unseal)
 
 
-async def _check(services: Services, app: App, form: SubscriptionForm) -> None:
+async def _check_url(services: Services, app: App, form: SubscriptionForm) -> None:
     """Vet the URL, and ping it unless the form disables the ping.
 
     The documented text is misleading, so the reason header explains the error (facts 14).
     """
-    reason = await services.outbound.check(form.url)
+    reason = await services.outbound.check_url(form.url)
     if reason is not None:
         _log.info("a subscription's URL is not allowed", reason=reason)
         raise ApiError(ErrorCode.INVALID_URL, f"url must lead to public addresses only; {reason}.", field="url")
@@ -236,27 +246,28 @@ async def _check(services: Services, app: App, form: SubscriptionForm) -> None:
         raise ApiError(ErrorCode.INVALID_URL, text, field="url")
 
 
-def _answer(subscription: Subscription) -> Answer:
-    return Answer({"status": "success", "subscription": subscription_object(subscription)})
+def _subscription_response(subscription: Subscription) -> ApiResponse:
+    return ApiResponse({"status": "success", "subscription": subscription_object(subscription)})
 
 
-def _unknown() -> ApiError:
+def _unknown_error() -> ApiError:
     return ApiError(ErrorCode.SUBSCRIPTION_DOES_NOT_EXIST, "The path must name one of this app's subscriptions.")
 
 
-def _tag_taken(tag: str) -> ApiError:
+def _duplicate_tag_error(tag: str) -> ApiError:
     return ApiError(ErrorCode.DUPLICATE_TAG, f"tag {tag} is taken; choose another.", field="tag")
 
 
-def _too_many() -> ApiError:
+def _too_many_error() -> ApiError:
     return ApiError(
-        ErrorCode.TOO_MANY_SUBSCRIPTIONS, f"An app may have at most {MOST_PER_APP} subscriptions; delete one first."
+        ErrorCode.TOO_MANY_SUBSCRIPTIONS,
+        f"An app may have at most {MAX_SUBSCRIPTIONS_PER_APP} subscriptions; delete one first.",
     )
 
 
 def _check_voice(form: SubscriptionForm, others: Sequence[Subscription]) -> None:
     """Check that at most one subscription of an app gets calls (mode VOICE). Source: ledger 1.4."""
-    if VOICE in form.modes and any(VOICE in subscription.modes for subscription in others):
+    if MODE_VOICE in form.modes and any(MODE_VOICE in subscription.modes for subscription in others):
         raise ApiError(
             ErrorCode.VOICE_SUBSCRIPTION_EXISTS,
             "One subscription of an app at most has the mode VOICE; change that one instead.",

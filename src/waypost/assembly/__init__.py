@@ -1,1 +1,1 @@
-"""The one place where engines and adapters are chosen and the parts put together, in street order."""
+"""The only package that chooses engines and adapters and connects components, in pipeline order."""

@@ -1,4 +1,4 @@
-"""Where a virtual clock's bearing is kept, so that time does not run backwards over a restart."""
+"""The file that stores a virtual clock's setting, so that its time does not go back over a restart."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -6,38 +6,38 @@ from typing import Final
 
 import msgspec
 
-from waypost.base.clock import Bearing, VirtualClock
+from waypost.base.clock import ClockSetting, VirtualClock
 from waypost.base.files import create_private
 from waypost.base.telemetry.logs import log
 
-NAME: Final = "clock.json"
-_LOG: Final = log("assembly")
+CLOCK_FILE_NAME: Final = "clock.json"
+_CLOCK_LOG: Final = log("assembly")
 
 
-def kept_clock(folder: Path) -> VirtualClock:
-    """A clock that goes on as the folder's last one did, and keeps in it how it goes.
+def open_stored_clock(folder: Path) -> VirtualClock:
+    """Return a clock that continues with the setting stored in the folder, and stores every change there.
 
-    What a power loss takes is a journey in time, never a message: the file is not flushed.
+    The file is not flushed: a power loss can lose an advance of the clock, but never a message.
     """
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    path = folder / NAME
-    return VirtualClock(read_bearing(path), keep=lambda bearing: write_bearing(path, bearing))
+    path = folder / CLOCK_FILE_NAME
+    return VirtualClock(read_clock_setting(path), on_change=lambda setting: write_clock_setting(path, setting))
 
 
-def read_bearing(path: Path) -> Bearing | None:
-    """What was kept; None where nothing was, or nothing that can be read."""
+def read_clock_setting(path: Path) -> ClockSetting | None:
+    """Return the stored setting; None if there is none or it cannot be read."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Bearing)
+        return msgspec.json.decode(path.read_bytes(), type=ClockSetting)
     except FileNotFoundError:
         return None
     except (OSError, msgspec.DecodeError) as error:
-        _LOG.warning("the clock's file cannot be read; it starts anew", error=repr(error))
+        _CLOCK_LOG.warning("the clock file cannot be read; the clock starts at the current time", error=repr(error))
         return None
 
 
-def write_bearing(path: Path, bearing: Bearing) -> None:
-    """Keep a bearing: the file is the old one or the new one, never half of it."""
-    beside = path.with_suffix(".new")
-    create_private(beside)
-    beside.write_bytes(msgspec.json.encode(asdict(bearing)))
-    beside.replace(path)
+def write_clock_setting(path: Path, setting: ClockSetting) -> None:
+    """Store a setting. The file is replaced as a whole, so that a crash leaves the old one or the new one."""
+    temporary = path.with_suffix(".new")
+    create_private(temporary)
+    temporary.write_bytes(msgspec.json.encode(asdict(setting)))
+    temporary.replace(path)

@@ -1,4 +1,4 @@
-"""The adapters of this service: a row for each kind of operator."""
+"""The operator adapters of the service: one row for each kind of operator."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -12,7 +12,7 @@ from waypost.operators.contract import Operator, Operators
 MakeOperator = Callable[[Settings, Clock], Operator]
 
 # fmt: off
-ADAPTERS: Final[Mapping[str, MakeOperator]] = {  # the kind of an operator account, and its adapter; kinds are stored: never change one
+ADAPTERS: Final[Mapping[str, MakeOperator]] = {  # kind of operator account: its adapter. Kinds are stored: never change one
     CLOUD: lambda settings, clock: CloudOperator(clock, timeout_s=settings.operator_timeout_s, held=settings.hold),
 }
 # fmt: on

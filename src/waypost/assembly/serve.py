@@ -1,4 +1,4 @@
-"""`waypost serve`: the service alone, for real traffic. `waypost simulator`: the other party alone."""
+"""`waypost serve`: the service alone, for real traffic. `waypost simulator`: the simulator alone."""
 
 import asyncio
 import contextlib
@@ -9,155 +9,173 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from waypost.assembly.clock_file import kept_clock
-from waypost.assembly.compatibility_check import NotFit as NotFit
-from waypost.assembly.compatibility_check import check_fit
+from waypost.assembly.clock_file import open_stored_clock
+from waypost.assembly.configuration_check import InvalidConfiguration as InvalidConfiguration
+from waypost.assembly.configuration_check import check_configuration
 from waypost.assembly.dev import demo
-from waypost.assembly.http.limits import DEFAULT_LIMITS, HttpLimits, graph_error_body, limits_of, raise_descriptor_limit
-from waypost.assembly.http.servers import HttpServer, bind, hear_end_of_input, hear_signals, port_of, settle_memory
-from waypost.assembly.http.sockets import take_over
+from waypost.assembly.http.limits import (
+    DEFAULT_LIMITS,
+    HttpLimits,
+    graph_error_body,
+    http_limits,
+    raise_descriptor_limit,
+)
+from waypost.assembly.http.servers import (
+    HttpServer,
+    bind_socket,
+    handle_stop_signals,
+    port_of,
+    tune_garbage_collector,
+    watch_end_of_input,
+)
+from waypost.assembly.http.sockets import adopt_socket
 from waypost.assembly.service import Waypost
 from waypost.base.clock import Clock
-from waypost.base.encryption import hash_of
-from waypost.base.files import tighten
+from waypost.base.encryption import hash_secret
+from waypost.base.files import remove_others_access
 from waypost.base.ids import Ids, RandomIds
-from waypost.base.time_travel import Travel
+from waypost.base.time_travel import TimeTravel
 from waypost.config import Settings
 from waypost.simulator import Simulator, SimulatorSettings, read_scenario
-from waypost.store.contract import StoreAway
+from waypost.store.contract import StoreUnavailable
 from waypost.store.engines.sqlite import take_lock
-from waypost.store.media.folder import check_folder, name_of
-from waypost.store.properties import check_real
+from waypost.store.media.folder import check_folder, ensure_folder_name
+from waypost.store.properties import check_production_ready
 
-_ADMIN: Final = "/admin"
-_METRICS: Final = "/metrics"
-_PROBES: Final = ("/healthz", "/readyz")
-_NOT_HERE: Final = b'{"status":"error","message":"There is nothing at this path."}'
+_ADMIN_PATH: Final = "/admin"
+_METRICS_PATH: Final = "/metrics"
+_PROBE_PATHS: Final = ("/healthz", "/readyz")
+_NOT_FOUND_BODY: Final = b'{"status":"error","message":"There is nothing at this path."}'
 
 
-def is_administrative(path: str) -> bool:
+def is_admin_path(path: str) -> bool:
     """True for the admin API and the metrics."""
     path = path.rstrip("/")
-    return path in (_ADMIN, _METRICS) or path.startswith(f"{_ADMIN}/")
+    return path in (_ADMIN_PATH, _METRICS_PATH) or path.startswith(f"{_ADMIN_PATH}/")
 
 
-def is_for_administrators(path: str) -> bool:
-    """True for what the listener of its own serves: those, and the probes."""
-    return is_administrative(path) or path.rstrip("/") in _PROBES
+def is_admin_listener_path(path: str) -> bool:
+    """True for what the separate admin listener serves: those, and the probes."""
+    return is_admin_path(path) or path.rstrip("/") in _PROBE_PATHS
 
 
 class PathFilter:
-    """An ASGI application that passes some paths on, and responds 404 to others.
+    """An ASGI application that forwards some paths, and responds 404 to others.
 
     Args:
         application: that serves them.
-        serves: whether a path is passed on.
+        is_served: returns whether a path is forwarded.
     """
 
-    def __init__(self, application: Any, serves: Callable[[str], bool]) -> None:
+    def __init__(self, application: Any, is_served: Callable[[str], bool]) -> None:
         self._application = application
-        self._serves = serves
+        self._is_served = is_served
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Respond to one request."""
-        if scope["type"] != "http" or self._serves(scope["path"]):
+        if scope["type"] != "http" or self._is_served(scope["path"]):
             await self._application(scope, receive, send)
             return
-        head = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(_NOT_HERE))]
+        head = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(_NOT_FOUND_BODY))]
         await send({"type": "http.response.start", "status": 404, "headers": head})
-        await send({"type": "http.response.body", "body": _NOT_HERE})
+        await send({"type": "http.response.body", "body": _NOT_FOUND_BODY})
 
 
-Ready = Callable[[str], None]
-"""Called once with the address at which requests are answered."""
+ReportReady = Callable[[str], None]
+"""Called once with the URL, as soon as requests are served."""
 
 
-DOORS_S: Final = 5
-"""How long a stop lets requests be answered that have been asked; of `stop_within_s`."""
+REQUEST_DRAIN_S: Final = 5
+"""How long a stop waits for open requests; a part of `stop_within_s`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Worker:
-    """Which of several processes this one is, of those that one supervisor has started.
+class WorkerIdentity:
+    """One of several worker processes that a supervisor has started.
 
     Attributes:
         number: from 1.
-        socket: the descriptor of a listening socket that was handed down.
+        socket: the descriptor of an inherited listening socket.
     """
 
     number: int
     socket: int
 
 
-async def serve(settings: Settings, clock: Clock, ids: Ids, *, ready: Ready, worker: Worker | None = None) -> None:
-    """Run the service until a signal, then stop in order: doors, stages, leases, store.
+async def serve(
+    settings: Settings, clock: Clock, ids: Ids, *, ready: ReportReady, worker: WorkerIdentity | None = None
+) -> None:
+    """Run the service until a signal, then stop in order: servers, stages, leases, store.
 
     Args:
         settings: fit for real traffic.
-        clock: what rules follow.
-        ids: for everything new.
-        ready: called once it answers.
-        worker: which of several; such a one stops too when the pipe from its supervisor ends.
+        clock: the one that rules use.
+        ids: makes all new ids.
+        ready: called once requests are served.
+        worker: this process among several; a worker also stops when the pipe from its supervisor closes.
 
     Raises:
-        NotFit: a setting is missing or known.
-        PortInUse: somebody else listens there.
-        StoreAway: it cannot be reached.
+        InvalidConfiguration: a setting is missing or public.
+        PortInUse: a port is in use.
+        StoreUnavailable: the store cannot be reached.
         StoreInUse: another process has the store open.
         WrongStore: the store is not for real traffic.
     """
-    check_fit(settings)
-    await asyncio.to_thread(tighten, settings.data)
+    check_configuration(settings)
+    await asyncio.to_thread(remove_others_access, settings.data)
     raise_descriptor_limit()
-    limits = limits_of(settings)
-    told = hear_signals()
+    limits = http_limits(settings)
+    stop_event = handle_stop_signals()
     number = 0
     if worker is None:
-        bound = bind(settings.host, settings.port, option="--port")
+        bound = bind_socket(settings.host, settings.port, option="--port")
     else:
-        hear_end_of_input(told, within_s=settings.stop_within_s + 2 * DOORS_S)
-        number, bound = worker.number, take_over(worker.socket)
-    seen = apart = None
-    more: list[HttpServer] = []
+        watch_end_of_input(stop_event, exit_after_s=settings.stop_within_s + 2 * REQUEST_DRAIN_S)
+        number, bound = worker.number, adopt_socket(worker.socket)
+    metrics_socket = admin_socket = None
+    extra_servers: list[HttpServer] = []
     if settings.metrics_port is not None:
-        seen = bind(settings.host, settings.metrics_port + number, option="WAYPOST_METRICS_PORT")
+        metrics_socket = bind_socket(settings.host, settings.metrics_port + number, option="WAYPOST_METRICS_PORT")
     if settings.admin_port is not None:
         host = settings.admin_host or "127.0.0.1"
-        apart = bind(host, settings.admin_port + number, option="WAYPOST_ADMIN_PORT")
+        admin_socket = bind_socket(host, settings.admin_port + number, option="WAYPOST_ADMIN_PORT")
     waypost = Waypost(settings, clock, ids, process=str(number))
     await waypost.open()
     try:
-        known = {hash_of(demo.API_KEY), hash_of(demo.CLIENT_SECRET)}
-        await waypost.database.read(check_real, known)
-        if not waypost.database.sole and settings.stages != ("callbacks",):
+        public_hashes = {hash_secret(demo.API_KEY), hash_secret(demo.CLIENT_SECRET)}
+        await waypost.database.read(check_production_ready, public_hashes)
+        if not waypost.database.is_exclusive and settings.stages != ("callbacks",):
             folder = settings.media_folder
-            name = await asyncio.to_thread(name_of, folder, ids.new())
+            name = await asyncio.to_thread(ensure_folder_name, folder, ids.new())
             await waypost.database.write(check_folder, folder, name)
-        doors_s = min(DOORS_S, settings.stop_within_s)
+        drain_s = min(REQUEST_DRAIN_S, settings.stop_within_s)
         waypost.start()
-        with contextlib.suppress(StoreAway):
+        with contextlib.suppress(StoreUnavailable):
             if not settings.hold:
-                await waypost.queue.shards.keep()  # so that it is ready when it first says anything
+                await waypost.queue.shards.renew_if_due()  # so that the first probe finds it ready
         public: Any = waypost.application
-        if apart is not None:
-            more.append(HttpServer(PathFilter(public, is_for_administrators), apart, limits=limits))
-            public = PathFilter(public, lambda path: not is_administrative(path))
-        if seen is not None:
-            more.append(HttpServer(waypost.outside.on_its_own(), seen, limits=limits))
-        server = HttpServer(public, bound, stop_within_s=doors_s, limits=limits)
-        waypost.outside.servers = [one.connections for one in (server, *more)]
-        for one in (server, *more):
-            await one.start()
-        settle_memory()
+        if admin_socket is not None:
+            admin = PathFilter(public, is_admin_listener_path)
+            extra_servers.append(HttpServer(admin, admin_socket, limits=limits))
+            public = PathFilter(public, lambda path: not is_admin_path(path))
+        if metrics_socket is not None:
+            extra_servers.append(
+                HttpServer(waypost.observability.standalone_application(), metrics_socket, limits=limits)
+            )
+        server = HttpServer(public, bound, stop_within_s=drain_s, limits=limits)
+        waypost.observability.servers = [each.connections for each in (server, *extra_servers)]
+        for each in (server, *extra_servers):
+            await each.start()
+        tune_garbage_collector()
         ready(f"http://{settings.host}:{port_of(bound)}")
-        await told.wait()
+        await stop_event.wait()
         until_s = time.monotonic() + settings.stop_within_s
-        waypost.outside.stopping()
+        waypost.observability.mark_stopping()
         waypost.console.end_streams()
         await server.stop()
         await waypost.drain(within_s=max(0, until_s - time.monotonic()))
-        for one in more:  # seen from outside until nothing is worked any more
-            await one.stop()
+        for each in extra_servers:  # metrics and probes stay available until all stages have stopped
+            await each.stop()
     finally:
         await waypost.close()
 
@@ -167,45 +185,45 @@ async def simulate(
     host: str,
     port: int,
     *,
-    ready: Ready,
+    ready: ReportReady,
     scenario: Path | None = None,
     limits: HttpLimits = DEFAULT_LIMITS,
 ) -> None:
-    """Run the simulator alone until a signal; its clock can be moved, and is kept beside its file.
+    """Run the simulator alone until a signal; its clock can be advanced, and is stored next to its file.
 
     Args:
         settings: the simulator's.
         host: to listen on.
         port: 0 takes a free one.
-        ready: called once it answers.
-        scenario: a file of faults to arm before anything is answered.
+        ready: called once requests are served.
+        scenario: a file of faults to arm before the first request.
         limits: of connections.
 
     Raises:
-        PortInUse: somebody else listens there.
+        PortInUse: the port is in use.
         StoreInUse: another process has the simulator's file open.
-        InvalidScenario: the file says something that no fault can have.
+        InvalidScenario: a fault in the file is not valid.
     """
-    armed = None if scenario is None else read_scenario(scenario)
-    await asyncio.to_thread(tighten, settings.path.parent)
+    faults = None if scenario is None else read_scenario(scenario)
+    await asyncio.to_thread(remove_others_access, settings.path.parent)
     raise_descriptor_limit()
-    told = hear_signals()
-    clock = kept_clock(settings.path.parent)
-    travel = Travel(clock)
+    stop_event = handle_stop_signals()
+    clock = open_stored_clock(settings.path.parent)
+    travel = TimeTravel(clock)
     simulator = Simulator(settings, clock, RandomIds(clock), travel=travel)
-    with contextlib.ExitStack() as held:
-        held.callback(os.close, take_lock(settings.path))
-        bound = held.enter_context(bind(host, port, option="--port"))
+    with contextlib.ExitStack() as stack:
+        stack.callback(os.close, take_lock(settings.path))
+        bound = stack.enter_context(bind_socket(host, port, option="--port"))
         try:
             await simulator.open()
             travel.sides = (simulator,)
-            if armed is not None:
-                await simulator.arm_scenario(armed)
+            if faults is not None:
+                await simulator.arm_scenario(faults)
             server = HttpServer(simulator.application, bound, limits=limits, error_body=graph_error_body)
             await server.start()
-            settle_memory()
+            tune_garbage_collector()
             ready(f"http://{host}:{port_of(bound)}")
-            await told.wait()
+            await stop_event.wait()
             await server.stop()
         finally:
             await simulator.close()

@@ -1,4 +1,4 @@
-"""The service: its parts, opened in street order and closed the other way round."""
+"""The service: its components, opened in pipeline order and closed in reverse order."""
 
 import asyncio
 import random
@@ -9,60 +9,60 @@ from starlette.routing import BaseRoute, Route
 
 from waypost.admin.authorisation import AdminGate
 from waypost.admin.provisioning import AdminContext
-from waypost.admin.routes import admin_routes
-from waypost.api.asgi import Service
-from waypost.api.http.proxies import Proxies, counted_as
+from waypost.admin.routes import make_admin_routes
+from waypost.api.asgi import ServiceApplication
+from waypost.api.http.proxies import TrustedProxies, rate_limit_address
 from waypost.api.http.requests import Receive, Scope, Send
 from waypost.api.limits.login_limits import LoginLimits
 from waypost.api.limits.rate_limits import Limiter, LocalLimiter, SharedLimiter
-from waypost.api.media.public_files import MediaDoor
-from waypost.api.passwords import Passwords
+from waypost.api.media.public_files import PublicMediaEndpoint
+from waypost.api.passwords import Argon2Hasher
 from waypost.api.routes import ROUTES
 from waypost.api.services import Services
 from waypost.api.uploads.quota import MediaQuota
-from waypost.api.uploads.uploads import Uploads
-from waypost.assembly.console import AS_SET, ConsoleStand, make_console
-from waypost.assembly.observability import Outside
+from waypost.api.uploads.uploads import PartnerUploads
+from waypost.assembly.console import DEFAULT_CONSOLE_OPTIONS, ConsoleOptions, make_console
+from waypost.assembly.observability import ProcessObservability
 from waypost.assembly.operators import ADAPTERS, MakeOperator, make_operators
 from waypost.base.clock import Clock
-from waypost.base.encryption import Seals
+from waypost.base.encryption import SecretBox
 from waypost.base.ids import Ids
 from waypost.base.telemetry.logs import log
 from waypost.base.telemetry.throttled_logging import throttle_library
-from waypost.base.time_travel import counted
+from waypost.base.time_travel import format_count
 from waypost.callbacks.batch import CallbackReader
-from waypost.callbacks.pausing import Pausing
-from waypost.callbacks.worker import Callbacks
+from waypost.callbacks.pausing import SubscriptionPauser
+from waypost.callbacks.worker import CallbackSender
 from waypost.config import Settings
-from waypost.dispatch.media_copies import Copies
+from waypost.dispatch.media_copies import MediaCopies
 from waypost.dispatch.message_outcomes import MessageOutcomes
 from waypost.dispatch.message_sender import MessageSender
 from waypost.dispatch.pacing import Pacer
-from waypost.dispatch.retries import Waiting
-from waypost.dispatch.template_actions import TemplateActs
+from waypost.dispatch.retries import OutboundRetries
+from waypost.dispatch.template_actions import TemplateActions
 from waypost.dispatch.template_outcomes import TemplateOutcomes
-from waypost.dispatch.worker import Dispatch, UnconfirmedMessages
+from waypost.dispatch.worker import OutboundDispatcher, UnconfirmedExpiry
 from waypost.domain.partner import Wallet
-from waypost.events.media_fetch import MediaFetch
+from waypost.events.media_fetch import InboundMediaFetcher
 from waypost.events.media_sweep import MediaSweep
-from waypost.events.webhook_endpoint import Webhook
-from waypost.events.worker import Ingest
-from waypost.operations.docs import Docs
-from waypost.operations.metrics import MeasuredParts
-from waypost.operations.retention_loop import Retention
-from waypost.outbound.vetted import VettedClient
-from waypost.queue.plans import plans_with, queues_of_stages
+from waypost.events.webhook_endpoint import WebhookEndpoint
+from waypost.events.worker import EventIngester
+from waypost.operations.docs import DocsPages
+from waypost.operations.metrics import MeasuredServices
+from waypost.operations.retention_loop import RetentionLoop
+from waypost.outbound.vetted_client import VettedClient
+from waypost.queue.plans import make_queue_plans, queues_of_stages
 from waypost.queue.queue import JobQueue
 from waypost.queue.worker import StageWorker
 from waypost.store.accounts.audit_log import AuditLog
-from waypost.store.callbacks.subscriptions import tags_of
-from waypost.store.contract import Engine
+from waypost.store.callbacks.subscriptions import tags_by_ids
+from waypost.store.contract import StoreEngine
 from waypost.store.database import Database
 from waypost.store.directory import Directory
 from waypost.store.engines.sqlite import SqliteEngine
 from waypost.store.media.files import MediaFiles
 from waypost.store.queue.jobs import QueueName
-from waypost.store.retention.rules import Keep
+from waypost.store.retention.rules import RetentionPeriods
 
 WEBHOOK_PATH: Final = "/operator/webhook"
 MEDIA_PATH: Final = "/media"
@@ -73,11 +73,11 @@ class Waypost:
 
     Args:
         settings: with a `secret_key`.
-        clock: what rules follow.
-        ids: for everything new.
-        process: names this process in what is seen of it: its number, where there are several.
-        stand: what the console has beside it: phones, and whom one click enters as.
-        adapters: by operator kind.
+        clock: the one that rules use.
+        ids: makes all new ids.
+        process: name of this process in metrics and spans: its number, if there are several.
+        console_options: options of the console.
+        adapters: by kind of operator.
     """
 
     def __init__(
@@ -87,34 +87,34 @@ class Waypost:
         ids: Ids,
         *,
         process: str = "0",
-        stand: ConsoleStand = AS_SET,
+        console_options: ConsoleOptions = DEFAULT_CONSOLE_OPTIONS,
         adapters: Mapping[str, MakeOperator] = ADAPTERS,
     ) -> None:
         if settings.secret_key is None:
             raise ValueError("secret_key is needed")
-        chance = random.Random()  # noqa: S311  spreads retries; no secret
-        seals = Seals(settings.secret_key)
+        chance = random.Random()  # noqa: S311  spreads retries; not used for secrets
+        seals = SecretBox(settings.secret_key)
         self._settings = settings
         self._log = log("assembly")
-        throttle_library("uvicorn.error")  # it has a record for each request that it cannot read
-        self.database = Database(engine_of(settings))
+        throttle_library("uvicorn.error")  # it logs a record for each malformed request
+        self.database = Database(make_engine(settings))
         self.directory = Directory(self.database, seals, clock)
-        self.passwords = Passwords()
+        self.passwords = Argon2Hasher()
         holder = ids.new()
         self.queue = JobQueue(
             self.database,
             clock,
             holder=holder,
             lease_ms=int(settings.lease_s * 1000),
-            plans=plans_with(settings.in_flight),
+            plans=make_queue_plans(settings.in_flight),
             queue_names=queues_of_stages(settings.stages),
         )
         self._operators = make_operators(settings, clock, adapters)
         self._outbound = VettedClient(allowed_networks=settings.allowed_networks, held=settings.hold)
-        self.office = AdminContext(
+        self.admin_context = AdminContext(
             database=self.database,
             directory=self.directory,
-            seals=seals,
+            secret_box=seals,
             ids=ids,
             clock=clock,
             operators=self._operators,
@@ -127,16 +127,16 @@ class Waypost:
             show_text=settings.show_text,
         )
         self.files = MediaFiles(settings.media_folder, reserved_bytes=settings.least_free_mb * 1_000_000)
-        self.sweep = MediaSweep(self.database, self.files, clock)
-        self.retention = Retention(self.database, clock, keep_of(settings))
+        self.media_sweep = MediaSweep(self.database, self.files, clock)
+        self.retention = RetentionLoop(self.database, clock, retention_periods(settings))
         limiter = self._limiter(clock, on=settings.rates)
-        # One window of failures for API and console, on also where rates are off.
+        # API and console share one window of failed logins, which is on even if rates are off.
         login_limits = LoginLimits(limiter if settings.rates else self._limiter(clock, on=True))
         audit = AuditLog(self.database, clock)
         services = Services(
             clock=clock,
             ids=ids,
-            seals=seals,
+            secret_box=seals,
             database=self.database,
             directory=self.directory,
             limiter=limiter,
@@ -147,34 +147,34 @@ class Waypost:
             public_url=settings.address,
             wallet=Wallet(settings.wallet_currency, settings.wallet_balance, settings.wallet_overdraft),
             files=self.files,
-            uploads=Uploads(
+            uploads=PartnerUploads(
                 files=self.files,
                 database=self.database,
                 outbound=self._outbound,
                 clock=clock,
                 ids=ids,
-                quota=MediaQuota(self.database, clock, most_bytes=settings.media_quota_mb * 1_000_000),
+                quota=MediaQuota(self.database, clock, max_bytes=settings.media_quota_mb * 1_000_000),
             ),
             strict=settings.strict,
             audit=audit,
             held=settings.hold,
-            proxies=Proxies(settings.trusted_proxies),
+            proxies=TrustedProxies(settings.trusted_proxies),
         )
-        consoles_token = ids.secret()
+        console_token = ids.secret()
 
         def address_of(scope: Scope) -> str:
-            return counted_as(services.proxies.client_address(scope))
+            return rate_limit_address(services.proxies.client_address(scope))
 
         gate = AdminGate(
             token=settings.admin_token,
-            console_token=consoles_token,
+            console_token=console_token,
             hosts=(*settings.admin_hosts, *([settings.admin_host] if settings.admin_host else [])),
             limits=login_limits,
             address_of=address_of,
             audit=audit,
             directory=self.directory,
         )
-        webhook = Webhook(
+        webhook = WebhookEndpoint(
             database=self.database,
             directory=self.directory,
             operators=self._operators,
@@ -182,13 +182,15 @@ class Waypost:
             ids=ids,
             held=settings.hold,
         )
-        self._copies = Copies(database=self.database, files=self.files, operators=self._operators, clock=clock)
+        self._media_copies = MediaCopies(
+            database=self.database, files=self.files, operators=self._operators, clock=clock
+        )
         pacer = Pacer(per_second=settings.per_second)
         messages = MessageOutcomes(
             clock, ids, uncertain_for_ms=settings.uncertain_for_s * 1000, hold_ms=settings.hold_events_s * 1000
         )
         templates = TemplateOutcomes(clock, ids)
-        waiting = Waiting(
+        waiting = OutboundRetries(
             queue=self.queue,
             clock=clock,
             chance=chance,
@@ -197,7 +199,7 @@ class Waypost:
             templates=templates,
             message_ttl_ms=settings.message_ttl_s * 1000,
         )
-        dispatch = Dispatch(
+        dispatch = OutboundDispatcher(
             database=self.database,
             queue=self.queue,
             sender=MessageSender(
@@ -206,25 +208,25 @@ class Waypost:
                 operators=self._operators,
                 clock=clock,
                 pacer=pacer,
-                copies=self._copies,
+                copies=self._media_copies,
                 messages=messages,
-                waiting=waiting,
+                retries=waiting,
             ),
-            template_acts=TemplateActs(
+            template_actions=TemplateActions(
                 database=self.database,
                 queue=self.queue,
                 directory=self.directory,
                 operators=self._operators,
-                copies=self._copies,
+                copies=self._media_copies,
                 outcomes=templates,
-                waiting=waiting,
+                retries=waiting,
             ),
-            waiting=waiting,
+            retries=waiting,
         )
-        unconfirmed = UnconfirmedMessages(
+        unconfirmed = UnconfirmedExpiry(
             database=self.database, queue=self.queue, directory=self.directory, messages=messages
         )
-        ingest = Ingest(
+        ingest = EventIngester(
             database=self.database,
             queue=self.queue,
             directory=self.directory,
@@ -234,11 +236,11 @@ class Waypost:
             public_url=settings.address,
             hold_ms=settings.hold_events_s * 1000,
         )
-        callbacks = Callbacks(
+        callbacks = CallbackSender(
             database=self.database,
             queue=self.queue,
             reader=CallbackReader(database=self.database, directory=self.directory, seals=seals, clock=clock),
-            pausing=Pausing(
+            pausing=SubscriptionPauser(
                 database=self.database, clock=clock, ids=ids, pause_after_ms=settings.pause_callbacks_after_s * 1000
             ),
             client=self._outbound,
@@ -247,7 +249,7 @@ class Waypost:
             order_hold_ms=settings.order_hold_s * 1000,
         )
         self._callbacks = callbacks
-        media_fetch = MediaFetch(
+        media_fetch = InboundMediaFetcher(
             database=self.database,
             queue=self.queue,
             directory=self.directory,
@@ -256,31 +258,31 @@ class Waypost:
             clock=clock,
             chance=chance,
         )
-        media_door = MediaDoor(database=self.database, files=self.files, seals=seals, clock=clock)
+        public_media = PublicMediaEndpoint(database=self.database, files=self.files, secret_box=seals, clock=clock)
         stages = (
             StageWorker(self.queue, QueueName.OUTBOUND, dispatch.prepare, pace=pacer),
             StageWorker(self.queue, QueueName.UNCONFIRMED, unconfirmed.prepare),
             StageWorker(self.queue, QueueName.WEBHOOKS, ingest.prepare),
-            StageWorker(self.queue, QueueName.CALLBACKS, callbacks.prepare, pace=callbacks.pace),
+            StageWorker(self.queue, QueueName.CALLBACKS, callbacks.prepare, pace=callbacks.check_pace),
             StageWorker(self.queue, QueueName.MEDIA, media_fetch.prepare),
         )
         self._stages = tuple(stage for stage in stages if stage.queue_name in queues_of_stages(settings.stages))
-        measured = MeasuredParts(
+        measured = MeasuredServices(
             self.database,
             self.queue,
             self._stages,
-            doors=lambda: self.application.doors,
+            endpoints=lambda: self.application.endpoints,
             webhook=webhook,
             dispatch=dispatch,
             ingest=ingest,
             callbacks=callbacks,
         )
-        self.outside = Outside(settings, clock, measured, process=process, holder=holder)
+        self.observability = ProcessObservability(settings, clock, measured, process=process, holder=holder)
         self._callbacks = callbacks
-        self._running: list[asyncio.Task[None]] = []
+        self._tasks: list[asyncio.Task[None]] = []
 
         async def application(scope: Scope, receive: Receive, send: Send) -> None:
-            await self.application(scope, receive, send)  # which is made with the console's route
+            await self.application(scope, receive, send)  # set below, with the console's route
 
         self.console = make_console(
             settings,
@@ -290,35 +292,35 @@ class Waypost:
             files=self.files,
             passwords=self.passwords,
             attempts=login_limits,
-            ready=self.outside.readiness.reasons,
+            ready=self.observability.readiness.reasons,
             clock=clock,
             ids=ids,
-            seals=seals,
+            secret_box=seals,
             proxies=services.proxies,
             audit=audit,
-            admin_token=consoles_token,
-            stand=stand,
+            admin_token=console_token,
+            options=console_options,
         )
-        doors_of: dict[str, list[BaseRoute]] = {
+        stage_routes: dict[str, list[BaseRoute]] = {
             "api": [
-                *admin_routes(self.office, gate),
-                Route(f"{MEDIA_PATH}/{{key}}", media_door.show, methods=["GET"]),
-                *Docs(settings.address).routes(),
+                *make_admin_routes(self.admin_context, gate),
+                Route(f"{MEDIA_PATH}/{{key}}", public_media.show, methods=["GET"]),
+                *DocsPages(settings.address).routes(),
             ],
             "events": [*_webhook_routes(webhook)],
         }
-        self.application = Service(
+        self.application = ServiceApplication(
             services,
             [
-                *(door for stage in settings.stages for door in doors_of.get(stage, ())),
-                *self.outside.routes,
+                *(route for stage in settings.stages for route in stage_routes.get(stage, ())),
+                *self.observability.routes,
                 *([self.console.route()] if "api" in settings.stages else ()),
             ],
             rows=ROUTES if "api" in settings.stages else (),
         )
 
     def _limiter(self, clock: Clock, *, on: bool) -> Limiter:
-        if self.database.sole:
+        if self.database.is_exclusive:
             return LocalLimiter(clock, on=on)
         return SharedLimiter(clock, self.database, on=on)
 
@@ -330,90 +332,92 @@ class Waypost:
             WrongStore: the store is of another revision.
         """
         await self.database.open()
-        await self.files.open(sole=self.database.sole)
+        await self.files.open(exclusive=self.database.is_exclusive)
         await self.queue.open()
         await self._operators.open()
         await self._outbound.open()
 
     def start(self) -> None:
-        """Begin to work the queues, and to delete what is old; held, do neither.
+        """Start the queues' workers and the deletion of old data; with the setting `hold`, start neither.
 
         Raises:
-            NoTracing: spans are asked for, and OpenTelemetry is not installed.
+            TracingUnavailable: spans are enabled, and OpenTelemetry is not installed.
         """
         if self._settings.hold:
             return
         self.queue.start()
         stages = [asyncio.create_task(stage.run()) for stage in self._stages]
         loops = {"retention": asyncio.create_task(self.retention.run())}
-        if "events" in self._settings.stages:  # one stage's: once is enough
-            loops["the sweep of media"] = asyncio.create_task(self.sweep.run())
-        self._running = [*stages, *loops.values()]
-        self.outside.started(stages, loops)
+        if "events" in self._settings.stages:  # in one stage only: once is enough
+            loops["media sweep"] = asyncio.create_task(self.media_sweep.run())
+        self._tasks = [*stages, *loops.values()]
+        self.observability.watch_tasks(stages, loops)
 
-    # A side that lives by the clock: see `base.travel`.
+    # The members of a `ClockFollower`: see `base/time_travel.py`.
     name = "the service"
 
     @property
     def busy(self) -> bool:
-        """Whether anything is claimed, being written, or on its way."""
-        return self.database.busy or self._copies.busy or not all(stage.is_idle for stage in self._stages)
+        """True while any job is claimed, any write is pending, or any call is in flight."""
+        return self.database.busy or self._media_copies.is_uploading or not all(stage.is_idle for stage in self._stages)
 
-    async def in_flight(self) -> list[str]:
-        """Name what keeps it busy, callbacks by the tag of their subscription."""
-        counts = {stage.queue_name: stage.busy for stage in self._stages if stage.busy}
-        named = [
-            counted(count, IN_FLIGHT[queue_name])
+    async def describe_in_flight(self) -> list[str]:
+        """Describe what keeps it busy, callbacks by the tag of their subscription."""
+        counts = {stage.queue_name: stage.active_jobs for stage in self._stages if stage.active_jobs}
+        texts = [
+            format_count(count, JOB_NOUNS[queue_name])
             for queue_name, count in counts.items()
             if queue_name is not QueueName.CALLBACKS
         ]
         if QueueName.CALLBACKS in counts:
-            receivers = self._callbacks.in_flight
-            tags = await self.database.read(tags_of, [int(one) for one in receivers])
-            named += [counted(count, "callback", f" to {tags.get(int(one), one)}") for one, count in receivers.items()]
-        return named
+            receivers = self._callbacks.callbacks_in_flight
+            tags = await self.database.read(tags_by_ids, [int(receiver) for receiver in receivers])
+            texts += [
+                format_count(count, "callback", f" to {tags.get(int(key), key)}") for key, count in receivers.items()
+            ]
+        return texts
 
     @property
     def moves(self) -> int:
-        """How much it has begun to write."""
-        return self.database.moves
+        """Number of writes it has begun."""
+        return self.database.writes_begun
 
     async def next_due_ms(self) -> int | None:
-        """When the next entry of any queue is due."""
-        dues = (stage.next_due_ms for stage in self._stages)
-        return min((due for due in dues if due is not None), default=None)
+        """Return the time at which the next job of any queue is due; None if there is none."""
+        due_times = (stage.next_due_ms for stage in self._stages)
+        return min((due_ms for due_ms in due_times if due_ms is not None), default=None)
 
     def set_travelling(self, is_travelling: bool) -> None:
-        """Time begins to be moved by hand, or has been."""
+        """Record that the clock begins or ends to be advanced by hand."""
         self._callbacks.set_travelling(is_travelling)
 
     async def drain(self, *, within_s: float | None = None) -> None:
-        """Claim nothing more; let what is being worked end, or cut it off.
+        """Claim nothing more; wait for jobs in flight, and cancel them after the timeout.
 
         Args:
-            within_s: how long to wait for it; None: `stop_within_s`.
+            within_s: the timeout; None: `stop_within_s`.
         """
-        self.outside.stopping()
+        self.observability.mark_stopping()
         within_s = self._settings.stop_within_s if within_s is None else within_s
-        self.sweep.stop()
+        self.media_sweep.stop()
         self.retention.stop()
-        await asyncio.gather(*(stage.stop(within_s=within_s) for stage in self._stages))
-        await self._copies.close()
-        for task in self._running:
+        await asyncio.gather(*(stage.stop(timeout_s=within_s) for stage in self._stages))
+        await self._media_copies.close()
+        for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*self._running, return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def close(self) -> None:
-        """Hand back the leases, close clients and store."""
+        """Release the leases, close clients and store."""
         await self.queue.close()
         await self._outbound.close()
         await self._operators.close()
         await self.database.close()
         self.passwords.close()
-        await self.outside.close()
+        await self.observability.close()
 
 
-IN_FLIGHT: Final = {  # what an entry of each queue is called where it keeps a snapshot from being made
+JOB_NOUNS: Final = {  # name of a job of each queue, where it prevents a snapshot
     QueueName.OUTBOUND: "call to the operator",
     QueueName.UNCONFIRMED: "unconfirmed message",
     QueueName.WEBHOOKS: "inbound webhook",
@@ -421,9 +425,9 @@ IN_FLIGHT: Final = {  # what an entry of each queue is called where it keeps a s
 }
 
 
-def keep_of(settings: Settings) -> Keep:
-    """For how many days what is kept."""
-    return Keep(
+def retention_periods(settings: Settings) -> RetentionPeriods:
+    """Return the retention periods of the settings."""
+    return RetentionPeriods(
         bodies_days=settings.keep_bodies_days,
         messages_days=settings.keep_messages_days,
         dedupe_days=settings.keep_dedupe_days,
@@ -432,8 +436,8 @@ def keep_of(settings: Settings) -> Keep:
     )
 
 
-def engine_of(settings: Settings) -> Engine:
-    """The store's engine as the settings choose it."""
+def make_engine(settings: Settings) -> StoreEngine:
+    """Return the store's engine that the settings choose."""
     if settings.database_url is None:
         return SqliteEngine(settings.store_path, upgrade=settings.upgrade_store)
     from waypost.store.engines.postgresql import PostgresEngine
@@ -441,7 +445,7 @@ def engine_of(settings: Settings) -> Engine:
     return PostgresEngine(settings.database_url, upgrade=settings.upgrade_store)
 
 
-def _webhook_routes(webhook: Webhook) -> list[Route]:
+def _webhook_routes(webhook: WebhookEndpoint) -> list[Route]:
     paths = (WEBHOOK_PATH, f"{WEBHOOK_PATH}/{{operator_account}}")
     return [
         *(Route(path, webhook.handshake, methods=["GET"]) for path in paths),

@@ -1,8 +1,8 @@
-"""`waypost serve --workers N`: one process that starts N others, and keeps them.
+"""`waypost serve --workers N`: a supervisor that starts N worker processes, and restarts them.
 
-The supervisor opens no store and answers nobody. It binds one socket for each worker, all to the same
-port, and hands it down by its descriptor: the kernel spreads new connections evenly over them, and
-those that wait in the queue of a worker that has died are answered by the next one (decision 0053).
+The supervisor opens no store and serves no requests. It binds one socket for each worker, all to the same
+port, and each worker inherits its descriptor: the kernel spreads new connections evenly over them, and
+those in the backlog of a worker that has died are served by its successor (decision 0053).
 """
 
 import asyncio
@@ -22,21 +22,21 @@ from waypost.base.telemetry.logs import log
 from waypost.config import Settings
 
 # fmt: off
-AGAIN_S: Final = (0.1, 0.5, 1, 2, 5)  # how long after the end of a worker the next one is started; the last repeats
-YOUNG_S: Final = 10                   # one that ends sooner after it was ready did not live
-GIVE_UP_AFTER: Final = 5              # so many in a row that did not live
-LEFT_S: Final = 10                    # beyond `stop_within_s`: to answer what is being answered, and to close the store
-STORE_AWAY: Final = 75                # the exit code of what found no store: EX_TEMPFAIL of sysexits.h
+RESTART_DELAYS_S: Final = (0.1, 0.5, 1, 2, 5)  # delay between the end of a worker and its restart; the last one repeats
+MIN_LIFETIME_S: Final = 10                   # a worker that ends sooner after it was ready has failed
+MAX_SHORT_LIVES: Final = 5              # the supervisor gives up after so many failures in a row
+STOP_GRACE_S: Final = 10                    # on top of `stop_within_s`: for open requests, and to close the store
+EXIT_STORE_UNAVAILABLE: Final = 75                # exit code if the store cannot be reached: EX_TEMPFAIL of sysexits.h
 # fmt: on
 
-READY: Final = b"ready"
-"""The line by which a worker says that it answers requests."""
+READY_LINE: Final = b"ready"
+"""The line that a worker prints once it serves requests."""
 
-Say = Callable[[str], None]
+PrintLine = Callable[[str], None]
 
 
 class WorkersFailed(Exception):
-    """Workers did not start, or ended again and again; the text says it, unless they have said it themselves.
+    """Workers did not start, or ended repeatedly. The text is empty if they have printed the reason themselves.
 
     Attributes:
         code: to exit with.
@@ -48,144 +48,149 @@ class WorkersFailed(Exception):
 
 
 @dataclass(slots=True)
-class _Seat:
-    """One worker's place, over all its lives.
+class _WorkerSlot:
+    """One worker over all its restarts.
 
     Attributes:
-        lived: set once one has been ready.
-        short_lives: how many in a row did not live.
+        was_ready: set once a process has been ready.
+        short_lives: number of failures in a row.
     """
 
     number: int
     bound: socket.socket
     process: asyncio.subprocess.Process | None = None
-    lived: asyncio.Event = field(default_factory=asyncio.Event)
+    was_ready: asyncio.Event = field(default_factory=asyncio.Event)
     short_lives: int = 0
 
 
-class Workers:
-    """The supervisor.
+class WorkerSupervisor:
+    """The supervisor of the worker processes.
 
     Args:
         settings: with `workers`.
-        command: what starts a worker, but for its number and its descriptor.
-        say: takes a line for whoever has started this.
-        again_s: how long after the end of a worker the next one is started; the last repeats.
+        command: starts a worker, without its number and its descriptor.
+        print_line: prints a line.
+        restart_delays_s: delays between the end of a worker and its restart; the last one repeats.
     """
 
     def __init__(
-        self, settings: Settings, command: Sequence[str], *, say: Say, again_s: Sequence[float] = AGAIN_S
+        self,
+        settings: Settings,
+        command: Sequence[str],
+        *,
+        print_line: PrintLine,
+        restart_delays_s: Sequence[float] = RESTART_DELAYS_S,
     ) -> None:
         self._settings = settings
         self._command = tuple(command)
-        self._say = say
-        self._again_s = again_s
-        self._seats: list[_Seat] = []
+        self._print_line = print_line
+        self._restart_delays_s = restart_delays_s
+        self._slots: list[_WorkerSlot] = []
         self._stopping = asyncio.Event()
         self._first_signal_s: float | None = None
         self._failed: WorkersFailed | None = None
         self._log = log("workers")
 
     async def run(self, *, ready: Callable[[str], None]) -> None:
-        """Start them, keep them until a signal, stop them in order.
+        """Start the workers, keep them running until a signal, and stop them in order.
 
         Raises:
-            PortInUse: somebody else listens there.
-            WorkersFailed: the first did not start, or one ended again and again.
+            PortInUse: the port is in use.
+            WorkersFailed: the first did not start, or one ended repeatedly.
         """
         settings = self._settings
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, self._hear, number)
+            loop.add_signal_handler(number, self._handle_signal, number)
         bound = bind_for_workers(settings.host, settings.port, settings.workers, option="--port")
-        self._seats = [_Seat(number, one) for number, one in enumerate(bound, start=1)]
-        keepers: list[asyncio.Task[None]] = []
+        self._slots = [_WorkerSlot(number, each) for number, each in enumerate(bound, start=1)]
+        tasks: list[asyncio.Task[None]] = []
         try:
-            first, *others = self._seats
-            # One alone at first: it makes or upgrades the store, and says what is wrong once.
-            keepers.append(asyncio.create_task(self._keep(first)))
-            await self._is_ready(first)
-            keepers += [asyncio.create_task(self._keep(seat)) for seat in others]
-            for seat in others:
-                await self._is_ready(seat)
+            first, *others = self._slots
+            # The first one starts alone: it creates or upgrades the store, and prints any error once.
+            tasks.append(asyncio.create_task(self._keep_running(first)))
+            await self._wait_until_ready(first)
+            tasks += [asyncio.create_task(self._keep_running(slot)) for slot in others]
+            for slot in others:
+                await self._wait_until_ready(slot)
             if not self._stopping.is_set():
                 ready(f"http://{settings.host}:{port_of(first.bound)}")
             await self._stopping.wait()
         finally:
             self._stopping.set()
-            for seat in self._seats:
-                seat.bound.close()  # ours; whoever connects from now on is refused, and not left waiting
+            for slot in self._slots:
+                slot.bound.close()  # our copy; new connections are rejected from now on instead of waiting
             await self._stop()
-            await asyncio.gather(*keepers)
+            await asyncio.gather(*tasks)
         if self._failed is not None:
             raise self._failed
 
-    async def _is_ready(self, seat: _Seat) -> None:
-        waits = [asyncio.create_task(one.wait()) for one in (seat.lived, self._stopping)]
+    async def _wait_until_ready(self, slot: _WorkerSlot) -> None:
+        waits = [asyncio.create_task(event.wait()) for event in (slot.was_ready, self._stopping)]
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        for one in waits:
-            one.cancel()
+        for wait in waits:
+            wait.cancel()
 
-    async def _keep(self, seat: _Seat) -> None:
-        """Start a worker, and another one after its end."""
+    async def _keep_running(self, slot: _WorkerSlot) -> None:
+        """Start a worker, and restart it whenever it ends."""
         while not self._stopping.is_set():
-            lived_s, code = await self._live(seat)
+            lived_s, code = await self._run_worker(slot)
             if self._stopping.is_set():
                 return
-            self._judge(seat, lived_s, code)
-            wait_s = self._again_s[min(seat.short_lives, len(self._again_s) - 1)]
+            self._count_failure(slot, lived_s, code)
+            wait_s = self._restart_delays_s[min(slot.short_lives, len(self._restart_delays_s) - 1)]
             if not self._stopping.is_set():
                 self._log.warning(
-                    "a worker has ended; another takes its place", worker=seat.number, ended=_how(code), in_s=wait_s
+                    "a worker has ended and is restarted", worker=slot.number, ended=_describe_exit(code), in_s=wait_s
                 )
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(wait_s):
                     await self._stopping.wait()
 
-    async def _live(self, seat: _Seat) -> tuple[float | None, int]:
-        """One worker's life: for how long it was ready, None for never, and how it ended."""
+    async def _run_worker(self, slot: _WorkerSlot) -> tuple[float | None, int]:
+        """Run one worker process; return how long it was ready (None: never) and its exit code."""
         began_s = time.monotonic()
-        descriptor = seat.bound.fileno()
-        seat.process = process = await asyncio.create_subprocess_exec(
+        descriptor = slot.bound.fileno()
+        slot.process = process = await asyncio.create_subprocess_exec(
             *self._command,
-            *("--worker", str(seat.number), "--socket", str(descriptor)),
-            *("--port", str(port_of(seat.bound))),
-            stdin=asyncio.subprocess.PIPE,  # its end tells a worker that this process is no more
+            *("--worker", str(slot.number), "--socket", str(descriptor)),
+            *("--port", str(port_of(slot.bound))),
+            stdin=asyncio.subprocess.PIPE,  # it closes when this process ends, which stops the worker
             stdout=asyncio.subprocess.PIPE,
             pass_fds=(descriptor,),
-            start_new_session=True,  # a terminal's signals come to this process, which passes them on
+            start_new_session=True,  # a terminal's signals reach this process only, which forwards them
         )
-        if self._stopping.is_set():  # told while it was being started
+        if self._stopping.is_set():  # signalled while the worker was being started
             process.terminate()
         since_s: float | None = None
-        said = process.stdout
-        while said is not None and (line := await said.readline()):
-            if line.strip() != READY:
+        output = process.stdout
+        while output is not None and (line := await output.readline()):
+            if line.strip() != READY_LINE:
                 continue
             since_s = time.monotonic()
-            seat.lived.set()
-            size = _size_mb(process.pid)
-            self._say(
-                f"worker {seat.number} is ready after {since_s - began_s:.1f} s" + (f", {size} MB" if size else "")
+            slot.was_ready.set()
+            size = _memory_mb(process.pid)
+            self._print_line(
+                f"worker {slot.number} is ready after {since_s - began_s:.1f} s" + (f", {size} MB" if size else "")
             )
         code = await process.wait()
-        seat.process = None
+        slot.process = None
         return None if since_s is None else time.monotonic() - since_s, code
 
-    def _judge(self, seat: _Seat, lived_s: float | None, code: int) -> None:
-        """Give up where starting another one would not help."""
-        if lived_s is not None and lived_s >= YOUNG_S:
-            seat.short_lives = 0
+    def _count_failure(self, slot: _WorkerSlot, ready_s: float | None, code: int) -> None:
+        """Count failures, and give up if a restart would not help."""
+        if ready_s is not None and ready_s >= MIN_LIFETIME_S:
+            slot.short_lives = 0
             return
-        if not seat.lived.is_set() and seat is self._seats[0]:
-            # What exits by itself has said why, in one line.
-            self._give_up("" if code > 0 else f"the first worker ended {_how(code)}", code)
-        elif code != STORE_AWAY:  # for a store that is away there is only waiting
-            seat.short_lives += 1
-        if seat.short_lives >= GIVE_UP_AFTER:
+        if not slot.was_ready.is_set() and slot is self._slots[0]:
+            # A process that exits by itself has printed the reason, in one line.
+            self._give_up("" if code > 0 else f"the first worker ended {_describe_exit(code)}", code)
+        elif code != EXIT_STORE_UNAVAILABLE:  # while the store is unavailable, keep retrying
+            slot.short_lives += 1
+        if slot.short_lives >= MAX_SHORT_LIVES:
             self._give_up(
-                f"worker {seat.number} ended {seat.short_lives} times within {YOUNG_S} s of its start, "
-                f"the last time {_how(code)}; the log says why",
+                f"worker {slot.number} ended {slot.short_lives} times within {MIN_LIFETIME_S} s of its start, "
+                f"the last time {_describe_exit(code)}; see the log",
                 1,
             )
 
@@ -195,10 +200,10 @@ class Workers:
             self._log.error(text)
         self._stopping.set()
 
-    def _hear(self, number: int) -> None:
-        """A signal: stop in order at the first, at once at a later one.
+    def _handle_signal(self, number: int) -> None:
+        """Handle a signal: stop in order at the first, at once at a later one.
 
-        One within the same second does not count: a terminal and a supervisor may send the same twice.
+        A second one within a second is ignored: a terminal and a supervisor may both send it.
         """
         now_s = time.monotonic()
         if self._first_signal_s is not None and now_s - self._first_signal_s > 1:
@@ -209,28 +214,28 @@ class Workers:
 
     async def _stop(self) -> None:
         self._signal_all(signal.SIGTERM)
-        until_s = time.monotonic() + self._settings.stop_within_s + LEFT_S
-        while any(seat.process for seat in self._seats):
+        until_s = time.monotonic() + self._settings.stop_within_s + STOP_GRACE_S
+        while any(slot.process for slot in self._slots):
             if time.monotonic() > until_s:
-                self._log.error("workers did not stop in time, and were ended by force")
+                self._log.error("workers did not stop in time, and were killed")
                 self._signal_all(signal.SIGKILL)
                 until_s = float("inf")
             await asyncio.sleep(0.01)
 
     def _signal_all(self, number: signal.Signals) -> None:
-        for seat in self._seats:
-            if seat.process is not None:
+        for slot in self._slots:
+            if slot.process is not None:
                 with contextlib.suppress(ProcessLookupError):
-                    seat.process.send_signal(number)
+                    slot.process.send_signal(number)
 
 
 def worker_command(options: Sequence[str]) -> list[str]:
-    """What starts a worker: this very program, with the options that this process was given."""
+    """Return the command of a worker: this program, with the options of this process."""
     return [sys.executable, "-m", "waypost", "serve", *options]
 
 
-def _how(code: int) -> str:
-    """How a process ended, in words."""
+def _describe_exit(code: int) -> str:
+    """Return how a process ended, as text."""
     if code >= 0:
         return f"with exit code {code}"
     try:
@@ -239,8 +244,8 @@ def _how(code: int) -> str:
         return f"by signal {-code}"
 
 
-def _size_mb(pid: int) -> int | None:
-    """How much memory a process takes, where the system says it."""
+def _memory_mb(pid: int) -> int | None:
+    """Return the resident memory of a process; None if the system does not report it."""
     try:
         pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
     except (OSError, ValueError, IndexError):

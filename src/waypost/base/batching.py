@@ -9,20 +9,20 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from waypost.base.telemetry.counters import CommitCounts
+from waypost.base.telemetry.counters import CommitCounters
 from waypost.base.threads import Executor
 
-Work = Callable[[Any, Sequence[Any]], Sequence[Any]]
+CommitWork = Callable[[Any, Sequence[Any]], Sequence[Any]]
 """Called with a connection and all waiting items of this work; returns one result for each item."""
 
 Transaction = Callable[[Callable[[Any], None]], None]
 """Runs a function of a connection in one transaction: committed on return, rolled back on an exception."""
 
-Piece = tuple[Work, Any, "asyncio.Future[Any]"]
-Answer = tuple["asyncio.Future[Any]", Any, Exception | None]
+WaitingItem = tuple[CommitWork, Any, "asyncio.Future[Any]"]
+ItemOutcome = tuple["asyncio.Future[Any]", Any, Exception | None]
 
 
-class Stopped(Exception):
+class GroupCommitClosed(Exception):
     """An item was added to a group commit that has been closed."""
 
 
@@ -32,10 +32,10 @@ class GroupCommit:
     Args:
         transaction: runs on the executor's thread.
         executor: must have exactly one thread; it is the only writer.
-        at_most: maximum number of items per transaction, so that no caller waits for a very large one.
-        everybodys: the type of error that no single item causes: every caller gets it, and no item
+        max_items: maximum number of items per transaction, so that no caller waits for a very large one.
+        shared_error: the type of error that no single item causes: every caller gets it, and no item
             is retried alone.
-        first: the work that a transaction begins with if any of it waits.
+        first_work: the work that a transaction begins with if any of it waits.
     """
 
     def __init__(
@@ -43,24 +43,24 @@ class GroupCommit:
         transaction: Transaction,
         executor: Executor,
         *,
-        at_most: int = 1024,
-        everybodys: type[Exception] | None = None,
-        first: Work | None = None,
+        max_items: int = 1024,
+        shared_error: type[Exception] | None = None,
+        first_work: CommitWork | None = None,
     ) -> None:
-        self._everybodys = everybodys
-        self._first = first
+        self._shared_error = shared_error
+        self._first_work = first_work
         self._transaction = transaction
         self._executor = executor
-        self._at_most = at_most
-        self._waiting: list[Piece] = []
+        self._max_items = max_items
+        self._waiting: list[WaitingItem] = []
         self._busy = False
         self._idle = asyncio.Event()  # set when nothing is in flight
         self._closed = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._scheduled = False
-        self.joined = 0
+        self.joined_count = 0
         """Number of items added so far."""
-        self.counts = CommitCounts()
+        self.counts = CommitCounters()
 
     @property
     def waiting(self) -> int:
@@ -72,19 +72,19 @@ class GroupCommit:
         """True while any item waits for its commit."""
         return self._busy or self._scheduled
 
-    def join(self, work: Work, item: Any) -> asyncio.Future[Any]:
+    def join(self, work: CommitWork, item: Any) -> asyncio.Future[Any]:
         """Add one item; the future ends once its transaction is committed, or with its own error.
 
         After an unexpected error in a shared transaction, the transaction is rolled back and each
         item is retried alone, so that only the caller at fault gets the error.
         """
         if self._closed:
-            raise Stopped("the store is closing")
+            raise GroupCommitClosed("the store is closing")
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
         future = self._loop.create_future()
         self._waiting.append((work, item, future))
-        self.joined += 1
+        self.joined_count += 1
         if not self._busy and not self._scheduled:
             self._scheduled = True
             self._loop.call_soon(self._start)
@@ -103,42 +103,42 @@ class GroupCommit:
         self._scheduled = False
         if not self._waiting or self._loop is None:
             return
-        batch, self._waiting = self._waiting[: self._at_most], self._waiting[self._at_most :]
+        batch, self._waiting = self._waiting[: self._max_items], self._waiting[self._max_items :]
         self._busy = True
         self._idle.clear()
         self._executor.submit(self._commit, self._loop, batch)
 
-    def _finished(self, outcomes: list[Answer]) -> None:
-        _tell(outcomes)
+    def _finish_batch(self, outcomes: list[ItemOutcome]) -> None:
+        _resolve_futures(outcomes)
         self._busy = False
         self._start()
         if not self._busy:
             self._idle.set()
 
-    def _commit(self, loop: asyncio.AbstractEventLoop, batch: list[Piece]) -> None:
+    def _commit(self, loop: asyncio.AbstractEventLoop, batch: list[WaitingItem]) -> None:
         """Run one transaction on the writer's thread, with one callback to the loop."""
-        outcomes: list[Answer]
+        outcomes: list[ItemOutcome]
         try:
-            outcomes = self._together(batch)
+            outcomes = self._run_batch(batch)
         except Exception as error:  # noqa: BLE001  retrying each item alone shows which one is at fault
-            if self._everybodys is not None and isinstance(error, self._everybodys):
+            if self._shared_error is not None and isinstance(error, self._shared_error):
                 self.counts.failed += len(batch)
                 outcomes = [(future, None, error) for _, _, future in batch]
             elif len(batch) == 1:
                 self.counts.failed += 1
                 outcomes = [(batch[0][2], None, error)]
             else:
-                self.counts.torn += 1
-                outcomes = [self._alone(waiting_item) for waiting_item in batch]
-        loop.call_soon_threadsafe(self._finished, outcomes)
+                self.counts.split_batches += 1
+                outcomes = [self._run_alone(waiting_item) for waiting_item in batch]
+        loop.call_soon_threadsafe(self._finish_batch, outcomes)
 
-    def _together(self, batch: list[Piece]) -> list[Answer]:
-        kinds: dict[Work, list[tuple[Any, asyncio.Future[Any]]]] = {}
+    def _run_batch(self, batch: list[WaitingItem]) -> list[ItemOutcome]:
+        kinds: dict[CommitWork, list[tuple[Any, asyncio.Future[Any]]]] = {}
         for work, item, future in batch:
             kinds.setdefault(work, []).append((item, future))
-        if self._first is not None and self._first in kinds:
-            kinds = {self._first: kinds.pop(self._first), **kinds}
-        outcomes: list[Answer] = []
+        if self._first_work is not None and self._first_work in kinds:
+            kinds = {self._first_work: kinds.pop(self._first_work), **kinds}
+        outcomes: list[ItemOutcome] = []
 
         def run_all(connection: Any) -> None:
             outcomes.clear()  # a transaction that conflicted with another is run again
@@ -152,15 +152,15 @@ class GroupCommit:
         self.counts.items.add(len(batch))
         return outcomes
 
-    def _alone(self, piece: Piece) -> Answer:
+    def _run_alone(self, waiting_item: WaitingItem) -> ItemOutcome:
         try:
-            return self._together([piece])[0]
+            return self._run_batch([waiting_item])[0]
         except Exception as error:  # noqa: BLE001  returned to the caller at fault
             self.counts.failed += 1
-            return piece[2], None, error
+            return waiting_item[2], None, error
 
 
-def _tell(outcomes: list[Answer]) -> None:
+def _resolve_futures(outcomes: list[ItemOutcome]) -> None:
     for future, result, error in outcomes:
         if future.done():  # its caller was cancelled; the work is committed all the same
             continue

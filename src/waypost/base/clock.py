@@ -144,7 +144,7 @@ class ManualClock:
 
 
 @dataclass(frozen=True, slots=True)
-class Bearing:
+class ClockSetting:
     """The setting of a virtual clock: its reading at a moment of the machine's clock, and its speed since then.
 
     Attributes:
@@ -164,29 +164,29 @@ class VirtualClock:
     Without a setting it reads like the machine's clock. Move it on the event loop only, where its waits are.
 
     Args:
-        bearing: the stored setting of an earlier run.
-        keep: called with each new setting.
+        setting: the stored setting of an earlier run.
+        on_change: called with each new setting.
         machine_ms: the machine's clock; tests pass their own.
     """
 
     def __init__(
         self,
-        bearing: Bearing | None = None,
+        setting: ClockSetting | None = None,
         *,
-        keep: Callable[[Bearing], None] | None = None,
+        on_change: Callable[[ClockSetting], None] | None = None,
         machine_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
         self._machine_ms = machine_ms
-        self._keep = keep
+        self._on_change = on_change
         now_ms = machine_ms()
-        self._bearing = bearing or Bearing(now_ms, now_ms)
-        self._held = False
+        self._setting = setting or ClockSetting(now_ms, now_ms)
+        self._is_held = False
         self._waits: dict[asyncio.Timeout, int] = {}
 
     @property
-    def bearing(self) -> Bearing:
+    def setting(self) -> ClockSetting:
         """The current setting; with it the clock continues after a restart."""
-        return self._bearing
+        return self._setting
 
     @property
     def ahead_ms(self) -> int:
@@ -195,8 +195,8 @@ class VirtualClock:
 
     def now_ms(self) -> int:
         """Return milliseconds since the epoch, for rules."""
-        setting = self._bearing
-        if self._held or setting.factor == 0:
+        setting = self._setting
+        if self._is_held or setting.factor == 0:
             return setting.virtual_ms
         passed_ms = self._machine_ms() - setting.machine_ms
         return setting.virtual_ms + (passed_ms if setting.factor == 1 else int(passed_ms * setting.factor))
@@ -207,33 +207,33 @@ class VirtualClock:
 
     def set(self, *, at_ms: int) -> None:
         """Set the clock to a time, milliseconds since the epoch, and wake every wait that is due."""
-        self.take(Bearing(at_ms, self._machine_ms(), self._bearing.factor))
+        self.apply(ClockSetting(at_ms, self._machine_ms(), self._setting.factor))
 
     def run(self, *, factor: float) -> None:
         """Continue from the current reading at this multiple of the machine's speed; 0 stops the clock."""
-        self.take(Bearing(self.now_ms(), self._machine_ms(), factor))
+        self.apply(ClockSetting(self.now_ms(), self._machine_ms(), factor))
 
     def hold(self) -> None:
         """Stop the clock until `release`. After a restart in between it continues as if released."""
         self.set(at_ms=self.now_ms())
-        self._held = True
+        self._is_held = True
         self._reschedule()
 
     def release(self) -> None:
         """Continue from the current reading, at the speed before `hold`."""
-        self._held = False
-        self.set(at_ms=self._bearing.virtual_ms)
+        self._is_held = False
+        self.set(at_ms=self._setting.virtual_ms)
 
     def catch_up(self) -> None:
         """End a `hold` as if it had not happened: continue with the reading without it."""
-        self._held = False
-        self.take(self._bearing)
+        self._is_held = False
+        self.apply(self._setting)
 
-    def take(self, bearing: Bearing) -> None:
+    def apply(self, setting: ClockSetting) -> None:
         """Apply a setting."""
-        self._bearing = bearing
-        if self._keep is not None:
-            self._keep(bearing)
+        self._setting = setting
+        if self._on_change is not None:
+            self._on_change(setting)
         self._reschedule()
 
     async def wait(self, event: asyncio.Event, *, until_ms: int | None, poll_ms: int | None = None) -> None:
@@ -246,7 +246,7 @@ class VirtualClock:
 
     async def _wait_until(self, event: asyncio.Event, until_ms: int) -> None:
         while not event.is_set() and self.now_ms() < until_ms:
-            timeout = asyncio.timeout_at(self._when(until_ms))
+            timeout = asyncio.timeout_at(self._loop_time(until_ms))
             try:
                 async with timeout:
                     self._waits[timeout] = until_ms
@@ -260,13 +260,13 @@ class VirtualClock:
     def _reschedule(self) -> None:
         for timeout, until_ms in self._waits.items():
             if not timeout.expired():
-                timeout.reschedule(self._when(until_ms))
+                timeout.reschedule(self._loop_time(until_ms))
 
-    def _when(self, until_ms: int) -> float | None:
+    def _loop_time(self, until_ms: int) -> float | None:
         """Return the loop time at which a time will come; None if it never comes by itself."""
         remaining_ms = until_ms - self.now_ms()
         if remaining_ms <= 0:
             return 0
-        if self._held or self._bearing.factor == 0:
+        if self._is_held or self._setting.factor == 0:
             return None
-        return asyncio.get_running_loop().time() + remaining_ms / 1000 / self._bearing.factor
+        return asyncio.get_running_loop().time() + remaining_ms / 1000 / self._setting.factor

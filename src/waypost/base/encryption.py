@@ -15,7 +15,7 @@ class WrongInstanceKey(Exception):
     """An encrypted value was made with another instance key, or has been changed."""
 
 
-def hash_of(secret: str) -> str:
+def hash_secret(secret: str) -> str:
     """Return the stored form of a secret with 256 random bits: SHA-256 in hex.
 
     Without salt and stretching: such a secret cannot be guessed. Never for passwords.
@@ -23,12 +23,12 @@ def hash_of(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-def same(one: str, other: str) -> bool:
+def secrets_equal(left: str, right: str) -> bool:
     """Compare two secrets in constant time."""
-    return hmac.compare_digest(one.encode(), other.encode())
+    return hmac.compare_digest(left.encode(), right.encode())
 
 
-class Seals:
+class SecretBox:
     """Encrypts and decrypts with the instance key (AES-256-GCM), and derives app tokens and signing keys from it.
 
     Args:
@@ -39,21 +39,21 @@ class Seals:
         self._key = hashlib.sha256(b"waypost instance key\0" + instance_key.encode()).digest()
         self._box = AESGCM(self._key)
 
-    def seal(self, secret: str, *, of: str) -> bytes:
+    def seal(self, secret: str, *, owner: str) -> bytes:
         """Encrypt a secret for an owner, who must be the same when it is opened."""
         nonce = os.urandom(12)
-        return nonce + self._box.encrypt(nonce, secret.encode(), of.encode())
+        return nonce + self._box.encrypt(nonce, secret.encode(), owner.encode())
 
-    def open(self, sealed: bytes, *, of: str) -> str:
+    def open(self, sealed: bytes, *, owner: str) -> str:
         """Return the decrypted secret.
 
         Raises:
             WrongInstanceKey: encrypted with another key or for another owner, or damaged.
         """
         try:
-            return self._box.decrypt(sealed[:12], sealed[12:], of.encode()).decode()
+            return self._box.decrypt(sealed[:12], sealed[12:], owner.encode()).decode()
         except InvalidTag as error:
-            raise WrongInstanceKey(of) from error
+            raise WrongInstanceKey(owner) from error
 
     def app_token(self, app_id: str, serial: int) -> str:
         """Return the app token: `sk_` and 32 hex digits, the same on every call.

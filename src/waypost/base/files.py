@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import BinaryIO, Final, Generic, TypeVar
 
 UMASK: Final = 0o077
-_OF_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
-_MOST_SEEN: Final = 10_000
+_OTHERS_MODE_BITS: Final = stat.S_IRWXG | stat.S_IRWXO
+_MAX_CHECKED_FILES: Final = 10_000
 
 
 def set_umask() -> None:
@@ -26,7 +26,7 @@ def create_private(path: Path) -> None:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
 
 
-def tighten(folder: Path) -> None:
+def remove_others_access(folder: Path) -> None:
     """Remove other users' access to the files and subfolders directly in a folder, not to the folder itself.
 
     A subfolder that others cannot enter protects its content. Files of another user stay unchanged:
@@ -36,8 +36,8 @@ def tighten(folder: Path) -> None:
         with contextlib.suppress(OSError):
             mode = entry.stat(follow_symlinks=False).st_mode
             is_ours = stat.S_ISREG(mode) or stat.S_ISDIR(mode)
-            if is_ours and mode & _OF_OTHERS:
-                Path(entry.path).chmod(stat.S_IMODE(mode) & ~_OF_OTHERS)
+            if is_ours and mode & _OTHERS_MODE_BITS:
+                Path(entry.path).chmod(stat.S_IMODE(mode) & ~_OTHERS_MODE_BITS)
 
 
 def readable_by_others(folder: Path) -> list[tuple[Path, int]]:
@@ -47,8 +47,8 @@ def readable_by_others(folder: Path) -> list[tuple[Path, int]]:
         folder_mode = stat.S_IMODE(folder.stat().st_mode)
     except OSError:
         return readable
-    pending, checked = [(folder, _classes(folder_mode, execute=True))], 0
-    while pending and checked < _MOST_SEEN:
+    pending, checked = [(folder, _access_classes(folder_mode, execute=True))], 0
+    while pending and checked < _MAX_CHECKED_FILES:
         subfolder, classes = pending.pop()
         if not classes:
             continue
@@ -57,14 +57,14 @@ def readable_by_others(folder: Path) -> list[tuple[Path, int]]:
             with contextlib.suppress(OSError):
                 mode = entry.stat(follow_symlinks=False).st_mode
                 if stat.S_ISDIR(mode):
-                    pending.append((Path(entry.path), classes & _classes(mode, execute=True)))
-                elif stat.S_ISREG(mode) and classes & _classes(mode, execute=False):
+                    pending.append((Path(entry.path), classes & _access_classes(mode, execute=True)))
+                elif stat.S_ISREG(mode) and classes & _access_classes(mode, execute=False):
                     readable.append((Path(entry.path), stat.S_IMODE(mode)))
     return sorted(readable)
 
 
-def _classes(mode: int, *, execute: bool) -> frozenset[str]:
-    """Return the classes beside the owner that may enter a folder or read a file: `group`, `other`."""
+def _access_classes(mode: int, *, execute: bool) -> frozenset[str]:
+    """Return the classes beside the owner that may enter a folder or read a file: `group`, `right`."""
     group, other = (stat.S_IXGRP, stat.S_IXOTH) if execute else (stat.S_IRGRP, stat.S_IROTH)
     classes = (("group", group), ("other", other))
     return frozenset(name for name, bit in classes if mode & bit)
@@ -78,17 +78,19 @@ def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
         return
 
 
-Opened = TypeVar("Opened")
+OpenedResource = TypeVar("OpenedResource")
 
 
-async def open_on_thread(open_it: Callable[[], Opened], close: Callable[[Opened], object]) -> Opened:
+async def open_on_thread(
+    opener: Callable[[], OpenedResource], close: Callable[[OpenedResource], object]
+) -> OpenedResource:
     """Return what a thread opens. If the caller is cancelled before it has it, it is closed again.
 
     Args:
-        open_it: opens it; its exceptions are raised to the caller.
+        opener: opens it; its exceptions are raised to the caller.
         close: closes what the caller never received.
     """
-    opening = _Opening(open_it, close)
+    opening = _ThreadOpening(opener, close)
     try:
         return await asyncio.to_thread(opening.run)
     except asyncio.CancelledError:
@@ -97,7 +99,7 @@ async def open_on_thread(open_it: Callable[[], Opened], close: Callable[[Opened]
 
 
 @asynccontextmanager
-async def opened(path: Path) -> AsyncGenerator[BinaryIO]:
+async def open_for_reading(path: Path) -> AsyncGenerator[BinaryIO]:
     """Open a file for reading.
 
     Raises:
@@ -113,24 +115,24 @@ def close_file(file: BinaryIO) -> None:
     file.close()
 
 
-class _Opening(Generic[Opened]):
-    def __init__(self, open_it: Callable[[], Opened], close: Callable[[Opened], object]) -> None:
-        self._open_it = open_it
+class _ThreadOpening(Generic[OpenedResource]):
+    def __init__(self, opener: Callable[[], OpenedResource], close: Callable[[OpenedResource], object]) -> None:
+        self._opener = opener
         self._close = close
-        self._opened: list[Opened] = []
+        self._resources: list[OpenedResource] = []
         self._is_abandoned = False
-        self._deciding = threading.Lock()  # held only briefly, by the thread and by `abandon`
+        self._lock = threading.Lock()  # held only briefly, by the thread and by `abandon`
 
-    def run(self) -> Opened:
-        resource = self._open_it()
-        with self._deciding:
-            self._opened.append(resource)
+    def run(self) -> OpenedResource:
+        resource = self._opener()
+        with self._lock:
+            self._resources.append(resource)
             if self._is_abandoned:
                 self._close(resource)
         return resource
 
     def abandon(self) -> None:
-        with self._deciding:
+        with self._lock:
             self._is_abandoned = True
-            for resource in self._opened:
+            for resource in self._resources:
                 self._close(resource)

@@ -67,9 +67,9 @@ class SeededIds:
         self._seed = seed
         self._random = random.Random(seed)  # noqa: S311  repeatable on purpose
 
-    def turn_to(self, chapter: str) -> None:
+    def reseed(self, name: str) -> None:
         """Continue with ids that depend on the seed and this name, not on the number of ids made before."""
-        self._random = random.Random(f"{self._seed} {chapter}")  # noqa: S311
+        self._random = random.Random(f"{self._seed} {name}")  # noqa: S311
 
     def new(self) -> str:
         """Return a UUID of version 7 as text; its random part comes from the seed."""
@@ -84,13 +84,13 @@ class SeededIds:
         return _digits(self._random.getrandbits(128), count)
 
 
-def uuid7_text(at_ms: int, chance: bytes) -> str:
+def uuid7_text(at_ms: int, random_bytes: bytes) -> str:
     """Return a UUID of version 7 made of a time and 10 random bytes.
 
     Source: RFC 9562, section 5.7.
     """
-    text = f"{at_ms:012x}{chance.hex()}"
-    variant = "89ab"[chance[2] & 3]
+    text = f"{at_ms:012x}{random_bytes.hex()}"
+    variant = "89ab"[random_bytes[2] & 3]
     return f"{text[:8]}-{text[8:12]}-7{text[13:16]}-{variant}{text[17:20]}-{text[20:32]}"
 
 

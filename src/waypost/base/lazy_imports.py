@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def without(name: str) -> Generator[None]:
+def hide_package(name: str) -> Generator[None]:
     """Hide a package from the imports in this context; a package that is already loaded stays.
 
     For a library that imports an optional dependency at its own import although we never use it: a

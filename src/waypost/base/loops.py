@@ -5,10 +5,10 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-AGAIN_S: Final = 1.0
+LOOP_RETRY_S: Final = 1.0
 """Time between a failed turn and the next one."""
 
-LOG_EVERY_S: Final = 30.0
+FAILURE_LOG_INTERVAL_S: Final = 30.0
 """Failed turns are logged at most once in this time."""
 
 
@@ -32,14 +32,14 @@ class Loop:
         wait: Callable[[Any], Awaitable[object]],
         *,
         log: Any,
-        again_s: float = AGAIN_S,
+        retry_s: float = LOOP_RETRY_S,
     ) -> None:
         self.name = name
         self.failures = 0
         self._work = work
         self._wait = wait
         self._log = log
-        self._again_s = again_s
+        self._retry_s = retry_s
         self._logged_s = float("-inf")
         self._task: asyncio.Task[None] | None = None
 
@@ -54,7 +54,7 @@ class Loop:
             await asyncio.gather(self._task, return_exceptions=True)
 
     @property
-    def why_not(self) -> str:
+    def failure_text(self) -> str:
         """The reason why the loop does not work; empty while it does."""
         if self._task is not None and self._task.done():
             return f"{self.name} has ended"
@@ -70,14 +70,14 @@ class Loop:
                 task = asyncio.current_task()
                 if task is None or task.cancelling():
                     raise
-                await self._failed(error)  # an awaited task was cancelled, not the loop
+                await self._record_failure(error)  # an awaited task was cancelled, not the loop
             except Exception as error:  # noqa: BLE001  a defect is reported and must not end the loop
-                await self._failed(error)
+                await self._record_failure(error)
 
-    async def _failed(self, error: BaseException) -> None:
+    async def _record_failure(self, error: BaseException) -> None:
         self.failures += 1
         now_s = time.monotonic()
-        if now_s - self._logged_s >= LOG_EVERY_S:
+        if now_s - self._logged_s >= FAILURE_LOG_INTERVAL_S:
             self._logged_s = now_s
             self._log.error(f"{self.name} failed; trying again", failures=self.failures, exc_info=error)
-        await asyncio.sleep(self._again_s)
+        await asyncio.sleep(self._retry_s)

@@ -13,7 +13,7 @@ from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any, Protocol, TypeVar
 
-Result = TypeVar("Result")
+CallReturn = TypeVar("CallReturn")
 
 
 class Executor(Protocol):
@@ -24,7 +24,7 @@ class Executor(Protocol):
         ...
 
 
-class Threads:
+class ThreadPool:
     """A fixed number of threads that run the oldest waiting call; started with the first call.
 
     Args:
@@ -37,36 +37,36 @@ class Threads:
         self._name = name
         self._calls: SimpleQueue[tuple[Callable[..., Any], tuple[Any, ...]] | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
-        self._is_down = False
-        self._door = threading.Lock()  # the threads never wait for it: only `submit` and `shutdown` do
+        self._is_closed = False
+        self._lock = threading.Lock()  # the threads never wait for it: only `submit` and `shutdown` do
 
     def submit(self, work: Callable[..., Any], /, *args: Any) -> None:
         """Run the function after those submitted before; it must not raise."""
-        with self._door:
-            if self._is_down:
+        with self._lock:
+            if self._is_closed:
                 raise RuntimeError("no calls are taken after the end")
             if not self._threads:
-                self._begin()
+                self._start_threads()
             self._calls.put((work, args))
 
-    def run(self, work: Callable[..., Result], *args: Any) -> "asyncio.Future[Result]":
+    def run(self, work: Callable[..., CallReturn], *args: Any) -> "asyncio.Future[CallReturn]":
         """Run the function; the future, of the running loop, gets its result or exception."""
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[Result] = loop.create_future()
+        future: asyncio.Future[CallReturn] = loop.create_future()
         self.submit(_run, loop, future, work, args)
         return future
 
     def shutdown(self) -> None:
         """Return when every call has been run; may be called from a thread other than the loop's."""
-        with self._door:
-            self._is_down = True
+        with self._lock:
+            self._is_closed = True
             threads, self._threads = self._threads, []
             for _ in threads:
                 self._calls.put(None)
         for thread in threads:
             thread.join()
 
-    def _begin(self) -> None:
+    def _start_threads(self) -> None:
         for index in range(self._count):
             thread = threading.Thread(target=self._work, name=f"{self._name}_{index}", daemon=True)
             self._threads.append(thread)
@@ -87,10 +87,10 @@ def _run(
     except BaseException as raised:  # noqa: BLE001  passed to the caller
         result, error = None, raised
     with suppress(RuntimeError):  # the loop has ended: no caller waits
-        loop.call_soon_threadsafe(_tell, future, result, error)
+        loop.call_soon_threadsafe(_resolve_future, future, result, error)
 
 
-def _tell(future: "asyncio.Future[Any]", result: Any, error: BaseException | None) -> None:
+def _resolve_future(future: "asyncio.Future[Any]", result: Any, error: BaseException | None) -> None:
     if future.done():  # its caller was cancelled
         return
     if error is None:

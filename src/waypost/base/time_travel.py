@@ -13,17 +13,17 @@ from typing import Final, Protocol
 
 from waypost.base.clock import VirtualClock
 
-SETTLE_WITHIN_S: Final = 60
+REST_TIMEOUT_S: Final = 60
 """Real time for the work that is due at one moment; longer than any HTTP timeout of either side."""
-FURTHEST_MS: Final = 10 * 366 * 24 * 3600 * 1000
+MAX_ADVANCE_MS: Final = 10 * 366 * 24 * 3600 * 1000
 """Maximum distance of one advance."""
-FASTEST: Final = 100_000
-_LOOK_AGAIN_S: Final = 0.001
-_TURN_S: Final = 2
-_BETWEEN_TURNS_S: Final = 0.05
+MAX_CLOCK_FACTOR: Final = 100_000
+_POLL_INTERVAL_S: Final = 0.001
+_TURN_TIMEOUT_S: Final = 2
+_TURN_PAUSE_S: Final = 0.05
 
 
-class Side(Protocol):
+class ClockFollower(Protocol):
     """A component that follows the clock: the service, or the simulator."""
 
     @property
@@ -45,7 +45,7 @@ class Side(Protocol):
         """Return the time of the next scheduled work; None if there is none."""
         ...
 
-    async def in_flight(self) -> list[str]:
+    async def describe_in_flight(self) -> list[str]:
         """Return the work that keeps it busy, each with its number: `3 callbacks to crm`."""
         ...
 
@@ -55,7 +55,7 @@ class Side(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Journey:
+class ClockAdvance:
     """The result of moving the clock.
 
     Attributes:
@@ -69,16 +69,16 @@ class Journey:
     is_complete: bool
 
 
-class NotSettled(Exception):
+class ClockNotAtRest(Exception):
     """Due work did not end in time; the text has the side and the time."""
 
 
-def counted(count: int, what: str, rest: str = "") -> str:
+def format_count(count: int, noun: str, suffix: str = "") -> str:
     """Return a number with its noun, for an error: `1 callback to crm`, `3 callbacks to crm`."""
-    return f"{count} {what}{'' if count == 1 else 's'}{rest}"
+    return f"{count} {noun}{'' if count == 1 else 's'}{suffix}"
 
 
-class Travel:
+class TimeTravel:
     """Moves a virtual clock for all components that follow it.
 
     Args:
@@ -86,13 +86,15 @@ class Travel:
         sides: all components that follow it; may be replaced while no travel runs.
     """
 
-    def __init__(self, clock: VirtualClock, sides: Sequence[Side] = ()) -> None:
+    def __init__(self, clock: VirtualClock, sides: Sequence[ClockFollower] = ()) -> None:
         self.clock = clock
         self.sides = sides
         self._moving = asyncio.Lock()
         self._waited_s = 0.0  # at the current stop
 
-    async def advance(self, *, to_ms: int, within_s: float = SETTLE_WITHIN_S, at_most_s: float = math.inf) -> Journey:
+    async def advance(
+        self, *, to_ms: int, stop_timeout_s: float = REST_TIMEOUT_S, max_real_s: float = math.inf
+    ) -> ClockAdvance:
         """Advance to a time with a stop at each due time; return when it has been reached.
 
         The clock is stopped between two stops, and afterwards continues at its previous speed, also
@@ -100,43 +102,43 @@ class Travel:
 
         Args:
             to_ms: milliseconds since the epoch; a time in the past is reached at once.
-            within_s: real time allowed for each stop.
-            at_most_s: real time for all of them; then it returns where it is, and may be called again
+            stop_timeout_s: real time allowed for each stop.
+            max_real_s: real time for all of them; then it returns where it is, and may be called again
                 to continue.
 
         Raises:
             ClockNotAtRest: a stop took longer; the clock continues from there at its previous speed.
         """
-        ends_s = _real_s() + at_most_s
+        ends_s = _real_s() + max_real_s
         stops = 0
-        async with self._held():
+        async with self._hold_clock():
             self._set_travelling(True)
             try:
-                is_at_rest, due_ms = await self._rest(within_s, ends_s)
+                is_at_rest, due_ms = await self._try_rest(stop_timeout_s, ends_s)
                 while is_at_rest and due_ms is not None and due_ms <= to_ms and _real_s() < ends_s:
                     self.clock.set(at_ms=due_ms)
                     stops += 1
-                    is_at_rest, due_ms = await self._rest(within_s, ends_s)
+                    is_at_rest, due_ms = await self._try_rest(stop_timeout_s, ends_s)
             finally:
                 self._set_travelling(False)
             if is_at_rest and (due_ms is None or due_ms > to_ms):
                 self.clock.set(at_ms=max(to_ms, self.clock.now_ms()))
-                is_at_rest, due_ms = await self._rest(within_s, ends_s)
+                is_at_rest, due_ms = await self._try_rest(stop_timeout_s, ends_s)
             left_ms = max(0, to_ms - self.clock.now_ms())
-            return Journey(stops, left_ms, is_complete=is_at_rest and not left_ms)
+            return ClockAdvance(stops, left_ms, is_complete=is_at_rest and not left_ms)
 
-    async def at_rest(
+    async def run_at_rest(
         self,
-        look: Callable[[], Awaitable[None]],
+        action: Callable[[], Awaitable[None]],
         *,
-        within_s: float,
+        timeout_s: float,
         pause_traffic: Callable[[], AbstractAsyncContextManager[None]] = contextlib.nullcontext,
     ) -> None:
         """Call `action` while nothing changes on any side; afterwards the clock reads as if it had never stopped.
 
         Args:
-            look: called again if anything changed meanwhile.
-            within_s: real time for all of it.
+            action: called again if anything changed meanwhile.
+            timeout_s: real time for all of it.
             pause_traffic: makes incoming requests wait. It is released briefly after each turn
                 without rest, because work in flight may need an incoming request.
 
@@ -146,29 +148,29 @@ class Travel:
         async with self._moving:
             self.clock.hold()
             try:
-                async with asyncio.timeout(within_s):
-                    await self._take_turns(look, pause_traffic)
+                async with asyncio.timeout(timeout_s):
+                    await self._repeat_until_quiet(action, pause_traffic)
             except TimeoutError:
-                causes = await self._in_flight() or "requests kept coming"
-                raise NotSettled(f"there was no moment of rest within {within_s:g} s: {causes}") from None
+                causes = await self._describe_in_flight() or "requests kept coming"
+                raise ClockNotAtRest(f"there was no moment of rest within {timeout_s:g} s: {causes}") from None
             finally:
                 self.clock.catch_up()
 
-    async def _take_turns(
-        self, look: Callable[[], Awaitable[None]], pause_traffic: Callable[[], AbstractAsyncContextManager[None]]
+    async def _repeat_until_quiet(
+        self, action: Callable[[], Awaitable[None]], pause_traffic: Callable[[], AbstractAsyncContextManager[None]]
     ) -> None:
         while True:
             async with pause_traffic():
-                with contextlib.suppress(NotSettled):
-                    await self._settle(_TURN_S)
+                with contextlib.suppress(ClockNotAtRest):
+                    await self._wait_for_rest(_TURN_TIMEOUT_S)
                     before = self.moves
-                    await look()
+                    await action()
                     if before == self.moves and not any(side.busy for side in self.sides):
                         return
-            await asyncio.sleep(_BETWEEN_TURNS_S)
+            await asyncio.sleep(_TURN_PAUSE_S)
 
-    async def _in_flight(self) -> str:
-        texts = [text for side in self.sides for text in await side.in_flight()]
+    async def _describe_in_flight(self) -> str:
+        texts = [text for side in self.sides for text in await side.describe_in_flight()]
         return f"{', '.join(texts)} in flight" if texts else ""
 
     async def run(self, *, factor: float) -> None:
@@ -177,7 +179,7 @@ class Travel:
             self.clock.run(factor=factor)
 
     @contextlib.asynccontextmanager
-    async def _held(self) -> AsyncGenerator[None]:
+    async def _hold_clock(self) -> AsyncGenerator[None]:
         async with self._moving:
             self.clock.hold()
             try:
@@ -194,28 +196,28 @@ class Travel:
         for side in self.sides:
             side.set_travelling(is_travelling)
 
-    async def _rest(self, within_s: float, ends_s: float) -> tuple[bool, int | None]:
+    async def _try_rest(self, stop_timeout_s: float, ends_s: float) -> tuple[bool, int | None]:
         """Wait for rest; return False if the time was not enough, and the next due time."""
         began_s = _real_s()
         try:
-            due_ms = await self._settle(min(within_s - self._waited_s, max(0.0, ends_s - began_s)))
-        except NotSettled:
+            due_ms = await self._wait_for_rest(min(stop_timeout_s - self._waited_s, max(0.0, ends_s - began_s)))
+        except ClockNotAtRest:
             self._waited_s += _real_s() - began_s
-            if self._waited_s < within_s:
+            if self._waited_s < stop_timeout_s:
                 return False, None
             self._waited_s = 0
             raise
         self._waited_s = 0
         return True, due_ms
 
-    async def _settle(self, within_s: float) -> int | None:
+    async def _wait_for_rest(self, timeout_s: float) -> int | None:
         """Wait until nothing is due or in flight anywhere; return the next due time.
 
         Work that one side passes to the other is in a call that keeps the sender busy, so there is no
         moment in which neither side has it.
         """
         try:
-            async with asyncio.timeout(within_s):
+            async with asyncio.timeout(timeout_s):
                 while True:
                     before = self.moves
                     if not any(side.busy for side in self.sides):
@@ -224,21 +226,21 @@ class Travel:
                         is_still = not any(side.busy for side in self.sides)
                         if is_still and before == self.moves and not self._is_due(due_ms):
                             return due_ms
-                    await asyncio.sleep(_LOOK_AGAIN_S)
+                    await asyncio.sleep(_POLL_INTERVAL_S)
         except TimeoutError:
-            raise NotSettled(await self._why(within_s)) from None
+            raise ClockNotAtRest(await self._describe_unrest(timeout_s)) from None
 
     def _is_due(self, due_ms: int | None) -> bool:
         return due_ms is not None and due_ms <= self.clock.now_ms()
 
-    async def _why(self, within_s: float) -> str:
+    async def _describe_unrest(self, timeout_s: float) -> str:
         names = [side.name for side in self.sides if side.busy]
         if not names:
             names = [side.name for side in self.sides if self._is_due(await side.next_due_ms())]
         causes = " and ".join(names) or "incoming traffic"
-        in_flight = await self._in_flight()
+        in_flight = await self._describe_in_flight()
         return (
-            f"at {self.clock.now_ms()} ms {causes} had not come to rest after {within_s:g} s"
+            f"at {self.clock.now_ms()} ms {causes} had not come to rest after {timeout_s:g} s"
             f"{f' ({in_flight})' if in_flight else ''}; the clock stays there"
         )
 

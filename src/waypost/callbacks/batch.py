@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from sqlalchemy import Connection
 
 from waypost.base.clock import Clock
-from waypost.base.encryption import Seals
+from waypost.base.encryption import SecretBox
 from waypost.domain.callbacks.subscription import Subscription
 from waypost.queue.job import Job
-from waypost.store.callbacks.callbacks import FRESH, CallbackRow, callbacks_by_ids, first_tried
+from waypost.store.callbacks.callbacks import CACHED_CALLBACKS, CallbackRow, callbacks_by_ids, first_attempt_times
 from waypost.store.callbacks.subscriptions import Unseal, subscriptions_by_ids
 from waypost.store.database import Database
 from waypost.store.directory import Directory
@@ -35,7 +35,7 @@ class CallbackBatch:
 class CallbackReader:
     """Reads batches of callbacks, with the subscriptions that they go to."""
 
-    def __init__(self, *, database: Database, directory: Directory, seals: Seals, clock: Clock) -> None:
+    def __init__(self, *, database: Database, directory: Directory, seals: SecretBox, clock: Clock) -> None:
         self._database = database
         self._unseal = directory.unseal
         self._seals = seals
@@ -43,24 +43,24 @@ class CallbackReader:
 
     async def read(self, jobs: Sequence[Job]) -> CallbackBatch:
         """Read the callbacks and subscriptions of jobs."""
-        fresh = self._database.fresh.take(FRESH, {job.subject.id for job in jobs})
+        fresh = self._database.cache.pop_rows(CACHED_CALLBACKS, {job.subject.id for job in jobs})
         ids = {job.subject.id for job in jobs if job.subject.id not in fresh}
-        tried = {job.subject.id for job in jobs if job.attempt and job.held_since_ms is None}
-        rows, subscriptions, first_ms = await self._database.read(_look_up, fresh, ids, tried, self._unseal)
+        tried = {job.subject.id for job in jobs if job.attempt and job.blocking_since_ms is None}
+        rows, subscriptions, first_ms = await self._database.read(_read_callback_batch, fresh, ids, tried, self._unseal)
         keys = {
-            subscription_id: self._keys(subscription_id, subscription)
+            subscription_id: self._signing_keys(subscription_id, subscription)
             for subscription_id, subscription in subscriptions.items()
         }
         return CallbackBatch(rows, subscriptions, first_ms, keys)
 
-    def _keys(self, number: int, subscription: Subscription) -> tuple[bytes, ...]:
+    def _signing_keys(self, subscription_id: int, subscription: Subscription) -> tuple[bytes, ...]:
         serials = subscription.serials(self._clock.now_ms())
-        return tuple(self._seals.callback_key(str(number), serial) for serial in serials)
+        return tuple(self._seals.callback_key(str(subscription_id), serial) for serial in serials)
 
 
-def _look_up(
-    connection: Connection, fresh: dict[str, CallbackRow], ids: set[str], tried: set[str], unseal: Unseal
+def _read_callback_batch(
+    connection: Connection, cached: dict[str, CallbackRow], ids: set[str], tried: set[str], unseal: Unseal
 ) -> tuple[dict[str, CallbackRow], dict[int, Subscription], dict[str, int]]:
-    rows = {**fresh, **callbacks_by_ids(connection, ids)} if ids else fresh
+    rows = {**cached, **callbacks_by_ids(connection, ids)} if ids else cached
     subscription_ids = {row.subscription_id for row in rows.values()}
-    return rows, subscriptions_by_ids(connection, subscription_ids, unseal), first_tried(connection, tried)
+    return rows, subscriptions_by_ids(connection, subscription_ids, unseal), first_attempt_times(connection, tried)

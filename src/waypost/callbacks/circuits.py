@@ -13,7 +13,7 @@ from typing import Final
 from waypost.base.backoff import delay_ms
 
 
-class State(StrEnum):
+class CircuitState(StrEnum):
     """The state of one receiver's circuit."""
 
     CLOSED = "closed"  # callbacks are sent
@@ -22,42 +22,42 @@ class State(StrEnum):
     PAUSED = "paused"  # nothing is sent before a person resumes it
 
 
-class Came(StrEnum):
+class CircuitEvent(StrEnum):
     """The events that move a circuit."""
 
-    TAKEN = "a callback was delivered"
+    DELIVERED = "a callback was delivered"
     TRIPPED = "as many failed in a row as open the circuit"
     PROBE_FAILED = "the one that tested a half-open circuit failed"
-    ASKED = "the receiver sent Retry-After"
+    RETRY_AFTER = "the receiver sent Retry-After"
     DUE = "the time to test it has come"
     PAUSED = "the subscription was paused"
     RESUMED = "it was resumed, or has another URL"
 
 
-FAILING: Final = 3
+OPEN_AFTER_FAILURES: Final = 3
 """Number of failures in a row after which a circuit opens."""
 
-PROBES_S: Final = (1, 2, 4, 8, 16, 32, 60)
+PROBE_DELAYS_S: Final = (1, 2, 4, 8, 16, 32, 60)
 """How long a circuit stays open, by the number of failed probes; the last one repeats."""
 
 TRAVEL_SHARE: Final = 8
 """While the clock is moved by hand: probes are an eighth of the time apart for which the receiver has failed."""
-TRAVEL_LEAST_MS: Final = 60_000
+TRAVEL_MIN_MS: Final = 60_000
 
 # fmt: off
-STEPS: Final = {  # an event without a row leaves a circuit as it is
-    (State.CLOSED,    Came.TRIPPED):      State.OPEN,
-    (State.CLOSED,    Came.ASKED):        State.OPEN,
-    (State.CLOSED,    Came.PAUSED):       State.PAUSED,
-    (State.OPEN,      Came.DUE):          State.HALF_OPEN,
-    (State.OPEN,      Came.TAKEN):        State.CLOSED,  # of a callback that was begun before
-    (State.OPEN,      Came.RESUMED):      State.HALF_OPEN,
-    (State.OPEN,      Came.PAUSED):       State.PAUSED,
-    (State.HALF_OPEN, Came.TAKEN):        State.CLOSED,
-    (State.HALF_OPEN, Came.PROBE_FAILED): State.OPEN,
-    (State.HALF_OPEN, Came.ASKED):        State.OPEN,
-    (State.HALF_OPEN, Came.PAUSED):       State.PAUSED,
-    (State.PAUSED,    Came.RESUMED):      State.HALF_OPEN,
+CIRCUIT_TRANSITIONS: Final = {  # an event without a row leaves a circuit as it is
+    (CircuitState.CLOSED,    CircuitEvent.TRIPPED):      CircuitState.OPEN,
+    (CircuitState.CLOSED,    CircuitEvent.RETRY_AFTER):        CircuitState.OPEN,
+    (CircuitState.CLOSED,    CircuitEvent.PAUSED):       CircuitState.PAUSED,
+    (CircuitState.OPEN,      CircuitEvent.DUE):          CircuitState.HALF_OPEN,
+    (CircuitState.OPEN,      CircuitEvent.DELIVERED):        CircuitState.CLOSED,  # of a callback that was begun before
+    (CircuitState.OPEN,      CircuitEvent.RESUMED):      CircuitState.HALF_OPEN,
+    (CircuitState.OPEN,      CircuitEvent.PAUSED):       CircuitState.PAUSED,
+    (CircuitState.HALF_OPEN, CircuitEvent.DELIVERED):        CircuitState.CLOSED,
+    (CircuitState.HALF_OPEN, CircuitEvent.PROBE_FAILED): CircuitState.OPEN,
+    (CircuitState.HALF_OPEN, CircuitEvent.RETRY_AFTER):        CircuitState.OPEN,
+    (CircuitState.HALF_OPEN, CircuitEvent.PAUSED):       CircuitState.PAUSED,
+    (CircuitState.PAUSED,    CircuitEvent.RESUMED):      CircuitState.HALF_OPEN,
 }
 # fmt: on
 
@@ -69,9 +69,9 @@ def travel_grid_ms(failing_ms: int) -> int | None:
     receivers, a minute doubled as often as fits, so that their probes share the stops of the clock.
     None: the usual delays, up to eight minutes. Source: decision 0066.
     """
-    if failing_ms < TRAVEL_SHARE * TRAVEL_LEAST_MS:
+    if failing_ms < TRAVEL_SHARE * TRAVEL_MIN_MS:
         return None
-    return TRAVEL_LEAST_MS << (failing_ms // (TRAVEL_SHARE * TRAVEL_LEAST_MS)).bit_length() - 1
+    return TRAVEL_MIN_MS << (failing_ms // (TRAVEL_SHARE * TRAVEL_MIN_MS)).bit_length() - 1
 
 
 @dataclass(slots=True)
@@ -83,61 +83,61 @@ class Circuit:
         probes: how often an open circuit was tested and failed.
         until_ms: while it is open, when it may be tested.
         travel_until_ms: the same while the clock is moved by hand: never before `until_ms`.
-        taken_ms: when a callback was last delivered.
+        delivered_ms: when a callback was last delivered.
         failing_since_ms: nothing has been delivered since then; None while it succeeds.
     """
 
-    state: State = State.CLOSED
+    state: CircuitState = CircuitState.CLOSED
     failures: int = 0
     probes: int = 0
     until_ms: int = 0
     travel_until_ms: int = 0
-    taken_ms: int = 0
+    delivered_ms: int = 0
     failing_since_ms: int | None = None
 
-    def step(self, came: Came) -> State:
+    def apply(self, event: CircuitEvent) -> CircuitState:
         """Move to the state that the table gives, and return it."""
-        self.state = STEPS.get((self.state, came), self.state)
+        self.state = CIRCUIT_TRANSITIONS.get((self.state, event), self.state)
         return self.state
 
-    def takes(self, now_ms: int) -> None:
+    def record_delivered(self, now_ms: int) -> None:
         """Record that a callback was delivered."""
         self.failures = self.probes = self.travel_until_ms = 0
-        self.taken_ms, self.failing_since_ms = now_ms, None
-        self.step(Came.TAKEN)
+        self.delivered_ms, self.failing_since_ms = now_ms, None
+        self.apply(CircuitEvent.DELIVERED)
 
-    def fails(self, now_ms: int, chance: random.Random, *, is_probe: bool, asked_ms: int) -> None:
+    def record_failed(self, now_ms: int, chance: random.Random, *, is_probe: bool, retry_after_ms: int) -> None:
         """Record that a callback was not delivered.
 
         Args:
             now_ms: by the clock that due times follow.
             chance: where the jitter comes from.
             is_probe: it was sent to test the circuit.
-            asked_ms: the receiver's `Retry-After`; 0 without one.
+            retry_after_ms: the receiver's `Retry-After`; 0 without one.
         """
         self.failures += 1
         if self.failing_since_ms is None:
             self.failing_since_ms = now_ms
-        if asked_ms:
-            self.until_ms = max(self.until_ms, now_ms + asked_ms)
-            self.step(Came.ASKED)
-        elif is_probe and self.state is State.HALF_OPEN:
-            self._stay_away(now_ms, chance, Came.PROBE_FAILED)
-        elif self.state is State.CLOSED and self.failures >= FAILING:
-            self._stay_away(now_ms, chance, Came.TRIPPED)
+        if retry_after_ms:
+            self.until_ms = max(self.until_ms, now_ms + retry_after_ms)
+            self.apply(CircuitEvent.RETRY_AFTER)
+        elif is_probe and self.state is CircuitState.HALF_OPEN:
+            self._open(now_ms, chance, CircuitEvent.PROBE_FAILED)
+        elif self.state is CircuitState.CLOSED and self.failures >= OPEN_AFTER_FAILURES:
+            self._open(now_ms, chance, CircuitEvent.TRIPPED)
 
-    def _stay_away(self, now_ms: int, chance: random.Random, came: Came) -> None:
+    def _open(self, now_ms: int, chance: random.Random, event: CircuitEvent) -> None:
         self.probes += 1
-        self.until_ms = now_ms + delay_ms(PROBES_S, self.probes, chance)
+        self.until_ms = now_ms + delay_ms(PROBE_DELAYS_S, self.probes, chance)
         grid_ms = travel_grid_ms(now_ms - (self.failing_since_ms or now_ms))
         if grid_ms is not None:
             self.travel_until_ms = (now_ms // grid_ms + 1) * grid_ms
-        self.step(came)
+        self.apply(event)
 
-    def begin(self, now_ms: int, *, failing_since_ms: int | None, asked_until_ms: int | None) -> None:
+    def restore(self, now_ms: int, *, failing_since_ms: int | None, retry_after_until_ms: int | None) -> None:
         """Continue from what the store has of an earlier process."""
         self.failing_since_ms = failing_since_ms
-        if asked_until_ms is not None and asked_until_ms > now_ms:
-            self.state, self.until_ms = State.OPEN, asked_until_ms
+        if retry_after_until_ms is not None and retry_after_until_ms > now_ms:
+            self.state, self.until_ms = CircuitState.OPEN, retry_after_until_ms
         elif failing_since_ms is not None:
-            self.state = State.HALF_OPEN
+            self.state = CircuitState.HALF_OPEN

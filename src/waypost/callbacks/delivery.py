@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from waypost.base.clock import Clock, machine_ms
-from waypost.domain.callbacks.callback import Attempt, Callback
-from waypost.outbound.vetted import VettedClient
-from waypost.wire.callbacks.signatures import laid_over, signature_headers
+from waypost.domain.callbacks.callback import Callback, CallbackAttempt
+from waypost.outbound.vetted_client import VettedClient
+from waypost.wire.callbacks.signatures import merge_headers, signature_headers
 
-NOT_KEPT: Final = "(not kept)"
+HIDDEN_HEADER_VALUE: Final = "(not kept)"
 """Replaces in an attempt the value of a header that the partner chose: it may be a secret."""
 
 
@@ -22,7 +22,7 @@ def callback_headers(callback: Callback, at_s: int) -> Mapping[str, str]:
         callback: which.
         at_s: the real time of this attempt, for its signature.
     """
-    return laid_over(
+    return merge_headers(
         callback.headers,
         {
             "Waypost-Callback-Id": callback.id,
@@ -32,18 +32,22 @@ def callback_headers(callback: Callback, at_s: int) -> Mapping[str, str]:
     )
 
 
-async def deliver(client: VettedClient, clock: Clock, callback: Callback, *, may_go: Callable[[], bool]) -> Attempt:
+async def deliver(
+    client: VettedClient, clock: Clock, callback: Callback, *, may_send: Callable[[], bool]
+) -> CallbackAttempt:
     """Post a callback's bytes and return the attempt; never raise for what the receiver does.
 
     Args:
         client: open.
         clock: for the attempt's time.
         callback: which.
-        may_go: checked just before it is sent: an older callback must not come after a newer one.
+        may_send: checked just before it is sent: an older callback must not come after a newer one.
     """
     at_ms = clock.now_ms()
     headers = callback_headers(callback, machine_ms() // 1000)
-    response = await client.post(callback.url, callback.body, headers, may_go=may_go)
-    sent = {name: NOT_KEPT if name in callback.headers else text for name, text in headers.items()}
+    response = await client.post(callback.url, callback.body, headers, may_send=may_send)
+    sent = {name: HIDDEN_HEADER_VALUE if name in callback.headers else text for name, text in headers.items()}
     response_headers = {name.lower(): text for name, text in (response.headers or {}).items()}
-    return Attempt(at_ms, response.duration_ms, response.status, response.body, response.error, sent, response_headers)
+    return CallbackAttempt(
+        at_ms, response.duration_ms, response.status, response.body, response.error, sent, response_headers
+    )

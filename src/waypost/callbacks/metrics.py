@@ -1,13 +1,13 @@
 """Counters and trace records of attempts to deliver a callback."""
 
-from waypost.base.telemetry.counters import CallCounts, status_class
+from waypost.base.telemetry.counters import CallCounters, status_class
 from waypost.base.telemetry.tracing import TraceStep, tracer
-from waypost.domain.callbacks.callback import Attempt
+from waypost.domain.callbacks.callback import CallbackAttempt
 from waypost.queue.job import Job
 from waypost.store.callbacks.callbacks import CallbackRow
 
 
-class Figures:
+class AttemptMetrics:
     """The counters of one process, since it started.
 
     Attributes:
@@ -15,9 +15,9 @@ class Figures:
     """
 
     def __init__(self) -> None:
-        self.counts = CallCounts()
+        self.counts = CallCounters()
 
-    def tried(self, job: Job, row: CallbackRow, attempt: Attempt, *, ended: bool | None) -> None:
+    def record_attempt(self, job: Job, row: CallbackRow, attempt: CallbackAttempt, *, ended: bool | None) -> None:
         """Count an attempt, and trace it where it is about a message.
 
         Args:
@@ -29,7 +29,7 @@ class Figures:
         result = {True: "delivered", False: "given up", None: "retried"}[ended]
         took_s = attempt.duration_ms / 1000
         self.counts.add(took_s, status_class(attempt.status), result)
-        if row.message_id is not None and (tracer.on or not ended):
+        if row.message_id is not None and (tracer.is_enabled or not ended):
             tracer.record(
                 TraceStep.CALLBACK_ATTEMPTED,
                 row.message_id,

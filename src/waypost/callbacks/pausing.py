@@ -11,7 +11,7 @@ from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.base.telemetry.logs import log
 from waypost.callbacks.circuits import Circuit
-from waypost.domain.callbacks.callback import Attempt
+from waypost.domain.callbacks.callback import CallbackAttempt
 from waypost.domain.callbacks.subscription import Subscription
 from waypost.notifications.state_changes import StateChangeRecorder
 from waypost.store.accounts.partners import app_by_id
@@ -20,17 +20,17 @@ from waypost.store.database import Database
 from waypost.wire.callbacks.kinds import PAUSED
 from waypost.wire.callbacks.subscription_events import paused_body
 
-GONE: Final = 410
+HTTP_GONE: Final = 410
 """The receiver reports that it no longer exists. Source: Standard Webhooks 1.0, "Deliverability and reliability"."""
 
-ABOUT: Final = "account"
+PAUSE_EVENT_ABOUT: Final = "account"
 """The scope in which order is kept: the same as for other events that are about no recipient."""
 
 _log = log("callbacks")
 
 
 @dataclass(frozen=True, slots=True)
-class Pause:
+class SubscriptionPause:
     """A subscription to be paused.
 
     Attributes:
@@ -45,7 +45,7 @@ class Pause:
     ids: Ids
 
 
-class Pausing:
+class SubscriptionPauser:
     """Pauses subscriptions whose receivers keep failing.
 
     Args:
@@ -62,7 +62,7 @@ class Pausing:
         self._pause_after_ms = pause_after_ms
         self.pauses = 0
 
-    async def pause_if_due(self, subscription: Subscription, circuit: Circuit, attempt: Attempt) -> bool:
+    async def pause_if_due(self, subscription: Subscription, circuit: Circuit, attempt: CallbackAttempt) -> bool:
         """Pause a subscription after an attempt that failed; return False where there is no reason to.
 
         Args:
@@ -71,18 +71,18 @@ class Pausing:
             attempt: that failed.
         """
         now_ms = self._clock.now_ms()
-        reason = reason_to_pause(circuit, attempt, now_ms, self._pause_after_ms)
+        reason = find_pause_reason(circuit, attempt, now_ms, self._pause_after_ms)
         if reason is None:
             return False
         since_ms = circuit.failing_since_ms or now_ms
-        subscription_pause = Pause(int(subscription.id), now_ms, since_ms, reason, self._ids)
-        if await self._database.join(pause, subscription_pause):
+        subscription_pause = SubscriptionPause(int(subscription.id), now_ms, since_ms, reason, self._ids)
+        if await self._database.join(pause_subscriptions, subscription_pause):
             self.pauses += 1
-            say_paused(subscription_pause, subscription.app_id)
+            log_pause(subscription_pause, subscription.app_id)
         return True
 
 
-def reason_to_pause(circuit: Circuit, attempt: Attempt, now_ms: int, pause_after_ms: int) -> str | None:
+def find_pause_reason(circuit: Circuit, attempt: CallbackAttempt, now_ms: int, pause_after_ms: int) -> str | None:
     """Return why the subscription is to be paused after an attempt that failed; None where it is not.
 
     Args:
@@ -92,7 +92,7 @@ def reason_to_pause(circuit: Circuit, attempt: Attempt, now_ms: int, pause_after
         pause_after_ms: of nothing but failures; 0: never for that.
     """
     failure = attempt.error or f"it answers {attempt.status}"
-    if attempt.status == GONE:
+    if attempt.status == HTTP_GONE:
         return "its receiver answered 410, Gone"
     since_ms = circuit.failing_since_ms
     if pause_after_ms and since_ms is not None and now_ms - since_ms >= pause_after_ms:
@@ -101,50 +101,52 @@ def reason_to_pause(circuit: Circuit, attempt: Attempt, now_ms: int, pause_after
     return None
 
 
-def pause(connection: Connection, pauses: Sequence[Pause]) -> list[bool]:
+def pause_subscriptions(connection: Connection, pauses: Sequence[SubscriptionPause]) -> list[bool]:
     """Pause subscriptions, and notify their apps; return for each whether it was done.
 
     Callbacks that wait for a paused subscription stay, and new ones join them. The app's other
     subscriptions are notified now, the paused one itself once it is resumed.
     """
-    return [_pause(connection, subscription_pause) for subscription_pause in pauses]
+    return [_pause_and_notify(connection, subscription_pause) for subscription_pause in pauses]
 
 
-def _pause(connection: Connection, wanted: Pause) -> bool:
-    row = pause_subscription(connection, wanted.subscription_id, wanted.at_ms, wanted.reason)
+def _pause_and_notify(connection: Connection, subscription_pause: SubscriptionPause) -> bool:
+    row = pause_subscription(
+        connection, subscription_pause.subscription_id, subscription_pause.at_ms, subscription_pause.reason
+    )
     if row is None:
         return False
     app = app_by_id(connection, row.app_id)
     if app is not None:
-        recorder = StateChangeRecorder(connection, wanted.ids, wanted.at_ms)
+        recorder = StateChangeRecorder(connection, subscription_pause.ids, subscription_pause.at_ms)
         recorder.emit_callback(
             app,
             mode=PAUSED.mode,
-            about=ABOUT,
+            about=PAUSE_EVENT_ABOUT,
             message_id=None,
-            news="subscription-paused",
+            event_name="subscription-paused",
             render=partial(
                 paused_body,
                 app,
-                wanted.at_ms,
+                subscription_pause.at_ms,
                 subscription_id=str(row.id),
                 tag=row.tag,
                 url=row.url,
-                since_ms=wanted.since_ms,
-                reason=wanted.reason,
+                since_ms=subscription_pause.since_ms,
+                reason=subscription_pause.reason,
             ),
         )
         recorder.write()
     return True
 
 
-def say_paused(paused: Pause, subscription_app_id: str) -> None:
+def log_pause(subscription_pause: SubscriptionPause, subscription_app_id: str) -> None:
     """Write one log record of a pause."""
     _log.warning(
         "a subscription was paused",
-        subscription_id=paused.subscription_id,
+        subscription_id=subscription_pause.subscription_id,
         app_id=subscription_app_id,
-        failing_since_ms=paused.since_ms,
-        why=paused.reason,
-        fix_hint=f"waypost callbacks resume {paused.subscription_id}",
+        failing_since_ms=subscription_pause.since_ms,
+        why=subscription_pause.reason,
+        fix_hint=f"waypost callbacks resume {subscription_pause.subscription_id}",
     )

@@ -3,122 +3,122 @@
 from dataclasses import dataclass, field
 from typing import Final
 
-from waypost.callbacks.circuits import Came, Circuit, State
+from waypost.callbacks.circuits import Circuit, CircuitEvent, CircuitState
 from waypost.domain.callbacks.subscription import Subscription
 
-SLOW_MS: Final = 1_000
+SLOW_RESPONSE_MS: Final = 1_000
 """A receiver that takes so long to respond is slow."""
 
-LOOK_MS: Final = 2_000
+SUBSCRIPTION_CHECK_MS: Final = 2_000
 """Minimum interval between two checks of a subscription that gets no callbacks, when it may have changed."""
 
-PAUSED_MS: Final = 3_600_000
+PAUSED_CHECK_MS: Final = 3_600_000
 """How long the callbacks of a paused subscription wait before it is checked, if no change is reported."""
 
 
 @dataclass(slots=True)
-class Address:
+class CallbackReceiver:
     """The receiver of one subscription.
 
     Attributes:
         is_known: whether the subscription has been read.
         was_slow: its last response took long.
-        began_ms: the callbacks in flight to it, by position, with the real time when each was started;
+        started_ms: the callbacks in flight to it, by position, with the real time when each was started;
             the oldest first.
         replays: which of these are replays.
-        probe: the position of the callback that tests a circuit that is not closed; None without one.
-        heard: the subscription may have changed since it was read.
-        looked_ms: when a job was last let through to read the subscription.
-        sure_from: only reads from this one on know that it was paused.
+        probe_position: the position of the callback that tests a circuit that is not closed; None without one.
+        may_have_changed: the subscription may have changed since it was read.
+        checked_ms: when a job was last let through to read the subscription.
+        pause_known_from: only reads from this one on know that it was paused.
     """
 
     circuit: Circuit = field(default_factory=Circuit)
     is_known: bool = False
     url: str = ""
     was_slow: bool = False
-    began_ms: dict[int, int] = field(default_factory=dict[int, int])
+    started_ms: dict[int, int] = field(default_factory=dict[int, int])
     replays: set[int] = field(default_factory=set[int])
-    probe: int | None = None
-    heard: bool = False
-    looked_ms: int = 0
-    sure_from: int = 0
+    probe_position: int | None = None
+    may_have_changed: bool = False
+    checked_ms: int = 0
+    pause_known_from: int = 0
 
     def is_slow(self, real_ms: int) -> bool:
         """True if its last response took long, or one takes long now, or may: this is unknown before a probe."""
-        if self.was_slow or self.circuit.state is not State.CLOSED:
+        if self.was_slow or self.circuit.state is not CircuitState.CLOSED:
             return True
-        oldest_ms = next(iter(self.began_ms.values()), None)
-        return oldest_ms is not None and real_ms - oldest_ms >= SLOW_MS
+        oldest_ms = next(iter(self.started_ms.values()), None)
+        return oldest_ms is not None and real_ms - oldest_ms >= SLOW_RESPONSE_MS
 
-    def held_until_ms(self, now_ms: int, *, is_travelling: bool = False) -> int | None:
+    def blocked_until_ms(self, now_ms: int, *, is_travelling: bool = False) -> int | None:
         """Return until when nothing is sent there, by the state of its circuit; None where a callback may start."""
         open_until_ms = self.circuit.until_ms
         if is_travelling:
             open_until_ms = max(open_until_ms, self.circuit.travel_until_ms)
         match self.circuit.state:
-            case State.CLOSED:
-                return now_ms + LOOK_MS if not self.is_known and self.probe is not None else None
-            case State.HALF_OPEN:
-                return None if self.probe is None else now_ms + LOOK_MS
-            case State.OPEN if now_ms >= open_until_ms:
-                return None if self.probe is None else now_ms + LOOK_MS
-            case State.OPEN:
-                return self._until_a_look(now_ms, open_until_ms)
-            case State.PAUSED:
-                return self._until_a_look(now_ms, now_ms + PAUSED_MS)
+            case CircuitState.CLOSED:
+                return now_ms + SUBSCRIPTION_CHECK_MS if not self.is_known and self.probe_position is not None else None
+            case CircuitState.HALF_OPEN:
+                return None if self.probe_position is None else now_ms + SUBSCRIPTION_CHECK_MS
+            case CircuitState.OPEN if now_ms >= open_until_ms:
+                return None if self.probe_position is None else now_ms + SUBSCRIPTION_CHECK_MS
+            case CircuitState.OPEN:
+                return self._check_until_ms(now_ms, open_until_ms)
+            case CircuitState.PAUSED:
+                return self._check_until_ms(now_ms, now_ms + PAUSED_CHECK_MS)
 
-    def _until_a_look(self, now_ms: int, until_ms: int) -> int | None:
+    def _check_until_ms(self, now_ms: int, until_ms: int) -> int | None:
         """Return until when nothing is sent there; None to let one job through to read the subscription."""
-        if not self.heard:
+        if not self.may_have_changed:
             return until_ms
-        if self.probe is not None:
-            return now_ms + LOOK_MS
-        check_ms = self.looked_ms + LOOK_MS
+        if self.probe_position is not None:
+            return now_ms + SUBSCRIPTION_CHECK_MS
+        check_ms = self.checked_ms + SUBSCRIPTION_CHECK_MS
         return min(check_ms, until_ms) if check_ms > now_ms else None
 
-    def let_through(self, position: int, now_ms: int) -> None:
+    def admit(self, position: int, now_ms: int) -> None:
         """Start a callback, or let its job through to read whether it may start."""
-        if self.circuit.state is State.OPEN and now_ms >= self.circuit.until_ms:
-            self.circuit.step(Came.DUE)
-        if not self.is_known or self.circuit.state is not State.CLOSED:
-            self.probe = position
-            if self.circuit.state in (State.OPEN, State.PAUSED):
-                self.heard, self.looked_ms = False, now_ms
+        if self.circuit.state is CircuitState.OPEN and now_ms >= self.circuit.until_ms:
+            self.circuit.apply(CircuitEvent.DUE)
+        if not self.is_known or self.circuit.state is not CircuitState.CLOSED:
+            self.probe_position = position
+            if self.circuit.state in (CircuitState.OPEN, CircuitState.PAUSED):
+                self.may_have_changed, self.checked_ms = False, now_ms
 
     def may_be_called(self, position: int) -> bool:
         """True if a callback that was let through may be posted after all: much may have happened since."""
-        if self.circuit.state is State.HALF_OPEN:
-            return self.probe == position
-        return self.circuit.state is State.CLOSED
+        if self.circuit.state is CircuitState.HALF_OPEN:
+            return self.probe_position == position
+        return self.circuit.state is CircuitState.CLOSED
 
-    def see(self, subscription: Subscription | None, now_ms: int, look: int) -> None:
+    def update(self, subscription: Subscription | None, now_ms: int, read_number: int) -> None:
         """Update the receiver from its subscription.
 
         Args:
             subscription: None where it was deleted; then all that waits may start, to be ended.
             now_ms: by the clock that due times follow.
-            look: the number of the read; one that was begun before it was paused does not count.
+            read_number: the number of the read; one that was begun before it was paused does not count.
         """
         if subscription is None:
             self.is_known, self.circuit = True, Circuit()
             return
         if not self.is_known:
             self.is_known, self.url = True, subscription.url
-            self.circuit.begin(
-                now_ms, failing_since_ms=subscription.failing_since_ms, asked_until_ms=subscription.asked_until_ms
+            self.circuit.restore(
+                now_ms, failing_since_ms=subscription.failing_since_ms, retry_after_until_ms=subscription.asked_until_ms
             )
-        if look < self.sure_from:
+        if read_number < self.pause_known_from:
             return
-        if not subscription.is_told:
-            self.circuit.step(Came.PAUSED)
-        elif self.circuit.state is State.PAUSED:
+        if not subscription.receives_callbacks:
+            self.circuit.apply(CircuitEvent.PAUSED)
+        elif self.circuit.state is CircuitState.PAUSED:
             self.circuit.failing_since_ms = subscription.failing_since_ms
-            self._begin_anew()
+            self._restart_circuit()
         elif subscription.url != self.url:
-            self._begin_anew()
+            self._restart_circuit()
         self.url = subscription.url
 
-    def _begin_anew(self) -> None:
+    def _restart_circuit(self) -> None:
         self.circuit.failures = self.circuit.probes = 0
         self.was_slow = False
-        self.circuit.step(Came.RESUMED)
+        self.circuit.apply(CircuitEvent.RESUMED)

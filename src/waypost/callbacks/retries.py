@@ -9,44 +9,44 @@ from typing import Final
 from waypost.base.backoff import delay_ms
 
 # fmt: off
-SCHEDULE_S: Final = (  # Source: facts 4.6 leave it open; a day long is ours
+CALLBACK_RETRY_SCHEDULE_S: Final = (  # Source: facts 4.6 leave it open; a day long is ours
     1, 5, 30, 120, 300, 900, 1800, 3600, 7200, 14400, 21600, 28800, 36000,
 )
-MOST_ASKED_S: Final = 86_400  # a longer Retry-After is cut to a day. Source: decision 0042
+MAX_RECEIVER_RETRY_AFTER_S: Final = 86_400  # a longer Retry-After is cut to a day. Source: decision 0042
 # fmt: on
 
 
-def wait_ms(attempt: int, chance: random.Random) -> int | None:
+def retry_delay_ms(attempt: int, chance: random.Random) -> int | None:
     """Return how long to wait after attempt number `attempt`; None when the callback is given up.
 
     The schedule with its first attempt spans about 32 hours.
     """
-    return delay_ms(SCHEDULE_S, attempt, chance) if attempt <= len(SCHEDULE_S) else None
+    return delay_ms(CALLBACK_RETRY_SCHEDULE_S, attempt, chance) if attempt <= len(CALLBACK_RETRY_SCHEDULE_S) else None
 
 
-def asked_ms(told: Mapping[str, str], now_ms: int) -> int:
+def parse_retry_after_ms(headers: Mapping[str, str], now_ms: int) -> int:
     """Return for how long a response wants no requests, by its `Retry-After`; 0 without one.
 
     A date is compared with the response's own `Date`, so that the two clocks need not agree.
 
     Args:
-        told: the response's headers, their names in lower case.
+        headers: the response's headers, their names in lower case.
         now_ms: used where the response has no `Date`.
 
     Source: RFC 9110, section 10.2.3.
     """
-    text = told.get("retry-after", "").strip()
+    text = headers.get("retry-after", "").strip()
     if text.isascii() and text.isdecimal():
-        return min(int(text[:9]), MOST_ASKED_S) * 1000
-    until_ms = _date_ms(text)
+        return min(int(text[:9]), MAX_RECEIVER_RETRY_AFTER_S) * 1000
+    until_ms = _parse_date_ms(text)
     if until_ms is None:
         return 0
-    theirs_ms = _date_ms(told.get("date", ""))
+    theirs_ms = _parse_date_ms(headers.get("date", ""))
     left_ms = until_ms - (now_ms if theirs_ms is None else theirs_ms)
-    return min(max(0, left_ms), MOST_ASKED_S * 1000)
+    return min(max(0, left_ms), MAX_RECEIVER_RETRY_AFTER_S * 1000)
 
 
-def _date_ms(text: str) -> int | None:
+def _parse_date_ms(text: str) -> int | None:
     if not text:
         return None
     try:

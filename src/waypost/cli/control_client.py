@@ -1,4 +1,4 @@
-"""How a command reaches the control door of the simulator that `waypost dev` runs."""
+"""Calls of the commands to the control API of the simulator that `waypost dev` runs."""
 
 import asyncio
 import os
@@ -8,45 +8,45 @@ from typing import Annotated, Any
 
 import typer
 
-from waypost.cli.errors import one_line
-from waypost.client.api_client import ApiClient, OverHttp
+from waypost.cli.errors import report_api_errors
+from waypost.client.api_client import ApiClient, HttpTransport
 from waypost.client.dev_variables import MissingVariable, read_variables
-from waypost.client.responses import read_answer
+from waypost.client.responses import read_json_response
 
-WITHIN_S = 900
-"""For one call: a journey of many days has many stops."""
+CONTROL_CALL_TIMEOUT_S = 900
+"""For one call: an advance of many days has many stops."""
 
-EnvFile = Annotated[Path, typer.Option(help="Where the variables of `waypost dev` are.")]
+EnvFile = Annotated[Path, typer.Option(help="File with the variables of `waypost dev`.")]
 ENV_FILE = Path("waypost-dev.env")
 
 
-def ask(env_file: Path, method: str, path: str, body: Any = None) -> Any:
-    """Make one call; a refusal is one line, and exit code 1.
+def call_control_api(env_file: Path, method: str, path: str, body: Any = None) -> Any:
+    """Make one call; an error is printed as one line, with exit code 1.
 
     `WAYPOST_CONTROL_URL` and `WAYPOST_CONTROL_TOKEN` name a simulator that runs elsewhere.
     """
-    return _run(env_file, lambda door, _: door.json(method, path, body))
+    return _run_call(env_file, lambda client, _: client.json(method, path, body))
 
 
 def download(env_file: Path, path: str) -> bytes:
-    """The bytes that one call answers; a refusal is one line, and exit code 1."""
+    """Return the bytes of one response; an error is printed as one line, with exit code 1."""
 
-    async def fetch(_door: ApiClient, transport: OverHttp) -> bytes:
-        reply = await transport("GET", path, _headers(), None)
-        if reply.status != 200:
-            read_answer(reply, f"GET {path}")
-        return reply.body
+    async def fetch(_client: ApiClient, transport: HttpTransport) -> bytes:
+        response = await transport("GET", path, _headers(), None)
+        if response.status != 200:
+            read_json_response(response, f"GET {path}")
+        return response.body
 
-    return _run(env_file, fetch)
+    return _run_call(env_file, fetch)
 
 
-def _run(env_file: Path, use: Callable[[ApiClient, OverHttp], Awaitable[Any]]) -> Any:
+def _run_call(env_file: Path, use: Callable[[ApiClient, HttpTransport], Awaitable[Any]]) -> Any:
     async def call() -> Any:
-        transport = OverHttp(_address(env_file), timeout_s=WITHIN_S)
+        transport = HttpTransport(_address(env_file), timeout_s=CONTROL_CALL_TIMEOUT_S)
         return await use(ApiClient(transport, _headers()), transport)
 
     address = f"WAYPOST_CONTROL_URL, or CONTROL_URL in {env_file},"
-    with one_line(address=address, credential="WAYPOST_CONTROL_TOKEN"):
+    with report_api_errors(address=address, credential="WAYPOST_CONTROL_TOKEN"):
         return asyncio.run(call())
 
 

@@ -1,14 +1,14 @@
-"""What `waypost dev` prints."""
+"""`waypost dev`: run until a signal, and print the addresses."""
 
 from collections.abc import Callable
 from pathlib import Path
 
-from waypost.assembly.dev.dev import Dev, DevOptions, Running
-from waypost.assembly.http.servers import hear_end_of_input, hear_signals, settle_memory
-from waypost.cli.commands.clock import manner
+from waypost.assembly.dev.dev import DevOptions, DevServer, DevStatus
+from waypost.assembly.http.servers import handle_stop_signals, tune_garbage_collector, watch_end_of_input
+from waypost.cli.commands.clock import describe_clock
 from waypost.config import Settings
 
-Say = Callable[[str], None]
+PrintLine = Callable[[str], None]
 
 
 async def run_dev(
@@ -21,39 +21,39 @@ async def run_dev(
     start_from: Path | None,
     scenario: Path | None,
     seed: str | None,
-    say: Say,
+    print_line: PrintLine,
 ) -> None:
-    """Start, say where everything is, and stop at a signal, or where wanted when standard input ends.
+    """Start, print the addresses, and stop at a signal; with `until_stdin_ends`, also when standard input ends.
 
     Raises:
-        PortInUse: somebody else listens there.
+        PortInUse: a port is in use.
         StoreInUse: another process has the store open.
         WrongStore: the store is not the demonstration's.
         SnapshotError: the snapshot to start from cannot be used.
         InvalidScenario: the file of faults cannot be used.
     """
-    told = hear_signals()
+    stop_event = handle_stop_signals()
     if until_stdin_ends:
-        hear_end_of_input(told)
+        watch_end_of_input(stop_event)
     options = DevOptions(
         settings, simulator_port, memory=memory, env_file=env_file, start_from=start_from, scenario=scenario, seed=seed
     )
-    dev = Dev(options)
+    dev = DevServer(options)
     try:
         running = await dev.open()
-        settle_memory()
-        for line in greeting(running, env_file, memory=memory, host=settings.host):
-            say(line)
-        await told.wait()
-        say("stopping …")
+        tune_garbage_collector()
+        for line in greeting_lines(running, env_file, memory=memory, host=settings.host):
+            print_line(line)
+        await stop_event.wait()
+        print_line("stopping …")
     finally:
         await dev.close()
 
 
-def greeting(running: Running, env_file: Path, *, memory: bool, host: str) -> list[str]:
-    """The lines a newcomer reads first."""
-    known = running.variables
-    kept = "a temporary folder, gone at the end" if memory else f"{running.data}/"
+def greeting_lines(running: DevStatus, env_file: Path, *, memory: bool, host: str) -> list[str]:
+    """Return the lines that are printed once everything runs."""
+    variables = running.variables
+    data = "a temporary folder, deleted at the end" if memory else f"{running.data}/"
     lines = [
         "",
         "Waypost is running. Ctrl+C stops it.",
@@ -61,32 +61,32 @@ def greeting(running: Running, env_file: Path, *, memory: bool, host: str) -> li
         f"  open in a browser           {running.base_url}   (phones, templates, messages, callbacks)",
         "",
         f"  partner and messaging API   {running.base_url}",
-        f"  its reference, page by page {running.base_url}/docs",
+        f"  API reference               {running.base_url}/docs",
         f"  simulator (Graph API)       {running.graph_url}",
-        f"  phones and reviews (JSON)   {known['CONTROL_URL']}/phones",
-        f"  administration              {known['ADMIN_URL']}",
+        f"  phones and reviews (JSON)   {variables['CONTROL_URL']}/phones",
+        f"  administration              {variables['ADMIN_URL']}",
         "",
-        f"  log in as                   {known['EMAIL']}  {known['PASSWORD']}",
-        f"  app                         {known['SRC_NAME']}  {known['APP_ID']}",
-        f"  from                        {known['SOURCE']}",
-        f"  to a simulated phone        {known['DESTINATION']}",
+        f"  log in as                   {variables['EMAIL']}  {variables['PASSWORD']}",
+        f"  app                         {variables['SRC_NAME']}  {variables['APP_ID']}",
+        f"  from                        {variables['SOURCE']}",
+        f"  to a simulated phone        {variables['DESTINATION']}",
         "",
-        f"  all of this, for programs   {env_file}",
-        f"  data                        {kept}",
+        f"  environment file            {env_file}",
+        f"  data                        {data}",
         *clock_lines(running),
         "",
-        "The README's journey takes a minute: log in, create, send, tap, see the callback. The console in the",
-        "browser shows it as it happens; there, one click enters.",
+        "The quick start in the README takes a minute: log in, create, send, tap, see the callback. The console in",
+        "the browser shows each step as it happens; one click logs you in there.",
         "",
     ]
     if host not in ("127.0.0.1", "localhost", "::1"):
-        lines.insert(1, f"WARNING: listening on {host}, and the demonstration's secrets are known to everybody.")
+        lines.insert(1, f"WARNING: listening on {host}, and the demonstration's secrets are public.")
     return lines
 
 
-def clock_lines(running: Running) -> list[str]:
-    """What is worth knowing of the clock: nothing, when it is the machine's."""
+def clock_lines(running: DevStatus) -> list[str]:
+    """Return the line about the clock; none if it is the machine's."""
     if abs(running.ahead_ms) < 1000 and running.factor == 1:
         return []
-    way = manner(running.ahead_ms, running.factor)
-    return [f"  clock                       {way}: see `waypost clock`"]
+    clock = describe_clock(running.ahead_ms, running.factor)
+    return [f"  clock                       {clock}: see `waypost clock`"]

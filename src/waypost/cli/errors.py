@@ -1,4 +1,4 @@
-"""What a command says in one line when it cannot do what it was asked, and the exit code it ends with."""
+"""Errors of the commands: one line on standard error, and an exit code."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -7,51 +7,51 @@ from typing import Any, NoReturn
 import typer
 from pydantic import ValidationError
 
-from waypost.client.api_client import ApiResponseError, NotReached
+from waypost.client.api_client import ApiResponseError, ApiUnreachable
 from waypost.client.dev_variables import MissingVariable
 from waypost.config import Settings
 
-FAILED = 1
-MISUSED = 2
+EXIT_FAILURE = 1
+EXIT_USAGE = 2
 _UNAUTHORIZED = 401
 
 
-def complain(text: str, *, code: int = FAILED) -> NoReturn:
-    """Say one line where errors go, and end."""
+def fail(text: str, *, code: int = EXIT_FAILURE) -> NoReturn:
+    """Print one line to standard error, and exit."""
     typer.echo(f"waypost: {text}", err=True)
     raise typer.Exit(code)
 
 
-def settings_of(**given: Any) -> Settings:
-    """The settings of the environment, and those that a command was given; a wrong one ends it.
+def load_settings(**overrides: Any) -> Settings:
+    """Return the settings from the environment and from a command's options; exit if one is invalid.
 
     Args:
-        given: by name; None is not given.
+        overrides: settings by name; None is not set.
     """
     try:
-        return Settings(**{name: value for name, value in given.items() if value is not None})
+        return Settings(**{name: value for name, value in overrides.items() if value is not None})
     except ValidationError as error:
-        wrong = error.errors()[0]
-        name = ".".join(map(str, wrong["loc"]))
-        why = wrong["msg"].removeprefix("Value error, ")
-        complain(f"the setting {name} is wrong: {why}", code=MISUSED)
+        first = error.errors()[0]
+        name = ".".join(map(str, first["loc"]))
+        rule = first["msg"].removeprefix("Value error, ")
+        fail(f"the setting {name} is invalid: {rule}", code=EXIT_USAGE)
 
 
 @contextmanager
-def one_line(*foreseen: type[Exception], address: str, credential: str = "") -> Generator[None]:
-    """Turn what keeps a command from a door into one line with its remedy.
+def report_api_errors(*foreseen: type[Exception], address: str, credential: str = "") -> Generator[None]:
+    """Print errors of API calls as one line with a fix hint, and exit.
 
     Args:
-        foreseen: what else may happen, and says its own remedy.
-        address: what tells the command where the door is.
-        credential: what tells it the credential; empty where nothing does.
+        foreseen: further exceptions; their texts have a fix hint already.
+        address: names the setting that has the API's address.
+        credential: names the setting that has the credential; empty if there is none.
     """
     try:
         yield
-    except NotReached as error:
-        complain(f"{error}; start what should answer there, or see that {address} is right")
+    except ApiUnreachable as error:
+        fail(f"{error}; start the service, or check that {address} is right")
     except ApiResponseError as error:
         is_unknown = credential and error.status == _UNAUTHORIZED
-        complain(f"{error}; see that {credential} is right" if is_unknown else str(error))
+        fail(f"{error}; check that {credential} is right" if is_unknown else str(error))
     except (MissingVariable, *foreseen) as error:
-        complain(str(error))
+        fail(str(error))

@@ -19,7 +19,7 @@ from waypost.cli.commands.partners import partner
 from waypost.cli.commands.snapshots import snapshot
 from waypost.cli.commands.store import move, store
 from waypost.cli.commands.trace import trace
-from waypost.cli.errors import MISUSED, complain, one_line, settings_of
+from waypost.cli.errors import EXIT_USAGE, fail, load_settings, report_api_errors
 from waypost.client.dev_variables import read_variables
 from waypost.config import check_secret
 
@@ -28,14 +28,14 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # which would take [default: …] for markup, and errors for boxes
+    rich_markup_mode=None,  # it would read [default: …] as markup, and print errors in boxes
 )
 
-EnvFile = Annotated[Path, typer.Option(help="Where the variables of `waypost dev` are.")]
+EnvFile = Annotated[Path, typer.Option(help="File with the variables of `waypost dev`.")]
 Data = Annotated[Path | None, typer.Option(help="Folder of the store. [default: .waypost]")]
 Host = Annotated[str | None, typer.Option(help="Address to listen on. [default: 127.0.0.1]")]
 Port = Annotated[int | None, typer.Option(help="Port of the service. [default: 8080]")]
-MOST = 65_535
+MAX_PORT = 65_535
 """The highest port."""
 
 
@@ -44,30 +44,34 @@ def dev(
     data: Data = None,
     host: Host = None,
     port: Port = None,
-    simulator_port: Annotated[int, typer.Option(min=0, max=MOST, help="Port of the simulator.")] = 8081,
-    memory: Annotated[bool, typer.Option("--memory", help="Keep nothing at the end.")] = False,
-    env_file: Annotated[Path, typer.Option(help="Where to write what other programs need.")] = Path("waypost-dev.env"),
+    simulator_port: Annotated[int, typer.Option(min=0, max=MAX_PORT, help="Port of the simulator.")] = 8081,
+    memory: Annotated[bool, typer.Option("--memory", help="Delete all data at the end.")] = False,
+    env_file: Annotated[Path, typer.Option(help="File to write the variables for other programs to.")] = Path(
+        "waypost-dev.env"
+    ),
     until_stdin_ends: Annotated[
         bool,
         typer.Option(
             "--until-stdin-ends",
-            help="Stop when standard input ends too: so nothing outlives the program that started it.",
+            help="Also stop when standard input ends, so that it does not outlive the program that started it.",
         ),
     ] = False,
     start_from: Annotated[
-        Path | None, typer.Option("--from", help="A snapshot to start from, in place of what the folder holds.")
+        Path | None, typer.Option("--from", help="A snapshot to start from; it replaces the data of the folder.")
     ] = None,
     scenario: Annotated[Path | None, typer.Option(help="A TOML file of faults to arm at the start.")] = None,
-    seed: Annotated[str | None, typer.Option(help="Any text: new ids repeat from run to run where time does.")] = None,
+    seed: Annotated[
+        str | None, typer.Option(help="Any text; runs with the same seed and the same times make the same ids.")
+    ] = None,
 ) -> None:
     """Start service and simulator in one process, with a demonstration partner and phones."""
     from waypost.base.telemetry.logs import set_up_logs
     from waypost.cli.dev import run_dev
-    from waypost.cli.server_loop import run
+    from waypost.cli.server_loop import run_until_stopped
 
-    settings = settings_of(data=data, host=host, port=port)
+    settings = load_settings(data=data, host=host, port=port)
     set_up_logs(SystemClock(), as_json=settings.log_format == "json", level="warning")
-    run(
+    run_until_stopped(
         run_dev(
             settings,
             simulator_port=simulator_port,
@@ -77,7 +81,7 @@ def dev(
             start_from=start_from,
             scenario=scenario,
             seed=seed,
-            say=typer.echo,
+            print_line=typer.echo,
         )
     )
 
@@ -88,56 +92,57 @@ def serve(
     host: Host = None,
     port: Port = None,
     workers: Annotated[
-        int | None, typer.Option(help="How many processes to start; more than one needs PostgreSQL. [default: 1]")
+        int | None, typer.Option(help="Number of processes; more than one needs PostgreSQL. [default: 1]")
     ] = None,
     stages: Annotated[
-        str | None, typer.Option(help="What to do, with commas: accept, dispatch, events, callbacks. [default: all]")
+        str | None,
+        typer.Option(help="Stages to run, separated by commas: api, dispatch, events, callbacks. [default: all]"),
     ] = None,
     hold: Annotated[
-        bool, typer.Option("--hold", help="Send nothing, call nobody, accept nothing: to look at a restored store.")
+        bool, typer.Option("--hold", help="Send, call and accept nothing, to inspect a restored store.")
     ] = False,
     worker: Annotated[int | None, typer.Option(hidden=True)] = None,
     socket: Annotated[int | None, typer.Option(hidden=True)] = None,
 ) -> None:
-    """Start the service alone, for real traffic. Settings come from WAYPOST_ variables too."""
+    """Start the service alone, for real traffic. WAYPOST_ variables set further settings."""
     from waypost.base.telemetry.logs import set_up_logs
 
-    settings = settings_of(data=data, host=host, port=port, workers=workers, stages=stages, hold=hold or None)
+    settings = load_settings(data=data, host=host, port=port, workers=workers, stages=stages, hold=hold or None)
     as_json = settings.log_format == "json"
     set_up_logs(SystemClock(), as_json=as_json, level=settings.log_level, worker=worker)
     if worker is None and settings.workers > 1:
         from waypost.cli.supervisor import supervise
 
-        supervise(settings, given={"data": data, "host": host, "stages": stages, "hold": hold or None})
+        supervise(settings, worker_options={"data": data, "host": host, "stages": stages, "hold": hold or None})
     else:
-        from waypost.cli.serve import work
+        from waypost.cli.serve import serve_in_process
 
-        work(settings, worker, socket)
+        serve_in_process(settings, worker, socket)
 
 
 @app.command()
 def simulator(
-    control_token: Annotated[str, typer.Option(envvar="WAYPOST_CONTROL_TOKEN", help="Credential of the control door.")],
+    control_token: Annotated[str, typer.Option(envvar="WAYPOST_CONTROL_TOKEN", help="Credential of the control API.")],
     data: Data = None,
     host: Host = None,
-    port: Annotated[int, typer.Option(min=0, max=MOST, help="Port; 0 takes a free one.")] = 8081,
-    limits: Annotated[bool, typer.Option(help="Whether the operator's limits apply.")] = True,
+    port: Annotated[int, typer.Option(min=0, max=MAX_PORT, help="Port; 0 takes a free one.")] = 8081,
+    limits: Annotated[bool, typer.Option(help="Apply the operator's limits.")] = True,
     scenario: Annotated[Path | None, typer.Option(help="A TOML file of faults to arm at the start.")] = None,
 ) -> None:
-    """Start the simulator alone: the operator's interface, with phones behind it."""
-    from waypost.assembly.http.limits import limits_of
+    """Start the simulator alone: the operator's Graph API, and simulated phones."""
+    from waypost.assembly.http.limits import http_limits
     from waypost.assembly.serve import simulate
     from waypost.base.telemetry.logs import set_up_logs
-    from waypost.cli.server_loop import run
+    from waypost.cli.server_loop import run_until_stopped
     from waypost.simulator import SimulatorSettings
 
     try:
         check_secret(control_token, "WAYPOST_CONTROL_TOKEN")
     except ValueError as error:
-        complain(str(error), code=MISUSED)
-    settings = settings_of(data=data, host=host, port=port)
+        fail(str(error), code=EXIT_USAGE)
+    settings = load_settings(data=data, host=host, port=port)
     set_up_logs(SystemClock(), as_json=settings.log_format == "json", level=settings.log_level)
-    run(
+    run_until_stopped(
         simulate(
             SimulatorSettings(
                 path=settings.data / "simulator.db",
@@ -147,9 +152,9 @@ def simulator(
             ),
             settings.host,
             port,
-            ready=lambda at: typer.echo(f"the simulator answers at {at}"),
+            ready=lambda url: typer.echo(f"the simulator listens at {url}"),
             scenario=scenario,
-            limits=limits_of(settings),
+            limits=http_limits(settings),
         )
     )
 
@@ -158,11 +163,11 @@ def simulator(
 def listen(
     env_file: EnvFile = Path("waypost-dev.env"),
     modes: Annotated[
-        str, typer.Option(help="Which callbacks to receive.")
+        str, typer.Option(help="Modes of the subscription.")
     ] = "ENQUEUED,SENT,DELIVERED,READ,FAILED,MESSAGE,TEMPLATE",
-    port: Annotated[int, typer.Option(min=0, max=MOST, help="Port to receive on; 0 takes a free one.")] = 0,
+    port: Annotated[int, typer.Option(min=0, max=MAX_PORT, help="Port to receive on; 0 takes a free one.")] = 0,
     background: Annotated[
-        bool, typer.Option("--background", help="Return once it listens, and go on printing.")
+        bool, typer.Option("--background", help="Return once it listens; it goes on printing in the background.")
     ] = False,
     ready_fd: Annotated[int | None, typer.Option(hidden=True)] = None,
 ) -> None:
@@ -171,13 +176,15 @@ def listen(
         from waypost.cli.commands.listen import listen_in_background
 
         options = ["--env-file", str(env_file), "--modes", modes, "--port", str(port)]
-        raise typer.Exit(listen_in_background(options, say=typer.echo))
+        raise typer.Exit(listen_in_background(options, print_line=typer.echo))
     from waypost.cli.commands.listen import listen as listen_until_signalled
-    from waypost.cli.server_loop import run
+    from waypost.cli.server_loop import run_until_stopped
 
-    with one_line(address=f"PARTNER_URL in {env_file}", credential=f"APP_TOKEN in {env_file}"):
+    with report_api_errors(address=f"PARTNER_URL in {env_file}", credential=f"APP_TOKEN in {env_file}"):
         variables = read_variables(env_file)
-        run(listen_until_signalled(variables, modes=modes, port=port, say=typer.echo, ready_fd=ready_fd))
+        run_until_stopped(
+            listen_until_signalled(variables, modes=modes, port=port, print_line=typer.echo, ready_fd=ready_fd)
+        )
 
 
 app.command()(message)
@@ -219,6 +226,6 @@ app.add_typer(store, name="store")
 
 
 def main() -> None:
-    """Run the command line. What any command writes is for its user alone."""
+    """Run the command line. Only the user who runs a command can read the files it writes."""
     set_umask()
     app()

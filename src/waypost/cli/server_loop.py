@@ -1,32 +1,32 @@
-"""How a command runs what serves until it is stopped. Loaded by those commands only: it takes a second."""
+"""The event loop of commands that run servers. Only they import this module: it takes a second."""
 
 import asyncio
 from collections.abc import Coroutine
 from typing import Any, Final
 
 from waypost.assembly.http.servers import PortInUse
-from waypost.assembly.serve import NotFit
-from waypost.assembly.workers import STORE_AWAY
-from waypost.cli.errors import complain
-from waypost.operations.tracing import NoTracing
+from waypost.assembly.serve import InvalidConfiguration
+from waypost.assembly.workers import EXIT_STORE_UNAVAILABLE
+from waypost.cli.errors import fail
+from waypost.operations.tracing import TracingUnavailable
 from waypost.simulator import IncompatibleFile, InvalidScenario, SnapshotError
-from waypost.store.contract import StoreAway, StoreInUse, WrongStore
+from waypost.store.contract import StoreInUse, StoreUnavailable, WrongStore
 
-FORESEEN: Final = (
+STARTUP_ERRORS: Final = (
     PortInUse,
     StoreInUse,
     WrongStore,
     IncompatibleFile,
-    NotFit,
+    InvalidConfiguration,
     SnapshotError,
-    NoTracing,
+    TracingUnavailable,
     InvalidScenario,
 )
-"""What keeps something from starting, and says its own remedy."""
+"""Errors that prevent a start; their texts have a fix hint."""
 
 
-def run(work: Coroutine[Any, Any, None]) -> None:
-    """Run to the end on the fast loop where there is one; say in one line what keeps it from starting."""
+def run_until_stopped(work: Coroutine[Any, Any, None]) -> None:
+    """Run to the end, on uvloop if it is installed; print as one line what prevents a start, and exit."""
     try:
         import uvloop
 
@@ -36,11 +36,11 @@ def run(work: Coroutine[Any, Any, None]) -> None:
     try:
         with asyncio.Runner(loop_factory=factory) as runner:
             runner.run(work)
-    except StoreAway as error:
-        complain(str(error), code=STORE_AWAY)
-    except FORESEEN as error:
-        complain(str(error))
+    except StoreUnavailable as error:
+        fail(str(error), code=EXIT_STORE_UNAVAILABLE)
+    except STARTUP_ERRORS as error:
+        fail(str(error))
     except OSError as error:
         if error.filename is None:
             raise
-        complain(f"{error.filename} cannot be used ({error.strerror}); name another place for it")
+        fail(f"{error.filename} cannot be used ({error.strerror}); choose another path")

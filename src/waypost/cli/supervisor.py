@@ -1,28 +1,28 @@
-"""`waypost serve --workers N`. What the workers load is not loaded here: a supervisor is small."""
+"""`waypost serve --workers N`. The supervisor does not import what workers do, so that it stays small."""
 
 import asyncio
 from collections.abc import Mapping
 
 import typer
 
-from waypost.assembly.compatibility_check import NotFit, check_fit
+from waypost.assembly.configuration_check import InvalidConfiguration, check_configuration
 from waypost.assembly.http.sockets import PortInUse
-from waypost.assembly.workers import Workers, WorkersFailed, worker_command
-from waypost.cli.errors import complain
+from waypost.assembly.workers import WorkersFailed, WorkerSupervisor, worker_command
+from waypost.cli.errors import fail
 from waypost.config import Settings
 
 
-def supervise(settings: Settings, *, given: Mapping[str, object]) -> None:
-    """Serve with several processes, and say in one line what keeps them from starting.
+def supervise(settings: Settings, *, worker_options: Mapping[str, object]) -> None:
+    """Serve with several processes; print as one line what prevents a start, and exit.
 
     Args:
         settings: of the service.
-        given: options that this process was given and a worker needs too; None is not given. All
-            other settings come to it by the environment.
+        worker_options: options of this process that a worker needs too; None is not set. A worker gets all
+            other settings from the environment.
     """
     options = [
         part
-        for name, value in given.items()
+        for name, value in worker_options.items()
         if value is not None
         for part in ((f"--{name}",) if value is True else (f"--{name}", str(value)))
     ]
@@ -31,14 +31,14 @@ def supervise(settings: Settings, *, given: Mapping[str, object]) -> None:
         typer.echo(f"waypost serves at {address} with {settings.workers} workers")
 
     async def supervised() -> None:
-        check_fit(settings)
-        await Workers(settings, worker_command(options), say=typer.echo).run(ready=ready)
+        check_configuration(settings)
+        await WorkerSupervisor(settings, worker_command(options), print_line=typer.echo).run(ready=ready)
 
     try:
         asyncio.run(supervised())
     except WorkersFailed as error:
         if str(error):
-            complain(str(error), code=error.code)
+            fail(str(error), code=error.code)
         raise typer.Exit(error.code) from error
-    except (NotFit, PortInUse) as error:
-        complain(str(error))
+    except (InvalidConfiguration, PortInUse) as error:
+        fail(str(error))

@@ -8,12 +8,12 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from waypost.client.responses import ApiResponseError, NotReached, Reply, read_answer
-from waypost.client.streaming import PIECE_BYTES, Pieces
-from waypost.client.transports import Application, InProcess, OverHttp, Transport
+from waypost.client.responses import ApiResponseError, ApiUnreachable, ClientResponse, read_json_response
+from waypost.client.streaming import STREAM_CHUNK_BYTES, StreamedResponse
+from waypost.client.transports import Application, HttpTransport, InProcessTransport, Transport
 
 
-class Readable(Protocol):
+class RereadableFile(Protocol):
     """A file that can be read more than once, such as a file of a form on disk."""
 
     async def read(self, size: int = -1, /) -> bytes:
@@ -25,27 +25,27 @@ class Readable(Protocol):
         ...
 
 
-async def pieces_of(file: bytes | Readable) -> AsyncGenerator[bytes]:
+async def file_chunks(file: bytes | RereadableFile) -> AsyncGenerator[bytes]:
     """Yield the bytes of a file from its beginning."""
     if isinstance(file, bytes):
         yield file
         return
     await file.seek(0)
-    while chunk := await file.read(PIECE_BYTES):
+    while chunk := await file.read(STREAM_CHUNK_BYTES):
         yield chunk
 
 
-async def joined(*parts: bytes | Readable) -> AsyncGenerator[bytes]:
+async def join_chunks(*parts: bytes | RereadableFile) -> AsyncGenerator[bytes]:
     """Yield the bytes of all parts, one after the other."""
     for part in parts:
-        async for chunk in pieces_of(part):
+        async for chunk in file_chunks(part):
             yield chunk
 
 
-async def digest_of(file: bytes | Readable) -> str:
+async def digest_of(file: bytes | RereadableFile) -> str:
     """Return the SHA-256 of a file, in hex digits."""
     digest = sha256()
-    async for chunk in pieces_of(file):
+    async for chunk in file_chunks(file):
         digest.update(chunk)
     return digest.hexdigest()
 
@@ -53,12 +53,12 @@ async def digest_of(file: bytes | Readable) -> str:
 __all__ = (
     "ApiClient",
     "ApiResponseError",
+    "ApiUnreachable",
     "Application",
-    "InProcess",
-    "NotReached",
-    "OverHttp",
-    "Pieces",
-    "Reply",
+    "ClientResponse",
+    "HttpTransport",
+    "InProcessTransport",
+    "StreamedResponse",
     "Transport",
 )  # fmt: skip
 
@@ -84,9 +84,9 @@ class ApiClient:
         """
         headers = {**self._headers, "Content-Type": "application/json"}
         content = None if body is None else msgspec.json.encode(body)
-        return read_answer(await self._transport(method, path, headers, content), f"{method} {path}")
+        return read_json_response(await self._transport(method, path, headers, content), f"{method} {path}")
 
-    async def file(self, path: str, content: bytes | Readable, *, name: str, media_type: str) -> Any:
+    async def file(self, path: str, content: bytes | RereadableFile, *, name: str, media_type: str) -> Any:
         """Upload a file as the field `file` of a multipart form; return the JSON response.
 
         Args:
@@ -106,11 +106,11 @@ class ApiClient:
             f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{file_name}"\r\n'
             f"Content-Type: {content_type}\r\n\r\n"
         )
-        body = joined(head.encode(), content, f"\r\n--{boundary}--\r\n".encode())
+        body = join_chunks(head.encode(), content, f"\r\n--{boundary}--\r\n".encode())
         headers = {**self._headers, "Content-Type": f"multipart/form-data; boundary={boundary}"}
-        return read_answer(await self._transport("POST", path, headers, body), f"POST {path}")
+        return read_json_response(await self._transport("POST", path, headers, body), f"POST {path}")
 
-    async def plain_file(self, path: str, content: Readable) -> Any:
+    async def plain_file(self, path: str, content: RereadableFile) -> Any:
         """Upload a file as the body itself, in chunks; return the JSON response.
 
         Raises:
@@ -118,8 +118,8 @@ class ApiClient:
             ApiUnreachable: there is no response.
         """
         headers = {**self._headers, "Content-Type": "application/octet-stream"}
-        response = await self._transport("POST", path, headers, pieces_of(content))
-        return read_answer(response, f"POST {path}")
+        response = await self._transport("POST", path, headers, file_chunks(content))
+        return read_json_response(response, f"POST {path}")
 
     async def form(self, method: str, path: str, fields: Mapping[str, str]) -> Any:
         """Send a form and return the JSON response.
@@ -129,4 +129,4 @@ class ApiClient:
             ApiUnreachable: there is no response.
         """
         headers = {**self._headers, "Content-Type": "application/x-www-form-urlencoded"}
-        return read_answer(await self._transport(method, path, headers, urlencode(fields).encode()))
+        return read_json_response(await self._transport(method, path, headers, urlencode(fields).encode()))

@@ -8,12 +8,12 @@ from urllib.parse import urlencode, urlsplit
 
 import msgspec
 
-from waypost.client.responses import NotReached, Reply, is_told, read_answer
+from waypost.client.responses import ApiUnreachable, ClientResponse, is_api_error, read_json_response
 
-__tracebackhide__ = is_told
+__tracebackhide__ = is_api_error
 
-FORM: Final = "application/x-www-form-urlencoded"
-JSON: Final = "application/json"
+FORM_CONTENT_TYPE: Final = "application/x-www-form-urlencoded"
+JSON_CONTENT_TYPE: Final = "application/json"
 
 
 class BlockingApiClient:
@@ -42,11 +42,11 @@ class BlockingApiClient:
             timeout_s: for calls that wait on purpose; 0: the client's default.
         """
         content = None if body is None else msgspec.json.encode(body)
-        return self._read(method, path, content, JSON, timeout_s)
+        return self._request_json(method, path, content, JSON_CONTENT_TYPE, timeout_s)
 
     def form(self, method: str, path: str, fields: Mapping[str, str]) -> Any:
         """Send a form and return the JSON response."""
-        return self._read(method, path, urlencode(fields).encode(), FORM)
+        return self._request_json(method, path, urlencode(fields).encode(), FORM_CONTENT_TYPE)
 
     def file(self, method: str, path: str, content: bytes, *, file_type: str, name: str) -> Any:
         """Upload one file with its type and return the JSON response."""
@@ -58,16 +58,18 @@ class BlockingApiClient:
             f"Content-Type: {file_type}\r\n\r\n"
         )
         body = head.encode() + content + f"\r\n--{boundary}--\r\n".encode()
-        return self._read(method, path, body, f"multipart/form-data; boundary={boundary}")
+        return self._request_json(method, path, body, f"multipart/form-data; boundary={boundary}")
 
-    def ask(self, method: str, path: str, body: bytes | None, kind: str, *, timeout_s: float = 0) -> Reply:
+    def request(
+        self, method: str, path: str, body: bytes | None, content_type: str, *, timeout_s: float = 0
+    ) -> ClientResponse:
         """Send one request and return the response, whatever its status.
 
         Args:
             method: of the request.
             path: below the base URL.
             body: None: no body.
-            kind: its content type.
+            content_type: its content type.
             timeout_s: 0: the client's default.
 
         Raises:
@@ -78,15 +80,15 @@ class BlockingApiClient:
         connect = http.client.HTTPSConnection if is_secure else http.client.HTTPConnection
         connection = connect(parts.hostname or "", parts.port, timeout=timeout_s or self._timeout_s)
         try:
-            connection.request(method, parts.path + path, body, {**self._headers, "Content-Type": kind})
+            connection.request(method, parts.path + path, body, {**self._headers, "Content-Type": content_type})
             response = connection.getresponse()
             headers = {name.lower(): value for name, value in response.getheaders()}
-            return Reply(response.status, response.read(), headers)
+            return ClientResponse(response.status, response.read(), headers)
         except (OSError, http.client.HTTPException) as error:
-            raise NotReached(f"no response to {method} {self.base_url}{path}: {error!r}") from error
+            raise ApiUnreachable(f"no response to {method} {self.base_url}{path}: {error!r}") from error
         finally:
             connection.close()
 
-    def _read(self, method: str, path: str, body: bytes | None, kind: str, timeout_s: float = 0) -> Any:
-        response = self.ask(method, path, body, kind, timeout_s=timeout_s)
-        return read_answer(response, f"{method} {self.base_url}{path}")
+    def _request_json(self, method: str, path: str, body: bytes | None, content_type: str, timeout_s: float = 0) -> Any:
+        response = self.request(method, path, body, content_type, timeout_s=timeout_s)
+        return read_json_response(response, f"{method} {self.base_url}{path}")

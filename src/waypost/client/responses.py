@@ -6,7 +6,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-Shape = TypeVar("Shape")
+DecodedValue = TypeVar("DecodedValue")
 
 
 class _FieldError(msgspec.Struct):
@@ -38,7 +38,7 @@ class ApiResponseError(Exception):
 
     def __init__(
         self, status: int, message: str, explanation: str = "", *, field: str = "", rule: str = "", accepted: str = "",
-        is_apart: bool = False,
+        is_separate: bool = False,
     ) -> None:  # fmt: skip
         explained = f"{message}: {explanation}" if explanation and explanation not in message else message
         super().__init__(f"{explained} ({status})")
@@ -48,8 +48,8 @@ class ApiResponseError(Exception):
         self.field = field
         self.rule = rule
         self.accepted = accepted
-        self.problem = f"{field}: {rule}" if is_apart else message
-        self.expected = accepted if is_apart else ""
+        self.problem = f"{field}: {rule}" if is_separate else message
+        self.expected = accepted if is_separate else ""
 
     @property
     def top_field(self) -> str:
@@ -57,24 +57,24 @@ class ApiResponseError(Exception):
         return self.field.partition(".")[0].partition("[")[0]
 
 
-class NotReached(Exception):
+class ApiUnreachable(Exception):
     """No response from the API."""
 
 
-def is_told(found: Any) -> bool:
+def is_api_error(exception_info: Any) -> bool:
     """True if an exception is an API's response and not a defect; pytest then hides the frames below it.
 
     Args:
-        found: an `ExceptionInfo`. Modules pass this function to pytest as `__tracebackhide__`.
+        exception_info: an `ExceptionInfo`. Modules pass this function to pytest as `__tracebackhide__`.
     """
-    return issubclass(found.type, (ApiResponseError, NotReached))
+    return issubclass(exception_info.type, (ApiResponseError, ApiUnreachable))
 
 
-__tracebackhide__ = is_told
+__tracebackhide__ = is_api_error
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ClientResponse:
     """A response of an API.
 
     Attributes:
@@ -86,22 +86,22 @@ class Reply:
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-def read_answer(reply: Reply, asked: str = "") -> Any:
+def read_json_response(response: ClientResponse, request: str = "") -> Any:
     """Return the JSON value of a response; None if there is no body or it is not JSON.
 
     Args:
-        reply: the response.
-        asked: method and URL, for an error without a text.
+        response: the response.
+        request: method and URL, for an error without a text.
 
     Raises:
         ApiResponseError: any status but 2xx.
     """
-    value = _decoded(reply.body, _ANY)
-    if 200 <= reply.status < 300:
+    value = _decode_or_none(response.body, _ANY)
+    if 200 <= response.status < 300:
         return value
     # The simulator names the field in the body; our own APIs, whose bodies are documented, in a header.
-    header = reply.headers.get("waypost-error", "")
-    error = _decoded(header.encode() or reply.body, _FIELD_ERROR) or _FieldError()
+    header = response.headers.get("waypost-error", "")
+    error = _decode_or_none(header.encode() or response.body, _FIELD_ERROR) or _FieldError()
     match value:
         case (
             {"message": str(message)}
@@ -110,21 +110,21 @@ def read_answer(reply: Reply, asked: str = "") -> Any:
         ):
             pass
         case _:
-            message = f"{asked or 'the request'} failed without an error message"
-    explanation = reply.headers.get("waypost-reason", "")
+            message = f"{request or 'the request'} failed without an error message"
+    explanation = response.headers.get("waypost-reason", "")
     is_apart = not header and bool(error.rule) and not error.hint
     raise ApiResponseError(
-        reply.status,
+        response.status,
         message,
         explanation,
         field=error.field,
         rule=error.rule,
         accepted=error.accepted,
-        is_apart=is_apart,
+        is_separate=is_apart,
     )
 
 
-def _decoded(text: bytes, decoder: "msgspec.json.Decoder[Shape]") -> Shape | None:
+def _decode_or_none(text: bytes, decoder: "msgspec.json.Decoder[DecodedValue]") -> DecodedValue | None:
     """Return the value of a JSON text; None if it is invalid or of another type."""
     try:
         return decoder.decode(text)

@@ -7,17 +7,26 @@ from urllib.parse import unquote, urlsplit
 
 import aiohttp
 
-from waypost.client.responses import NotReached, Reply
-from waypost.client.streaming import PIECE_BYTES, Body, Handover, Message, Pieces, size_of
+from waypost.client.responses import ApiUnreachable, ClientResponse
+from waypost.client.streaming import (
+    STREAM_CHUNK_BYTES,
+    AsgiMessage,
+    ClientRequestBody,
+    InProcessCall,
+    StreamedResponse,
+    expected_size,
+)
 
-_AS_IT_IS: Final = {"Accept-Encoding": "identity"}
+_IDENTITY_ENCODING: Final = {"Accept-Encoding": "identity"}
 """Without compression, so that a forwarded response keeps its Content-Length."""
 
 
 class Transport(Protocol):
     """Sends one request to an API."""
 
-    async def __call__(self, method: str, path: str, headers: Mapping[str, str], body: Body) -> Reply:
+    async def __call__(
+        self, method: str, path: str, headers: Mapping[str, str], body: ClientRequestBody
+    ) -> ClientResponse:
         """Send the request and return the complete response.
 
         Raises:
@@ -25,7 +34,9 @@ class Transport(Protocol):
         """
         ...
 
-    async def open(self, method: str, path: str, headers: Mapping[str, str], body: Body = None) -> Pieces:
+    async def open(
+        self, method: str, path: str, headers: Mapping[str, str], body: ClientRequestBody = None
+    ) -> StreamedResponse:
         """Send the request and return a streamed response; the caller closes it.
 
         Raises:
@@ -34,7 +45,7 @@ class Transport(Protocol):
         ...
 
 
-class OverHttp:
+class HttpTransport:
     """Sends requests over HTTP.
 
     Args:
@@ -46,7 +57,9 @@ class OverHttp:
         self._base_url = base_url.rstrip("/")
         self._timeout_s = timeout_s
 
-    async def __call__(self, method: str, path: str, headers: Mapping[str, str], body: Body) -> Reply:
+    async def __call__(
+        self, method: str, path: str, headers: Mapping[str, str], body: ClientRequestBody
+    ) -> ClientResponse:
         """Send one request on a connection of its own: a command makes few."""
         timeout = aiohttp.ClientTimeout(total=self._timeout_s)
         try:
@@ -54,86 +67,92 @@ class OverHttp:
                 aiohttp.ClientSession(timeout=timeout, trust_env=False) as session,
                 session.request(method, f"{self._base_url}{path}", headers=headers, data=body) as response,
             ):
-                return Reply(response.status, await response.read(), _lower(response.headers.items()))
+                return ClientResponse(response.status, await response.read(), _lower_names(response.headers.items()))
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise NotReached(f"no response from {self._base_url}") from error
+            raise ApiUnreachable(f"no response from {self._base_url}") from error
 
-    async def open(self, method: str, path: str, headers: Mapping[str, str], body: Body = None) -> Pieces:
+    async def open(
+        self, method: str, path: str, headers: Mapping[str, str], body: ClientRequestBody = None
+    ) -> StreamedResponse:
         """Send one request on a connection of its own, which is read only as fast as its chunks are consumed."""
         timeout = aiohttp.ClientTimeout(total=None, connect=self._timeout_s, sock_read=self._timeout_s)
         session = aiohttp.ClientSession(timeout=timeout, trust_env=False)
         try:
             response = await session.request(
-                method, f"{self._base_url}{path}", headers={**headers, **_AS_IT_IS}, data=body
+                method, f"{self._base_url}{path}", headers={**headers, **_IDENTITY_ENCODING}, data=body
             )
         except BaseException as error:
             await session.close()
             if isinstance(error, (aiohttp.ClientError, TimeoutError, OSError)):
-                raise NotReached(f"no response from {self._base_url}") from error
+                raise ApiUnreachable(f"no response from {self._base_url}") from error
             raise
 
         async def read_chunks() -> AsyncIterator[bytes]:
             try:
-                async for chunk in response.content.iter_chunked(PIECE_BYTES):
+                async for chunk in response.content.iter_chunked(STREAM_CHUNK_BYTES):
                     yield chunk
             except (aiohttp.ClientError, TimeoutError, OSError) as error:
-                raise NotReached(f"the response of {self._base_url} breaks off") from error
+                raise ApiUnreachable(f"the response of {self._base_url} breaks off") from error
 
         async def close() -> None:
             response.close()
             await session.close()
 
-        return Pieces(response.status, _lower(response.headers.items()), read_chunks(), close)
+        return StreamedResponse(response.status, _lower_names(response.headers.items()), read_chunks(), close)
 
 
 Application = Callable[
-    [Message, Callable[[], Awaitable[Message]], Callable[[Message], Awaitable[None]]], Awaitable[None]
+    [AsgiMessage, Callable[[], Awaitable[AsgiMessage]], Callable[[AsgiMessage], Awaitable[None]]], Awaitable[None]
 ]
 
 
-class InProcess:
+class InProcessTransport:
     """Sends requests directly to an ASGI application in this process, through the same API.
 
     Args:
         application: handles the requests.
-        marks: members of every request's scope, which identify requests of the same process.
+        scope_members: members of every request's scope, which identify requests of the same process.
     """
 
-    def __init__(self, application: Application, *, marks: Mapping[str, Any] = MappingProxyType({})) -> None:
+    def __init__(self, application: Application, *, scope_members: Mapping[str, Any] = MappingProxyType({})) -> None:
         self._application = application
-        self._marks = marks
+        self._scope_members = scope_members
 
-    async def __call__(self, method: str, path: str, headers: Mapping[str, str], body: Body) -> Reply:
+    async def __call__(
+        self, method: str, path: str, headers: Mapping[str, str], body: ClientRequestBody
+    ) -> ClientResponse:
         """Call the application like a server, and collect its messages."""
-        messages: list[Message] = []
+        messages: list[AsgiMessage] = []
 
-        async def gather(message: Message) -> None:
+        async def gather(message: AsgiMessage) -> None:
             messages.append(message)
 
-        call = Handover(body)
+        call = InProcessCall(body)
         await self._application(self._scope(method, path, headers), call.receive, gather)
         if not messages:
-            raise NotReached(f"no response to {method} {path}")
+            raise ApiUnreachable(f"no response to {method} {path}")
         content = b"".join(sent_message.get("body", b"") for sent_message in messages[1:])
-        return Reply(messages[0]["status"], content, _told(messages[0]))
+        return ClientResponse(messages[0]["status"], content, _response_headers(messages[0]))
 
-    async def open(self, method: str, path: str, headers: Mapping[str, str], body: Body = None) -> Pieces:
+    async def open(
+        self, method: str, path: str, headers: Mapping[str, str], body: ClientRequestBody = None
+    ) -> StreamedResponse:
         """Call the application like a server; it continues as its chunks are consumed."""
-        call = Handover(body)
+        call = InProcessCall(body)
         scope = self._scope(method, path, headers)
-        call.begin(self._application(scope, call.receive, call.send))
+        call.start(self._application(scope, call.receive, call.send))
         try:
-            start = await call.next()
+            start = await call.next_message()
             if start is None:
-                raise NotReached(f"no response to {method} {path}")  # noqa: TRY301  one way out
-            status, response_headers = start["status"], _told(start)
-            chunks = call.pieces(size_of(method, status, response_headers))
+                raise ApiUnreachable(f"no response to {method} {path}")  # noqa: TRY301  one way out
+            status, response_headers = start["status"], _response_headers(start)
+            chunks = call.response_chunks(expected_size(method, status, response_headers))
         except BaseException:
-            await call.end()
+            await call.disconnect()
             raise
-        return Pieces(status, response_headers, chunks, call.end)
+        return StreamedResponse(status, response_headers, chunks, call.disconnect)
 
-    def _scope(self, method: str, path: str, headers: Mapping[str, str]) -> Message:
+    def _scope(self, method: str, path: str, headers: Mapping[str, str]) -> AsgiMessage:
         parts = urlsplit(path)
         request_headers = {"host": "localhost", **headers}
         return {
@@ -149,13 +168,15 @@ class InProcess:
             "headers": [(name.lower().encode(), text.encode()) for name, text in request_headers.items()],
             "client": ("127.0.0.1", 0),
             "server": ("localhost", 0),
-            **self._marks,
+            **self._scope_members,
         }
 
 
-def _told(start: Message) -> dict[str, str]:
-    return _lower((name.decode("latin-1"), value.decode("latin-1")) for name, value in start.get("headers", ()))
+def _response_headers(start_message: AsgiMessage) -> dict[str, str]:
+    return _lower_names(
+        (name.decode("latin-1"), value.decode("latin-1")) for name, value in start_message.get("headers", ())
+    )
 
 
-def _lower(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
+def _lower_names(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
     return {name.lower(): value for name, value in headers}

@@ -9,20 +9,20 @@ from starlette.responses import JSONResponse, Response
 
 from waypost.client.api_client import ApiResponseError
 from waypost.console.page_tools import PageTools
-from waypost.console.proxying import step_aside
-from waypost.console.route import Kind, PageRow
-from waypost.console.web.not_found import NotThere
+from waypost.console.proxying import exclude_from_drain
+from waypost.console.route import PageRoute, RouteKind
+from waypost.console.web.errors import NotFound
 from waypost.console.web.page_request import PageRequest
-from waypost.console.web.streams import Piece, answer_with
+from waypost.console.web.streams import PageElement, elements_response
 
 Fields = Mapping[str, str]
 Body = dict[str, Any]
-Said = str | Callable[[Mapping[str, Any]], str]
-Pieces = Callable[[PageTools, PageRequest], Awaitable[Sequence[Piece]]]
+NoticeText = str | Callable[[Mapping[str, Any]], str]
+ActionElements = Callable[[PageTools, PageRequest], Awaitable[Sequence[PageElement]]]
 
 _CONTROL: Final = "/control/"
 _ADMIN: Final = "/admin/"
-_UNKNOWN: Final = (400, 404)
+_UNKNOWN_STATUSES: Final = (400, 404)
 """Statuses with which our APIs report an unknown object: the partner API 400, the admin API 404."""
 
 
@@ -37,12 +37,12 @@ class ActionRow:
         does: short description for readers of the table.
         call: method and path in the admin, control or partner API.
         page: page to redirect to.
-        said: sentence about the result, or a function that builds it from the values.
-        remedy: second sentence of the notice, likewise.
+        notice: sentence about the result, or a function that builds it from the values.
+        hint: second sentence of the notice, likewise.
         body: function that builds the request body from form fields and path parameters; None: no body.
         missing: error text for an unknown object; empty: use the API's text.
-        pieces: function that renders the page elements to update when the page stays open.
-        gone: ids of elements to remove from such a page.
+        render_elements: function that renders the page elements to update when the page stays open.
+        removed_ids: ids of elements to remove from such a page.
         steps_aside: True if the call replaces the store that the console itself uses.
     """
 
@@ -50,25 +50,25 @@ class ActionRow:
     does: str
     call: str
     page: str
-    said: Said
-    remedy: Said = ""
+    notice: NoticeText
+    hint: NoticeText = ""
     body: Callable[[Fields], Body] | None = None
     missing: str = ""
-    pieces: Pieces | None = None
-    gone: tuple[str, ...] = ()
+    render_elements: ActionElements | None = None
+    removed_ids: tuple[str, ...] = ()
     steps_aside: bool = False
 
     @property
-    def page_row(self) -> PageRow:
+    def page_row(self) -> PageRoute:
         """The action's row in the route table."""
-        return PageRow(Kind.ACT, self.path, self.act, self.does)
+        return PageRoute(RouteKind.ACT, self.path, self.run, self.does)
 
-    async def act(self, desk: PageTools, visit: PageRequest) -> Response:
+    async def run(self, tools: PageTools, page_request: PageRequest) -> Response:
         """Run the action with the form fields and path parameters."""
-        body = {} if self.body is None else self.body({**await fields_of(visit), **visit.path})
-        return await self.carry_out(desk, visit, body)
+        body = {} if self.body is None else self.body({**await form_texts(page_request), **page_request.path_params})
+        return await self.call_api(tools, page_request, body)
 
-    async def carry_out(self, desk: PageTools, visit: PageRequest, body: Body) -> Response:
+    async def call_api(self, tools: PageTools, page_request: PageRequest, body: Body) -> Response:
         """Make the API call with a body; show an error of the simulator as a notice on the page.
 
         Raises:
@@ -76,79 +76,81 @@ class ActionRow:
             NotReached: the simulator does not respond.
             NotFound: the object or the simulator does not exist.
         """
-        values: dict[str, Any] = {**visit.path, "partner_id": visit.partner.id}
+        values: dict[str, Any] = {**page_request.path_params, "partner_id": page_request.partner.id}
         method, path = self.call.split(" ", 1)
         target = path.format(**{name: quote(str(value), safe="") for name, value in values.items()})
         if self.steps_aside:
-            step_aside(visit.request.scope)
+            exclude_from_drain(page_request.request.scope)
         try:
-            response = await self._call(desk, visit, method, target, body)
+            response = await self._call(tools, page_request, method, target, body)
         except ApiResponseError as error:
-            if self.missing and error.status in _UNKNOWN:
-                raise NotThere(self.missing) from error
+            if self.missing and error.status in _UNKNOWN_STATUSES:
+                raise NotFound(self.missing) from error
             if not path.startswith(_CONTROL):
                 raise
-            return refusal(desk, visit, self.page, error)
+            return error_response(tools, page_request, self.page, error)
         values |= response if isinstance(response, dict) else {}
-        pieces = await self.pieces(desk, visit) if visit.is_quiet and self.pieces else ()
-        return done(
-            desk, visit, self.page.format(**values), _text(self.said, values), pieces,
-            gone=[element_id.format(**values) for element_id in self.gone], remedy=_text(self.remedy, values),
+        pieces = (
+            await self.render_elements(tools, page_request) if page_request.is_quiet and self.render_elements else ()
+        )
+        return action_response(
+            tools, page_request, self.page.format(**values), _format_notice(self.notice, values), pieces,
+            removed_ids=[element_id.format(**values) for element_id in self.removed_ids], hint=_format_notice(self.hint, values),
         )  # fmt: skip
 
-    async def _call(self, desk: PageTools, visit: PageRequest, method: str, target: str, body: Body) -> Any:
-        apis = desk.parts.apis
+    async def _call(self, tools: PageTools, page_request: PageRequest, method: str, target: str, body: Body) -> Any:
+        apis = tools.services.apis
         if target.startswith(_ADMIN):
             api = apis.admin
         elif target.startswith(_CONTROL):
             if apis.control is None:
-                raise NotThere("This service has no simulator.")
+                raise NotFound("This service has no simulator.")
             api = apis.control
         else:
-            api = await apis.partner(visit.partner.id)
+            api = await apis.partner(page_request.partner.id)
             if method != "DELETE":
                 return await api.form(method, target, body)
         return await api.json(method, target, None if method == "DELETE" else body)
 
 
-async def fields_of(visit: PageRequest) -> dict[str, str]:
+async def form_texts(page_request: PageRequest) -> dict[str, str]:
     """Return the text fields of the form."""
-    return {name: value for name, value in (await visit.form()).items() if isinstance(value, str)}
+    return {name: value for name, value in (await page_request.form()).items() if isinstance(value, str)}
 
 
-def done(
-    desk: PageTools, visit: PageRequest, path: str, said: str, pieces: Sequence[Piece] = (), *,
-    gone: Sequence[str] = (), remedy: str = "",
+def action_response(
+    tools: PageTools, page_request: PageRequest, path: str, notice: str, elements: Sequence[PageElement] = (), *,
+    removed_ids: Sequence[str] = (), hint: str = "",
 ) -> Response:  # fmt: skip
     """Return the response to a completed action: a redirect, or updated elements if the page stays open.
 
     Args:
-        desk: the page tools.
-        visit: the request.
+        tools: the page tools.
+        page_request: the request.
         path: path of the page.
-        said: notice about the result.
-        pieces: page elements to update.
-        gone: ids of page elements to remove.
-        remedy: second sentence of the notice.
+        notice: notice about the result.
+        elements: page elements to update.
+        removed_ids: ids of page elements to remove.
+        hint: second sentence of the notice.
     """
-    if not visit.is_quiet:
-        return desk.go(path, said, remedy=remedy)
-    return answer_with([*pieces, *(Piece(element_id, "") for element_id in gone)], said=said)
+    if not page_request.is_quiet:
+        return tools.redirect(path, notice, hint=hint)
+    return elements_response([*elements, *(PageElement(element_id, "") for element_id in removed_ids)], said=notice)
 
 
-def reason_of(refused: ApiResponseError) -> tuple[str, str]:
+def error_notice(error: ApiResponseError) -> tuple[str, str]:
     """Return an API error as a sentence, and a sentence about the values that are accepted."""
-    problem = refused.problem
-    return f"{problem[:1].upper()}{problem[1:]}.", f"Accepted: {refused.expected}." if refused.expected else ""
+    problem = error.problem
+    return f"{problem[:1].upper()}{problem[1:]}.", f"Accepted: {error.expected}." if error.expected else ""
 
 
-def refusal(desk: PageTools, visit: PageRequest, path: str, refused: ApiResponseError) -> Response:
+def error_response(tools: PageTools, page_request: PageRequest, path: str, error: ApiResponseError) -> Response:
     """Return the response to a failed action: the error as a notice on the same page."""
-    text, hint = reason_of(refused)
-    if visit.is_quiet:
-        return JSONResponse({"message": text, "remedy": hint}, refused.status)
-    return desk.go(path, text, remedy=hint, kind="bad")
+    text, hint = error_notice(error)
+    if page_request.is_quiet:
+        return JSONResponse({"message": text, "remedy": hint}, error.status)
+    return tools.redirect(path, text, hint=hint, kind="bad")
 
 
-def _text(said: Said, values: Mapping[str, Any]) -> str:
-    return said.format(**values) if isinstance(said, str) else said(values)
+def _format_notice(notice: NoticeText, values: Mapping[str, Any]) -> str:
+    return notice.format(**values) if isinstance(notice, str) else notice(values)

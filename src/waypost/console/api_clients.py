@@ -5,9 +5,9 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from waypost.base.clock import Clock
-from waypost.base.encryption import Seals, hash_of
+from waypost.base.encryption import SecretBox, hash_secret
 from waypost.base.ids import Ids
-from waypost.client.api_client import ApiClient, Application, InProcess, Pieces, Transport
+from waypost.client.api_client import ApiClient, Application, InProcessTransport, StreamedResponse, Transport
 from waypost.domain.app import App
 from waypost.domain.partner import PARTNER_TOKEN_LIFE_MS
 from waypost.store.accounts.partners import add_partner_token, partner_by_id, partner_of_token
@@ -17,7 +17,7 @@ from waypost.wire.login import issue_partner_token
 UNCOUNTED: Final = "waypost.uncounted"
 """Key in a request's scope: the request does not count toward rate limits. Clients cannot set it over HTTP."""
 
-_AGAIN_BEFORE_MS: Final = 60 * 60 * 1000
+_TOKEN_REFRESH_MS: Final = 60 * 60 * 1000
 
 
 class ApiClients:
@@ -39,69 +39,71 @@ class ApiClients:
         application: Application,
         *,
         database: Database,
-        seals: Seals,
+        secret_box: SecretBox,
         ids: Ids,
         clock: Clock,
         admin_token: str,
         control: Transport | None,
         control_token: str | None = None,
     ) -> None:
-        self._transport = InProcess(application, marks={UNCOUNTED: True})
+        self._transport = InProcessTransport(application, scope_members={UNCOUNTED: True})
         self._database = database
-        self._seals = seals
+        self._secret_box = secret_box
         self._ids = ids
         self._clock = clock
         self._partner_tokens: dict[int, tuple[str, int]] = {}
         self.admin = ApiClient(self._transport, {"Authorization": f"Bearer {admin_token}"})
-        self.control = None if control is None else Control(control, control_token)
+        self.control = None if control is None else ControlClient(control, control_token)
 
     def app(self, app: App) -> ApiClient:
         """Return a client with an app's token, for `/partner/app/{app.id}/…`."""
-        token = self._seals.app_token(app.id, app.token_serial)
+        token = self._secret_box.app_token(app.id, app.token_serial)
         return ApiClient(self._transport, {"Authorization": token})
 
     async def partner(self, partner_id: int) -> ApiClient:
         """Return a client with a partner token, for lists of apps, their tokens and keys."""
         now_ms = self._clock.now_ms()
         token, until_ms = self._partner_tokens.get(partner_id, ("", 0))
-        is_fresh = now_ms < until_ms - _AGAIN_BEFORE_MS < now_ms + PARTNER_TOKEN_LIFE_MS
+        is_fresh = now_ms < until_ms - _TOKEN_REFRESH_MS < now_ms + PARTNER_TOKEN_LIFE_MS
         # Another process may have revoked all tokens of the partner.
-        if not is_fresh or await self._database.read(partner_of_token, hash_of(token)) is None:
+        if not is_fresh or await self._database.read(partner_of_token, hash_secret(token)) is None:
             partner = await self._database.read(partner_by_id, partner_id)
             if partner is None:
                 raise LookupError(f"there is no partner {partner_id}")
-            token = issue_partner_token(self._seals, partner, jti=self._ids.new(), now_ms=now_ms)
+            token = issue_partner_token(self._secret_box, partner, jti=self._ids.new(), now_ms=now_ms)
             until_ms = now_ms + PARTNER_TOKEN_LIFE_MS
-            await self._database.write(add_partner_token, hash_of(token), partner_id, now_ms, until_ms)
+            await self._database.write(add_partner_token, hash_secret(token), partner_id, now_ms, until_ms)
             self._partner_tokens[partner_id] = (token, until_ms)
         return ApiClient(self._transport, {"Authorization": token})
 
-    def forget(self) -> None:
+    def clear_partner_tokens(self) -> None:
         """Clear the cached partner tokens, which may have been revoked."""
         self._partner_tokens.clear()
 
 
-class Control(ApiClient):
+class ControlClient(ApiClient):
     """Client of the simulator control API, which also serves files."""
 
     def __init__(self, transport: Transport, token: str | None = None) -> None:
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         super().__init__(transport, headers)
-        self._carry = transport
-        self._said = headers
+        self._control_transport = transport
+        self._control_headers = headers
 
-    async def open(self, path: str, *, method: str = "GET", asked: Mapping[str, str] = MappingProxyType({})) -> Pieces:
+    async def open(
+        self, path: str, *, method: str = "GET", range_headers: Mapping[str, str] = MappingProxyType({})
+    ) -> StreamedResponse:
         """Open a response that is not JSON, such as a media file, whatever its status; the caller closes it.
 
         Args:
             path: path of the call.
             method: GET or HEAD.
-            asked: range headers.
+            range_headers: range headers.
 
         Raises:
             NotReached: the simulator does not respond.
         """
-        return await self._carry.open(method, path, {**self._said, **asked})
+        return await self._control_transport.open(method, path, {**self._control_headers, **range_headers})
 
     async def get(self, path: str) -> Any:
         """Return the JSON response to a GET.

@@ -10,71 +10,75 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Route
 from starlette.types import Receive, Scope, Send
 
-from waypost.console.guard import cookie_name, guarded, not_allowed
-from waypost.console.page_context import Around
+from waypost.console.guard import cookie_name, guard_endpoint, method_not_allowed
+from waypost.console.page_context import PageContextReader
 from waypost.console.page_tools import PageTools
-from waypost.console.services import Parts
-from waypost.console.web.headers import SECURE
+from waypost.console.services import ConsoleServices
+from waypost.console.web.headers import SECURITY_HEADERS
 from waypost.console.web.page_request import PageRequest
-from waypost.console.web.streams import Watch
+from waypost.console.web.streams import StreamRunner
 
-ANY: Final[tuple[str, ...]] = ()
+ANY_METHOD: Final[tuple[str, ...]] = ()
 """Methods of a route that accepts every method; None would mean GET."""
 _STATIC: Final = "/static/{digest}/{path:path}"
-_FOUND: Final = "waypost.console.route"
+_MATCHED_ROUTE: Final = "waypost.console.route"
 
 
 class Console:
     """Web pages for people.
 
     Args:
-        parts: what endpoints use.
+        services: what endpoints use.
     """
 
-    def __init__(self, parts: Parts) -> None:
-        signal = parts.pulse
+    def __init__(self, services: ConsoleServices) -> None:
+        signal = services.change_signal
 
         async def wait(mark: asyncio.Event, rest_s: float, at_least_s: float) -> None:
-            await signal.next(mark, rest_s=rest_s, at_least_s=at_least_s)
+            await signal.wait(mark, rest_s=rest_s, at_least_s=at_least_s)
 
-        async def is_signed_in(visit: PageRequest) -> bool:
-            token = visit.request.cookies.get(cookie_name(self.desk), "")
-            return await parts.sessions.find(token) is not None
+        async def is_signed_in(page_request: PageRequest) -> bool:
+            token = page_request.request.cookies.get(cookie_name(self.tools), "")
+            return await services.sessions.find(token) is not None
 
-        self.parts = parts
-        watch = Watch(signal.watch, signal.mark, wait, lambda: signal.is_closing, is_signed_in)
-        self.desk = PageTools(parts, watch, Around(parts.apis.control, parts.clock))
+        self.services = services
+        watch = StreamRunner(signal.listen, signal.next_event, wait, lambda: signal.is_closing, is_signed_in)
+        self.tools = PageTools(services, watch, PageContextReader(services.apis.control, services.clock))
 
     def route(self) -> BaseRoute:
         """Return all pages as one route. Mount it last: its first lookup builds the pages."""
-        return _LateRoutes(self._routes)
+        return _LazyRoutes(self._routes)
 
     def _routes(self) -> list[Route]:
         """Return all routes; last the pages for a wrong method and for an unknown path."""
-        from waypost.console.routes import LOST, PAGES  # here: every page, 60 ms of each start
+        from waypost.console.routes import NOT_FOUND_ROUTES, PAGES  # here: every page, 60 ms of each start
 
-        pages = [Route(row.path, guarded(row, self.desk), methods=[row.method]) for row in PAGES if row not in LOST]
+        pages = [
+            Route(row.path, guard_endpoint(row, self.tools), methods=[row.method])
+            for row in PAGES
+            if row not in NOT_FOUND_ROUTES
+        ]
 
         def allowed_at(request: Request) -> set[str]:
-            return _methods(pages, request)
+            return _allowed_methods(pages, request)
 
         return [
-            Route(_STATIC, self.parts.assets.show, methods=["GET"]),
-            Route(_STATIC, _no_such_method, methods=ANY),
+            Route(_STATIC, self.services.assets.serve, methods=["GET"]),
+            Route(_STATIC, _reject_static_method, methods=ANY_METHOD),
             *pages,
             *(
-                Route(path, not_allowed(path, allowed_at, self.desk), methods=ANY)
+                Route(path, method_not_allowed(path, allowed_at, self.tools), methods=ANY_METHOD)
                 for path in dict.fromkeys(route.path for route in pages)
             ),
-            *(Route(row.path, guarded(row, self.desk), methods=ANY) for row in LOST),
+            *(Route(row.path, guard_endpoint(row, self.tools), methods=ANY_METHOD) for row in NOT_FOUND_ROUTES),
         ]
 
     def end_streams(self) -> None:
         """End live streams because the service is stopping; browsers reconnect later."""
-        self.parts.pulse.close()
+        self.services.change_signal.close()
 
 
-class _LateRoutes(BaseRoute):
+class _LazyRoutes(BaseRoute):
     """Routes that are built when the first request is matched against them.
 
     The console has some three hundred. Building them took a seventh of a service's start time, and a process
@@ -97,23 +101,23 @@ class _LateRoutes(BaseRoute):
         for route in self._routes:
             match, inner = route.matches(scope)
             if match.value > best.value:
-                best, best_scope = match, {**inner, _FOUND: route}
+                best, best_scope = match, {**inner, _MATCHED_ROUTE: route}
             if match is Match.FULL:
                 break
         return best, best_scope
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request with the matched route."""
-        await scope[_FOUND].handle(scope, receive, send)
+        await scope[_MATCHED_ROUTE].handle(scope, receive, send)
 
 
-def _methods(routes: Sequence[Route], request: Request) -> set[str]:
+def _allowed_methods(routes: Sequence[Route], request: Request) -> set[str]:
     """Return the methods of all routes that match a request's path."""
     matches = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
     return {method for route in matches for method in route.methods or ()}
 
 
-async def _no_such_method(request: Request) -> Response:
+async def _reject_static_method(request: Request) -> Response:
     del request
-    headers = {**SECURE, "Allow": "GET, HEAD"}
+    headers = {**SECURITY_HEADERS, "Allow": "GET, HEAD"}
     return Response("Method not allowed. Use GET.", 405, headers, media_type="text/plain")

@@ -7,44 +7,44 @@ from starlette.responses import Response
 from waypost.base.telemetry.logs import log
 from waypost.console.page_tools import PageTools
 from waypost.console.rendering import RejectedRedirect
-from waypost.console.route import PageRow
+from waypost.console.route import PageRoute
 from waypost.console.web.page_request import PageRequest
 
 _REJECTED: Final = 409
 _log = log("console")
 
 
-async def record_action(row: PageRow, desk: PageTools, visit: PageRequest, response: Response) -> None:
+async def record_action(row: PageRoute, tools: PageTools, page_request: PageRequest, response: Response) -> None:
     """Write the audit entry of an action and return when it is on disk; do nothing for other pages."""
     status = _REJECTED if isinstance(response, RejectedRedirect) else response.status_code
-    await _record(row, desk, visit, status, "" if status < 400 else "rejected")
+    await _record(row, tools, page_request, status, "" if status < 400 else "rejected")
 
 
 async def record_rejection(
-    row: PageRow, desk: PageTools, visit: PageRequest, response: Response, error: Exception
+    row: PageRoute, tools: PageTools, page_request: PageRequest, response: Response, error: Exception
 ) -> None:
     """Write the audit entry of a rejected action; log an error if that fails too."""
     try:
-        await _record(row, desk, visit, response.status_code, type(error).__name__)
+        await _record(row, tools, page_request, response.status_code, type(error).__name__)
     except Exception:  # noqa: BLE001  the response is an error already
         _log.exception("audit entry could not be written", action=row.path)
 
 
-async def _record(row: PageRow, desk: PageTools, visit: PageRequest, status: int, detail: str) -> None:
-    session = visit.session
-    if not row.is_audited or session is None or (row.is_shared and _is_demo(desk)):
+async def _record(row: PageRoute, tools: PageTools, page_request: PageRequest, status: int, detail: str) -> None:
+    session = page_request.session
+    if not row.is_audited or session is None or (row.is_shared and _is_demo(tools)):
         return
-    await desk.parts.audit.record(
+    await tools.services.audit.record(
         actor=session.partner.email,
-        remote_address=desk.parts.address_of(visit.request.scope),
+        remote_address=tools.services.client_address(page_request.request.scope),
         action=f"{row.method} {row.path}",
         status=status,
         partner_id=session.partner.id,
-        subject=" ".join(f"{name}={value}" for name, value in visit.path.items()),
+        subject=" ".join(f"{name}={value}" for name, value in page_request.path_params.items()),
         detail=detail,
     )
 
 
-def _is_demo(desk: PageTools) -> bool:
+def _is_demo(tools: PageTools) -> bool:
     """True in a demo: its user is its administrator, and a reset deletes the log with the store."""
-    return desk.parts.demo_partner_id is not None
+    return tools.services.demo_partner_id is not None

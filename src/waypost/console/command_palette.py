@@ -8,18 +8,18 @@ from typing import Any, Final
 from starlette.responses import JSONResponse, Response
 
 from waypost.base.clock import HOUR_MS
-from waypost.client.api_client import ApiResponseError, NotReached
+from waypost.client.api_client import ApiResponseError, ApiUnreachable
 from waypost.console.page_tools import PageTools
-from waypost.console.phones.selection import asked
-from waypost.console.phones.view_models import numbers_of
-from waypost.console.simulator.faults import DISARM_ALL
+from waypost.console.phones.selection import number_ids_query
+from waypost.console.phones.view_models import apps_by_number_id
+from waypost.console.simulator.faults import DISARM_ALL_QUESTION
 from waypost.console.web.page_request import PageRequest
 from waypost.domain.app import App
-from waypost.store.templates.gallery import names_on_shelf
+from waypost.store.templates.gallery import account_template_names
 
-MOST_TEMPLATES: Final = 300
-MOST_PHONES: Final = 60
-PHONES_WITHIN_S: Final = 1
+MAX_PALETTE_TEMPLATES: Final = 300
+MAX_PALETTE_PHONES: Final = 60
+PALETTE_PHONES_TIMEOUT_S: Final = 1
 """The palette opens at once, whether or not the simulator responds."""
 
 
@@ -29,24 +29,26 @@ class Command:
 
     Attributes:
         name: displayed and searched text.
-        place: part of the console that it belongs to.
+        section: part of the console that it belongs to.
         path: of the page or action; `{app_id}` stands for the current app.
         posts: form fields of an action; None for a page.
         stays: True if the open page stays and shows a notice.
-        asks: question to confirm first; empty: none.
+        confirmation: question to confirm first; empty: none.
     """
 
     name: str
-    place: str
+    section: str
     path: str
     posts: Mapping[str, str] | None = None
     stays: bool = False
-    asks: str = ""
+    confirmation: str = ""
 
 
-def act(name: str, place: str, path: str, *, stays: bool = True, asks: str = "", **fields: str) -> Command:
+def action_command(
+    name: str, section: str, path: str, *, stays: bool = True, confirmation: str = "", **fields: str
+) -> Command:
     """Return a command that runs an action."""
-    return Command(name, place, path, fields, stays, asks)
+    return Command(name, section, path, fields, stays, confirmation)
 
 
 _APP: Final = "/apps/{app_id}"
@@ -76,23 +78,23 @@ COMMANDS: Final = (
     Command("Operator and health check",    "Settings",   "/settings/operator"),
     Command("Audit log",                    "Settings",   "/settings/audit"),
     Command("Act as administrator",         "Settings",   "/settings/administrator"),
-    act("Clock: advance 1 hour",            "Simulator",  "/simulator/clock/advance", by=str(HOUR_MS)),
-    act("Clock: advance 1 day",             "Simulator",  "/simulator/clock/advance", by=str(24 * HOUR_MS)),
-    act("Clock: advance to next due",       "Simulator",  "/simulator/clock/next"),
-    act("Clock: freeze",                    "Simulator",  "/simulator/clock/freeze"),
-    act("Clock: run",                       "Simulator",  "/simulator/clock/run"),
-    act("Disarm all faults",                "Simulator",  "/simulator/faults/disarm", asks=DISARM_ALL),
-    act("Theme: light",                     "Theme",      "/theme", stays=False, theme="light"),
-    act("Theme: dark",                      "Theme",      "/theme", stays=False, theme="dark"),
-    act("Theme: system",                    "Theme",      "/theme", stays=False, theme="system"),
-    act("Sign out",                         "Account",    "/sign-out", stays=False),
+    action_command("Clock: advance 1 hour",            "Simulator",  "/simulator/clock/advance", by=str(HOUR_MS)),
+    action_command("Clock: advance 1 day",             "Simulator",  "/simulator/clock/advance", by=str(24 * HOUR_MS)),
+    action_command("Clock: advance to next due",       "Simulator",  "/simulator/clock/next"),
+    action_command("Clock: freeze",                    "Simulator",  "/simulator/clock/freeze"),
+    action_command("Clock: run",                       "Simulator",  "/simulator/clock/run"),
+    action_command("Disarm all faults",                "Simulator",  "/simulator/faults/disarm", confirmation=DISARM_ALL_QUESTION),
+    action_command("Theme: light",                     "Theme",      "/theme", stays=False, theme="light"),
+    action_command("Theme: dark",                      "Theme",      "/theme", stays=False, theme="dark"),
+    action_command("Theme: system",                    "Theme",      "/theme", stays=False, theme="system"),
+    action_command("Sign out",                         "Account",    "/sign-out", stays=False),
 )
 # fmt: on
 """Without the pages of the navigation: the browser adds those itself."""
 
 
 @dataclass(slots=True)
-class _Offered:
+class _CommandList:
     """The list of commands in the JSON that `palette.js` reads."""
 
     commands: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
@@ -101,45 +103,45 @@ class _Offered:
         self.commands.append({"name": name, "hint": hint, "path": path, **more})
 
 
-async def list_commands(desk: PageTools, visit: PageRequest) -> Response:
-    """Return all commands as `{name, hint, path}`; an action also has `posts` (form fields), `stays` and `asks`."""
-    app = visit.shown_app
-    offered = _Offered()
-    for command in _meant(app, has_simulator=desk.parts.apis.control is not None):
+async def list_commands(tools: PageTools, page_request: PageRequest) -> Response:
+    """Return all commands as `{name, hint, path}`; an action also has `posts` (form fields), `stays` and `confirmation`."""
+    app = page_request.shown_app
+    offered = _CommandList()
+    for command in _available_commands(app, has_simulator=tools.services.apis.control is not None):
         path = command.path.replace("{app_id}", app.id if app else "")
         more: dict[str, Any] = {}
         if command.posts is not None:
-            more = {"posts": dict(command.posts), "stays": command.stays, "asks": command.asks}
-        offered.add(command.name, command.place, path, **more)
-    for app_of_partner in visit.apps:
+            more = {"posts": dict(command.posts), "stays": command.stays, "asks": command.confirmation}
+        offered.add(command.name, command.section, path, **more)
+    for app_of_partner in page_request.apps:
         hint = f"App, {app_of_partner.phone_number or 'no phone number'}"
         offered.add(app_of_partner.name, hint, f"/apps/{app_of_partner.id}")
-    for name, number in await _phones(desk, visit):
+    for name, number in await _phones(tools, page_request):
         offered.add(name, f"Phone, {number}", f"/phones?show={number}")
     if app is not None and app.business_account_id:
-        for template_id, name, language in await desk.parts.database.read(
-            names_on_shelf, visit.partner.id, app.business_account_id, MOST_TEMPLATES
+        for template_id, name, language in await tools.services.database.read(
+            account_template_names, page_request.partner.id, app.business_account_id, MAX_PALETTE_TEMPLATES
         ):
             offered.add(name, f"Template, {language}", f"/apps/{app.id}/templates/{template_id}")
     return JSONResponse({"commands": offered.commands})
 
 
-def _meant(app: App | None, *, has_simulator: bool) -> Iterator[Command]:
+def _available_commands(app: App | None, *, has_simulator: bool) -> Iterator[Command]:
     """Yield the commands that apply to a partner without an app, or without a simulator."""
     for command in COMMANDS:
-        if (app is None and "{app_id}" in command.path) or (not has_simulator and command.place == "Simulator"):
+        if (app is None and "{app_id}" in command.path) or (not has_simulator and command.section == "Simulator"):
             continue
         yield command
 
 
-async def _phones(desk: PageTools, visit: PageRequest) -> list[tuple[str, str]]:
+async def _phones(tools: PageTools, page_request: PageRequest) -> list[tuple[str, str]]:
     """Return `(name, number)` of phones that have chats with the partner's numbers, newest first."""
-    control, numbers = desk.parts.apis.control, list(numbers_of(visit))
+    control, numbers = tools.services.apis.control, list(apps_by_number_id(page_request))
     if control is None or not numbers:
         return []
     try:
-        async with asyncio.timeout(PHONES_WITHIN_S):
-            chats = await control.get(f"/control/chats?{asked(numbers)}&limit={MOST_PHONES}")
-    except (ApiResponseError, NotReached, TimeoutError):
+        async with asyncio.timeout(PALETTE_PHONES_TIMEOUT_S):
+            chats = await control.get(f"/control/chats?{number_ids_query(numbers)}&limit={MAX_PALETTE_PHONES}")
+    except (ApiResponseError, ApiUnreachable, TimeoutError):
         return []
     return [(phone["name"] or phone["phone"], phone["phone"]) for phone in chats["phones"]]

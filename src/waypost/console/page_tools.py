@@ -7,57 +7,57 @@ from typing import Any, Final
 from starlette.responses import HTMLResponse, Response
 
 from waypost.console import rendering
-from waypost.console.page_context import Around, Shell
-from waypost.console.services import Parts
+from waypost.console.page_context import PageContext, PageContextReader
+from waypost.console.services import ConsoleServices
 from waypost.console.web.page_request import PageRequest
-from waypost.console.web.streams import Look, Piece, Watch, stream
+from waypost.console.web.streams import ElementRenderer, PageElement, StreamRunner, stream_elements
 
-SHELL: Final = "shell.html"
+SHELL_MACROS: Final = "shell.html"
 
 
 @dataclass(frozen=True, slots=True)
 class PageTools:
     """First argument of every endpoint: services, streams and common responses."""
 
-    parts: Parts
-    watch: Watch
-    around: Around
+    services: ConsoleServices
+    stream_runner: StreamRunner
+    context_reader: PageContextReader
 
-    async def page(self, visit: PageRequest, name: str, status: int = 200, **values: Any) -> Response:
+    async def page(self, page_request: PageRequest, name: str, status: int = 200, **values: Any) -> Response:
         """Return a whole page with the layout."""
-        shell = await self.shell()
-        return self.parts.pages.answer(name, visit, status, shell=shell, **values)
+        shell = await self.page_context()
+        return self.services.pages.respond(name, page_request, status, shell=shell, **values)
 
-    def fragment(self, visit: PageRequest, name: str, status: int = 200, **values: Any) -> Response:
+    def fragment(self, page_request: PageRequest, name: str, status: int = 200, **values: Any) -> Response:
         """Return a page fragment that has its own template file."""
-        return HTMLResponse(self.parts.pages.render(name, visit, **values), status)
+        return HTMLResponse(self.services.pages.render(name, page_request, **values), status)
 
-    def go(self, path: str, said: str = "", *, remedy: str = "", kind: str = "good") -> Response:
+    def redirect(self, path: str, notice: str = "", *, hint: str = "", kind: str = "good") -> Response:
         """Redirect to a page after an action, with a notice."""
-        return rendering.go(path, said=said, remedy=remedy, kind=kind, secure=self.parts.is_secure)
+        return rendering.redirect(path, notice=notice, hint=hint, kind=kind, secure=self.services.is_secure)
 
-    def live(self, visit: PageRequest, look: Look, **pace: float) -> Response:
+    def live(self, page_request: PageRequest, render: ElementRenderer, **pace: float) -> Response:
         """Return a live stream of the rendered elements and of the layout's badges."""
 
-        async def render_all() -> Sequence[Piece]:
-            return [*await look(), *await self._shell_pieces(visit)]
+        async def render_all() -> Sequence[PageElement]:
+            return [*await render(), *await self._badge_elements(page_request)]
 
-        return stream(visit, render_all, watch=self.watch, **pace)
+        return stream_elements(page_request, render_all, runner=self.stream_runner, **pace)
 
-    def administrates(self, visit: PageRequest) -> bool:
+    def is_administrator(self, page_request: PageRequest) -> bool:
         """True if the user may change what all partners share; in a demo everybody may."""
-        if self.parts.demo_partner_id is not None:
+        if self.services.demo_partner_id is not None:
             return True
-        return visit.session is not None and visit.session.administers_until_ms is not None
+        return page_request.session is not None and page_request.session.administers_until_ms is not None
 
-    async def shell(self) -> Shell:
+    async def page_context(self) -> PageContext:
         """Return the page context."""
-        return await self.around.shell()
+        return await self.context_reader.read()
 
-    async def _shell_pieces(self, visit: PageRequest) -> list[Piece]:
-        shell = await self.around.lately()
-        part = self.parts.pages.part
+    async def _badge_elements(self, page_request: PageRequest) -> list[PageElement]:
+        shell = await self.context_reader.read_cached()
+        part = self.services.pages.render_macro
         return [
-            Piece("shell-faults", part(SHELL, "faults_badge", visit, shell)),
-            Piece("shell-clock", part(SHELL, "clock_badge", visit, shell)),
+            PageElement("shell-faults", part(SHELL_MACROS, "faults_badge", page_request, shell)),
+            PageElement("shell-clock", part(SHELL_MACROS, "clock_badge", page_request, shell)),
         ]

@@ -10,7 +10,7 @@ from waypost.console.page_tools import PageTools
 from waypost.console.web.page_request import PageRequest
 
 
-class Kind(StrEnum):
+class RouteKind(StrEnum):
     """Kind of a console route."""
 
     PAGE = "page"  # a page for the browser's address bar
@@ -19,10 +19,10 @@ class Kind(StrEnum):
     ACT = "act"  # an action: POST with the session's token
 
 
-class Who(StrEnum):
+class Audience(StrEnum):
     """Set of users who may call a route."""
 
-    ANYBODY = "anybody"
+    PUBLIC = "anybody"
     PARTNER = "partner"
 
 
@@ -30,7 +30,7 @@ Endpoint = Callable[[PageTools, PageRequest], Awaitable[Response]]
 
 
 @dataclass(frozen=True, slots=True)
-class PageRow:
+class PageRoute:
     """One route. `{app_id}` in a path must be one of the partner's apps.
 
     Attributes:
@@ -39,15 +39,15 @@ class PageRow:
         is_audited: writes an entry in the audit log, also when it is rejected.
     """
 
-    kind: Kind
+    kind: RouteKind
     path: str
     endpoint: Endpoint
     does: str
-    who: Who = Who.PARTNER
+    audience: Audience = Audience.PARTNER
     is_shared: bool = False
     is_audited: bool = False
 
     @property
     def method(self) -> str:
         """POST for actions, GET for everything else."""
-        return "POST" if self.kind is Kind.ACT else "GET"
+        return "POST" if self.kind is RouteKind.ACT else "GET"

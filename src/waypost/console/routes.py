@@ -7,30 +7,30 @@ from waypost.console.callbacks.routes import CALLBACKS
 from waypost.console.messages.routes import MESSAGES
 from waypost.console.overview.routes import OVERVIEW
 from waypost.console.phones.routes import PHONES
-from waypost.console.route import Kind, PageRow, Who
+from waypost.console.route import Audience, PageRoute, RouteKind
 from waypost.console.settings.routes import SETTINGS
 from waypost.console.simulator.routes import SIMULATOR
 from waypost.console.templates.routes import TEMPLATES
 
 # fmt: off
-OWN: Final = (  # Source: decision 0057
+BASE_ROUTES: Final = (  # Source: decision 0057
     #       kind       path              endpoint                description
-    PageRow(Kind.PAGE, "/sign-in",       sign_in.show_sign_in,   "show the sign-in form", Who.ANYBODY),
-    PageRow(Kind.ACT,  "/sign-in",       sign_in.sign_in,        "start a session", Who.ANYBODY),
-    PageRow(Kind.ACT,  "/enter",         sign_in.enter,          "start a demo session", Who.ANYBODY),
-    PageRow(Kind.ACT,  "/sign-out",      sign_in.sign_out,       "end the session"),
-    PageRow(Kind.ACT,  "/theme",         sign_in.choose_theme,   "choose a theme", Who.ANYBODY),
-    PageRow(Kind.PAGE, "/",              home.show_home,         "redirect to an app's overview"),
-    PageRow(Kind.PART, "/commands",      command_palette.list_commands, "list commands for the palette"),
+    PageRoute(RouteKind.PAGE, "/sign-in",       sign_in.show_sign_in,   "show the sign-in form", Audience.PUBLIC),
+    PageRoute(RouteKind.ACT,  "/sign-in",       sign_in.sign_in,        "start a session", Audience.PUBLIC),
+    PageRoute(RouteKind.ACT,  "/enter",         sign_in.enter,          "start a demo session", Audience.PUBLIC),
+    PageRoute(RouteKind.ACT,  "/sign-out",      sign_in.sign_out,       "end the session"),
+    PageRoute(RouteKind.ACT,  "/theme",         sign_in.choose_theme,   "choose a theme", Audience.PUBLIC),
+    PageRoute(RouteKind.PAGE, "/",              home.show_home,         "redirect to an app's overview"),
+    PageRoute(RouteKind.PART, "/commands",      command_palette.list_commands, "list commands for the palette"),
 )
-LOST: Final = tuple(  # last: an error page for unknown paths below these
-    PageRow(Kind.PAGE, f"/{place}/{{rest:path}}", home.show_nothing, "report an unknown path")
+NOT_FOUND_ROUTES: Final = tuple(  # last: an error page for unknown paths below these
+    PageRoute(RouteKind.PAGE, f"/{place}/{{rest:path}}", home.report_unknown_path, "report an unknown path")
     for place in ("apps", "phones", "simulator", "settings")
 )
 # fmt: on
 
-PAGES: Final[tuple[PageRow, ...]] = (
-    *OWN,
+PAGES: Final[tuple[PageRoute, ...]] = (
+    *BASE_ROUTES,
     *OVERVIEW,
     *CALLBACKS,
     *MESSAGES,
@@ -38,5 +38,5 @@ PAGES: Final[tuple[PageRow, ...]] = (
     *SETTINGS,
     *SIMULATOR,
     *TEMPLATES,
-    *LOST,
+    *NOT_FOUND_ROUTES,
 )

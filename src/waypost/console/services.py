@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from waypost.base.clock import Clock
-from waypost.base.encryption import Seals
+from waypost.base.encryption import SecretBox
 from waypost.base.ids import Ids
 from waypost.console.api_clients import ApiClients
-from waypost.console.rendering import Pages
+from waypost.console.rendering import PageRenderer
 from waypost.console.web.assets import Assets
-from waypost.console.web.change_signal import Pulse
+from waypost.console.web.change_signal import ChangeSignal
 from waypost.console.web.sessions import Sessions
 from waypost.store.accounts.audit_log import AuditLog
 from waypost.store.database import Database
@@ -18,7 +18,7 @@ from waypost.store.directory import Directory
 from waypost.store.media.files import MediaFiles
 
 
-class Passwords(Protocol):
+class PasswordHasher(Protocol):
     """Computes and checks argon2id hashes in worker threads."""
 
     async def hash(self, password: str) -> str:
@@ -30,18 +30,18 @@ class Passwords(Protocol):
         ...
 
 
-class Attempt(Protocol):
+class SignInAttempt(Protocol):
     """One attempt to sign in, counted as a failure until it is refunded."""
 
-    async def give_back(self) -> None:
+    async def refund(self) -> None:
         """Do not count the attempt, because it succeeded."""
         ...
 
 
-class Attempts(Protocol):
+class SignInLimiter(Protocol):
     """Limits failed sign-in attempts."""
 
-    async def spend(self, email: str, address: str) -> Attempt:
+    async def spend(self, email: str, address: str) -> SignInAttempt:
         """Count one attempt.
 
         Raises:
@@ -57,7 +57,7 @@ class Attempts(Protocol):
         """
         ...
 
-    async def spend_admin(self, address: str) -> Attempt:
+    async def spend_admin(self, address: str) -> SignInAttempt:
         """Count a wrong admin token.
 
         Raises:
@@ -66,18 +66,18 @@ class Attempts(Protocol):
         ...
 
 
-Ready = Callable[[], Awaitable[dict[str, str]]]
+ReadinessChecks = Callable[[], Awaitable[dict[str, str]]]
 """Returns the failure reason of each readiness check; empty if the check passes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class ConsoleServices:
     """Services for every endpoint.
 
     Attributes:
         clock: the service's clock; under `dev` users can move it.
-        attempts: limits failed sign-ins; active even if rate limits are disabled.
-        address_of: returns the client address by which attempts are counted.
+        sign_in_limiter: limits failed sign-ins; active even if rate limits are disabled.
+        client_address: returns the client address by which attempts are counted.
         audit: log of actions in the console.
         is_admin_token: checks a text against the service's admin token.
         has_admin_token: True if the service has an admin token.
@@ -90,17 +90,17 @@ class Parts:
     database: Database
     directory: Directory
     files: MediaFiles
-    seals: Seals
+    secret_box: SecretBox
     clock: Clock
     ids: Ids
-    passwords: Passwords
-    attempts: Attempts
-    address_of: Callable[[MutableMapping[str, Any]], str]
-    ready: Ready
+    passwords: PasswordHasher
+    sign_in_limiter: SignInLimiter
+    client_address: Callable[[MutableMapping[str, Any]], str]
+    ready: ReadinessChecks
     apis: ApiClients
-    pages: Pages
+    pages: PageRenderer
     assets: Assets
-    pulse: Pulse
+    change_signal: ChangeSignal
     sessions: Sessions
     audit: AuditLog
     is_admin_token: Callable[[str], bool]

@@ -4,33 +4,33 @@ from typing import Final
 
 from starlette.responses import RedirectResponse, Response
 
-from waypost.base.encryption import hash_of
+from waypost.base.encryption import hash_secret
 from waypost.base.telemetry.logs import log
 from waypost.base.telemetry.throttled_logging import ThrottledLog
-from waypost.console.guard import check_host, cookie_name, put_session
+from waypost.console.guard import check_host, cookie_name, set_session_cookie
 from waypost.console.page_tools import PageTools
-from waypost.console.rendering import THEME, THEMES
-from waypost.console.web.not_found import NotThere
+from waypost.console.rendering import THEME_COOKIE, THEMES
+from waypost.console.web.errors import NotFound
 from waypost.console.web.page_request import PageRequest
 from waypost.domain.errors import ApiError
 from waypost.domain.partner import Partner
-from waypost.store.accounts.partners import login_facts, partner_by_id
+from waypost.store.accounts.partners import find_login_record, partner_by_id
 
-MOST_EMAIL: Final = 254
-MOST_PASSWORD: Final = 1024
-WRONG: Final = "The e-mail address or password is incorrect."
+MAX_EMAIL_CHARS: Final = 254
+MAX_PASSWORD_CHARS: Final = 1024
+INCORRECT_CREDENTIALS: Final = "The e-mail address or password is incorrect."
 _log = ThrottledLog(log("console"))
 
 
-async def show_sign_in(desk: PageTools, visit: PageRequest) -> Response:
+async def show_sign_in(tools: PageTools, page_request: PageRequest) -> Response:
     """Show the sign-in form; redirect if the user is signed in already."""
-    next_page = own_page(visit.query("next", "/"))
-    if visit.session is not None:
+    next_page = local_path(page_request.query("next", "/"))
+    if page_request.session is not None:
         return RedirectResponse(next_page, 303)
-    return await _form(desk, visit, next_page)
+    return await _form(tools, page_request, next_page)
 
 
-async def sign_in(desk: PageTools, visit: PageRequest) -> Response:
+async def sign_in(tools: PageTools, page_request: PageRequest) -> Response:
     """Check the password (argon2id) or a client secret, and start a session.
 
     A wrong password and an unknown account get the same response after the same time. Too many attempts
@@ -38,84 +38,86 @@ async def sign_in(desk: PageTools, visit: PageRequest) -> Response:
 
     Source: decision 0058; spec, "Authentication", rule 2: the portal accepts a changed password.
     """
-    parts = desk.parts
-    next_page = own_page(await visit.field("next", "/"))
-    email = (await visit.field("email")).strip().lower()
-    password = await visit.field("password")
-    if not email or not password or len(email) > MOST_EMAIL or len(password) > MOST_PASSWORD:
-        return await _form(desk, visit, next_page, email, "Enter your e-mail address and password.", 400)
-    address = parts.address_of(visit.request.scope)
+    parts = tools.services
+    next_page = local_path(await page_request.field("next", "/"))
+    email = (await page_request.field("email")).strip().lower()
+    password = await page_request.field("password")
+    if not email or not password or len(email) > MAX_EMAIL_CHARS or len(password) > MAX_PASSWORD_CHARS:
+        return await _form(tools, page_request, next_page, email, "Enter your e-mail address and password.", 400)
+    address = parts.client_address(page_request.request.scope)
     try:
-        attempt = await parts.attempts.spend(email, address)
+        attempt = await parts.sign_in_limiter.spend(email, address)
     except ApiError as error:
         wait_s = error.retry_after_s or 60
         text = f"Too many attempts. Try again in {wait_s} s; the limit is 10 failed attempts per minute and account."
-        response = await _form(desk, visit, next_page, email, text, 429)
+        response = await _form(tools, page_request, next_page, email, text, 429)
         response.headers["Retry-After"] = str(wait_s)
         return response
-    facts = await parts.database.read(login_facts, email, parts.clock.now_ms())
-    is_secret = facts is not None and hash_of(password) in facts.secret_hashes
+    facts = await parts.database.read(find_login_record, email, parts.clock.now_ms())
+    is_secret = facts is not None and hash_secret(password) in facts.secret_hashes
     stored = None if facts is None else facts.password_hash
     is_right = await parts.passwords.matches(stored, password) or is_secret
     if facts is None or not is_right:
         _log.info("sign-in failed", address=address)
-        return await _form(desk, visit, next_page, email, WRONG, 401)
-    await attempt.give_back()
-    return await _begin(desk, visit, facts.partner, next_page)
+        return await _form(tools, page_request, next_page, email, INCORRECT_CREDENTIALS, 401)
+    await attempt.refund()
+    return await _start_session(tools, page_request, facts.partner, next_page)
 
 
-async def enter(desk: PageTools, visit: PageRequest) -> Response:
+async def enter(tools: PageTools, page_request: PageRequest) -> Response:
     """Start a session as the demo partner, without a password."""
-    check_host(desk, visit)
-    parts = desk.parts
+    check_host(tools, page_request)
+    parts = tools.services
     if parts.demo_partner_id is None:
-        raise NotThere("This is not a demo. Sign in instead.")
+        raise NotFound("This is not a demo. Sign in instead.")
     partner = await parts.database.read(partner_by_id, parts.demo_partner_id)
     if partner is None:
-        raise NotThere("The demo partner is missing. Reset the demo.")
-    return await _begin(desk, visit, partner, own_page(await visit.field("next", "/")))
+        raise NotFound("The demo partner is missing. Reset the demo.")
+    return await _start_session(tools, page_request, partner, local_path(await page_request.field("next", "/")))
 
 
-async def sign_out(desk: PageTools, visit: PageRequest) -> Response:
+async def sign_out(tools: PageTools, page_request: PageRequest) -> Response:
     """End the session."""
-    await desk.parts.sessions.end(visit.request.cookies.get(cookie_name(desk), ""))
+    await tools.services.sessions.end(page_request.request.cookies.get(cookie_name(tools), ""))
     response = RedirectResponse("/sign-in", 303)
-    response.delete_cookie(cookie_name(desk), path="/", secure=desk.parts.is_secure, httponly=True)
+    response.delete_cookie(cookie_name(tools), path="/", secure=tools.services.is_secure, httponly=True)
     return response
 
 
-async def choose_theme(desk: PageTools, visit: PageRequest) -> Response:
+async def choose_theme(tools: PageTools, page_request: PageRequest) -> Response:
     """Store the theme (light, dark or system) in a cookie of this browser."""
-    theme = await visit.field("theme", "system")
+    theme = await page_request.field("theme", "system")
     response = Response(status_code=204)
-    if not visit.is_quiet:
-        response = RedirectResponse(own_page(await visit.field("next", "/")), 303)
+    if not page_request.is_quiet:
+        response = RedirectResponse(local_path(await page_request.field("next", "/")), 303)
     if theme in THEMES:
-        response.set_cookie(THEME, theme, max_age=31_536_000, path="/", samesite="lax", secure=desk.parts.is_secure)
+        response.set_cookie(
+            THEME_COOKIE, theme, max_age=31_536_000, path="/", samesite="lax", secure=tools.services.is_secure
+        )
     return response
 
 
-def own_page(path: str) -> str:
+def local_path(path: str) -> str:
     """Return the path if it is a path of this site, or else `/`."""
     is_ours = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable()
     return path if is_ours and len(path) < 1000 and "\\" not in path else "/"
 
 
-async def _begin(desk: PageTools, visit: PageRequest, partner: Partner, next_page: str) -> Response:
-    old = visit.request.cookies.get(cookie_name(desk), "")
+async def _start_session(tools: PageTools, page_request: PageRequest, partner: Partner, next_page: str) -> Response:
+    old = page_request.request.cookies.get(cookie_name(tools), "")
     if old:
-        await desk.parts.sessions.end(old)
-    session = await desk.parts.sessions.begin(partner)
+        await tools.services.sessions.end(old)
+    session = await tools.services.sessions.start(partner)
     response = RedirectResponse(next_page, 303)
-    put_session(desk, response, session.token)
+    set_session_cookie(tools, response, session.token)
     return response
 
 
 async def _form(
-    desk: PageTools, visit: PageRequest, next_page: str, email: str = "", wrong: str = "", status: int = 200
+    tools: PageTools, page_request: PageRequest, next_page: str, email: str = "", error: str = "", status: int = 200
 ) -> Response:
-    return desk.parts.pages.answer(
-        "sign_in.html", visit, status,
-        next_page=next_page, email=email, wrong=wrong,
-        is_demo=desk.parts.demo_partner_id is not None,
+    return tools.services.pages.respond(
+        "sign_in.html", page_request, status,
+        next_page=next_page, email=email, wrong=error,
+        is_demo=tools.services.demo_partner_id is not None,
     )  # fmt: skip

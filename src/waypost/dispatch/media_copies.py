@@ -7,27 +7,34 @@ from typing import Final
 
 from waypost.base.clock import Clock
 from waypost.base.telemetry.logs import log
-from waypost.dispatch.uploads import Tell, Uploads
-from waypost.domain.app import Line, OperatorAccount
-from waypost.domain.media import Media, lines_of
+from waypost.dispatch.uploads import NotifyUploadEnd, UploadScheduler
+from waypost.domain.app import AppRoute, OperatorAccount
+from waypost.domain.media import UploadedMedia, handle_lines
 from waypost.domain.outcome import Outcome, Rejected, Unavailable
-from waypost.operators.contract import Operators, Uploaded
+from waypost.operators.contract import Operators, OperatorUpload
 from waypost.store.database import Database
 from waypost.store.media.files import MediaFiles
-from waypost.store.media.media import Copy, Found, Wanted, drop_copies, find_copies, record_copies
+from waypost.store.media.media import (
+    KnownMediaCopies,
+    MediaReferences,
+    OperatorCopy,
+    delete_copies,
+    find_copies,
+    record_copies,
+)
 
-FORGET_EVERY_MS: Final = 10 * 60 * 1000
+COPY_DROP_INTERVAL_MS: Final = 10 * 60 * 1000
 """A copy that is rejected so soon after another was is not lost: uploading it again does not help."""
-MOST_FORGOTTEN: Final = 10_000
+MAX_DROPPED_COPIES: Final = 10_000
 
-NOTHING: Final = Found({}, {})
+NO_COPIES: Final = KnownMediaCopies({}, {})
 
-_Refusal = Rejected | Unavailable
-_Upload = Callable[[Media], Awaitable[Uploaded | Rejected | Unavailable]]
+_FailedUpload = Rejected | Unavailable
+_UploadCall = Callable[[UploadedMedia], Awaitable[OperatorUpload | Rejected | Unavailable]]
 _log = log("dispatch")
 
 
-class Copies:
+class MediaCopies:
     """The operator's copies of our media: one for each number, and a handle for each operator app."""
 
     def __init__(self, *, database: Database, files: MediaFiles, operators: Operators, clock: Clock) -> None:
@@ -35,25 +42,27 @@ class Copies:
         self._files = files
         self._operators = operators
         self._clock = clock
-        self._uploads = Uploads()
-        self._tried_again: set[str] = set()
+        self._uploads = UploadScheduler()
+        self._retried_messages: set[str] = set()
         # By location and our id: the operator's id, and when it was dropped.
-        self._forgotten: dict[tuple[str, str], tuple[str, int]] = {}
+        self._dropped_copies: dict[tuple[str, str], tuple[str, int]] = {}
 
-    async def find(self, wanted: Sequence[Wanted]) -> list[Found]:
+    async def find_copies(self, queries: Sequence[MediaReferences]) -> list[KnownMediaCopies]:
         """Return the copies of the media that outbound jobs refer to; most refer to none, and cost nothing."""
-        if not any(query.references for query in wanted):
-            return [NOTHING] * len(wanted)
-        return await self._database.read(find_copies, wanted, self._clock.now_ms())
+        if not any(query.references for query in queries):
+            return [NO_COPIES] * len(queries)
+        return await self._database.read(find_copies, queries, self._clock.now_ms())
 
-    async def samples(self, account: OperatorAccount, partner_id: int, references: tuple[str, ...]) -> Found:
+    async def find_samples(
+        self, account: OperatorAccount, partner_id: int, references: tuple[str, ...]
+    ) -> KnownMediaCopies:
         """Return the operator's handles by our handles and media ids, and which of ours it does not have yet.
 
         A reference that is several handles of ours, a line each, gets the operator's joined likewise.
         """
-        lines = {whole: lines_of(whole) for whole in references}
+        lines = {whole: handle_lines(whole) for whole in references}
         names = dict.fromkeys((*references, *(line for each in lines.values() for line in each)))
-        [known] = await self.find([Wanted(partner_id, self._sample_place(account), tuple(names))])
+        [known] = await self.find_copies([MediaReferences(partner_id, self._sample_location(account), tuple(names))])
         joined = {
             whole: "\n".join(known.copies.get(line, line) for line in each)
             for whole, each in lines.items()
@@ -61,90 +70,98 @@ class Copies:
         }
         return replace(known, copies={**joined, **known.copies})
 
-    def bring(self, line: Line, missing: Iterable[Media], tell: Tell) -> None:
+    def upload_message_media(self, route: AppRoute, missing: Iterable[UploadedMedia], notify: NotifyUploadEnd) -> None:
         """Upload what a message needs to its number; `notify` is called once that has ended."""
-        self._bring(
+        self._start_uploads(
             missing,
-            number_place(line),
-            lambda media: self._operators.of(line.account).upload_media(
-                line.account, line.app, media, self._files.path(media.sha256)
+            number_location(route),
+            lambda media: self._operators.adapter(route.account).upload_media(
+                route.account, route.app, media, self._files.path(media.sha256)
             ),
-            tell,
+            notify,
         )
 
-    def bring_samples(self, account: OperatorAccount, missing: Iterable[Media], tell: Tell) -> None:
+    def upload_samples(
+        self, account: OperatorAccount, missing: Iterable[UploadedMedia], notify: NotifyUploadEnd
+    ) -> None:
         """Upload what a template shows; `notify` is called once that has ended."""
-        self._bring(
+        self._start_uploads(
             missing,
-            self._sample_place(account),
-            lambda media: self._operators.of(account).upload_sample(account, media, self._files.path(media.sha256)),
-            tell,
+            self._sample_location(account),
+            lambda media: self._operators.adapter(account).upload_sample(
+                account, media, self._files.path(media.sha256)
+            ),
+            notify,
         )
 
     @property
-    def busy(self) -> bool:
+    def is_uploading(self) -> bool:
         """True if anything is being uploaded."""
-        return self._uploads.busy
+        return self._uploads.is_active
 
     async def close(self) -> None:
         """Cancel running uploads."""
         await self._uploads.close()
 
-    async def has_lost(self, message_id: str, line: Line, found: Found, outcome: Outcome) -> bool:
+    async def drop_lost_copies(
+        self, message_id: str, route: AppRoute, media: KnownMediaCopies, outcome: Outcome
+    ) -> bool:
         """Drop copies that the operator may have lost, by its rejection; return True to retry the message.
 
         Once for each message, and one copy at most every `COPY_DROP_INTERVAL_MS`: a rejection that comes
         again has another cause. A message that still named a copy that was dropped is retried too.
         """
         is_lost = isinstance(outcome, Rejected) and outcome.is_about_media
-        was_retried = message_id in self._tried_again
+        was_retried = message_id in self._retried_messages
         if not isinstance(outcome, Unavailable):
-            self._tried_again.discard(message_id)
+            self._retried_messages.discard(message_id)
         if not is_lost or was_retried:
             return False
-        now_ms, location = self._clock.now_ms(), number_place(line)
+        now_ms, location = self._clock.now_ms(), number_location(route)
         lost: set[str] = set()
         is_dropped = False
-        for reference, operator_id in found.copies.items():
-            dropped_id, dropped_ms = self._forgotten.get((location, reference), ("", 0))
-            is_recent = bool(dropped_id) and now_ms < dropped_ms + FORGET_EVERY_MS
+        for reference, operator_id in media.copies.items():
+            dropped_id, dropped_ms = self._dropped_copies.get((location, reference), ("", 0))
+            is_recent = bool(dropped_id) and now_ms < dropped_ms + COPY_DROP_INTERVAL_MS
             if is_recent:
                 is_dropped = is_dropped or dropped_id == operator_id
             else:
-                if len(self._forgotten) >= MOST_FORGOTTEN:
-                    self._forgotten.clear()
-                self._forgotten[location, reference] = (operator_id, now_ms)
+                if len(self._dropped_copies) >= MAX_DROPPED_COPIES:
+                    self._dropped_copies.clear()
+                self._dropped_copies[location, reference] = (operator_id, now_ms)
                 lost.add(operator_id)
         if lost:
             _log.info("the operator may have lost a media file; it is uploaded again")
-            await self._database.write(drop_copies, location, sorted(lost))
+            await self._database.write(delete_copies, location, sorted(lost))
         if lost or is_dropped:
-            self._tried_again.add(message_id)
+            self._retried_messages.add(message_id)
         return bool(lost) or is_dropped
 
-    def _sample_place(self, account: OperatorAccount) -> str:
+    def _sample_location(self, account: OperatorAccount) -> str:
         """Return the location of the samples of templates."""
-        return f"{account.id} app {self._operators.of(account).sample_owner(account)}"
+        return f"{account.id} app {self._operators.adapter(account).sample_owner(account)}"
 
-    def _bring(self, missing: Iterable[Media], place: str, upload: _Upload, tell: Tell) -> None:
-        self._uploads.bring(
-            {(media.id, place): partial(self._brought, media, place, upload) for media in missing}, tell
+    def _start_uploads(
+        self, missing: Iterable[UploadedMedia], location: str, upload: _UploadCall, notify: NotifyUploadEnd
+    ) -> None:
+        self._uploads.schedule(
+            {(media.id, location): partial(self._upload_once, media, location, upload) for media in missing}, notify
         )
 
-    async def _brought(self, media: Media, place: str, upload: _Upload) -> _Refusal | None:
+    async def _upload_once(self, media: UploadedMedia, location: str, upload: _UploadCall) -> _FailedUpload | None:
         """Upload one medium to one location, unless it was uploaded there just now."""
-        [known] = await self.find([Wanted(media.partner_id, place, (media.id,))])
+        [known] = await self.find_copies([MediaReferences(media.partner_id, location, (media.id,))])
         if media.id in known.copies:
             return None
         outcome = await upload(media)
-        if not isinstance(outcome, Uploaded):
+        if not isinstance(outcome, OperatorUpload):
             return outcome
         until_ms = self._clock.now_ms() + outcome.life_ms
-        copy = Copy(media.id, place, outcome.operator_id, until_ms)
+        copy = OperatorCopy(media.id, location, outcome.operator_id, until_ms)
         await self._database.join(record_copies, copy)
         return None
 
 
-def number_place(line: Line) -> str:
+def number_location(route: AppRoute) -> str:
     """Return the location of a number's media: no two operator accounts share any, whatever ids they give."""
-    return f"{line.account.id} {line.app.phone_number_id}"
+    return f"{route.account.id} {route.app.phone_number_id}"

@@ -9,14 +9,14 @@ from sqlalchemy import Connection
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.domain.app import App
-from waypost.domain.lifecycle import MESSAGE_MOVES
+from waypost.domain.lifecycle import MESSAGE_TRANSITIONS
 from waypost.domain.message import MessageState
-from waypost.domain.outcome import INVALID_ANSWER, Rejected, Sent, Uncertain
-from waypost.domain.phone_number import group_of
+from waypost.domain.outcome import INVALID_RESPONSE_CODE, Rejected, Sent, Uncertain
+from waypost.domain.phone_number import parse_group_id
 from waypost.notifications.state_changes import StateChangeRecorder
 from waypost.store.directory import Directory
 from waypost.store.messages.messages import MessageRow, messages_by_ids
-from waypost.store.messages.recipients import recipient_id, recipient_ids
+from waypost.store.messages.recipients import get_or_create_recipient, get_or_create_recipients
 from waypost.store.queue.job_subjects import JobSubject, SubjectKind
 from waypost.store.queue.jobs import NewJob, QueueName, complete_jobs, enqueue_jobs
 
@@ -37,7 +37,7 @@ class MessageOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class UnconfirmedEnd:
+class UnconfirmedTimeout:
     """A message that is still uncertain after the time to wait for a status."""
 
     position: int
@@ -68,14 +68,14 @@ class MessageOutcomes:
         at_ms = self._clock.now_ms()
         recorder = StateChangeRecorder(connection, self._ids, at_ms, hold_ms=self._hold_ms)
         rows = messages_by_ids(connection, {result.message_id for result in outcomes})
-        recipients = recipient_ids(
+        recipients = get_or_create_recipients(
             connection,
             {
                 (result.app.id, result.app.partner_id, result.outcome.recipient or rows[result.message_id].destination)
                 for result in outcomes
                 if isinstance(result.outcome, Sent)
                 and result.message_id in rows
-                and not group_of(rows[result.message_id].destination)
+                and not parse_group_id(rows[result.message_id].destination)
             },
         )
         unconfirmed: list[NewJob] = []
@@ -86,7 +86,7 @@ class MessageOutcomes:
             state, _ = recorder.state_of(row)
             match result.outcome:
                 case Sent(operator_id=operator_id, recipient=recipient):
-                    if MessageState.ENQUEUED in MESSAGE_MOVES[state]:
+                    if MessageState.ENQUEUED in MESSAGE_TRANSITIONS[state]:
                         recorder.change_message_state(
                             row,
                             result.app,
@@ -96,9 +96,9 @@ class MessageOutcomes:
                         )
                 case Rejected(code=code, text=text):
                     if state in (MessageState.ACCEPTED, MessageState.UNCERTAIN):
-                        self._fails(recorder, connection, row, result.app, code, text, unconfirmed=False)
+                        self._fail_message(recorder, connection, row, result.app, code, text, unconfirmed=False)
                 case Uncertain(text=text):
-                    if MessageState.UNCERTAIN in MESSAGE_MOVES[state]:
+                    if MessageState.UNCERTAIN in MESSAGE_TRANSITIONS[state]:
                         recorder.change_message_state(
                             row,
                             result.app,
@@ -107,25 +107,27 @@ class MessageOutcomes:
                             operator_message_id=None,
                             reason=text,
                         )
-                        unconfirmed.append(self._make_unconfirmed(row, at_ms))
+                        unconfirmed.append(self._make_unconfirmed_job(row, at_ms))
         recorder.write()
         enqueue_jobs(connection, unconfirmed)
         complete_jobs(connection, [result.position for result in outcomes])
         return [None] * len(outcomes)
 
-    def end_unconfirmed(self, connection: Connection, unconfirmed: Sequence[UnconfirmedEnd]) -> list[None]:
+    def end_unconfirmed(self, connection: Connection, unconfirmed: Sequence[UnconfirmedTimeout]) -> list[None]:
         """Fail the messages that are still uncertain; a status that comes later still moves them."""
         recorder = StateChangeRecorder(connection, self._ids, self._clock.now_ms(), hold_ms=self._hold_ms)
         rows = messages_by_ids(connection, {timeout.message_id for timeout in unconfirmed})
         for timeout in unconfirmed:
             row = rows.get(timeout.message_id)
             if row is not None and recorder.state_of(row)[0] is MessageState.UNCERTAIN:
-                self._fails(recorder, connection, row, timeout.app, INVALID_ANSWER, MAY_HAVE_ARRIVED, unconfirmed=True)
+                self._fail_message(
+                    recorder, connection, row, timeout.app, INVALID_RESPONSE_CODE, MAY_HAVE_ARRIVED, unconfirmed=True
+                )
         recorder.write()
         complete_jobs(connection, [timeout.position for timeout in unconfirmed])
         return [None] * len(unconfirmed)
 
-    def _fails(
+    def _fail_message(
         self,
         recorder: StateChangeRecorder,
         connection: Connection,
@@ -140,14 +142,14 @@ class MessageOutcomes:
             row,
             app,
             [MessageState.FAILED],
-            recipient_id=row.recipient_id or _recipient(connection, app, row.destination),
+            recipient_id=row.recipient_id or _find_recipient_id(connection, app, row.destination),
             operator_message_id=None,
             code=code,
             reason=reason,
             unconfirmed=unconfirmed,
         )
 
-    def _make_unconfirmed(self, row: MessageRow, at_ms: int) -> NewJob:
+    def _make_unconfirmed_job(self, row: MessageRow, at_ms: int) -> NewJob:
         return NewJob(
             QueueName.UNCONFIRMED,
             concurrency_group=row.source,
@@ -169,6 +171,6 @@ async def app_of_message(directory: Directory, row: MessageRow) -> App:
     return app
 
 
-def _recipient(connection: Connection, app: App, destination: str) -> int | None:
+def _find_recipient_id(connection: Connection, app: App, destination: str) -> int | None:
     """Return the id of a message's recipient; None for a group, which is not a recipient."""
-    return None if group_of(destination) else recipient_id(connection, app, destination)
+    return None if parse_group_id(destination) else get_or_create_recipient(connection, app, destination)

@@ -5,24 +5,24 @@ from collections.abc import Sequence
 from functools import partial
 
 from waypost.base.clock import Clock
-from waypost.base.telemetry.counters import CallCounts, FewWords
+from waypost.base.telemetry.counters import CallCounters, LabelLimiter
 from waypost.base.telemetry.tracing import TraceStep, tracer
-from waypost.dispatch.batch import Batch, still_to_send
-from waypost.dispatch.media_copies import NOTHING, Copies, number_place
+from waypost.dispatch.batch import OutboundBatch, is_unsent
+from waypost.dispatch.media_copies import NO_COPIES, MediaCopies, number_location
 from waypost.dispatch.message_outcomes import MessageOutcome, MessageOutcomes, app_of_message
 from waypost.dispatch.pacing import Pacer
-from waypost.dispatch.retries import Waiting
-from waypost.dispatch.uploads import Failure
-from waypost.domain.app import Line
-from waypost.domain.message import media_references, reply_to_of
+from waypost.dispatch.retries import OutboundRetries
+from waypost.dispatch.uploads import UploadFailure
+from waypost.domain.app import AppRoute
+from waypost.domain.message import media_references, reply_target_id
 from waypost.domain.outcome import Outcome, Rejected, Sent, Unavailable, Uncertain
 from waypost.operators.contract import Operators
 from waypost.queue.job import Job
 from waypost.queue.queue import JobQueue
 from waypost.store.directory import Directory
-from waypost.store.encoding import content_of
-from waypost.store.media.media import Found, Wanted
-from waypost.store.messages.messages import MessageRow, message_of
+from waypost.store.encoding import decode_content
+from waypost.store.media.media import KnownMediaCopies, MediaReferences
+from waypost.store.messages.messages import MessageRow, decode_message
 
 STOPPED_WHILE_SENDING = Uncertain("the service stopped while this message was being sent")
 
@@ -38,9 +38,9 @@ class MessageSender:
         operators: Operators,
         clock: Clock,
         pacer: Pacer,
-        copies: Copies,
+        copies: MediaCopies,
         messages: MessageOutcomes,
-        waiting: Waiting,
+        retries: OutboundRetries,
     ) -> None:
         self._queue = queue
         self._directory = directory
@@ -49,12 +49,12 @@ class MessageSender:
         self._pacer = pacer
         self._copies = copies
         self._messages = messages
-        self._waiting = waiting
-        self.counts = CallCounts()
+        self._retries = retries
+        self.counts = CallCounters()
         """Messages sent to the operator, by outcome and class of the operator's code."""
-        self._few = FewWords()
+        self._code_labels = LabelLimiter()
 
-    async def find_lines(self, jobs: Sequence[Job], batch: Batch) -> dict[int, Exception]:
+    async def find_routes(self, jobs: Sequence[Job], batch: OutboundBatch) -> dict[int, Exception]:
         """Add the route of each message to the batch; return by position why one has none.
 
         The routes found here are used until the end of the batch, so that a switch of the operator meanwhile
@@ -64,63 +64,65 @@ class MessageSender:
         for job in jobs:
             row = batch.messages[job.subject.id]
             try:
-                route = batch.lines[row.app_id] = await self._line_of(row)
-                pause_cause = self._pacer.is_quiet(
-                    job, route.account, self._clock.now_ms(), business=route.app.business_account_id
+                route = batch.routes[row.app_id] = await self._find_route(row)
+                pause_cause = self._pacer.account_pause(
+                    job, route.account, self._clock.now_ms(), business_account_id=route.app.business_account_id
                 )
                 if pause_cause is not None:
-                    batch.quiet[job.position] = pause_cause
+                    batch.account_pauses[job.position] = pause_cause
             except Exception as error:  # noqa: BLE001  a defect belongs to its job
                 unready[job.position] = error
         return unready
 
-    async def find_media(self, jobs: Sequence[Job], batch: Batch) -> None:
+    async def find_media(self, jobs: Sequence[Job], batch: OutboundBatch) -> None:
         """Add to the batch, by position, the copies of the media that each message refers to."""
-        queries: list[Wanted] = []
+        queries: list[MediaReferences] = []
         for job in jobs:
             row = batch.messages[job.subject.id]
-            route = batch.lines[row.app_id]
-            references = media_references(content_of(row.kind, row.content))
-            queries.append(Wanted(route.app.partner_id, number_place(route), references))
-        copies = await self._copies.find(queries)
+            route = batch.routes[row.app_id]
+            references = media_references(decode_content(row.kind, row.content))
+            queries.append(MediaReferences(route.app.partner_id, number_location(route), references))
+        copies = await self._copies.find_copies(queries)
         batch.media.update(zip((job.position for job in jobs), copies, strict=True))
 
-    async def carry(self, job: Job, batch: Batch) -> None:
+    async def send_job(self, job: Job, batch: OutboundBatch) -> None:
         """Send the message of a job whose batch is prepared, or retry it later."""
         row = batch.messages[job.subject.id]
         failure = batch.failures.get(job.position)
-        if job.position in batch.quiet:
-            await self._wait_longer(job, row, batch.quiet[job.position])
-        elif failure is not None and still_to_send(row):
-            await self._end_unsent(job, row, failure)
-        elif batch.media.get(job.position, NOTHING).missing:
+        if job.position in batch.account_pauses:
+            await self._abandon_paused(job, row, batch.account_pauses[job.position])
+        elif failure is not None and is_unsent(row):
+            await self._apply_upload_failure(job, row, failure)
+        elif batch.media.get(job.position, NO_COPIES).missing:
             self._upload_first(job, row, batch)
         else:
             await self._send_once(job, row, batch)
 
-    async def _wait_longer(self, job: Job, row: MessageRow, why: Unavailable) -> None:
+    async def _abandon_paused(self, job: Job, row: MessageRow, cause: Unavailable) -> None:
         """Abandon a job whose operator account is paused, or fail it if it has waited for all its lifetime.
 
         The pacer pauses its group. Nothing is sent to the operator, so this is the one place where such a
         message can become too old: only a few of its group are tried.
         """
-        if not self._waiting.is_too_old(row.accepted_on_ms):
+        if not self._retries.is_too_old(row.accepted_on_ms):
             self._queue.abandon(job)
             return
         final_outcome = MessageOutcome(job.position, row.id, await app_of_message(self._directory, row), None)
-        await self._waiting.give_up(job, why, final_outcome)
+        await self._retries.give_up(job, cause, final_outcome)
 
-    def _upload_first(self, job: Job, row: MessageRow, batch: Batch) -> None:
+    def _upload_first(self, job: Job, row: MessageRow, batch: OutboundBatch) -> None:
         """Upload what the message needs to the operator, and park its job until that has ended.
 
         The job is not in flight, for nothing of it is sent, and takes no slot while it waits: however slow
         an upload is, it delays only those who need it.
         """
         missing = batch.media[job.position].missing.values()
-        self._copies.bring(batch.lines[row.app_id], missing, partial(self._waiting.uploads_ended, job))
+        self._copies.upload_message_media(
+            batch.routes[row.app_id], missing, partial(self._retries.resume_after_uploads, job)
+        )
         self._queue.park(job)
 
-    async def _end_unsent(self, job: Job, row: MessageRow, failure: Failure) -> None:
+    async def _apply_upload_failure(self, job: Job, row: MessageRow, failure: UploadFailure) -> None:
         """Apply the failure of an upload to a message that needs it."""
         match failure:
             case Rejected():
@@ -128,84 +130,90 @@ class MessageSender:
                 await self._queue.complete(job, self._messages.record, item)
             case Unavailable():
                 final_outcome = MessageOutcome(job.position, row.id, await app_of_message(self._directory, row), None)
-                await self._waiting.try_later(job, row.accepted_on_ms, failure, final_outcome)
+                await self._retries.retry_or_fail(job, row.accepted_on_ms, failure, final_outcome)
             case Exception():
                 raise failure
 
-    async def _send_once(self, job: Job, row: MessageRow, batch: Batch) -> None:
+    async def _send_once(self, job: Job, row: MessageRow, batch: OutboundBatch) -> None:
         app = await app_of_message(self._directory, row)
         outcome: Outcome | None
         if job.was_in_flight:
             outcome = STOPPED_WHILE_SENDING
         elif not job.in_flight:
             outcome = None  # a status came first: the operator has the message
-        elif not self._queue.is_ours(job):
+        elif not self._queue.is_lease_held(job):
             # Stopped for longer than a lease since the mark: another process has found the job in flight.
             self._queue.abandon(job)
             return
         else:
-            route, media = batch.lines[row.app_id], batch.media[job.position]
+            route, media = batch.routes[row.app_id], batch.media[job.position]
             try:
                 outcome = await self._send(job, route, row, batch, media)
             finally:
-                self._pacer.answered(job, self._clock.now_ms())
-            if await self._copies.has_lost(row.id, route, media, outcome):
-                await self._waiting.try_now(job, row.id, Unavailable("the operator may have lost its media"))
+                self._pacer.record_response(job, self._clock.now_ms())
+            if await self._copies.drop_lost_copies(row.id, route, media, outcome):
+                await self._retries.retry_now(job, row.id, Unavailable("the operator may have lost its media"))
                 return
             if isinstance(outcome, Rejected) and outcome.one_more_try and not job.attempt:
-                await self._waiting.try_once_more(job, row.id, outcome)
+                await self._retries.retry_once(job, row.id, outcome)
                 return
         match outcome:
             case Unavailable():
                 final_outcome = MessageOutcome(job.position, row.id, app, None)
-                self._waiting.others_wait(job, batch.lines[row.app_id], outcome)
-                await self._waiting.try_later(job, row.accepted_on_ms, outcome, final_outcome)
+                self._retries.pause_peers(job, batch.routes[row.app_id], outcome)
+                await self._retries.retry_or_fail(job, row.accepted_on_ms, outcome, final_outcome)
             case Sent() | Rejected() | Uncertain() | None:
                 item = MessageOutcome(job.position, row.id, app, outcome)
                 await self._queue.complete(job, self._messages.record, item)
-                if tracer.on:
+                if tracer.is_enabled:
                     tracer.record(
-                        TraceStep.COMPLETED, row.id, position=job.position, app_id=app.id, outcome=_word(outcome)
+                        TraceStep.COMPLETED,
+                        row.id,
+                        position=job.position,
+                        app_id=app.id,
+                        outcome=_outcome_name(outcome),
                     )
-        self._pacer.learn(app.phone_number, app.per_second)
+        self._pacer.set_throughput(app.phone_number, app.per_second)
 
-    async def _send(self, job: Job, line: Line, row: MessageRow, batch: Batch, found: Found) -> Outcome:
-        message = message_of(row)
+    async def _send(
+        self, job: Job, route: AppRoute, row: MessageRow, batch: OutboundBatch, media: KnownMediaCopies
+    ) -> Outcome:
+        message = decode_message(row)
         content = message.content
-        reply_to = reply_to_of(content)
+        reply_to = reply_target_id(content)
         began_s = time.perf_counter()
-        outcome = await self._operators.of(line.account).send(
-            line.account,
-            line.app,
+        outcome = await self._operators.adapter(route.account).send(
+            route.account,
+            route.app,
             message,
             template=batch.templates.get(row.template_id or ""),
-            reply_to=batch.replied_to.get((line.app.partner_id, reply_to), reply_to) if reply_to else None,
-            copies=found.copies,
+            reply_to=batch.replied_to.get((route.app.partner_id, reply_to), reply_to) if reply_to else None,
+            copies=media.copies,
         )
         took_s = time.perf_counter() - began_s
         failed = not isinstance(outcome, Sent)
-        self.counts.add(took_s, _word(outcome), self._few(_code_class(outcome)))
-        if tracer.on or failed:
+        self.counts.add(took_s, _outcome_name(outcome), self._code_labels(_code_class(outcome)))
+        if tracer.is_enabled or failed:
             tracer.record(
                 TraceStep.OPERATOR_RESPONDED,
                 row.id,
                 failed=failed,
                 took_s=took_s,
                 position=job.position,
-                app_id=line.app.id,
-                outcome=_word(outcome),
+                app_id=route.app.id,
+                outcome=_outcome_name(outcome),
                 code=_code_of(outcome),
             )
         return outcome
 
-    async def _line_of(self, row: MessageRow) -> Line:
-        route = await self._directory.line(row.app_id)
+    async def _find_route(self, row: MessageRow) -> AppRoute:
+        route = await self._directory.app_route(row.app_id)
         if route is None:
             raise LookupError(f"message {row.id} has no app, or its app no operator account")
         return route
 
 
-def _word(outcome: Outcome | None) -> str:
+def _outcome_name(outcome: Outcome | None) -> str:
     """Return the outcome's name for counters and trace records; None: a status came before the response."""
     return "known already" if outcome is None else type(outcome).__name__.lower()
 

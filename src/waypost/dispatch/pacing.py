@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from waypost.domain.app import OperatorAccount
-from waypost.domain.outcome import Unavailable, Waits
+from waypost.domain.outcome import RetryScope, Unavailable
 from waypost.queue.concurrency_groups import NotBefore
 from waypost.queue.job import Job
 from waypost.store.queue.job_subjects import SubjectKind
@@ -17,13 +17,13 @@ from waypost.store.queue.job_subjects import SubjectKind
 PAIR_EVERY_MS: Final = 6_000  # Source: operator's facts 8: one message per 6 s to the same recipient …
 PAIR_BURST: Final = 44        # … and a burst of 45, borrowed from the future; one is reserved, since network delays differ
 SECOND_MS: Final = 1_000      # Source: operator's facts 8: throughput is counted by the second
-MOST_PAIRS: Final = 200_000   # in memory; beyond it all are dropped and the operator's own limit applies
-QUIET_MS: Final = 5_000       # a group of a paused account checks again after this time: the account may have been fixed
+MAX_PAIRS: Final = 200_000   # in memory; beyond it all are dropped and the operator's own limit applies
+PAUSE_RECHECK_MS: Final = 5_000       # a group of a paused account checks again after this time: the account may have been fixed
 # fmt: on
 
 
 @dataclass(slots=True)
-class _Bucket:
+class _TokenBucket:
     """A token bucket; `free_ms` is when it would be full again if nothing more were taken."""
 
     free_ms: float = 0
@@ -39,7 +39,7 @@ class _Bucket:
 
 
 @dataclass(slots=True)
-class _Second:
+class _ThroughputWindow:
     """The messages that the operator may have counted within the last second.
 
     It counts a message at a moment that we do not know, between the request and its response. So the
@@ -48,42 +48,42 @@ class _Second:
     they differ.
 
     Attributes:
-        let_through: the group's jobs in flight, as far as they were started here.
-        told: how many of those have had a response, and only have to be completed.
-        ended_ms: when responses came.
+        started: the group's jobs in flight, as far as they were started here.
+        responded: how many of those have had a response, and only have to be completed.
+        response_times_ms: when responses came.
     """
 
-    let_through: int = 0
-    told: int = 0
-    ended_ms: deque[int] = field(default_factory=deque[int])
+    started: int = 0
+    responded: int = 0
+    response_times_ms: deque[int] = field(default_factory=deque[int])
 
     def wait_ms(self, now_ms: int, in_flight: int, per_second: int) -> int:
         """Return 0, or how long until one more can be sent."""
-        for _ in range(self.let_through - in_flight):
-            if self.told:
-                self.told -= 1
+        for _ in range(self.started - in_flight):
+            if self.responded:
+                self.responded -= 1
             else:  # it ended without a response, perhaps after the operator had counted it
-                self.ended_ms.append(now_ms)
-        self.let_through = in_flight
-        while self.ended_ms and self.ended_ms[0] <= now_ms - SECOND_MS:
-            self.ended_ms.popleft()
-        if in_flight - self.told + len(self.ended_ms) < per_second:
+                self.response_times_ms.append(now_ms)
+        self.started = in_flight
+        while self.response_times_ms and self.response_times_ms[0] <= now_ms - SECOND_MS:
+            self.response_times_ms.popleft()
+        if in_flight - self.responded + len(self.response_times_ms) < per_second:
             return 0
-        first_ms = self.ended_ms[0] if self.ended_ms else now_ms
+        first_ms = self.response_times_ms[0] if self.response_times_ms else now_ms
         return max(1, first_ms + SECOND_MS - now_ms)
 
-    def answered(self, now_ms: int) -> None:
+    def record_response(self, now_ms: int) -> None:
         """Record that one message in flight has had its response."""
-        self.told += 1
-        self.ended_ms.append(now_ms)
+        self.responded += 1
+        self.response_times_ms.append(now_ms)
 
 
 @dataclass(frozen=True, slots=True)
-class _Quiet:
+class _AccountPause:
     """A pause: until when, and the operator's outcome that caused it."""
 
     until_ms: int
-    why: Unavailable
+    cause: Unavailable
 
 
 class Pacer:
@@ -94,28 +94,28 @@ class Pacer:
     """
 
     def __init__(self, *, per_second: int) -> None:
-        self._default = per_second
+        self._default_per_second = per_second
         self._per_second: dict[str, int] = {}
-        self._sources: dict[str, _Bucket] = {}
-        self._seconds: dict[str, _Second] = {}
-        self._pairs: dict[str, _Bucket] = {}
-        self._quiet: dict[str, int] = {}  # the end of the pause, by group
+        self._source_buckets: dict[str, _TokenBucket] = {}
+        self._source_windows: dict[str, _ThroughputWindow] = {}
+        self._pair_buckets: dict[str, _TokenBucket] = {}
+        self._paused_groups: dict[str, int] = {}  # the end of the pause, by group
         # For messages, by operator account and one business account, or '' for all of them.
-        self._quiet_accounts: dict[tuple[OperatorAccount, str], _Quiet] = {}
+        self._paused_accounts: dict[tuple[OperatorAccount, str], _AccountPause] = {}
 
-    def learn(self, source: str, per_second: int | None) -> None:
+    def set_throughput(self, source: str, per_second: int | None) -> None:
         """Set the throughput of a source; None for the default."""
         if per_second is None:
             self._per_second.pop(source, None)
         else:
             self._per_second[source] = per_second
 
-    def answered(self, job: Job, now_ms: int) -> None:
+    def record_response(self, job: Job, now_ms: int) -> None:
         """Record that the operator has responded to a message, in whatever way, or will not any more."""
-        self._seconds.setdefault(job.concurrency_group, _Second()).answered(now_ms)
+        self._source_windows.setdefault(job.concurrency_group, _ThroughputWindow()).record_response(now_ms)
 
-    def told_to_wait(
-        self, job: Job, account: OperatorAccount, outcome: Unavailable, until_ms: int, *, business: str = ""
+    def pause_account(
+        self, job: Job, account: OperatorAccount, outcome: Unavailable, until_ms: int, *, business_account_id: str = ""
     ) -> None:
         """Pause the jobs that the operator may mean besides the one that it did not accept.
 
@@ -129,63 +129,65 @@ class Pacer:
             account: through which it was sent.
             outcome: with the scope of the pause.
             until_ms: how long the others wait.
-            business: whose message it is.
+            business_account_id: whose message it is.
         """
-        if outcome.waits is Waits.ENTRY:
+        if outcome.retry_scope is RetryScope.JOB:
             return
-        if outcome.waits is not Waits.SOURCE and _is_message(job):
-            business_account = business if outcome.waits is Waits.BUSINESS else ""
-            self._quiet_accounts[account, business_account] = _Quiet(until_ms, outcome)
+        if outcome.retry_scope is not RetryScope.SOURCE and _is_message(job):
+            business_account = business_account_id if outcome.retry_scope is RetryScope.BUSINESS else ""
+            self._paused_accounts[account, business_account] = _AccountPause(until_ms, outcome)
         else:
-            self._quiet[job.concurrency_group] = until_ms
+            self._paused_groups[job.concurrency_group] = until_ms
 
-    def is_quiet(self, job: Job, account: OperatorAccount, now_ms: int, *, business: str = "") -> Unavailable | None:
+    def account_pause(
+        self, job: Job, account: OperatorAccount, now_ms: int, *, business_account_id: str = ""
+    ) -> Unavailable | None:
         """Return why the account of a message is paused, and pause its source too; None where it is not.
 
         Args:
             job: the message's.
             account: the operator account.
             now_ms: by the clock.
-            business: the business account.
+            business_account_id: the business account.
         """
-        if not self._quiet_accounts:
+        if not self._paused_accounts:
             return None
-        for key in ((account, ""), (account, business)):
-            pause = self._quiet_accounts.get(key)
+        for key in ((account, ""), (account, business_account_id)):
+            pause = self._paused_accounts.get(key)
             if pause is None:
                 continue
             if pause.until_ms > now_ms:
-                self._quiet[job.concurrency_group] = min(pause.until_ms, now_ms + QUIET_MS)
-                return pause.why
-            del self._quiet_accounts[key]
+                self._paused_groups[job.concurrency_group] = min(pause.until_ms, now_ms + PAUSE_RECHECK_MS)
+                return pause.cause
+            del self._paused_accounts[key]
         return None
 
     def __call__(self, job: Job, now_ms: int, in_flight: int) -> NotBefore | None:
         """Return None to send now, with its slot used up. Templates are not paced, but they can be paused."""
-        paused_until_ms = self._quiet.get(job.concurrency_group)
+        paused_until_ms = self._paused_groups.get(job.concurrency_group)
         if paused_until_ms is not None:
             if paused_until_ms > now_ms:
                 return NotBefore(paused_until_ms, whole_group=True)
-            del self._quiet[job.concurrency_group]
+            del self._paused_groups[job.concurrency_group]
         if not _is_message(job):
             return None
-        pair = self._pairs.get(job.ordering_key)
+        pair = self._pair_buckets.get(job.ordering_key)
         if pair is None:
-            if len(self._pairs) >= MOST_PAIRS:
-                self._pairs.clear()
-            pair = self._pairs[job.ordering_key] = _Bucket()
+            if len(self._pair_buckets) >= MAX_PAIRS:
+                self._pair_buckets.clear()
+            pair = self._pair_buckets[job.ordering_key] = _TokenBucket()
         before = pair.free_ms
         wait = pair.wait_ms(now_ms, PAIR_EVERY_MS, PAIR_BURST)
         if wait:
             return NotBefore(now_ms + wait, whole_group=False)
-        rate = self._per_second.get(job.concurrency_group, self._default)
-        second = self._seconds.setdefault(job.concurrency_group, _Second())
-        source = self._sources.setdefault(job.concurrency_group, _Bucket())
+        rate = self._per_second.get(job.concurrency_group, self._default_per_second)
+        second = self._source_windows.setdefault(job.concurrency_group, _ThroughputWindow())
+        source = self._source_buckets.setdefault(job.concurrency_group, _TokenBucket())
         wait = second.wait_ms(now_ms, in_flight, rate) or source.wait_ms(now_ms, 1000 / rate, max(1.0, rate / 10))
         if wait:
             pair.free_ms = before
             return NotBefore(now_ms + wait, whole_group=True)
-        second.let_through = in_flight + 1
+        second.started = in_flight + 1
         return None
 
 

@@ -2,24 +2,24 @@
 
 from functools import partial
 
-from waypost.dispatch.media_copies import Copies
-from waypost.dispatch.retries import Waiting
+from waypost.dispatch.media_copies import MediaCopies
+from waypost.dispatch.retries import OutboundRetries
 from waypost.dispatch.template_outcomes import TemplateOutcome, TemplateOutcomes
-from waypost.dispatch.uploads import Failure
+from waypost.dispatch.uploads import UploadFailure
 from waypost.domain.app import OperatorAccount
 from waypost.domain.outcome import Outcome, Rejected, Sent, Unavailable, Uncertain
 from waypost.domain.templates.template import Template, TemplateStatus, sample_references
 from waypost.operators.contract import Operators
 from waypost.queue.job import Job
 from waypost.queue.queue import JobQueue
-from waypost.store.apps.operator_history import NOTHING_THERE, template_with_carrier
+from waypost.store.apps.operator_history import NO_OPERATOR_TEMPLATE, template_with_operator
 from waypost.store.database import Database
 from waypost.store.directory import Directory
-from waypost.store.media.media import Found
+from waypost.store.media.media import KnownMediaCopies
 from waypost.store.queue.job_subjects import SubjectKind
 
 
-class TemplateActs:
+class TemplateActions:
     """Runs the jobs that are about templates."""
 
     def __init__(
@@ -29,9 +29,9 @@ class TemplateActs:
         queue: JobQueue,
         directory: Directory,
         operators: Operators,
-        copies: Copies,
+        copies: MediaCopies,
         outcomes: TemplateOutcomes,
-        waiting: Waiting,
+        retries: OutboundRetries,
     ) -> None:
         self._database = database
         self._queue = queue
@@ -39,9 +39,9 @@ class TemplateActs:
         self._operators = operators
         self._copies = copies
         self._outcomes = outcomes
-        self._waiting = waiting
+        self._retries = retries
 
-    async def carry(self, job: Job, template: Template, failure: Failure | None) -> None:
+    async def run_job(self, job: Job, template: Template, failure: UploadFailure | None) -> None:
         """Send the template request of a job to the operator, and complete the job or retry it later.
 
         Args:
@@ -50,16 +50,16 @@ class TemplateActs:
             failure: of the uploads that the job has waited for, where they failed.
         """
         app = await self._directory.app(template.app_id)
-        template, account = await self._as_carried(template)
+        template, account = await self._read_with_account(template)
         if isinstance(failure, Exception):
             raise failure
-        if not self._queue.is_ours(job):
+        if not self._queue.is_lease_held(job):
             self._queue.abandon(job)
             return
-        outcome = failure or await self._hand_over(job.subject.kind, template, account)
-        if isinstance(outcome, Found):
+        outcome = failure or await self._send_request(job.subject.kind, template, account)
+        if isinstance(outcome, KnownMediaCopies):
             missing = outcome.missing.values()
-            self._copies.bring_samples(account, missing, partial(self._waiting.uploads_ended, job))
+            self._copies.upload_samples(account, missing, partial(self._retries.resume_after_uploads, job))
             self._queue.park(job)
             return
         match outcome:
@@ -70,15 +70,15 @@ class TemplateActs:
         match outcome:
             case Unavailable():
                 final_outcome = TemplateOutcome(job.position, job.subject.kind, template.id, app, account.id, outcome)
-                self._waiting.others_wait(job, account, outcome)
-                await self._waiting.try_later(job, template.modified_on_ms, outcome, final_outcome)
+                self._retries.pause_peers(job, account, outcome)
+                await self._retries.retry_or_fail(job, template.modified_on_ms, outcome, final_outcome)
             case Sent() | Rejected() | None:
                 item = TemplateOutcome(job.position, job.subject.kind, template.id, app, account.id, outcome)
                 await self._queue.complete(job, self._outcomes.record, item)
 
-    async def _hand_over(
+    async def _send_request(
         self, kind: SubjectKind, template: Template, account: OperatorAccount
-    ) -> Outcome | Found | None:
+    ) -> Outcome | KnownMediaCopies | None:
         """Send a template as it is now; return None where there is nothing to send any more.
 
         Where it shows media that the operator does not have yet, nothing is sent and these are returned
@@ -89,25 +89,25 @@ class TemplateActs:
         was deleted before a switch of the operator is not deleted at the new one.
         """
         if kind is SubjectKind.TEMPLATE_DELETION:
-            if template.operator_template_id == NOTHING_THERE:
+            if template.operator_template_id == NO_OPERATOR_TEMPLATE:
                 return None
-            return await self._operators.of(account).delete_template(account, template)
+            return await self._operators.adapter(account).delete_template(account, template)
         if template.status is TemplateStatus.DELETED:
             return None
         samples = sample_references(template.draft)
-        media = await self._copies.samples(account, template.partner_id, samples)
+        media = await self._copies.find_samples(account, template.partner_id, samples)
         if media.missing:
             return media
         if kind is SubjectKind.TEMPLATE_EDIT:
-            return await self._operators.of(account).edit_template(account, template, media.copies)
-        return await self._operators.of(account).submit_template(account, template, media.copies)
+            return await self._operators.adapter(account).edit_template(account, template, media.copies)
+        return await self._operators.adapter(account).submit_template(account, template, media.copies)
 
-    async def _as_carried(self, template: Template) -> tuple[Template, OperatorAccount]:
+    async def _read_with_account(self, template: Template) -> tuple[Template, OperatorAccount]:
         """Return the template as it is now, with its business account's operator account, both of one moment.
 
         It is read by the business account, which outlives the app that created the template.
         """
-        template_and_account = await self._database.read(template_with_carrier, template.id, self._directory.unseal)
+        template_and_account = await self._database.read(template_with_operator, template.id, self._directory.unseal)
         if template_and_account is None:
             raise LookupError(f"template {template.id} has no operator account")
         return template_and_account

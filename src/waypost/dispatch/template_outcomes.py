@@ -16,18 +16,20 @@ from waypost.domain.outcome import Rejected, Sent, Unavailable
 from waypost.domain.templates.template import Template, TemplateStatus
 from waypost.notifications.state_changes import StateChangeRecorder
 from waypost.notifications.template_changes import apply_category_change, apply_status_change
-from waypost.store.apps.operator_history import carrier_of
+from waypost.store.apps.operator_history import current_operator_account_id
 from waypost.store.queue.job_subjects import SubjectKind
 from waypost.store.queue.jobs import complete_jobs, enqueue_jobs
-from waypost.store.templates.events import Told, tell_of
-from waypost.store.templates.templates import change_template, deleted_with_operator_id, template_by_id, template_job
+from waypost.store.templates.events import TemplateEventKind, record_template_event
+from waypost.store.templates.templates import change_template, is_id_of_deleted_template, template_by_id, template_job
 
-_UNDECIDED: Final = {TemplateStatus.PENDING}
-_OF_OLD_TEXT: Final = _UNDECIDED | SENDABLE | {TemplateStatus.PAUSED}
+_UNDECIDED_STATUSES: Final = {TemplateStatus.PENDING}
+_STATUSES_OF_OLD_TEXT: Final = _UNDECIDED_STATUSES | SENDABLE | {TemplateStatus.PAUSED}
 
 _log = log("dispatch")
 
-STILL_THERE = "the operator still has the deleted template of this name; delete it again, or take another name"
+NAME_STILL_AT_OPERATOR = (
+    "the operator still has the deleted template of this name; delete it again, or take another name"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,28 +74,28 @@ class TemplateOutcomes:
             template = template_by_id(connection, result.template_id)
             if template is None or result.outcome is None:
                 continue
-            if carrier_of(connection, template.business_account_id) != result.account_id:
+            if current_operator_account_id(connection, template.business_account_id) != result.account_id:
                 if result.position in completed:
-                    _hand_in_anew(connection, result, template, at_ms)
+                    _enqueue_resubmission(connection, result, template, at_ms)
                 continue
             match result.outcome:
                 case Sent() as sent:
-                    self._is_there(
+                    self._apply_sent(
                         connection, recorder, result, template, sent, at_ms, is_first=result.position in completed
                     )
                 case Rejected(text=text):
                     status = TemplateStatus.REJECTED
-                    _moves(connection, recorder, result, template, status, text, at_ms)
+                    _apply_status(connection, recorder, result, template, status, text, at_ms)
                 case Unavailable(text=text):
-                    _moves(connection, recorder, result, template, TemplateStatus.FAILED, text, at_ms)
+                    _apply_status(connection, recorder, result, template, TemplateStatus.FAILED, text, at_ms)
         recorder.write()
         return [None] * len(outcomes)
 
-    def _is_there(
+    def _apply_sent(
         self,
         connection: Connection,
         recorder: StateChangeRecorder,
-        one: TemplateOutcome,
+        result: TemplateOutcome,
         template: Template,
         sent: Sent,
         at_ms: int,
@@ -105,50 +107,50 @@ class TemplateOutcomes:
         A commit whose response was lost comes again: only the first adds to the template's history.
         """
         operator_id = sent.operator_id
-        is_submission = one.kind is SubjectKind.TEMPLATE_SUBMISSION
-        if is_submission and deleted_with_operator_id(connection, template, operator_id):
+        is_submission = result.kind is SubjectKind.TEMPLATE_SUBMISSION
+        if is_submission and is_id_of_deleted_template(connection, template, operator_id):
             status = TemplateStatus.REJECTED
-            _moves(connection, recorder, one, template, status, STILL_THERE, at_ms)
+            _apply_status(connection, recorder, result, template, status, NAME_STILL_AT_OPERATOR, at_ms)
             return
         if operator_id:
             change_template(connection, template.id, operator_template_id=operator_id)
-        if one.kind is not SubjectKind.TEMPLATE_DELETION and is_first:
-            tell_of(connection, template, Told.TAKEN, at_ms, operator_id=operator_id)
+        if result.kind is not SubjectKind.TEMPLATE_DELETION and is_first:
+            record_template_event(connection, template, TemplateEventKind.ACCEPTED, at_ms, operator_id=operator_id)
         if is_submission and sent.category is not None:
-            names = (template.business_account_id, operator_id, *_names(template))
+            names = (template.business_account_id, operator_id, *_name_and_language(template))
             event = CategoryEvent(*names, template.category.value, sent.category, is_done=True)
-            apply_category_change(connection, recorder, one.app, template, event, at_ms)
+            apply_category_change(connection, recorder, result.app, template, event, at_ms)
         status = OPERATOR_STATUSES.get(sent.status or "")
-        if status is not None and one.kind is not SubjectKind.TEMPLATE_DELETION:
-            _moves(connection, recorder, one, template, status, None, at_ms)
+        if status is not None and result.kind is not SubjectKind.TEMPLATE_DELETION:
+            _apply_status(connection, recorder, result, template, status, None, at_ms)
 
 
-def _hand_in_anew(connection: Connection, one: TemplateOutcome, template: Template, at_ms: int) -> None:
+def _enqueue_resubmission(connection: Connection, result: TemplateOutcome, template: Template, at_ms: int) -> None:
     """Submit a template to the new operator when its request went to the one before the switch (decision 0033)."""
-    if one.kind is SubjectKind.TEMPLATE_DELETION or template.status is TemplateStatus.DELETED:
+    if result.kind is SubjectKind.TEMPLATE_DELETION or template.status is TemplateStatus.DELETED:
         return
     enqueue_jobs(connection, [template_job(template, SubjectKind.TEMPLATE_SUBMISSION, due_ms=at_ms)])
 
 
-def _moves(
+def _apply_status(
     connection: Connection,
     recorder: StateChangeRecorder,
-    one: TemplateOutcome,
+    result: TemplateOutcome,
     template: Template,
     status: TemplateStatus,
     reason: str | None,
     at_ms: int,
 ) -> None:
-    if one.kind is SubjectKind.TEMPLATE_DELETION:
+    if result.kind is SubjectKind.TEMPLATE_DELETION:
         _log.warning("the operator did not delete a template", template=template.id, why=reason)
         return
     # The review may have come before the response, and is the newer decision: but not for an edit that
     # the operator does not accept. What it has decided meanwhile was about the old text.
-    is_of_old_text = one.kind is SubjectKind.TEMPLATE_EDIT and not isinstance(one.outcome, Sent)
-    overruled = _OF_OLD_TEXT if is_of_old_text else _UNDECIDED
+    is_of_old_text = result.kind is SubjectKind.TEMPLATE_EDIT and not isinstance(result.outcome, Sent)
+    overruled = _STATUSES_OF_OLD_TEXT if is_of_old_text else _UNDECIDED_STATUSES
     if template.status not in overruled:
         return
-    element_name, language_code = _names(template)
+    element_name, language_code = _name_and_language(template)
     event = ReviewEvent(
         business_account_id=template.business_account_id,
         operator_template_id=template.operator_template_id or "",
@@ -159,8 +161,8 @@ def _moves(
         # The operator's webhooks have whole seconds: all that it decided in this one is about the old text.
         at_s=at_ms // 1000 + 1 if is_of_old_text else 0,
     )
-    apply_status_change(connection, recorder, one.app, template, status, event, at_ms)
+    apply_status_change(connection, recorder, result.app, template, status, event, at_ms)
 
 
-def _names(template: Template) -> tuple[str, str]:
+def _name_and_language(template: Template) -> tuple[str, str]:
     return template.draft.element_name or "", template.draft.language_code

@@ -3,23 +3,23 @@
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
-from waypost.base.telemetry.counters import CallCounts
+from waypost.base.telemetry.counters import CallCounters
 from waypost.base.telemetry.tracing import TraceStep, tracer
-from waypost.dispatch.batch import Batch, look_up, still_to_send
-from waypost.dispatch.message_outcomes import MessageOutcomes, UnconfirmedEnd, app_of_message
+from waypost.dispatch.batch import OutboundBatch, is_unsent, read_outbound_batch
+from waypost.dispatch.message_outcomes import MessageOutcomes, UnconfirmedTimeout, app_of_message
 from waypost.dispatch.message_sender import MessageSender
-from waypost.dispatch.retries import Waiting
-from waypost.dispatch.template_actions import TemplateActs
+from waypost.dispatch.retries import OutboundRetries
+from waypost.dispatch.template_actions import TemplateActions
 from waypost.queue.job import Job
 from waypost.queue.queue import JobQueue
-from waypost.queue.worker import Prepared, failing
+from waypost.queue.worker import PreparedJobs, failing_work
 from waypost.store.database import Database
 from waypost.store.directory import Directory
-from waypost.store.messages.messages import FRESH, MessageRow, messages_by_ids
+from waypost.store.messages.messages import CACHED_MESSAGES, MessageRow, messages_by_ids
 from waypost.store.queue.job_subjects import TEMPLATE_KINDS, SubjectKind
 
 
-class Dispatch:
+class OutboundDispatcher:
     """The work of the queue `outbound`."""
 
     def __init__(
@@ -28,21 +28,21 @@ class Dispatch:
         database: Database,
         queue: JobQueue,
         sender: MessageSender,
-        template_acts: TemplateActs,
-        waiting: Waiting,
+        template_actions: TemplateActions,
+        retries: OutboundRetries,
     ) -> None:
         self._database = database
         self._queue = queue
         self._sender = sender
-        self._template_acts = template_acts
-        self._waiting = waiting
+        self._template_actions = template_actions
+        self._retries = retries
 
     @property
-    def counts(self) -> CallCounts:
+    def counts(self) -> CallCounters:
         """Messages sent to the operator, by outcome and class of the operator's code."""
         return self._sender.counts
 
-    async def prepare(self, jobs: Sequence[Job]) -> Prepared:
+    async def prepare(self, jobs: Sequence[Job]) -> PreparedJobs:
         """Mark the jobs to be sent as in flight, on disk, and return the work of each job.
 
         A claim is only a lease. A job that was in flight when it is claimed again may already have been
@@ -51,25 +51,27 @@ class Dispatch:
         """
         ids = {job.subject.id for job in jobs}
         untouched = {job.subject.id for job in jobs if _is_untouched(job)}
-        known = self._database.fresh.take(FRESH, untouched)
-        batch = await self._database.read(look_up, ids, known)
+        known = self._database.cache.pop_rows(CACHED_MESSAGES, untouched)
+        batch = await self._database.read(read_outbound_batch, ids, known)
         to_send = [
             job
             for job in jobs
             if job.subject.kind is SubjectKind.MESSAGE
             and not job.was_in_flight
-            and still_to_send(batch.messages.get(job.subject.id))
+            and is_unsent(batch.messages.get(job.subject.id))
         ]
         # Errors on our side are found before the mark: after it, the outcome would be uncertain.
-        unready = await self._sender.find_lines(to_send, batch)
+        unready = await self._sender.find_routes(to_send, batch)
         for job in jobs:
-            failure = self._waiting.pop_failure(job)
+            failure = self._retries.pop_failure(job)
             if failure is not None:
                 batch.failures[job.position] = failure
         ready = [
             job
             for job in to_send
-            if job.position not in unready and job.position not in batch.failures and job.position not in batch.quiet
+            if job.position not in unready
+            and job.position not in batch.failures
+            and job.position not in batch.account_pauses
         ]
         await self._sender.find_media(ready, batch)
         # A job whose media must be uploaded first is not being sent: its work is the upload, and then
@@ -77,29 +79,29 @@ class Dispatch:
         ready = [job for job in ready if not batch.media[job.position].missing]
         if ready:
             marked = await self._queue.mark_in_flight(ready)
-            batch.lost.update(job.position for job in ready if job not in marked)
-            if tracer.on:
+            batch.lost_positions.update(job.position for job in ready if job not in marked)
+            if tracer.is_enabled:
                 for job in marked:
                     tracer.record(TraceStep.IN_FLIGHT, job.subject.id, position=job.position, attempt=job.attempt)
         return [
-            (job, failing(unready[job.position]) if job.position in unready else self._work_of(job, batch))
+            (job, failing_work(unready[job.position]) if job.position in unready else self._work_of(job, batch))
             for job in jobs
         ]
 
-    def _work_of(self, job: Job, batch: Batch) -> Callable[[], Awaitable[None]]:
-        if job.position in batch.lost:
-            return partial(self._leave_to_another, job)
+    def _work_of(self, job: Job, batch: OutboundBatch) -> Callable[[], Awaitable[None]]:
+        if job.position in batch.lost_positions:
+            return partial(self._abandon_lost, job)
         if job.subject.kind in TEMPLATE_KINDS:
             failure = batch.failures.get(job.position)
-            return lambda: self._template_acts.carry(job, batch.templates[job.subject.id], failure)
-        return lambda: self._sender.carry(job, batch)
+            return lambda: self._template_actions.run_job(job, batch.templates[job.subject.id], failure)
+        return lambda: self._sender.send_job(job, batch)
 
-    async def _leave_to_another(self, job: Job) -> None:
+    async def _abandon_lost(self, job: Job) -> None:
         """Abandon a job that another process works now: the lease ran out before it could be sent."""
         self._queue.abandon(job)
 
 
-class UnconfirmedMessages:
+class UnconfirmedExpiry:
     """The work of the queue `unconfirmed`: messages that may have been sent."""
 
     def __init__(self, *, database: Database, queue: JobQueue, directory: Directory, messages: MessageOutcomes) -> None:
@@ -108,14 +110,14 @@ class UnconfirmedMessages:
         self._directory = directory
         self._messages = messages
 
-    async def prepare(self, jobs: Sequence[Job]) -> Prepared:
+    async def prepare(self, jobs: Sequence[Job]) -> PreparedJobs:
         """Return the work that fails each message that is still uncertain."""
         rows = await self._database.read(messages_by_ids, {job.subject.id for job in jobs})
-        return [(job, lambda job=job: self._end(job, rows[job.subject.id])) for job in jobs]
+        return [(job, lambda job=job: self._fail_unconfirmed(job, rows[job.subject.id])) for job in jobs]
 
-    async def _end(self, job: Job, row: MessageRow) -> None:
+    async def _fail_unconfirmed(self, job: Job, row: MessageRow) -> None:
         app = await app_of_message(self._directory, row)
-        await self._queue.complete(job, self._messages.end_unconfirmed, UnconfirmedEnd(job.position, row.id, app))
+        await self._queue.complete(job, self._messages.end_unconfirmed, UnconfirmedTimeout(job.position, row.id, app))
 
 
 def _is_untouched(job: Job) -> bool:

@@ -103,23 +103,23 @@ class OperatorAccount:
         """Return one of the fields."""
         return self.fields[name]
 
-    def with_fields(self, **changes: str) -> "OperatorAccount":
+    def replace_fields(self, **changes: str) -> "OperatorAccount":
         """Return a copy with some fields replaced."""
         return replace(self, fields={**self.fields, **changes})
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class AppRoute:
     """An app with its operator account, both read at the same moment."""
 
     app: App
     account: OperatorAccount
 
 
-MOST_SECOND_KEYS: Final = 2  # Source: facts 1.4, beside the app token itself; decision 0024
-MOST_MINTED: Final = 3  # active at once; source: facts 1.5
-SHORTEST_LIFE_MS: Final = HOUR_MS
-LONGEST_LIFE_MS: Final = DAY_MS
+MAX_ADDITIONAL_KEYS: Final = 2  # Source: facts 1.4, beside the app token itself; decision 0024
+MAX_MINTED_TOKENS: Final = 3  # active at once; source: facts 1.5
+MIN_MINTED_TOKEN_LIFE_MS: Final = HOUR_MS
+MAX_MINTED_TOKEN_LIFE_MS: Final = DAY_MS
 
 
 class KeyStatus(StrEnum):
@@ -155,7 +155,7 @@ class AppKey:
         return KeyStatus.ACTIVE
 
 
-WINDOW_MS: Final = DAY_MS
+CUSTOMER_SERVICE_WINDOW_MS: Final = DAY_MS
 """Session messages may be sent for this long after a user's last message. Source: operator's facts 4.1."""
 
 

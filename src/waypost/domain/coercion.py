@@ -10,7 +10,7 @@ Text = str | int | float
 Flag = bool | int | float | str
 """A boolean in any spelling."""
 
-_MOST: Final = 2**63 - 1
+_MAX_INT64: Final = 2**63 - 1
 
 # fmt: off
 _FLAGS: Final = {
@@ -33,7 +33,7 @@ def read_flag(value: Flag, name: str) -> bool:
     return flag
 
 
-def as_text(value: Text | None) -> str:
+def coerce_text(value: Text | None) -> str:
     """Return a value as text: a number as it is written, None as an empty text."""
     if isinstance(value, str):
         return value
@@ -70,6 +70,6 @@ def read_integer(value: Text, name: str) -> int:
         if not number.is_integer():
             raise invalid_field(name, "a whole number")
         whole = int(number)
-    if not -_MOST <= whole <= _MOST:
+    if not -_MAX_INT64 <= whole <= _MAX_INT64:
         raise invalid_field(name, "a whole number within 64 bits")
     return whole

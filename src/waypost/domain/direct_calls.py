@@ -22,7 +22,7 @@ class NotOffered:
     text: str
 
 
-Failure = Rejected | Unavailable | Uncertain | NotOffered
+CallFailure = Rejected | Unavailable | Uncertain | NotOffered
 """The outcome of a direct call without a response. `Uncertain`: it may have been carried out."""
 
 
@@ -32,13 +32,13 @@ class OperatorCall(Generic[Response]):
     __slots__ = ()
 
 
-def not_offered(request: OperatorCall[Any]) -> NotOffered:
+def unsupported_call(request: OperatorCall[Any]) -> NotOffered:
     """Return the outcome of a call that the operator does not have."""
     return NotOffered(f"this operator does not offer {type(request).__name__}")
 
 
 @dataclass(frozen=True, slots=True)
-class Raw:
+class RawObject:
     """An object that the partner gets unchanged from the operator."""
 
     raw: dict[str, Any]
@@ -52,7 +52,7 @@ class RawList:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class CallResult:
     """The operator's result of a call; `reason` is its explanation where it was not successful."""
 
     success: bool = True
@@ -60,7 +60,7 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class OperatorProblem:
     """A problem with an account or a number at the operator.
 
     Attributes:
@@ -71,7 +71,7 @@ class Problem:
 
     is_serious: bool
     text: str
-    remedy: str
+    fix_hint: str
 
 
 # Numbers and business accounts ----------------------------------------------------------------------------------------
@@ -116,10 +116,10 @@ class OperatorNumber:
     """
 
     id: str
-    shown: str
+    display_number: str
     per_second: int | None = None
     summary: str = ""
-    problems: Sequence[Problem] = ()
+    problems: Sequence[OperatorProblem] = ()
     raw: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
@@ -220,7 +220,7 @@ class GetSubscription(OperatorCall[WebhookSubscription]):
 
 
 @dataclass(frozen=True, slots=True)
-class Subscribe(OperatorCall[Done]):
+class Subscribe(OperatorCall[CallResult]):
     """Subscribe us to a business account's webhooks. The operator may first check the URL with its handshake."""
 
     business_account_id: str
@@ -228,7 +228,7 @@ class Subscribe(OperatorCall[Done]):
 
 
 @dataclass(frozen=True, slots=True)
-class Unsubscribe(OperatorCall[Done]):
+class Unsubscribe(OperatorCall[CallResult]):
     """Unsubscribe us from a business account's webhooks."""
 
     business_account_id: str
@@ -287,14 +287,14 @@ class GetTemplate(OperatorCall[OperatorTemplate]):
 
 
 @dataclass(frozen=True, slots=True)
-class UnpauseTemplate(OperatorCall[Done]):
+class UnpauseTemplate(OperatorCall[CallResult]):
     """End the operator's pause of a template."""
 
     template_id: str
 
 
 @dataclass(frozen=True, slots=True)
-class ReadyButton:
+class LibraryTemplateButton:
     """A button of a library template; `kind` in upper case, as in `ButtonKind`."""
 
     kind: str
@@ -311,7 +311,7 @@ class LibraryTemplate:
     examples: Sequence[str] = ()
     header: str = ""
     topic: str = ""
-    buttons: Sequence[ReadyButton] = ()
+    buttons: Sequence[LibraryTemplateButton] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,7 +377,7 @@ class GetProfile(OperatorCall[BusinessProfile]):
 
 
 @dataclass(frozen=True, slots=True)
-class SetProfile(OperatorCall[Done]):
+class SetProfile(OperatorCall[CallResult]):
     """Change the business profile of a number; None leaves a field as it is.
 
     Attributes:
@@ -426,7 +426,7 @@ class Unblock(OperatorCall[BlockResult]):
 
 
 @dataclass(frozen=True, slots=True)
-class ListBlocked(OperatorCall[Raw]):
+class ListBlocked(OperatorCall[RawObject]):
     """List one page of a number's block list; the cursors are the operator's."""
 
     number_id: str
@@ -436,14 +436,14 @@ class ListBlocked(OperatorCall[Raw]):
 
 
 @dataclass(frozen=True, slots=True)
-class GetComponents(OperatorCall[Raw]):
+class GetComponents(OperatorCall[RawObject]):
     """Get ice breakers, commands and welcome message of a number."""
 
     number_id: str
 
 
 @dataclass(frozen=True, slots=True)
-class SetComponents(OperatorCall[Done]):
+class SetComponents(OperatorCall[CallResult]):
     """Change ice breakers, commands or welcome message of a number; None leaves one as it is.
 
     Attributes:
@@ -458,7 +458,7 @@ class SetComponents(OperatorCall[Done]):
 
 
 @dataclass(frozen=True, slots=True)
-class MarkRead(OperatorCall[Done]):
+class MarkRead(OperatorCall[CallResult]):
     """Mark a received message as read, optionally with a typing indicator."""
 
     number_id: str
@@ -506,7 +506,7 @@ class ListFlows(OperatorCall[RawList]):
 
 
 @dataclass(frozen=True, slots=True)
-class GetFlow(OperatorCall[Raw]):
+class GetFlow(OperatorCall[RawObject]):
     """Get fields of one flow, by the names of the partner API."""
 
     flow_id: str
@@ -521,7 +521,7 @@ class GetFlowOwner(OperatorCall[str]):
 
 
 @dataclass(frozen=True, slots=True)
-class ChangeFlow(OperatorCall[Done]):
+class ChangeFlow(OperatorCall[CallResult]):
     """Change a draft; fields that are empty or None stay unchanged."""
 
     flow_id: str
@@ -533,21 +533,21 @@ class ChangeFlow(OperatorCall[Done]):
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteFlow(OperatorCall[Done]):
+class DeleteFlow(OperatorCall[CallResult]):
     """Delete a draft."""
 
     flow_id: str
 
 
 @dataclass(frozen=True, slots=True)
-class PublishFlow(OperatorCall[Done]):
+class PublishFlow(OperatorCall[CallResult]):
     """Publish a draft."""
 
     flow_id: str
 
 
 @dataclass(frozen=True, slots=True)
-class DeprecateFlow(OperatorCall[Done]):
+class DeprecateFlow(OperatorCall[CallResult]):
     """Deprecate a published flow."""
 
     flow_id: str
@@ -598,7 +598,7 @@ class GetMedium(OperatorCall[OperatorMedium]):
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteMedium(OperatorCall[Done]):
+class DeleteMedium(OperatorCall[CallResult]):
     """Delete a medium of one number."""
 
     medium_id: str

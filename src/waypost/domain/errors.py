@@ -122,6 +122,6 @@ def invalid_field(field: str, accepted: str) -> ApiError:
     return ApiError(ErrorCode.FIELD_BROKEN, f"{field} must be {accepted}.", field=field, accepted=accepted)
 
 
-def not_found(what: str, field: str = "") -> ApiError:
+def resource_not_found(resource: str, field: str = "") -> ApiError:
     """Return the error of a request for a resource that does not exist."""
-    return ApiError(ErrorCode.NOT_FOUND, f"There is no such {what}.", field=field)
+    return ApiError(ErrorCode.NOT_FOUND, f"There is no such {resource}.", field=field)

@@ -51,7 +51,7 @@ class PaymentEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class OddStatusEvent:
+class OtherStatusEvent:
     """A message status that this version does not know, such as `warning`; in callbacks of version 3 only.
 
     Attributes:
@@ -60,7 +60,7 @@ class OddStatusEvent:
         raw: the status as received.
     """
 
-    word: str
+    status: str
     operator_message_id: str
     message_id: str | None
     raw: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -202,13 +202,13 @@ class AccountEvent:
 class UnknownEvent:
     """A body or status for which no callback can be made; stored as received, and logged."""
 
-    what: str
+    description: str
 
 
 Event = (
     StatusEvent
     | PaymentEvent
-    | OddStatusEvent
+    | OtherStatusEvent
     | InboundEvent
     | ReviewEvent
     | QualityEvent

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from waypost.domain.postback import Reply
+from waypost.domain.postback import ChoiceReply
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class MediaLink:
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class InboundContext:
     """Our data about a recipient's message.
 
     Attributes:
@@ -29,7 +29,7 @@ class Around:
         media: the medium; None: it has none.
     """
 
-    answered_id: str | None = None
+    reply_target_id: str | None = None
     postback_text: str | None = None
-    reply: Reply | None = None
+    reply: ChoiceReply | None = None
     media: MediaLink | None = None

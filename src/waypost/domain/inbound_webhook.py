@@ -16,10 +16,10 @@ class WebhookItem:
     """
 
     dedupe_key: str
-    group: str
+    concurrency_group: str
     ordering_key: str
-    place: str
-    item: bytes
+    path: str
+    payload: bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from waypost.domain.message import MessageState as M
 from waypost.domain.templates.template import TemplateStatus as T
 
 # fmt: off
-MESSAGE_MOVES: Final = {  # Source: decision 0085; facts 5
+MESSAGE_TRANSITIONS: Final = {  # Source: decision 0085; facts 5
     # from          to
     M.ACCEPTED:  {M.UNCERTAIN, M.ENQUEUED, M.FAILED},
     M.UNCERTAIN: {M.ENQUEUED, M.FAILED},
@@ -17,9 +17,9 @@ MESSAGE_MOVES: Final = {  # Source: decision 0085; facts 5
     M.DELETED:   set[M](),
     M.FAILED:    set[M](),
 }
-UNCONFIRMED_FAILURE_MOVES: Final = {M.SENT, M.DELIVERED, M.READ, M.DELETED}  # the only transitions out of `failed`: decision 0085
+UNCONFIRMED_FAILURE_TRANSITIONS: Final = {M.SENT, M.DELIVERED, M.READ, M.DELETED}  # the only transitions out of `failed`: decision 0085
 
-TEMPLATE_MOVES: Final = {  # Source: facts 3.4; operator's facts 3.2
+TEMPLATE_TRANSITIONS: Final = {  # Source: facts 3.4; operator's facts 3.2
     # from                 to
     T.SANDBOX_REQUESTED: {T.PENDING, T.APPROVED, T.REJECTED, T.FAILED, T.DELETED},
     T.PENDING:           {T.APPROVED, T.REJECTED, T.FAILED, T.PAUSED, T.DISABLED, T.IN_APPEAL, T.LOCKED, T.ARCHIVED, T.DELETED},
@@ -36,8 +36,8 @@ TEMPLATE_MOVES: Final = {  # Source: facts 3.4; operator's facts 3.2
 }
 SENDABLE: Final = {T.APPROVED, T.FLAGGED}  # Source: facts 3.4, "Can send?"; REINSTATED is APPROVED here
 EDITABLE: Final = {T.APPROVED, T.FLAGGED, T.REJECTED, T.PAUSED, T.FAILED}  # Source: operator's facts 2.6; to the operator a flagged one is approved, and a failed one does not exist
-FILED: Final = {T.APPROVED, T.FLAGGED}  # their category cannot be edited. Source: operator's facts 2.6
-KEPT_BY_THE_OPERATOR: Final = {T.DISABLED}  # the operator does not delete these. Source: operator's facts 2.6
+CATEGORY_FIXED: Final = {T.APPROVED, T.FLAGGED}  # their category cannot be edited. Source: operator's facts 2.6
+NOT_DELETABLE: Final = {T.DISABLED}  # the operator does not delete these. Source: operator's facts 2.6
 
 OPERATOR_STATUSES: Final = {  # the operator's name of a status, and ours. Source: operator's facts 3.1
     "APPROVED":         T.APPROVED,
@@ -65,7 +65,7 @@ QUALITIES: Final = {  # the operator's value, and the partner API's. Source: fac
 # fmt: on
 
 
-def message_steps(state: M, news: M, *, unconfirmed: bool) -> tuple[M, ...]:
+def message_transitions(state: M, new_state: M, *, unconfirmed: bool) -> tuple[M, ...]:
     """Return the states that a message passes through to a new state; empty when that one is out of date.
 
     A status from the operator for a message whose outcome is not recorded yet means that the operator
@@ -73,16 +73,16 @@ def message_steps(state: M, news: M, *, unconfirmed: bool) -> tuple[M, ...]:
 
     Args:
         state: of the message now.
-        news: the state reported by the operator or by dispatch.
+        new_state: the state reported by the operator or by dispatch.
         unconfirmed: true if the state `failed` is our own conclusion (code 4002), not the operator's.
     """
     if state is M.FAILED and unconfirmed:
-        return (news,) if news in UNCONFIRMED_FAILURE_MOVES else ()
-    if state in (M.ACCEPTED, M.UNCERTAIN) and news in MESSAGE_MOVES[M.ENQUEUED]:
-        return (M.ENQUEUED, news)
-    return (news,) if news in MESSAGE_MOVES[state] else ()
+        return (new_state,) if new_state in UNCONFIRMED_FAILURE_TRANSITIONS else ()
+    if state in (M.ACCEPTED, M.UNCERTAIN) and new_state in MESSAGE_TRANSITIONS[M.ENQUEUED]:
+        return (M.ENQUEUED, new_state)
+    return (new_state,) if new_state in MESSAGE_TRANSITIONS[state] else ()
 
 
-def template_step(status: T, news: T) -> bool:
+def is_template_transition(status: T, new_status: T) -> bool:
     """True if a template may change from one status to another."""
-    return news in TEMPLATE_MOVES[status]
+    return new_status in TEMPLATE_TRANSITIONS[status]

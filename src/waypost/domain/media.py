@@ -9,11 +9,11 @@ from waypost.domain.session_messages.content import MediaKind
 
 MEDIA_LIFE_MS: Final = 30 * DAY_MS  # Source: facts 8, "Life of media id"
 INBOUND_LIFE_MS: Final = 7 * DAY_MS  # Source: facts 6.4, `urlExpiry`
-MOST_UPLOAD_BYTES: Final = 100 * 1024 * 1024  # Source: facts 8, "Size"
+MAX_UPLOAD_BYTES: Final = 100 * 1024 * 1024  # Source: facts 8, "Size"
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
+class AcceptedType:
     """One MIME type that may be uploaded.
 
     Attributes:
@@ -28,33 +28,33 @@ class Accepted:
 _MB: Final = 1024 * 1024
 _OFFICE: Final = "application/vnd.openxmlformats-officedocument."
 # fmt: off
-ACCEPTED: Final = {  # Source: facts 8, `file_type` list and per-message limits; operator's facts 6.1, 6.2
+ACCEPTED_TYPES: Final = {  # Source: facts 8, `file_type` list and per-message limits; operator's facts 6.1, 6.2
     # MIME type                                                kind                max bytes          handle
-    "audio/aac":                                      Accepted(MediaKind.AUDIO,    16 * _MB),
-    "audio/mp4":                                      Accepted(MediaKind.AUDIO,    16 * _MB),
-    "audio/mpeg":                                     Accepted(MediaKind.AUDIO,    16 * _MB),
-    "audio/amr":                                      Accepted(MediaKind.AUDIO,    16 * _MB),
-    "audio/ogg":                                      Accepted(MediaKind.AUDIO,    16 * _MB),
-    "audio/opus":                                     Accepted(MediaKind.AUDIO,    16 * _MB),
-    "application/vnd.ms-powerpoint":                  Accepted(MediaKind.DOCUMENT, 100 * _MB),
-    "application/msword":                             Accepted(MediaKind.DOCUMENT, 100 * _MB),
-    f"{_OFFICE}wordprocessingml.document":            Accepted(MediaKind.DOCUMENT, 100 * _MB),
-    f"{_OFFICE}presentationml.presentation":          Accepted(MediaKind.DOCUMENT, 100 * _MB),
-    f"{_OFFICE}spreadsheetml.sheet":                  Accepted(MediaKind.DOCUMENT, 100 * _MB),
-    "application/pdf":                                Accepted(MediaKind.DOCUMENT, 100 * _MB, True),
-    "application/vnd.ms-excel":                       Accepted(MediaKind.DOCUMENT, 100 * _MB),
-    "text/plain":                                     Accepted(MediaKind.DOCUMENT, 100 * _MB),
-    "image/jpeg":                                     Accepted(MediaKind.IMAGE,    5 * _MB,   True),
-    "image/png":                                      Accepted(MediaKind.IMAGE,    5 * _MB,   True),
-    "image/webp":                                     Accepted(MediaKind.STICKER,  500 * 1024),
-    "video/mp4":                                      Accepted(MediaKind.VIDEO,    16 * _MB,  True),
-    "video/3gpp":                                     Accepted(MediaKind.VIDEO,    16 * _MB),
+    "audio/aac":                                      AcceptedType(MediaKind.AUDIO,    16 * _MB),
+    "audio/mp4":                                      AcceptedType(MediaKind.AUDIO,    16 * _MB),
+    "audio/mpeg":                                     AcceptedType(MediaKind.AUDIO,    16 * _MB),
+    "audio/amr":                                      AcceptedType(MediaKind.AUDIO,    16 * _MB),
+    "audio/ogg":                                      AcceptedType(MediaKind.AUDIO,    16 * _MB),
+    "audio/opus":                                     AcceptedType(MediaKind.AUDIO,    16 * _MB),
+    "application/vnd.ms-powerpoint":                  AcceptedType(MediaKind.DOCUMENT, 100 * _MB),
+    "application/msword":                             AcceptedType(MediaKind.DOCUMENT, 100 * _MB),
+    f"{_OFFICE}wordprocessingml.document":            AcceptedType(MediaKind.DOCUMENT, 100 * _MB),
+    f"{_OFFICE}presentationml.presentation":          AcceptedType(MediaKind.DOCUMENT, 100 * _MB),
+    f"{_OFFICE}spreadsheetml.sheet":                  AcceptedType(MediaKind.DOCUMENT, 100 * _MB),
+    "application/pdf":                                AcceptedType(MediaKind.DOCUMENT, 100 * _MB, True),
+    "application/vnd.ms-excel":                       AcceptedType(MediaKind.DOCUMENT, 100 * _MB),
+    "text/plain":                                     AcceptedType(MediaKind.DOCUMENT, 100 * _MB),
+    "image/jpeg":                                     AcceptedType(MediaKind.IMAGE,    5 * _MB,   True),
+    "image/png":                                      AcceptedType(MediaKind.IMAGE,    5 * _MB,   True),
+    "image/webp":                                     AcceptedType(MediaKind.STICKER,  500 * 1024),
+    "video/mp4":                                      AcceptedType(MediaKind.VIDEO,    16 * _MB,  True),
+    "video/3gpp":                                     AcceptedType(MediaKind.VIDEO,    16 * _MB),
 }
 # fmt: on
 
 
 @dataclass(frozen=True, slots=True)
-class Media:
+class UploadedMedia:
     """One upload.
 
     Attributes:
@@ -97,12 +97,12 @@ class InboundMedia:
     failed: str | None = None
 
 
-BEGINNING: Final = "4::"
-MOST_LINES: Final = 100
+HANDLE_PREFIX: Final = "4::"
+MAX_HANDLE_LINES: Final = 100
 """More than the operator's handles have, and than clients join; a text with more lines is no handle of ours."""
 
 
-def handle_of(
+def build_handle(
     mime_type: str, secret: str, signature: str, *, media_id: str, size_bytes: int, expires_on_ms: int
 ) -> str:
     """Return a handle: `4::<base64 of the MIME type>:<ours>:e:<expiry>:<number>:<number>:<signature>`.
@@ -119,13 +119,13 @@ def handle_of(
     """
     kind = b64encode(mime_type.encode()).decode()
     end_s = expires_on_ms // 1000
-    return f"{BEGINNING}{kind}:{_opaque(secret)}:e:{end_s}:{media_id}:{size_bytes}:{_opaque(signature)}"
+    return f"{HANDLE_PREFIX}{kind}:{_opaque(secret)}:e:{end_s}:{media_id}:{size_bytes}:{_opaque(signature)}"
 
 
-def lines_of(handle: str) -> tuple[str, ...]:
+def handle_lines(handle: str) -> tuple[str, ...]:
     """Return the lines of a handle, stripped; empty for a text with more lines than a handle has."""
     lines = tuple(line for part in handle.splitlines() if (line := part.strip()))
-    return lines if len(lines) <= MOST_LINES else ()
+    return lines if len(lines) <= MAX_HANDLE_LINES else ()
 
 
 def _opaque(hex_digits: str) -> str:

@@ -6,9 +6,9 @@ from typing import Any, Final, cast
 
 from waypost.domain.session_messages.content import (
     NO_MEDIUM,
+    Location,
     MediaKind,
     MediaRef,
-    Place,
     ProductSection,
     SessionContent,
 )
@@ -64,7 +64,7 @@ class TemplateSend:
     media_kind: MediaKind | None = None
     media: MediaRef = NO_MEDIUM
     file_name: str = ""
-    place: Place | None = None
+    place: Location | None = None
     cards: tuple[CardSend, ...] = ()
     card_media_kind: MediaKind | None = None
     expiration_ms: int | None = None
@@ -117,12 +117,12 @@ class Message:
     request: str = ""
 
     @property
-    def kind(self) -> MessageKind:
+    def message_kind(self) -> MessageKind:
         """The kind, as in a callback of type `enqueued`."""
-        return kind_of(self.content)
+        return content_kind(self.content)
 
 
-def kind_of(content: Content) -> MessageKind:
+def content_kind(content: Content) -> MessageKind:
     """Return the kind of a content; a passthrough of type `template` is a template."""
     match content:
         case TemplateSend() | Passthrough(type="template"):
@@ -131,13 +131,13 @@ def kind_of(content: Content) -> MessageKind:
             return MessageKind.SESSION
 
 
-def reply_to_of(content: Content) -> str | None:
+def reply_target_id(content: Content) -> str | None:
     """Return the id of the message that a content replies or reacts to, ours or the operator's; else None."""
     match content:
         case TemplateSend():
             return None
         case SessionContent():
-            return content.answered_id
+            return content.reply_target_id
         case Passthrough(type="reaction", body={"message_id": str(message_id)}):
             return message_id
         case _:
@@ -147,7 +147,7 @@ def reply_to_of(content: Content) -> str | None:
 MEDIA_MEMBERS: Final = frozenset(kind.value for kind in MediaKind)
 """Members of the operator's bodies that contain media."""
 
-PARTNERS_DATA: Final = frozenset({"flow_action_data", "flow_action_payload"})
+PARTNER_DATA_MEMBERS: Final = frozenset({"flow_action_data", "flow_action_payload"})
 """Members that contain the partner's own data."""
 
 
@@ -159,24 +159,24 @@ def media_references(content: Content) -> tuple[str, ...]:
         case TemplateSend(media=media, cards=cards):
             ids = [media.id, *(card.media.id for card in cards)]
         case Passthrough(type=kind, body=body):
-            ids = _ids_in({kind: body})
+            ids = _media_ids({kind: body})
     return tuple(media_id for media_id in ids if media_id)
 
 
-def _ids_in(value: object) -> list[str | None]:
+def _media_ids(value: object) -> list[str | None]:
     match value:
         case dict():
             ids: list[str | None] = []
             for name, member in cast("dict[str, object]", value).items():
-                if name in PARTNERS_DATA:
+                if name in PARTNER_DATA_MEMBERS:
                     continue
                 match member:
                     case {"id": str() | int() as id} if name in MEDIA_MEMBERS:
                         ids.append(str(id))
                     case _:
-                        ids += _ids_in(member)
+                        ids += _media_ids(member)
             return ids
         case list():
-            return [media_id for item in cast("list[object]", value) for media_id in _ids_in(item)]
+            return [media_id for item in cast("list[object]", value) for media_id in _media_ids(item)]
         case _:
             return []

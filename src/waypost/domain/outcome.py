@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-INVALID_ANSWER: Final = 4002
+INVALID_RESPONSE_CODE: Final = 4002
 """The partner's error code where the operator gave no readable response. Source: facts 12."""
-MOST_ID_CHARS: Final = 500
+MAX_OPERATOR_ID_CHARS: Final = 500
 """Of an operator's id: the indexes allow no much longer one, and real ids have about thirty characters."""
 
 
-class Again(StrEnum):
+class RetryReason(StrEnum):
     """Why the operator cannot accept a submission now; decides the retry schedule."""
 
     NOT_REACHED = "not reached"
@@ -25,10 +25,10 @@ class Again(StrEnum):
     ONCE = "one more try"
 
 
-class Waits(StrEnum):
+class RetryScope(StrEnum):
     """The scope of the delay when a submission has to be retried later."""
 
-    ENTRY = "this one"
+    JOB = "this one"
     SOURCE = "the source"
     BUSINESS = "the business account"
     ACCOUNT = "the operator account"
@@ -83,9 +83,9 @@ class Unavailable:
     text: str
     code: int = 0
     retry_after_s: float | None = None
-    again: Again = Again.OUTAGE
-    waits: Waits = Waits.ENTRY
-    told: int = INVALID_ANSWER
+    retry_reason: RetryReason = RetryReason.OUTAGE
+    retry_scope: RetryScope = RetryScope.JOB
+    partner_code: int = INVALID_RESPONSE_CODE
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ def group_destination(group_id: str) -> str:
     return _GROUP + group_id
 
 
-def group_of(destination: str) -> str | None:
+def parse_group_id(destination: str) -> str | None:
     """Return the group id of a destination; None where it is a person."""
     return destination.removeprefix(_GROUP) if destination.startswith(_GROUP) else None
 

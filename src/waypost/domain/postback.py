@@ -13,12 +13,12 @@ from waypost.domain.message import Content, Passthrough, TemplateSend
 from waypost.domain.session_messages.choices import SessionList, SessionQuickReply, is_choice_reference
 from waypost.domain.templates.template import Template
 
-LONGEST_PAYLOAD: Final = 256  # Source: operator's facts 4.2, quick_reply payload length
+MAX_PAYLOAD_CHARS: Final = 256  # Source: operator's facts 4.2, quick_reply payload length
 _POSTBACK: Final = "waypost-postback"
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ChoiceReply:
     """The choice that a recipient made in a session message.
 
     Attributes:
@@ -32,7 +32,7 @@ class Reply:
     postback_text: str | None
 
 
-def payload_of(message_id: str, index: int, postback_text: str, card: int | None = None) -> str:
+def button_payload(message_id: str, index: int, postback_text: str, card: int | None = None) -> str:
     """Return the payload of a template's button: the text, or a reference of at most 64 characters.
 
     Args:
@@ -44,7 +44,7 @@ def payload_of(message_id: str, index: int, postback_text: str, card: int | None
     """
     if card is not None:
         return f"{_POSTBACK}:{message_id}:{card}.{index}"
-    if len(postback_text) <= LONGEST_PAYLOAD and not postback_text.startswith(_POSTBACK):
+    if len(postback_text) <= MAX_PAYLOAD_CHARS and not postback_text.startswith(_POSTBACK):
         return postback_text
     return f"{_POSTBACK}:{message_id}:{index}"
 
@@ -54,7 +54,7 @@ def is_reference(text: str) -> bool:
     return text.partition(":")[0] == _POSTBACK or is_choice_reference(text)
 
 
-def answered_id_of(event: InboundEvent) -> str | None:
+def referenced_message_id(event: InboundEvent) -> str | None:
     """Return our message id from a returned reference of ours; None: the payload is not one."""
     for name in ("payload", "id"):
         text = event.text(name)
@@ -63,7 +63,7 @@ def answered_id_of(event: InboundEvent) -> str | None:
     return None
 
 
-def postback_text_of(event: InboundEvent, answered: Content | None, template: Template | None) -> str | None:
+def find_postback_text(event: InboundEvent, replied_to: Content | None, template: Template | None) -> str | None:
     """Return the postback text that the sender gave for the tapped button; None: it gave none.
 
     The operator returns the button's label where there was no payload, so only the message with the
@@ -71,7 +71,7 @@ def postback_text_of(event: InboundEvent, answered: Content | None, template: Te
 
     Args:
         event: the tap.
-        answered: content of the message with the button; None: not known.
+        replied_to: content of the message with the button; None: not known.
         template: of that message.
 
     Source: decision 0028.
@@ -81,23 +81,23 @@ def postback_text_of(event: InboundEvent, answered: Content | None, template: Te
     payload, label = event.text("payload"), event.text("text")
     kind, _, reference = payload.partition(":")
     if kind == _POSTBACK:
-        return _referred(reference.rpartition(":")[2], answered)
-    if not isinstance(answered, TemplateSend):
+        return _referenced_text(reference.rpartition(":")[2], replied_to)
+    if not isinstance(replied_to, TemplateSend):
         # The payload of a passthrough, or of a message that we do not know, is the partner's own.
         return payload if payload != label else None
-    texts = answered.postback_texts or {}
+    texts = replied_to.postback_texts or {}
     buttons = template.draft.buttons if template else ()
     tapped = [index for index, button in enumerate(buttons) if button.text == label]
     indexes = tapped or list(texts)
     return payload if any(texts.get(index) == payload for index in indexes) else None
 
 
-def reply_of(event: InboundEvent, answered: Content | None) -> Reply:
+def find_choice(event: InboundEvent, replied_to: Content | None) -> ChoiceReply:
     """Return the choice of a `button_reply` or a `list_reply`.
 
     Args:
         event: the reply.
-        answered: content of the message with the choices; None: not known.
+        replied_to: content of the message with the choices; None: not known.
 
     Returns:
         For a passthrough, or a message that we do not know, the returned id is the partner's own: it
@@ -107,19 +107,19 @@ def reply_of(event: InboundEvent, answered: Content | None) -> Reply:
     """
     returned_id = event.text("id")
     if not is_choice_reference(returned_id):
-        ids = _ids_in(answered.body) if isinstance(answered, Passthrough) else []
+        ids = _choice_ids(replied_to.body) if isinstance(replied_to, Passthrough) else []
         number = ids.index(returned_id) + 1 if returned_id in ids else None
-        return Reply(returned_id, number, returned_id or None)
-    number = _index(returned_id.rpartition(":")[2])
-    if not isinstance(answered, SessionQuickReply | SessionList):
-        return Reply("", number, None)
-    choices = answered.numbered_choices()
+        return ChoiceReply(returned_id, number, returned_id or None)
+    number = _parse_index(returned_id.rpartition(":")[2])
+    if not isinstance(replied_to, SessionQuickReply | SessionList):
+        return ChoiceReply("", number, None)
+    choices = replied_to.numbered_choices()
     if number is None or not 1 <= number <= len(choices):
-        return Reply(answered.sender_id, None, None)
-    return Reply(answered.sender_id, number, choices[number - 1].postback_text)
+        return ChoiceReply(replied_to.sender_id, None, None)
+    return ChoiceReply(replied_to.sender_id, number, choices[number - 1].postback_text)
 
 
-def _ids_in(body: Any) -> list[str]:
+def _choice_ids(body: Any) -> list[str]:
     """Return the ids of an interactive passthrough's buttons and rows, in order. Source: facts 9.3."""
     action = _member(body, "action")
     buttons = [_member(button, "reply") for button in _items(action, "buttons")]
@@ -136,19 +136,19 @@ def _items(value: Any, name: str) -> list[Any]:
     return cast(list[Any], items) if isinstance(items, list) else []
 
 
-def _referred(place: str, answered: Content | None) -> str | None:
-    if not isinstance(answered, TemplateSend):
+def _referenced_text(reference: str, replied_to: Content | None) -> str | None:
+    if not isinstance(replied_to, TemplateSend):
         return None
-    card, dot, button = place.rpartition(".")
-    card_index, index = _index(card), _index(button)
+    card, dot, button = reference.rpartition(".")
+    card_index, index = _parse_index(card), _parse_index(button)
     if index is None:
         return None
     if not dot:
-        return (answered.postback_texts or {}).get(index)
-    if card_index is None or card_index >= len(answered.cards):
+        return (replied_to.postback_texts or {}).get(index)
+    if card_index is None or card_index >= len(replied_to.cards):
         return None
-    return answered.cards[card_index].postback_texts.get(index)
+    return replied_to.cards[card_index].postback_texts.get(index)
 
 
-def _index(text: str) -> int | None:
+def _parse_index(text: str) -> int | None:
     return int(text) if text.isdecimal() and len(text) < 6 else None

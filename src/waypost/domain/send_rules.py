@@ -7,24 +7,24 @@ import re
 from typing import Final
 
 from waypost.domain.message import Content, TemplateSend
-from waypost.domain.session_messages.content import Limit, SessionContent, is_http_address
+from waypost.domain.session_messages.content import FieldLimit, SessionContent, is_http_url
 from waypost.domain.session_messages.products import all_products
 from waypost.domain.templates.extras import TEMPLATE_EXTRAS
-from waypost.domain.templates.fields import Draft
-from waypost.domain.templates.parameters import least_and_most
+from waypost.domain.templates.fields import TemplateDraft
+from waypost.domain.templates.parameters import parameter_count_range
 from waypost.domain.templates.types import HeaderFormat, TemplateType, type_row
 
 # fmt: off
 TEMPLATE_LIMITS: Final = (  # Source: operator's facts 2.3, "MPM at send"; session messages: in their classes
-    Limit("mpm.sections",       lambda c: [c.sections],                         10),
-    Limit("mpm.sections.title", lambda c: [section.title for section in c.sections],    24),
-    Limit("mpm.products",       lambda c: [all_products(c.sections)],           30),
+    FieldLimit("mpm.sections",       lambda c: [c.sections],                         10),
+    FieldLimit("mpm.sections.title", lambda c: [section.title for section in c.sections],    24),
+    FieldLimit("mpm.products",       lambda c: [all_products(c.sections)],           30),
 )
 # fmt: on
 _UNSENDABLE: Final = re.compile(r"[\n\r\t]| {5}")  # Source: operator's facts 4.2, 132018
 
 
-def postback_complaint(send: TemplateSend, draft: Draft) -> str | None:
+def postback_error(send: TemplateSend, draft: TemplateDraft) -> str | None:
     """Return why postback texts do not fit the template's buttons; None: they do.
 
     Source: spec, `postbackTexts`: "`index` is the button index and starts from 0"; facts 9.2: over all
@@ -49,7 +49,7 @@ def postback_complaint(send: TemplateSend, draft: Draft) -> str | None:
     return None
 
 
-def operators_complaint(content: Content) -> str | None:
+def operator_limit_error(content: Content) -> str | None:
     """Return why the operator will reject a message: field, rule, actual value; None: it will not."""
     match content:
         case SessionContent():
@@ -60,32 +60,32 @@ def operators_complaint(content: Content) -> str | None:
             return None
     for limit in limits:
         for value in limit.values(content):
-            if len(value) > limit.at_most:
+            if len(value) > limit.max_length:
                 kind = "characters" if isinstance(value, str) else "entries"
-                return f"{name}.{limit.field} must have at most {limit.at_most} {kind}; it has {len(value)}"
-    if any(medium.link is not None and not is_http_address(medium.link) for medium in media):
+                return f"{name}.{limit.field} must have at most {limit.max_length} {kind}; it has {len(value)}"
+    if any(medium.link is not None and not is_http_url(medium.link) for medium in media):
         return "message must name its medium by an address that begins with http:// or https://"
     return content.operator_error() if isinstance(content, SessionContent) else None
 
 
-def templates_complaint(send: TemplateSend, draft: Draft, *, now_ms: int) -> str | None:
+def template_send_error(send: TemplateSend, draft: TemplateDraft, *, now_ms: int) -> str | None:
     """Return why a send does not fit its template, the number of parameters first; None: it does.
 
     The template's status is ignored: it may be approved before the message is sent.
 
     Source: operator's facts 4.2; facts 9.2: all of it is otherwise only found later.
     """
-    least, most = least_and_most(draft)
+    least, most = parameter_count_range(draft)
     if not least <= len(send.params) <= most:
         expected = str(least) if least == most else f"{least} to {most}"
         return f"template.params must hold {expected} values; it holds {len(send.params)}"
     if any(not value or _UNSENDABLE.search(value) for value in send.params):
         return "template.params must not be empty, nor hold line breaks, tabs or more than four spaces in a row"
     extras = (extra.send_error(send, draft, now_ms) for extra in TEMPLATE_EXTRAS)
-    return _of_type(send, draft) or next((error for error in extras if error is not None), None)
+    return _type_error(send, draft) or next((error for error in extras if error is not None), None)
 
 
-def _of_type(send: TemplateSend, draft: Draft) -> str | None:
+def _type_error(send: TemplateSend, draft: TemplateDraft) -> str | None:
     kind = draft.template_type
     row = type_row(kind)
     media_name = send.media_kind.value if send.media_kind else None

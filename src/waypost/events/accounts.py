@@ -8,27 +8,27 @@ from waypost.domain.app import App
 from waypost.domain.event import AccountEvent, CategoryEvent, QualityEvent, ReviewEvent
 from waypost.domain.templates.template import Template
 from waypost.events.lookup import EventContext
-from waypost.notifications.user_events import emit_opted
-from waypost.store.apps.apps import apps_concerned
-from waypost.store.apps.users import set_opted
-from waypost.store.templates.templates import template_known_to_operator
+from waypost.notifications.user_events import emit_opt_event
+from waypost.store.apps.apps import apps_for_event
+from waypost.store.apps.users import set_opt_in
+from waypost.store.templates.templates import find_operator_template
 from waypost.wire.callbacks.account_v2 import account_body
-from waypost.wire.callbacks.callback_v3 import TEMPLATE_ID, change_body
-from waypost.wire.callbacks.kinds import BESIDE_MESSAGES, USER, change_kind
+from waypost.wire.callbacks.callback_v3 import TEMPLATE_ID_MEMBER, change_body
+from waypost.wire.callbacks.kinds import OTHER_MESSAGES_CONTENT, USER_KINDS, change_kind
 
-_SOURCE: Final = "USER"
-MOST_NEWS_CHARS: Final = 100
+_OPT_SOURCE: Final = "USER"
+MAX_EVENT_NAME_CHARS: Final = 100
 """Maximum length of a field's name in a list of callbacks; the callback itself has all of it."""
 _log = log("events")
 
 
-def account_has_news(context: EventContext, account_id: str, event: AccountEvent) -> None:
+def apply_account_event(context: EventContext, account_id: str, event: AccountEvent) -> None:
     """Notify every app of the business account, or the app of the one number or template that it is about."""
-    kind = BESIDE_MESSAGES if event.field == "messages" else change_kind(event.field)
+    kind = OTHER_MESSAGES_CONTENT if event.field == "messages" else change_kind(event.field)
     errors = event.members.get("errors")
     if isinstance(errors, list) and errors:
-        _log.warning("the operator reports errors", field=event.field, codes=_codes(cast(list[Any], errors)))
-    apps = apps_concerned(context.connection, account_id, event)
+        _log.warning("the operator reports errors", field=event.field, codes=_error_codes(cast(list[Any], errors)))
+    apps = apps_for_event(context.connection, account_id, event)
     template = _template_of(context, event)
     if template is not None:
         apps = [app for app in apps if app.id == template.app_id]
@@ -41,18 +41,18 @@ def account_has_news(context: EventContext, account_id: str, event: AccountEvent
             mode=kind.mode,
             about="account",
             message_id=None,
-            news=event.field[:MOST_NEWS_CHARS],
+            event_name=event.field[:MAX_EVENT_NAME_CHARS],
             render=partial(_render, app, context.at_ms, event, template),
         )
         if event.field == "user_preferences":
-            _tell_users(context, app, event)
+            _apply_user_preferences(context, app, event)
 
 
-def pass_on_template_event(
+def forward_template_event(
     context: EventContext, account_id: str, event: ReviewEvent | QualityEvent | CategoryEvent
 ) -> None:
     """Forward an event of a template that is not ours, or with a value that is unknown here."""
-    account_has_news(
+    apply_account_event(
         context,
         account_id,
         AccountEvent(
@@ -65,7 +65,7 @@ def pass_on_template_event(
     )
 
 
-def _codes(errors: list[Any]) -> str:
+def _error_codes(errors: list[Any]) -> str:
     codes = [cast(dict[str, Any], error).get("code") for error in errors[:10] if isinstance(error, dict)]
     return " ".join(str(code)[:20] for code in codes)
 
@@ -73,7 +73,7 @@ def _codes(errors: list[Any]) -> str:
 def _template_of(context: EventContext, event: AccountEvent) -> Template | None:
     if event.operator_template_id is None:
         return None
-    return template_known_to_operator(context.connection, event.business_account_id, event.operator_template_id, "", "")
+    return find_operator_template(context.connection, event.business_account_id, event.operator_template_id, "", "")
 
 
 def _render(app: App, at_ms: int, event: AccountEvent, template: Template | None, version: int) -> bytes | None:
@@ -81,19 +81,19 @@ def _render(app: App, at_ms: int, event: AccountEvent, template: Template | None
         return account_body(app, at_ms, event)
     value = event.value
     if template is not None and template.app_id == app.id:
-        value = {**event.members, TEMPLATE_ID: template.id}
+        value = {**event.members, TEMPLATE_ID_MEMBER: template.id}
     return change_body(app, event.field, value, time=event.time)
 
 
-def _tell_users(context: EventContext, app: App, event: AccountEvent) -> None:
+def _apply_user_preferences(context: EventContext, app: App, event: AccountEvent) -> None:
     """Record an opt-out or opt-in for each recipient who stops or resumes marketing messages (decision 0029)."""
     preferences = event.members.get("user_preferences")
     for item in cast(list[Any], preferences) if isinstance(preferences, list) else []:
         preference = cast(dict[str, Any], item) if isinstance(item, dict) else {}
-        phone, kind = str(preference.get("wa_id") or ""), USER.get(str(preference.get("value")).lower())
+        phone, kind = str(preference.get("wa_id") or ""), USER_KINDS.get(str(preference.get("value")).lower())
         if kind is None or not phone:
             continue
-        opted_in = kind is USER["resume"]
+        opted_in = kind is USER_KINDS["resume"]
         connection, at_ms = context.connection, context.at_ms
-        set_opted(connection, app, phone, opted_in=opted_in, source=_SOURCE, at_ms=at_ms)
-        emit_opted(context.recorder, connection, app, phone, opted_in=opted_in, at_ms=at_ms)
+        set_opt_in(connection, app, phone, opted_in=opted_in, source=_OPT_SOURCE, at_ms=at_ms)
+        emit_opt_event(context.recorder, connection, app, phone, opted_in=opted_in, at_ms=at_ms)

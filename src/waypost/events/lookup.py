@@ -7,11 +7,11 @@ from sqlalchemy import Connection
 
 from waypost.base.ids import Ids
 from waypost.domain.app import App
-from waypost.domain.event import Event, InboundEvent, OddStatusEvent, PaymentEvent, StatusEvent
-from waypost.domain.postback import answered_id_of
+from waypost.domain.event import Event, InboundEvent, OtherStatusEvent, PaymentEvent, StatusEvent
+from waypost.domain.postback import referenced_message_id
 from waypost.notifications.state_changes import StateChangeRecorder
 from waypost.store.accounts.partners import apps_with_operators
-from waypost.store.apps.operator_history import has_carried
+from waypost.store.apps.operator_history import may_have_sent_through
 from waypost.store.messages.messages import MessageRow, messages_by_ids, messages_by_operator_ids
 
 
@@ -27,23 +27,23 @@ class EventLookup:
         self._connection = connection
         ours: set[str] = set()
         theirs: set[str] = set()
-        statuses: list[StatusEvent | PaymentEvent | OddStatusEvent] = []
+        statuses: list[StatusEvent | PaymentEvent | OtherStatusEvent] = []
         for event in events:
             match event:
-                case StatusEvent() | PaymentEvent() | OddStatusEvent():
+                case StatusEvent() | PaymentEvent() | OtherStatusEvent():
                     statuses.append(event)
                     if event.message_id is not None:
                         ours.add(event.message_id)
                     else:
                         theirs.add(event.operator_message_id)
                 case InboundEvent():
-                    theirs |= {message_id for message_id in (event.reply_to, reacted_to(event)) if message_id}
-                    replied_to = answered_id_of(event)
+                    theirs |= {message_id for message_id in (event.reply_to, reaction_target(event)) if message_id}
+                    replied_to = referenced_message_id(event)
                     if replied_to is not None:
                         ours.add(replied_to)
                 case _:
                     continue
-        self._left: dict[tuple[str, str, int], bool] = {}
+        self._former_carriers: dict[tuple[str, str, int], bool] = {}
         self._by_id = messages_by_ids(connection, ours)
         missing = {
             event.operator_message_id
@@ -51,11 +51,11 @@ class EventLookup:
             if event.message_id is not None and event.message_id not in self._by_id
         }
         self._by_operator_id = messages_by_operator_ids(connection, theirs | missing)
-        self._known: dict[str, tuple[App | None, str | None]] = {}
+        self._apps: dict[str, tuple[App | None, str | None]] = {}
         rows = (*self._by_id.values(), *self._by_operator_id.values())
-        self._known |= apps_with_operators(connection, {row.app_id for row in rows})
+        self._apps |= apps_with_operators(connection, {row.app_id for row in rows})
 
-    def message(self, message_id: str | None, operator_message_id: str | None) -> MessageRow | None:
+    def find_message(self, message_id: str | None, operator_message_id: str | None) -> MessageRow | None:
         """Return the message's row: by our id first, by the operator's second; None when it is not ours."""
         row = self._by_id.get(message_id or "")
         return row if row is not None else self._by_operator_id.get(operator_message_id or "")
@@ -66,28 +66,28 @@ class EventLookup:
         The account that carries the app may, and one that the app has left since, about messages that it may
         have received before (decision 0033).
         """
-        app = self.app(row.app_id, operator_account_id)
+        app = self.find_app(row.app_id, operator_account_id)
         if app is not None:
             return app
         key = (row.app_id, operator_account_id, row.accepted_on_ms)
-        if key not in self._left:
-            self._left[key] = has_carried(self._connection, *key)
-        return self._known[row.app_id][0] if self._left[key] else None
+        if key not in self._former_carriers:
+            self._former_carriers[key] = may_have_sent_through(self._connection, *key)
+        return self._apps[row.app_id][0] if self._former_carriers[key] else None
 
-    def app_of(self, operator_account_id: str, app_id: str) -> App | None:
+    def find_app_of_account(self, operator_account_id: str, app_id: str) -> App | None:
         """Return the same as `find_app`, with the arguments the other way round, for `partial`."""
-        return self.app(app_id, operator_account_id)
+        return self.find_app(app_id, operator_account_id)
 
-    def app(self, app_id: str, operator_account_id: str) -> App | None:
+    def find_app(self, app_id: str, operator_account_id: str) -> App | None:
         """Return one app, if it is this operator account's: no account reports on another account's apps."""
-        if app_id not in self._known:
+        if app_id not in self._apps:
             apps = apps_with_operators(self._connection, {app_id})
-            self._known[app_id] = apps.get(app_id, (None, None))
-        app, carried_by = self._known[app_id]
+            self._apps[app_id] = apps.get(app_id, (None, None))
+        app, carried_by = self._apps[app_id]
         return app if carried_by == operator_account_id else None
 
 
-def reacted_to(event: InboundEvent) -> str | None:
+def reaction_target(event: InboundEvent) -> str | None:
     """Return the operator's id of the message that a reaction is to; None where it is no reaction."""
     return event.text("message_id") or None if event.kind == "reaction" else None
 
@@ -102,7 +102,7 @@ class EventContext:
 
     connection: Connection
     recorder: StateChangeRecorder
-    book: EventLookup
+    lookup: EventLookup
     ids: Ids
     at_ms: int
     public_url: str

@@ -8,25 +8,25 @@ from waypost.base.backoff import delay_ms
 from waypost.base.clock import Clock
 from waypost.base.telemetry.logs import log
 from waypost.domain.app import OperatorAccount
-from waypost.domain.media import MOST_UPLOAD_BYTES, InboundMedia
+from waypost.domain.media import MAX_UPLOAD_BYTES, InboundMedia
 from waypost.domain.outcome import Rejected, Unavailable
 from waypost.operators.contract import Operators
 from waypost.queue.job import Job
 from waypost.queue.queue import JobQueue
-from waypost.queue.worker import Prepared, Work
+from waypost.queue.worker import JobWork, PreparedJobs
 from waypost.store.database import Database
 from waypost.store.directory import Directory
-from waypost.store.media.files import Incoming, MediaFiles, NoRoom
+from waypost.store.media.files import IncomingFile, MediaFiles, NotEnoughSpace
 from waypost.store.media.media import FetchOutcome, inbound_by_keys, record_fetches
 from waypost.store.queue.job_subjects import SubjectKind
 
-SCHEDULE_S: Final = (1, 2, 5, 10, 30, 60, 300, 900, 3600)
+MEDIA_RETRY_SCHEDULE_S: Final = (1, 2, 5, 10, 30, 60, 300, 900, 3600)
 """Delays between attempts; the last repeats until the medium expires."""
 
-EXPIRED: Final = "its time was over before the operator gave it"
+MEDIA_EXPIRED: Final = "its time was over before the operator gave it"
 
 
-class MediaFetch:
+class InboundMediaFetcher:
     """The work of the queue `media`."""
 
     def __init__(
@@ -49,11 +49,11 @@ class MediaFetch:
         self._chance = chance
         self._log = log("media")
 
-    async def prepare(self, jobs: Sequence[Job]) -> Prepared:
+    async def prepare(self, jobs: Sequence[Job]) -> PreparedJobs:
         """Read the media to be fetched, and return the work of each job."""
         known = await self._database.read(inbound_by_keys, [job.subject.id for job in jobs])
 
-        def work_of(job: Job) -> Work:
+        def work_of(job: Job) -> JobWork:
             return lambda: self._fetch(job, known.get(job.subject.id))
 
         return [(job, work_of(job)) for job in jobs]
@@ -63,25 +63,25 @@ class MediaFetch:
         if kind is not SubjectKind.INBOUND_MEDIA:
             raise LookupError(f"this is no medium: {key}")
         if media is None or media.sha256 is not None or media.failed is not None:
-            await self._settle(job, FetchOutcome(job.position, key))
+            await self._complete(job, FetchOutcome(job.position, key))
             return
         now_ms = self._clock.now_ms()
         if now_ms >= media.expires_on_ms:
-            await self._settle(job, FetchOutcome(job.position, key, failed=EXPIRED))
+            await self._complete(job, FetchOutcome(job.position, key, failed=MEDIA_EXPIRED))
             return
-        match await self._bytes_of(media, account_id, job.concurrency_group):
+        match await self._fetch_bytes(media, account_id, job.concurrency_group):
             case str(sha256):
-                await self._settle(job, FetchOutcome(job.position, key, sha256=sha256))
+                await self._complete(job, FetchOutcome(job.position, key, sha256=sha256))
             case Rejected(code=code, text=text):
                 self._log.warning("an inbound media file could not be fetched", code=code)
                 reason = f"the operator does not give it: {text} ({code})"
-                await self._settle(job, FetchOutcome(job.position, key, failed=reason))
+                await self._complete(job, FetchOutcome(job.position, key, failed=reason))
             case Unavailable(text=text):
-                due_ms = now_ms + delay_ms(SCHEDULE_S, job.attempt + 1, self._chance)
+                due_ms = now_ms + delay_ms(MEDIA_RETRY_SCHEDULE_S, job.attempt + 1, self._chance)
                 due_ms = min(due_ms, media.expires_on_ms)
                 await self._queue.retry_later(job, due_ms=due_ms, note=text)
 
-    async def _bytes_of(
+    async def _fetch_bytes(
         self, media: InboundMedia, account_id: str, phone_number_id: str
     ) -> str | Rejected | Unavailable:
         """Store the bytes and return their digest: from the account that reported them, wherever its app is now."""
@@ -89,33 +89,33 @@ class MediaFetch:
         if account is None:
             return Rejected(0, "its operator account is not there any more")
         try:
-            return await self._stored(account, media, phone_number_id)
-        except NoRoom as error:
+            return await self._store_bytes(account, media, phone_number_id)
+        except NotEnoughSpace as error:
             return Unavailable(str(error.strerror))
 
-    async def _stored(
+    async def _store_bytes(
         self, account: OperatorAccount, media: InboundMedia, phone_number_id: str
     ) -> str | Rejected | Unavailable:
         incoming = await self._files.begin()
         try:
-            chunks = self._operators.of(account).fetch_media(
+            chunks = self._operators.adapter(account).fetch_media(
                 account, media.operator_media_id, phone_number_id=phone_number_id or None
             )
             async for chunk in chunks:
                 if not isinstance(chunk, bytes):
                     return chunk
-                too_large = await self._add(incoming, chunk)
+                too_large = await self._add_chunk(incoming, chunk)
                 if too_large is not None:
                     return too_large
-            return await incoming.keep()
+            return await incoming.commit()
         finally:
-            await incoming.drop()
+            await incoming.discard()
 
-    async def _add(self, incoming: Incoming, part: bytes) -> Rejected | None:
-        await incoming.add(part)
-        if incoming.size_bytes > MOST_UPLOAD_BYTES:
-            return Rejected(0, f"it is larger than {MOST_UPLOAD_BYTES} bytes")
+    async def _add_chunk(self, incoming: IncomingFile, chunk: bytes) -> Rejected | None:
+        await incoming.add(chunk)
+        if incoming.size_bytes > MAX_UPLOAD_BYTES:
+            return Rejected(0, f"it is larger than {MAX_UPLOAD_BYTES} bytes")
         return None
 
-    async def _settle(self, job: Job, outcome: FetchOutcome) -> None:
+    async def _complete(self, job: Job, outcome: FetchOutcome) -> None:
         await self._queue.complete(job, record_fetches, outcome)

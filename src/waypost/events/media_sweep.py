@@ -8,10 +8,10 @@ from waypost.base.clock import Clock
 from waypost.base.telemetry.logs import log
 from waypost.store.database import Database
 from waypost.store.media.files import MediaFiles
-from waypost.store.media.media import forget_expired, referenced_files
-from waypost.store.templates.samples import ending_samples, renew_uploads
+from waypost.store.media.media import delete_expired_media, referenced_files
+from waypost.store.templates.samples import expiring_samples, renew_uploads
 
-EVERY_MS: Final = 60 * 60 * 1000
+MEDIA_SWEEP_EVERY_MS: Final = 60 * 60 * 1000
 
 
 class MediaSweep:
@@ -31,7 +31,7 @@ class MediaSweep:
                 await self.sweep()
             except Exception:  # noqa: BLE001  logged; the next sweep does what this one did not
                 self._log.exception("media could not be swept")
-            await self._clock.wait(self._stopped, until_ms=self._clock.now_ms() + EVERY_MS)
+            await self._clock.wait(self._stopped, until_ms=self._clock.now_ms() + MEDIA_SWEEP_EVERY_MS)
 
     async def sweep(self) -> int:
         """Sweep once; return how many files were removed.
@@ -40,9 +40,9 @@ class MediaSweep:
         stays.
         """
         now_ms = self._clock.now_ms()
-        samples = await self._database.read(ending_samples, now_ms)
+        samples = await self._database.read(expiring_samples, now_ms)
         await self._database.write(renew_uploads, samples, now_ms)
-        while await self._database.write(forget_expired, now_ms):
+        while await self._database.write(delete_expired_media, now_ms):
             pass  # some at a time: other work that waits for the writer comes in between
 
         async def referenced(names: Sequence[str]) -> set[str]:

@@ -5,14 +5,14 @@ from typing import Final
 
 from waypost.base.telemetry.logs import log
 from waypost.domain.app import App
-from waypost.domain.event import OddStatusEvent, PaymentEvent, StatusEvent
-from waypost.domain.lifecycle import message_steps
+from waypost.domain.event import OtherStatusEvent, PaymentEvent, StatusEvent
+from waypost.domain.lifecycle import message_transitions
 from waypost.domain.message import MessageState
-from waypost.domain.phone_number import group_of, read_phone_number
+from waypost.domain.phone_number import parse_group_id, read_phone_number
 from waypost.events.lookup import EventContext
 from waypost.store.messages.messages import MessageRow
-from waypost.store.messages.recipients import recipient_id
-from waypost.store.trace_events import has_news
+from waypost.store.messages.recipients import get_or_create_recipient
+from waypost.store.trace_events import has_trace_event
 from waypost.wire.callbacks import callback_v2, callback_v3
 from waypost.wire.callbacks.kinds import BILLING, GROUP_STATUS, MISMATCH, OTHER_STATUS, PAYMENT
 
@@ -20,24 +20,24 @@ _log = log("events")
 BILLED: Final = "billed"
 """The event in a message's trace that keeps it from being billed twice."""
 
-_BEFORE_STATUSES: Final = {MessageState.ACCEPTED, MessageState.UNCERTAIN, MessageState.ENQUEUED}
+_STATES_BEFORE_STATUSES: Final = {MessageState.ACCEPTED, MessageState.UNCERTAIN, MessageState.ENQUEUED}
 
 
-def status_has_come(context: EventContext, account_id: str, event: StatusEvent) -> None:
+def apply_status(context: EventContext, account_id: str, event: StatusEvent) -> None:
     """Move a message, and emit callbacks; a status behind the message's state is trace only."""
-    match = _find(context, account_id, event)
+    match = _find_message(context, account_id, event)
     if match is None:
         return
     row, app = match
     recorder = context.recorder
     state, unconfirmed = recorder.state_of(row)
-    steps = message_steps(state, event.state, unconfirmed=unconfirmed)
+    steps = message_transitions(state, event.state, unconfirmed=unconfirmed)
     if not steps:
         recorder.add_trace_event(row.id, event.state.value, f"behind {state.value}")
         if event.is_of_group:  # each member's status counts, and only the first of them moves the message
-            _pass_on(context, app, row, event, mode=GROUP_STATUS.mode, news=event.state.value)
+            _forward_status(context, app, row, event, mode=GROUP_STATUS.mode, event_name=event.state.value)
         return
-    recipient = row.recipient_id or _recipient(context, app, row, event)
+    recipient = row.recipient_id or _find_recipient_id(context, app, row, event)
     recorder.change_message_state(
         row,
         app,
@@ -48,53 +48,53 @@ def status_has_come(context: EventContext, account_id: str, event: StatusEvent) 
         code=event.code,
         reason=event.reason,
     )
-    if state in _BEFORE_STATUSES:
-        _tell_mismatch(context, app, row, event, recipient)
+    if state in _STATES_BEFORE_STATUSES:
+        _emit_mismatch(context, app, row, event, recipient)
     if event.pricing and recorder.has_subscription(app, BILLING.mode):
-        _tell_price(context, app, row, event, recipient, is_first=state in _BEFORE_STATUSES)
+        _emit_billing(context, app, row, event, recipient, is_first=state in _STATES_BEFORE_STATUSES)
 
 
-def payment_has_come(context: EventContext, account_id: str, event: PaymentEvent) -> None:
+def apply_payment(context: EventContext, account_id: str, event: PaymentEvent) -> None:
     """Emit a callback for the progress of a payment; the message's state does not change. Source: facts 4.4."""
-    match = _find(context, account_id, event)
+    match = _find_message(context, account_id, event)
     if match is None:
         return
     row, app = match
     status = str(event.raw.get("status", ""))
     context.recorder.add_trace_event(row.id, "payment", status)
-    _pass_on(context, app, row, event, mode=PAYMENT.mode, news="payment")
+    _forward_status(context, app, row, event, mode=PAYMENT.mode, event_name="payment")
 
 
-def odd_status_has_come(context: EventContext, account_id: str, event: OddStatusEvent) -> None:
+def apply_unknown_status(context: EventContext, account_id: str, event: OtherStatusEvent) -> None:
     """Forward a status of an unknown kind; the message's state does not change. Source: facts 4.4, `OTHERS`."""
-    match = _find(context, account_id, event)
+    match = _find_message(context, account_id, event)
     if match is None:
         return
     row, app = match
-    context.recorder.add_trace_event(row.id, "status", event.word)
-    _pass_on(context, app, row, event, mode=OTHER_STATUS.mode, news="status")
+    context.recorder.add_trace_event(row.id, "status", event.status)
+    _forward_status(context, app, row, event, mode=OTHER_STATUS.mode, event_name="status")
 
 
-def _find(
-    context: EventContext, account_id: str, event: StatusEvent | PaymentEvent | OddStatusEvent
+def _find_message(
+    context: EventContext, account_id: str, event: StatusEvent | PaymentEvent | OtherStatusEvent
 ) -> tuple[MessageRow, App] | None:
     """Return the message's row and its app; None where the message is not one of ours."""
-    row = context.book.message(event.message_id, event.operator_message_id)
-    app = row and context.book.app_of_message(row, account_id)
+    row = context.lookup.find_message(event.message_id, event.operator_message_id)
+    app = row and context.lookup.app_of_message(row, account_id)
     if row is None or app is None:
         _log.info("a status of a message that is not ours was stored")
         return None
     return row, app
 
 
-def _pass_on(
+def _forward_status(
     context: EventContext,
     app: App,
     row: MessageRow,
-    event: StatusEvent | PaymentEvent | OddStatusEvent,
+    event: StatusEvent | PaymentEvent | OtherStatusEvent,
     *,
     mode: str,
-    news: str,
+    event_name: str,
 ) -> None:
     """Forward a status as the operator gave it, in version 3 only; it has no shape in version 2."""
     context.recorder.emit_callback(
@@ -102,21 +102,21 @@ def _pass_on(
         mode=mode,
         about=str(row.recipient_id or row.destination),
         message_id=row.id,
-        news=news,
+        event_name=event_name,
         render=lambda version: callback_v3.status_body(app, event, message_id=row.id) if version == 3 else None,
         accepted_on_ms=row.accepted_on_ms,
     )
 
 
-def _recipient(context: EventContext, app: App, row: MessageRow, event: StatusEvent) -> int | None:
+def _find_recipient_id(context: EventContext, app: App, row: MessageRow, event: StatusEvent) -> int | None:
     """Return the recipient's id: the operator's spelling first, both names where it gave both; None for a group."""
-    if event.is_of_group or group_of(row.destination):
+    if event.is_of_group or parse_group_id(row.destination):
         return None
     name = event.recipient or row.destination
-    return recipient_id(context.connection, app, name, event.recipient_user_id)
+    return get_or_create_recipient(context.connection, app, name, event.recipient_user_id)
 
 
-def _tell_mismatch(context: EventContext, app: App, row: MessageRow, event: StatusEvent, recipient: int | None) -> None:
+def _emit_mismatch(context: EventContext, app: App, row: MessageRow, event: StatusEvent, recipient: int | None) -> None:
     """Emit, with a message's first status, that the operator has its recipient by another number.
 
     In version 3 the status itself contains this. Source: facts 6.2, `mismatch`.
@@ -138,13 +138,13 @@ def _tell_mismatch(context: EventContext, app: App, row: MessageRow, event: Stat
         mode=MISMATCH.mode,
         about=str(recipient),
         message_id=row.id,
-        news="mismatch",
+        event_name="mismatch",
         render=lambda version: body() if version == 2 else None,
         accepted_on_ms=row.accepted_on_ms,
     )
 
 
-def _tell_price(
+def _emit_billing(
     context: EventContext, app: App, row: MessageRow, event: StatusEvent, recipient: int | None, *, is_first: bool
 ) -> None:
     """Emit the price once per message, with the first status that moves it and has a price.
@@ -153,12 +153,14 @@ def _tell_price(
     first status of a message cannot have been billed before, so only later ones query the trace.
     """
     recorder = context.recorder
-    if recorder.has_trace_event(row.id, BILLED) or (not is_first and has_news(context.connection, row.id, BILLED)):
+    if recorder.has_trace_event(row.id, BILLED) or (
+        not is_first and has_trace_event(context.connection, row.id, BILLED)
+    ):
         return
     recorder.add_trace_event(row.id, BILLED, str((event.pricing or {}).get("category", "")))
 
     def render(version: int) -> bytes:
-        names = {"message_id": row.id, "destination": group_of(row.destination) or row.destination}
+        names = {"message_id": row.id, "destination": parse_group_id(row.destination) or row.destination}
         if version == 2:
             return callback_v2.billing_body(app, context.at_ms, event, **names)
         return callback_v3.billing_body(app, event, **names)
@@ -168,7 +170,7 @@ def _tell_price(
         mode=BILLING.mode,
         about=str(recipient or row.destination),
         message_id=row.id,
-        news=BILLED,
+        event_name=BILLED,
         render=render,
         accepted_on_ms=row.accepted_on_ms,
     )

@@ -12,21 +12,21 @@ from waypost.domain.lifecycle import OPERATOR_STATUSES, QUALITIES
 from waypost.domain.templates.template import Category, Template, TemplateStatus
 from waypost.notifications.state_changes import StateChangeRecorder
 from waypost.notifications.template_changes import apply_category_change, apply_quality_change, apply_status_change
-from waypost.store.templates.templates import edit_is_ours_only, template_known_to_operator
+from waypost.store.templates.templates import find_operator_template, has_unsent_edit
 
-AppOf = Callable[[str], App | None]
+FindApp = Callable[[str], App | None]
 """Returns an app by its id, if it belongs to the operator account that sent the event."""
 
-_ENDS: Final = {TemplateStatus.DELETED, TemplateStatus.DISABLED}
+_FINAL_STATUSES: Final = {TemplateStatus.DELETED, TemplateStatus.DISABLED}
 """Statuses that apply whatever the template's text is."""
 
 _log = log("events")
 
 
-def template_has_news(
+def apply_template_event(
     connection: Connection,
     recorder: StateChangeRecorder,
-    app_of: AppOf,
+    find_app: FindApp,
     event: ReviewEvent | QualityEvent | CategoryEvent,
     at_ms: int,
 ) -> bool:
@@ -35,10 +35,10 @@ def template_has_news(
     Returns:
         False where the template is not ours, or the operator's value is unknown here.
     """
-    template = template_known_to_operator(
+    template = find_operator_template(
         connection, event.business_account_id, event.operator_template_id, event.element_name, event.language_code
     )
-    app = template and app_of(template.app_id)
+    app = template and find_app(template.app_id)
     if template is None or app is None:
         return False
     match event:
@@ -56,7 +56,7 @@ def template_has_news(
                 return False
             moved = (
                 not _is_out_of_date(template, event)
-                and not _is_of_the_old_text(connection, template, status)
+                and not _is_about_old_text(connection, template, status)
                 and apply_status_change(connection, recorder, app, template, status, event, at_ms)
             )
     if not moved:
@@ -73,10 +73,10 @@ def _is_out_of_date(template: Template, event: ReviewEvent) -> bool:
     return 0 < event.at_s < template.decided_on_s
 
 
-def _is_of_the_old_text(connection: Connection, template: Template, status: TemplateStatus) -> bool:
+def _is_about_old_text(connection: Connection, template: Template, status: TemplateStatus) -> bool:
     """True if the operator has decided on the text that an edit, still here, is about to replace.
 
     While the edit is being sent, this cannot be known: the review of the new text may come before the
     response does. Then the event counts, and a rejection of the edit overrules it.
     """
-    return status not in _ENDS and edit_is_ours_only(connection, template)
+    return status not in _FINAL_STATUSES and has_unsent_edit(connection, template)

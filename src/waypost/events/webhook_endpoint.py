@@ -16,11 +16,11 @@ from waypost.store.database import Database
 from waypost.store.directory import Directory
 from waypost.store.queue.inbound_webhooks import record_webhooks
 
-MOST_BYTES = 8 * 1024 * 1024
+MAX_WEBHOOK_BYTES = 8 * 1024 * 1024
 """Maximum size of one body; the operator's own limit is documented as 3 MB (operator's facts 7.1)."""
 
 
-class Webhook:
+class WebhookEndpoint:
     """The endpoint `/operator/webhook/{operator_account}`; the plain path serves the first account."""
 
     def __init__(
@@ -46,7 +46,7 @@ class Webhook:
     async def handshake(self, request: Request) -> Response:
         """Respond to `GET` with the bare challenge, or with 403."""
         account = await self._account(request)
-        challenge = account and self._operators.of(account).answer_handshake(account, request.query_params)
+        challenge = account and self._operators.adapter(account).verify_handshake(account, request.query_params)
         if not challenge:
             self._log.warning("a webhook handshake was rejected")
             return PlainTextResponse("wrong verify token or operator account", 403)
@@ -65,12 +65,12 @@ class Webhook:
         body = await _bounded_body(request)
         if body is None:
             self.counts["too large"] += 1
-            return PlainTextResponse(f"at most {MOST_BYTES} bytes", 413)
-        if account is None or not self._operators.of(account).is_signed(account, request.headers, body):
+            return PlainTextResponse(f"at most {MAX_WEBHOOK_BYTES} bytes", 413)
+        if account is None or not self._operators.adapter(account).is_signed(account, request.headers, body):
             self._log.warning("a webhook with a wrong signature was rejected", size_bytes=len(body))
             self.counts["wrong signature"] += 1
             return PlainTextResponse("wrong signature", 401)
-        items = tuple(self._operators.of(account).split(account, body))
+        items = tuple(self._operators.adapter(account).split(account, body))
         webhook = InboundWebhook(self._ids.new(), account.id, self._clock.now_ms(), body, items)
         await self._database.join_from_request(record_webhooks, webhook)
         self.counts["stored"] += 1
@@ -89,7 +89,7 @@ async def _bounded_body(request: Request) -> bytes | None:
     size = 0
     async for chunk in request.stream():
         size += len(chunk)
-        if size > MOST_BYTES:
+        if size > MAX_WEBHOOK_BYTES:
             return None
         chunks.append(chunk)
     return b"".join(chunks)

@@ -17,7 +17,7 @@ from waypost.domain.event import (
     CategoryEvent,
     Event,
     InboundEvent,
-    OddStatusEvent,
+    OtherStatusEvent,
     PaymentEvent,
     QualityEvent,
     ReviewEvent,
@@ -25,31 +25,31 @@ from waypost.domain.event import (
     UnknownEvent,
 )
 from waypost.domain.message import MessageState
-from waypost.events.accounts import account_has_news, pass_on_template_event
-from waypost.events.inbound import message_has_come
+from waypost.events.accounts import apply_account_event, forward_template_event
+from waypost.events.inbound import apply_inbound_message
 from waypost.events.lookup import EventContext, EventLookup
-from waypost.events.statuses import odd_status_has_come, payment_has_come, status_has_come
-from waypost.events.templates import template_has_news
+from waypost.events.statuses import apply_payment, apply_status, apply_unknown_status
+from waypost.events.templates import apply_template_event
 from waypost.notifications.state_changes import StateChangeRecorder
 from waypost.operators.contract import Operator, Operators
 from waypost.queue.job import Job
 from waypost.queue.queue import JobQueue
-from waypost.queue.worker import Prepared, failing
+from waypost.queue.worker import PreparedJobs, failing_work
 from waypost.store.database import Database
 from waypost.store.directory import Directory
-from waypost.store.queue.inbound_webhooks import FRESH, items_by_ids
+from waypost.store.queue.inbound_webhooks import CACHED_ITEMS, items_by_ids
 from waypost.store.queue.jobs import complete_jobs
 
 
 @dataclass(frozen=True, slots=True)
-class _Heard:
+class _ReadItem:
     position: int
     item_id: int
     operator_account_id: str
     event: Event
 
 
-class Ingest:
+class EventIngester:
     """The work of the queue `webhooks`.
 
     Args:
@@ -81,20 +81,20 @@ class Ingest:
         self.counts: Counter[str] = Counter()
         """Events that have been applied, by kind; statuses by state."""
 
-    async def prepare(self, jobs: Sequence[Job]) -> Prepared:
+    async def prepare(self, jobs: Sequence[Job]) -> PreparedJobs:
         """Apply a batch: at most one read, one write; nothing of it waits for an outside system.
 
         The jobs returned are those on which our own code failed.
         """
         ids = {int(job.subject.id) for job in jobs}
-        rows = self._database.fresh.take(FRESH, ids)
+        rows = self._database.cache.pop_rows(CACHED_ITEMS, ids)
         if len(rows) < len(ids):
             rows |= await self._database.read(items_by_ids, ids - rows.keys())
         accounts = {
             account_id: await self._directory.operator_account(account_id)
             for account_id in {job.subject.account_id for job in jobs}
         }
-        items: list[tuple[Job, _Heard]] = []
+        items: list[tuple[Job, _ReadItem]] = []
         failed: list[tuple[Job, BaseException]] = []
         for job in jobs:
             item_id = int(job.subject.id)
@@ -103,28 +103,28 @@ class Ingest:
             except Exception as error:  # noqa: BLE001  a defect belongs to its job
                 failed.append((job, error))
             else:
-                items.append((job, _Heard(job.position, item_id, job.subject.account_id, event)))
+                items.append((job, _ReadItem(job.position, item_id, job.subject.account_id, event)))
         not_completed = await self._queue.complete_all(items, self._apply)
         self._count(items, {id(job) for job, _ in not_completed})
         failed += not_completed
-        return [(job, failing(error)) for job, error in failed]
+        return [(job, failing_work(error)) for job, error in failed]
 
     def _adapter(self, accounts: Mapping[str, OperatorAccount | None], job: Job) -> Operator:
         account = accounts[job.subject.account_id]
         if account is None:
             raise LookupError(f"operator account {job.subject.account_id} is not there any more")
-        return self._operators.of(account)
+        return self._operators.adapter(account)
 
-    def _count(self, heard: Sequence[tuple[Job, _Heard]], unsettled: set[int]) -> None:
-        for job, item in heard:
-            if id(job) in unsettled:
+    def _count(self, items: Sequence[tuple[Job, _ReadItem]], not_completed: set[int]) -> None:
+        for job, item in items:
+            if id(job) in not_completed:
                 continue
             event = item.event
-            self.counts[_word(event)] += 1
+            self.counts[_event_label(event)] += 1
             if not isinstance(event, StatusEvent):
                 continue
             failed = event.state is MessageState.FAILED
-            if (tracer.on or failed) and is_uuid(event.message_id or ""):
+            if (tracer.is_enabled or failed) and is_uuid(event.message_id or ""):
                 tracer.record(
                     TraceStep.STATUS,
                     event.message_id or "",
@@ -133,40 +133,40 @@ class Ingest:
                     state=event.state.value,
                 )
 
-    def _apply(self, connection: Connection, heard: Sequence[_Heard]) -> list[None]:
+    def _apply(self, connection: Connection, items: Sequence[_ReadItem]) -> list[None]:
         """Apply events: states, trace, callbacks and completed jobs in one transaction."""
         at_ms = self._clock.now_ms()
         # First: an item that another process has applied, since it works this shard now, is not applied again.
-        completed = complete_jobs(connection, [item.position for item in heard])
-        results = [None] * len(heard)
-        heard = [item for item in heard if item.position in completed]
+        completed = complete_jobs(connection, [item.position for item in items])
+        results = [None] * len(items)
+        items = [item for item in items if item.position in completed]
         recorder = StateChangeRecorder(connection, self._ids, at_ms, hold_ms=self._hold_ms)
-        lookup = EventLookup(connection, (item.event for item in heard))
+        lookup = EventLookup(connection, (item.event for item in items))
         context = EventContext(connection, recorder, lookup, self._ids, at_ms, self._public_url)
-        for item in heard:
+        for item in items:
             account_id = item.operator_account_id
             match item.event:
                 case StatusEvent() as event:
-                    status_has_come(context, account_id, event)
+                    apply_status(context, account_id, event)
                 case InboundEvent() as event:
-                    message_has_come(context, account_id, item.item_id, event)
+                    apply_inbound_message(context, account_id, item.item_id, event)
                 case ReviewEvent() | QualityEvent() | CategoryEvent() as event:
-                    find_app = partial(lookup.app_of, account_id)
-                    if not template_has_news(connection, recorder, find_app, event, at_ms):
-                        pass_on_template_event(context, account_id, event)
+                    find_app = partial(lookup.find_app_of_account, account_id)
+                    if not apply_template_event(connection, recorder, find_app, event, at_ms):
+                        forward_template_event(context, account_id, event)
                 case AccountEvent() as event:
-                    account_has_news(context, account_id, event)
+                    apply_account_event(context, account_id, event)
                 case PaymentEvent() as event:
-                    payment_has_come(context, account_id, event)
-                case OddStatusEvent() as event:
-                    odd_status_has_come(context, account_id, event)
-                case UnknownEvent(what=what):
+                    apply_payment(context, account_id, event)
+                case OtherStatusEvent() as event:
+                    apply_unknown_status(context, account_id, event)
+                case UnknownEvent(description=what):
                     self._log.info("an event that names no app of ours was stored", what=what)
         recorder.write()
         return results
 
 
-def _word(event: Event) -> str:
+def _event_label(event: Event) -> str:
     """Return one of few labels for every event that an operator can send."""
     if isinstance(event, StatusEvent):
         return event.state.value

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from waypost.domain.app import App
 from waypost.domain.event import StatusEvent
 from waypost.domain.message import MessageKind, MessageState
-from waypost.domain.phone_number import group_of
-from waypost.store.encoding import OF_TEMPLATES
+from waypost.domain.phone_number import parse_group_id
+from waypost.store.encoding import TEMPLATE_MESSAGE_KINDS
 from waypost.store.messages.messages import MessageRow
 from waypost.wire.callbacks import callback_v2, callback_v3
 
@@ -32,12 +32,12 @@ class MessageEventBody:
     def __call__(self, version: int) -> bytes | None:
         """Return the body in a version; None where that version has none."""
         match self.state:
-            case _ if version == 2 and self._is_of_group:
+            case _ if version == 2 and self._is_group_event:
                 return None
             case MessageState.ENQUEUED:
-                return self._enqueued(version)
+                return self._enqueued_body(version)
             case MessageState.FAILED if self.event is None or version == 2:
-                return self._failed(version)
+                return self._failed_body(version)
             case _ if self.event is None:
                 return None
             case _ if version == 2:
@@ -48,18 +48,18 @@ class MessageEventBody:
                 return callback_v3.status_body(self.app, self.event, message_id=self.row.id)
 
     @property
-    def _is_of_group(self) -> bool:
+    def _is_group_event(self) -> bool:
         """True if this is the operator's event of a group's message, which has no shape in version 2."""
         event = self.event
         return event is not None and event.is_of_group and self.state is event.state
 
     @property
     def _bare_destination(self) -> str:
-        return group_of(self.row.destination) or self.row.destination
+        return parse_group_id(self.row.destination) or self.row.destination
 
-    def _enqueued(self, version: int) -> bytes:
+    def _enqueued_body(self, version: int) -> bytes:
         if version == 2:
-            of_template = self.row.kind in OF_TEMPLATES
+            of_template = self.row.kind in TEMPLATE_MESSAGE_KINDS
             return callback_v2.enqueued_body(
                 self.app,
                 self.at_ms,
@@ -76,7 +76,7 @@ class MessageEventBody:
             destination=self.row.destination,
         )
 
-    def _failed(self, version: int) -> bytes:
+    def _failed_body(self, version: int) -> bytes:
         body = callback_v2.failed_body if version == 2 else callback_v3.failed_body
         return body(
             self.app,

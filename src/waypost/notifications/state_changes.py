@@ -12,48 +12,48 @@ from sqlalchemy import Connection
 
 from waypost.base.ids import Ids
 from waypost.domain.app import App
-from waypost.domain.callbacks.subscription import ALL
+from waypost.domain.callbacks.subscription import MODE_ALL
 from waypost.domain.event import StatusEvent
 from waypost.domain.message import MessageState
 from waypost.notifications.message_bodies import MessageEventBody
-from waypost.store.callbacks.callbacks import CallbackRow, add_callbacks, count_up
+from waypost.store.callbacks.callbacks import CallbackRow, add_callbacks, reserve_sequence_numbers
 from waypost.store.callbacks.subscriptions import active_subscriptions, live_group
 from waypost.store.messages.messages import MessageChange, MessageRow, change_messages
 from waypost.store.queue.job_subjects import JobSubject, SubjectKind
 from waypost.store.queue.jobs import NewJob, QueueName, enqueue_jobs
 from waypost.store.trace_events import MessageTraceEvent
-from waypost.wire.callbacks.kinds import GROUP_STATUS, STATUS
+from waypost.wire.callbacks.kinds import GROUP_STATUS, STATUS_KINDS
 
-Render = Callable[[int], bytes | None]
+RenderBody = Callable[[int], bytes | None]
 """Returns the body of a callback in a version, 2 or 3; None where that version has none."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Callback:
+class _PendingCallback:
     app: App
     modes: tuple[str, ...]
     about: str
     message_id: str | None
-    news: str
-    render: Render
+    event_name: str
+    render: RenderBody
     not_before_ms: int
 
 
 @dataclass(frozen=True, slots=True)
-class _Subscription:
+class _ActiveSubscription:
     subscription_id: int
     version: int
     modes: frozenset[str]
 
-    def wants(self, *modes: str) -> bool:
-        is_all = self.version == 3 and ALL in self.modes
+    def has_any_mode(self, *modes: str) -> bool:
+        is_all = self.version == 3 and MODE_ALL in self.modes
         return is_all or any(mode in self.modes for mode in modes)
 
 
 def _mode_of(state: MessageState, event: StatusEvent | None) -> str:
     """Return the mode of a state; that of groups for an operator's status of a group's message. Source: ledger row 77."""
     is_of_group = event is not None and event.is_of_group and state is event.state
-    return GROUP_STATUS.mode if is_of_group else STATUS[state.value].mode
+    return GROUP_STATUS.mode if is_of_group else STATUS_KINDS[state.value].mode
 
 
 class StateChangeRecorder:
@@ -73,10 +73,10 @@ class StateChangeRecorder:
         self._at_ms = at_ms
         self._hold_ms = hold_ms
         self._changes: dict[str, MessageChange] = {}
-        self._news: list[MessageTraceEvent] = []
-        self._noted: set[tuple[str, str]] = set()
-        self._callbacks: list[_Callback] = []
-        self._listening: dict[str, list[_Subscription]] = {}
+        self._trace_events: list[MessageTraceEvent] = []
+        self._traced_names: set[tuple[str, str]] = set()
+        self._callbacks: list[_PendingCallback] = []
+        self._subscriptions_by_app: dict[str, list[_ActiveSubscription]] = {}
 
     def state_of(self, row: MessageRow) -> tuple[MessageState, bool]:
         """Return a message's state with this transaction's changes, and whether its failure is unconfirmed."""
@@ -85,20 +85,22 @@ class StateChangeRecorder:
             return change.state, change.unconfirmed
         return MessageState(row.state), row.unconfirmed
 
-    def add_trace_event(self, message_id: str, news: str, detail: str = "") -> None:
+    def add_trace_event(self, message_id: str, event_name: str, detail: str = "") -> None:
         """Add an event that changes no state: trace only."""
-        self._news.append(MessageTraceEvent(message_id, news, self._at_ms, moved=False, detail=detail))
-        self._noted.add((message_id, news))
+        self._trace_events.append(
+            MessageTraceEvent(message_id, event_name, self._at_ms, is_applied=False, detail=detail)
+        )
+        self._traced_names.add((message_id, event_name))
 
-    def has_trace_event(self, message_id: str, news: str) -> bool:
+    def has_trace_event(self, message_id: str, event_name: str) -> bool:
         """True if this transaction has added this event to the trace of a message."""
-        return (message_id, news) in self._noted
+        return (message_id, event_name) in self._traced_names
 
     def change_message_state(
         self,
         row: MessageRow,
         app: App,
-        steps: Sequence[MessageState],
+        states: Sequence[MessageState],
         *,
         recipient_id: int | None,
         operator_message_id: str | None,
@@ -112,7 +114,7 @@ class StateChangeRecorder:
         Args:
             row: of the message.
             app: its app.
-            steps: in order; at least one.
+            states: in order; at least one.
             recipient_id: whom it is for; callbacks are in order per recipient.
             operator_message_id: where the operator has given one.
             event: the operator's status, where it is one.
@@ -120,29 +122,31 @@ class StateChangeRecorder:
             reason: of a failure.
             unconfirmed: the failure is an assumption of ours.
         """
-        for state in steps:
-            self._news.append(MessageTraceEvent(row.id, state.value, self._at_ms, moved=True, detail=reason or ""))
+        for state in states:
+            self._trace_events.append(
+                MessageTraceEvent(row.id, state.value, self._at_ms, is_applied=True, detail=reason or "")
+            )
             if state is not MessageState.UNCERTAIN:
                 self.emit_callback(
                     app,
                     mode=_mode_of(state, event),
                     about=str(recipient_id or row.destination),
                     message_id=row.id,
-                    news=state.value,
+                    event_name=state.value,
                     render=MessageEventBody(app, self._at_ms, row, state, operator_message_id, event, code, reason),
                     accepted_on_ms=row.accepted_on_ms,
                 )
         known = (row.recipient_id, row.operator_message_id)
         self._changes[row.id] = MessageChange(
             row.id,
-            steps[-1],
+            states[-1],
             self._at_ms,
             recipient_id,
             operator_message_id,
             unconfirmed,
             code,
             reason,
-            is_named=(recipient_id, operator_message_id) != known,
+            changes_ids=(recipient_id, operator_message_id) != known,
         )
 
     def emit_callback(
@@ -152,10 +156,10 @@ class StateChangeRecorder:
         mode: str,
         about: str,
         message_id: str | None,
-        news: str,
-        render: Render,
+        event_name: str,
+        render: RenderBody,
         accepted_on_ms: int = 0,
-        also: str | None = None,
+        other_mode: str | None = None,
     ) -> None:
         """Emit one callback for each subscription of the app that has this mode.
 
@@ -164,26 +168,26 @@ class StateChangeRecorder:
             mode: of the table of modes.
             about: the recipient's id, or another text within which order is kept.
             message_id: ours, where it is about a message.
-            news: one word for the trace.
+            event_name: one word for the trace.
             render: returns the body; called once for each version that is subscribed.
             accepted_on_ms: of the message that it is about; then it is delayed as long as set.
-            also: another mode that includes it; a subscription with both gets it once.
+            other_mode: another mode that includes it; a subscription with both gets it once.
         """
         not_before_ms = accepted_on_ms + self._hold_ms
-        modes = (mode,) if also is None else (mode, also)
-        self._callbacks.append(_Callback(app, modes, about, message_id, news, render, not_before_ms))
+        modes = (mode,) if other_mode is None else (mode, other_mode)
+        self._callbacks.append(_PendingCallback(app, modes, about, message_id, event_name, render, not_before_ms))
 
     def has_subscription(self, app: App, mode: str) -> bool:
         """True if any subscription of the app has this mode: for events that cost a query to prepare."""
-        self._listen({app.id})
-        return any(subscription.wants(mode) for subscription in self._listening[app.id])
+        self._read_subscriptions({app.id})
+        return any(subscription.has_any_mode(mode) for subscription in self._subscriptions_by_app[app.id])
 
     def write(self) -> None:
         """Write everything, in the order in which it happened."""
-        change_messages(self._connection, list(self._changes.values()), self._news)
-        rendered = self._wanted()
+        change_messages(self._connection, list(self._changes.values()), self._trace_events)
+        rendered = self._render_callbacks()
         remaining = Counter((subscription, callback.about) for subscription, callback, _ in rendered)
-        last_sequences = count_up(self._connection, remaining)
+        last_sequences = reserve_sequence_numbers(self._connection, remaining)
         rows: list[CallbackRow] = []
         jobs: list[NewJob] = []
         for subscription_id, callback, body in rendered:
@@ -199,7 +203,7 @@ class StateChangeRecorder:
                     about=callback.about,
                     sequence=last_sequences[key] - remaining[key],
                     message_id=callback.message_id,
-                    news=callback.news,
+                    news=callback.event_name,
                     body=body,
                     created_on_ms=self._at_ms,
                 )
@@ -216,16 +220,16 @@ class StateChangeRecorder:
         add_callbacks(self._connection, rows)
         enqueue_jobs(self._connection, jobs)
 
-    def _wanted(self) -> list[tuple[int, _Callback, bytes]]:
+    def _render_callbacks(self) -> list[tuple[int, _PendingCallback, bytes]]:
         """Return each callback for each subscription that includes it: the subscription, the callback and the body."""
         if not self._callbacks:
             return []
-        self._listen({callback.app.id for callback in self._callbacks})
-        rendered: list[tuple[int, _Callback, bytes]] = []
+        self._read_subscriptions({callback.app.id for callback in self._callbacks})
+        rendered: list[tuple[int, _PendingCallback, bytes]] = []
         for callback in self._callbacks:
             bodies: dict[int, bytes | None] = {}
-            for subscription in self._listening[callback.app.id]:
-                if not subscription.wants(*callback.modes):
+            for subscription in self._subscriptions_by_app[callback.app.id]:
+                if not subscription.has_any_mode(*callback.modes):
                     continue
                 if subscription.version not in bodies:
                     bodies[subscription.version] = callback.render(subscription.version)
@@ -234,12 +238,12 @@ class StateChangeRecorder:
                     rendered.append((subscription.subscription_id, callback, body))
         return rendered
 
-    def _listen(self, apps: set[str]) -> None:
+    def _read_subscriptions(self, apps: set[str]) -> None:
         """Read the subscriptions of apps, once in a transaction."""
-        unknown = apps - self._listening.keys()
+        unknown = apps - self._subscriptions_by_app.keys()
         if not unknown:
             return
-        self._listening |= {app_id: [] for app_id in unknown}
+        self._subscriptions_by_app |= {app_id: [] for app_id in unknown}
         for row in active_subscriptions(self._connection, unknown):
-            subscription = _Subscription(row.id, row.version, frozenset(row.modes.split(",")))
-            self._listening[row.app_id].append(subscription)
+            subscription = _ActiveSubscription(row.id, row.version, frozenset(row.modes.split(",")))
+            self._subscriptions_by_app[row.app_id].append(subscription)

@@ -8,10 +8,10 @@ from sqlalchemy import Connection
 
 from waypost.domain.app import App
 from waypost.domain.event import CategoryEvent, QualityEvent, ReviewEvent
-from waypost.domain.lifecycle import QUALITIES, template_step
+from waypost.domain.lifecycle import QUALITIES, is_template_transition
 from waypost.domain.templates.template import Category, Template, TemplateStatus
 from waypost.notifications.state_changes import StateChangeRecorder
-from waypost.store.templates.events import Told, tell_of, told_by_status
+from waypost.store.templates.events import TemplateEventKind, record_template_event, status_event_kind
 from waypost.store.templates.templates import change_template
 from waypost.wire.callbacks.template_events import category_body, quality_body, status_body
 
@@ -37,7 +37,7 @@ def apply_status_change(
         at_ms: now.
     """
     decided_on_s = max(event.at_s, template.decided_on_s)
-    if not template_step(template.status, status):
+    if not is_template_transition(template.status, status):
         if status is template.status and decided_on_s > template.decided_on_s:
             change_template(connection, template.id, decided_on_s=decided_on_s)
         return False
@@ -45,15 +45,15 @@ def apply_status_change(
     if event.operator_template_id:
         columns["operator_template_id"] = event.operator_template_id
     change_template(connection, template.id, status=status.value, modified_on_ms=at_ms, **columns)
-    change = told_by_status(template.status, status)
-    tell_of(connection, template, change, at_ms, reason=event.reason or "")
+    change = status_event_kind(template.status, status)
+    record_template_event(connection, template, change, at_ms, reason=event.reason or "")
     if app is not None:
         recorder.emit_callback(
             app,
             mode="TEMPLATE",
             about=f"t:{template.id}",
             message_id=None,
-            news=status.value.lower(),
+            event_name=status.value.lower(),
             render=lambda version: status_body(version, app, at_ms, template, status, event),
         )
     return True
@@ -72,14 +72,16 @@ def apply_quality_change(
     if quality is None or quality == template.quality or _is_deleted(template):
         return False
     change_template(connection, template.id, quality=quality, modified_on_ms=at_ms)
-    tell_of(connection, template, Told.RATED, at_ms, old=template.quality, new=quality)
+    record_template_event(
+        connection, template, TemplateEventKind.QUALITY_CHANGED, at_ms, old=template.quality, new=quality
+    )
     if app is not None:
         recorder.emit_callback(
             app,
             mode="TEMPLATE",
             about=f"t:{template.id}",
             message_id=None,
-            news=f"quality {quality.lower()}",
+            event_name=f"quality {quality.lower()}",
             render=lambda version: quality_body(version, app, at_ms, template, quality, event),
         )
     return True
@@ -111,15 +113,15 @@ def apply_category_change(
     else:
         columns = {"new_category": category}
     change_template(connection, template.id, modified_on_ms=at_ms, **columns)
-    change = Told.FILED if event.is_done else Told.ANNOUNCED
-    tell_of(connection, template, change, at_ms, old=template.category.value, new=category)
+    change = TemplateEventKind.CATEGORY_CHANGED if event.is_done else TemplateEventKind.CATEGORY_CHANGE_ANNOUNCED
+    record_template_event(connection, template, change, at_ms, old=template.category.value, new=category)
     if app is not None:
         recorder.emit_callback(
             app,
             mode="TEMPLATE",
             about=f"t:{template.id}",
             message_id=None,
-            news=f"category {category.lower()}",
+            event_name=f"category {category.lower()}",
             render=lambda version: category_body(version, app, at_ms, template, event),
         )
     return True

@@ -12,9 +12,9 @@ from waypost.domain.templates.template import Template, TemplateStatus
 from waypost.notifications.state_changes import StateChangeRecorder
 from waypost.notifications.template_changes import apply_category_change, apply_quality_change, apply_status_change
 from waypost.store.accounts.partners import app_by_id
-from waypost.store.templates.templates import change_template, template_known_to_operator
+from waypost.store.templates.templates import change_template, find_operator_template
 
-KEPT: Final = {TemplateStatus.FLAGGED, TemplateStatus.LOCKED}
+LISTED_AS_APPROVED: Final = {TemplateStatus.FLAGGED, TemplateStatus.LOCKED}
 """Statuses that the operator lists as approved."""
 
 
@@ -24,7 +24,7 @@ def align_templates(
     business_account_id: str,
     listed: Sequence[OperatorTemplate],
     *,
-    waiting: set[str],
+    pending_ids: set[str],
     now_ms: int,
 ) -> set[str]:
     """Bring status, quality, category and reason into line with the operator's; each difference causes a callback.
@@ -34,48 +34,48 @@ def align_templates(
         recorder: of this transaction.
         business_account_id: whose templates.
         listed: the operator's whole list, with the result of each review.
-        waiting: ids of ours of which something has yet to be sent to the operator: they are not changed.
+        pending_ids: ids of ours of which something has yet to be sent to the operator: they are not changed.
         now_ms: by our clock.
 
     Returns:
         The operator's ids of those that it has, and is not deleting.
     """
     for operator_template in listed:
-        template = template_known_to_operator(
+        template = find_operator_template(
             connection,
             business_account_id,
             operator_template.id,
             operator_template.name,
             operator_template.language.replace("-", "_"),
         )
-        if template is not None and template.id not in waiting:
-            _align(connection, recorder, template, operator_template, now_ms)
+        if template is not None and template.id not in pending_ids:
+            _align_template(connection, recorder, template, operator_template, now_ms)
     return {operator_template.id for operator_template in listed if not operator_template.is_being_deleted}
 
 
-def _align(
-    connection: Connection, recorder: StateChangeRecorder, template: Template, there: OperatorTemplate, now_ms: int
+def _align_template(
+    connection: Connection, recorder: StateChangeRecorder, template: Template, listed: OperatorTemplate, now_ms: int
 ) -> None:
     """Bring one template into line with the operator's. Source: operator's facts 2.1, 3.1."""
     app = app_by_id(connection, template.app_id)
     if template.operator_template_id is None:
-        change_template(connection, template.id, operator_template_id=there.id)
-    status = OPERATOR_STATUSES.get(there.status)
-    if status is not None and template.status not in KEPT:
-        event = review_of(template, status.value, there.rejected_reason)
+        change_template(connection, template.id, operator_template_id=listed.id)
+    status = OPERATOR_STATUSES.get(listed.status)
+    if status is not None and template.status not in LISTED_AS_APPROVED:
+        event = make_review_event(template, status.value, listed.rejected_reason)
         apply_status_change(connection, recorder, app, template, status, event, now_ms)
-    names = (template.business_account_id, there.id, *names_of(template))
-    apply_quality_change(connection, recorder, app, template, QualityEvent(*names, there.quality), now_ms)
-    event = CategoryEvent(*names, template.category.value, there.category, is_done=True)
+    names = (template.business_account_id, listed.id, *name_and_language(template))
+    apply_quality_change(connection, recorder, app, template, QualityEvent(*names, listed.quality), now_ms)
+    event = CategoryEvent(*names, template.category.value, listed.category, is_done=True)
     apply_category_change(connection, recorder, app, template, event, now_ms)
 
 
-def review_of(template: Template, status: str, reason: str | None) -> ReviewEvent:
+def make_review_event(template: Template, status: str, reason: str | None) -> ReviewEvent:
     """Return the event that a template has this status at the operator."""
     operator_id = template.operator_template_id or ""
-    return ReviewEvent(template.business_account_id, operator_id, *names_of(template), status, reason)
+    return ReviewEvent(template.business_account_id, operator_id, *name_and_language(template), status, reason)
 
 
-def names_of(template: Template) -> tuple[str, str]:
+def name_and_language(template: Template) -> tuple[str, str]:
     """Return a template's name and language."""
     return template.draft.element_name or "", template.draft.language_code

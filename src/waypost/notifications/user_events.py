@@ -6,26 +6,26 @@ from sqlalchemy import Connection
 
 from waypost.domain.app import App
 from waypost.notifications.state_changes import StateChangeRecorder
-from waypost.store.messages.recipients import recipient_ids
+from waypost.store.messages.recipients import get_or_create_recipients
 from waypost.wire.callbacks.callback_v2 import user_body
-from waypost.wire.callbacks.kinds import USER
+from waypost.wire.callbacks.kinds import USER_KINDS
 
 
-def emit_opted(
+def emit_opt_event(
     recorder: StateChangeRecorder, connection: Connection, app: App, phone_number: str, *, opted_in: bool, at_ms: int
 ) -> None:
     """Emit the user event `opted-in` or `opted-out`; version 3 has no shape for it.
 
     Source: facts 6.3.
     """
-    kind = USER["resume" if opted_in else "stop"]
-    [recipient_id] = recipient_ids(connection, {(app.id, app.partner_id, phone_number)}).values()
+    kind = USER_KINDS["resume" if opted_in else "stop"]
+    [recipient_id] = get_or_create_recipients(connection, {(app.id, app.partner_id, phone_number)}).values()
     recorder.emit_callback(
         app,
         mode=kind.mode,
         about=str(recipient_id),
         message_id=None,
-        news=kind.inner_type,
+        event_name=kind.inner_type,
         render=partial(_render, app, at_ms, phone_number, kind.inner_type),
     )
 

@@ -9,12 +9,12 @@ from starlette.routing import Route
 
 from waypost import __version__
 from waypost.api.limits.rate_limits import RATES
-from waypost.api.request_fields import Field, FieldType
-from waypost.api.response_schemas import SHAPES
-from waypost.api.route import Carries, Once, RouteRow
+from waypost.api.request_fields import FieldType, RequestField
+from waypost.api.response_schemas import RESPONSE_SCHEMAS
+from waypost.api.route import BodyFormat, IdempotencyMode, RouteRow
 from waypost.api.routes import ROUTES
 from waypost.operations import openapi
-from waypost.operations.schema_samples import sample
+from waypost.operations.schema_samples import make_sample
 
 _HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -23,14 +23,14 @@ _HEADERS: Final = {
     "Cache-Control": "no-cache",
 }
 
-_USUAL: Final = {  # fields that a sample request shows although they may be left out
+_SAMPLE_FIELDS: Final = {  # fields that a sample request shows although they may be left out
     "password", "enableSample", "buttons", "channel", "source", "src.name", "message", "postbackTexts", "version",
     "messaging_product", "recipient_type", "to", "type", "text", "file_type", "active", "name", "categories",
     "typing_indicator", "vertical", "desc", "profileEmail", "prompts",
 }  # fmt: skip
 
 
-class Docs:
+class DocsPages:
     """The pages. Jinja2 and the document are loaded at the first request, not at the start.
 
     Args:
@@ -54,7 +54,7 @@ class Docs:
     async def _openapi(self, _request: Request) -> Response:
         """Return the whole document."""
         if self._document is None:
-            self._document = openapi.document(self._server)
+            self._document = openapi.make_document(self._server)
         return JSONResponse(self._document)
 
     async def _index(self, _request: Request) -> Response:
@@ -67,18 +67,18 @@ class Docs:
         row = next((row for row in ROUTES if openapi.operation_id(row) == operation), None)
         if row is None:
             return self._page("missing.html", 404, path="")
-        return self._page("operation.html", path=operation, **_shown(row, self._server))
+        return self._page("operation.html", path=operation, **_operation_values(row, self._server))
 
     async def _style(self, _request: Request) -> Response:
         """Return the pages' one style sheet."""
-        source, _, _ = self._loaded().loader.get_source(self._loaded(), "style.css")
+        source, _, _ = self._load_environment().loader.get_source(self._load_environment(), "style.css")
         return PlainTextResponse(source, media_type="text/css", headers=_HEADERS)
 
     def _page(self, name: str, status: int = 200, **values: Any) -> Response:
-        text = self._loaded().get_template(name).render(version=__version__, sections=_sections(), **values)
+        text = self._load_environment().get_template(name).render(version=__version__, sections=_sections(), **values)
         return HTMLResponse(text, status, _HEADERS)
 
-    def _loaded(self) -> Any:
+    def _load_environment(self) -> Any:
         if self._pages is None:
             from jinja2 import Environment, PackageLoader  # imported here, because few processes serve a page
 
@@ -99,16 +99,16 @@ def _sections() -> list[dict[str, Any]]:
                 "id": openapi.operation_id(row),
                 "method": row.method,
                 "path": row.path,
-                "summary": openapi.told_of(row)[0],
+                "summary": openapi.endpoint_texts(row)[0],
             }
         )
     return [{"name": name, "rows": rows} for name, rows in sections.items()]
 
 
-def _shown(row: RouteRow, server: str) -> dict[str, Any]:
+def _operation_values(row: RouteRow, server: str) -> dict[str, Any]:
     """Return the values of one page's template."""
-    summary, description = openapi.told_of(row)
-    schema = SHAPES.get(row.shape)
+    summary, description = openapi.endpoint_texts(row)
+    schema = RESPONSE_SCHEMAS.get(row.response_schema)
     is_file = schema is not None and openapi.is_file(schema)
     return {
         "row": row,
@@ -116,11 +116,11 @@ def _shown(row: RouteRow, server: str) -> dict[str, Any]:
         "paragraphs": [" ".join(paragraph.split()) for paragraph in description.split("\n\n") if paragraph],
         "rate": RATES[row.rate],
         "headers": _credential_headers(row),
-        "key": None if row.once is Once.NO else openapi.KEY,
+        "key": None if row.idempotency is IdempotencyMode.NO_KEY else openapi.IDEMPOTENCY_HEADER,
         "parts": [(name, *openapi.PATH_PARTS[name]) for name in openapi.path_parts(row)],
-        "query": _rows_of(row.query),
-        "fields": _rows_of(row.fields),
-        "sample": None if schema is None or is_file else _pretty(sample(schema)),
+        "query": _field_rows(row.query),
+        "fields": _field_rows(row.fields),
+        "sample": None if schema is None or is_file else _format_json(make_sample(schema)),
         "is_file": is_file,
         "errors": openapi.errors_of(row),
         "curl": _curl(row, server),
@@ -132,7 +132,7 @@ def _credential_headers(row: RouteRow) -> list[tuple[str, str]]:
     return [openapi.SCHEMES[name] for name in names]
 
 
-def _rows_of(names: tuple[str, ...]) -> list[dict[str, Any]]:
+def _field_rows(names: tuple[str, ...]) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for name, field in openapi.fields_of(names).items():
         schema = openapi.json_schema(field)
@@ -143,7 +143,7 @@ def _rows_of(names: tuple[str, ...]) -> list[dict[str, Any]]:
                 "required": field.required,
                 "meaning": field.meaning,
                 "example": field.example,
-                "schema": _pretty(schema) if schema else "",
+                "schema": _format_json(schema) if schema else "",
             }
         )
     return rows
@@ -157,30 +157,30 @@ def _curl(row: RouteRow, server: str) -> str:
     lines = [f"curl -X {row.method} '{server}{path}'"]
     for header, _ in _credential_headers(row)[:1]:
         lines.append(f"-H '{header}: <{row.credential}>'")
-    if row.carries is Carries.JSON:
+    if row.body_format is BodyFormat.JSON:
         body = {
             name: _json_sample(field)
             for name, field in openapi.fields_of(row.fields).items()
-            if field.example and (field.required or name in _USUAL)
+            if field.example and (field.required or name in _SAMPLE_FIELDS)
         }
-        lines += ["-H 'Content-Type: application/json'", f"-d {_quoted(json.dumps(body))}"]
+        lines += ["-H 'Content-Type: application/json'", f"-d {_shell_quote(json.dumps(body))}"]
     else:
         for name, field in openapi.fields_of(row.fields).items():
-            if field.example and (field.required or name in _USUAL):
-                flag = "-F" if row.carries is Carries.MULTIPART else "--data-urlencode"
-                lines.append(f"{flag} {_quoted(f'{name}={field.example}')}")
+            if field.example and (field.required or name in _SAMPLE_FIELDS):
+                flag = "-F" if row.body_format is BodyFormat.MULTIPART else "--data-urlencode"
+                lines.append(f"{flag} {_shell_quote(f'{name}={field.example}')}")
     return " \\\n  ".join(lines)
 
 
-def _json_sample(field: Field) -> Any:
+def _json_sample(field: RequestField) -> Any:
     if field.type in (FieldType.OBJECT, FieldType.JSON) and field.example:
         return json.loads(field.example)
     return field.example
 
 
-def _quoted(text: str) -> str:
+def _shell_quote(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-def _pretty(value: Any) -> str:
+def _format_json(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False)

@@ -10,13 +10,13 @@ import msgspec
 
 from waypost import __version__
 from waypost.api.auth.credentials import Credential
-from waypost.api.idempotency import LONGEST_KEY
+from waypost.api.idempotency import MAX_KEY_CHARS
 from waypost.api.limits.rate_limits import RATES
-from waypost.api.request_fields import FIELDS, Field, FieldType, wire_name
-from waypost.api.response_schemas import SHAPES
-from waypost.api.route import Carries, Once, RouteRow, reasons_of
+from waypost.api.request_fields import REQUEST_FIELDS, FieldType, RequestField, wire_name
+from waypost.api.response_schemas import RESPONSE_SCHEMAS
+from waypost.api.route import BodyFormat, IdempotencyMode, RouteRow, error_codes_of
 from waypost.api.routes import ROUTES
-from waypost.operations.schema_samples import sample
+from waypost.operations.schema_samples import make_sample
 from waypost.wire.errors import ERRORS, ErrorRow
 
 Document = dict[str, Any]
@@ -47,7 +47,7 @@ SCHEMES: Final = {
     "appTokenHeader":     ("token",         "The app token of the app in the path, in the other header."),
     "apiKey":             ("apikey",        "An API key of the account, or the app token of one app."),
 }
-SECTIONS: Final = {  # modules of the API, and the heading of their routes
+SECTION_HEADINGS: Final = {  # modules of the API, and the heading of their routes
     "auth.login":            "Login and tokens",
     "apps.keys":             "Login and tokens",
     "apps.apps":             "Apps",
@@ -71,12 +71,12 @@ SECTIONS: Final = {  # modules of the API, and the heading of their routes
     "subscriptions":         "Subscriptions",
     "unsupported":           "Not supported",
 }
-KEY: Final = (
+IDEMPOTENCY_HEADER: Final = (
     "Idempotency-Key",
     "Optional: a text of your own for this request, best a random UUID. A request that repeats it within 24 hours, with "
     "the same body, gets the first response again and is not carried out again.",
 )
-EVERYWHERE: Final = (413, 429, 500)
+COMMON_STATUSES: Final = (413, 429, 500)
 """Statuses that any route may respond with."""
 # fmt: on
 
@@ -84,7 +84,7 @@ _PART: Final = re.compile(r"\{(\w+)\}")
 _SOURCE: Final = re.compile(r"\s*\bSource: .*?(?=\n\n|\Z)", re.DOTALL)
 
 
-def document(server: str) -> Document:
+def make_document(server: str) -> Document:
     """Return the whole document, OpenAPI 3.1.
 
     Args:
@@ -136,7 +136,7 @@ def document(server: str) -> Document:
 
 def section_of(row: RouteRow) -> str:
     """Return the heading of a route, by the module of its endpoint."""
-    return SECTIONS[row.endpoint.__module__.removeprefix("waypost.api.")]
+    return SECTION_HEADINGS[row.endpoint.__module__.removeprefix("waypost.api.")]
 
 
 def operation_id(row: RouteRow) -> str:
@@ -145,7 +145,7 @@ def operation_id(row: RouteRow) -> str:
     return f"{row.method.lower()}-{parts}"
 
 
-def told_of(row: RouteRow) -> tuple[str, str]:
+def endpoint_texts(row: RouteRow) -> tuple[str, str]:
     """Return a route's summary, in a line, and its description: from its endpoint's docstring."""
     text = _SOURCE.sub("", inspect.getdoc(row.endpoint) or "")  # citations of ours do not concern clients
     first, _, rest = text.partition("\n\n")
@@ -158,26 +158,26 @@ def path_parts(row: RouteRow) -> list[str]:
     return _PART.findall(row.path)
 
 
-def fields_of(names: Iterable[str]) -> dict[str, Field]:
+def fields_of(names: Iterable[str]) -> dict[str, RequestField]:
     """Return rows of the table of fields, by their names on the wire."""
-    return {wire_name(name): FIELDS[name] for name in names}
+    return {wire_name(name): REQUEST_FIELDS[name] for name in names}
 
 
 def errors_of(row: RouteRow) -> dict[int, list[ErrorRow]]:
     """Return the errors of a route, by status, in the order of the table."""
     errors: dict[int, list[ErrorRow]] = {}
-    for code in reasons_of(row):
+    for code in error_codes_of(row):
         error = ERRORS[code]
         errors.setdefault(error.status, []).append(error)
     return errors
 
 
-def json_schema(field: Field) -> dict[str, Any] | None:
+def json_schema(field: RequestField) -> dict[str, Any] | None:
     """Return the JSON Schema of a JSON text's content, references resolved; None for other fields."""
-    if field.json_shape is None:
+    if field.json_type is None:
         return None
-    schema, components = msgspec.json.schema_components([field.json_shape], ref_template="{name}")
-    resolved = _resolved(schema[0], components, ())
+    schema, components = msgspec.json.schema_components([field.json_type], ref_template="{name}")
+    resolved = _resolve_references(schema[0], components, ())
     return resolved if isinstance(resolved, dict) else {}  # pyright: ignore[reportUnknownVariableType]
 
 
@@ -192,7 +192,7 @@ def format_of(name: str) -> str:
 
 
 def _operation(row: RouteRow) -> dict[str, Any]:
-    summary, description = told_of(row)
+    summary, description = endpoint_texts(row)
     rate = RATES[row.rate]
     limit = f"At most {rate.at_most} requests in {rate.within_ms // 1000} s per {rate.per}."
     operation: dict[str, Any] = {
@@ -236,8 +236,8 @@ def _query_parameters(row: RouteRow) -> list[dict[str, Any]]:
         {
             "name": wire_name(key),
             "in": "query",
-            "required": FIELDS[key].required,
-            "description": FIELDS[key].meaning,
+            "required": REQUEST_FIELDS[key].required,
+            "description": REQUEST_FIELDS[key].meaning,
             "schema": _field_schema(key),
         }
         for key in row.query
@@ -245,10 +245,10 @@ def _query_parameters(row: RouteRow) -> list[dict[str, Any]]:
 
 
 def _header_parameters(row: RouteRow) -> list[dict[str, Any]]:
-    if row.once is Once.NO:
+    if row.idempotency is IdempotencyMode.NO_KEY:
         return []
-    name, meaning = KEY
-    pattern = f"^[ -~]{{1,{LONGEST_KEY}}}$"
+    name, meaning = IDEMPOTENCY_HEADER
+    pattern = f"^[ -~]{{1,{MAX_KEY_CHARS}}}$"
     return [
         {
             "name": name,
@@ -262,15 +262,15 @@ def _header_parameters(row: RouteRow) -> list[dict[str, Any]]:
 
 
 def _required(row: RouteRow) -> list[str]:
-    return [wire_name(key) for key in row.fields if FIELDS[key].required]
+    return [wire_name(key) for key in row.fields if REQUEST_FIELDS[key].required]
 
 
 def _content(row: RouteRow) -> dict[str, Any]:
-    match row.carries:
-        case Carries.NOTHING:
+    match row.body_format:
+        case BodyFormat.NOTHING:
             return {}
-        case Carries.FORM_OR_JSON:
-            kinds = [Carries.FORM.value, Carries.JSON.value]
+        case BodyFormat.FORM_OR_JSON:
+            kinds = [BodyFormat.FORM.value, BodyFormat.JSON.value]
         case kind:
             kinds = [kind.value]
     schema: dict[str, Any] = {
@@ -284,7 +284,7 @@ def _content(row: RouteRow) -> dict[str, Any]:
 
 
 def _field_schema(key: str) -> dict[str, Any]:
-    field = FIELDS[key]
+    field = REQUEST_FIELDS[key]
     schema: dict[str, Any] = {"description": field.meaning}
     match field.type:
         case FieldType.TEXT:
@@ -312,34 +312,34 @@ def _field_schema(key: str) -> dict[str, Any]:
 def _responses(row: RouteRow) -> dict[str, Any]:
     responses: dict[str, Any] = {}
     errors = errors_of(row)
-    for status in sorted({*row.answers, *EVERYWHERE, *errors}):
+    for status in sorted({*row.statuses, *COMMON_STATUSES, *errors}):
         if status < 300:
-            responses[str(status)] = _success(row, status)
+            responses[str(status)] = _success_response(row, status)
         else:
-            responses[str(status)] = _refusal(status, errors.get(status, []))
+            responses[str(status)] = _error_response(status, errors.get(status, []))
     return responses
 
 
-def _success(row: RouteRow, status: int) -> dict[str, Any]:
+def _success_response(row: RouteRow, status: int) -> dict[str, Any]:
     response: dict[str, Any] = {"description": HTTPStatus(status).phrase}
-    if row.once is not Once.NO:
+    if row.idempotency is not IdempotencyMode.NO_KEY:
         response["headers"] = {
             "Idempotent-Replayed": {
                 "description": "Present where this is the response to an earlier request with the same key.",
                 "schema": {"const": "true"},
             }
         }
-    if status == HTTPStatus.NO_CONTENT or not row.shape:
+    if status == HTTPStatus.NO_CONTENT or not row.response_schema:
         return response
-    schema = SHAPES[row.shape]
+    schema = RESPONSE_SCHEMAS[row.response_schema]
     if is_file(schema):
         response["content"] = {"*/*": {"schema": {}}}
         return response
-    response["content"] = {"application/json": {"schema": schema, "example": sample(schema)}}
+    response["content"] = {"application/json": {"schema": schema, "example": make_sample(schema)}}
     return response
 
 
-def _refusal(status: int, errors: list[ErrorRow]) -> dict[str, Any]:
+def _error_response(status: int, errors: list[ErrorRow]) -> dict[str, Any]:
     examples = {
         f"text-{number}": {"value": {"status": "error", "message": error.text}}
         for number, error in enumerate(errors, 1)
@@ -366,20 +366,20 @@ def _refusal(status: int, errors: list[ErrorRow]) -> dict[str, Any]:
     return response
 
 
-def _resolved(schema: Any, components: Mapping[str, Any], inside: tuple[str, ...]) -> Any:
+def _resolve_references(schema: Any, components: Mapping[str, Any], inside: tuple[str, ...]) -> Any:
     """Return a schema with its references replaced; one inside itself becomes anything."""
     match schema:
         case {"$ref": str(name)}:
             if name in inside:
                 return {}
-            return _resolved(components[name], components, (*inside, name))
+            return _resolve_references(components[name], components, (*inside, name))
         case dict():
             return {
-                key: _resolved(value, components, inside)
+                key: _resolve_references(value, components, inside)
                 for key, value in schema.items()  # pyright: ignore[reportUnknownVariableType]
                 if key != "title"
             }
         case list():
-            return [_resolved(one, components, inside) for one in schema]  # pyright: ignore[reportUnknownVariableType]
+            return [_resolve_references(one, components, inside) for one in schema]  # pyright: ignore[reportUnknownVariableType]
         case _:
             return schema

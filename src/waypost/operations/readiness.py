@@ -15,18 +15,18 @@ from waypost.base.telemetry.logs import log
 from waypost.queue.queue import JobQueue
 from waypost.queue.worker import StageWorker
 from waypost.store.database import Database
-from waypost.store.health import revision_of, write_nothing
+from waypost.store.health import probe_write, stored_revision
 from waypost.store.tables import REVISION
 
-WITHIN_S: Final = 2
+STORE_CHECK_TIMEOUT_S: Final = 2
 """How long the store has to respond to a check."""
 
-FRESH_S: Final = 1
+CHECKS_CACHE_S: Final = 1
 """How long the results of the checks are returned again, so that requests cannot load the store."""
 
 
 @dataclass(slots=True)
-class Parts:
+class CheckedServices:
     """The parts of a process that are checked.
 
     Attributes:
@@ -51,32 +51,32 @@ class Parts:
     held: bool = False
 
 
-Check = Callable[[Parts], Awaitable[str]]
+ReadinessCheck = Callable[[CheckedServices], Awaitable[str]]
 """Returns an empty text when it passes."""
 
 
-async def _is_not_stopping(parts: Parts) -> str:
+async def _is_not_stopping(parts: CheckedServices) -> str:
     return "the service is stopping" if parts.stopping else ""
 
 
-async def _is_not_held(parts: Parts) -> str:
+async def _is_not_held(parts: CheckedServices) -> str:
     return "the service is held: it sends nothing and accepts nothing" if parts.held else ""
 
 
-async def _store_reads(parts: Parts) -> str:
-    return await _in_time(parts.database.read(revision_of), "read", _too_old)
+async def _can_read_store(parts: CheckedServices) -> str:
+    return await _check_store(parts.database.read(stored_revision), "read", _schema_problem)
 
 
-async def _store_writes(parts: Parts) -> str:
+async def _can_write_store(parts: CheckedServices) -> str:
     joins = (parts.database.join, parts.database.join_from_request)  # these may use separate connections
     for join in joins:
-        problem = await _in_time(join(write_nothing, parts.name), "write")
+        problem = await _check_store(join(probe_write, parts.name), "write")
         if problem:
             return problem
     return ""
 
 
-async def _queues_are_worked(parts: Parts) -> str:
+async def _queues_are_worked(parts: CheckedServices) -> str:
     if parts.held:
         return ""
     for name, (stage, task) in parts.stages.items():
@@ -84,44 +84,44 @@ async def _queues_are_worked(parts: Parts) -> str:
             return f"the queue {name} is not worked yet"
         if task.done():
             return f"the queue {name} is no longer worked"
-        if stage.at_it_for_s > parts.stuck_s:
-            return f"the queue {name} has been in one step for {stage.at_it_for_s:.0f} s"
+        if stage.loop_busy_s > parts.stuck_s:
+            return f"the queue {name} has been in one step for {stage.loop_busy_s:.0f} s"
         if stage.failures:
             return f"the queue {name} has failed {stage.failures} times in a row"
     return ""
 
 
-async def _loops_run(parts: Parts) -> str:
+async def _loops_run(parts: CheckedServices) -> str:
     ended = next((name for name, task in parts.loops.items() if task.done()), None)
     return "" if ended is None else f"{ended} has ended"
 
 
-async def _simulator_works(parts: Parts) -> str:
+async def _simulator_works(parts: CheckedServices) -> str:
     return "" if parts.simulator is None else parts.simulator()
 
 
-async def _leases_are_kept(parts: Parts) -> str:
-    return "" if parts.held or parts.queue.shards.is_kept else "its leases could not be renewed in time"
+async def _leases_are_valid(parts: CheckedServices) -> str:
+    return "" if parts.held or parts.queue.shards.are_leases_valid else "its leases could not be renewed in time"
 
 
-async def _has_room(parts: Parts) -> str:
+async def _has_disk_space(parts: CheckedServices) -> str:
     usage = await asyncio.to_thread(shutil.disk_usage, parts.folder)
     free_mb = usage.free // 1_000_000
     return "" if free_mb >= parts.least_free_mb else f"only {free_mb} MB are free beside the store"
 
 
 # fmt: off
-CHECKS: Final[Mapping[str, tuple[Check, str]]] = {  # Source: decision 0046
+READINESS_CHECKS: Final[Mapping[str, tuple[ReadinessCheck, str]]] = {  # Source: decision 0046
     #                check                passes when
     "stopping":     (_is_not_stopping,   "The process is not stopping."),
     "held":         (_is_not_held,       "The process was not started with `--hold`."),
-    "store_reads":  (_store_reads,       "The store responds to a read within 2 s, and its schema is not older than this version's."),
-    "store_writes": (_store_writes,      "A write is on disk within 2 s."),
+    "store_reads":  (_can_read_store,       "The store responds to a read within 2 s, and its schema is not older than this version's."),
+    "store_writes": (_can_write_store,      "A write is on disk within 2 s."),
     "queues":       (_queues_are_worked, "The loop of each queue runs, makes progress, and does not fail."),
     "loops":        (_loops_run,         "The loops that delete and sweep beside the queues run."),
     "simulator":    (_simulator_works,   "The simulator of `waypost dev` delivers webhooks, reviews templates and runs its phones."),
-    "leases":       (_leases_are_kept,   "The leases are renewed, where several processes share a store."),
-    "disk":         (_has_room,          "There is enough free space beside the store for the work already accepted."),
+    "leases":       (_leases_are_valid,   "The leases are renewed, where several processes share a store."),
+    "disk":         (_has_disk_space,          "There is enough free space beside the store for the work already accepted."),
 }
 # fmt: on
 
@@ -129,10 +129,10 @@ CHECKS: Final[Mapping[str, tuple[Check, str]]] = {  # Source: decision 0046
 class Readiness:
     """Runs all checks, at most once a second."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: CheckedServices) -> None:
         self.parts = parts
-        self._asking: asyncio.Task[dict[str, str]] | None = None
-        self._answer: dict[str, str] = {}
+        self._running_checks: asyncio.Task[dict[str, str]] | None = None
+        self._reasons: dict[str, str] = {}
         self._until_s = 0.0
         self._was_ready = True
         self._log = log("operations")
@@ -140,34 +140,34 @@ class Readiness:
     async def reasons(self) -> dict[str, str]:
         """Return for each check why it fails; an empty text where it passes."""
         now_s = asyncio.get_running_loop().time()
-        if now_s < self._until_s and bool(self._answer.get("stopping")) == self.parts.stopping:
-            return self._answer
-        if self._asking is None or self._asking.done():
-            self._asking = asyncio.create_task(self._ask())
-        return await asyncio.shield(self._asking)
+        if now_s < self._until_s and bool(self._reasons.get("stopping")) == self.parts.stopping:
+            return self._reasons
+        if self._running_checks is None or self._running_checks.done():
+            self._running_checks = asyncio.create_task(self._run_checks())
+        return await asyncio.shield(self._running_checks)
 
-    async def _ask(self) -> dict[str, str]:
-        results = await asyncio.gather(*(check(self.parts) for check, _ in CHECKS.values()))
-        self._answer = dict(zip(CHECKS, results, strict=True))
-        self._until_s = asyncio.get_running_loop().time() + FRESH_S
-        failing = {name: why for name, why in self._answer.items() if why}
+    async def _run_checks(self) -> dict[str, str]:
+        results = await asyncio.gather(*(check(self.parts) for check, _ in READINESS_CHECKS.values()))
+        self._reasons = dict(zip(READINESS_CHECKS, results, strict=True))
+        self._until_s = asyncio.get_running_loop().time() + CHECKS_CACHE_S
+        failing = {name: why for name, why in self._reasons.items() if why}
         if bool(failing) == self._was_ready and not self.parts.stopping:
             self._log.warning("not ready", **failing) if failing else self._log.info("ready again")
         self._was_ready = not failing
-        return self._answer
+        return self._reasons
 
 
-async def _in_time(asked: Awaitable[Any], what: str, judge: Callable[[Any], str] = lambda _result: "") -> str:
+async def _check_store(query: Awaitable[Any], action: str, judge: Callable[[Any], str] = lambda _result: "") -> str:
     try:
-        async with asyncio.timeout(WITHIN_S):
-            return judge(await asked)
+        async with asyncio.timeout(STORE_CHECK_TIMEOUT_S):
+            return judge(await query)
     except TimeoutError:
-        return f"the store did not {what} within {WITHIN_S} s"
+        return f"the store did not {action} within {STORE_CHECK_TIMEOUT_S} s"
     except Exception as error:  # noqa: BLE001  whatever keeps the store from responding
-        return f"the store did not {what}: {type(error).__name__}"
+        return f"the store did not {action}: {type(error).__name__}"
 
 
-def _too_old(revision: int | None) -> str:
+def _schema_problem(revision: int | None) -> str:
     if revision is None or revision >= REVISION:
         return ""
     return f"the store's schema has revision {revision}, and this version needs {REVISION}"

@@ -14,91 +14,95 @@ from waypost.base.clock import DAY_MS, Clock
 from waypost.base.telemetry.logs import log
 from waypost.store.database import Database
 from waypost.store.retention.partitions import (
-    add_part,
-    begin_of_range,
-    drop_part,
+    attach_partition,
+    drop_partition,
     floor_id,
-    holds_open,
-    missing_parts,
-    past_parts,
+    is_partition_in_use,
+    missing_partitions,
+    partition_start_ms,
+    past_partitions,
 )
-from waypost.store.retention.rules import RULES, Keep, Rule, begin_turn
+from waypost.store.retention.rules import RETENTION_RULES, RetentionPeriods, RetentionRule, begin_retention_run
 
 Result = TypeVar("Result")
 
-EVERY_MS: Final = 60 * 60 * 1000
-FIRST_MS: Final = 60 * 1000
+RETENTION_EVERY_MS: Final = 60 * 60 * 1000
+RETENTION_START_DELAY_MS: Final = 60 * 1000
 """Delay after the start, which has more urgent things to do."""
-REST: Final = 4
+RETENTION_REST_FACTOR: Final = 4
 """The pipeline gets four fifths of the time, and a turn the rest."""
 
 
-class Retention:
+class RetentionLoop:
     """Runs a minute after the start and then every hour; of several processes on one store, only one.
 
     Args:
-        rest: how many times as long as a transaction took is waited before the next.
+        rest_factor: how many times as long as a transaction took is waited before the next.
 
     Attributes:
-        forgotten: how many transactions have been run, by rule.
+        transactions: how many transactions have been run, by rule.
     """
 
-    def __init__(self, database: Database, clock: Clock, keep: Keep, *, rest: float = REST) -> None:
-        self._rest = rest
+    def __init__(
+        self, database: Database, clock: Clock, keep: RetentionPeriods, *, rest_factor: float = RETENTION_REST_FACTOR
+    ) -> None:
+        self._rest_factor = rest_factor
         self._database = database
         self._clock = clock
         self._keep = keep
         self._stopped = asyncio.Event()
         self._log = log("retention")
-        self.forgotten: Counter[str] = Counter()
+        self.transactions: Counter[str] = Counter()
 
     async def run(self) -> None:
         """Run turns until `stop`; a store that cannot be reached makes it wait for the next time."""
-        await self._clock.wait(self._stopped, until_ms=self._clock.now_ms() + FIRST_MS)
+        await self._clock.wait(self._stopped, until_ms=self._clock.now_ms() + RETENTION_START_DELAY_MS)
         while not self._stopped.is_set():
             try:
-                if await self._database.tidy(begin_turn, self._clock.now_ms(), EVERY_MS // 2):
-                    await self.turn()
+                if await self._database.write_in_background(
+                    begin_retention_run, self._clock.now_ms(), RETENTION_EVERY_MS // 2
+                ):
+                    await self.run_turn()
             except Exception:  # noqa: BLE001  logged; the next turn does what this one did not
                 self._log.exception("expired data could not be deleted")
-            await self._clock.wait(self._stopped, until_ms=self._clock.now_ms() + EVERY_MS)
+            await self._clock.wait(self._stopped, until_ms=self._clock.now_ms() + RETENTION_EVERY_MS)
 
-    async def turn(self) -> None:
+    async def run_turn(self) -> None:
         """Delete everything whose retention is over."""
         has_ranges = self._database.engine == "postgresql"
         if has_ranges:
-            await self._add_parts()
-        for rule in RULES:
+            await self._add_partitions()
+        for rule in RETENTION_RULES:
             before_ms = self._clock.now_ms() - rule.days(self._keep) * DAY_MS
             if has_ranges:
-                before_ms = await self._drop_parts(rule, before_ms)
+                before_ms = await self._drop_partitions(rule, before_ms)
             after: str | None = ""
             while after is not None and not self._stopped.is_set():
-                after = await self._piece(rule.forget, before_ms, after)
-                self.forgotten[rule.name] += 1
+                after = await self._run_transaction(rule.delete_batch, before_ms, after)
+                self.transactions[rule.name] += 1
 
     def stop(self) -> None:
         """Make `run` return."""
         self._stopped.set()
 
-    async def _add_parts(self) -> None:
-        for partition in await self._database.read(missing_parts, self._clock.now_ms()):
-            await self._piece(add_part, partition)
+    async def _add_partitions(self) -> None:
+        for partition in await self._database.read(missing_partitions, self._clock.now_ms()):
+            await self._run_transaction(attach_partition, partition)
 
-    async def _drop_parts(self, rule: Rule, before_ms: int) -> int:
+    async def _drop_partitions(self, rule: RetentionRule, before_ms: int) -> int:
         """Drop the partitions that are past; return the time up to which the rest is deleted row by row."""
-        for table in rule.ranges:
-            for partition in await self._database.read(past_parts, table, floor_id(before_ms)):
-                if not self._stopped.is_set() and not await self._piece(holds_open, partition):
-                    await self._piece(drop_part, partition)
-            before_ms = await self._database.read(begin_of_range, table, before_ms)
+        for table in rule.partitioned_tables:
+            for partition in await self._database.read(past_partitions, table, floor_id(before_ms)):
+                if not self._stopped.is_set() and not await self._run_transaction(is_partition_in_use, partition):
+                    await self._run_transaction(drop_partition, partition)
+            before_ms = await self._database.read(partition_start_ms, table, before_ms)
         return before_ms
 
-    async def _piece(self, work: Callable[..., Result], *args: Any) -> Result:
+    async def _run_transaction(self, work: Callable[..., Result], *args: Any) -> Result:
         """Run one transaction, and then pause to leave the store to others."""
         began_s = time.monotonic()
-        result = await self._database.tidy(work, *args)
-        rest_s = min(self._rest * (time.monotonic() - began_s), 1)
+        result = await self._database.write_in_background(work, *args)
+        rest_s = min(self._rest_factor * (time.monotonic() - began_s), 1)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._stopped.wait(), rest_s)
         return result

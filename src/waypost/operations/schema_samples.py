@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final, cast
 
 # fmt: off
-BY_NAME: Final[Mapping[str, Any]] = {  # members whose sample shows more than their type
+SAMPLES_BY_NAME: Final[Mapping[str, Any]] = {  # members whose sample shows more than their type
     "id":            "01990000-0000-7000-8000-0000000000b1",
     "messageId":     "01990000-0000-7000-8000-0000000000c1",
     "appId":         "01990000-0000-7000-8000-0000000000a1",
@@ -20,7 +20,7 @@ BY_NAME: Final[Mapping[str, Any]] = {  # members whose sample shows more than th
 # fmt: on
 
 
-def sample(schema: Mapping[str, Any], name: str = "") -> Any:
+def make_sample(schema: Mapping[str, Any], name: str = "") -> Any:
     """Return a value that the schema allows, the same at every call.
 
     Args:
@@ -35,17 +35,17 @@ def sample(schema: Mapping[str, Any], name: str = "") -> Any:
         return schema["example"]
     for key in ("oneOf", "anyOf"):
         if key in schema:
-            return sample(schema[key][0], name)
+            return make_sample(schema[key][0], name)
     kind: Any = schema.get("type")
     if isinstance(kind, list):
         kind = next(name_of_type for name_of_type in cast("list[str]", kind) if name_of_type != "null")
-    named_sample = BY_NAME.get(name)
+    named_sample = SAMPLES_BY_NAME.get(name)
     match kind:
         case "object":
             members: Mapping[str, Any] = schema.get("properties", {})
-            return {member: sample(inner, member) for member, inner in members.items()}
+            return {member: make_sample(inner, member) for member, inner in members.items()}
         case "array":
-            return [sample(schema.get("items", {}), name.removesuffix("s"))]
+            return [make_sample(schema.get("items", {}), name.removesuffix("s"))]
         case "string":
             return named_sample if isinstance(named_sample, str) else name or "text"
         case "integer":

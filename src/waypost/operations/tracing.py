@@ -23,32 +23,32 @@ if TYPE_CHECKING:  # the extra `otel` may not be installed, and takes a tenth of
     from opentelemetry.sdk.trace.export import SpanExporter
     from opentelemetry.trace import SpanContext
 
-FIRST: Final = TraceStep.ACCEPTED
+ROOT_STEP: Final = TraceStep.ACCEPTED
 """The step whose span is the parent of all others."""
 
 _RANDOM_BITS: Final = 56
-_NOT_IN_SPANS: Final = frozenset({"traceparent"})
+_FACTS_NOT_IN_SPANS: Final = frozenset({"traceparent"})
 
 
-class NoTracing(Exception):
+class TracingUnavailable(Exception):
     """Spans are configured and cannot be made; the text contains the fix."""
 
 
-class Tracing:
+class SpanTracing:
     """Makes spans of steps until it is closed.
 
     Args:
-        hand_on: receives finished spans.
+        processor: receives finished spans.
         share: of the messages, 0 to 1.
     """
 
-    def __init__(self, hand_on: SpanProcessor, *, share: float = 1, process: str = "0") -> None:
+    def __init__(self, processor: SpanProcessor, *, share: float = 1, process: str = "0") -> None:
         from opentelemetry.sdk.resources import Resource
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
         from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 
-        class Ids(RandomIdGenerator):
+        class SpanIds(RandomIdGenerator):
             """Returns the ids of a root span, where one is about to be made."""
 
             first: tuple[int, int] | None = None
@@ -59,8 +59,8 @@ class Tracing:
             def generate_span_id(self) -> int:
                 return super().generate_span_id() if self.first is None else self.first[1]
 
-        self._ids = Ids()
-        self._below = int(share * (1 << _RANDOM_BITS))
+        self._ids = SpanIds()
+        self._sample_limit = int(share * (1 << _RANDOM_BITS))
         self._provider: TracerProvider = TracerProvider(
             sampler=ALWAYS_ON,
             resource=Resource(
@@ -69,39 +69,42 @@ class Tracing:
             id_generator=self._ids,
             shutdown_on_exit=False,
         )
-        self._provider.add_span_processor(hand_on)
+        self._provider.add_span_processor(processor)
         self._tracer = self._provider.get_tracer("waypost", __version__)
-        self._no_more = tracer.trace_to(self._hear)
+        self._stop_tracing = tracer.trace_to(self._record_span)
 
     def close(self) -> None:
         """Stop receiving steps, and pass on the spans that have been made."""
-        self._no_more()
+        self._stop_tracing()
         self._provider.shutdown()
 
-    def _hear(self, told: TraceRecord) -> None:
-        if not is_uuid(told.message_id):
+    def _record_span(self, record: TraceRecord) -> None:
+        if not is_uuid(record.message_id):
             return
-        trace_id, first_id = ids_of(told.message_id)
-        if trace_id % (1 << _RANDOM_BITS) >= self._below:
+        trace_id, first_id = trace_and_span_ids(record.message_id)
+        if trace_id % (1 << _RANDOM_BITS) >= self._sample_limit:
             return
-        step = told.step.value
-        options: dict[str, Any] = {"start_time": told.ended_ns - told.took_ns, "attributes": _attributes(told)}
-        if told.step is FIRST:
+        step = record.step.value
+        options: dict[str, Any] = {"start_time": record.ended_ns - record.took_ns, "attributes": _attributes(record)}
+        if record.step is ROOT_STEP:
             self._ids.first = (trace_id, first_id)
             try:
                 span = self._tracer.start_span(
-                    f"{step.part}: {step.says}", _no_context(), links=_links(told.facts.get("traceparent")), **options
+                    f"{step.part}: {step.text}",
+                    _empty_context(),
+                    links=_links(record.facts.get("traceparent")),
+                    **options,
                 )
             finally:
                 self._ids.first = None
         else:
-            span = self._tracer.start_span(f"{step.part}: {step.says}", _below(trace_id, first_id), **options)
-        if told.failed:
-            span.set_status(_error())
-        span.end(told.ended_ns)
+            span = self._tracer.start_span(f"{step.part}: {step.text}", _child_context(trace_id, first_id), **options)
+        if record.failed:
+            span.set_status(_error_status())
+        span.end(record.ended_ns)
 
 
-def open_tracing(endpoint: str, *, share: float, process: str) -> Tracing:
+def open_tracing(endpoint: str, *, share: float, process: str) -> SpanTracing:
     """Send spans to an endpoint, in batches and off the event loop.
 
     The settings that the exporter itself reads from `OTEL_EXPORTER_OTLP_…` (headers, certificates) apply too.
@@ -113,39 +116,39 @@ def open_tracing(endpoint: str, *, share: float, process: str) -> Tracing:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError as error:
-        raise NoTracing(
+        raise TracingUnavailable(
             "otel_endpoint is set and OpenTelemetry is not installed: pip install 'waypost[otel]', "
             "or unset WAYPOST_OTEL_ENDPOINT"
         ) from error
     exporter: SpanExporter = OTLPSpanExporter(endpoint=endpoint)
-    return Tracing(BatchSpanProcessor(exporter), share=share, process=process)
+    return SpanTracing(BatchSpanProcessor(exporter), share=share, process=process)
 
 
-def ids_of(message_id: str) -> tuple[int, int]:
+def trace_and_span_ids(message_id: str) -> tuple[int, int]:
     """Return a message's trace id and the id of its first span."""
     trace_id = UUID(message_id).int
     return trace_id, (trace_id ^ (trace_id >> 64)) & 0xFFFF_FFFF_FFFF_FFFF or 1
 
 
-def _attributes(told: TraceRecord) -> dict[str, Any]:
+def _attributes(record: TraceRecord) -> dict[str, Any]:
     facts = {
         f"waypost.{name}": value
-        for name, value in told.facts.items()
-        if value is not None and name not in _NOT_IN_SPANS
+        for name, value in record.facts.items()
+        if value is not None and name not in _FACTS_NOT_IN_SPANS
     }
-    return {"waypost.message_id": told.message_id, **facts}
+    return {"waypost.message_id": record.message_id, **facts}
 
 
-def _no_context() -> Any:
+def _empty_context() -> Any:
     from opentelemetry.context import Context
 
     return Context()
 
 
-def _below(trace_id: int, span_id: int) -> Any:
+def _child_context(trace_id: int, span_id: int) -> Any:
     from opentelemetry.trace import NonRecordingSpan, set_span_in_context
 
-    return set_span_in_context(NonRecordingSpan(_span_context(trace_id, span_id)), _no_context())
+    return set_span_in_context(NonRecordingSpan(_span_context(trace_id, span_id)), _empty_context())
 
 
 def _span_context(trace_id: int, span_id: int) -> SpanContext:
@@ -163,11 +166,11 @@ def _links(traceparent: str | None) -> list[Any]:
     if not traceparent:
         return []
     extract: Callable[..., Any] = TraceContextTextMapPropagator().extract
-    sender = get_current_span(extract({"traceparent": traceparent}, _no_context())).get_span_context()
+    sender = get_current_span(extract({"traceparent": traceparent}, _empty_context())).get_span_context()
     return [Link(sender)] if sender.is_valid else []
 
 
-def _error() -> Any:
+def _error_status() -> Any:
     from opentelemetry.trace import Status, StatusCode
 
     return Status(StatusCode.ERROR)

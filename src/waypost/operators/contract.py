@@ -6,17 +6,17 @@ from pathlib import Path
 from typing import ClassVar, Protocol
 
 from waypost.domain.app import App, OperatorAccount
-from waypost.domain.direct_calls import Failure, OperatorCall, Problem, Response
+from waypost.domain.direct_calls import CallFailure, OperatorCall, OperatorProblem, Response
 from waypost.domain.event import Event
 from waypost.domain.inbound_webhook import WebhookItem
-from waypost.domain.media import Media
+from waypost.domain.media import UploadedMedia
 from waypost.domain.message import Message
 from waypost.domain.outcome import Outcome, Rejected, Unavailable
 from waypost.domain.templates.template import Template
 
 
 @dataclass(frozen=True, slots=True)
-class Uploaded:
+class OperatorUpload:
     """The operator's id or handle of an uploaded media file, and its lifetime by our clock."""
 
     operator_id: str
@@ -24,7 +24,7 @@ class Uploaded:
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class LimitUsage:
     """Usage of one rate limit, as last reported by the operator.
 
     Attributes:
@@ -52,7 +52,7 @@ class AccountField:
         accepted: description of valid values, for the error text.
         is_secret: never shown.
         default: of an account that sets none; None: the field is required.
-        is_made: a new account that sets none gets a generated secret, which is shown once.
+        is_generated: a new account that sets none gets a generated secret, which is shown once.
     """
 
     name: str
@@ -61,7 +61,7 @@ class AccountField:
     accepted: str
     is_secret: bool = False
     default: str | None = None
-    is_made: bool = False
+    is_generated: bool = False
 
 
 class Operator(Protocol):
@@ -122,14 +122,14 @@ class Operator(Protocol):
         ...
 
     async def upload_media(
-        self, account: OperatorAccount, app: App, media: Media, path: Path
-    ) -> Uploaded | Rejected | Unavailable:
+        self, account: OperatorAccount, app: App, media: UploadedMedia, path: Path
+    ) -> OperatorUpload | Rejected | Unavailable:
         """Upload a file for sending from the app's number; safe to repeat."""
         ...
 
     async def upload_sample(
-        self, account: OperatorAccount, media: Media, path: Path
-    ) -> Uploaded | Rejected | Unavailable:
+        self, account: OperatorAccount, media: UploadedMedia, path: Path
+    ) -> OperatorUpload | Rejected | Unavailable:
         """Upload a file as a template's sample; the result is a handle, which may contain line breaks."""
         ...
 
@@ -147,11 +147,11 @@ class Operator(Protocol):
         """
         ...
 
-    async def call(self, account: OperatorAccount, request: OperatorCall[Response]) -> Response | Failure:
+    async def call(self, account: OperatorAccount, request: OperatorCall[Response]) -> Response | CallFailure:
         """Make a direct call; each request to the operator takes at most ten seconds."""
         ...
 
-    def usage(self, operator_account_id: str) -> Sequence[Usage]:
+    def usage(self, operator_account_id: str) -> Sequence[LimitUsage]:
         """Return the limit usage last reported for an operator account since this process began."""
         ...
 
@@ -159,7 +159,7 @@ class Operator(Protocol):
         """Return the owner of an account's samples beside the account: handles of another owner are of no use."""
         ...
 
-    def explain(self, code: int) -> Problem | None:
+    def explain(self, code: int) -> OperatorProblem | None:
         """Return the problem that the error code of a direct call points to; None: only the operator's text."""
         ...
 
@@ -167,7 +167,7 @@ class Operator(Protocol):
         """Return the query of the operator's webhook handshake, or of a wrong one; None: it has no handshake."""
         ...
 
-    def answer_handshake(self, account: OperatorAccount, query: Mapping[str, str]) -> str | None:
+    def verify_handshake(self, account: OperatorAccount, query: Mapping[str, str]) -> str | None:
         """Return the response body to a correct webhook handshake; None for a wrong one."""
         ...
 
@@ -199,15 +199,15 @@ class Operators:
         """The kinds that an operator account can have."""
         return tuple(self._adapters)
 
-    def of(self, account: OperatorAccount) -> Operator:
+    def adapter(self, account: OperatorAccount) -> Operator:
         """Return the adapter of an operator account.
 
         Raises:
             LookupError: there is no adapter of its kind.
         """
-        return self.of_kind(account.kind)
+        return self.adapter_of_kind(account.kind)
 
-    def of_kind(self, kind: str) -> Operator:
+    def adapter_of_kind(self, kind: str) -> Operator:
         """Return the adapter of a kind.
 
         Raises:

@@ -7,28 +7,28 @@ from typing import Final
 
 import aiohttp
 
-from waypost.base.http.post_client import AnswerLost, NotHttp, NotReached, TimedOut
+from waypost.base.http.post_client import InvalidHttpResponse, NotConnected, ResponseLost, ResponseTimeout
 
 
-class NotAllowed(OSError):
+class AddressNotAllowed(OSError):
     """The address is not public; nothing was connected."""
 
 
 _BROKEN: Final = "the connection was closed before the response was complete"
 
 # fmt: off
-REASONS: Final[tuple[tuple[type[BaseException], str], ...]] = (  # the first row that matches; for the cause before its error
+FAILURE_REASONS: Final[tuple[tuple[type[BaseException], str], ...]] = (  # the first row that matches; for the cause before its error
     (ssl.SSLCertVerificationError,           "its certificate is not valid"),
     (ssl.SSLError,                           "no secure connection could be made (TLS)"),
     (aiohttp.ClientConnectorCertificateError, "its certificate is not valid"),
     (aiohttp.ClientConnectorDNSError,        "its name was not found"),
     (socket.gaierror,                        "its name was not found"),
     (UnicodeError,                           "its name was not found"),
-    (TimedOut,                               "timed out: no response in time"),
+    (ResponseTimeout,                               "timed out: no response in time"),
     (aiohttp.ConnectionTimeoutError,         "timed out: could not connect in time"),
     (aiohttp.ServerTimeoutError,             "timed out: no response in time"),
-    (NotHttp,                               "its response is not HTTP"),
-    (AnswerLost,                             _BROKEN),
+    (InvalidHttpResponse,                               "its response is not HTTP"),
+    (ResponseLost,                             _BROKEN),
     (aiohttp.ServerDisconnectedError,        _BROKEN),
     (aiohttp.ClientPayloadError,             _BROKEN),
     (aiohttp.ClientResponseError,            "its response is not HTTP"),
@@ -40,7 +40,7 @@ REASONS: Final[tuple[tuple[type[BaseException], str], ...]] = (  # the first row
     (ConnectionResetError,                   _BROKEN),
     (BrokenPipeError,                        _BROKEN),
     (TimeoutError,                           "timed out: no response in time"),
-    (NotReached,                             "could not connect"),
+    (NotConnected,                             "could not connect"),
     (OSError,                                "could not connect"),
     (ValueError,                             "this is no http or https address"),
 )
@@ -49,22 +49,22 @@ REASONS: Final[tuple[tuple[type[BaseException], str], ...]] = (  # the first row
 
 def plain_reason(error: BaseException) -> str:
     """Return why a URL gave no response, for the partner that chose the URL."""
-    chain = list(_chain(error))
+    chain = list(_cause_chain(error))
     for cause in chain:
-        if isinstance(cause, NotAllowed):
+        if isinstance(cause, AddressNotAllowed):
             return str(cause)
-    if isinstance(error, NotReached) and isinstance(error.__cause__, TimeoutError):
+    if isinstance(error, NotConnected) and isinstance(error.__cause__, TimeoutError):
         return "timed out: could not connect in time"
     for cause in chain:
-        for kind, reason in REASONS:
-            if type(cause) is not NotReached and isinstance(cause, kind):
+        for kind, reason in FAILURE_REASONS:
+            if type(cause) is not NotConnected and isinstance(cause, kind):
                 return reason
     return "could not connect"
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
+def _cause_chain(error: BaseException) -> Iterator[BaseException]:
     """Yield an error and its causes, the causes first: they are more specific."""
     inner = getattr(error, "os_error", None) or error.__cause__
     if isinstance(inner, BaseException) and inner is not error:
-        yield from _chain(inner)
+        yield from _cause_chain(inner)
     yield error

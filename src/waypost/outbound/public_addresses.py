@@ -6,7 +6,7 @@ from typing import Final
 Address = IPv4Address | IPv6Address
 
 # fmt: off
-EMBEDDING: Final = (  # IPv6 ranges that embed an IPv4 address, and its bits. Source: RFC 4291, 6052, 3056
+EMBEDDED_IPV4_RANGES: Final = (  # IPv6 ranges that embed an IPv4 address, and its bits. Source: RFC 4291, 6052, 3056
     #  range                          bits to the right of the IPv4 address
     (IPv6Network("::ffff:0:0/96"),    0),
     (IPv6Network("::/96"),            0),
@@ -28,7 +28,7 @@ UNICAST: Final = IPv6Network("2000::/3")  # all that is assigned so far. Source:
 def is_public(address: Address) -> bool:
     """True if an address is public unicast, its embedded IPv4 address included."""
     if isinstance(address, IPv6Address):
-        for network, shift in EMBEDDING:
+        for network, shift in EMBEDDED_IPV4_RANGES:
             if address in network and int(address) > 1:
                 return is_public(IPv4Address((int(address) >> shift) & 0xFFFFFFFF))
         if address not in UNICAST or address.teredo is not None:

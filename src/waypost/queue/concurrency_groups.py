@@ -14,16 +14,16 @@ from waypost.queue.job import Job
 from waypost.queue.plans import GROUP_WINDOW
 from waypost.store.queue.jobs import GroupCursor, RunningTransactions
 
-LATE_MS: Final = 20_000
+MAX_ENQUEUE_MS: Final = 20_000
 """Longer than a transaction that enqueues jobs can last: the engines bound it."""
 
-NUMBERED_MS: Final = 2_000
+MAX_NUMBERING_MS: Final = 2_000
 """Longer than it takes from the moment a job gets its position until its transaction has a number.
 
 The two are some microseconds apart. A job that takes longer all the same is found once a minute.
 """
 
-MOST_READ: Final = GROUP_WINDOW // 2
+MAX_JOBS_PER_READ: Final = GROUP_WINDOW // 2
 """Maximum number of jobs of a group in one read; a group is read on while it holds fewer."""
 
 
@@ -73,15 +73,15 @@ class Completeness:
 
         What was read so long ago that every transaction of that time has ended is complete.
         """
-        if real_ms - self._marked_ms >= LATE_MS:
+        if real_ms - self._marked_ms >= MAX_ENQUEUE_MS:
             self._mark(real_ms, read_to, before=None)
         return self._to
 
-    def note(self, real_ms: int, read_to: int, transactions: RunningTransactions) -> None:
+    def record_read(self, real_ms: int, read_to: int, transactions: RunningTransactions) -> None:
         """Record that all jobs then in the store beyond `position` have been read, up to `read_to`."""
         if self._marked_before is None:
             self._marked_to, self._marked_ms, self._marked_before = read_to, real_ms, transactions.next
-        elif transactions.oldest >= self._marked_before and real_ms - self._marked_ms >= NUMBERED_MS:
+        elif transactions.oldest >= self._marked_before and real_ms - self._marked_ms >= MAX_NUMBERING_MS:
             self._mark(real_ms, read_to, before=transactions.next)
 
     def _mark(self, real_ms: int, read_to: int, *, before: int | None) -> None:
@@ -132,16 +132,16 @@ class ConcurrencyGroup:
         self._complete = Completeness()
 
     @property
-    def claimed(self) -> int:
+    def jobs_in_memory(self) -> int:
         """Number of its jobs in memory."""
         return len(self._positions)
 
     # Reading it from the store.
 
     @property
-    def wants_more(self) -> bool:
+    def needs_read(self) -> bool:
         """True if more should be read: there may be more, and half the window is free."""
-        return self._more and not self.is_reading and not self.is_leaving and len(self._positions) < MOST_READ
+        return self._more and not self.is_reading and not self.is_leaving and len(self._positions) < MAX_JOBS_PER_READ
 
     @property
     def is_empty(self) -> bool:
@@ -149,7 +149,7 @@ class ConcurrencyGroup:
         return not self._keys and not self._more and not self.is_reading
 
     @property
-    def can_go(self) -> bool:
+    def can_be_dropped(self) -> bool:
         """True if it can be dropped as soon as it is empty.
 
         Where positions are committed out of order it stays for a minute, because it knows how far it is
@@ -177,10 +177,10 @@ class ConcurrencyGroup:
             in_order: whether positions are committed in order.
         """
         if in_order:
-            return GroupCursor(self.name, self._read_to, (), MOST_READ)
+            return GroupCursor(self.name, self._read_to, (), MAX_JOBS_PER_READ)
         after = self._complete.position(real_ms, self._read_to)
         known = sorted(position for position in self._positions if position > after)
-        return GroupCursor(self.name, after, known, MOST_READ)
+        return GroupCursor(self.name, after, known, MAX_JOBS_PER_READ)
 
     def end_read(self, jobs: Sequence[Job], *, real_ms: int, transactions: RunningTransactions | None) -> None:
         """Add the jobs that have been read.
@@ -195,9 +195,9 @@ class ConcurrencyGroup:
             self._read_to = max(self._read_to, job.position)
             self._add(job)
         self._ended.clear()
-        is_all = len(jobs) < MOST_READ
+        is_all = len(jobs) < MAX_JOBS_PER_READ
         if jobs and is_all and transactions is not None:
-            self._complete.note(real_ms, self._read_to, transactions)
+            self._complete.record_read(real_ms, self._read_to, transactions)
         self._more = self._more or not is_all
 
     def fail_read(self) -> None:
@@ -206,7 +206,7 @@ class ConcurrencyGroup:
 
     def enqueue(self, jobs: Iterable[Job]) -> bool:
         """Hold jobs that were just enqueued; return False where what is in memory does not reach so far."""
-        if self._more or self.is_reading or len(self._positions) >= MOST_READ:
+        if self._more or self.is_reading or len(self._positions) >= MAX_JOBS_PER_READ:
             return False
         for job in jobs:
             if job.position > self._read_to:  # else it was read before it was reported
@@ -221,17 +221,17 @@ class ConcurrencyGroup:
         """Due time of the earliest ready head; None without one."""
         return max(self.ready[0][0], self._not_before_ms) if self.ready else None
 
-    def rest_until(self, not_before_ms: int) -> None:
+    def set_not_before(self, not_before_ms: int) -> None:
         """Start none of its jobs before this time."""
         self._not_before_ms = not_before_ms
 
-    def unhold(self) -> bool:
+    def clear_not_before(self) -> bool:
         """Let it be claimed from at once; return False where it was not waiting."""
         was_waiting = bool(self._not_before_ms)
         self._not_before_ms = 0
         return was_waiting
 
-    def leave(self) -> None:
+    def mark_leaving(self) -> None:
         """Start no more of its jobs: another process is to work it."""
         self.is_leaving = True
 
@@ -251,15 +251,15 @@ class ConcurrencyGroup:
             self._offer(job)
         return None
 
-    def works_on(self, job: Job) -> bool:
+    def is_head(self, job: Job) -> bool:
         """True if this very job is the head of its key."""
         queue = self._keys.get(job.key)
         return bool(queue) and queue[0] is job
 
-    def complete(self, job: Job, *, again: bool) -> None:
+    def complete(self, job: Job, *, is_retry: bool) -> None:
         """End the work on a key's head: remove it, or offer it again for its new due time."""
         self.in_flight -= 1
-        if again:
+        if is_retry:
             self._offer(job)
         else:
             self._detach_from_ordering_key(job)

@@ -17,7 +17,7 @@ class Job:
         is_detached: the other jobs of its ordering key no longer wait for it.
         is_replay: a callback that is sent once more.
         in_flight: it is being sent right now.
-        held_since_ms: when this process first saw it fail; not stored.
+        blocking_since_ms: when this process first saw it fail; not stored.
     """
 
     position: int
@@ -32,7 +32,7 @@ class Job:
     is_detached: bool = False
     is_replay: bool = False
     in_flight: bool = False
-    held_since_ms: int | None = None
+    blocking_since_ms: int | None = None
 
     @property
     def key(self) -> str | int:

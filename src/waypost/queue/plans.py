@@ -6,7 +6,7 @@ from typing import Final
 from zlib import crc32
 
 from waypost.store.queue.jobs import QueueName
-from waypost.store.queue.leases import SHARDS
+from waypost.store.queue.leases import SHARD_COUNT
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,13 +18,13 @@ class QueuePlan:
         share: how many of them one group may hold, so that a slow group delays only itself.
         ahead_ms: how far ahead of now a job that was never tried may be due. A later due time was
             written by a clock that ran ahead, and counts as now. None where jobs are meant to wait.
-        rests_ms: how long a group waits that another process worked until just now.
+        cooldown_ms: how long a group waits that another process worked until just now.
     """
 
     in_flight: int
     share: int
     ahead_ms: int | None = 1_000
-    rests_ms: int = 0
+    cooldown_ms: int = 0
 
 
 # fmt: off
@@ -46,7 +46,7 @@ DEFECT_DELAYS_S: Final = (1, 5, 30, 120)  # after the fifth defect a job becomes
 # fmt: on
 
 
-def plans_with(in_flight: int) -> dict[QueueName, QueuePlan]:
+def make_queue_plans(in_flight: int) -> dict[QueueName, QueuePlan]:
     """Return the table with another limit for the outbound queue; the share of one source changes with it."""
     usual = QUEUE_PLANS[QueueName.OUTBOUND]
     share = max(1, in_flight * usual.share // usual.in_flight)
@@ -71,4 +71,4 @@ GROUP_WINDOW: Final = 20_000
 
 def shard_of(group: str) -> int:
     """Return the shard of a group. The group decides, so that its pacing lives in one process."""
-    return crc32(group.encode()) % SHARDS
+    return crc32(group.encode()) % SHARD_COUNT

@@ -15,10 +15,10 @@ from waypost.base.telemetry.tracing import TraceStep, tracer
 from waypost.queue.concurrency_groups import ConcurrencyGroup, PaceCheck
 from waypost.queue.job import Job
 from waypost.queue.plans import DEFECT_DELAYS_S, QUEUE_PLANS, QueuePlan, shard_of
-from waypost.queue.reader import POLL_MS, Heard, QueueReader
+from waypost.queue.reader import POLL_MS, QueueReader, WakeListener
 from waypost.queue.scheduling import QueueScheduler
 from waypost.queue.shards import Shards
-from waypost.store.contract import StoreAway
+from waypost.store.contract import StoreUnavailable
 from waypost.store.database import Database
 from waypost.store.queue.job_subjects import SubjectKind
 from waypost.store.queue.jobs import (
@@ -35,7 +35,7 @@ from waypost.store.trace_events import MessageTraceEvent
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-AWAY_S: Final = 0.5
+STORE_RETRY_S: Final = 0.5
 """Time to wait before a store that could not be reached is tried again."""
 
 
@@ -65,18 +65,20 @@ class JobQueue:
         self._clock = clock
         self._holder = holder
         self.plans = plans
-        self._waiting: dict[QueueName, QueueScheduler] = {queue_name: QueueScheduler() for queue_name in QueueName}
+        self._schedulers: dict[QueueName, QueueScheduler] = {queue_name: QueueScheduler() for queue_name in QueueName}
         self.shards = Shards(
-            database, clock, self._waiting, plans=plans, holder=holder, lease_ms=lease_ms, queue_names=queue_names
+            database, clock, self._schedulers, plans=plans, holder=holder, lease_ms=lease_ms, queue_names=queue_names
         )
-        self._woken: dict[QueueName, asyncio.Event] = {queue_name: asyncio.Event() for queue_name in QueueName}
-        self._feed = QueueReader(database, clock, self._waiting, self.shards, plans=plans, rouse=self.wake_worker)
+        self._wake_events: dict[QueueName, asyncio.Event] = {queue_name: asyncio.Event() for queue_name in QueueName}
+        self._reader = QueueReader(
+            database, clock, self._schedulers, self.shards, plans=plans, wake_worker=self.wake_worker
+        )
         self.counts: dict[QueueName, QueueCounters] = {queue_name: QueueCounters() for queue_name in QueueName}
         self._log = log("queue")
 
     async def open(self) -> None:
         """Start to receive notices of new jobs; where the store has one process, hold every shard."""
-        self._feed.open()
+        self._reader.open()
         await self.shards.open()
 
     def start(self) -> None:
@@ -92,11 +94,11 @@ class JobQueue:
 
         Each must be ended by `complete`, `retry_later`, `retry_after_defect`, `park` or `abandon`.
         """
-        await self.shards.keep()
-        self._woken[queue_name].clear()  # before reading: a job that is enqueued meanwhile sets it again
-        await self._feed.read_on(queue_name)
+        await self.shards.renew_if_due()
+        self._wake_events[queue_name].clear()  # before reading: a job that is enqueued meanwhile sets it again
+        await self._reader.read_new_jobs(queue_name)
         now_ms = self._clock.now_ms()
-        claimed = self._waiting[queue_name].claim_due(
+        claimed = self._schedulers[queue_name].claim_due(
             at_most=at_most, share=self.plans[queue_name].share, now_ms=now_ms, pace=pace
         )
         counts = self.counts[queue_name]
@@ -105,40 +107,40 @@ class JobQueue:
             counts.lag_s.add((now_ms - job.due_ms) / 1000)
         return claimed
 
-    def count_claimed(self, queue_name: QueueName) -> int:
+    def count_jobs_in_memory(self, queue_name: QueueName) -> int:
         """Return how many jobs of a queue this process has read and not ended."""
-        return sum(group.claimed for group in self._waiting[queue_name].groups.values())
+        return sum(group.jobs_in_memory for group in self._schedulers[queue_name].groups.values())
 
     async def wait(self, queue_name: QueueName) -> None:
         """Return when there may be something to claim."""
-        due_ms = self._waiting[queue_name].next_due_ms(self.plans[queue_name].share)
-        await self._clock.wait(self._woken[queue_name], until_ms=due_ms, poll_ms=POLL_MS)
+        due_ms = self._schedulers[queue_name].next_due_ms(self.plans[queue_name].share)
+        await self._clock.wait(self._wake_events[queue_name], until_ms=due_ms, poll_ms=POLL_MS)
 
     def is_idle(self, queue_name: QueueName) -> bool:
         """True if the queue has been scanned and nothing has been enqueued since."""
         return (
-            self._feed.has_scanned(queue_name)
-            and not self._woken[queue_name].is_set()
-            and not self._waiting[queue_name].is_reading
+            self._reader.has_scanned(queue_name)
+            and not self._wake_events[queue_name].is_set()
+            and not self._schedulers[queue_name].is_reading
         )
 
     def next_due_ms(self, queue_name: QueueName) -> int | None:
         """Return when the next job in memory may be worked; None when there is none."""
-        return self._waiting[queue_name].next_due_ms(self.plans[queue_name].share)
+        return self._schedulers[queue_name].next_due_ms(self.plans[queue_name].share)
 
     def wake_worker(self, queue_name: QueueName) -> None:
         """Make `wait` return."""
-        self._woken[queue_name].set()
+        self._wake_events[queue_name].set()
 
-    def on_wake(self, queue_name: QueueName, heard: Heard) -> None:
+    def add_wake_listener(self, queue_name: QueueName, listener: WakeListener) -> None:
         """Call `listener`, on the event loop, with each group of the queue that has new jobs or is notified."""
-        self._feed.on_wake(queue_name, heard)
+        self._reader.add_wake_listener(queue_name, listener)
 
-    def end_hold(self, queue_name: QueueName, group: str) -> None:
+    def clear_not_before(self, queue_name: QueueName, group: str) -> None:
         """Let a group that was made to wait be claimed from at once."""
-        waiting_group = self._waiting[queue_name].groups.get(group)
-        if waiting_group is not None and waiting_group.unhold():
-            self._woken[queue_name].set()
+        waiting_group = self._schedulers[queue_name].groups.get(group)
+        if waiting_group is not None and waiting_group.clear_not_before():
+            self._wake_events[queue_name].set()
 
     async def mark_in_flight(self, jobs: Sequence[Job]) -> list[Job]:
         """Mark jobs, on disk, as being sent right now; return those that are marked.
@@ -160,31 +162,31 @@ class JobQueue:
             job.in_flight = True
         return marked
 
-    async def complete(self, job: Job, work: Callable[[Any, Sequence[Item]], Sequence[Any]], item: Item) -> None:
+    async def complete(self, job: Job, write: Callable[[Any, Sequence[Item]], Sequence[Any]], item: Item) -> None:
         """Pass the item to a write that deletes the job with the state it changes; then free its ordering key.
 
         The write is repeated while the store cannot be reached: what has happened must be recorded.
         """
-        await self._until_written(work, item)
+        await self._write_with_retries(write, item)
         self.counts[job.queue].completed += 1
-        self._end(job, again=False)
+        self._end_job(job, is_retry=False)
 
     async def complete_all(
-        self, pieces: Sequence[tuple[Job, Item]], work: Callable[[Any, Sequence[Item]], Sequence[Any]]
+        self, job_items: Sequence[tuple[Job, Item]], write: Callable[[Any, Sequence[Item]], Sequence[Any]]
     ) -> list[tuple[Job, BaseException]]:
         """Complete many jobs at once; return those that failed, each with its own error, still to be ended."""
-        results = await self._database.join_all(work, [item for _, item in pieces])
+        results = await self._database.join_all(write, [item for _, item in job_items])
         failed: list[tuple[Job, BaseException]] = []
-        for (job, _), result in zip(pieces, results, strict=True):
+        for (job, _), result in zip(job_items, results, strict=True):
             if isinstance(result, BaseException):
                 failed.append((job, result))
             else:
                 self.counts[job.queue].completed += 1
-                self._end(job, again=False)
+                self._end_job(job, is_retry=False)
         return failed
 
     async def retry_later(
-        self, job: Job, *, due_ms: int, note: str, detach: bool = False, news: MessageTraceEvent | None = None
+        self, job: Job, *, due_ms: int, note: str, detach: bool = False, trace_event: MessageTraceEvent | None = None
     ) -> None:
         """Return a job to its queue, to be tried again from `due_ms` on.
 
@@ -193,7 +195,7 @@ class JobQueue:
             due_ms: not before then.
             note: why; stored.
             detach: its followers no longer wait for it.
-            news: an event in the trace of the job's message; written in the same transaction.
+            trace_event: an event in the trace of the job's message; written in the same transaction.
         """
         retry = JobRetry(
             job.position,
@@ -204,24 +206,24 @@ class JobQueue:
             job.is_detached or detach,
             note,
             self._fence(job),
-            news,
+            trace_event,
         )
-        if not await self._until_written(retry_jobs_later, retry):
+        if not await self._write_with_retries(retry_jobs_later, retry):
             self.shards.mark_lease_lost(job.queue, [job.concurrency_group])
         self.counts[job.queue].retried_later += 1
         job.due_ms = due_ms
         job.attempt += 1
-        if tracer.on and job.subject.kind is SubjectKind.MESSAGE:
+        if tracer.is_enabled and job.subject.kind is SubjectKind.MESSAGE:
             tracer.record(
                 TraceStep.RETRY_LATER, job.subject.id, position=job.position, attempt=job.attempt, due_ms=due_ms
             )
         job.in_flight = job.was_in_flight = False
-        group = self._waiting[job.queue].group_of(job)
+        group = self._schedulers[job.queue].group_of(job)
         if detach and group is not None:
             group.detach(job)
-            self._has_ended(job, group)
+            self._notify_end(job, group)
         else:
-            self._end(job, again=True)
+            self._end_job(job, is_retry=True)
 
     async def retry_after_defect(self, job: Job, error: BaseException) -> None:
         """Return a job on which our own code failed to its queue; after five defects it is a dead letter.
@@ -242,7 +244,7 @@ class JobQueue:
             dead_letter=is_dead_letter,
             exc_info=error,
         )
-        state = _LEFT[job.was_in_flight, is_dead_letter]
+        state = _STATE_AFTER_DEFECT[job.was_in_flight, is_dead_letter]
         delay_ms = 0 if is_dead_letter else 1000 * DEFECT_DELAYS_S[defects - 1]
         due_ms = self._clock.now_ms() + delay_ms
         retry = JobRetry(
@@ -255,7 +257,7 @@ class JobQueue:
         counts.dead_letters += is_dead_letter
         # Counted once it is written: an unreachable store is not a defect.
         job.due_ms, job.defects = due_ms, defects
-        self._end(job, again=not is_dead_letter)
+        self._end_job(job, is_retry=not is_dead_letter)
 
     def park(self, job: Job) -> None:
         """Return a job that waits for something in this process, until `unpark`.
@@ -263,65 +265,65 @@ class JobQueue:
         It takes no slot, and stays the head of its key. Nothing is written: after a crash it is simply
         claimed.
         """
-        group = self._waiting[job.queue].group_of(job)
+        group = self._schedulers[job.queue].group_of(job)
         if group is None:
-            self._end(job, again=True)
+            self._end_job(job, is_retry=True)
             return
         group.park()
-        self._has_ended(job, group)
+        self._notify_end(job, group)
 
     def unpark(self, job: Job) -> bool:
         """Let a parked job be claimed again; return False where another process works its group now."""
-        group = self._waiting[job.queue].group_of(job)
+        group = self._schedulers[job.queue].group_of(job)
         if group is None:
             return False
         group.unpark(job)
-        self._woken[job.queue].set()
+        self._wake_events[job.queue].set()
         return True
 
-    def is_ours(self, job: Job) -> bool:
+    def is_lease_held(self, job: Job) -> bool:
         """True if a claimed job may still be worked; checked just before anything is sent outside.
 
         A process that was stopped for longer than its leases last finds here that others have taken over.
         """
-        if self._database.sole:
+        if self._database.is_exclusive:
             return True
-        return self.shards.is_kept and self._waiting[job.queue].group_of(job) is not None
+        return self.shards.are_leases_valid and self._schedulers[job.queue].group_of(job) is not None
 
     def abandon(self, job: Job) -> None:
         """Return a job whose work was not begun, or cannot be recorded; nothing is written."""
         job.was_in_flight = job.was_in_flight or job.in_flight
         self.counts[job.queue].abandoned += 1
-        self._end(job, again=True)
+        self._end_job(job, is_retry=True)
 
-    def _end(self, job: Job, *, again: bool) -> None:
-        group = self._waiting[job.queue].group_of(job)
+    def _end_job(self, job: Job, *, is_retry: bool) -> None:
+        group = self._schedulers[job.queue].group_of(job)
         if group is None:  # its lease was lost meanwhile
-            self._waiting[job.queue].ended_elsewhere(job)
+            self._schedulers[job.queue].complete_dropped(job)
         else:
-            group.complete(job, again=again)
-        self._has_ended(job, group)
+            group.complete(job, is_retry=is_retry)
+        self._notify_end(job, group)
 
-    def _has_ended(self, job: Job, group: ConcurrencyGroup | None) -> None:
+    def _notify_end(self, job: Job, group: ConcurrencyGroup | None) -> None:
         if group is None or not group.in_flight:
-            self.shards.has_ended(job.queue, job.concurrency_group)
-        self._woken[job.queue].set()
+            self.shards.renew_if_leaving(job.queue, job.concurrency_group)
+        self._wake_events[job.queue].set()
 
     def _fence(self, job: Job) -> ShardFence:
-        shard = None if self._database.sole else shard_of(job.concurrency_group)
+        shard = None if self._database.is_exclusive else shard_of(job.concurrency_group)
         return ShardFence(job.queue, shard, self._holder)
 
-    async def _until_written(self, work: Callable[[Any, Sequence[Item]], Sequence[Result]], item: Item) -> Result:
+    async def _write_with_retries(self, write: Callable[[Any, Sequence[Item]], Sequence[Result]], item: Item) -> Result:
         """Write, and retry while the store cannot be reached: no other process knows what is being written."""
         while True:
             try:
-                return await self._database.join(work, item)
-            except StoreAway:
-                await asyncio.sleep(AWAY_S)
+                return await self._database.join(write, item)
+            except StoreUnavailable:
+                await asyncio.sleep(STORE_RETRY_S)
 
 
 # fmt: off
-_LEFT: Final = {  # the stored state of a job with a defect, by: may it have been sent, is it a dead letter
+_STATE_AFTER_DEFECT: Final = {  # the stored state of a job with a defect, by: may it have been sent, is it a dead letter
     (False, False): JobState.OPEN,
     (True,  False): JobState.IN_FLIGHT,
     (False, True):  JobState.DEAD_LETTER,

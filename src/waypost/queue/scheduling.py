@@ -9,7 +9,7 @@ from typing import Final
 from waypost.queue.concurrency_groups import ConcurrencyGroup, PaceCheck
 from waypost.queue.job import Job
 
-AGAIN_MS: Final = 60_000
+GROUP_RESCAN_MS: Final = 60_000
 """Interval at which groups are read again from their first job on."""
 
 
@@ -18,8 +18,8 @@ class QueueScheduler:
 
     def __init__(self) -> None:
         self.groups: dict[str, ConcurrencyGroup] = {}
-        self._looked_ms = 0
-        self.ending: dict[str, list[ConcurrencyGroup]] = {}
+        self._rescanned_ms = 0
+        self.dropped_groups: dict[str, list[ConcurrencyGroup]] = {}
         """Dropped groups of which jobs are still being worked here; their shards may not come back before these end."""
 
     def wake(self, names: Iterable[str], not_before_ms: Callable[[str], int] | None = None) -> None:
@@ -33,7 +33,7 @@ class QueueScheduler:
             group = self.groups.get(name)
             if group is None:
                 group = self.groups[name] = ConcurrencyGroup(name)
-                group.rest_until(not_before_ms(name) if not_before_ms else 0)
+                group.set_not_before(not_before_ms(name) if not_before_ms else 0)
             group.allow_read()
 
     def enqueue(self, name: str, jobs: Sequence[Job]) -> bool:
@@ -55,46 +55,46 @@ class QueueScheduler:
 
         None should be missed. This is done because a commit that waits for a standby can hide jobs for long.
         """
-        if real_ms - self._looked_ms < AGAIN_MS:
+        if real_ms - self._rescanned_ms < GROUP_RESCAN_MS:
             return
-        self._looked_ms = real_ms
+        self._rescanned_ms = real_ms
         for name in [name for name, group in self.groups.items() if group.is_empty]:
             del self.groups[name]
         for group in self.groups.values():
             group.rescan()
 
-    def forget(self, names: Iterable[str]) -> None:
+    def drop_groups(self, names: Iterable[str]) -> None:
         """Drop groups that another process works now, or may work."""
         for name in list(names):
             group = self.groups.pop(name, None)
             if group is not None and group.in_flight:
-                self.ending.setdefault(name, []).append(group)
+                self.dropped_groups.setdefault(name, []).append(group)
 
     def group_of(self, job: Job) -> ConcurrencyGroup | None:
         """Return the group in which this very job is the head of its key; None when the group was dropped."""
         group = self.groups.get(job.concurrency_group)
-        return group if group is not None and group.works_on(job) else None
+        return group if group is not None and group.is_head(job) else None
 
-    def ended_elsewhere(self, job: Job) -> None:
+    def complete_dropped(self, job: Job) -> None:
         """End the work on a job of a dropped group."""
-        dropped = self.ending.get(job.concurrency_group, ())
+        dropped = self.dropped_groups.get(job.concurrency_group, ())
         for group in dropped:
-            if group.works_on(job):
-                group.complete(job, again=True)
+            if group.is_head(job):
+                group.complete(job, is_retry=True)
         remaining = [group for group in dropped if group.in_flight]
         if remaining:
-            self.ending[job.concurrency_group] = remaining
+            self.dropped_groups[job.concurrency_group] = remaining
         else:
-            self.ending.pop(job.concurrency_group, None)
+            self.dropped_groups.pop(job.concurrency_group, None)
 
     @property
     def is_reading(self) -> bool:
         """True if something is being read from the store, or is about to be."""
-        return any(group.is_reading or group.wants_more for group in self.groups.values())
+        return any(group.is_reading or group.needs_read for group in self.groups.values())
 
-    def to_read(self) -> list[ConcurrencyGroup]:
+    def groups_to_read(self) -> list[ConcurrencyGroup]:
         """Return the groups of which more should be read."""
-        return [group for group in self.groups.values() if group.wants_more]
+        return [group for group in self.groups.values() if group.needs_read]
 
     def claim_due(self, *, at_most: int, share: int, now_ms: int, pace: PaceCheck | None) -> list[Job]:
         """Return due heads, one of each group in turn, no group beyond its share."""
@@ -110,7 +110,7 @@ class QueueScheduler:
                     claimed.append(job)
                     still_open.append(group)
             open_groups = still_open
-        for name in [name for name, group in self.groups.items() if group.can_go]:
+        for name in [name for name, group in self.groups.items() if group.can_be_dropped]:
             del self.groups[name]
         return claimed
 

@@ -7,19 +7,19 @@ from collections.abc import Awaitable, Callable, Sequence
 from waypost.base.telemetry.logs import log
 from waypost.queue.concurrency_groups import PaceCheck
 from waypost.queue.job import Job
-from waypost.queue.queue import AWAY_S, JobQueue
-from waypost.store.contract import StoreAway
+from waypost.queue.queue import STORE_RETRY_S, JobQueue
+from waypost.store.contract import StoreUnavailable
 from waypost.store.queue.jobs import QueueName
 
-Work = Callable[[], Awaitable[None]]
-Prepared = Sequence[tuple[Job, Work]]
-Prepare = Callable[[Sequence[Job]], Awaitable[Prepared]]
+JobWork = Callable[[], Awaitable[None]]
+PreparedJobs = Sequence[tuple[Job, JobWork]]
+PrepareJobs = Callable[[Sequence[Job]], Awaitable[PreparedJobs]]
 """Prepares a batch with few queries, and returns the work of each job. The work ends its job itself, by
 `complete` or `retry_later`; jobs that are left out have been ended already.
 """
 
 
-def failing(error: BaseException) -> Work:
+def failing_work(error: BaseException) -> JobWork:
     """Return work that raises the error with which a job's preparation failed: the defect is that job's alone."""
 
     async def work() -> None:
@@ -35,18 +35,18 @@ class StageWorker:
     """
 
     def __init__(
-        self, queue: JobQueue, queue_name: QueueName, prepare: Prepare, *, pace: PaceCheck | None = None
+        self, queue: JobQueue, queue_name: QueueName, prepare: PrepareJobs, *, pace: PaceCheck | None = None
     ) -> None:
         self._queue = queue
         self._queue_name = queue_name
         self._prepare = prepare
         self._pace = pace
-        self._in_flight = queue.plans[queue_name].in_flight
-        self._busy = 0
-        self._freed = asyncio.Event()  # set when a job has ended
-        self._working: set[asyncio.Task[None]] = set()
+        self._max_in_flight = queue.plans[queue_name].in_flight
+        self._active_jobs = 0
+        self._slot_freed = asyncio.Event()  # set when a job has ended
+        self._tasks: set[asyncio.Task[None]] = set()
         self._stopping = False
-        self._since_s: float | None = None
+        self._step_began_s: float | None = None
         self.failures = 0
         """How many turns of the loop in a row have failed."""
         self._log = log(queue_name.name.lower())
@@ -57,22 +57,22 @@ class StageWorker:
         return self._queue_name
 
     @property
-    def at_it_for_s(self) -> float:
+    def loop_busy_s(self) -> float:
         """Seconds that the loop has spent on its current step; 0 while it waits for jobs.
 
         While every slot is in use, it is the time since one became free.
         """
-        return 0 if self._since_s is None else time.monotonic() - self._since_s
+        return 0 if self._step_began_s is None else time.monotonic() - self._step_began_s
 
     @property
-    def busy(self) -> int:
+    def active_jobs(self) -> int:
         """Number of jobs being worked."""
-        return self._busy
+        return self._active_jobs
 
     @property
     def is_idle(self) -> bool:
         """True if no job is being worked, and every job that was enqueued has been read."""
-        return self._busy == 0 and self._queue.is_idle(self._queue_name)
+        return self._active_jobs == 0 and self._queue.is_idle(self._queue_name)
 
     @property
     def next_due_ms(self) -> int | None:
@@ -92,28 +92,28 @@ class StageWorker:
                 self._log.exception("the store did not respond; trying again")
                 await asyncio.sleep(1)
 
-    async def stop(self, *, within_s: float) -> None:
+    async def stop(self, *, timeout_s: float) -> None:
         """Claim nothing more, and return when all running work has ended, or is cancelled."""
         self._stopping = True
-        self._freed.set()
+        self._slot_freed.set()
         self._queue.wake_worker(self._queue_name)
         try:
-            async with asyncio.timeout(within_s):
-                while self._working:  # a batch that is being prepared starts more
-                    await asyncio.wait(self._working)
+            async with asyncio.timeout(timeout_s):
+                while self._tasks:  # a batch that is being prepared starts more
+                    await asyncio.wait(self._tasks)
         except TimeoutError:
-            while self._working:
-                for task in self._working:
+            while self._tasks:
+                for task in self._tasks:
                     task.cancel()
-                await asyncio.wait(self._working)
+                await asyncio.wait(self._tasks)
 
     async def _claim_and_start(self) -> None:
-        self._since_s = time.monotonic()
-        room = self._in_flight - self._busy
+        self._step_began_s = time.monotonic()
+        room = self._max_in_flight - self._active_jobs
         if room <= 0:
             # Whatever is due or enqueued now, nothing can be claimed before a job ends.
-            self._freed.clear()
-            await self._freed.wait()
+            self._slot_freed.clear()
+            await self._slot_freed.wait()
             return
         jobs = await self._queue.claim(self._queue_name, at_most=room, pace=self._pace)
         if self._stopping:
@@ -121,45 +121,45 @@ class StageWorker:
                 self._queue.abandon(job)
             return
         if not jobs:
-            self._since_s = None
+            self._step_began_s = None
             await self._queue.wait(self._queue_name)
             return
-        self._busy += len(jobs)
+        self._active_jobs += len(jobs)
         # One batch is prepared at a time; what becomes due meanwhile is the next batch, so that the
         # queries and the mark of a batch are shared by more jobs the more there is to do.
-        await asyncio.wait([self._start(self._begin(jobs))])
+        await asyncio.wait([self._start_task(self._run_batch(jobs))])
 
-    async def _begin(self, jobs: Sequence[Job]) -> None:
+    async def _run_batch(self, jobs: Sequence[Job]) -> None:
         try:
             prepared = await self._prepare(jobs)
-        except StoreAway:  # not a defect, and nothing of it has been sent
+        except StoreUnavailable:  # not a defect, and nothing of it has been sent
             for job in jobs:
-                self._start(self._abandon(job))
+                self._start_task(self._abandon(job))
             return
         except Exception as error:  # noqa: BLE001  a defect belongs to its jobs
             for job in jobs:
-                self._start(self._retry_after_defect(job, error))
+                self._start_task(self._retry_after_defect(job, error))
             return
         working = {id(job) for job, _ in prepared}
-        self._busy -= sum(id(job) not in working for job in jobs)
+        self._active_jobs -= sum(id(job) not in working for job in jobs)
         for job, work in prepared:
-            self._start(self._work(job, work))
+            self._start_task(self._run_job(job, work))
 
-    async def _work(self, job: Job, work: Work) -> None:
+    async def _run_job(self, job: Job, work: JobWork) -> None:
         try:
             await work()
-        except StoreAway:
+        except StoreUnavailable:
             await self._abandon(job)
         except Exception as error:  # noqa: BLE001  a defect belongs to its job
             await self._retry_after_defect(job, error)
         else:
-            self._done()
+            self._release_slot()
 
     async def _abandon(self, job: Job) -> None:
         """Return a job that could not be worked because the store is unreachable."""
-        await asyncio.sleep(AWAY_S)
+        await asyncio.sleep(STORE_RETRY_S)
         self._queue.abandon(job)
-        self._done()
+        self._release_slot()
 
     async def _retry_after_defect(self, job: Job, error: BaseException) -> None:
         try:
@@ -169,17 +169,17 @@ class StageWorker:
             await asyncio.sleep(1)
             self._queue.abandon(job)
         finally:
-            self._done()
+            self._release_slot()
 
-    def _done(self) -> None:
-        self._busy -= 1
-        if self._since_s is not None:
-            self._since_s = time.monotonic()
-        self._freed.set()
+    def _release_slot(self) -> None:
+        self._active_jobs -= 1
+        if self._step_began_s is not None:
+            self._step_began_s = time.monotonic()
+        self._slot_freed.set()
         self._queue.wake_worker(self._queue_name)
 
-    def _start(self, work: Awaitable[None]) -> asyncio.Future[None]:
+    def _start_task(self, work: Awaitable[None]) -> asyncio.Future[None]:
         task = asyncio.ensure_future(work)
-        self._working.add(task)
-        task.add_done_callback(self._working.discard)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
         return task

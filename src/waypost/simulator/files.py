@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Callable, Set
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from waypost.base.files import close_file, open_on_thread, opened
+from waypost.base.files import close_file, open_for_reading, open_on_thread
 from waypost.simulator.errors import disk_full_error
 
 _CHUNK_BYTES: Final = 1024 * 1024
@@ -141,7 +141,7 @@ async def read_chunks(path: Path) -> AsyncGenerator[bytes]:
     Raises:
         FileNotFoundError: the file is missing.
     """
-    async with opened(path) as file:
+    async with open_for_reading(path) as file:
         read: Callable[[int], bytes] = file.read
         while chunk := await asyncio.to_thread(read, _CHUNK_BYTES):
             yield chunk

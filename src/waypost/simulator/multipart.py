@@ -24,7 +24,7 @@ class MultipartForm:
     """
 
     def __init__(self, content_type: str, body: AsyncIterator[bytes]) -> None:
-        self._reader = MultipartReader(content_type, refused=unreadable_form)
+        self._reader = MultipartReader(content_type, make_error=unreadable_form)
         self._body = body
         self._read: deque[PartHead | bytes] = deque()
         self._is_complete = False

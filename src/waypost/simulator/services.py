@@ -6,7 +6,7 @@ from typing import Protocol
 
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
-from waypost.base.time_travel import Travel
+from waypost.base.time_travel import TimeTravel
 from waypost.simulator.accounts.accounts import Accounts
 from waypost.simulator.accounts.call_usage import ManagementCallUsage
 from waypost.simulator.accounts.flows import Flows
@@ -76,7 +76,7 @@ class SimulatorServices:
         settings: SimulatorSettings,
         clock: Clock,
         ids: Ids,
-        travel: Travel | None = None,
+        travel: TimeTravel | None = None,
         snapshots: SnapshotStore | None = None,
     ) -> None:
         self.clock = clock
@@ -147,4 +147,4 @@ class SimulatorServices:
     def failing_loop(self) -> str:
         """The error of a failing loop; an empty text while all work."""
         loops = (self.reviews.loop, self.planned_actions.loop, *self.webhooks.loops)
-        return next((loop.why_not for loop in loops if loop.why_not), "")
+        return next((loop.failure_text for loop in loops if loop.failure_text), "")

@@ -5,7 +5,7 @@ from typing import Any
 
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
-from waypost.base.time_travel import Travel, counted
+from waypost.base.time_travel import TimeTravel, format_count
 from waypost.simulator.accounts.accounts import Account, GraphApp, Number
 from waypost.simulator.control.control_api import ControlApi
 from waypost.simulator.control.fault_reading import Scenario
@@ -67,7 +67,7 @@ class Simulator:
         clock: Clock,
         ids: Ids,
         *,
-        travel: Travel | None = None,
+        travel: TimeTravel | None = None,
         snapshots: SnapshotStore | None = None,
     ) -> None:
         self._services = SimulatorServices(settings, clock, ids, travel, snapshots)
@@ -100,7 +100,7 @@ class Simulator:
         """The error of a failing loop; an empty text while all work."""
         return self._services.failing_loop
 
-    # The members of `base.time_travel.Side`.
+    # The members of `base.time_travel.ClockFollower`.
     name = "the simulator"
 
     @property
@@ -109,13 +109,13 @@ class Simulator:
         services = self._services
         return services.store.busy or services.webhooks.is_delivering or self.application.active_requests > 0
 
-    async def in_flight(self) -> list[str]:
+    async def describe_in_flight(self) -> list[str]:
         """Return the calls and webhooks in flight, as texts with counts."""
         services = self._services
         calls, posting = self.application.active_requests, services.webhooks.posts_in_flight
         return [
-            *((counted(calls, "Graph call"),) if calls else ()),
-            *(counted(count, "webhook", f" to {uri}") for uri, count in posting.items()),
+            *((format_count(calls, "Graph call"),) if calls else ()),
+            *(format_count(count, "webhook", f" to {uri}") for uri, count in posting.items()),
         ]
 
     @property

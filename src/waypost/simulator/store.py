@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
-from waypost.base.batching import GroupCommit, Stopped
+from waypost.base.batching import GroupCommit, GroupCommitClosed
 from waypost.base.files import create_private
 
 QueryResult = TypeVar("QueryResult")
@@ -31,7 +31,7 @@ _TABLES: Final = "SELECT name FROM sqlite_schema WHERE type='table' AND name<>'s
 _RESET: Final = "DELETE FROM state WHERE kind NOT IN (SELECT value FROM json_each(:kinds))"
 
 
-STORE_FAILURES: Final = (sqlite3.OperationalError, OSError, Stopped)
+STORE_FAILURES: Final = (sqlite3.OperationalError, OSError, GroupCommitClosed)
 """The errors of a write or read while the file cannot be used; nothing of it has been written."""
 
 
@@ -90,7 +90,7 @@ class Store:
     @property
     def moves(self) -> int:
         """Number of writes begun since opening."""
-        return self._commit.joined
+        return self._commit.joined_count
 
     async def open(self) -> None:
         """Open the file, create it, its folder and its tables if missing, and load the values held in memory.

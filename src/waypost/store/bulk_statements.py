@@ -13,11 +13,11 @@ from sqlalchemy import Connection, Table, bindparam, delete, insert, update
 
 Rows = Sequence[Mapping[str, Any]]
 
-WAYS: Final = "ways"
+BULK_STATEMENTS: Final = "ways"
 """Key of the engine's bulk statements on a writing connection: `connection.info[BULK_STATEMENTS]`."""
 
 
-class Adding:
+class BulkInsert:
     """New rows of a table; values that are not given are the table's defaults.
 
     Values are text, integers, bytes, booleans or None: they reach the driver unchanged.
@@ -28,10 +28,10 @@ class Adding:
         returns_ids: the table numbers its rows, each higher than any before, and the caller needs the numbers.
     """
 
-    def __init__(self, table: Table, *columns: str, counts: bool = False) -> None:
+    def __init__(self, table: Table, *columns: str, returns_ids: bool = False) -> None:
         self.table = table
         self.columns = columns
-        self.counts = counts
+        self.returns_ids = returns_ids
 
     def run(self, connection: Connection, rows: Rows) -> Sequence[int] | None:
         """Insert the rows in order; without rows, run nothing. A row may hold more than is inserted.
@@ -39,10 +39,10 @@ class Adding:
         Returns:
             The number of each row, if the table numbers its rows and the engine returns the numbers.
         """
-        return _ways(connection).add(connection, self, rows) if rows else ()
+        return _get_bulk_statements(connection).insert(connection, self, rows) if rows else ()
 
 
-class Changing:
+class BulkUpdate:
     """New values for rows identified by one column.
 
     Each row has the key under `at`, and the new values under the names of their columns.
@@ -56,10 +56,10 @@ class Changing:
     def run(self, connection: Connection, rows: Rows) -> None:
         """Update each row; no key may occur twice."""
         if rows:
-            _ways(connection).change(connection, self, rows)
+            _get_bulk_statements(connection).update(connection, self, rows)
 
 
-class Removing:
+class BulkDelete:
     """Rows deleted by one column."""
 
     def __init__(self, table: Table, key: str) -> None:
@@ -72,25 +72,25 @@ class Removing:
         An engine whose store has a single process returns all keys: the process that holds a job there
         is the only one that can delete it.
         """
-        return _ways(connection).remove(connection, self, keys) if keys else set()
+        return _get_bulk_statements(connection).delete(connection, self, keys) if keys else set()
 
 
-class Ways(Protocol):
+class BulkStatements(Protocol):
     """Bulk statements of an engine, its lock for rare writes, and its clock."""
 
-    def add(self, connection: Connection, adding: Adding, rows: Rows) -> Sequence[int] | None:
+    def insert(self, connection: Connection, statement: BulkInsert, rows: Rows) -> Sequence[int] | None:
         """Insert rows; return their numbers where the engine returns them."""
         ...
 
-    def change(self, connection: Connection, changing: Changing, rows: Rows) -> None:
+    def update(self, connection: Connection, statement: BulkUpdate, rows: Rows) -> None:
         """Update rows."""
         ...
 
-    def remove(self, connection: Connection, removing: Removing, keys: Sequence[Any]) -> set[Any]:
+    def delete(self, connection: Connection, statement: BulkDelete, keys: Sequence[Any]) -> set[Any]:
         """Delete rows; return the keys that existed."""
         ...
 
-    def alone(self, connection: Connection) -> None:
+    def lock_rare_writes(self, connection: Connection) -> None:
         """Keep other processes from running rare writes until this transaction ends."""
         ...
 
@@ -99,65 +99,65 @@ class Ways(Protocol):
         ...
 
 
-class OneByOne:
+class SqliteBulkStatements:
     """Bulk statements of an in-process engine: a statement compiled once, run for each row."""
 
     def __init__(self) -> None:
-        self._known: dict[Any, tuple[str, Callable[[Any], Any] | None]] = {}
+        self._compiled: dict[Any, tuple[str, Callable[[Any], Any] | None]] = {}
 
-    def add(self, connection: Connection, adding: Adding, rows: Rows) -> Sequence[int] | None:
+    def insert(self, connection: Connection, statement: BulkInsert, rows: Rows) -> Sequence[int] | None:
         """Insert rows. There is one writer, so their numbers are consecutive."""
-        if adding not in self._known:
-            compiled = insert(adding.table).compile(dialect=connection.dialect, column_keys=list(adding.columns))
-            self._known[adding] = (str(compiled), _order(compiled))
-        self._run(connection, adding, rows)
-        if not adding.counts:
+        if statement not in self._compiled:
+            compiled = insert(statement.table).compile(dialect=connection.dialect, column_keys=list(statement.columns))
+            self._compiled[statement] = (str(compiled), _make_row_encoder(compiled))
+        self._run(connection, statement, rows)
+        if not statement.returns_ids:
             return None
         last: int = connection.exec_driver_sql("SELECT last_insert_rowid()").scalar_one()
         return range(last - len(rows) + 1, last + 1)
 
-    def change(self, connection: Connection, changing: Changing, rows: Rows) -> None:
+    def update(self, connection: Connection, statement: BulkUpdate, rows: Rows) -> None:
         """Update rows."""
-        if changing not in self._known:
+        if statement not in self._compiled:
             compiled = (
-                update(changing.table)
-                .where(changing.table.c[changing.key] == bindparam("at"))
-                .values({name: bindparam(f"new_{name}") for name in changing.columns})
+                update(statement.table)
+                .where(statement.table.c[statement.key] == bindparam("at"))
+                .values({name: bindparam(f"new_{name}") for name in statement.columns})
                 .compile(dialect=connection.dialect)
             )
-            self._known[changing] = (str(compiled), _order(compiled, prefix="new_"))
-        self._run(connection, changing, rows)
+            self._compiled[statement] = (str(compiled), _make_row_encoder(compiled, prefix="new_"))
+        self._run(connection, statement, rows)
 
-    def remove(self, connection: Connection, removing: Removing, keys: Sequence[Any]) -> set[Any]:
+    def delete(self, connection: Connection, statement: BulkDelete, keys: Sequence[Any]) -> set[Any]:
         """Delete rows."""
-        if removing not in self._known:
+        if statement not in self._compiled:
             compiled = (
-                delete(removing.table)
-                .where(removing.table.c[removing.key] == bindparam("at"))
+                delete(statement.table)
+                .where(statement.table.c[statement.key] == bindparam("at"))
                 .compile(dialect=connection.dialect)
             )
-            self._known[removing] = (str(compiled), None)
-        connection.exec_driver_sql(self._known[removing][0], [(key,) for key in keys])
+            self._compiled[statement] = (str(compiled), None)
+        connection.exec_driver_sql(self._compiled[statement][0], [(key,) for key in keys])
         return set(keys)
 
-    def alone(self, connection: Connection) -> None:
+    def lock_rare_writes(self, connection: Connection) -> None:
         """Do nothing: there is no other process."""
 
     def now_ms(self, connection: Connection) -> int | None:
         """Return None: the clock of the one process is as good."""
         return None
 
-    def _run(self, connection: Connection, what: Any, rows: Rows) -> None:
-        text, ordered = self._known[what]
+    def _run(self, connection: Connection, statement: Any, rows: Rows) -> None:
+        text, ordered = self._compiled[statement]
         parameters = list(rows) if ordered is None else [ordered(row) for row in rows]
         connection.exec_driver_sql(text, cast("Any", parameters))
 
 
-def _ways(connection: Connection) -> Ways:
-    return connection.info[WAYS]
+def _get_bulk_statements(connection: Connection) -> BulkStatements:
+    return connection.info[BULK_STATEMENTS]
 
 
-def _order(compiled: Any, *, prefix: str = "") -> Callable[[Mapping[str, Any]], Any] | None:
+def _make_row_encoder(compiled: Any, *, prefix: str = "") -> Callable[[Mapping[str, Any]], Any] | None:
     """Return a function that makes a driver's row from one of ours; None where the driver takes names."""
     names: list[str] | None = compiled.positiontup
     if names is None:

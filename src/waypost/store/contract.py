@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-Hear = Callable[[str], None]
+PayloadListener = Callable[[str], None]
 """Called on a thread of the engine with the payload of a notification from another process."""
 
 
@@ -21,14 +21,14 @@ class WrongStore(Exception):
     """The store is of another revision or kind than this command works on; the text gives the fix."""
 
 
-class StoreAway(Exception):
+class StoreUnavailable(Exception):
     """The store cannot be reached, or did not respond: not a defect, and worth a retry.
 
     Whether a write is on disk is unknown when the response to its commit did not arrive.
     """
 
 
-class Engine(Protocol):
+class StoreEngine(Protocol):
     """One database engine.
 
     Attributes:
@@ -40,8 +40,8 @@ class Engine(Protocol):
     """
 
     name: str
-    sole: bool
-    in_order: bool
+    is_exclusive: bool
+    commits_in_order: bool
     readers: int
     writers: int
 
@@ -67,23 +67,23 @@ class Engine(Protocol):
         ...
 
     @property
-    def beside(self) -> Callable[[], AbstractContextManager[Connection]] | None:
+    def background_transaction(self) -> Callable[[], AbstractContextManager[Connection]] | None:
         """Return what begins a background transaction on its own connection; None if there is one writer."""
         ...
 
-    def is_away(self, error: BaseException) -> bool:
+    def is_unavailable(self, error: BaseException) -> bool:
         """Return True if an error means that the store could not be reached."""
         ...
 
-    def is_clash(self, error: BaseException) -> bool:
+    def is_conflict(self, error: BaseException) -> bool:
         """Return True if a transaction failed only because of a concurrent one, so that it can be run again."""
         ...
 
-    def listen(self, hear: Hear) -> None:
+    def listen(self, listener: PayloadListener) -> None:
         """Call the listener with each payload from another process from now on, and with an empty text after a gap."""
         ...
 
-    def notify(self, words: Sequence[str]) -> None:
+    def notify(self, payloads: Sequence[str]) -> None:
         """Send payloads to every other process. Never waits; a process that is not connected misses them.
 
         Args:

@@ -7,23 +7,23 @@ from typing import Any, Final, TypeVar
 
 from sqlalchemy import Connection
 
-from waypost.base.telemetry.counters import CommitCounts
-from waypost.base.threads import Threads
-from waypost.store.contract import Engine
-from waypost.store.write_through_cache import EnqueuedJobs, Fresh
-from waypost.store.writer import CLASHES, Writer, each, named
+from waypost.base.telemetry.counters import CommitCounters
+from waypost.base.threads import ThreadPool
+from waypost.store.contract import StoreEngine
+from waypost.store.write_through_cache import EnqueuedJobs, WriteThroughCache
+from waypost.store.writer import MAX_TRANSACTION_ATTEMPTS, Writer, run_each, translate_error
 
 Item = TypeVar("Item")
-Result = TypeVar("Result")
+StoreResult = TypeVar("StoreResult")
 
-Wake = Callable[[EnqueuedJobs], None]
-Hear = Callable[[str, str], None]
+EnqueueListener = Callable[[EnqueuedJobs], None]
+NotificationListener = Callable[[str, str], None]
 """Called on the loop with the subject and the content of a notification from another process."""
 
-APPENDED_TO: Final = "appended"
+JOBS_ENQUEUED_SUBJECT: Final = "jobs_enqueued"
 """Subject of a notification about new jobs; its content is `queue group`."""
 
-MISSED: Final = "missed"
+NOTIFICATIONS_MISSED: Final = "missed"
 """Subject after a gap, in which any notification may have been lost."""
 
 
@@ -34,25 +34,31 @@ class Database:
     waits at one moment is one transaction. A read is a plain function of a connection.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: StoreEngine) -> None:
         self._engine = engine
-        self.fresh = Fresh()
+        self.cache = WriteThroughCache()
         self._failed_reads = 0
-        self._readers = Threads(engine.readers, "store-reader")
+        self._readers = ThreadPool(engine.readers, "store-reader")
         self._writers = [
-            Writer(engine, nth, fresh=self.fresh, committed=self._has_committed, unsure=lambda: self._told(MISSED))
+            Writer(
+                engine,
+                nth,
+                cache=self.cache,
+                on_commit=self._notify_commit,
+                on_unknown_commit=lambda: self._deliver_notification(NOTIFICATIONS_MISSED),
+            )
             for nth in range(engine.writers)
         ]
-        self._doors, self._stages = self._writers[0].group, self._writers[-1].group
+        self._request_group, self._stage_group = self._writers[0].group, self._writers[-1].group
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._wakes: list[Wake] = []
-        self._hears: list[Hear] = []
-        self._watchers: list[Callable[[], None]] = []
+        self._enqueue_listeners: list[EnqueueListener] = []
+        self._notification_listeners: list[NotificationListener] = []
+        self._commit_listeners: list[Callable[[], None]] = []
 
     @property
-    def sole(self) -> bool:
+    def is_exclusive(self) -> bool:
         """True if no other process can have this store open."""
-        return self._engine.sole
+        return self._engine.is_exclusive
 
     @property
     def engine(self) -> str:
@@ -60,9 +66,9 @@ class Database:
         return self._engine.name
 
     @property
-    def in_order(self) -> bool:
+    def commits_in_order(self) -> bool:
         """True if a row with a higher number is never visible before one with a lower."""
-        return self._engine.in_order
+        return self._engine.commits_in_order
 
     @property
     def busy(self) -> bool:
@@ -70,20 +76,20 @@ class Database:
         return any(writer.group.busy for writer in self._writers)
 
     @property
-    def moves(self) -> int:
+    def writes_begun(self) -> int:
         """Number of writes begun since the store was opened."""
-        return sum(writer.group.joined for writer in self._writers)
+        return sum(writer.group.joined_count for writer in self._writers)
 
     @property
-    def counts(self) -> CommitCounts:
+    def counts(self) -> CommitCounters:
         """Counters of the writers, and of failed reads."""
-        counts = CommitCounts(failed_reads=self._failed_reads)
+        counts = CommitCounters(failed_reads=self._failed_reads)
         for writer in self._writers:
-            counts.take_in(writer.group.counts)
+            counts.merge(writer.group.counts)
         return counts
 
     @property
-    def waiting(self) -> int:
+    def pending_writes(self) -> int:
         """Number of writes that wait for the next transactions."""
         return sum(writer.group.waiting for writer in self._writers)
 
@@ -97,8 +103,8 @@ class Database:
         """
         self._loop = asyncio.get_running_loop()
         await self._writers[0].run(self._engine.open)
-        if not self._engine.sole:
-            self._engine.listen(self._told)
+        if not self._engine.is_exclusive:
+            self._engine.listen(self._deliver_notification)
 
     async def close(self) -> None:
         """Commit what waits, let running reads end, then close."""
@@ -110,105 +116,110 @@ class Database:
         for writer in self._writers:
             writer.shutdown()
 
-    def on_append(self, wake: Wake) -> None:
+    def add_enqueue_listener(self, listener: EnqueueListener) -> None:
         """Call the listener, on the loop, after each commit that enqueued jobs."""
-        self._wakes.append(wake)
+        self._enqueue_listeners.append(listener)
 
-    def on_commit(self, watch: Callable[[], None]) -> None:
+    def add_commit_listener(self, listener: Callable[[], None]) -> None:
         """Call the listener, on the loop, after each commit of this process."""
-        self._watchers = [*self._watchers, watch]  # the writer's thread may iterate over the old list
+        self._commit_listeners = [
+            *self._commit_listeners,
+            listener,
+        ]  # the writer's thread may iterate over the old list
 
-    def off_commit(self, watch: Callable[[], None]) -> None:
+    def remove_commit_listener(self, listener: Callable[[], None]) -> None:
         """Stop calling a commit listener."""
-        self._watchers = [other for other in self._watchers if other != watch]
+        self._commit_listeners = [other for other in self._commit_listeners if other != listener]
 
-    def on_notification(self, hear: Hear) -> None:
+    def add_notification_listener(self, listener: NotificationListener) -> None:
         """Call the listener, on the loop, with each notification; after a gap with `NOTIFICATIONS_MISSED`."""
-        self._hears.append(hear)
+        self._notification_listeners.append(listener)
 
-    def notify(self, subject: str, words: str) -> None:
+    def notify(self, subject: str, content: str) -> None:
         """Send a notification to every other process with this store open; one that is not connected misses it."""
-        if not self._engine.sole:
-            self._engine.notify([f"{subject} {words}"])
+        if not self._engine.is_exclusive:
+            self._engine.notify([f"{subject} {content}"])
 
-    async def join(self, work: Callable[[Connection, Sequence[Item]], Sequence[Result]], item: Item) -> Result:
+    async def join(
+        self, work: Callable[[Connection, Sequence[Item]], Sequence[StoreResult]], item: Item
+    ) -> StoreResult:
         """Add one item to a write; return its result once the transaction is on disk."""
-        return await self._stages.join(work, item)
+        return await self._stage_group.join(work, item)
 
     async def join_from_request(
-        self, work: Callable[[Connection, Sequence[Item]], Sequence[Result]], item: Item
-    ) -> Result:
+        self, work: Callable[[Connection, Sequence[Item]], Sequence[StoreResult]], item: Item
+    ) -> StoreResult:
         """Like `join`, for what a client waits to have on disk.
 
         Where the engine has several writing connections, it does not wait for writes of the stages.
         A rate that the request uses up belongs here too.
         """
-        return await self._doors.join(work, item)
+        return await self._request_group.join(work, item)
 
     async def join_all(
-        self, work: Callable[[Connection, Sequence[Item]], Sequence[Result]], items: Sequence[Item]
-    ) -> list[Result | BaseException]:
+        self, work: Callable[[Connection, Sequence[Item]], Sequence[StoreResult]], items: Sequence[Item]
+    ) -> list[StoreResult | BaseException]:
         """Add many items to a write at once; return each one's result, or its own error."""
-        joined = [self._stages.join(work, item) for item in items]
+        joined = [self._stage_group.join(work, item) for item in items]
         return await asyncio.gather(*joined, return_exceptions=True)
 
-    async def write(self, work: Callable[..., Result], *args: Any) -> Result:
+    async def write(self, work: Callable[..., StoreResult], *args: Any) -> StoreResult:
         """Run one write that is not combined with others; for rare writes."""
-        return await self._stages.join(each, (work, args))
+        return await self._stage_group.join(run_each, (work, args))
 
-    async def tidy(self, work: Callable[..., Result], *args: Any) -> Result:
+    async def write_in_background(self, work: Callable[..., StoreResult], *args: Any) -> StoreResult:
         """Run one small write that no caller waits for: concurrently with the others where the engine can."""
-        background = self._engine.beside
+        background = self._engine.background_transaction
         if background is None:
-            return await self._stages.join(each, (work, args))
-        return await self._readers.run(self._tidy, background, work, args)
+            return await self._stage_group.join(run_each, (work, args))
+        return await self._readers.run(self._run_background_write, background, work, args)
 
-    async def read(self, look: Callable[..., Result], *args: Any) -> Result:
+    async def read(self, query: Callable[..., StoreResult], *args: Any) -> StoreResult:
         """Run a read on a reader's thread."""
-        return await self._readers.run(self._look, look, args)
+        return await self._readers.run(self._run_read, query, args)
 
-    def _look(self, look: Callable[..., Result], args: tuple[Any, ...]) -> Result:
+    def _run_read(self, query: Callable[..., StoreResult], args: tuple[Any, ...]) -> StoreResult:
         """Retry once when the store was unavailable: an idle connection may have broken."""
         for is_last in (False, True):
             try:
                 with self._engine.read() as connection:
-                    return look(connection, *args)
+                    return query(connection, *args)
             except Exception as error:
-                if not is_last and self._engine.is_away(error):
+                if not is_last and self._engine.is_unavailable(error):
                     continue
                 self._failed_reads += 1  # by several threads: an increment may be lost
-                raise named(self._engine, error) from error
+                raise translate_error(self._engine, error) from error
         raise AssertionError
 
-    def _tidy(
+    def _run_background_write(
         self,
-        beside: Callable[[], AbstractContextManager[Connection]],
-        work: Callable[..., Result],
+        begin_transaction: Callable[[], AbstractContextManager[Connection]],
+        work: Callable[..., StoreResult],
         args: tuple[Any, ...],
-    ) -> Result:
-        for runs_left in reversed(range(CLASHES)):
+    ) -> StoreResult:
+        for runs_left in reversed(range(MAX_TRANSACTION_ATTEMPTS)):
             try:
-                with beside() as connection:
+                with begin_transaction() as connection:
                     return work(connection, *args)
             except Exception as error:
-                if not runs_left or not self._engine.is_clash(error):
-                    raise named(self._engine, error) from error
+                if not runs_left or not self._engine.is_conflict(error):
+                    raise translate_error(self._engine, error) from error
         raise AssertionError("the last conflict is raised")
 
-    def _has_committed(self, appended: EnqueuedJobs) -> None:
+    def _notify_commit(self, enqueued: EnqueuedJobs) -> None:
         """Runs on a writer's thread."""
         if self._loop is None:
             return
-        if appended:
-            for listener in self._wakes:
-                self._loop.call_soon_threadsafe(listener, appended)
-        for commit_listener in self._watchers:
+        if enqueued:
+            for listener in self._enqueue_listeners:
+                self._loop.call_soon_threadsafe(listener, enqueued)
+        for commit_listener in self._commit_listeners:
             self._loop.call_soon_threadsafe(commit_listener)
 
-    def _told(self, text: str) -> None:
+    def _deliver_notification(self, text: str) -> None:
         """Runs on the engine's thread."""
         if self._loop is None or self._loop.is_closed():
             return
         subject, _, content = text.partition(" ")
-        for listener in self._hears:
-            self._loop.call_soon_threadsafe(listener, subject or MISSED, content)
+        for listener in self._notification_listeners:
+            self._loop.call_soon_threadsafe(listener, subject or NOTIFICATIONS_MISSED, content)

@@ -8,58 +8,58 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from waypost.base.clock import Clock
-from waypost.base.encryption import Seals
-from waypost.domain.app import App, AppKey, BusinessAccount, KeyStatus, Line, OperatorAccount
+from waypost.base.encryption import SecretBox
+from waypost.domain.app import App, AppKey, AppRoute, BusinessAccount, KeyStatus, OperatorAccount
 from waypost.domain.templates.template import Template, TemplateStatus
 from waypost.store.accounts import credentials
 from waypost.store.accounts import partners as stored
 from waypost.store.apps.keys import app_key_by_hash
-from waypost.store.apps.operator_history import line_of
-from waypost.store.database import MISSED, Database
+from waypost.store.apps.operator_history import find_app_route
+from waypost.store.database import NOTIFICATIONS_MISSED, Database
 from waypost.store.templates.templates import template_by_id
 
-Found = TypeVar("Found")
+CachedValue = TypeVar("CachedValue")
 
-KEPT_MS: Final = 5_000  # Source: decision 0082
-MOST_KEPT: Final = 50_000
-FORGET: Final = "forget"
+DIRECTORY_CACHE_MS: Final = 5_000  # Source: decision 0082
+MAX_DIRECTORY_ENTRIES: Final = 50_000
+DIRECTORY_CHANGED: Final = "forget"
 """Notification between processes: something that others may have cached has changed."""
 
 
 class Directory:
     """Cached lookups of rows that rarely change."""
 
-    def __init__(self, database: Database, seals: Seals, clock: Clock) -> None:
+    def __init__(self, database: Database, secret_box: SecretBox, clock: Clock) -> None:
         self._database = database
-        self._seals = seals
+        self._secret_box = secret_box
         self._clock = clock
-        self._kept: dict[tuple[Any, ...], tuple[int, Any]] = {}
-        self._times_forgotten = 0
-        database.on_notification(self._told)
+        self._entries: dict[tuple[Any, ...], tuple[int, Any]] = {}
+        self._generation = 0
+        database.add_notification_listener(self._receive_notification)
 
-    def forget(self) -> None:
+    def invalidate(self) -> None:
         """Drop every cached hit, here and in every other process: a credential or an app has changed.
 
         Call it once the change is on disk: later reads are cached again.
         """
-        self._forget()
-        self._database.notify(FORGET, "")
+        self._clear()
+        self._database.notify(DIRECTORY_CHANGED, "")
 
-    def _forget(self) -> None:
-        self._times_forgotten += 1
-        self._kept.clear()
+    def _clear(self) -> None:
+        self._generation += 1
+        self._entries.clear()
 
-    def _told(self, subject: str, _words: str) -> None:
-        if subject in (FORGET, MISSED):
-            self._forget()
+    def _receive_notification(self, subject: str, _content: str) -> None:
+        if subject in (DIRECTORY_CHANGED, NOTIFICATIONS_MISSED):
+            self._clear()
 
     async def partner_of_api_key(self, key_hash: str) -> int | None:
         """Return the partner with this API key."""
-        return await self._look("key", credentials.partner_of_api_key, key_hash)
+        return await self._look_up("key", credentials.partner_of_api_key, key_hash)
 
     async def partner_of_app_token(self, token_hash: str) -> int | None:
         """Return the partner of the app of this token; an additional key or a minted token is accepted too."""
-        partner_id = await self._look("app token", stored.partner_of_app_token, token_hash)
+        partner_id = await self._look_up("app token", stored.partner_of_app_token, token_hash)
         if partner_id is not None:
             return partner_id
         key = await self.app_key(token_hash)
@@ -67,48 +67,48 @@ class Directory:
 
     async def app_key(self, key_hash: str) -> AppKey | None:
         """Return the additional key or minted token with this hash, unless it has expired or was revoked."""
-        key = await self._look("app key", app_key_by_hash, key_hash)
+        key = await self._look_up("app key", app_key_by_hash, key_hash)
         if key is None or key.status(self._clock.now_ms()) is not KeyStatus.ACTIVE:
             return None
         return key
 
     async def partner_of_token(self, token_hash: str) -> int | None:
         """Return the partner with this partner token, unless it has expired."""
-        token = await self._look("token", stored.partner_of_token, token_hash)
+        token = await self._look_up("token", stored.partner_of_token, token_hash)
         return token[0] if token and token[1] > self._clock.now_ms() else None
 
     async def app(self, app_id: str) -> App | None:
         """Return one app; the caller compares its partner."""
-        return await self._look("app", stored.app_by_id, app_id)
+        return await self._look_up("app", stored.app_by_id, app_id)
 
     async def app_by_source(self, partner_id: int, source: str) -> App | None:
         """Return the partner's app with this source number."""
-        return await self._look("source", stored.app_by_source, partner_id, source)
+        return await self._look_up("source", stored.app_by_source, partner_id, source)
 
     async def business_account(self, account_id: str) -> BusinessAccount | None:
         """Return one business account."""
-        return await self._look("business account", stored.business_account_by_id, account_id)
+        return await self._look_up("business account", stored.business_account_by_id, account_id)
 
     async def operator_account(self, account_id: str) -> OperatorAccount | None:
         """Return one operator account with its secrets decrypted."""
-        return await self._look("operator account", stored.operator_account_by_id, account_id, self.unseal)
+        return await self._look_up("operator account", stored.operator_account_by_id, account_id, self.unseal)
 
     async def operator_account_of(self, app: App) -> OperatorAccount | None:
         """Return the operator account of an app."""
         account = await self.business_account(app.business_account_id)
         return await self.operator_account(account.operator_account_id) if account else None
 
-    async def line(self, app_id: str) -> Line | None:
+    async def app_route(self, app_id: str) -> AppRoute | None:
         """Return an app with its operator account, both of the same moment: never half switched."""
-        return await self._look("app route", line_of, app_id, self.unseal)
+        return await self._look_up("app route", find_app_route, app_id, self.unseal)
 
     async def first_operator_account_id(self) -> str | None:
         """Return the id of the operator account of the plain webhook path."""
-        return await self._look("first", stored.first_operator_account_id)
+        return await self._look_up("first", stored.first_operator_account_id)
 
     async def template(self, app: App, template_id: str) -> Template | None:
         """Return the template with this id, of any status but deleted, if it belongs to the app's business account."""
-        template = await self._look("template", template_by_id, template_id)
+        template = await self._look_up("template", template_by_id, template_id)
         is_visible = (
             template is not None
             and template.status is not TemplateStatus.DELETED
@@ -117,26 +117,26 @@ class Directory:
         )
         return template if is_visible else None
 
-    def seal(self, secret: str, of: str) -> bytes:
+    def seal(self, secret: str, owner_id: str) -> bytes:
         """Encrypt with the instance key."""
-        return self._seals.seal(secret, of=of)
+        return self._secret_box.seal(secret, owner=owner_id)
 
-    def unseal(self, sealed: bytes, of: str) -> str:
+    def unseal(self, sealed: bytes, owner_id: str) -> str:
         """Decrypt with the instance key."""
-        return self._seals.open(sealed, of=of)
+        return self._secret_box.open(sealed, owner=owner_id)
 
-    async def _look(self, kind: str, look: Callable[..., Found | None], *args: Any) -> Found | None:
+    async def _look_up(self, kind: str, query: Callable[..., CachedValue | None], *args: Any) -> CachedValue | None:
         key = (kind, *args)
         now_ms = self._clock.real_ms()
-        cached = self._kept.get(key)
-        if cached is not None and now_ms - cached[0] < KEPT_MS:
+        cached = self._entries.get(key)
+        if cached is not None and now_ms - cached[0] < DIRECTORY_CACHE_MS:
             return cached[1]
-        generation = self._times_forgotten
-        record = await self._database.read(look, *args)
+        generation = self._generation
+        record = await self._database.read(query, *args)
         if record is None:
-            self._kept.pop(key, None)
-        elif generation == self._times_forgotten:  # otherwise it may be older than the change
-            if len(self._kept) >= MOST_KEPT:
-                self._kept.clear()
-            self._kept[key] = (now_ms, record)
+            self._entries.pop(key, None)
+        elif generation == self._generation:  # otherwise it may be older than the change
+            if len(self._entries) >= MAX_DIRECTORY_ENTRIES:
+                self._entries.clear()
+            self._entries[key] = (now_ms, record)
         return record

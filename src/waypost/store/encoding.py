@@ -13,18 +13,18 @@ from waypost.domain.app import App, AppPreferences, BusinessAccount, OperatorAcc
 from waypost.domain.message import Content, Message, Passthrough, TemplateSend
 from waypost.domain.partner import Partner
 from waypost.domain.session_messages import SESSION_KINDS
-from waypost.domain.templates.fields import Draft
+from waypost.domain.templates.fields import TemplateDraft
 from waypost.domain.templates.template import Template
 from waypost.store.typed_rows import RowReader
 
-_app_of: Final = RowReader(App)
-business_account_of: Final = RowReader(BusinessAccount)
+_read_app: Final = RowReader(App)
+decode_business_account: Final = RowReader(BusinessAccount)
 """Return a business account from its row."""
-_operator_account_of: Final = RowReader(OperatorAccount)
-_template_of: Final = RowReader(Template)
+_read_operator_account: Final = RowReader(OperatorAccount)
+_read_template: Final = RowReader(Template)
 
-_encode = msgspec.json.Encoder().encode
-_decode_draft = msgspec.json.Decoder(Draft).decode
+_encode_json = msgspec.json.Encoder().encode
+_decode_draft = msgspec.json.Decoder(TemplateDraft).decode
 _decode_preferences = msgspec.json.Decoder(AppPreferences).decode
 _decode_fields = msgspec.json.Decoder(dict[str, str]).decode
 _decode_profile = msgspec.json.Decoder(dict[str, Any]).decode
@@ -34,17 +34,17 @@ def partner_columns(partner: Partner) -> dict[str, Any]:
     """Return the columns of a partner except its id and password."""
     profile = msgspec.to_builtins(partner)
     del profile["id"], profile["email"]
-    return {"email": partner.email.lower(), "profile": _encode(profile).decode()}
+    return {"email": partner.email.lower(), "profile": _encode_json(profile).decode()}
 
 
-def partner_of(row: Row[Any]) -> Partner:
+def decode_partner(row: Row[Any]) -> Partner:
     """Return a partner from its row."""
     return Partner(id=row.id, email=row.email, **_decode_profile(row.profile))
 
 
-def app_of(row: Row[Any]) -> App:
+def decode_app(row: Row[Any]) -> App:
     """Return an app from its row."""
-    return _app_of(row, phone_number=row.phone_number or "", preferences=_decode_preferences(row.preferences))
+    return _read_app(row, phone_number=row.phone_number or "", preferences=_decode_preferences(row.preferences))
 
 
 def app_columns(app: App, token_hash: str) -> dict[str, Any]:
@@ -61,15 +61,15 @@ def app_columns(app: App, token_hash: str) -> dict[str, Any]:
         "token_serial": app.token_serial,
         "token_hash": token_hash,
         "per_second": app.per_second,
-        "preferences": _encode(app.preferences).decode(),
+        "preferences": _encode_json(app.preferences).decode(),
         "created_on_ms": app.created_on_ms,
         "modified_on_ms": app.modified_on_ms,
     }
 
 
-def operator_account_of(row: Row[Any], unseal: Callable[[bytes, str], str]) -> OperatorAccount:
+def decode_operator_account(row: Row[Any], unseal: Callable[[bytes, str], str]) -> OperatorAccount:
     """Return an operator account from its row, with its secrets decrypted."""
-    return _operator_account_of(row, fields=_decode_fields(unseal(row.sealed_fields, row.id)))
+    return _read_operator_account(row, fields=_decode_fields(unseal(row.sealed_fields, row.id)))
 
 
 def operator_account_columns(account: OperatorAccount, seal: Callable[[str, str], bytes]) -> dict[str, Any]:
@@ -78,7 +78,7 @@ def operator_account_columns(account: OperatorAccount, seal: Callable[[str, str]
         "id": account.id,
         "kind": account.kind,
         "base_url": account.base_url,
-        "sealed_fields": seal(_encode(dict(account.fields)).decode(), account.id),
+        "sealed_fields": seal(_encode_json(dict(account.fields)).decode(), account.id),
     }
 
 
@@ -104,15 +104,15 @@ def template_columns(template: Template) -> dict[str, Any]:
         "reason": template.reason,
         "operator_template_id": template.operator_template_id,
         "decided_on_s": template.decided_on_s,
-        "draft": _encode(template.draft),
+        "draft": _encode_json(template.draft),
         "created_on_ms": template.created_on_ms,
         "modified_on_ms": template.modified_on_ms,
     }
 
 
-def template_of(row: Row[Any]) -> Template:
+def decode_template(row: Row[Any]) -> Template:
     """Return a template from its row."""
-    return _template_of(row, draft=_decode_draft(row.draft))
+    return _read_template(row, draft=_decode_draft(row.draft))
 
 
 def message_columns(message: Message) -> dict[str, Any]:
@@ -124,9 +124,9 @@ def message_columns(message: Message) -> dict[str, Any]:
         "app_id": message.app_id,
         "source": message.source,
         "destination": message.destination,
-        "kind": name_of(content),
+        "kind": content_kind(content),
         "template_id": content.template_id if isinstance(content, TemplateSend) else None,
-        "content": _encode(content),
+        "content": _encode_json(content),
         "request": message.request,
         "sandbox": message.sandbox,
         "state": "accepted",
@@ -136,34 +136,34 @@ def message_columns(message: Message) -> dict[str, Any]:
     }
 
 
-NAMES: Final[dict[type[Content], str]] = {  # the names are stored
+CONTENT_KINDS: Final[dict[type[Content], str]] = {  # the names are stored
     **{kind: kind.stored_as for kind in SESSION_KINDS},
     TemplateSend: "template",
     Passthrough: "passthrough",
 }
 TEMPLATE_PASSTHROUGH: Final = "template_passthrough"
-OF_TEMPLATES: Final = {NAMES[TemplateSend], TEMPLATE_PASSTHROUGH}
+TEMPLATE_MESSAGE_KINDS: Final = {CONTENT_KINDS[TemplateSend], TEMPLATE_PASSTHROUGH}
 """Kinds that a callback reports as a template message."""
 
 _DECODE: Final = {
     TEMPLATE_PASSTHROUGH: msgspec.json.Decoder(Passthrough).decode,
-    **{name: msgspec.json.Decoder(kind).decode for kind, name in NAMES.items()},
+    **{name: msgspec.json.Decoder(kind).decode for kind, name in CONTENT_KINDS.items()},
 }
 
 
-def name_of(content: Content) -> str:
+def content_kind(content: Content) -> str:
     """Return the kind of a content, as in the column `kind`; a template passthrough has its own."""
     if isinstance(content, Passthrough) and content.type == "template":
         return TEMPLATE_PASSTHROUGH
-    return NAMES[type(content)]
+    return CONTENT_KINDS[type(content)]
 
 
-def kept_content_of(kind: str, content: bytes) -> Content | None:
+def decode_retained_content(kind: str, content: bytes) -> Content | None:
     """Return the content of a message; None once retention has cleared it."""
-    return content_of(kind, content) if content else None
+    return decode_content(kind, content) if content else None
 
 
-def content_of(kind: str, stored: bytes) -> Content:
+def decode_content(kind: str, stored: bytes) -> Content:
     """Return the content of a message from its columns."""
     content: Content = _DECODE[kind](stored)
     return content

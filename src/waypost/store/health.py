@@ -7,7 +7,7 @@ from sqlalchemy import Connection, delete, insert, select
 from waypost.store.tables import store_facts
 
 
-def revision_of(connection: Connection) -> int | None:
+def stored_revision(connection: Connection) -> int | None:
     """Return the revision that the store records; None where it records none."""
     revision = connection.execute(
         select(store_facts.c.value).where(store_facts.c.name == "revision")
@@ -15,7 +15,7 @@ def revision_of(connection: Connection) -> int | None:
     return int(revision) if revision is not None and revision.isdecimal() else None
 
 
-def write_nothing(connection: Connection, names: Sequence[str]) -> list[None]:
+def probe_write(connection: Connection, names: Sequence[str]) -> list[None]:
     """Run a write that needs space on the disk and a flush, and leaves nothing behind.
 
     Args:

@@ -8,23 +8,23 @@ from collections.abc import Collection, Mapping
 from sqlalchemy import Connection, delete, func, insert, select
 
 from waypost.domain.templates.template import Template
-from waypost.store.accounts.credentials import TABLES
+from waypost.store.accounts.credentials import CREDENTIAL_TABLES
 from waypost.store.contract import WrongStore
 from waypost.store.encoding import template_columns
-from waypost.store.sql import insert_or
+from waypost.store.sql import upsert
 from waypost.store.tables import partners, store_facts, templates
 
 
 def set_revision(connection: Connection, revision: int, works_with: int) -> None:
     """Store the revision of the schema, and the lowest revision that works with it."""
-    set_facts(connection, {"revision": str(revision), "works_with": str(works_with)})
+    set_properties(connection, {"revision": str(revision), "works_with": str(works_with)})
 
 
-def set_facts(connection: Connection, facts: Mapping[str, str]) -> None:
+def set_properties(connection: Connection, properties: Mapping[str, str]) -> None:
     """Store properties of the store, replacing older values."""
-    statement = insert_or(store_facts)
+    statement = upsert(store_facts)
     replace = statement.on_conflict_do_update(index_elements=["name"], set_={"value": statement.excluded.value})
-    for name, value in sorted(facts.items()):
+    for name, value in sorted(properties.items()):
         connection.execute(replace, {"name": name, "value": value})
 
 
@@ -51,7 +51,7 @@ def is_demo(connection: Connection) -> bool:
     return connection.execute(kind).scalar_one_or_none() == DEMO
 
 
-def check_real(connection: Connection, known_hashes: Collection[str]) -> None:
+def check_production_ready(connection: Connection, known_hashes: Collection[str]) -> None:
     """Return if the store is fit for production.
 
     Args:
@@ -65,7 +65,7 @@ def check_real(connection: Connection, known_hashes: Collection[str]) -> None:
         raise WrongStore(
             "this store was made by `waypost dev` and its secrets are publicly known; choose another folder with --data"
         )
-    for table in TABLES.values():
+    for table in CREDENTIAL_TABLES.values():
         known = select(func.count()).where(table.c.hash.in_(known_hashes))
         if connection.execute(known).scalar_one():
             raise WrongStore(

@@ -7,22 +7,22 @@ from sqlalchemy import Connection, inspect, select
 
 from waypost.store.contract import WrongStore
 from waypost.store.properties import set_revision
-from waypost.store.retention.partitions import make_first_parts
-from waypost.store.schema import make_schema
+from waypost.store.retention.partitions import create_first_partitions
+from waypost.store.schema import create_schema
 from waypost.store.tables import REVISION, store_facts
 
-OLDEST: Final = 5
+OLDEST_UPGRADABLE_REVISION: Final = 5
 """The oldest revision from which a store can be upgraded."""
 
-MOVING: Final = "moving"
+MOVING_PROPERTY: Final = "moving"
 """Property of a store that `waypost move` is filling."""
 
-MOVED: Final = "moved"
+MOVED_PROPERTY: Final = "moved"
 """Property of a store that has been moved to another: if both ran, everything would be sent twice."""
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class SchemaStatus:
     """The schema state that a store records.
 
     Attributes:
@@ -34,8 +34,8 @@ class Standing:
 
     revision: int
     works_with: int
-    moving: bool
-    moved: bool = False
+    is_moving: bool
+    is_moved: bool = False
 
     @property
     def is_older(self) -> bool:
@@ -43,12 +43,12 @@ class Standing:
         return self.revision < REVISION
 
     @property
-    def fits(self) -> bool:
+    def is_compatible(self) -> bool:
         """True if this version can work on it: it has this revision, or a newer one that allows it."""
-        return not self.moving and not self.moved and self.works_with <= REVISION <= self.revision
+        return not self.is_moving and not self.is_moved and self.works_with <= REVISION <= self.revision
 
 
-def standing_of(connection: Connection) -> Standing | None:
+def read_schema_status(connection: Connection) -> SchemaStatus | None:
     """Return the schema state that the store records; None where it is empty.
 
     Raises:
@@ -56,17 +56,17 @@ def standing_of(connection: Connection) -> Standing | None:
     """
     if not inspect(connection).has_table(store_facts.name):
         return None
-    names = ("revision", "works_with", MOVING, MOVED)
+    names = ("revision", "works_with", MOVING_PROPERTY, MOVED_PROPERTY)
     query = select(store_facts.c.name, store_facts.c.value).where(store_facts.c.name.in_(names))
     properties = {row.name: row.value for row in connection.execute(query)}
     revision = properties.get("revision", "")
     works_with = properties.get("works_with", revision)
     if not revision.isdecimal() or not works_with.isdecimal():
         raise WrongStore("this database has no schema revision; it is not a waypost store")
-    return Standing(int(revision), int(works_with), MOVING in properties, MOVED in properties)
+    return SchemaStatus(int(revision), int(works_with), MOVING_PROPERTY in properties, MOVED_PROPERTY in properties)
 
 
-def make_or_check(connection: Connection, *, upgrade: bool = True) -> None:
+def create_or_check_schema(connection: Connection, *, upgrade: bool = True) -> None:
     """Create the schema in an empty store; upgrade an older one to this revision; check any other.
 
     Args:
@@ -76,23 +76,23 @@ def make_or_check(connection: Connection, *, upgrade: bool = True) -> None:
     Raises:
         WrongStore: this version cannot work on it; the text gives the fix.
     """
-    status = standing_of(connection)
+    status = read_schema_status(connection)
     if status is None:
-        make_schema(connection)
-        make_first_parts(connection)
+        create_schema(connection)
+        create_first_partitions(connection)
         set_revision(connection, REVISION, REVISION)
         return
-    if status.moving:
+    if status.is_moving:
         raise WrongStore(
             "this database is being filled by `waypost move`, or that was interrupted; "
             "run `waypost move` again, or drop the database"
         )
-    if status.moved:
+    if status.is_moved:
         raise WrongStore("this store has been moved to PostgreSQL and is no longer used; set WAYPOST_DATABASE_URL")
     if status.is_older:
-        if status.revision < OLDEST:
+        if status.revision < OLDEST_UPGRADABLE_REVISION:
             raise WrongStore(
-                f"this store has revision {status.revision}, which is too old to be upgraded; the oldest is {OLDEST}; "
+                f"this store has revision {status.revision}, which is too old to be upgraded; the oldest is {OLDEST_UPGRADABLE_REVISION}; "
                 "start with an empty folder"
             )
         if not upgrade:
@@ -103,7 +103,7 @@ def make_or_check(connection: Connection, *, upgrade: bool = True) -> None:
         from waypost.store.migrations import upgrade_store  # Alembic is slow to import
 
         upgrade_store(connection, status.revision)
-    elif not status.fits:
+    elif not status.is_compatible:
         raise WrongStore(
             f"this store has revision {status.revision} and needs a version with revision {status.works_with} "
             f"or newer; this version of waypost has revision {REVISION}; "

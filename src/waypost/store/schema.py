@@ -16,7 +16,7 @@ from waypost.store.tables import attempts, callbacks, inbound_webhooks, message_
 POSTGRESQL: Final = "postgresql"
 
 
-class Every(StrEnum):
+class PartitionInterval(StrEnum):
     """Length of time that one partition covers."""
 
     WEEK = "week"
@@ -24,7 +24,7 @@ class Every(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Ranged:
+class PartitionedTable:
     """A table that PostgreSQL partitions by ranges.
 
     Attributes:
@@ -34,21 +34,21 @@ class Ranged:
     """
 
     table: Table
-    by: str
-    key: tuple[str, ...]
-    every: Every
-    needless: str | None = None
+    column: str
+    primary_key: tuple[str, ...]
+    interval: PartitionInterval
+    redundant_index: str | None = None
 
 
 # fmt: off
-RANGED: Final = (  # Source: decision 0051; what is retained for weeks is partitioned by weeks
+PARTITIONED_TABLES: Final = (  # Source: decision 0051; what is retained for weeks is partitioned by weeks
     #      table           column         primary key           interval
-    Ranged(inbound_webhooks,       "id",          ("id",),              Every.WEEK),
-    Ranged(callbacks,      "id",          ("id",),              Every.WEEK),
-    Ranged(attempts,       "callback_id", ("callback_id", "id"), Every.WEEK,  "ix_attempts_callback_id"),
-    Ranged(message_events, "message_id",  ("message_id", "id"), Every.MONTH, "ix_message_events_message_id"),
+    PartitionedTable(inbound_webhooks,       "id",          ("id",),              PartitionInterval.WEEK),
+    PartitionedTable(callbacks,      "id",          ("id",),              PartitionInterval.WEEK),
+    PartitionedTable(attempts,       "callback_id", ("callback_id", "id"), PartitionInterval.WEEK,  "ix_attempts_callback_id"),
+    PartitionedTable(message_events, "message_id",  ("message_id", "id"), PartitionInterval.MONTH, "ix_message_events_message_id"),
 )
-STORAGE: Final[dict[str, str]] = {  # Source: postgresql.org, "Storage Parameters"; the defaults wait for a fraction of the table
+STORAGE_PARAMETERS: Final[dict[str, str]] = {  # Source: postgresql.org, "Storage Parameters"; the defaults wait for a fraction of the table
     #                   reason
     # small and rewritten constantly: vacuumed after a number of rows, without delay
     "queue_jobs":          "autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000, "
@@ -65,36 +65,36 @@ STORAGE: Final[dict[str, str]] = {  # Source: postgresql.org, "Storage Parameter
 # fmt: on
 
 
-def schema_of(dialect: str) -> MetaData:
+def build_schema(dialect: str) -> MetaData:
     """Return the tables as an engine has them."""
     if dialect != POSTGRESQL:
         return metadata
     schema = MetaData()
-    partitioned_tables = {table.table.name: table for table in RANGED}
+    partitioned_tables = {table.table.name: table for table in PARTITIONED_TABLES}
     for table in metadata.sorted_tables:
         copy = table.to_metadata(schema)
         partitioned = partitioned_tables.get(table.name)
         if partitioned is None:
             continue
-        copy.indexes = {index for index in copy.indexes if index.name != partitioned.needless}
-        if len(partitioned.key) > 1:
+        copy.indexes = {index for index in copy.indexes if index.name != partitioned.redundant_index}
+        if len(partitioned.primary_key) > 1:
             copy.c.id.autoincrement = True
             for column in copy.columns:
-                column.primary_key = column.name in partitioned.key
-            copy.append_constraint(PrimaryKeyConstraint(*(copy.c[name] for name in partitioned.key)))
-        copy.dialect_options[POSTGRESQL]["partition_by"] = f"RANGE ({partitioned.by})"
+                column.primary_key = column.name in partitioned.primary_key
+            copy.append_constraint(PrimaryKeyConstraint(*(copy.c[name] for name in partitioned.primary_key)))
+        copy.dialect_options[POSTGRESQL]["partition_by"] = f"RANGE ({partitioned.column})"
     return schema
 
 
-def make_schema(connection: Connection) -> None:
+def create_schema(connection: Connection) -> None:
     """Create every table in an empty store."""
     dialect = connection.dialect.name
-    schema_of(dialect).create_all(connection)
+    build_schema(dialect).create_all(connection)
     if dialect != POSTGRESQL:
         return
-    for partitioned in RANGED:
+    for partitioned in PARTITIONED_TABLES:
         connection.exec_driver_sql(
             f'CREATE TABLE "{partitioned.table.name}_default" PARTITION OF "{partitioned.table.name}" DEFAULT'
         )
-    for name, parameters in STORAGE.items():
+    for name, parameters in STORAGE_PARAMETERS.items():
         connection.exec_driver_sql(f'ALTER TABLE "{name}" SET ({parameters})')

@@ -17,28 +17,28 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.expression import FunctionElement
 from sqlalchemy.types import NullType, TypeDecorator, TypeEngine
 
-from waypost.store.bulk_statements import WAYS
+from waypost.store.bulk_statements import BULK_STATEMENTS
 from waypost.store.schema import POSTGRESQL
 
-InsertOr = postgresql.Insert
-insert_or = postgresql.insert
+Upsert = postgresql.Insert
+upsert = postgresql.insert
 
 
-class _Members(TypeDecorator[Any]):
+class _ListParameter(TypeDecorator[Any]):
     """A list: an array where the engine has them, else one JSON text."""
 
     impl = Text
     cache_ok = True
 
-    def __init__(self, *, of_numbers: bool) -> None:
+    def __init__(self, *, is_numeric: bool) -> None:
         super().__init__()
-        self.of_numbers = of_numbers
+        self.is_numeric = is_numeric
 
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
         """Return the type for a dialect. See SQLAlchemy."""
         if dialect.name != POSTGRESQL:
             return dialect.type_descriptor(Text())
-        return dialect.type_descriptor(ARRAY(BigInteger() if self.of_numbers else Text()))
+        return dialect.type_descriptor(ARRAY(BigInteger() if self.is_numeric else Text()))
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> Any:
         """Return the value to be bound. See SQLAlchemy."""
@@ -46,13 +46,13 @@ class _Members(TypeDecorator[Any]):
         return members if dialect.name == POSTGRESQL else msgspec.json.encode(members).decode()
 
 
-class _OneOf(FunctionElement[Any]):
+class _EqualsAny(FunctionElement[Any]):
     name = "equals_any"
     type = NullType()  # SQLite's compiler would render a boolean as `... = 1`, which no index serves
     inherit_cache = True
 
 
-def one_of(column: ColumnElement[Any], name: str) -> ColumnElement[Any]:
+def equals_any(column: ColumnElement[Any], name: str) -> ColumnElement[Any]:
     """Return a condition: the column equals one member of a parameter, which is any collection.
 
     Args:
@@ -60,25 +60,25 @@ def one_of(column: ColumnElement[Any], name: str) -> ColumnElement[Any]:
         name: of the parameter.
     """
     of_numbers = isinstance(column.type, Integer)
-    return _OneOf(column, bindparam(name, type_=_Members(of_numbers=of_numbers)))
+    return _EqualsAny(column, bindparam(name, type_=_ListParameter(is_numeric=of_numbers)))
 
 
-@compiles(_OneOf, "sqlite")
-def _in_json(element: _OneOf, compiler: Any, **kw: Any) -> str:
+@compiles(_EqualsAny, "sqlite")
+def _render_json_list(element: _EqualsAny, compiler: Any, **kw: Any) -> str:
     column, members = (compiler.process(clause, **kw) for clause in element.clauses)
     return f"{column} IN (SELECT value FROM json_each({members}))"  # noqa: S608  only column and parameter names
 
 
-@compiles(_OneOf, POSTGRESQL)
-def _any_of_array(element: _OneOf, compiler: Any, **kw: Any) -> str:
+@compiles(_EqualsAny, POSTGRESQL)
+def _render_array(element: _EqualsAny, compiler: Any, **kw: Any) -> str:
     column, members = (compiler.process(clause, **kw) for clause in element.clauses)
     return f"{column} = ANY({members})"
 
 
-def to_change(connection: Connection, statement: Select[Any]) -> Select[Any]:
+def select_for_update(connection: Connection, statement: Select[Any]) -> Select[Any]:
     """Return a query whose rows are locked until the transaction ends, if the connection is the writer's.
 
     Several processes write at once on PostgreSQL, and what one decides from must still be true when it
     writes. The query defines the order in which rows are locked, so that two transactions cannot deadlock.
     """
-    return statement.with_for_update() if WAYS in connection.info else statement
+    return statement.with_for_update() if BULK_STATEMENTS in connection.info else statement

@@ -26,28 +26,28 @@ REVISION: Final = 6
 
 metadata = MetaData()
 
-Words = Text().with_variant(Text(collation="C"), "postgresql")  # compared by code point, as in SQLite
+TextColumn = Text().with_variant(Text(collation="C"), "postgresql")  # compared by code point, as in SQLite
 _Id = BigInteger().with_variant(Integer, "sqlite")  # SQLite generates ids only for INTEGER PRIMARY KEY
 
 store_facts = Table(  # properties of the store: `revision`, `kind` (dev or serve)
-    "store_facts", metadata, Column("name", Words, primary_key=True), Column("value", Words, nullable=False)
+    "store_facts", metadata, Column("name", TextColumn, primary_key=True), Column("value", TextColumn, nullable=False)
 )
 
 partners = Table(
     "partners",
     metadata,
     Column("id", _Id, primary_key=True),
-    Column("email", Words, nullable=False, unique=True),  # lower case
-    Column("password_hash", Words, nullable=False),  # argon2id
+    Column("email", TextColumn, nullable=False, unique=True),  # lower case
+    Column("password_hash", TextColumn, nullable=False),  # argon2id
     Column("password_changed", Boolean, nullable=False, server_default=false()),  # the API then no longer accepts it
-    Column("profile", Words, nullable=False),  # JSON: shown in the login response
+    Column("profile", TextColumn, nullable=False),  # JSON: shown in the login response
     Column("created_on_ms", BigInteger, nullable=False),
 )
 
 client_secrets = Table(
     "client_secrets",
     metadata,
-    Column("hash", Words, primary_key=True),
+    Column("hash", TextColumn, primary_key=True),
     Column("partner_id", BigInteger, nullable=False),
     Column("created_on_ms", BigInteger, nullable=False),
     Column("expires_on_ms", BigInteger),  # NULL: never
@@ -56,16 +56,16 @@ client_secrets = Table(
 partner_tokens = Table(
     "partner_tokens",
     metadata,
-    Column("hash", Words, primary_key=True),
+    Column("hash", TextColumn, primary_key=True),
     Column("partner_id", BigInteger, nullable=False),
     Column("expires_on_ms", BigInteger, nullable=False),
-    Column("secret_hash", Words),  # of the client secret that issued it; NULL: a password, or us
+    Column("secret_hash", TextColumn),  # of the client secret that issued it; NULL: a password, or us
 )
 
 console_sessions = Table(  # sessions of the console; times are the machine's, not the service's
     "console_sessions",
     metadata,
-    Column("hash", Words, primary_key=True),
+    Column("hash", TextColumn, primary_key=True),
     Column("partner_id", BigInteger, nullable=False, index=True),
     Column("began_ms", BigInteger, nullable=False),
     Column("expires_on_ms", BigInteger, nullable=False, index=True),
@@ -76,20 +76,20 @@ console_sessions = Table(  # sessions of the console; times are the machine's, n
 api_keys = Table(
     "api_keys",
     metadata,
-    Column("hash", Words, primary_key=True),
+    Column("hash", TextColumn, primary_key=True),
     Column("partner_id", BigInteger, nullable=False),
-    Column("name", Words, nullable=False),
+    Column("name", TextColumn, nullable=False),
     Column("created_on_ms", BigInteger, nullable=False),
 )
 
 app_keys = Table(  # further credentials of one app: additional keys, and app tokens that expire
     "app_keys",
     metadata,
-    Column("id", Words, primary_key=True),
-    Column("hash", Words, nullable=False, unique=True),
+    Column("id", TextColumn, primary_key=True),
+    Column("hash", TextColumn, nullable=False, unique=True),
     Column("partner_id", BigInteger, nullable=False),
-    Column("app_id", Words, nullable=False, index=True),
-    Column("name", Words, nullable=False),
+    Column("app_id", TextColumn, nullable=False, index=True),
+    Column("name", TextColumn, nullable=False),
     Column("created_on_ms", BigInteger, nullable=False),
     Column("expires_on_ms", BigInteger),  # NULL: never
     Column("revoked_on_ms", BigInteger),  # NULL: not revoked
@@ -98,36 +98,36 @@ app_keys = Table(  # further credentials of one app: additional keys, and app to
 operator_accounts = Table(
     "operator_accounts",
     metadata,
-    Column("id", Words, primary_key=True),  # also the last part of its webhook path
-    Column("base_url", Words, nullable=False),
-    Column("kind", Words, nullable=False),  # of the adapter
+    Column("id", TextColumn, primary_key=True),  # also the last part of its webhook path
+    Column("base_url", TextColumn, nullable=False),
+    Column("kind", TextColumn, nullable=False),  # of the adapter
     Column("sealed_fields", LargeBinary, nullable=False),  # JSON, with the adapter's field names
 )
 
 business_accounts = Table(
     "business_accounts",
     metadata,
-    Column("id", Words, primary_key=True),  # the operator's id; `wabaId` on the wire
+    Column("id", TextColumn, primary_key=True),  # the operator's id; `wabaId` on the wire
     Column("partner_id", BigInteger, nullable=False),
-    Column("namespace", Words, nullable=False),
-    Column("operator_account_id", Words, nullable=False),
+    Column("namespace", TextColumn, nullable=False),
+    Column("operator_account_id", TextColumn, nullable=False),
 )
 
 apps = Table(
     "apps",
     metadata,
-    Column("id", Words, primary_key=True),
+    Column("id", TextColumn, primary_key=True),
     Column("partner_id", BigInteger, nullable=False),
-    Column("name", Words, nullable=False),
-    Column("phone_number", Words, unique=True),  # a source belongs to exactly one app; NULL: none yet
-    Column("phone_number_id", Words, nullable=False),  # empty: none yet
-    Column("business_account_id", Words, nullable=False),  # empty: none yet
+    Column("name", TextColumn, nullable=False),
+    Column("phone_number", TextColumn, unique=True),  # a source belongs to exactly one app; NULL: none yet
+    Column("phone_number_id", TextColumn, nullable=False),  # empty: none yet
+    Column("business_account_id", TextColumn, nullable=False),  # empty: none yet
     Column("live", Boolean, nullable=False),
-    Column("hosting", Words, nullable=False),
+    Column("hosting", TextColumn, nullable=False),
     Column("token_serial", Integer, nullable=False),
-    Column("token_hash", Words, nullable=False, index=True),
+    Column("token_hash", TextColumn, nullable=False, index=True),
     Column("per_second", Integer),  # NULL: the service's default throughput
-    Column("preferences", Words, nullable=False, server_default=text("'{}'")),  # JSON: AppPreferences
+    Column("preferences", TextColumn, nullable=False, server_default=text("'{}'")),  # JSON: AppPreferences
     Column("created_on_ms", BigInteger, nullable=False),
     Column("modified_on_ms", BigInteger, nullable=False),
     UniqueConstraint("partner_id", "name"),
@@ -137,12 +137,12 @@ apps = Table(
 app_stays = Table(  # operator history of apps: their ids at former operator accounts (decision 0033)
     "app_stays",
     metadata,
-    Column("app_id", Words, primary_key=True),
-    Column("operator_account_id", Words, primary_key=True),
+    Column("app_id", TextColumn, primary_key=True),
+    Column("operator_account_id", TextColumn, primary_key=True),
     Column("partner_id", BigInteger, nullable=False),
-    Column("business_account_id", Words, nullable=False),
-    Column("phone_number_id", Words, nullable=False),
-    Column("phone_number", Words, nullable=False),
+    Column("business_account_id", TextColumn, nullable=False),
+    Column("phone_number_id", TextColumn, nullable=False),
+    Column("phone_number", TextColumn, nullable=False),
     Column("left_ms", BigInteger, nullable=False),  # what was accepted until then may have been sent through it
     Index("app_stays_by_number", "operator_account_id", "phone_number_id"),
 )
@@ -150,33 +150,33 @@ app_stays = Table(  # operator history of apps: their ids at former operator acc
 template_stays = Table(  # operator history of templates: their ids at former operator accounts
     "template_stays",
     metadata,
-    Column("template_id", Words, primary_key=True),
-    Column("operator_account_id", Words, primary_key=True),
-    Column("operator_template_id", Words, nullable=False),
+    Column("template_id", TextColumn, primary_key=True),
+    Column("operator_account_id", TextColumn, primary_key=True),
+    Column("operator_template_id", TextColumn, nullable=False),
     sqlite_with_rowid=False,
 )
 
 templates = Table(
     "templates",
     metadata,
-    Column("id", Words, primary_key=True),
+    Column("id", TextColumn, primary_key=True),
     Column("partner_id", BigInteger, nullable=False),
-    Column("app_id", Words, nullable=False),
-    Column("business_account_id", Words, nullable=False),
-    Column("namespace", Words, nullable=False),
-    Column("element_name", Words, nullable=False),
-    Column("language_code", Words, nullable=False),
-    Column("template_type", Words, nullable=False, server_default=text("''")),  # of the draft
-    Column("category", Words, nullable=False),
-    Column("old_category", Words),
-    Column("new_category", Words),  # announced by the operator
+    Column("app_id", TextColumn, nullable=False),
+    Column("business_account_id", TextColumn, nullable=False),
+    Column("namespace", TextColumn, nullable=False),
+    Column("element_name", TextColumn, nullable=False),
+    Column("language_code", TextColumn, nullable=False),
+    Column("template_type", TextColumn, nullable=False, server_default=text("''")),  # of the draft
+    Column("category", TextColumn, nullable=False),
+    Column("old_category", TextColumn),
+    Column("new_category", TextColumn),  # announced by the operator
     Column("edited", Boolean, nullable=False, server_default=false()),
-    Column("status", Words, nullable=False),
-    Column("quality", Words, nullable=False),
-    Column("stage", Words, nullable=False),
+    Column("status", TextColumn, nullable=False),
+    Column("quality", TextColumn, nullable=False),
+    Column("stage", TextColumn, nullable=False),
     Column("retry", Integer, nullable=False),
-    Column("reason", Words),
-    Column("operator_template_id", Words),  # empty: the operator never had it (operator_history.py)
+    Column("reason", TextColumn),
+    Column("operator_template_id", TextColumn),  # empty: the operator never had it (operator_history.py)
     Column("decided_on_s", BigInteger, nullable=False, server_default=text("0")),
     Column("draft", LargeBinary, nullable=False),  # JSON of the whole draft
     Column("created_on_ms", BigInteger, nullable=False),
@@ -191,22 +191,22 @@ template_events = Table(  # the history of templates
     metadata,
     Column("id", _Id, primary_key=True),
     Column("partner_id", BigInteger, nullable=False),
-    Column("template_id", Words, nullable=False),
+    Column("template_id", TextColumn, nullable=False),
     Column("at_ms", BigInteger, nullable=False),
-    Column("what", Words, nullable=False),  # the values are in store/templates/events.py
-    Column("detail", Words, nullable=False),  # JSON object
+    Column("what", TextColumn, nullable=False),  # the values are in store/templates/events.py
+    Column("detail", TextColumn, nullable=False),  # JSON object
     Index("template_events_by_template", "template_id", "id"),
 )
 
-_IS_THERE = templates.c.status != "DELETED"
+_NOT_DELETED = templates.c.status != "DELETED"
 Index(  # a deleted template is retained for traces, and its name may be used again
     "templates_by_name",
     templates.c.business_account_id,
     templates.c.element_name,
     templates.c.language_code,
     unique=True,
-    sqlite_where=_IS_THERE,
-    postgresql_where=_IS_THERE,
+    sqlite_where=_NOT_DELETED,
+    postgresql_where=_NOT_DELETED,
 )
 
 recipients = Table(  # whom a number exchanges messages with; either of the two ids may be missing
@@ -214,10 +214,10 @@ recipients = Table(  # whom a number exchanges messages with; either of the two 
     metadata,
     Column("id", _Id, primary_key=True),
     Column("partner_id", BigInteger, nullable=False),
-    Column("app_id", Words, nullable=False),
-    Column("phone_number", Words),
-    Column("user_id", Words),  # business-scoped
-    Column("name", Words, nullable=False, server_default=""),
+    Column("app_id", TextColumn, nullable=False),
+    Column("phone_number", TextColumn),
+    Column("user_id", TextColumn),  # business-scoped
+    Column("name", TextColumn, nullable=False, server_default=""),
     Column("window_until_ms", BigInteger),  # session messages may be sent until then
     Index("recipients_by_phone_number", "app_id", "phone_number", unique=True),
     Index("recipients_by_user_id", "app_id", "user_id", unique=True),
@@ -226,11 +226,11 @@ recipients = Table(  # whom a number exchanges messages with; either of the two 
 app_users = Table(  # users who have opted in or out, or whom the app's number has blocked
     "app_users",
     metadata,
-    Column("app_id", Words, primary_key=True),
-    Column("phone_number", Words, primary_key=True),
+    Column("app_id", TextColumn, primary_key=True),
+    Column("phone_number", TextColumn, primary_key=True),
     Column("partner_id", BigInteger, nullable=False),
     Column("opted_in", Boolean),  # NULL: neither
-    Column("source", Words, nullable=False, server_default=""),  # of the last change
+    Column("source", TextColumn, nullable=False, server_default=""),  # of the last change
     Column("opted_on_ms", BigInteger),
     Column("blocked", Boolean, nullable=False, server_default=false()),
     Index("app_users_by_time", "app_id", "opted_on_ms"),
@@ -239,22 +239,22 @@ app_users = Table(  # users who have opted in or out, or whom the app's number h
 messages = Table(
     "messages",
     metadata,
-    Column("id", Words, primary_key=True),
+    Column("id", TextColumn, primary_key=True),
     Column("partner_id", BigInteger, nullable=False),
-    Column("app_id", Words, nullable=False),
-    Column("source", Words, nullable=False),
-    Column("destination", Words, nullable=False),
+    Column("app_id", TextColumn, nullable=False),
+    Column("source", TextColumn, nullable=False),
+    Column("destination", TextColumn, nullable=False),
     Column("recipient_id", BigInteger),  # known once the operator has identified the recipient
-    Column("kind", Words, nullable=False),  # of its content; the table is in store/encoding.py
-    Column("template_id", Words),
+    Column("kind", TextColumn, nullable=False),  # of its content; the table is in store/encoding.py
+    Column("template_id", TextColumn),
     Column("content", LargeBinary, nullable=False),  # canonical JSON of our own message
-    Column("request", Words, nullable=False),  # the form as received; holds no credential
+    Column("request", TextColumn, nullable=False),  # the form as received; holds no credential
     Column("sandbox", Boolean, nullable=False),
-    Column("state", Words, nullable=False),
+    Column("state", TextColumn, nullable=False),
     Column("unconfirmed", Boolean, nullable=False),  # `failed` is our assumption, not reported by the operator
-    Column("operator_message_id", Words),
+    Column("operator_message_id", TextColumn),
     Column("code", BigInteger),  # of the failure; defined by the operator
-    Column("reason", Words),
+    Column("reason", TextColumn),
     Column("accepted_on_ms", BigInteger, nullable=False),
     Column("changed_on_ms", BigInteger, nullable=False),
     sqlite_with_rowid=False,
@@ -278,14 +278,14 @@ Index(  # messages to one recipient, newest first; not written when a message is
 media = Table(  # uploads of partners; the bytes are files
     "media",
     metadata,
-    Column("id", Words, primary_key=True),  # 16 digits; the media id on the wire
-    Column("handle", Words, unique=True),  # NULL: uploaded for sending
+    Column("id", TextColumn, primary_key=True),  # 16 digits; the media id on the wire
+    Column("handle", TextColumn, unique=True),  # NULL: uploaded for sending
     Column("partner_id", BigInteger, nullable=False),
-    Column("app_id", Words, nullable=False),
-    Column("mime_type", Words, nullable=False),
+    Column("app_id", TextColumn, nullable=False),
+    Column("mime_type", TextColumn, nullable=False),
     Column("size_bytes", BigInteger, nullable=False),
-    Column("sha256", Words, nullable=False, index=True),  # hex; the name of its file
-    Column("file_name", Words, nullable=False),
+    Column("sha256", TextColumn, nullable=False, index=True),  # hex; the name of its file
+    Column("file_name", TextColumn, nullable=False),
     Column("created_on_ms", BigInteger, nullable=False),
     Column("expires_on_ms", BigInteger, nullable=False, index=True),
     Index("media_by_partner", "partner_id", "sha256", "expires_on_ms", "size_bytes"),
@@ -294,33 +294,33 @@ media = Table(  # uploads of partners; the bytes are files
 media_copies = Table(  # the operator's copies of uploads
     "media_copies",
     metadata,
-    Column("media_id", Words, primary_key=True),
+    Column("media_id", TextColumn, primary_key=True),
     # The operator account's id with a number's id, or with `app` and the operator's app id
-    Column("place", Words, primary_key=True),
-    Column("operator_id", Words, nullable=False),  # its media id, or its handle
+    Column("place", TextColumn, primary_key=True),
+    Column("operator_id", TextColumn, nullable=False),  # its media id, or its handle
     Column("expires_on_ms", BigInteger, nullable=False, index=True),
 )
 
 inbound_media = Table(  # media from recipients; the bytes are files once they are fetched
     "inbound_media",
     metadata,
-    Column("key", Words, primary_key=True),  # the last part of its URL; cannot be guessed
+    Column("key", TextColumn, primary_key=True),  # the last part of its URL; cannot be guessed
     Column("partner_id", BigInteger, nullable=False),
-    Column("app_id", Words, nullable=False),
-    Column("operator_media_id", Words, nullable=False),
-    Column("mime_type", Words, nullable=False),
-    Column("file_name", Words, nullable=False),
+    Column("app_id", TextColumn, nullable=False),
+    Column("operator_media_id", TextColumn, nullable=False),
+    Column("mime_type", TextColumn, nullable=False),
+    Column("file_name", TextColumn, nullable=False),
     Column("expires_on_ms", BigInteger, nullable=False, index=True),
-    Column("sha256", Words, index=True),  # NULL: not fetched yet
-    Column("failed", Words),  # why it cannot be fetched
+    Column("sha256", TextColumn, index=True),  # NULL: not fetched yet
+    Column("failed", TextColumn),  # why it cannot be fetched
     Index("inbound_media_by_operators_id", "app_id", "operator_media_id"),
 )
 
 inbound_webhooks = Table(  # a webhook's body as received, once
     "inbound_webhooks",
     metadata,
-    Column("id", Words, primary_key=True),
-    Column("operator_account_id", Words, nullable=False),
+    Column("id", TextColumn, primary_key=True),
+    Column("operator_account_id", TextColumn, nullable=False),
     Column("received_on_ms", BigInteger, nullable=False),
     Column("body", LargeBinary, nullable=False),
 )
@@ -329,10 +329,10 @@ webhook_items = Table(  # one status, message or template change of a webhook
     "webhook_items",
     metadata,
     Column("id", _Id, primary_key=True),
-    Column("operator_account_id", Words, nullable=False),
-    Column("dedupe_key", Words, nullable=False),
-    Column("webhook_id", Words, nullable=False),
-    Column("place", Words, nullable=False),  # position in the body: `entry.change.list.index`
+    Column("operator_account_id", TextColumn, nullable=False),
+    Column("dedupe_key", TextColumn, nullable=False),
+    Column("webhook_id", TextColumn, nullable=False),
+    Column("place", TextColumn, nullable=False),  # position in the body: `job.change.list.index`
     Column("item", LargeBinary, nullable=False),  # JSON of the item with its context in the body
     Column("received_on_ms", BigInteger, nullable=False),
     UniqueConstraint("operator_account_id", "dedupe_key"),
@@ -342,21 +342,21 @@ message_events = Table(  # the traces of messages, late events included
     "message_events",
     metadata,
     Column("id", _Id, primary_key=True),
-    Column("message_id", Words, nullable=False, index=True),
-    Column("news", Words, nullable=False),
+    Column("message_id", TextColumn, nullable=False, index=True),
+    Column("news", TextColumn, nullable=False),
     Column("at_ms", BigInteger, nullable=False),
     Column("moved", Boolean, nullable=False),  # false: behind the state, so it caused no callback
-    Column("detail", Words, nullable=False),
+    Column("detail", TextColumn, nullable=False),
 )
 
 inbound_messages = Table(
     "inbound_messages",
     metadata,
-    Column("operator_message_id", Words, primary_key=True),
+    Column("operator_message_id", TextColumn, primary_key=True),
     Column("partner_id", BigInteger, nullable=False),
-    Column("app_id", Words, nullable=False),
+    Column("app_id", TextColumn, nullable=False),
     Column("recipient_id", BigInteger, nullable=False),
-    Column("kind", Words, nullable=False),
+    Column("kind", TextColumn, nullable=False),
     Column("item_id", BigInteger, nullable=False),
     Column("received_on_ms", BigInteger, nullable=False),
     Index("inbound_messages_by_kind", "app_id", "kind", "received_on_ms"),
@@ -368,11 +368,11 @@ subscriptions = Table(
     metadata,
     Column("id", _Id, primary_key=True),
     Column("partner_id", BigInteger, nullable=False),
-    Column("app_id", Words, nullable=False),
-    Column("tag", Words, nullable=False),
-    Column("url", Words, nullable=False),
+    Column("app_id", TextColumn, nullable=False),
+    Column("tag", TextColumn, nullable=False),
+    Column("url", TextColumn, nullable=False),
     Column("version", SmallInteger, nullable=False),
-    Column("modes", Words, nullable=False),  # comma-separated
+    Column("modes", TextColumn, nullable=False),  # comma-separated
     Column("active", Boolean, nullable=False),
     Column("show_on_ui", Boolean, nullable=False),
     Column("sealed_meta", LargeBinary),  # its headers may hold secrets
@@ -383,7 +383,7 @@ subscriptions = Table(
     Column("failing_since_ms", BigInteger),  # no callback was delivered since then; NULL: it is healthy
     Column("asked_until_ms", BigInteger),  # its receiver requested no calls before then
     Column("paused_on_ms", BigInteger),  # by the service, until someone resumes it; NULL: not paused
-    Column("pause_reason", Words),
+    Column("pause_reason", TextColumn),
     Column("next_attempt_ms", BigInteger),  # its circuit is open until then; NULL: not open
     UniqueConstraint("app_id", "tag"),
     sqlite_autoincrement=True,  # the id of a deleted subscription is never reused
@@ -393,7 +393,7 @@ sequences = Table(  # the last sequence number per subscription and recipient
     "sequences",
     metadata,
     Column("subscription_id", BigInteger, primary_key=True),
-    Column("about", Words, primary_key=True),  # the recipient's id, `t:` and a template's id, or `account`
+    Column("about", TextColumn, primary_key=True),  # the recipient's id, `t:` and a template's id, or `account`
     Column("last", BigInteger, nullable=False),
     sqlite_with_rowid=False,
 )
@@ -401,14 +401,14 @@ sequences = Table(  # the last sequence number per subscription and recipient
 callbacks = Table(
     "callbacks",
     metadata,
-    Column("id", Words, primary_key=True),
+    Column("id", TextColumn, primary_key=True),
     Column("partner_id", BigInteger, nullable=False),
-    Column("app_id", Words, nullable=False),
+    Column("app_id", TextColumn, nullable=False),
     Column("subscription_id", BigInteger, nullable=False),
-    Column("about", Words, nullable=False),
+    Column("about", TextColumn, nullable=False),
     Column("sequence", BigInteger, nullable=False),
-    Column("message_id", Words),
-    Column("news", Words, nullable=False),
+    Column("message_id", TextColumn),
+    Column("news", TextColumn, nullable=False),
     Column("body", LargeBinary, nullable=False),  # rendered once; every attempt sends these bytes
     Column("created_on_ms", BigInteger, nullable=False),
     Column("ended_on_ms", BigInteger),  # NULL: still to be delivered
@@ -422,16 +422,16 @@ attempts = Table(
     "attempts",
     metadata,
     Column("id", _Id, primary_key=True),
-    Column("callback_id", Words, nullable=False, index=True),
+    Column("callback_id", TextColumn, nullable=False, index=True),
     Column("at_ms", BigInteger, nullable=False),
     Column("duration_ms", Integer, nullable=False),
     Column("status", Integer),  # of the response; NULL: there was none
     Column("answer", LargeBinary, nullable=False),  # its first 4 KiB
-    Column("error", Words),
+    Column("error", TextColumn),
     Column("subscription_id", BigInteger),
-    Column("request_headers", Words),  # JSON: as sent; only the names of the partner's own headers
-    Column("answer_headers", Words),  # JSON: the first headers of the response
-    Column("kind", Words, nullable=False, server_default=text("''")),  # '': before revision 6
+    Column("request_headers", TextColumn),  # JSON: as sent; only the names of the partner's own headers
+    Column("answer_headers", TextColumn),  # JSON: the first headers of the response
+    Column("kind", TextColumn, nullable=False, server_default=text("''")),  # '': before revision 6
     Index("attempts_by_subscription", "subscription_id", "at_ms"),
 )
 
@@ -440,14 +440,14 @@ queue_jobs = Table(  # unfinished jobs only: completing a job deletes it
     metadata,
     Column("position", _Id, primary_key=True),  # orders jobs of one ordering key only
     Column("queue", SmallInteger, nullable=False),
-    Column("concurrency_group", Words, nullable=False),
-    Column("ordering_key", Words, nullable=False),
-    Column("ref", Words, nullable=False),  # its subject
+    Column("concurrency_group", TextColumn, nullable=False),
+    Column("ordering_key", TextColumn, nullable=False),
+    Column("ref", TextColumn, nullable=False),  # its subject
     Column("due_ms", BigInteger, nullable=False),
     Column("attempt", Integer, nullable=False, server_default=text("0")),
     Column("defects", SmallInteger, nullable=False, server_default=text("0")),
     Column("state", SmallInteger, nullable=False, server_default=text("0")),  # 0 open, 1 in flight, 2 parked, 3 both
-    Column("note", Words),  # why it was retried later or parked
+    Column("note", TextColumn),  # why it was retried later or parked
     Column("detached", Boolean, nullable=False, server_default=false()),  # its ordering key does not wait for it
     Column("replay", Boolean, nullable=False, server_default=false()),  # a callback that is sent once more
     Index("queue_jobs_by_group", "queue", "concurrency_group", "position"),
@@ -466,7 +466,7 @@ leases = Table(  # the process that works each shard of a queue, where several s
     metadata,
     Column("queue", SmallInteger, primary_key=True, autoincrement=False),
     Column("shard", SmallInteger, primary_key=True, autoincrement=False),
-    Column("holder", Words, nullable=False),
+    Column("holder", TextColumn, nullable=False),
     Column("until_ms", BigInteger, nullable=False),
     sqlite_with_rowid=False,
 )
@@ -474,8 +474,8 @@ leases = Table(  # the process that works each shard of a queue, where several s
 processes = Table(  # the queues that each process works, where several share a store
     "processes",
     metadata,
-    Column("holder", Words, primary_key=True),
-    Column("queues", Words, nullable=False),  # comma-separated
+    Column("holder", TextColumn, primary_key=True),
+    Column("queues", TextColumn, nullable=False),  # comma-separated
     Column("seen_ms", BigInteger, nullable=False),  # by the store's clock
     sqlite_with_rowid=False,
 )
@@ -484,11 +484,11 @@ idempotency_keys = Table(  # the responses to requests that may be repeated (dec
     "idempotency_keys",
     metadata,
     Column("partner_id", BigInteger, primary_key=True, autoincrement=False),
-    Column("route", Words, primary_key=True),  # method and path, and the app's id where the path has one
-    Column("key", Words, primary_key=True),
+    Column("route", TextColumn, primary_key=True),  # method and path, and the app's id where the path has one
+    Column("key", TextColumn, primary_key=True),
     Column("body_hash", LargeBinary, nullable=False),  # SHA-256
-    Column("app_id", Words),  # of the request; NULL: the partner's own
-    Column("holder", Words),  # the process that works on it; NULL: done, in the transaction that added it
+    Column("app_id", TextColumn),  # of the request; NULL: the partner's own
+    Column("holder", TextColumn),  # the process that works on it; NULL: done, in the transaction that added it
     Column("answer", LargeBinary),  # encrypted, as some hold secrets; NULL: no response yet
     Column("expires_on_ms", BigInteger, nullable=False, index=True),
     sqlite_with_rowid=False,
@@ -497,9 +497,9 @@ idempotency_keys = Table(  # the responses to requests that may be repeated (dec
 rate_windows = Table(  # requests counted by rate limits that processes share (decision 0045)
     "rate_windows",
     metadata,
-    Column("name", Words, primary_key=True),  # of the rate limit
-    Column("whose", Words, primary_key=True),
-    Column("spent_ms", Words, nullable=False),  # JSON: times, oldest first
+    Column("name", TextColumn, primary_key=True),  # of the rate limit
+    Column("whose", TextColumn, primary_key=True),
+    Column("spent_ms", TextColumn, nullable=False),  # JSON: times, oldest first
     Column("expires_on_ms", BigInteger, nullable=False, index=True),
     sqlite_with_rowid=False,
 )
@@ -510,11 +510,11 @@ audit_log = Table(  # every action of an administrator or of a signed-in partner
     Column("id", _Id, primary_key=True),
     Column("at_ms", BigInteger, nullable=False, index=True),
     Column("partner_id", BigInteger),  # NULL: an administrator's action, or an unknown actor
-    Column("actor", Words, nullable=False),  # admin, or the partner's e-mail
-    Column("remote_address", Words, nullable=False),
-    Column("action", Words, nullable=False),
-    Column("subject", Words, nullable=False),  # the id of what it concerns; never a secret
+    Column("actor", TextColumn, nullable=False),  # admin, or the partner's e-mail
+    Column("remote_address", TextColumn, nullable=False),
+    Column("action", TextColumn, nullable=False),
+    Column("subject", TextColumn, nullable=False),  # the id of what it concerns; never a secret
     Column("status", Integer, nullable=False),  # of the response
-    Column("detail", Words, nullable=False),
+    Column("detail", TextColumn, nullable=False),
     Index("audit_log_by_partner", "partner_id", "id"),
 )

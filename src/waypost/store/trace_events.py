@@ -6,10 +6,10 @@ from typing import Final
 
 from sqlalchemy import Connection, bindparam, select
 
-from waypost.store.bulk_statements import Adding
+from waypost.store.bulk_statements import BulkInsert
 from waypost.store.tables import message_events
 
-TRIED: Final = "tried"
+SEND_ATTEMPTED: Final = "tried"
 """Event of an attempt at the operator that did not end a message; its detail has the error code and the reason."""
 
 
@@ -18,37 +18,37 @@ class MessageTraceEvent:
     """One event in a message's trace."""
 
     message_id: str
-    news: str
+    event: str
     at_ms: int
-    moved: bool
+    is_applied: bool
     detail: str = ""
 
 
-def add_trace_events(connection: Connection, news: Sequence[MessageTraceEvent]) -> None:
+def add_trace_events(connection: Connection, events: Sequence[MessageTraceEvent]) -> None:
     """Add events to the traces of messages, in the order in which they happened."""
-    _ADD.run(
+    _INSERT_EVENTS.run(
         connection,
         [
             {
                 "message_id": trace_event.message_id,
-                "news": trace_event.news,
+                "news": trace_event.event,
                 "at_ms": trace_event.at_ms,
-                "moved": trace_event.moved,
+                "moved": trace_event.is_applied,
                 "detail": trace_event.detail,
             }
-            for trace_event in news
+            for trace_event in events
         ],
     )
 
 
-def has_news(connection: Connection, message_id: str, news: str) -> bool:
+def has_trace_event(connection: Connection, message_id: str, event: str) -> bool:
     """Return True if a message's trace has this event."""
-    parameters = {"at_id": message_id, "at_event": news}
-    return connection.execute(_HAS_NEWS, parameters).first() is not None
+    parameters = {"at_id": message_id, "at_event": event}
+    return connection.execute(_FIND_EVENT, parameters).first() is not None
 
 
-_ADD: Final = Adding(message_events, "message_id", "news", "at_ms", "moved", "detail")
-_HAS_NEWS: Final = (
+_INSERT_EVENTS: Final = BulkInsert(message_events, "message_id", "news", "at_ms", "moved", "detail")
+_FIND_EVENT: Final = (
     select(message_events.c.id)
     .where(message_events.c.message_id == bindparam("at_id"), message_events.c.news == bindparam("at_event"))
     .limit(1)

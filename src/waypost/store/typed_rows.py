@@ -8,7 +8,7 @@ from typing import Any, Generic, NamedTuple, TypeVar, cast
 import msgspec
 from sqlalchemy import Row, Select, Table, select
 
-Value = TypeVar("Value")
+RowValue = TypeVar("RowValue")
 
 
 def select_row(table: Table, row: type[NamedTuple]) -> Select[Any]:
@@ -24,7 +24,7 @@ def columns_getter(names: Iterable[str]) -> Callable[[Mapping[str, Any]], tuple[
     return itemgetter(*names)
 
 
-class RowReader(Generic[Value]):
+class RowReader(Generic[RowValue]):
     """Reads rows as domain values: each field is the row's column of that name, unless it is overridden.
 
     Created once, at import: msgspec (0.22) analyses a type at its first use, and two threads that do so at
@@ -34,17 +34,17 @@ class RowReader(Generic[Value]):
         value_type: a dataclass.
     """
 
-    def __init__(self, kind: type[Value]) -> None:
-        self._kind = kind
-        self._names = tuple(field.name for field in fields(cast("Any", kind)))
-        msgspec.json.Decoder(kind)  # analyses it now
+    def __init__(self, value_type: type[RowValue]) -> None:
+        self._value_type = value_type
+        self._names = tuple(field.name for field in fields(cast("Any", value_type)))
+        msgspec.json.Decoder(value_type)  # analyses it now
 
-    def __call__(self, row: Row[Any], **given: Any) -> Value:
+    def __call__(self, row: Row[Any], **overrides: Any) -> RowValue:
         """Return the value.
 
         Raises:
             AttributeError: the row lacks a column.
             msgspec.ValidationError: a column is not of its field's type.
         """
-        columns = {name: getattr(row, name) for name in self._names if name not in given}
-        return msgspec.convert(columns | given, self._kind)
+        columns = {name: getattr(row, name) for name in self._names if name not in overrides}
+        return msgspec.convert(columns | overrides, self._value_type)

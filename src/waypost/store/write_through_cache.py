@@ -12,20 +12,18 @@ from typing import Any, Final, Generic, TypeVar
 
 from sqlalchemy import Connection
 
-APPENDED: Final = "appended"
-"""Key under which a transaction records the jobs that it enqueues: `connection.info[ENQUEUED_JOBS]`."""
-
-_FRESH: Final = "fresh"
-MOST: Final = 8_192
-LARGEST: Final = 4_096
+_ENQUEUED_JOBS: Final = "enqueued_jobs"
+_NEW_ROWS: Final = "new_rows"
+MAX_CACHED_ROWS: Final = 8_192
+MAX_CACHED_ROW_SIZE: Final = 4_096
 """Characters or bytes of the longest text in a row that is cached: 32 MiB in total at most."""
 
 Id = TypeVar("Id")
-Kept = TypeVar("Kept")
+CachedRow = TypeVar("CachedRow")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FreshTable(Generic[Id, Kept]):
+class CachedTable(Generic[Id, CachedRow]):
     """A table whose new rows are cached, with the types of its ids and rows.
 
     Attributes:
@@ -34,10 +32,10 @@ class FreshTable(Generic[Id, Kept]):
     """
 
     name: str
-    size: Callable[[Kept], int]
+    size: Callable[[CachedRow], int]
 
 
-Key = tuple[FreshTable[Any, Any], Any]
+CacheKey = tuple[CachedTable[Any, Any], Any]
 """A table and the id of a row."""
 
 
@@ -59,17 +57,17 @@ class EnqueuedJobs:
         """Return True if there is anything."""
         return bool(self.groups or self.jobs)
 
-    def look_at(self, queue_name: int, group: str) -> None:
+    def add_group(self, queue_name: int, group: str) -> None:
         """Record that jobs of this group were enqueued or have changed."""
         self.groups.add((queue_name, group))
 
-    def told(self, jobs: Sequence[Any], positions: Sequence[int]) -> None:
+    def add_jobs(self, jobs: Sequence[Any], positions: Sequence[int]) -> None:
         """Record jobs that were enqueued, with their positions."""
         for position, job in zip(positions, jobs, strict=True):
             self.jobs.setdefault((job.queue, job.concurrency_group), []).append((position, job))
 
 
-class Fresh:
+class WriteThroughCache:
     """Rows that this process has written, by table and id: each is returned once. The oldest are dropped first.
 
     Attributes:
@@ -77,21 +75,21 @@ class Fresh:
     """
 
     def __init__(self) -> None:
-        self.wanted: set[FreshTable[Any, Any]] = set()
-        self._rows: dict[Key, Any] = {}
+        self.tables: set[CachedTable[Any, Any]] = set()
+        self._rows: dict[CacheKey, Any] = {}
         self._lock = threading.Lock()  # the writer adds, the loop removes
 
-    def keep(self, rows: Mapping[Key, Any]) -> None:
+    def put_rows(self, rows: Mapping[CacheKey, Any]) -> None:
         """Add rows that are on disk."""
         with self._lock:
             self._rows.update(rows)
-            while len(self._rows) > MOST:
+            while len(self._rows) > MAX_CACHED_ROWS:
                 del self._rows[next(iter(self._rows))]
 
-    def take(self, table: FreshTable[Id, Kept], ids: Iterable[Id]) -> dict[Id, Kept]:
+    def pop_rows(self, table: CachedTable[Id, CachedRow], ids: Iterable[Id]) -> dict[Id, CachedRow]:
         """Remove and return rows by id, as they were written; those that are not here are left out."""
-        self.wanted.add(table)
-        rows: dict[Id, Kept] = {}
+        self.tables.add(table)
+        rows: dict[Id, CachedRow] = {}
         with self._lock:
             for row_id in ids:
                 row = self._rows.pop((table, row_id), None)
@@ -100,14 +98,23 @@ class Fresh:
         return rows
 
 
-def begin(connection: Connection, wanted: Collection[FreshTable[Any, Any]]) -> tuple[EnqueuedJobs, dict[Key, Any]]:
+def begin_recording(
+    connection: Connection, requested_tables: Collection[CachedTable[Any, Any]]
+) -> tuple[EnqueuedJobs, dict[CacheKey, Any]]:
     """Set up, at the beginning of a transaction, where it records new jobs and rows to be cached; return both."""
-    appended, new_rows = EnqueuedJobs(), dict[Key, Any]()
-    connection.info[APPENDED], connection.info[_FRESH] = appended, (wanted, new_rows)
-    return appended, new_rows
+    enqueued, new_rows = EnqueuedJobs(), dict[CacheKey, Any]()
+    connection.info[_ENQUEUED_JOBS], connection.info[_NEW_ROWS] = enqueued, (requested_tables, new_rows)
+    return enqueued, new_rows
 
 
-def are_fresh(connection: Connection, table: FreshTable[Id, Kept], rows: Iterable[tuple[Id, Kept]]) -> None:
+def enqueued_jobs(connection: Connection) -> EnqueuedJobs:
+    """Return where the current transaction records the jobs that it enqueues."""
+    return connection.info[_ENQUEUED_JOBS]
+
+
+def cache_new_rows(
+    connection: Connection, table: CachedTable[Id, CachedRow], rows: Iterable[tuple[Id, CachedRow]]
+) -> None:
     """Record new rows by id; each is cached once the transaction is on disk, unless it is too large.
 
     Args:
@@ -115,6 +122,6 @@ def are_fresh(connection: Connection, table: FreshTable[Id, Kept], rows: Iterabl
         table: the table of the rows; `rows` is not read unless some stage reads this table from the cache.
         rows: as they were added.
     """
-    requested_tables, new_rows = connection.info[_FRESH]
+    requested_tables, new_rows = connection.info[_NEW_ROWS]
     if table in requested_tables:
-        new_rows.update({(table, row_id): row for row_id, row in rows if table.size(row) <= LARGEST})
+        new_rows.update({(table, row_id): row for row_id, row in rows if table.size(row) <= MAX_CACHED_ROW_SIZE})

@@ -7,12 +7,12 @@ from typing import Any, Final
 from sqlalchemy import Connection
 
 from waypost.base.batching import GroupCommit
-from waypost.base.threads import Threads
-from waypost.store.bulk_statements import WAYS
-from waypost.store.contract import Engine, StoreAway
-from waypost.store.write_through_cache import EnqueuedJobs, Fresh, begin
+from waypost.base.threads import ThreadPool
+from waypost.store.bulk_statements import BULK_STATEMENTS
+from waypost.store.contract import StoreEngine, StoreUnavailable
+from waypost.store.write_through_cache import EnqueuedJobs, WriteThroughCache, begin_recording
 
-CLASHES: Final = 5
+MAX_TRANSACTION_ATTEMPTS: Final = 5
 """How often a transaction is run that fails only because of a concurrent one."""
 
 
@@ -29,20 +29,22 @@ class Writer:
 
     def __init__(
         self,
-        engine: Engine,
+        engine: StoreEngine,
         nth: int,
         *,
-        fresh: Fresh,
-        committed: Callable[[EnqueuedJobs], None],
-        unsure: Callable[[], None],
+        cache: WriteThroughCache,
+        on_commit: Callable[[EnqueuedJobs], None],
+        on_unknown_commit: Callable[[], None],
     ) -> None:
         self._engine = engine
         self._nth = nth
-        self._fresh = fresh
-        self._committed = committed
-        self._unsure = unsure
-        self._threads = Threads(1, f"store-writer-{nth}")
-        self.group = GroupCommit(self._transaction, self._threads, everybodys=StoreAway, first=each)
+        self._cache = cache
+        self._on_commit = on_commit
+        self._on_unknown_commit = on_unknown_commit
+        self._threads = ThreadPool(1, f"store-writer-{nth}")
+        self.group = GroupCommit(
+            self._run_transaction, self._threads, shared_error=StoreUnavailable, first_work=run_each
+        )
         self._is_committing = False
         self._has_lost_connection = False
 
@@ -54,29 +56,29 @@ class Writer:
         """End the thread, once everything that was submitted to it has been run."""
         self._threads.shutdown()
 
-    def _transaction(self, work: Callable[[Connection], None]) -> None:
+    def _run_transaction(self, work: Callable[[Connection], None]) -> None:
         appended = EnqueuedJobs()
-        for runs_left in reversed(range(CLASHES)):
+        for runs_left in reversed(range(MAX_TRANSACTION_ATTEMPTS)):
             try:
                 appended = self._run(work)
             except Exception as error:
-                if runs_left and self._is_undone(error):
+                if runs_left and self._is_retryable(error):
                     continue
                 if self._is_committing:
-                    self._unsure()
-                raise named(self._engine, error) from error
+                    self._on_unknown_commit()
+                raise translate_error(self._engine, error) from error
             break
-        self._committed(appended)
+        self._on_commit(appended)
 
-    def _is_undone(self, error: Exception) -> bool:
+    def _is_retryable(self, error: Exception) -> bool:
         """Return True if a transaction had no effect, and running it again may succeed at once.
 
         A connection that has broken while idle is noticed by its first statement. Where the response to
         a commit is missing, the outcome is unknown: that transaction is never run again.
         """
-        if self._engine.is_clash(error):
+        if self._engine.is_conflict(error):
             return True
-        if self._is_committing or self._has_lost_connection or not self._engine.is_away(error):
+        if self._is_committing or self._has_lost_connection or not self._engine.is_unavailable(error):
             return False
         self._has_lost_connection = True
         return True
@@ -84,23 +86,23 @@ class Writer:
     def _run(self, work: Callable[[Connection], None]) -> EnqueuedJobs:
         self._is_committing = False
         with self._engine.write(self._nth) as connection:
-            appended, fresh = begin(connection, self._fresh.wanted)
+            appended, fresh = begin_recording(connection, self._cache.tables)
             work(connection)
             self._is_committing = True
         self._has_lost_connection = False
         if fresh:
-            self._fresh.keep(fresh)
+            self._cache.put_rows(fresh)
         return appended
 
 
-def named(engine: Engine, error: Exception) -> Exception:
+def translate_error(engine: StoreEngine, error: Exception) -> Exception:
     """Return the error that callers see: an unreachable store has one class of error on every engine."""
-    if isinstance(error, StoreAway) or not engine.is_away(error):
+    if isinstance(error, StoreUnavailable) or not engine.is_unavailable(error):
         return error
-    return StoreAway(f"the store cannot be reached: {type(error).__name__}")
+    return StoreUnavailable(f"the store cannot be reached: {type(error).__name__}")
 
 
-def each(connection: Connection, pieces: Sequence[tuple[Callable[..., Any], tuple[Any, ...]]]) -> list[Any]:
+def run_each(connection: Connection, writes: Sequence[tuple[Callable[..., Any], tuple[Any, ...]]]) -> list[Any]:
     """Run writes that are not combined, one after the other, as if each were alone."""
-    connection.info[WAYS].alone(connection)
-    return [work(connection, *args) for work, args in pieces]
+    connection.info[BULK_STATEMENTS].lock_rare_writes(connection)
+    return [work(connection, *args) for work, args in writes]

@@ -1,7 +1,7 @@
-"""For tests of other projects: a pytest plugin over the service, its phones and its callbacks.
+"""A pytest plugin for other projects: the service, its phones and its callbacks.
 
-The fixture `waypost` gives a test a `Partner` of its own; everything else is reached from there. The
-names are imported when they are first used, so that a test run that has no use for them does not wait.
+The fixture `waypost` gives each test its own `Partner`; everything else is reached from there. Names are
+imported when they are first used, so that a test run that does not use them does not wait.
 """
 
 from importlib import import_module
@@ -38,7 +38,7 @@ __all__ = (
     "Trace",
 )  # fmt: skip
 
-_PLACES: Final = {
+_MODULES: Final = {
     "AsyncPartner": "waypost.testing.async_wrappers",
     "AsyncPhone": "waypost.testing.async_wrappers",
     "Button": "waypost.testing.message",
@@ -57,7 +57,7 @@ _PLACES: Final = {
 
 
 def __getattr__(name: str) -> Any:
-    """A public name, from where it is."""
-    if name not in _PLACES:
+    """Return a public name from its module, which is imported now."""
+    if name not in _MODULES:
         raise AttributeError(f"waypost.testing has no {name}")
-    return getattr(import_module(_PLACES[name]), name)
+    return getattr(import_module(_MODULES[name]), name)

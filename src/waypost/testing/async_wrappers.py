@@ -1,6 +1,6 @@
-"""The same for tests that are coroutines: every call is awaited, and the loop of the test goes on meanwhile.
+"""Awaitable versions of the plugin's classes, for tests that are coroutines.
 
-A call runs on a thread of the loop's default pool. A predicate that is handed in is asked there, too.
+A call runs on a thread of the loop's default pool, and so do the predicates that are passed to it.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from functools import wraps
 from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
-from waypost.client.responses import ApiResponseError, NotReached
+from waypost.client.responses import ApiResponseError, ApiUnreachable
 from waypost.testing.callback import Callback
 from waypost.testing.clock import TimeMachine
 from waypost.testing.failures import NotSeen
@@ -19,45 +19,47 @@ from waypost.testing.message import Message
 from waypost.testing.partner import Partner
 from waypost.testing.phone import Phone
 
-Original = TypeVar("Original")
-Result = TypeVar("Result")
-Arguments = ParamSpec("Arguments")
+WrappedType = TypeVar("WrappedType")
+AwaitedResult = TypeVar("AwaitedResult")
+CallArguments = ParamSpec("CallArguments")
 
 
-class Twin(Generic[Original]):
-    """Stands beside what it awaits."""
+class AsyncWrapper(Generic[WrappedType]):
+    """A wrapper whose methods await those of the original."""
 
-    def __init__(self, original: Original) -> None:
+    def __init__(self, original: WrappedType) -> None:
         self.original = original
 
     def __str__(self) -> str:
-        """As the original."""
+        """Return the text of the original."""
         return str(self.original)
 
 
-def awaited(
-    method: Callable[Concatenate[Original, Arguments], Result],
-) -> Callable[Concatenate[Twin[Original], Arguments], Coroutine[Any, Any, Result]]:
-    """A method that waits, as one that is awaited."""
+def make_async(
+    method: Callable[Concatenate[WrappedType, CallArguments], AwaitedResult],
+) -> Callable[Concatenate[AsyncWrapper[WrappedType], CallArguments], Coroutine[Any, Any, AwaitedResult]]:
+    """Return a blocking method as one that is awaited."""
 
     @wraps(method)
-    async def twin(self: Twin[Original], *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+    async def wrapper(
+        self: AsyncWrapper[WrappedType], *args: CallArguments.args, **kwargs: CallArguments.kwargs
+    ) -> AwaitedResult:
         __tracebackhide__ = True
         try:
             return await asyncio.to_thread(method, self.original, *args, **kwargs)
-        except (NotSeen, ApiResponseError, NotReached) as error:  # not by way of the thread that met it
+        except (NotSeen, ApiResponseError, ApiUnreachable) as error:  # without the traceback of the thread
             raise error.with_traceback(None) from None
 
-    return twin
+    return wrapper
 
 
-class AsyncFault(Twin[Fault]):
+class AsyncFault(AsyncWrapper[Fault]):
     """A `Fault` that is awaited: `async with await partner.fault(…)`."""
 
-    disarm = awaited(Fault.disarm)
+    disarm = make_async(Fault.disarm)
 
     async def hits(self) -> int:
-        """How often it has struck."""
+        """Return how often it has been applied."""
         return await asyncio.to_thread(lambda: self.original.hits)
 
     async def __aenter__(self) -> Self:
@@ -69,75 +71,75 @@ class AsyncFault(Twin[Fault]):
         await self.disarm()
 
 
-class AsyncTimeMachine(Twin[TimeMachine]):
+class AsyncTimeMachine(AsyncWrapper[TimeMachine]):
     """A `TimeMachine` that is awaited."""
 
-    advance = awaited(TimeMachine.advance)
-    settle = awaited(TimeMachine.settle)
-    freeze = awaited(TimeMachine.freeze)
-    run = awaited(TimeMachine.run)
+    advance = make_async(TimeMachine.advance)
+    wait_until_idle = make_async(TimeMachine.wait_until_idle)
+    freeze = make_async(TimeMachine.freeze)
+    run = make_async(TimeMachine.run)
 
 
-class AsyncPhone(Twin[Phone]):
+class AsyncPhone(AsyncWrapper[Phone]):
     """A `Phone` that is awaited."""
 
-    wait_for_message = awaited(Phone.wait_for_message)
-    write = awaited(Phone.write)
-    send_media = awaited(Phone.send_media)
-    send_location = awaited(Phone.send_location)
-    pay = awaited(Phone.pay)
-    react = awaited(Phone.react)
-    tap = awaited(Phone.tap)
-    answer = awaited(Phone.answer)
-    read = awaited(Phone.read)
-    block = awaited(Phone.block)
-    unblock = awaited(Phone.unblock)
-    go_offline = awaited(Phone.go_offline)
-    go_online = awaited(Phone.go_online)
-    stop_marketing = awaited(Phone.stop_marketing)
-    resume_marketing = awaited(Phone.resume_marketing)
-    set = awaited(Phone.set)
+    wait_for_message = make_async(Phone.wait_for_message)
+    write = make_async(Phone.write)
+    send_media = make_async(Phone.send_media)
+    send_location = make_async(Phone.send_location)
+    pay = make_async(Phone.pay)
+    react = make_async(Phone.react)
+    tap = make_async(Phone.tap)
+    submit_form = make_async(Phone.submit_form)
+    read = make_async(Phone.read)
+    block = make_async(Phone.block)
+    unblock = make_async(Phone.unblock)
+    go_offline = make_async(Phone.go_offline)
+    go_online = make_async(Phone.go_online)
+    stop_marketing = make_async(Phone.stop_marketing)
+    resume_marketing = make_async(Phone.resume_marketing)
+    set = make_async(Phone.set)
 
     @property
     def name(self) -> str:
-        """Of the person."""
+        """Name of the person."""
         return self.original.name
 
     @property
     def number(self) -> str:
-        """Its digits."""
+        """Digits of its number."""
         return self.original.number
 
     async def chat(self) -> tuple[Message, ...]:
-        """All that was said between this phone and the partner, oldest first."""
+        """Return all messages between this phone and the partner, oldest first."""
         return await asyncio.to_thread(lambda: self.original.chat)
 
     async def inbox(self) -> tuple[Message, ...]:
-        """What the phone has got from the partner, oldest first."""
+        """Return the messages that the phone has received from the partner, oldest first."""
         return await asyncio.to_thread(lambda: self.original.inbox)
 
 
-class AsyncPartner(Twin[Partner]):
+class AsyncPartner(AsyncWrapper[Partner]):
     """A `Partner` that is awaited."""
 
-    create_template = awaited(Partner.create_template)
-    template = awaited(Partner.template)
-    approve_template = awaited(Partner.approve_template)
-    reject_template = awaited(Partner.reject_template)
-    pause_template = awaited(Partner.pause_template)
-    disable_template = awaited(Partner.disable_template)
-    publish_flow = awaited(Partner.publish_flow)
-    upload = awaited(Partner.upload)
-    upload_sample = awaited(Partner.upload_sample)
-    wait_for_callback = awaited(Partner.wait_for_callback)
-    wait_until = awaited(Partner.wait_until)
-    callbacks_to = awaited(Partner.callbacks_to)
-    trace = awaited(Partner.trace)
-    what_happened = awaited(Partner.what_happened)
-    send_text = awaited(Partner.send_text)
-    send_session = awaited(Partner.send_session)
-    send_passthrough = awaited(Partner.send_passthrough)
-    send_template = awaited(Partner.send_template)
+    create_template = make_async(Partner.create_template)
+    template = make_async(Partner.template)
+    approve_template = make_async(Partner.approve_template)
+    reject_template = make_async(Partner.reject_template)
+    pause_template = make_async(Partner.pause_template)
+    disable_template = make_async(Partner.disable_template)
+    publish_flow = make_async(Partner.publish_flow)
+    upload = make_async(Partner.upload)
+    upload_sample = make_async(Partner.upload_sample)
+    wait_for_callback = make_async(Partner.wait_for_callback)
+    wait_until = make_async(Partner.wait_until)
+    callbacks_to = make_async(Partner.callbacks_to)
+    trace = make_async(Partner.trace)
+    describe_activity = make_async(Partner.describe_activity)
+    send_text = make_async(Partner.send_text)
+    send_session = make_async(Partner.send_session)
+    send_passthrough = make_async(Partner.send_passthrough)
+    send_template = make_async(Partner.send_template)
 
     def __init__(self, original: Partner) -> None:
         super().__init__(original)
@@ -145,49 +147,49 @@ class AsyncPartner(Twin[Partner]):
 
     @property
     def env(self) -> dict[str, str]:
-        """As `Partner.env`."""
+        """Same as `Partner.env`."""
         return self.original.env
 
     @property
     def app_id(self) -> str:
-        """The id of its app."""
+        """Id of its app."""
         return self.original.app_id
 
     @property
     def source(self) -> str:
-        """The digits of its number."""
+        """Digits of its number."""
         return self.original.source
 
     @property
     def callbacks(self) -> tuple[Callback, ...]:
-        """As `Partner.callbacks`."""
+        """Same as `Partner.callbacks`."""
         return self.original.callbacks
 
     @property
-    def tries(self) -> tuple[Callback, ...]:
-        """As `Partner.tries`."""
-        return self.original.tries
+    def attempts(self) -> tuple[Callback, ...]:
+        """Same as `Partner.attempts`."""
+        return self.original.attempts
 
     @property
     def phones(self) -> tuple[AsyncPhone, ...]:
-        """As `Partner.phones`."""
+        """Same as `Partner.phones`."""
         return tuple(AsyncPhone(phone) for phone in self.original.phones)
 
-    def answer_callbacks(self, answer: Callable[[Callback], int] | int) -> None:
-        """As `Partner.answer_callbacks`."""
-        self.original.answer_callbacks(answer)
+    def set_callback_status(self, status: Callable[[Callback], int] | int) -> None:
+        """Same as `Partner.set_callback_status`."""
+        self.original.set_callback_status(status)
 
     async def phone(self, name: str, number: str = "") -> AsyncPhone:
-        """The phone of a person; as `Partner.phone`."""
+        """Return the phone of a person; see `Partner.phone`."""
         return AsyncPhone(await asyncio.to_thread(self.original.phone, name, number))
 
-    async def fault(self, call: str = "", **wish: Any) -> AsyncFault:
-        """Arm a fault; as `Partner.fault`."""
-        return AsyncFault(await asyncio.to_thread(lambda: self.original.fault(call, **wish)))
+    async def fault(self, call: str = "", **options: Any) -> AsyncFault:
+        """Arm a fault; see `Partner.fault`."""
+        return AsyncFault(await asyncio.to_thread(lambda: self.original.fault(call, **options)))
 
     @asynccontextmanager
     async def simulator(self, **settings: Any) -> AsyncGenerator[None]:
-        """Change settings of the simulator, and put them back; as `Partner.simulator`."""
+        """Change settings of the simulator, and restore them at the end; see `Partner.simulator`."""
         change = self.original.simulator(**settings)
         await asyncio.to_thread(change.__enter__)
         try:

@@ -1,19 +1,19 @@
-"""Faults that a test asks the simulator for: armed for one partner, and disarmed when they have done."""
+"""Faults of the simulator: armed for the partner of one test, and disarmed at its end."""
 
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
 from waypost.client.blocking_client import BlockingApiClient
-from waypost.client.responses import ApiResponseError, is_told
+from waypost.client.responses import ApiResponseError, is_api_error
 from waypost.testing.partner_setup import Tenancy
 
-__tracebackhide__ = is_told
+__tracebackhide__ = is_api_error
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A fault that is armed; as a context manager it is disarmed at the end.
+    """An armed fault; as a context manager it is disarmed at the end.
 
     Attributes:
         id: the simulator's.
@@ -24,16 +24,16 @@ class Fault:
 
     @property
     def hits(self) -> int:
-        """How often it has struck."""
-        seen: dict[str, Any] = self.control.json("GET", f"/faults/{self.id}")
-        return int(seen.get("fault", seen)["hits"])
+        """Number of times it has been applied."""
+        response: dict[str, Any] = self.control.json("GET", f"/faults/{self.id}")
+        return int(response.get("fault", response)["hits"])
 
     def disarm(self) -> None:
-        """Take it away; nothing happens when it has gone already."""
+        """Disarm it; does nothing if that has happened already."""
         try:
             self.control.json("DELETE", f"/faults/{self.id}")
-        except ApiResponseError as refused:
-            if refused.status != 404:
+        except ApiResponseError as error:
+            if error.status != 404:
                 raise
 
     def __enter__(self) -> Self:
@@ -45,36 +45,43 @@ class Fault:
         self.disarm()
 
 
-def arm(
-    tenancy: Tenancy, *, call: str, webhook: str, when: dict[str, Any], what: dict[str, Any], phone: str, template: str
+def arm_fault(
+    tenancy: Tenancy,
+    *,
+    call: str,
+    webhook: str,
+    condition: dict[str, Any],
+    effect: dict[str, Any],
+    phone: str,
+    template: str,
 ) -> Fault:
-    """Arm a fault for what one partner's account does and hears.
+    """Arm a fault for the calls and webhooks of one partner's account.
 
     Raises:
-        DoorRefused: there is no such call, webhook or kind; the text names what there is.
+        ApiResponseError: there is no such call, webhook or effect; the text names the valid ones.
     """
-    wish: dict[str, Any] = {
+    body: dict[str, Any] = {
         "on": "webhook" if webhook else "call",
         "waba_id": tenancy.names.waba_id,
-        "when": when,
-        "what": what,
+        "when": condition,
+        "what": effect,
         **({"webhook": webhook} if webhook else {"call": call or "*"}),
         **({"phone": phone} if phone else {}),
         **({"template": template} if template else {}),
     }
     control = tenancy.service.control
-    [armed] = control.json("POST", "/faults", wish)["faults"]
-    return Fault(str(armed["id"]), control)
+    [view] = control.json("POST", "/faults", body)["faults"]
+    return Fault(str(view["id"]), control)
 
 
-def when_of(*, next: int | None, every: int | None, probability: float | None) -> dict[str, Any]:
-    """How often a fault strikes, as the control door says it; none of them means always.
+def fault_condition(*, next: int | None, every: int | None, probability: float | None) -> dict[str, Any]:
+    """Return the member `condition` of a fault for the control API; without an argument: always.
 
     Raises:
-        ValueError: more than one is given.
+        ValueError: more than one argument is given.
     """
-    given = {"next": next, "every": every, "probability": probability}
-    chosen = {name: value for name, value in given.items() if value is not None}
+    conditions = {"next": next, "every": every, "probability": probability}
+    chosen = {name: value for name, value in conditions.items() if value is not None}
     if len(chosen) > 1:
         raise ValueError(f"a fault has one of next, every and probability; not {', '.join(chosen)}")
     return chosen or {"always": True}

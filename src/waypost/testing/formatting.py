@@ -1,23 +1,23 @@
-"""How texts, times and counts read in a failure."""
+"""Texts, times and counts in failures."""
 
 from datetime import UTC, datetime
 from typing import Final
 
-_SHORT: Final = 96
+_MAX_LINE_CHARS: Final = 96
 
 
-def shortened(text: str, at_most: int = _SHORT) -> str:
-    """A text in one line that is not too long."""
+def shorten(text: str, max_chars: int = _MAX_LINE_CHARS) -> str:
+    """Return a text as one line of limited length."""
     line = " ".join(text.split())
-    return line if len(line) <= at_most else f"{line[: at_most - 1]}…"
+    return line if len(line) <= max_chars else f"{line[: max_chars - 1]}…"
 
 
-def times(count: int) -> str:
-    """How often, in words."""
+def count_in_words(count: int) -> str:
+    """Return a number of times in words."""
     return {0: "never", 1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
 def clock_time(at_ms: int) -> str:
-    """The time of a day, to the millisecond."""
-    at = datetime.fromtimestamp(at_ms / 1000, UTC)
-    return at.strftime("%H:%M:%S.") + f"{at_ms % 1000:03d}"
+    """Return the time of day in UTC, to the millisecond."""
+    time = datetime.fromtimestamp(at_ms / 1000, UTC)
+    return time.strftime("%H:%M:%S.") + f"{at_ms % 1000:03d}"

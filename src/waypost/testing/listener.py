@@ -1,69 +1,69 @@
-"""What a partner hears: its subscription, and waiting for one of its callbacks."""
+"""The subscription of a partner under test, and waits for its callbacks."""
 
 from collections.abc import Callable
 
 from waypost.testing.callback import Callback
-from waypost.testing.failures import no_callback
-from waypost.testing.partner_setup import Subscription, Tenancy, subscribe
+from waypost.testing.failures import missing_callback
+from waypost.testing.partner_setup import ReceiverSubscription, Tenancy, subscribe
 from waypost.testing.waiting import Deadline
 
 
-class Hearing:
-    """The callbacks of one partner, each of which is given once."""
+class CallbackListener:
+    """The callbacks of one partner; each is returned once."""
 
     def __init__(self, tenancy: Tenancy) -> None:
         self._tenancy = tenancy
-        self._box = tenancy.box
-        self._given: set[str] = set()
-        self._wish = Subscription()
-        self._subscription_id = subscribe(tenancy, self._wish)
+        self._inbox = tenancy.inbox
+        self._returned_ids: set[str] = set()
+        self._subscription = ReceiverSubscription()
+        self._subscription_id = subscribe(tenancy, self._subscription)
 
-    def wait_for(
+    def wait_for_callback(
         self, *, kind: str, message_id: str, where: Callable[[Callback], bool] | None, within_s: float | None
     ) -> Callback:
-        """The first that fits and was not given before; the arguments are `Partner.wait_for_callback`'s.
+        """Return the first match that was not returned before; for the arguments see `Partner.wait_for_callback`.
 
         Raises:
-            NotSeen: none came in time.
+            NotSeen: none arrived in time.
         """
         __tracebackhide__ = True
         wait_s = self._tenancy.service.within_s if within_s is None else within_s
 
-        def fits(one: Callback) -> bool:
-            if one.id in self._given or (kind and one.kind != kind):
+        def matches(callback: Callback) -> bool:
+            if callback.id in self._returned_ids or (kind and callback.kind != kind):
                 return False
-            if message_id and one.message_id != message_id:
+            if message_id and callback.message_id != message_id:
                 return False
-            return where is None or where(one)
+            return where is None or where(callback)
 
-        callback = self._wait(fits, wait_s)
+        callback = self._wait(matches, wait_s)
         if callback is None:
-            wanted = f"`{kind}` " if kind else ""
-            wanted += f"about {message_id} " if message_id else ""
-            wanted += "that fits `where` " if where else ""
-            raise no_callback(self._tenancy, wanted=wanted, within_s=wait_s, message_id=message_id)
-        self._given.add(callback.id)
+            expected = f"`{kind}` " if kind else ""
+            expected += f"about {message_id} " if message_id else ""
+            expected += "that matches `where` " if where else ""
+            raise missing_callback(self._tenancy, expected=expected, within_s=wait_s, message_id=message_id)
+        self._returned_ids.add(callback.id)
         return callback
 
-    def pass_on(self, url: str, wish: Subscription) -> None:
-        """Let callbacks go on to an address, as the wish says; subscriptions of others stay."""
-        self._box.goes_to = url
-        if wish == self._wish:
+    def forward(self, url: str, subscription: ReceiverSubscription) -> None:
+        """Forward callbacks to a URL, and replace our own subscription; others are not changed."""
+        self._inbox.forward_url = url
+        if subscription == self._subscription:
             return
-        self._tenancy.app_door.json("DELETE", f"/subscription/{self._subscription_id}")
-        self._subscription_id = subscribe(self._tenancy, wish)
-        self._wish = wish
+        self._tenancy.partner_api.json("DELETE", f"/subscription/{self._subscription_id}")
+        self._subscription_id = subscribe(self._tenancy, subscription)
+        self._subscription = subscription
 
     def close(self) -> None:
-        """Hear nothing more: also what the application has subscribed to ends with its test."""
-        self._tenancy.app_door.json("DELETE", "/subscription")
-        self._tenancy.service.receiver.close_box(self._tenancy.names.waba_id)
+        """Delete all subscriptions of the app, those of the application under test too, and close the inbox."""
+        self._tenancy.partner_api.json("DELETE", "/subscription")
+        self._tenancy.service.receiver.close_inbox(self._tenancy.names.waba_id)
 
-    def _wait(self, fits: Callable[[Callback], bool], wait_s: float) -> Callback | None:
+    def _wait(self, matches: Callable[[Callback], bool], wait_s: float) -> Callback | None:
         deadline = Deadline(wait_s)
-        with self._box.came:
+        with self._inbox.changed:
             while True:
-                found = next((one for one in self._box.taken if fits(one)), None)
-                if found is not None or deadline.is_over:
-                    return found
-                self._box.came.wait(deadline.left_s)
+                match = next((callback for callback in self._inbox.delivered if matches(callback)), None)
+                if match is not None or deadline.is_over:
+                    return match
+                self._inbox.changed.wait(deadline.left_s)

@@ -1,11 +1,11 @@
-"""Messages as a phone shows them."""
+"""Messages on a simulated phone."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from waypost.base.json_values import object_or_none, objects_in
-from waypost.testing.formatting import clock_time, shortened
+from waypost.testing.formatting import clock_time, shorten
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class Button:
         index: counted from 0, over the message or over the card.
         type: `QUICK_REPLY`, `URL`, `PHONE_NUMBER`, `REPLY`, `LIST_ROW`, `FLOW` and so on.
         text: its label.
-        card: the card it is on, counted from 0; None where it is under the message.
+        card: its card, counted from 0; None if it belongs to the message itself.
     """
 
     index: int
@@ -30,18 +30,18 @@ class Message:
     """A message on a phone, in either direction.
 
     Attributes:
-        wamid: the operator's id of it.
-        message_id: ours, of a message from the business: what the send was answered.
+        wamid: the operator's id.
+        message_id: ours, as the send returned it; empty if the phone wrote the message.
         from_phone: whether the phone wrote it.
         type: `text`, `template`, `image`, `interactive` and so on.
         text: the body, or a medium's caption.
-        header: above the body, where there is one.
-        footer: below it.
+        header: the text above the body, if any.
+        footer: the text below the body, if any.
         buttons: in order; those of cards after those of the message.
         state: `sent`, `delivered` or `read`.
         at_ms: when it was sent, by the service's clock.
-        reply_to: the wamid of the message it answers, if any.
-        raw: all that the control door shows of it.
+        reply_to: the wamid of the message it replies to, if any.
+        raw: its record in the control API.
     """
 
     wamid: str
@@ -63,20 +63,20 @@ class Message:
         return tuple(button.text for button in self.buttons)
 
     def __str__(self) -> str:
-        """One line for a failure's text."""
-        who = "wrote" if self.from_phone else "got"
+        """Return one line for the text of a failure."""
+        verb = "wrote" if self.from_phone else "got"
         below = "".join(f" [{label}]" for label in self.labels)
         state = "" if self.from_phone else f", {self.state}"
-        return f'{clock_time(self.at_ms)} {who} {self.type} "{shortened(self.text)}"{below}{state}'
+        return f'{clock_time(self.at_ms)} {verb} {self.type} "{shorten(self.text)}"{below}{state}'
 
 
-def message_of(view: Mapping[str, Any]) -> Message:
-    """A message from what the control door shows of it."""
+def parse_message(view: Mapping[str, Any]) -> Message:
+    """Return a message from its record in the control API."""
     from_phone = view.get("direction") == "from_phone"
-    buttons = [_button(one) for one in objects_in(view.get("buttons"))]
+    buttons = [_parse_button(button) for button in objects_in(view.get("buttons"))]
     for card in objects_in(view.get("cards")):
-        place = int(card.get("index", 0))
-        buttons += [_button(one, place) for one in objects_in(card.get("buttons"))]
+        index = int(card.get("index", 0))
+        buttons += [_parse_button(button, index) for button in objects_in(card.get("buttons"))]
     header = view.get("header")
     header_object = object_or_none(header)
     return Message(
@@ -95,5 +95,5 @@ def message_of(view: Mapping[str, Any]) -> Message:
     )
 
 
-def _button(view: Mapping[str, Any], card: int | None = None) -> Button:
+def _parse_button(view: Mapping[str, Any], card: int | None = None) -> Button:
     return Button(int(view.get("index", 0)), str(view.get("type", "")), str(view.get("text", "")), card)

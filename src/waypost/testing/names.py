@@ -1,25 +1,25 @@
-"""What a test's partner and its phones are called: made from the test's own name, so that they repeat."""
+"""Names and numbers of a test's partner and phones, derived from the test's name so that they repeat."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
 
-# Area code 555 belongs to nobody. Halves of it, so that no phone has a business's number.
+# Area code 555 is not assigned. Two halves of it, so that no phone has a business's number.
 _SOURCES: Final = ("15550", "15551", "15552", "15553", "15554")
 _PHONES: Final = ("15555", "15556", "15557", "15558", "15559")
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
-    """Everything about a partner that its test may name beforehand.
+class PartnerNames:
+    """Names, numbers and ids of a partner that are known before it is created.
 
-    The same test gets the same names at every run against a fresh service, whatever other tests run
-    and in whichever order. Ids and secrets that the service makes are not among them.
+    The same test gets the same names at every run against a new service, whatever other tests run and
+    in any order. Ids and secrets that the service makes are not included.
 
     Args:
         seed: the test's node id, or any other text.
-        attempt: counts up while another partner has the names already.
+        attempt: counts up while another partner already has the names.
     """
 
     seed: str
@@ -52,7 +52,7 @@ class Names:
 
     @property
     def email(self) -> str:
-        """What the partner logs in with."""
+        """The partner's e-mail address, for login."""
         return f"{self.app_name.lower()}@waypost.test"
 
     @property
@@ -61,26 +61,26 @@ class Names:
         text = self.secret("namespace")
         return f"{text[:8]}_{text[8:12]}_4{text[13:16]}_8{text[17:20]}_{text[20:32]}"
 
-    def phone(self, name: str, taken: Collection[str] = ()) -> str:
-        """The digits of a person's phone, 11 of them.
+    def phone(self, name: str, used: Collection[str] = ()) -> str:
+        """Return the 11 digits of a person's phone.
 
         Args:
             name: of the person.
-            taken: digits that are somebody else's.
+            used: digits of other phones.
         """
         for turn in range(100):
             digits = self._number(_PHONES, f"phone {name} {turn or ''}")
-            if digits not in taken:
+            if digits not in used:
                 return digits
         raise ValueError(f"no digits are left for {name}")
 
-    def secret(self, what: str) -> str:
-        """64 hex digits."""
-        return sha256(f"{self.seed}\n{self.attempt}\n{what}".encode()).hexdigest()
+    def secret(self, purpose: str) -> str:
+        """Return 64 hex digits for a purpose."""
+        return sha256(f"{self.seed}\n{self.attempt}\n{purpose}".encode()).hexdigest()
 
-    def _number(self, prefixes: tuple[str, ...], what: str) -> str:
-        number = int(self.secret(what)[:16], 16)
+    def _number(self, prefixes: tuple[str, ...], purpose: str) -> str:
+        number = int(self.secret(purpose)[:16], 16)
         return f"{prefixes[number % 5]}{number // 5 % 10**6:06d}"
 
-    def _digits(self, what: str, count: int) -> str:
-        return f"{int(self.secret(what), 16) % 10**count:0{count}d}"
+    def _digits(self, purpose: str, count: int) -> str:
+        return f"{int(self.secret(purpose), 16) % 10**count:0{count}d}"

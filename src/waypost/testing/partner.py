@@ -1,54 +1,54 @@
-"""One partner of the service, with everything a test does and looks at."""
+"""The partner under test: everything that a test does and inspects."""
 
 import json
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from waypost.client.responses import is_told
+from waypost.client.responses import is_api_error
 from waypost.testing import templates
 from waypost.testing.callback import Callback
 from waypost.testing.clock import TimeMachine
-from waypost.testing.failures import happened, not_so
-from waypost.testing.faults import Fault, arm, when_of
-from waypost.testing.listener import Hearing
+from waypost.testing.failures import describe_activity, unmet_condition
+from waypost.testing.faults import Fault, arm_fault, fault_condition
+from waypost.testing.listener import CallbackListener
 from waypost.testing.message import Message
-from waypost.testing.partner_setup import MODES, Subscription, found
+from waypost.testing.partner_setup import RECEIVER_MODES, ReceiverSubscription, create_partner
 from waypost.testing.phone import Phone
 from waypost.testing.runtime.service import Service
 from waypost.testing.templates import Template
-from waypost.testing.trace import Trace, trace_of
-from waypost.testing.waiting import looked_up
+from waypost.testing.trace import Trace, parse_trace
+from waypost.testing.waiting import poll
 
-__tracebackhide__ = is_told
+__tracebackhide__ = is_api_error
 
 
 class Partner:
     """A partner that no other test sees: an app with a number, credentials, phones, and callbacks.
 
-    Made by the fixture `waypost`. Every wait ends after 5 s of real time unless told otherwise, and
-    raises `NotSeen`, an AssertionError whose text shows what came instead. Every call that a door
-    refuses raises `ApiResponseError` with the door's own text.
+    The fixture `waypost` makes it. Every wait ends after 5 s of real time by default, and raises
+    `NotSeen`, an AssertionError whose text shows what was received instead. Every call that an API
+    rejects raises `ApiResponseError` with the API's own text.
 
     Attributes:
-        clock: the time of service and simulator.
+        clock: of service and simulator.
     """
 
     def __init__(self, service: Service, seed: str) -> None:
-        self._tenancy = found(service, seed)
+        self._tenancy = create_partner(service, seed)
         self._phones: dict[str, Phone] = {}
         self._faults: list[Fault] = []
-        self._hearing = Hearing(self._tenancy)
+        self._listener = CallbackListener(self._tenancy)
         self.clock = TimeMachine(service.control)
 
-    # Who it is.
+    # Identity.
 
     @property
     def env(self) -> dict[str, str]:
-        """What the application under test needs to know, under the names of `waypost-dev.env`.
+        """The settings of the application under test, under the names of `waypost-dev.env`.
 
         PARTNER_URL, API_URL, APP_ID, APP_TOKEN, API_KEY, SOURCE, SRC_NAME, EMAIL, CLIENT_SECRET, GRAPH_URL,
-        WABA_ID, PHONE_NUMBER_ID, GRAPH_TOKEN and so on. PASSWORD is the client secret, which login takes too.
+        WABA_ID, PHONE_NUMBER_ID, GRAPH_TOKEN and so on. PASSWORD is the client secret, which login accepts too.
         """
         return self._tenancy.env
 
@@ -63,41 +63,41 @@ class Partner:
         return self._tenancy.names.source
 
     def phone(self, name: str, number: str = "") -> Phone:
-        """The phone of a person; the same one whenever the name is the same.
+        """Return the phone of a person; the same one for the same name.
 
         Args:
-            name: of the person, and of the profile.
-            number: 8 to 15 digits of the test's own; without them digits that the test's name and the
-                person's name give, the same at every run.
+            name: of the person and of the profile.
+            number: 8 to 15 digits; by default digits derived from the names of test and person, the same
+                at every run.
         """
         if name not in self._phones:
-            taken = [phone.number for phone in self._phones.values()]
-            digits = number.lstrip("+") or self._tenancy.names.phone(name, taken)
+            used = [phone.number for phone in self._phones.values()]
+            digits = number.lstrip("+") or self._tenancy.names.phone(name, used)
             self._phones[name] = Phone(self._tenancy, name, digits)
         return self._phones[name]
 
     @property
     def phones(self) -> tuple[Phone, ...]:
-        """The phones that the test has asked for, in that order."""
+        """The phones of the test, in the order of their first use."""
         return tuple(self._phones.values())
 
-    # Sending, as an application would. A test of an application lets that do it.
+    # Sending, as an application would. In a test of an application, the application sends.
 
     def send_text(self, text: str, to: Phone | str) -> str:
-        """Send a session text; gives the message id."""
+        """Send a session text, and return the message id."""
         return self.send_session({"type": "text", "text": text}, to)
 
     def send_session(self, message: Mapping[str, Any], to: Phone | str) -> str:
-        """Send a session message of any type; gives the message id."""
+        """Send a session message of any type, and return the message id."""
         return self._send("/msg", to, {"message": json.dumps(message)})
 
     def send_passthrough(self, message: Mapping[str, Any], to: Phone | str) -> str:
-        """Send a message in the operator's own words: its `type`, and the member of that name.
+        """Send a message in the operator's format: its `type`, and the member of that name.
 
-        Gives our id of it. Orders are sent like this: `interactive` of type `order_details`.
+        Returns our id of it. Orders are sent like this: `interactive` of type `order_details`.
         """
-        answer = self._tenancy.app_door.json("POST", "/v3/message", {"to": str(to), **message})
-        return str(answer["messages"][0]["id"])
+        response = self._tenancy.partner_api.json("POST", "/v3/message", {"to": str(to), **message})
+        return str(response["messages"][0]["id"])
 
     def send_template(
         self,
@@ -108,35 +108,35 @@ class Partner:
         postback_texts: Sequence[str] = (),
         message: Mapping[str, Any] | None = None,
     ) -> str:
-        """Send a template message; gives the message id.
+        """Send a template message, and return the message id.
 
         Args:
-            template: itself, or its id.
-            to: a phone, or digits.
-            params: for its variables, in order.
-            postback_texts: what each quick reply is to bring back, in order.
-            message: the medium, the place or the cards that its type needs.
+            template: the template or its id.
+            to: a phone or its digits.
+            params: values of its variables, in order.
+            postback_texts: postback text of each quick reply, in order.
+            message: the media, location or cards that its type needs.
         """
         template_id = template.id if isinstance(template, Template) else template
         form = {"template": json.dumps({"id": template_id, "params": list(params)})}
         if postback_texts:
-            texts = [{"index": at, "text": text} for at, text in enumerate(postback_texts)]
+            texts = [{"index": index, "text": text} for index, text in enumerate(postback_texts)]
             form["postbackTexts"] = json.dumps(texts)
         if message is not None:
             form["message"] = json.dumps(message)
         return self._send("/template/msg", to, form)
 
     def upload(self, content: bytes, file_type: str, name: str = "file") -> str:
-        """Upload a file that is to be sent; gives the media id."""
-        answer = self._tenancy.app_door.file("POST", "/media", content, file_type=file_type, name=name)
-        return str(answer["mediaId"])
+        """Upload a file to send, and return the media id."""
+        response = self._tenancy.partner_api.file("POST", "/media", content, file_type=file_type, name=name)
+        return str(response["mediaId"])
 
     def upload_sample(self, content: bytes, file_type: str, name: str = "file") -> str:
-        """Upload a file as a template's sample; gives the handle id."""
-        answer = self._tenancy.app_door.file("POST", "/upload/media", content, file_type=file_type, name=name)
-        return str(answer["handleId"]["message"])
+        """Upload a file as a template's sample, and return the handle id."""
+        response = self._tenancy.partner_api.file("POST", "/upload/media", content, file_type=file_type, name=name)
+        return str(response["handleId"]["message"])
 
-    # Templates. Their reviews wait until the test says what became of them.
+    # Templates. Their reviews wait until the test decides them.
 
     def create_template(
         self,
@@ -150,44 +150,44 @@ class Partner:
         approved: bool = True,
         **fields: str,
     ) -> Template:
-        """Submit a template, and unless `approved` is false wait until it is approved.
+        """Submit a template, and wait until it is approved, unless `approved` is false.
 
         Args:
             name: its element name.
             content: the body, with variables such as {{1}}.
-            example: the body with values; made from it where there is none.
+            example: the body with values; by default derived from the body.
             category: `UTILITY`, `MARKETING` or `AUTHENTICATION`.
             buttons: labels of quick replies, or whole buttons.
             language: its code.
-            approved: whether its review is to end well before this returns.
-            fields: further fields of the form, by their names on the wire.
+            approved: approve the template before this returns.
+            fields: further form fields, by their names on the wire.
         """
         __tracebackhide__ = True
-        form = templates.fields_of(
+        form = templates.template_form(
             name, content, example=example, category=category, buttons=buttons,
-            language=language, more=fields,
+            language=language, extra_fields=fields,
         )  # fmt: skip
-        template = templates.create(self._tenancy, form)
+        template = templates.create_template(self._tenancy, form)
         return self.approve_template(template) if approved else template
 
     def template(self, template: Template | str) -> Template:
-        """A template as the service has it now.
+        """Return a template as the service has it now.
 
         Args:
-            template: itself, its id or its name.
+            template: the template, its id or its name.
 
         Raises:
-            LookupError: the partner has none such.
+            LookupError: the partner has no such template.
         """
-        record = templates.known(self._tenancy, template)
+        record = templates.find_template(self._tenancy, template)
         if record is None:
             raise LookupError(f"the partner has no template {template}")
         return record
 
     def approve_template(self, template: Template | str) -> Template:
-        """End a template's review well; it may still be on its way to the operator."""
+        """Approve a template; it may still be on its way to the operator."""
         __tracebackhide__ = True
-        return templates.decide(self._tenancy, template, "approve", "APPROVED")
+        return templates.decide_template(self._tenancy, template, "approve", "APPROVED")
 
     def reject_template(
         self,
@@ -196,40 +196,40 @@ class Partner:
         *,
         explanation: str = "The reviewer rejected this template.",
     ) -> Template:
-        """End a template's review with a rejection."""
+        """Reject a template in its review."""
         __tracebackhide__ = True
-        wish = {"reason": reason, "explanation": explanation}
-        return templates.decide(self._tenancy, template, "reject", "REJECTED", wish)
+        body = {"reason": reason, "explanation": explanation}
+        return templates.decide_template(self._tenancy, template, "reject", "REJECTED", body)
 
     def pause_template(self, template: Template | str) -> Template:
-        """Let the operator pause a template for its quality."""
+        """Make the operator pause a template for low quality."""
         __tracebackhide__ = True
-        return templates.decide(self._tenancy, template, "pause", "PAUSED")
+        return templates.decide_template(self._tenancy, template, "pause", "PAUSED")
 
     def disable_template(self, template: Template | str) -> Template:
-        """Let the operator disable a template for good."""
+        """Make the operator disable a template permanently."""
         __tracebackhide__ = True
-        return templates.decide(self._tenancy, template, "disable", "DISABLED")
+        return templates.decide_template(self._tenancy, template, "disable", "DISABLED")
 
     def publish_flow(self, name: str, flow_json: Mapping[str, Any], category: str = "OTHER") -> str:
-        """Make a flow of one asset and publish it; gives its id, for a template's button."""
-        app = self._tenancy.app_door
-        wish = {"name": name, "categories": [category], "flow_json": json.dumps(flow_json)}
-        flow_id = str(app.json("POST", "/flows", wish)["id"])
+        """Create a flow of one asset and publish it; return its id, for a template's button."""
+        app = self._tenancy.partner_api
+        body = {"name": name, "categories": [category], "flow_json": json.dumps(flow_json)}
+        flow_id = str(app.json("POST", "/flows", body)["id"])
         app.json("POST", f"/flows/{flow_id}/publish", {})
         return flow_id
 
-    # What came back.
+    # Callbacks.
 
     @property
     def callbacks(self) -> tuple[Callback, ...]:
-        """Every callback that was answered with 2xx, each once, in the order in which they came."""
-        return self._tenancy.box.taken
+        """All callbacks with a 2xx response, each once, oldest first."""
+        return self._tenancy.inbox.delivered
 
     @property
-    def tries(self) -> tuple[Callback, ...]:
-        """Every request of a callback, also repeated and refused ones."""
-        return tuple(self._tenancy.box.tries)
+    def attempts(self) -> tuple[Callback, ...]:
+        """All attempts of callbacks, with retries and failed ones, oldest first."""
+        return tuple(self._tenancy.inbox.attempts)
 
     def wait_for_callback(
         self,
@@ -239,65 +239,71 @@ class Partner:
         where: Callable[[Callback], bool] | None = None,
         within_s: float | None = None,
     ) -> Callback:
-        """The first callback that fits and was not given before: each callback is given once.
+        """Return the first matching callback that was not returned before: each is returned once.
 
         Args:
-            kind: as `Callback.kind` names it, such as `delivered` or `quick_reply`.
-            message_id: the message it is about.
-            where: what else must be so.
-            within_s: real time to wait; 5 s unless set otherwise.
+            kind: as in `Callback.kind`, such as `delivered` or `quick_reply`.
+            message_id: of the message it is about.
+            where: a further condition.
+            within_s: real time to wait; 5 s by default.
 
         Raises:
-            NotSeen: none came in time; the text shows what did, and the message's trace.
+            NotSeen: none arrived in time; the text shows what did, and the message's trace.
         """
         __tracebackhide__ = True
-        return self._hearing.wait_for(kind=kind, message_id=message_id, where=where, within_s=within_s)
+        return self._listener.wait_for_callback(kind=kind, message_id=message_id, where=where, within_s=within_s)
 
-    def wait_until(self, claim: Callable[[], object], what: str = "", *, within_s: float | None = None) -> None:
-        """Return once a claim of the test's own is so, such as a state in the application's database.
+    def wait_until(
+        self, condition: Callable[[], object], description: str = "", *, within_s: float | None = None
+    ) -> None:
+        """Return once a condition is true, such as a state in the application's database.
 
         Args:
-            claim: asked again and again.
-            what: the claim in words, for the failure.
-            within_s: real time to wait; 5 s unless set otherwise.
+            condition: called repeatedly.
+            description: the condition in words, for the failure.
+            within_s: real time to wait; 5 s by default.
 
         Raises:
-            NotSeen: it was not so in time.
+            NotSeen: it did not become true in time.
         """
         __tracebackhide__ = True
         wait_s = self._tenancy.service.within_s if within_s is None else within_s
-        if looked_up(lambda: claim() or None, wait_s) is None:
-            said = f"{what or 'the claim'}: was not so within {wait_s:g} s"
-            raise not_so(said, self._tenancy, self._chats())
+        if poll(lambda: condition() or None, wait_s) is None:
+            text = f"{description or 'the condition'}: not true within {wait_s:g} s"
+            raise unmet_condition(text, self._tenancy, self._chats())
 
     def callbacks_to(
-        self, url: str, *, version: int = 2, modes: Sequence[str] = MODES, headers: Mapping[str, str] | None = None
+        self,
+        url: str,
+        *,
+        version: int = 2,
+        modes: Sequence[str] = RECEIVER_MODES,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
-        """Let callbacks go on to the application under test.
+        """Forward callbacks to the application under test.
 
-        Each goes to the receiver of this partner, from there to the application with the same bytes and
-        headers, and the application's answer goes back. So a callback counts as come, for
-        `wait_for_callback`, when the application has answered it with 2xx, and one that it refuses is
-        tried again by the service's own schedule.
+        The receiver of this partner forwards each callback to the application with the same bytes and
+        headers, and returns the application's response. So `wait_for_callback` returns a callback once the
+        application has responded with 2xx, and the service retries the others on its own schedule.
 
         Args:
-            url: the application's address; empty lets them end in the receiver again.
-            version: 2, or 3 for the operator's own bodies.
-            modes: which callbacks.
-            headers: that the service is to send along.
+            url: of the application; empty ends forwarding.
+            version: 2, or 3 for bodies in the operator's format.
+            modes: of the subscription.
+            headers: that the service adds to each callback.
         """
-        wish = Subscription(version, tuple(modes), tuple(sorted((headers or {}).items())))
-        self._hearing.pass_on(url, wish)
+        subscription = ReceiverSubscription(version, tuple(modes), tuple(sorted((headers or {}).items())))
+        self._listener.forward(url, subscription)
 
-    def answer_callbacks(self, answer: Callable[[Callback], int] | int) -> None:
-        """Choose the status that the receiver answers, while callbacks end there."""
-        self._tenancy.box.answers = answer if callable(answer) else lambda _: answer
+    def set_callback_status(self, status: Callable[[Callback], int] | int) -> None:
+        """Set the status of the receiver's responses, while callbacks are not forwarded."""
+        self._tenancy.inbox.choose_status = status if callable(status) else lambda _: status
 
     def trace(self, message_id: str) -> Trace:
-        """A message's whole way, as the service has it now."""
-        return trace_of(self._tenancy.service.admin.json("GET", f"/messages/{message_id}"))
+        """Return a message's trace, as the service has it now."""
+        return parse_trace(self._tenancy.service.admin.json("GET", f"/messages/{message_id}"))
 
-    # What goes wrong.
+    # Faults.
 
     def fault(
         self,
@@ -309,32 +315,32 @@ class Partner:
         probability: float | None = None,
         phone: Phone | str = "",
         template: Template | str = "",
-        **what: Any,
+        **effect: Any,
     ) -> Fault:
-        """Arm a fault of the simulator for this partner; disarmed at the end of `with`, or of the test.
+        """Arm a fault of the simulator for this partner; it is disarmed at the end of `with`, or of the test.
 
         Args:
-            call: the operator's call that fails, such as `messages.send`; every one where neither this
+            call: the operator's call that fails, such as `messages.send`; every call, if neither this
                 nor `webhook` is given.
-            webhook: what the operator tells that goes wrong, such as `delivered`.
-            next: it strikes the next so many times.
-            every: it strikes every so-manyth time.
-            probability: it strikes by chance, repeatable by its seed. Without any of the three: always.
+            webhook: the operator's webhook that is faulted, such as `delivered`.
+            next: apply it to the next n calls.
+            every: apply it to every nth call.
+            probability: apply it at random, repeatable by its seed. Without any of the three: always.
             phone: for this phone's messages only.
             template: for messages of this template only, by its name.
-            what: what goes wrong, as the reference of faults names it: `error=131016`,
+            effect: the effect, as the reference of faults names it: `error=131016`,
                 `reset="after"`, `timeout=True`, `fail=131026`; of a webhook `drop=True`,
                 `duplicate=2`, `delay_ms=60000` and so on.
 
         Raises:
-            DoorRefused: there is no such call, webhook or kind; the text names what there is.
+            ApiResponseError: there is no such call, webhook or effect; the text names the valid ones.
         """
-        armed = arm(
+        armed = arm_fault(
             self._tenancy,
             call=call,
             webhook=webhook,
-            when=when_of(next=next, every=every, probability=probability),
-            what=what,
+            condition=fault_condition(next=next, every=every, probability=probability),
+            effect=effect,
             phone=str(phone),
             template=template.name if isinstance(template, Template) else template,
         )
@@ -343,7 +349,7 @@ class Partner:
 
     @contextmanager
     def simulator(self, **settings: Any) -> Generator[None]:
-        """Change settings of the simulator, and put them back: for all tests of the process meanwhile."""
+        """Change settings of the simulator, and restore them at the end; applies to all tests of the process."""
         service = self._tenancy.service
         before = service.simulator_settings()
         service.change_simulator(**settings)
@@ -352,16 +358,16 @@ class Partner:
         finally:
             service.change_simulator(**{name: before[name] for name in settings})
 
-    def what_happened(self) -> str:
-        """Callbacks, messages under way, templates, faults and the clock, for the eye."""
-        return happened(self._tenancy, self._chats())
+    def describe_activity(self) -> str:
+        """Return a report of callbacks, unfinished messages, templates, faults and the clock."""
+        return describe_activity(self._tenancy, self._chats())
 
     def close(self) -> None:
-        """Disarm its faults, end its subscriptions, and let the clock run as it did."""
+        """Disarm its faults, delete its subscriptions, and restore the speed of the clock."""
         for fault in self._faults:
             fault.disarm()
-        self.clock.put_back()
-        self._hearing.close()
+        self.clock.restore_speed()
+        self._listener.close()
 
     def _chats(self) -> dict[str, tuple[Message, ...]]:
         return {phone.name: phone.chat for phone in self._phones.values()}
@@ -374,4 +380,4 @@ class Partner:
             "src.name": self._tenancy.names.app_name,
             **fields,
         }
-        return str(self._tenancy.api_door.form("POST", path, form)["messageId"])
+        return str(self._tenancy.messaging_api.form("POST", path, form)["messageId"])

@@ -1,43 +1,43 @@
-"""Making a partner with all that one needs, at both sides, through the doors that anybody may use."""
+"""Creation of a partner for a test, at service and simulator, through their public APIs."""
 
 import json
 from dataclasses import dataclass
 from typing import Any, Final
 
 from waypost.client.blocking_client import BlockingApiClient
-from waypost.client.responses import ApiResponseError, is_told
-from waypost.testing.names import Names
-from waypost.testing.runtime.receiver import Box
+from waypost.client.responses import ApiResponseError, is_api_error
+from waypost.testing.names import PartnerNames
+from waypost.testing.runtime.receiver import CallbackInbox
 from waypost.testing.runtime.service import Service
 
-__tracebackhide__ = is_told
+__tracebackhide__ = is_api_error
 
 GRAPH_VERSION: Final = "v25.0"
-MODES: Final = (
+RECEIVER_MODES: Final = (
     "ENQUEUED", "SENT", "DELIVERED", "READ", "DELETED", "FAILED", "MESSAGE", "TEMPLATE", "ACCOUNT",
     "OTHERS", "PAYMENTS", "FLOWS_MESSAGE",
 )  # fmt: skip
-"""What the receiver of a test is told: all but the price of each message."""
-TAG: Final = "waypost-testing"
-_MOST_ATTEMPTS: Final = 50
+"""Modes of a test's own subscription: all except billing."""
+SUBSCRIPTION_TAG: Final = "waypost-testing"
+_MAX_ATTEMPTS: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Tenancy:
-    """A partner of a test, as its doors know it.
+    """A partner of a test, with its ids and credentials.
 
     Attributes:
-        partner_id: the service's number of it.
+        partner_id: the service's id of it.
         app_id: of its app.
         app_token: credential of the partner API.
         api_key: credential of the messaging API.
-        client_secret: logs in, as the password does elsewhere.
+        client_secret: for login, in place of the password.
         graph_token: credential of its account at the simulator.
     """
 
     service: Service
-    names: Names
-    box: Box
+    names: PartnerNames
+    inbox: CallbackInbox
     partner_id: int
     app_id: str
     app_token: str
@@ -46,22 +46,22 @@ class Tenancy:
     graph_token: str
 
     @property
-    def app_door(self) -> BlockingApiClient:
+    def partner_api(self) -> BlockingApiClient:
         """The partner API of its app."""
         url = f"{self.service.api_url}/partner/app/{self.app_id}"
         return BlockingApiClient(url, {"Authorization": self.app_token})
 
     @property
-    def api_door(self) -> BlockingApiClient:
+    def messaging_api(self) -> BlockingApiClient:
         """The messaging API."""
         return BlockingApiClient(f"{self.service.api_url}/wa/api/v1", {"apikey": self.api_key})
 
     @property
     def env(self) -> dict[str, str]:
-        """What an application needs to know, under the names that `waypost dev` uses.
+        """The settings of an application, under the names that `waypost dev` uses.
 
-        PASSWORD is the client secret: login takes it for either. DESTINATION and TEMPLATE_ID are not there:
-        phones and templates are the test's to make.
+        PASSWORD is the client secret: login accepts either. DESTINATION and TEMPLATE_ID are missing:
+        the test creates phones and templates.
         """
         return {
             "PARTNER_URL": self.service.api_url,
@@ -85,51 +85,51 @@ class Tenancy:
 
 
 @dataclass(frozen=True, slots=True)
-class Subscription:
-    """What the receiver is told.
+class ReceiverSubscription:
+    """The subscription of the test's receiver.
 
     Attributes:
         version: of the bodies.
-        modes: which callbacks.
-        headers: pairs that the service sends along.
+        modes: of the subscription.
+        headers: pairs that the service adds to each callback.
     """
 
     version: int = 2
-    modes: tuple[str, ...] = MODES
+    modes: tuple[str, ...] = RECEIVER_MODES
     headers: tuple[tuple[str, str], ...] = ()
 
 
-def found(service: Service, seed: str) -> Tenancy:
-    """Make a partner that nobody else has, named after the seed.
+def create_partner(service: Service, seed: str) -> Tenancy:
+    """Create a partner for one test only, named after the seed.
 
-    It has an app, a number, a business account and an operator account of its own, so that nothing
-    that happens to it is seen by another. Nobody is subscribed to its callbacks yet.
+    It has its own app, number, business account and operator account, so that no other partner is
+    affected by it. It has no subscription yet.
 
     Raises:
-        DoorRefused: a door would not; never because names are taken, for then others are chosen.
+        ApiResponseError: an API rejected a request; not if names are in use: then others are chosen.
     """
-    for attempt in range(_MOST_ATTEMPTS):
-        names = Names(seed, attempt)
-        partner_id = _claimed(service, names)
+    for attempt in range(_MAX_ATTEMPTS):
+        names = PartnerNames(seed, attempt)
+        partner_id = _create_if_free(service, names)
         if partner_id is not None:
-            return _furnished(service, names, partner_id)
-    raise LookupError(f"{_MOST_ATTEMPTS} partners are named after {seed!r} already")
+            return _complete_tenancy(service, names, partner_id)
+    raise LookupError(f"{_MAX_ATTEMPTS} partners are named after {seed!r} already")
 
 
-def _claimed(service: Service, names: Names) -> int | None:
-    """The partner's number once it and its source number are ours; None when somebody has either."""
+def _create_if_free(service: Service, names: PartnerNames) -> int | None:
+    """Create the partner and its source number, and return its id; None if either exists already."""
     try:
-        wish = {"email": names.email, "name": names.app_name}
-        partner = service.admin.json("POST", "/partners", wish)
-        _open_at_the_operator(service, names)
-    except ApiResponseError as refused:
-        if refused.status == 409:
+        body = {"email": names.email, "name": names.app_name}
+        partner = service.admin.json("POST", "/partners", body)
+        _create_operator_account(service, names)
+    except ApiResponseError as error:
+        if error.status == 409:
             return None
         raise
     return int(partner["id"])
 
 
-def _open_at_the_operator(service: Service, names: Names) -> None:
+def _create_operator_account(service: Service, names: PartnerNames) -> None:
     control = service.control
     account: dict[str, Any] = {
         "name": names.app_name,
@@ -143,10 +143,10 @@ def _open_at_the_operator(service: Service, names: Names) -> None:
     control.json("PUT", f"/numbers/{names.phone_number_id}", number)
 
 
-def _furnished(service: Service, names: Names, partner_id: int) -> Tenancy:
+def _complete_tenancy(service: Service, names: PartnerNames, partner_id: int) -> Tenancy:
     admin, operator_account = service.admin, names.waba_id
     token, verify_token = names.secret("graph token"), names.secret("verify token")
-    made = admin.json(
+    account = admin.json(
         "PUT",
         f"/operator-accounts/{operator_account}",
         {
@@ -179,17 +179,17 @@ def _furnished(service: Service, names: Names, partner_id: int) -> Tenancy:
             "business_account_id": names.waba_id,
         },
     )
-    key = admin.json("POST", f"/partners/{partner_id}/api-keys", {"name": TAG})
+    key = admin.json("POST", f"/partners/{partner_id}/api-keys", {"name": SUBSCRIPTION_TAG})
     secret = admin.json("POST", f"/partners/{partner_id}/client-secrets", {})
     service.control.json(
         "PUT",
         f"/apps/{names.graph_app_id}/webhook",
-        {"callback_uri": service.api_url + made["webhook_path"], "verify_token": verify_token},
+        {"callback_uri": service.api_url + account["webhook_path"], "verify_token": verify_token},
     )
     return Tenancy(
         service=service,
         names=names,
-        box=service.receiver.open_box(names.waba_id),
+        inbox=service.receiver.open_inbox(names.waba_id),
         partner_id=partner_id,
         app_id=app["id"],
         app_token=app["app_token"],
@@ -199,16 +199,16 @@ def _furnished(service: Service, names: Names, partner_id: int) -> Tenancy:
     )
 
 
-def subscribe(tenancy: Tenancy, wish: Subscription) -> str:
-    """Have callbacks sent to the receiver, without a ping before; gives the subscription's id."""
+def subscribe(tenancy: Tenancy, subscription: ReceiverSubscription) -> str:
+    """Subscribe the receiver, without a ping, and return the subscription's id."""
     fields = {
-        "tag": TAG,
-        "url": tenancy.box.url,
-        "version": str(wish.version),
-        "modes": ",".join(wish.modes),
+        "tag": SUBSCRIPTION_TAG,
+        "url": tenancy.inbox.url,
+        "version": str(subscription.version),
+        "modes": ",".join(subscription.modes),
         "doCheck": "false",
     }
-    if wish.headers:
-        fields["meta"] = json.dumps({"headers": dict(wish.headers)})
-    made = tenancy.app_door.form("POST", "/subscription", fields)
-    return str(made["subscription"]["id"])
+    if subscription.headers:
+        fields["meta"] = json.dumps({"headers": dict(subscription.headers)})
+    response = tenancy.partner_api.form("POST", "/subscription", fields)
+    return str(response["subscription"]["id"])

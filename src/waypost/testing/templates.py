@@ -1,18 +1,18 @@
-"""A partner's templates: made, reviewed and paused at a word of the test."""
+"""A partner's templates: created, reviewed and paused by a test."""
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from waypost.client.responses import is_told
-from waypost.testing.failures import not_so
+from waypost.client.responses import is_api_error
+from waypost.testing.failures import unmet_condition
 from waypost.testing.partner_setup import Tenancy
-from waypost.testing.waiting import looked_up
+from waypost.testing.waiting import poll
 
-__tracebackhide__ = is_told
+__tracebackhide__ = is_api_error
 
-_REFUSED: Final = ("REJECTED", "FAILED")
+_REJECTED_STATUSES: Final = ("REJECTED", "FAILED")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +20,12 @@ class Template:
     """A template as the service has it.
 
     Attributes:
-        id: ours; what a send names.
+        id: ours; used to send.
         name: its element name.
         language: such as `en_US`.
         status: `PENDING`, `APPROVED`, `REJECTED`, `PAUSED`, `DISABLED` and so on.
-        reason: why it was rejected; empty for all else.
-        operator_id: the operator's id of it; empty until it is there.
+        reason: why it was rejected; otherwise empty.
+        operator_id: the operator's id of it; empty until it has one.
     """
 
     id: str
@@ -36,13 +36,13 @@ class Template:
     operator_id: str = ""
 
 
-def create(tenancy: Tenancy, fields: Mapping[str, str]) -> Template:
+def create_template(tenancy: Tenancy, fields: Mapping[str, str]) -> Template:
     """Submit a template through the partner API."""
-    answer = tenancy.app_door.form("POST", "/templates", fields)
-    return _template_of(answer["template"])
+    response = tenancy.partner_api.form("POST", "/templates", fields)
+    return _parse_template(response["template"])
 
 
-def fields_of(
+def template_form(
     name: str,
     content: str,
     *,
@@ -50,9 +50,9 @@ def fields_of(
     category: str,
     buttons: Sequence[str | Mapping[str, Any]],
     language: str,
-    more: Mapping[str, str],
+    extra_fields: Mapping[str, str],
 ) -> dict[str, str]:
-    """The form of a TEXT template, unless `more` says otherwise."""
+    """Return the form of a template, of type TEXT unless the further fields set another."""
     form = {
         "elementName": name,
         "content": content,
@@ -64,75 +64,75 @@ def fields_of(
     }
     if buttons:
         form["buttons"] = json.dumps(
-            [{"type": "QUICK_REPLY", "text": one} if isinstance(one, str) else dict(one) for one in buttons]
+            [{"type": "QUICK_REPLY", "text": each} if isinstance(each, str) else dict(each) for each in buttons]
         )
-    return form | dict(more)
+    return form | dict(extra_fields)
 
 
-def known(tenancy: Tenancy, template: str | Template) -> Template | None:
-    """A template by its id or its name; None when the partner has none such.
+def find_template(tenancy: Tenancy, template: str | Template) -> Template | None:
+    """Return a template by its id or its name; None if the partner has no such template.
 
-    Asked at the administration door, so that it spends nothing of the application's rates.
+    Uses the admin API, so that it does not count toward the application's rates.
     """
-    wanted = template.id if isinstance(template, Template) else template
+    key = template.id if isinstance(template, Template) else template
     path = f"/apps/{tenancy.app_id}/templates"
-    for one in tenancy.service.admin.json("GET", path)["templates"]:
-        if wanted in (one["id"], one["element_name"]):
+    for view in tenancy.service.admin.json("GET", path)["templates"]:
+        if key in (view["id"], view["element_name"]):
             return Template(
-                id=one["id"],
-                name=one["element_name"],
-                language=one["language_code"],
-                status=one["status"],
-                reason=one["reason"] or "",
-                operator_id=one["operator_template_id"] or "",
+                id=view["id"],
+                name=view["element_name"],
+                language=view["language_code"],
+                status=view["status"],
+                reason=view["reason"] or "",
+                operator_id=view["operator_template_id"] or "",
             )
     return None
 
 
-def decide(
-    tenancy: Tenancy, template: str | Template, act: str, becomes: str, wish: Mapping[str, str] | None = None
+def decide_template(
+    tenancy: Tenancy, template: str | Template, action: str, status: str, body: Mapping[str, str] | None = None
 ) -> Template:
-    """Let the operator decide on a template, and return once the partner's own record says so.
+    """Make the operator decide on a template, and return once the partner's record has the new status.
 
     Args:
-        tenancy: whose it is.
-        template: itself, its id or its name; the application may just be submitting it.
-        act: as the control door calls it.
-        becomes: the status that the record gets.
-        wish: what goes along with the act.
+        tenancy: the partner.
+        template: the template, its id or its name; the application may still be submitting it.
+        action: the action, as in the control API.
+        status: the status that the record gets.
+        body: the body of the action.
 
     Raises:
-        NotSeen: the template did not reach the operator, or the decision not the record.
+        NotSeen: the template did not reach the operator, or the decision did not reach the record.
     """
     __tracebackhide__ = True
     within_s = tenancy.service.within_s
     name = template.name if isinstance(template, Template) else template
-    reached = looked_up(lambda: _reviewed(tenancy, template), within_s)
-    if reached is None:
-        raise not_so(f"no template {name} reached the operator within {within_s:g} s", tenancy, {})
-    if not reached.operator_id:
-        raise not_so(f"template {name} never came to its review: the operator refused it at once", tenancy, {})
-    tenancy.service.control.json("POST", f"/templates/{reached.operator_id}/{act}", dict(wish or {}))
+    submitted = poll(lambda: _find_submitted(tenancy, template), within_s)
+    if submitted is None:
+        raise unmet_condition(f"no template {name} reached the operator within {within_s:g} s", tenancy, {})
+    if not submitted.operator_id:
+        raise unmet_condition(f"template {name} was not reviewed: the operator rejected it at once", tenancy, {})
+    tenancy.service.control.json("POST", f"/templates/{submitted.operator_id}/{action}", dict(body or {}))
 
-    def has_become() -> Template | None:
-        record = known(tenancy, template)
-        return record if record is not None and record.status == becomes else None
+    def decided() -> Template | None:
+        record = find_template(tenancy, template)
+        return record if record is not None and record.status == status else None
 
-    record = looked_up(has_become, within_s)
+    record = poll(decided, within_s)
     if record is None:
-        raise not_so(f"template {name} did not become {becomes} within {within_s:g} s", tenancy, {})
+        raise unmet_condition(f"template {name} did not become {status} within {within_s:g} s", tenancy, {})
     return record
 
 
-def _reviewed(tenancy: Tenancy, template: str | Template) -> Template | None:
-    """The template once the operator has it, or has refused it; None while it may still come."""
-    record = known(tenancy, template)
+def _find_submitted(tenancy: Tenancy, template: str | Template) -> Template | None:
+    """Return the template once the operator has accepted or rejected it; None before that."""
+    record = find_template(tenancy, template)
     if record is None:
         return None
-    return record if record.operator_id or record.status in _REFUSED else None
+    return record if record.operator_id or record.status in _REJECTED_STATUSES else None
 
 
-def _template_of(record: Mapping[str, Any]) -> Template:
+def _parse_template(record: Mapping[str, Any]) -> Template:
     return Template(
         id=str(record["id"]),
         name=str(record["elementName"]),

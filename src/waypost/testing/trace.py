@@ -1,41 +1,41 @@
-"""A message's whole way, as the service has it."""
+"""A message's trace, as the service has it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from waypost.base.json_values import object_of, objects_in
-from waypost.testing.formatting import clock_time, times
+from waypost.testing.formatting import clock_time, count_in_words
 
 
 @dataclass(frozen=True, slots=True)
-class News:
-    """One thing that happened to a message.
+class MessageTraceStep:
+    """One event of a message.
 
     Attributes:
-        what: `accepted`, `enqueued`, `sent`, `delivered`, `read`, `failed` and so on.
-        at_ms: when, by the service's clock.
-        moved: false where it came late and changed nothing.
+        event: `accepted`, `enqueued`, `sent`, `delivered`, `read`, `failed` and so on.
+        at_ms: its time, by the service's clock.
+        changed_state: false if it came late and did not change the state.
     """
 
-    what: str
+    event: str
     at_ms: int
-    moved: bool = True
+    changed_state: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """One message's whole way.
+    """The trace of one message.
 
     Attributes:
         message_id: ours.
         state: `accepted`, `enqueued`, `sent`, `delivered`, `read` or `failed`.
         code: of a failure, else None.
-        reason: of a failure, in the operator's or our words.
+        reason: of a failure, as text of the operator or ours.
         destination: the digits of the recipient.
-        news: what happened, oldest first.
-        waiting: what it waits for, and why; empty once it has left the service.
-        raw: all that the administration door shows of it.
+        steps: its steps, oldest first.
+        waiting: its job's attempts, next due time and last error; empty once it has left the service.
+        raw: its record in the admin API.
     """
 
     message_id: str
@@ -43,37 +43,40 @@ class Trace:
     code: int | None
     reason: str
     destination: str
-    news: tuple[News, ...]
+    steps: tuple[MessageTraceStep, ...]
     waiting: str
     raw: Mapping[str, Any] = field(repr=False, compare=False)
 
     def __str__(self) -> str:
-        """One line for a failure's text."""
-        way = " → ".join(f"{one.what} {clock_time(one.at_ms)}" for one in self.news)
-        why = f" {self.code or ''} {self.reason}".rstrip() if self.state == "failed" else ""
+        """Return one line for the text of a failure."""
+        steps = " → ".join(f"{step.event} {clock_time(step.at_ms)}" for step in self.steps)
+        failure = f" {self.code or ''} {self.reason}".rstrip() if self.state == "failed" else ""
         waits = f"; {self.waiting}" if self.waiting else ""
-        return f"{self.message_id} to {self.destination}: {self.state}{why} ({way}){waits}"
+        return f"{self.message_id} to {self.destination}: {self.state}{failure} ({steps}){waits}"
 
 
-def trace_of(view: Mapping[str, Any]) -> Trace:
-    """A trace from what the administration door shows of a message."""
-    news = [News(str(one["news"]), int(one["at_ms"]), bool(one["moved"])) for one in objects_in(view["news"])]
+def parse_trace(view: Mapping[str, Any]) -> Trace:
+    """Return a trace from a message's record in the admin API."""
+    steps = [
+        MessageTraceStep(str(step["news"]), int(step["at_ms"]), bool(step["moved"]))
+        for step in objects_in(view["news"])
+    ]
     return Trace(
         message_id=str(view["id"]),
         state=str(view["state"]),
         code=view.get("code"),
         reason=str(view.get("reason") or ""),
         destination=str(view["destination"]),
-        news=(News("accepted", int(view["accepted_on_ms"])), *news),
-        waiting=_waiting(object_of(view.get("waiting"))),
+        steps=(MessageTraceStep("accepted", int(view["accepted_on_ms"])), *steps),
+        waiting=_describe_waiting(object_of(view.get("waiting"))),
         raw=view,
     )
 
 
-def _waiting(entry: Mapping[str, Any]) -> str:
-    if not entry:
+def _describe_waiting(job: Mapping[str, Any]) -> str:
+    if not job:
         return ""
-    if not entry["attempt"]:
-        return "not tried yet"
-    why = f": {entry['note']}" if entry.get("note") else ""
-    return f"tried {times(int(entry['attempt']))}, again at {clock_time(int(entry['due_ms']))}{why}"
+    if not job["attempt"]:
+        return "no attempt yet"
+    reason = f": {job['note']}" if job.get("note") else ""
+    return f"tried {count_in_words(int(job['attempt']))}, next attempt at {clock_time(int(job['due_ms']))}{reason}"

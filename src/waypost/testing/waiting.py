@@ -1,11 +1,11 @@
-"""Waiting, never for longer than was said."""
+"""Waits with a timeout."""
 
 import time
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-Found = TypeVar("Found")
-_LOOK_AGAIN_S: Final = 0.01
+WaitResult = TypeVar("WaitResult")
+_POLL_INTERVAL_S: Final = 0.01
 
 
 class Deadline:
@@ -21,13 +21,13 @@ class Deadline:
 
     @property
     def is_over(self) -> bool:
-        """Whether it has passed."""
+        """True if it has passed."""
         return time.monotonic() >= self._until_s
 
 
-def looked_up(look: Callable[[], Found | None], within_s: float) -> Found | None:
-    """What is found as soon as it is there, or None when the time is over; looks at least once."""
+def poll(lookup: Callable[[], WaitResult | None], within_s: float) -> WaitResult | None:
+    """Return the first result that is not None, or None after the timeout; looks at least once."""
     deadline = Deadline(within_s)
-    while (found := look()) is None and not deadline.is_over:
-        time.sleep(_LOOK_AGAIN_S)
-    return found
+    while (result := lookup()) is None and not deadline.is_over:
+        time.sleep(_POLL_INTERVAL_S)
+    return result

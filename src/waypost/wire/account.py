@@ -14,7 +14,7 @@ from waypost.domain.partner import Wallet
 from waypost.domain.templates.template import Category
 from waypost.wire.forms import Form
 
-MOST_DAYS: Final = 92
+MAX_REPORT_DAYS: Final = 92
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _EPOCH: Final = datetime.date(1970, 1, 1)
 
@@ -35,12 +35,12 @@ class ChatCommand(msgspec.Struct):
     command_description: str
 
 
-def messaging_wallet_answer(wallet: Wallet) -> dict[str, Any]:
+def messaging_wallet_object(wallet: Wallet) -> dict[str, Any]:
     """Return the balance in the format of the older messaging API. Source: public clients, which read `balance`."""
     return {"status": "success", "balance": wallet.balance}
 
 
-def wallet_answer(wallet: Wallet) -> dict[str, Any]:
+def wallet_object(wallet: Wallet) -> dict[str, Any]:
     """Return the balance, as configured. Source: facts 13."""
     return {
         "status": "success",
@@ -58,13 +58,13 @@ def read_days(from_text: str | None, to_text: str | None) -> tuple[int, int]:
     Raises:
         ApiError: a date is missing or invalid, or the dates are in the wrong order or too far apart.
     """
-    first, last = _day("from", from_text), _day("to", to_text)
-    if not first <= last < first + MOST_DAYS:
-        raise ApiError(ErrorCode.FIELD_BROKEN, f"to must be from or at most {MOST_DAYS - 1} days after it.")
+    first, last = _read_day("from", from_text), _read_day("to", to_text)
+    if not first <= last < first + MAX_REPORT_DAYS:
+        raise ApiError(ErrorCode.FIELD_BROKEN, f"to must be from or at most {MAX_REPORT_DAYS - 1} days after it.")
     return first, last
 
 
-def _day(name: str, text: str | None) -> int:
+def _read_day(name: str, text: str | None) -> int:
     if not text:
         raise ApiError(
             ErrorCode.FIELD_MISSING, f"Required request parameter '{name}' is not present: a date as YYYY-MM-DD."

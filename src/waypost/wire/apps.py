@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from waypost.domain.app import WINDOW_MS, App, AppKey, AppUser
+from waypost.domain.app import CUSTOMER_SERVICE_WINDOW_MS, App, AppKey, AppUser
 from waypost.domain.callbacks.subscription import MODE_ALIASES, MODES
 from waypost.domain.coercion import read_integer
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field
@@ -12,13 +12,13 @@ from waypost.domain.partner import Partner
 from waypost.domain.phone_number import country_and_national, read_phone_number
 from waypost.wire.forms import Form
 
-SHORTEST_NAME: Final = 6
-LONGEST_NAME: Final = 150
-LEAST_CAP: Final = 50  # Source: ledger 1.9, `PUT capping`
-MOST_CAP: Final = 750
-MOST_EMAIL: Final = 254
+MIN_APP_NAME_CHARS: Final = 6
+MAX_APP_NAME_CHARS: Final = 150
+MIN_FEE_CAP: Final = 50  # Source: ledger 1.9, `PUT capping`
+MAX_FEE_CAP: Final = 750
+MAX_EMAIL_CHARS: Final = 254
 _EMAIL: Final = re.compile(r"[!-?A-~]+@[!-?A-~]+")  # printable ASCII without a second @
-_NAME: Final = re.compile(r"[A-Za-z0-9 _-]*")  # the exact character set is not public
+_APP_NAME: Final = re.compile(r"[A-Za-z0-9 _-]*")  # the exact character set is not public
 _TYPE: Final = "apicallbackpost"
 _VERSION: Final = 2
 
@@ -42,24 +42,24 @@ def read_app(form: Form, *, is_new: bool) -> AppForm:
     """
     name = form.text("name")
     if is_new or name:
-        name = form.required("name", f"{SHORTEST_NAME} to {LONGEST_NAME} characters").strip()
-        check_name(name)
-    return AppForm(name or None, _flag(form, "templateMessaging"), _flag(form, "disableOptinPrefUrl"))
+        name = form.required("name", f"{MIN_APP_NAME_CHARS} to {MAX_APP_NAME_CHARS} characters").strip()
+        check_app_name(name)
+    return AppForm(name or None, _optional_flag(form, "templateMessaging"), _optional_flag(form, "disableOptinPrefUrl"))
 
 
-def check_name(name: str) -> None:
+def check_app_name(name: str) -> None:
     """Raise an error if an app's name is not allowed.
 
     Raises:
         ApiError: with the documented texts.
     """
-    if not _NAME.fullmatch(name):
+    if not _APP_NAME.fullmatch(name):
         raise ApiError(ErrorCode.INVALID_APP_NAME, "name must hold letters, digits, spaces, - and _ only.")
-    if not SHORTEST_NAME <= len(name) <= LONGEST_NAME:
+    if not MIN_APP_NAME_CHARS <= len(name) <= MAX_APP_NAME_CHARS:
         raise ApiError(ErrorCode.APP_NAME_LENGTH, f"name has {len(name)} characters.")
 
 
-def _flag(form: Form, name: str) -> bool | None:
+def _optional_flag(form: Form, name: str) -> bool | None:
     return form.flag(name) if form.text(name) else None
 
 
@@ -69,7 +69,7 @@ def read_callback_modes(form: Form) -> tuple[str, ...]:
     Raises:
         ApiError: a mode is not in the table.
     """
-    text = ",".join(form.all("modes", "modes[]"))
+    text = ",".join(form.all_values("modes", "modes[]"))
     names = [name.strip().upper() for name in text.split(",") if name.strip()]
     known = [MODE_ALIASES.get(name, name) for name in names]
     if any(name not in MODES for name in known):
@@ -83,10 +83,10 @@ def read_cap(form: Form) -> int:
     Raises:
         ApiError: it is missing or outside the documented range.
     """
-    text = form.required("cap", f"a whole number from {LEAST_CAP} to {MOST_CAP}")
+    text = form.required("cap", f"a whole number from {MIN_FEE_CAP} to {MAX_FEE_CAP}")
     cap = read_integer(text, "cap")
-    if not LEAST_CAP <= cap <= MOST_CAP:
-        raise invalid_field("cap", f"a whole number from {LEAST_CAP} to {MOST_CAP}")
+    if not MIN_FEE_CAP <= cap <= MAX_FEE_CAP:
+        raise invalid_field("cap", f"a whole number from {MIN_FEE_CAP} to {MAX_FEE_CAP}")
     return cap
 
 
@@ -98,11 +98,11 @@ def read_contact(form: Form) -> tuple[str, str, str]:
     """
     email = (form.text("contactEmail") or "").strip()
     local, _, host = email.rpartition("@")
-    if not (local and host and len(email) <= MOST_EMAIL) or not _EMAIL.fullmatch(email):
+    if not (local and host and len(email) <= MAX_EMAIL_CHARS) or not _EMAIL.fullmatch(email):
         raise _invalid_details("contactEmail must be an e-mail address.")
     name = (form.text("contactName") or "").strip()
-    if not 1 <= len(name) <= LONGEST_NAME:
-        raise _invalid_details(f"contactName must have 1 to {LONGEST_NAME} characters.")
+    if not 1 <= len(name) <= MAX_APP_NAME_CHARS:
+        raise _invalid_details(f"contactName must have 1 to {MAX_APP_NAME_CHARS} characters.")
     number = read_phone_number(form.text("contactNumber") or "")
     if number is None:
         raise _invalid_details("contactNumber must be a phone number of 8 to 15 digits.")
@@ -251,7 +251,7 @@ def user_status_object(app: App, user: AppUser, now_ms: int) -> dict[str, Any]:
     if is_out:
         body["message"] = NOT_OPTED_IN
     body["userStatus"] = {
-        "active": now_ms < user.last_written_ms + WINDOW_MS,
+        "active": now_ms < user.last_written_ms + CUSTOMER_SERVICE_WINDOW_MS,
         "appId": app.id,
         "blocked": user.blocked,
         "countryCode": country,

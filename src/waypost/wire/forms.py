@@ -14,20 +14,20 @@ import msgspec
 from waypost.domain.coercion import read_flag
 from waypost.domain.errors import ApiError, ErrorCode
 
-MOST_DEEP: Final = 32
-Branch = dict[str, Any]
+MAX_DEPTH: Final = 32
+FormBranch = dict[str, Any]
 """The value of a nested field: texts and branches by name."""
 
-_NAME: Final = re.compile(r"([^\[\]]+)((?:\[[^\[\]]*\])+)")
-_encode: Final = msgspec.json.Encoder().encode
+_NESTED_NAME: Final = re.compile(r"([^\[\]]+)((?:\[[^\[\]]*\])+)")
+_encode_json: Final = msgspec.json.Encoder().encode
 
 
-def is_part(name: str) -> bool:
+def is_nested_name(name: str) -> bool:
     """True if a field of this name is a part of a nested field."""
-    return _NAME.fullmatch(name) is not None
+    return _NESTED_NAME.fullmatch(name) is not None
 
 
-def joined(pairs: Sequence[tuple[str, str]]) -> dict[str, Branch]:
+def join_parts(pairs: Sequence[tuple[str, str]]) -> dict[str, FormBranch]:
     """Return the nested fields by name, joined from their parts; other fields are omitted.
 
     Empty brackets are numbered. Where a part is both a text and a branch, the last one counts.
@@ -35,49 +35,49 @@ def joined(pairs: Sequence[tuple[str, str]]) -> dict[str, Branch]:
     Raises:
         ApiError: a name has more than 32 parts.
     """
-    fields: dict[str, Branch] = {}
+    fields: dict[str, FormBranch] = {}
     for name, value in pairs:
-        parts = _NAME.fullmatch(name)
+        parts = _NESTED_NAME.fullmatch(name)
         if parts is None:
             continue
-        path = parts[2][1:-1].split("][", MOST_DEEP)
-        if len(path) > MOST_DEEP:
-            raise ApiError(ErrorCode.UNREADABLE, f"The form's names must be nested at most {MOST_DEEP} deep.")
+        path = parts[2][1:-1].split("][", MAX_DEPTH)
+        if len(path) > MAX_DEPTH:
+            raise ApiError(ErrorCode.UNREADABLE, f"The form's names must be nested at most {MAX_DEPTH} deep.")
         branch = fields.setdefault(parts[1], {})
         for step in path[:-1]:
-            branch = _into(branch, step)
+            branch = _child_branch(branch, step)
         branch[path[-1] or str(len(branch))] = value
     return fields
 
 
-def json_of(branch: Branch) -> str:
+def encode_branch(branch: FormBranch) -> str:
     """Return a nested field as JSON text; a branch whose names are all numbers is a list."""
-    return _encode(_value(branch)).decode()
+    return _encode_json(_branch_value(branch)).decode()
 
 
-def _into(branch: Branch, step: str) -> Branch:
-    name = step or str(len(branch))
+def _child_branch(branch: FormBranch, part: str) -> FormBranch:
+    name = part or str(len(branch))
     inner = branch.get(name)
     if not isinstance(inner, dict):
-        inner = branch[name] = Branch()
+        inner = branch[name] = FormBranch()
     return inner  # pyright: ignore[reportUnknownVariableType]
 
 
-def _value(part: Branch | str) -> Any:
+def _branch_value(part: FormBranch | str) -> Any:
     if isinstance(part, str):
         return part
     if all(name.isascii() and name.isdigit() and len(name) < 10 for name in part):
-        return [_value(part[name]) for name in sorted(part, key=int)]
-    return {name: _value(inner) for name, inner in part.items()}
+        return [_branch_value(part[name]) for name in sorted(part, key=int)]
+    return {name: _branch_value(inner) for name, inner in part.items()}
 
 
 Decoded = TypeVar("Decoded")
 
-MOST_FIELDS: Final = 200
-MOST_BRACKETS: Final = 20_000
+MAX_FORM_FIELDS: Final = 200
+MAX_BRACKETS: Final = 20_000
 _STRINGS: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _BRACKETS: Final = re.compile(r"[\[\]{}]")
-_LONG: Final = re.compile(r"[0-9]{19}")
+_LONG_NUMBER: Final = re.compile(r"[0-9]{19}")
 _INTEGERS: Final = re.compile(r"(?<![0-9.eE])-?[0-9]{19,}(?![0-9.eE])")
 _ESCAPED_NUL: Final = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
@@ -94,7 +94,7 @@ class Form:
     def __init__(self, pairs: list[tuple[str, str]]) -> None:
         self._pairs = pairs
         self._fields = dict(pairs)
-        self._parts: dict[str, Branch] | None = None
+        self._parts: dict[str, FormBranch] | None = None
 
     def text(self, name: str) -> str | None:
         """Return a field; None when it is missing.
@@ -108,8 +108,8 @@ class Form:
         parts = self._parts
         if parts is None:
             has_parts = "[" in "".join(self._fields)
-            parts = self._parts = joined(self._pairs) if has_parts else {}
-        return json_of(parts[name]) if name in parts else None
+            parts = self._parts = join_parts(self._pairs) if has_parts else {}
+        return encode_branch(parts[name]) if name in parts else None
 
     def texts(self) -> dict[str, str]:
         """Return every field that is not empty, by name; nested fields are joined.
@@ -117,12 +117,12 @@ class Form:
         Raises:
             ApiError: as `text`.
         """
-        parts = joined(self._pairs) if "[" in "".join(self._fields) else {}
-        whole = {name: json_of(part) for name, part in parts.items()}
-        whole |= {name: text for name, text in self._fields.items() if not is_part(name)}
+        parts = join_parts(self._pairs) if "[" in "".join(self._fields) else {}
+        whole = {name: encode_branch(part) for name, part in parts.items()}
+        whole |= {name: text for name, text in self._fields.items() if not is_nested_name(name)}
         return {name: text for name, text in whole.items() if text}
 
-    def all(self, *names: str) -> list[str]:
+    def all_values(self, *names: str) -> list[str]:
         """Return every value under one of the names, in order."""
         return [value for name, value in self._pairs if name in names]
 
@@ -158,9 +158,9 @@ def read_form(body: bytes) -> Form:
     """
     try:
         text = body.decode("utf-8", "strict")
-        if text.count("&") >= MOST_FIELDS:
-            raise ApiError(ErrorCode.UNREADABLE, f"The form must have at most {MOST_FIELDS} fields.")
-        pairs = [_field(part) for part in text.split("&") if part]
+        if text.count("&") >= MAX_FORM_FIELDS:
+            raise ApiError(ErrorCode.UNREADABLE, f"The form must have at most {MAX_FORM_FIELDS} fields.")
+        pairs = [_read_field(part) for part in text.split("&") if part]
     except UnicodeDecodeError as error:
         raise ApiError(ErrorCode.UNREADABLE, "The form must be UTF-8, percent-encoded.") from error
     if "%00" in text or "\0" in text:
@@ -168,26 +168,26 @@ def read_form(body: bytes) -> Form:
     return Form(pairs)
 
 
-def _field(part: str) -> tuple[str, str]:
+def _read_field(part: str) -> tuple[str, str]:
     """Return one field as `parse_qsl` does, in half the time: most names and many values have no escapes."""
     name, _, value = part.partition("=")
     if "%" in name or "+" in name:
-        name = _unescaped(name)
+        name = _unescape(name)
     if "%" in value or "+" in value:
-        value = _unescaped(value)
+        value = _unescape(value)
     return name, value
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     return unquote_to_bytes(text.replace("+", " ")).decode("utf-8", "strict")
 
 
-def read_json(text: str, shape: "msgspec.json.Decoder[Decoded]", *, name: str, accepted: str) -> Decoded:
+def read_json(text: str, decoder: "msgspec.json.Decoder[Decoded]", *, name: str, accepted: str) -> Decoded:
     """Decode a JSON text.
 
     Args:
         text: the JSON.
-        shape: the decoder of the expected type.
+        decoder: the decoder of the expected type.
         name: of the field, for the error.
         accepted: what would be accepted, for the error.
 
@@ -196,7 +196,7 @@ def read_json(text: str, shape: "msgspec.json.Decoder[Decoded]", *, name: str, a
     """
     _check_text(text, name)
     try:
-        return shape.decode(text)
+        return decoder.decode(text)
     except msgspec.ValidationError as error:
         detail, cause = f": {error}", error
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
@@ -217,16 +217,16 @@ def read_json_body(body: bytes) -> dict[str, Any]:
         text = body.decode("utf-8", "strict")
     except UnicodeDecodeError as error:
         raise ApiError(ErrorCode.UNREADABLE, "The body must be UTF-8.") from error
-    return read_json(text, _object, name="The body", accepted="a JSON object")
+    return read_json(text, _object_decoder, name="The body", accepted="a JSON object")
 
 
 def _check_text(text: str, name: str) -> None:
     brackets = text.count("[") + text.count("{")
-    if brackets > MOST_BRACKETS:
-        raise ApiError(ErrorCode.UNREADABLE, f"{name} must hold at most {MOST_BRACKETS} lists and objects.")
-    if brackets > MOST_DEEP and depth(text) > MOST_DEEP:
-        raise ApiError(ErrorCode.UNREADABLE, f"{name} must be nested at most {MOST_DEEP} deep.")
-    if _LONG.search(text) and any(map(_is_too_long, _INTEGERS.findall(_STRINGS.sub("", text)))):
+    if brackets > MAX_BRACKETS:
+        raise ApiError(ErrorCode.UNREADABLE, f"{name} must hold at most {MAX_BRACKETS} lists and objects.")
+    if brackets > MAX_DEPTH and nesting_depth(text) > MAX_DEPTH:
+        raise ApiError(ErrorCode.UNREADABLE, f"{name} must be nested at most {MAX_DEPTH} deep.")
+    if _LONG_NUMBER.search(text) and any(map(_is_too_long, _INTEGERS.findall(_STRINGS.sub("", text)))):
         raise ApiError(ErrorCode.UNREADABLE, f"{name} must hold integers of at most 64 bits.")
     if "\\u0000" in text and _ESCAPED_NUL.search(text):
         raise ApiError(ErrorCode.UNREADABLE, f"{name} must not contain the character U+0000.")
@@ -237,7 +237,7 @@ def _is_too_long(digits: str) -> bool:
     return len(digits) > 20 or not -(2**63) <= int(digits) < 2**63
 
 
-def depth(text: str) -> int:
+def nesting_depth(text: str) -> int:
     """Return the nesting depth of a JSON text; brackets inside strings do not count."""
     deepest = level = 0
     for char in _BRACKETS.findall(_STRINGS.sub("", text)):
@@ -249,4 +249,4 @@ def depth(text: str) -> int:
     return deepest
 
 
-_object: Final = msgspec.json.Decoder(dict[str, Any])
+_object_decoder: Final = msgspec.json.Decoder(dict[str, Any])

@@ -4,7 +4,7 @@ import json
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from waypost.base.encryption import Seals
+from waypost.base.encryption import SecretBox
 from waypost.domain.partner import PARTNER_TOKEN_LIFE_MS, Partner
 
 
@@ -34,7 +34,7 @@ def account_object(partner: Partner, token: str) -> dict[str, Any]:
     }
 
 
-def app_token_answer(
+def app_token_response(
     token: str, *, app_id: str, partner_id: int, created_on_ms: int, modified_on_ms: int
 ) -> dict[str, Any]:
     """Return the response with an app token, which does not expire.
@@ -64,11 +64,11 @@ _HEADER: Final = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9."
 """The beginning of every token of ours: `{"alg":"HS256","typ":"JWT"}`, and no other member."""
 
 
-def issue_partner_token(seals: Seals, partner: Partner, *, jti: str, now_ms: int) -> str:
+def issue_partner_token(secret_box: SecretBox, partner: Partner, *, jti: str, now_ms: int) -> str:
     """Return a partner token with the documented claims, signed with a key derived from the instance key.
 
     Args:
-        seals: derives the key.
+        secret_box: derives the key.
         partner: owner of the token.
         jti: makes each token unique, also within one second.
         now_ms: time of issue.
@@ -85,10 +85,10 @@ def issue_partner_token(seals: Seals, partner: Partner, *, jti: str, now_ms: int
         "jti": jti,
     }
     text = json.dumps(claims, separators=(",", ":"))
-    return _jws().encode(text.encode(), seals.partner_token_key(), ALGORITHM)
+    return _jws().encode(text.encode(), secret_box.partner_token_key(), ALGORITHM)
 
 
-def is_partner_token(seals: Seals, token: str) -> bool:
+def is_partner_token(secret_box: SecretBox, token: str) -> bool:
     """True if a text is a token of `issue_partner_token`; the store knows if it is still valid.
 
     A token with another header is rejected before it is decoded, so that it can name neither another
@@ -99,7 +99,7 @@ def is_partner_token(seals: Seals, token: str) -> bool:
     from jwt import PyJWTError
 
     try:
-        _jws().decode_complete(token, seals.partner_token_key(), [ALGORITHM])
+        _jws().decode_complete(token, secret_box.partner_token_key(), [ALGORITHM])
     except (PyJWTError, ValueError):  # or text that is not UTF-8
         return False
     return True

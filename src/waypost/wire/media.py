@@ -4,12 +4,12 @@ from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
 from waypost.domain.errors import ApiError, ErrorCode
-from waypost.domain.media import ACCEPTED
+from waypost.domain.media import ACCEPTED_TYPES
 
-MOST_URL_CHARS: Final = 2000
+MAX_MEDIA_URL_CHARS: Final = 2000
 
 # fmt: off
-SPELLINGS: Final = {  # other names of accepted types, as clients and tools write them
+TYPE_ALIASES: Final = {  # other names of accepted types, as clients and tools write them
     "image/jpg":         "image/jpeg",
     "image/pjpeg":       "image/jpeg",
     "audio/mp3":         "audio/mpeg",
@@ -25,14 +25,14 @@ SPELLINGS: Final = {  # other names of accepted types, as clients and tools writ
 def read_type(text: str) -> str:
     """Return a declared MIME type in canonical form: lower case, without parameters; empty where there is none."""
     plain = text.partition(";")[0].strip().lower()
-    return SPELLINGS.get(plain, plain)
+    return TYPE_ALIASES.get(plain, plain)
 
 
-def choose_type(found: tuple[str, ...], declared: str, hint: str, *, for_handle: bool) -> str:
+def choose_type(detected: tuple[str, ...], declared: str, hint: str, *, for_handle: bool) -> str:
     """Return the type of an upload: the declared one if the bytes agree, else the likeliest.
 
     Args:
-        found: possible types of the bytes, likeliest first.
+        detected: possible types of the bytes, likeliest first.
         declared: by `file_type`; an error if the bytes do not agree.
         hint: the part's own Content-Type; ignored if the bytes do not agree.
         for_handle: only types for which the operator has handles.
@@ -44,20 +44,20 @@ def choose_type(found: tuple[str, ...], declared: str, hint: str, *, for_handle:
     """
     accepted = accepted_types(for_handle=for_handle)
     if declared:
-        if declared in accepted and declared in found:
+        if declared in accepted and declared in detected:
             return declared
         if declared in accepted:
-            raise wrong_type(found[0], (declared,))
+            raise wrong_type(detected[0], (declared,))
         raise wrong_type(declared, accepted)
-    for candidate in (hint, *found):
-        if candidate in accepted and candidate in found:
+    for candidate in (hint, *detected):
+        if candidate in accepted and candidate in detected:
             return candidate
-    raise wrong_type(found[0], accepted)
+    raise wrong_type(detected[0], accepted)
 
 
 def accepted_types(*, for_handle: bool) -> tuple[str, ...]:
     """Return the types that may be uploaded, in the documented order."""
-    return tuple(name for name, row in ACCEPTED.items() if row.for_handle or not for_handle)
+    return tuple(name for name, row in ACCEPTED_TYPES.items() if row.for_handle or not for_handle)
 
 
 def wrong_type(received: str, accepted: tuple[str, ...]) -> ApiError:
@@ -75,26 +75,26 @@ def wrong_type(received: str, accepted: tuple[str, ...]) -> ApiError:
     )
 
 
-def too_large(most_bytes: int, what: str) -> ApiError:
+def file_too_large(max_bytes: int, purpose: str) -> ApiError:
     """Return the documented error of a file's size; the explanation has the accepted size."""
-    return ApiError(ErrorCode.FILE_TOO_LARGE, f"file must be at most {most_bytes} bytes for {what}.")
+    return ApiError(ErrorCode.FILE_TOO_LARGE, f"file must be at most {max_bytes} bytes for {purpose}.")
 
 
-def not_fetched(field: str, why: str) -> ApiError:
+def fetch_error(field: str, reason: str) -> ApiError:
     """Return the error of a file URL."""
     return ApiError(
         ErrorCode.MEDIA_NOT_FETCHED,
         f"{field} must be {'a file, or ' if field == 'file' else ''}the public http or https address "
-        f"of a file, which answers 200 within 10 s, after at most three redirects; {why}.",
+        f"of a file, which answers 200 within 10 s, after at most three redirects; {reason}.",
     )
 
 
-def is_address(text: str) -> bool:
+def is_url(text: str) -> bool:
     """True if a text is a URL, and not the bytes of a file."""
     return text[:8].lower().startswith(("http://", "https://"))
 
 
-def check_address(url: str, field: str) -> None:
+def check_media_url(url: str, field: str) -> None:
     """Raise an error if a URL is not an absolute http or https URL.
 
     Raises:
@@ -106,26 +106,26 @@ def check_address(url: str, field: str) -> None:
         _ = parts.port
     except ValueError:
         usable = False
-    if not usable or len(url) > MOST_URL_CHARS or not url.isprintable() or " " in url:
-        raise not_fetched(field, f"this is no address of at most {MOST_URL_CHARS} characters")
+    if not usable or len(url) > MAX_MEDIA_URL_CHARS or not url.isprintable() or " " in url:
+        raise fetch_error(field, f"this is no address of at most {MAX_MEDIA_URL_CHARS} characters")
 
 
-def handle_answer(handle: str | None) -> dict[str, Any]:
+def handle_response(handle: str | None) -> dict[str, Any]:
     """Return the response with a handle. Source: spec, "Upload media, handle id"."""
     return {"handleId": {"message": handle}, "status": "success"}
 
 
-def media_id_answer(media_id: str) -> dict[str, Any]:
+def media_id_response(media_id: str) -> dict[str, Any]:
     """Return the response with a media id. Source: spec, "Upload media, media id"."""
     return {"mediaId": media_id, "status": "success"}
 
 
-def stored_answer(media_id: str, file_name: str, url: str) -> dict[str, Any]:
+def stored_media_response(media_id: str, file_name: str, url: str) -> dict[str, Any]:
     """Return the response of the messaging API's upload. Source: facts 8, the messaging API's upload."""
     return {"status": "success", "media": {"fileName": file_name, "id": media_id, "url": url}}
 
 
-def disposition(file_name: str, kind: str = "attachment") -> str:
+def content_disposition(file_name: str, kind: str = "attachment") -> str:
     """Return a Content-Disposition with the file name in any script.
 
     Args:
@@ -150,7 +150,7 @@ def content_type(text: str) -> str:
     return plain if usable else "application/octet-stream"
 
 
-def no_room() -> ApiError:
+def disk_full_error() -> ApiError:
     """Return the error of an upload when our disk is full."""
     return ApiError(
         ErrorCode.NO_ROOM, "There is no room for files: what is left on the disk is kept for messages; try again later."

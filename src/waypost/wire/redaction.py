@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 from urllib.parse import parse_qsl, urlencode
 
-from waypost.wire.callbacks.kinds import ACCOUNT, TEMPLATE
+from waypost.wire.callbacks.kinds import ACCOUNT_KINDS, TEMPLATE_KINDS
 
 # fmt: off
-SHOWN: Final = frozenset({  # members of a request with addresses and types, and without text
+SHOWN_REQUEST_MEMBERS: Final = frozenset({  # members of a request with addresses and types, and without text
     "channel", "source", "destination", "src.name", "sandbox", "disablePreview", "encode", "type", "id",
     "messaging_product", "recipient_type", "to", "index",
 })
@@ -34,18 +34,18 @@ HIDDEN_IN_V2: Final = {  # by the envelope's `type`: members of its payload with
 SHOWN_IN_MESSAGES: Final = frozenset({  # version 3: members of the field `messages` without text
     "messaging_product", "metadata", "contacts", "statuses", "errors",
 })
-SHOWN_FIELDS: Final = frozenset({*TEMPLATE, *ACCOUNT, "billing-event"})
+SHOWN_FIELDS: Final = frozenset({*TEMPLATE_KINDS, *ACCOUNT_KINDS, "billing-event"})
 """Version 3: fields without people's text. In every other field, known or not, text is hidden."""
-CODES: Final = frozenset({"template"})
+CODE_MEMBERS: Final = frozenset({"template"})
 """Members with possible one-time codes: templates that other applications have sent from the number."""
 # fmt: on
-CODE: Final = "(one-time code)"
-_SHORT: Final = 3
+HIDDEN_CODE: Final = "(one-time code)"
+_MIN_SEARCHED_CHARS: Final = 3
 """Shorter hidden texts are not searched for in a receiver's response: `OK` is in many."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class TextVisibility:
     """The visibility of a message's text.
 
     Attributes:
@@ -63,7 +63,7 @@ class Sight:
 
 
 @dataclass(frozen=True, slots=True)
-class ShownBody:
+class RedactedBody:
     """The body of a callback.
 
     Attributes:
@@ -74,42 +74,42 @@ class ShownBody:
     text: str
     hidden: frozenset[str]
 
-    def answer(self, answer: str) -> str:
+    def redact_response(self, response: str) -> str:
         """Return the receiver's response, or its length if it repeats a hidden text."""
         for text in self.hidden:
-            if len(text) >= _SHORT and (text in answer or json.dumps(text)[1:-1] in answer):
-                return f"{_length(answer)[:-1]}, not shown: it repeats text of the message)"
-        return answer
+            if len(text) >= _MIN_SEARCHED_CHARS and (text in response or json.dumps(text)[1:-1] in response):
+                return f"{_length_text(response)[:-1]}, not shown: it repeats text of the message)"
+        return response
 
 
-def shown_line(text: str, sight: Sight) -> str:
+def redact_preview(text: str, visibility: TextVisibility) -> str:
     """Return a message's text for a list."""
-    if not text or sight.is_open:
+    if not text or visibility.is_open:
         return text
-    return CODE if sight.holds_code else _length(text)
+    return HIDDEN_CODE if visibility.holds_code else _length_text(text)
 
 
-def shown_request(request: str, sight: Sight) -> Any:
+def redact_request(request: str, visibility: TextVisibility) -> Any:
     """Return a request: whole if its text is shown, else masked."""
-    return _parsed(request) if sight.is_open else redacted(request)
+    return _parse_request(request) if visibility.is_open else mask_request(request)
 
 
-def redacted(request: str) -> Any:
+def mask_request(request: str) -> Any:
     """Return a request in its structure, with lengths instead of texts.
 
     Args:
         request: a form or a JSON object as received; of anything else only the length is returned.
     """
-    parsed = _parsed(request)
+    parsed = _parse_request(request)
     try:
-        return _Shape(SHOWN).of(parsed) if isinstance(parsed, Mapping) else _length(request)
+        return _Masker(SHOWN_REQUEST_MEMBERS).mask(parsed) if isinstance(parsed, Mapping) else _length_text(request)
     except RecursionError:
-        return _length(request)
+        return _length_text(request)
 
 
 def request_without_codes(request: str) -> str:
     """Return a request in its format, with `(6 characters)` instead of its values."""
-    masked = redacted(request)
+    masked = mask_request(request)
     if not isinstance(masked, Mapping):
         return ""
     if request.lstrip().startswith("{"):
@@ -118,88 +118,90 @@ def request_without_codes(request: str) -> str:
     return urlencode({name: value if isinstance(value, str) else _json(value) for name, value in members.items()})
 
 
-def shown_body(body: str, sight: Sight) -> ShownBody:
+def redact_body(body: str, visibility: TextVisibility) -> RedactedBody:
     """Return the body of a callback with hidden texts masked."""
     try:
         parsed = json.loads(body)
-        masker = _Shape(SHOWN_IN_TEXT, code_only=sight.is_open)
-        masked_body = _masked(parsed, masker)
+        masker = _Masker(SHOWN_IN_TEXT, code_only=visibility.is_open)
+        masked_body = _mask_body(parsed, masker)
     except (ValueError, RecursionError):
-        return ShownBody(_json(_length(body)), frozenset({body}))
-    return ShownBody(_json(masked_body) if masker.hidden else body, frozenset(masker.hidden))
+        return RedactedBody(_json(_length_text(body)), frozenset({body}))
+    return RedactedBody(_json(masked_body) if masker.hidden else body, frozenset(masker.hidden))
 
 
-def shown_callback(callback: Mapping[str, Any], *, text: bool) -> dict[str, Any]:
+def redact_callback(callback: Mapping[str, Any], *, text: bool) -> dict[str, Any]:
     """Return a callback with its attempts from the store, with body and responses redacted.
 
     Adds `size_bytes` of the exact body, and `is_exact`, which is true if nothing is hidden.
     """
-    body = shown_body(callback["body"], Sight(text, callback["holds_code"]))
+    body = redact_body(callback["body"], TextVisibility(text, callback["holds_code"]))
     return {
         **callback,
         "body": body.text,
         "size_bytes": len(callback["body"].encode()),
         "is_exact": not body.hidden,
-        "attempts": [{**attempt, "answer": body.answer(attempt["answer"])} for attempt in callback["attempts"]],
+        "attempts": [
+            {**attempt, "answer": body.redact_response(attempt["answer"])} for attempt in callback["attempts"]
+        ],
     }
 
 
-def _masked(body: Any, shape: "_Shape") -> Any:
+def _mask_body(body: Any, masker: "_Masker") -> Any:
     match body:
         case {"version": 2, "type": str(), "payload": {**payload}}:
             hidden = HIDDEN_IN_V2.get(body["type"])
             if hidden is None:
-                return {**body, "payload": shape.of(payload)}
-            return {**body, "payload": _with(payload, hidden & payload.keys(), shape)}
+                return {**body, "payload": masker.mask(payload)}
+            return {**body, "payload": _mask_members(payload, hidden & payload.keys(), masker)}
         case {"entry": [*entries]}:
-            return {**body, "entry": [_entry(entry, shape) for entry in entries]}
+            return {**body, "entry": [_mask_entry(entry, masker) for entry in entries]}
         case _:
-            return shape.of(body)
+            return masker.mask(body)
 
 
-def _entry(entry: Any, shape: "_Shape") -> Any:
+def _mask_entry(entry: Any, masker: "_Masker") -> Any:
     match entry:
         case {"changes": [*changes]}:
-            return {**entry, "changes": [_change(change, shape) for change in changes]}
+            return {**entry, "changes": [_mask_change(change, masker) for change in changes]}
         case _:
-            return shape.of(entry)
+            return masker.mask(entry)
 
 
-def _change(change: Any, shape: "_Shape") -> Any:
+def _mask_change(change: Any, masker: "_Masker") -> Any:
     match change:
         case {"field": "messages", "value": {**value}}:
-            return {**change, "value": _with(value, value.keys() - SHOWN_IN_MESSAGES, shape)}
+            return {**change, "value": _mask_members(value, value.keys() - SHOWN_IN_MESSAGES, masker)}
         case {"field": str(field)} if field in SHOWN_FIELDS:
             return change
         case {"field": str(field), "value": value}:
-            return {**change, "field": field, "value": shape.of(value)}
+            return {**change, "field": field, "value": masker.mask(value)}
         case _:
-            return shape.of(change)
+            return masker.mask(change)
 
 
-def _with(members: Mapping[str, Any], hidden: Any, shape: "_Shape") -> dict[str, Any]:
+def _mask_members(members: Mapping[str, Any], hidden: Any, masker: "_Masker") -> dict[str, Any]:
     """Return members, with those of these names masked."""
-    return {name: shape.of(value, name) if name in hidden else value for name, value in members.items()}
+    return {name: masker.mask(value, name) if name in hidden else value for name, value in members.items()}
 
 
-def _parsed(request: str) -> Any:
+def _parse_request(request: str) -> Any:
     if request.lstrip().startswith("{"):
-        return _value(request)
+        return _parse_value(request)
     try:
         fields = parse_qsl(request, keep_blank_values=True, strict_parsing=True, max_num_fields=200)
     except ValueError:
         return request
-    return {name: _value(value) for name, value in fields}
+    return {name: _parse_value(value) for name, value in fields}
 
 
-def _value(text: str) -> Any:
+def _parse_value(text: str) -> Any:
     try:
         return json.loads(text) if text.lstrip()[:1] in ("{", "[") else text
     except (ValueError, RecursionError):
         return text
 
 
-class _Shape:
+class _Masker:
     """Replaces texts and numbers by their lengths, and collects the replaced texts.
 
     Args:
@@ -212,23 +214,23 @@ class _Shape:
         self._code_only = code_only
         self.hidden: set[str] = set()
 
-    def of(self, value: Any, name: str = "", *, is_code: bool = False) -> Any:
+    def mask(self, value: Any, name: str = "", *, is_code: bool = False) -> Any:
         """Return a JSON value with hidden parts masked."""
-        is_code = is_code or name in CODES
+        is_code = is_code or name in CODE_MEMBERS
         if isinstance(value, Mapping):
             members = cast("Mapping[str, Any]", value)
-            return {inner: self.of(member, inner, is_code=is_code) for inner, member in members.items()}
+            return {inner: self.mask(member, inner, is_code=is_code) for inner, member in members.items()}
         if isinstance(value, list):
-            return [self.of(item, is_code=is_code) for item in cast("list[Any]", value)]
+            return [self.mask(item, is_code=is_code) for item in cast("list[Any]", value)]
         if value is None or isinstance(value, bool) or name in self._shown:
             return value
         if (self._code_only and not is_code) or value == "":
             return value
         self.hidden.add(str(value))
-        return _length(value) if isinstance(value, str) else "(number)"
+        return _length_text(value) if isinstance(value, str) else "(number)"
 
 
-def _length(text: str) -> str:
+def _length_text(text: str) -> str:
     return f"({len(text)} {'character' if len(text) == 1 else 'characters'})"
 
 

@@ -8,14 +8,14 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from waypost.domain.callbacks.subscription import ALL, MODE_ALIASES, MODES, VERSIONS, Subscription
+from waypost.domain.callbacks.subscription import CALLBACK_VERSIONS, MODE_ALIASES, MODE_ALL, MODES, Subscription
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field
-from waypost.wire.forms import MOST_FIELDS, Form, read_json
+from waypost.wire.forms import MAX_FORM_FIELDS, Form, read_json
 
 _HEADER_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
-_OURS: Final = {"host", "content-length", "transfer-encoding", "connection", "content-type"}
-MOST_TAG_CHARS: Final = 180
-_MODES: Final = ("modes", "modes[]", *(f"modes[{index}]" for index in range(MOST_FIELDS)))
+_RESERVED_HEADERS: Final = {"host", "content-length", "transfer-encoding", "connection", "content-type"}
+MAX_TAG_CHARS: Final = 180
+_MODES: Final = ("modes", "modes[]", *(f"modes[{index}]" for index in range(MAX_FORM_FIELDS)))
 
 
 class SubscriptionMeta(msgspec.Struct):
@@ -24,7 +24,7 @@ class SubscriptionMeta(msgspec.Struct):
     headers: dict[str, str | int] | None = None
 
 
-_meta: Final = msgspec.json.Decoder(SubscriptionMeta)
+_meta_decoder: Final = msgspec.json.Decoder(SubscriptionMeta)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def read_subscription(form: Form) -> SubscriptionForm:
     url = form.required("url", "an http or https address")
     check_url(url)
     version = _read_version(form) or 2
-    _check_all(modes, version)
+    _check_mode_all(modes, version)
     meta = form.text("meta") or None
     return SubscriptionForm(
         tag=tag,
@@ -78,7 +78,7 @@ def read_subscription(form: Form) -> SubscriptionForm:
     )
 
 
-def read_change(form: Form, held: Subscription) -> SubscriptionForm:
+def read_subscription_change(form: Form, current: Subscription) -> SubscriptionForm:
     """Read and check the form of a change; omitted fields stay unchanged.
 
     A new URL is pinged, unless `doCheck` is false.
@@ -88,24 +88,24 @@ def read_change(form: Form, held: Subscription) -> SubscriptionForm:
     Raises:
         ApiError: a field is invalid.
     """
-    modes = _read_modes(form) or held.modes
-    tag = _checked_tag(form.text("tag") or held.tag)
-    url = form.text("url") or held.url
+    modes = _read_modes(form) or current.modes
+    tag = _checked_tag(form.text("tag") or current.tag)
+    url = form.text("url") or current.url
     check_url(url)
-    version = _read_version(form) or held.version
-    _check_all(modes, version)
+    version = _read_version(form) or current.version
+    _check_mode_all(modes, version)
     meta = form.text("meta")
-    meta = held.meta if meta is None else meta or None
+    meta = current.meta if meta is None else meta or None
     return SubscriptionForm(
         tag=tag,
         url=url,
         version=version,
         modes=modes,
-        active=form.flag("active", default=held.active),
-        show_on_ui=form.flag("showOnUI", default=held.show_on_ui),
+        active=form.flag("active", default=current.active),
+        show_on_ui=form.flag("showOnUI", default=current.show_on_ui),
         meta=meta,
         headers=_read_headers(meta),
-        do_check=form.flag("doCheck", default=True) and url != held.url,
+        do_check=form.flag("doCheck", default=True) and url != current.url,
     )
 
 
@@ -131,7 +131,7 @@ def subscription_object(subscription: Subscription) -> dict[str, Any]:
     A subscription that the service has paused is not active; setting `active` resumes it (decision 0042).
     """
     return {
-        "active": subscription.is_told,
+        "active": subscription.receives_callbacks,
         "appId": subscription.app_id,
         "createdOn": subscription.created_on_ms,
         "id": subscription.id,
@@ -151,7 +151,7 @@ def _read_modes(form: Form) -> tuple[str, ...] | None:
 
     They are sent as a comma-separated text, as repeated fields, or as `modes[]` and `modes[0]`.
     """
-    texts = form.all(*_MODES)
+    texts = form.all_values(*_MODES)
     names = [name.strip().upper() for text in texts for name in text.split(",") if name.strip()]
     known = [MODE_ALIASES.get(name, name) for name in names]
     for name in known:
@@ -160,8 +160,8 @@ def _read_modes(form: Form) -> tuple[str, ...] | None:
     return tuple(mode for mode in MODES if mode in known) or None
 
 
-def _check_all(modes: tuple[str, ...], version: int) -> None:
-    if modes == (ALL,) and version != 3:
+def _check_mode_all(modes: tuple[str, ...], version: int) -> None:
+    if modes == (MODE_ALL,) and version != 3:
         raise ApiError(
             ErrorCode.FIELD_BROKEN,
             "modes must name another mode beside ALL in version 2, where ALL adds nothing; or send version=3.",
@@ -173,15 +173,15 @@ def _read_version(form: Form) -> int | None:
     text = form.text("version")
     if not text:
         return None
-    known = {str(version): version for version in VERSIONS}
+    known = {str(version): version for version in CALLBACK_VERSIONS}
     if text.strip() not in known:
         raise invalid_field("version", " or ".join(known))
     return known[text.strip()]
 
 
 def _checked_tag(tag: str) -> str:
-    if len(tag) > MOST_TAG_CHARS:
-        raise invalid_field("tag", f"at most {MOST_TAG_CHARS} characters")
+    if len(tag) > MAX_TAG_CHARS:
+        raise invalid_field("tag", f"at most {MAX_TAG_CHARS} characters")
     return tag
 
 
@@ -189,15 +189,15 @@ def _read_headers(meta: str | None) -> dict[str, str]:
     if meta is None:
         return {}
     accepted = '{"headers":{"X-Name":"value"}}'
-    headers = read_json(meta, _meta, name="meta", accepted=accepted).headers or {}
+    headers = read_json(meta, _meta_decoder, name="meta", accepted=accepted).headers or {}
     checked = {name: str(value) for name, value in headers.items()}
     for name, value in checked.items():
         usable = value.isascii() and (value == "" or value.isprintable()) and len(value) <= 4000
-        if not _HEADER_NAME.fullmatch(name) or name.lower() in _OURS or not usable:
+        if not _HEADER_NAME.fullmatch(name) or name.lower() in _RESERVED_HEADERS or not usable:
             raise ApiError(
                 ErrorCode.FIELD_BROKEN,
                 "meta.headers must be header names with printable ASCII values; "
-                f"{', '.join(sorted(_OURS))} are ours to set.",
+                f"{', '.join(sorted(_RESERVED_HEADERS))} are ours to set.",
                 field="meta.headers",
             )
     if len(checked) > 20:

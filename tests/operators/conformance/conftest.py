@@ -14,8 +14,8 @@ from aiohttp import web
 from tests.operators.example.adapter import ExampleOperator
 from tests.operators.example.server import KEY, ExampleServer
 from tests.support.builders import ACCOUNT, APP, OPERATOR
-from tests.support.patience import HANGS_AFTER_S
-from waypost.assembly.http.servers import HttpServer, bind, port_of
+from tests.support.waiting import HANGS_AFTER_S
+from waypost.assembly.http.servers import HttpServer, bind_socket, port_of
 from waypost.base.clock import SystemClock
 from waypost.base.ids import SeededIds
 from waypost.domain import direct_calls
@@ -107,7 +107,7 @@ class CloudSimulator:
         clock = SystemClock()
         settings = SimulatorSettings(path=folder / "simulator.db", review_delay_ms=0, deliver_after_ms=0, gather_ms=0)
         simulator = Simulator(settings, clock, SeededIds(clock, "conformance"))
-        bound = bind("127.0.0.1", 0, option="")
+        bound = bind_socket("127.0.0.1", 0, option="")
         await simulator.open()
         stack.push_async_callback(simulator.close)
         server = HttpServer(simulator.application, bound)
@@ -188,14 +188,14 @@ class Line:
     async def hear(self, request: web.Request) -> web.Response:
         """The webhook, as the service has it."""
         if request.method == "GET":
-            challenge = self.adapter.answer_handshake(self.account, request.query)
+            challenge = self.adapter.verify_handshake(self.account, request.query)
             return web.Response(text=challenge, status=200 if challenge else 403)
         body = await request.read()
         if not self.adapter.is_signed(self.account, request.headers, body):
             self.unsigned += 1
             return web.Response(status=401)
         async with self._came:
-            self.events += [self.adapter.read(item.item) for item in self.adapter.split(self.account, body)]
+            self.events += [self.adapter.read(item.payload) for item in self.adapter.split(self.account, body)]
             self._came.notify_all()
         return web.Response()
 

@@ -10,8 +10,8 @@ import pytest
 from tests.operators.conformance.conftest import Line
 from tests.operators.conformance.test_recorded import picture
 from tests.support.builders import ACCOUNT, ANN, APP, draft, id_number, message, template
+from tests.support.closed_port import refusing_port
 from tests.support.media_samples import sample
-from tests.support.refusing import refusing_port
 from waypost.domain.direct_calls import (
     BusinessProfile,
     CheckToken,
@@ -31,8 +31,8 @@ from waypost.domain.direct_calls import (
     MarkRead,
     NotOffered,
     OperatorCall,
-    Raw,
     RawList,
+    RawObject,
     Response,
     Subscribe,
     TemplateDetail,
@@ -40,11 +40,11 @@ from waypost.domain.direct_calls import (
     Unsubscribe,
 )
 from waypost.domain.event import InboundEvent, ReviewEvent, StatusEvent
-from waypost.domain.media import Media
+from waypost.domain.media import UploadedMedia
 from waypost.domain.message import MessageState, TemplateSend
-from waypost.domain.outcome import Again, Rejected, Sent, Unavailable, Uncertain, Waits
+from waypost.domain.outcome import Rejected, RetryReason, RetryScope, Sent, Unavailable, Uncertain
 from waypost.domain.phone_number import read_phone_number
-from waypost.operators.contract import Uploaded
+from waypost.operators.contract import OperatorUpload
 
 NUMBER = APP.phone_number_id
 
@@ -151,7 +151,7 @@ async def test_template_that_breaks_a_rule_is_rejected_with_words(line: Line) ->
 
 
 @pytest.fixture
-def medium(tmp_path: Path) -> tuple[Media, Path]:
+def medium(tmp_path: Path) -> tuple[UploadedMedia, Path]:
     """A picture that every operator takes."""
     media, path = picture(tmp_path)
     content = sample("png")
@@ -159,9 +159,11 @@ def medium(tmp_path: Path) -> tuple[Media, Path]:
     return replace(media, size_bytes=len(content)), path
 
 
-async def test_medium_comes_back_as_it_was_uploaded_until_it_is_deleted(line: Line, medium: tuple[Media, Path]) -> None:
+async def test_medium_comes_back_as_it_was_uploaded_until_it_is_deleted(
+    line: Line, medium: tuple[UploadedMedia, Path]
+) -> None:
     uploaded = await line.adapter.upload_media(line.account, APP, *medium)
-    assert isinstance(uploaded, Uploaded)
+    assert isinstance(uploaded, OperatorUpload)
     whole = await fetched(line, uploaded.operator_id)
 
     done = await ask(line, DeleteMedium(uploaded.operator_id, NUMBER))
@@ -172,9 +174,9 @@ async def test_medium_comes_back_as_it_was_uploaded_until_it_is_deleted(line: Li
     assert isinstance(outcome, Rejected)
 
 
-async def test_sample_is_what_a_template_can_show(line: Line, medium: tuple[Media, Path]) -> None:
+async def test_sample_is_what_a_template_can_show(line: Line, medium: tuple[UploadedMedia, Path]) -> None:
     uploaded = await line.adapter.upload_sample(line.account, *medium)
-    assert isinstance(uploaded, Uploaded)
+    assert isinstance(uploaded, OperatorUpload)
     shows = draft(template_type="IMAGE", example_media="ours")
 
     outcome = await line.adapter.submit_template(line.account, template(of=shows), {"ours": uploaded.operator_id})
@@ -188,7 +190,7 @@ async def test_number_and_business_account_are_those_of_the_app(line: Line) -> N
     business = await ask(line, GetBusinessAccount(ACCOUNT.id))
 
     assert status.is_connected
-    assert (number.id, read_phone_number(number.shown)) == (NUMBER, APP.phone_number)
+    assert (number.id, read_phone_number(number.display_number)) == (NUMBER, APP.phone_number)
     assert not number.problems
     assert business.namespace == ACCOUNT.namespace
     assert (await ask(line, GetBusinessStatus(ACCOUNT.id))).status == "ACTIVE"
@@ -198,8 +200,8 @@ async def test_number_and_business_account_are_those_of_the_app(line: Line) -> N
 QUESTIONS: dict[OperatorCall[Any], type[Any]] = {  # calls that only ask, and the types of their responses
     CheckToken():                                      TokenStatus,
     GetProfile(NUMBER):                                BusinessProfile,
-    GetComponents(NUMBER):                             Raw,
-    ListBlocked(NUMBER):                               Raw,
+    GetComponents(NUMBER):                             RawObject,
+    ListBlocked(NUMBER):                               RawObject,
     ListFlows(ACCOUNT.id):                             RawList,
     ListLibrary():                                     RawList,
     ListTemplates(ACCOUNT.id, TemplateDetail.REVIEW):  list,
@@ -216,7 +218,7 @@ async def test_question_has_a_response_of_its_type_or_is_not_offered(line: Line,
 
 
 async def test_webhook_is_subscribed_where_its_handshake_is_answered(line: Line) -> None:
-    wrong = line.account.with_fields(**{line.case.handshake_secret: "wrong"})
+    wrong = line.account.replace_fields(**{line.case.handshake_secret: "wrong"})
     refused = await line.adapter.call(wrong, Subscribe(ACCOUNT.id, line.webhook_url))
     await ask(line, Subscribe(ACCOUNT.id, line.webhook_url))
 
@@ -243,12 +245,12 @@ async def test_object_that_is_not_there_is_refused(line: Line) -> None:
 
 
 async def test_token_that_is_not_taken_lets_the_whole_account_wait(line: Line) -> None:
-    account = line.account.with_fields(**{line.case.credential: "not-ours"})
+    account = line.account.replace_fields(**{line.case.credential: "not-ours"})
 
     outcome = await line.adapter.send(account, APP, message(), template=None, reply_to=None, copies={})
 
     assert isinstance(outcome, Unavailable)
-    assert (outcome.again, outcome.waits) == (Again.CREDENTIAL, Waits.ACCOUNT)
+    assert (outcome.retry_reason, outcome.retry_scope) == (RetryReason.CREDENTIAL, RetryScope.ACCOUNT)
 
 
 async def test_operator_that_is_not_reached_certainly_has_nothing(line: Line) -> None:
@@ -257,7 +259,7 @@ async def test_operator_that_is_not_reached_certainly_has_nothing(line: Line) ->
         outcome = await line.adapter.send(account, APP, message(), template=None, reply_to=None, copies={})
 
     assert isinstance(outcome, Unavailable)
-    assert outcome.again is Again.NOT_REACHED
+    assert outcome.retry_reason is RetryReason.NOT_REACHED
 
 
 async def test_webhook_with_a_wrong_signature_is_nobodys(line: Line) -> None:

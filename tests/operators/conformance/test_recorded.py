@@ -19,7 +19,7 @@ from aiohttp import web
 from tests.operators.conformance.conftest import ADAPTERS, DIRECT_CALLS, serving
 from tests.support.builders import ANN, APP, AT_MS, OPERATOR, message, template
 from waypost.domain.app import OperatorAccount
-from waypost.domain.media import Media
+from waypost.domain.media import UploadedMedia
 from waypost.domain.message import Passthrough
 from waypost.operators.contract import Operator
 
@@ -137,7 +137,7 @@ async def test_recorded_webhook_has_its_events(desk: Desk, name: str) -> None:
     items = adapter.split(desk.account, json.dumps(recorded["webhook"]).encode())
 
     news = {item.dedupe_key: item for item in reversed(items)}
-    events = [adapter.read(item.item) for item in items if news[item.dedupe_key] is item]
+    events = [adapter.read(item.payload) for item in items if news[item.dedupe_key] is item]
     assert len(events) == len(recorded["events"])
     for event, wanted in zip(events, recorded["events"], strict=True):
         assert_is(event, wanted)
@@ -194,11 +194,11 @@ async def call(adapter: Operator, desk: Desk, do: dict[str, Any]) -> object:
             raise AssertionError(f"nobody knows how to do {do}")
 
 
-def picture(folder: Path) -> tuple[Media, Path]:
+def picture(folder: Path) -> tuple[UploadedMedia, Path]:
     """A file of twelve bytes, and what we know of it."""
     path = folder / "picture"
     path.write_bytes(PICTURE)
-    media = Media(
+    media = UploadedMedia(
         id="1234567890123456",
         partner_id=7,
         app_id=APP.id,

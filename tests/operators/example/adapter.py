@@ -17,9 +17,9 @@ from waypost.base.clock import DAY_MS
 from waypost.domain.app import App, OperatorAccount
 from waypost.domain.direct_calls import (
     BusinessStatus,
+    CallFailure,
+    CallResult,
     DeleteMedium,
-    Done,
-    Failure,
     GetBusinessAccount,
     GetBusinessStatus,
     GetNumber,
@@ -32,22 +32,22 @@ from waypost.domain.direct_calls import (
     OperatorBusiness,
     OperatorCall,
     OperatorNumber,
+    OperatorProblem,
     OperatorTemplate,
-    Problem,
     Response,
     Subscribe,
     Unsubscribe,
     WebhookSubscription,
-    not_offered,
+    unsupported_call,
 )
 from waypost.domain.event import Event, InboundEvent, ReviewEvent, StatusEvent, UnknownEvent
 from waypost.domain.inbound_webhook import WebhookItem
-from waypost.domain.media import Media
+from waypost.domain.media import UploadedMedia
 from waypost.domain.message import Message, MessageState, Passthrough, TemplateSend
-from waypost.domain.outcome import Again, Outcome, Rejected, Sent, Unavailable, Uncertain, Waits
+from waypost.domain.outcome import Outcome, Rejected, RetryReason, RetryScope, Sent, Unavailable, Uncertain
 from waypost.domain.session_messages.content import SendContext
 from waypost.domain.templates.template import Template
-from waypost.operators.contract import AccountField, Uploaded, Usage
+from waypost.operators.contract import AccountField, LimitUsage, OperatorUpload
 
 CODES: Final = {"parameters": 132000, "window": 131047, "template": 100, "not-found": 100}
 """The partner's error code of each of this operator's problems."""
@@ -64,7 +64,7 @@ class ExampleOperator:
     fields: ClassVar[Sequence[AccountField]] = (
         AccountField("key", "Opens the operator's API.", _is_visible, "visible ASCII characters", is_secret=True),
         AccountField(
-            "seal", "Seals its webhooks.", _is_visible, "visible ASCII characters", is_secret=True, is_made=True
+            "seal", "Seals its webhooks.", _is_visible, "visible ASCII characters", is_secret=True, is_generated=True
         ),
     )
 
@@ -87,7 +87,7 @@ class ExampleOperator:
             async with self._http.request(method, url, headers=headers, **more) as response:
                 status, content = response.status, await response.read()
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-            return Unavailable(f"the operator was not reached: {error}", again=Again.NOT_REACHED)
+            return Unavailable(f"the operator was not reached: {error}", retry_reason=RetryReason.NOT_REACHED)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             return Uncertain(f"the operator's answer was lost: {error}")
         try:
@@ -96,9 +96,13 @@ class ExampleOperator:
             return Uncertain(f"the operator gave an unreadable answer with status {status}")
         match answer:
             case {"problem": "key"}:
-                return Unavailable("our key is not accepted", again=Again.CREDENTIAL, waits=Waits.ACCOUNT)
+                return Unavailable(
+                    "our key is not accepted", retry_reason=RetryReason.CREDENTIAL, retry_scope=RetryScope.ACCOUNT
+                )
             case {"problem": "busy"}:
-                return Unavailable("the operator is busy", again=Again.THROUGHPUT, waits=Waits.SOURCE)
+                return Unavailable(
+                    "the operator is busy", retry_reason=RetryReason.THROUGHPUT, retry_scope=RetryScope.SOURCE
+                )
             case {"problem": str(problem), "detail": str(detail)} if 400 <= status < 500:
                 return Rejected(CODES.get(problem, 135000), detail)
             case _:
@@ -165,20 +169,20 @@ class ExampleOperator:
                 return _again(answer)
 
     async def upload_media(
-        self, account: OperatorAccount, app: App, media: Media, path: Path
-    ) -> Uploaded | Rejected | Unavailable:
+        self, account: OperatorAccount, app: App, media: UploadedMedia, path: Path
+    ) -> OperatorUpload | Rejected | Unavailable:
         return await self.upload_sample(account, media, path)
 
     async def upload_sample(
-        self, account: OperatorAccount, media: Media, path: Path
-    ) -> Uploaded | Rejected | Unavailable:
+        self, account: OperatorAccount, media: UploadedMedia, path: Path
+    ) -> OperatorUpload | Rejected | Unavailable:
         with path.open("rb") as file:
             answer = await self._exchange(
                 account, "POST", "media", data=file, params={"type": media.mime_type, "name": media.file_name}
             )
         match answer:
             case {"medium": str(medium_id)}:
-                return Uploaded(medium_id, 30 * DAY_MS)
+                return OperatorUpload(medium_id, 30 * DAY_MS)
             case Rejected() as refused:
                 return refused
             case _:
@@ -199,27 +203,27 @@ class ExampleOperator:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             yield Unavailable(f"the bytes broke off: {error}")
 
-    async def call(self, account: OperatorAccount, request: OperatorCall[Response]) -> Response | Failure:
+    async def call(self, account: OperatorAccount, request: OperatorCall[Response]) -> Response | CallFailure:
         row = CALLS.get(type(request))
         if row is None:
-            return not_offered(request)
+            return unsupported_call(request)
         body = None if row.body is None else row.body(request, account)
         answer = await self._exchange(account, row.method, row.path(request), json=body)
         return row.read(answer, account) if isinstance(answer, dict) else answer
 
-    def usage(self, operator_account_id: str) -> Sequence[Usage]:
+    def usage(self, operator_account_id: str) -> Sequence[LimitUsage]:
         return ()  # it tells nothing of limits
 
     def sample_owner(self, account: OperatorAccount) -> str:
         return ""  # media belong to the account itself
 
-    def explain(self, code: int) -> Problem | None:
+    def explain(self, code: int) -> OperatorProblem | None:
         return None
 
     def handshake(self, account: OperatorAccount, challenge: str, *, is_right: bool) -> Mapping[str, str] | None:
         return {"echo": challenge, "proof": _proof(account["seal"] if is_right else challenge, challenge.encode())}
 
-    def answer_handshake(self, account: OperatorAccount, query: Mapping[str, str]) -> str | None:
+    def verify_handshake(self, account: OperatorAccount, query: Mapping[str, str]) -> str | None:
         echo, proof = query.get("echo", ""), query.get("proof", "")
         return echo if hmac.compare_digest(_proof(account["seal"], echo.encode()).encode(), proof.encode()) else None
 
@@ -235,10 +239,10 @@ class ExampleOperator:
         return [
             WebhookItem(
                 dedupe_key=str(one.get("id")),
-                group=str(one.get("line") or account.id),
+                concurrency_group=str(one.get("line") or account.id),
                 ordering_key=f"{one.get('line')} {one.get('phone')}",
-                place=str(nth),
-                item=msgspec.json.encode(one),
+                path=str(nth),
+                payload=msgspec.json.encode(one),
             )
             for nth, one in enumerate(events)
         ]
@@ -289,8 +293,8 @@ def _again(answer: _Answer) -> Unavailable:
     return answer if isinstance(answer, Unavailable) else Unavailable("the operator's answer was lost")
 
 
-def _done(_answer: dict[str, Any], _account: OperatorAccount) -> Done:
-    return Done()
+def _done(_answer: dict[str, Any], _account: OperatorAccount) -> CallResult:
+    return CallResult()
 
 
 @dataclass(frozen=True, slots=True)

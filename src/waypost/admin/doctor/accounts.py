@@ -2,49 +2,51 @@
 
 from typing import Final
 
-from waypost.admin.doctor.check_result import Finding, ok, warning, wrong
-from waypost.admin.doctor.error_explanations import refused
-from waypost.admin.operator_requests import NotTold, ask
+from waypost.admin.doctor.check_result import CheckResult, failure, ok, warning
+from waypost.admin.doctor.error_explanations import failed_call_results
+from waypost.admin.operator_requests import OperatorCallFailed, call_operator
 from waypost.admin.provisioning import AdminContext
 from waypost.base.clock import DAY_MS
 from waypost.domain.app import BusinessAccount, OperatorAccount
 from waypost.domain.direct_calls import CheckToken, GetBusinessAccount
 
-SOON_DAYS: Final = 7
-NEAR_PERCENT: Final = 80
+EXPIRY_WARNING_DAYS: Final = 7
+USAGE_WARNING_PERCENT: Final = 80
 
 
-async def look_at_token(context: AdminContext, account: OperatorAccount) -> list[Finding]:
+async def check_token(context: AdminContext, account: OperatorAccount) -> list[CheckResult]:
     """Check the token's validity, expiry and permissions. Source: operator's page "Debug-Token"."""
     about = f"{account.id}: token"
     try:
-        token = await ask(context.operators, account, CheckToken())
-    except NotTold as error:
-        return refused(about, account.id, error)
+        token = await call_operator(context.operators, account, CheckToken())
+    except OperatorCallFailed as error:
+        return failed_call_results(about, account.id, error)
     if token is None:
         return []  # the other calls show if it works
     fix_hint = f"create a new token for the system user, then: waypost account token {account.id}"
     if not token.is_valid:
-        return [wrong(about, f"not valid: {token.reason or 'the operator gives no reason'}", fix_hint)]
+        return [failure(about, f"not valid: {token.reason or 'the operator gives no reason'}", fix_hint)]
     if token.missing_permissions:
-        return [wrong(about, f"lacks the permission {' and '.join(token.missing_permissions)}", fix_hint)]
+        return [failure(about, f"lacks the permission {' and '.join(token.missing_permissions)}", fix_hint)]
     if token.expires_at_s:
         days = (token.expires_at_s * 1000 - context.clock.now_ms()) / DAY_MS
         if days <= 0:
-            return [wrong(about, "has expired", fix_hint)]
-        if days < SOON_DAYS:
-            return [warning(about, f"valid, and expires in {_shortly(days)}", fix_hint)]
+            return [failure(about, "has expired", fix_hint)]
+        if days < EXPIRY_WARNING_DAYS:
+            return [warning(about, f"valid, and expires in {_format_remaining(days)}", fix_hint)]
         return [ok(about, f"valid, expires in {days:.0f} days")]
     return [ok(about, "valid, does not expire")]
 
 
-async def look_at_business(context: AdminContext, account: OperatorAccount, owner: BusinessAccount) -> list[Finding]:
+async def check_business_account(
+    context: AdminContext, account: OperatorAccount, owner: BusinessAccount
+) -> list[CheckResult]:
     """Check that the operator has the business account, with the same namespace as ours."""
     about = f"{account.id}: business account {owner.id}"
     try:
-        business = await ask(context.operators, account, GetBusinessAccount(owner.id))
-    except NotTold as error:
-        return refused(about, account.id, error)
+        business = await call_operator(context.operators, account, GetBusinessAccount(owner.id))
+    except OperatorCallFailed as error:
+        return failed_call_results(about, account.id, error)
     if business.namespace and business.namespace != owner.namespace:
         text = f"its namespace is {business.namespace} at the operator and {owner.namespace} here"
         fix_hint = "switch one of its apps to another operator account and back: waypost app operator"
@@ -55,17 +57,17 @@ async def look_at_business(context: AdminContext, account: OperatorAccount, owne
     return [ok(about, f"exists: {business.name or 'no name'}")]
 
 
-def look_at_usage(context: AdminContext, account: OperatorAccount) -> list[Finding]:
+def check_usage(context: AdminContext, account: OperatorAccount) -> list[CheckResult]:
     """Check how close the account was to its call limits at the operator's last report."""
     about = f"{account.id}: usage"
-    results: list[Finding] = []
-    for usage in context.operators.of(account).usage(account.id):
+    results: list[CheckResult] = []
+    for usage in context.operators.adapter(account).usage(account.id):
         subject = f"{usage.business_id} ({usage.type})" if usage.business_id else "the operator app"
         text = f"{usage.percent} % of the calls of {subject}"
         if usage.regain_minutes:
             fix_hint = f"wait {usage.regain_minutes} minutes; nothing is lost"
             results.append(warning(about, f"used up: {text}", fix_hint))
-        elif usage.percent >= NEAR_PERCENT:
+        elif usage.percent >= USAGE_WARNING_PERCENT:
             fix_hint = "make fewer calls: fewer template edits, fewer syncs"
             results.append(warning(about, f"near the limit: {text}", fix_hint))
         else:
@@ -73,6 +75,6 @@ def look_at_usage(context: AdminContext, account: OperatorAccount) -> list[Findi
     return results
 
 
-def _shortly(days: float) -> str:
+def _format_remaining(days: float) -> str:
     hours = days * 24
     return f"{days:.1f} days" if days >= 1 else f"{hours:.1f} hours" if hours >= 1 else "less than an hour"

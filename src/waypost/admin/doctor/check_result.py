@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class State(StrEnum):
+class CheckState(StrEnum):
     """The severity: `wrong` prevents something from working, `warning` soon may or should be known."""
 
     OK = "ok"
@@ -13,7 +13,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     """One line of the report. No secret is ever part of it.
 
     Attributes:
@@ -23,21 +23,21 @@ class Finding:
     """
 
     about: str
-    state: State
+    state: CheckState
     text: str
     remedy: str = ""
 
 
-def ok(about: str, text: str) -> Finding:
+def ok(about: str, text: str) -> CheckResult:
     """Return the result of a passed check."""
-    return Finding(about, State.OK, text)
+    return CheckResult(about, CheckState.OK, text)
 
 
-def warning(about: str, text: str, remedy: str) -> Finding:
+def warning(about: str, text: str, fix_hint: str) -> CheckResult:
     """Return a result that does not prevent anything from working but should be known."""
-    return Finding(about, State.WARNING, text, remedy)
+    return CheckResult(about, CheckState.WARNING, text, fix_hint)
 
 
-def wrong(about: str, text: str, remedy: str) -> Finding:
+def failure(about: str, text: str, fix_hint: str) -> CheckResult:
     """Return the result of a failed check."""
-    return Finding(about, State.WRONG, text, remedy)
+    return CheckResult(about, CheckState.WRONG, text, fix_hint)

@@ -8,22 +8,22 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from waypost.admin.doctor.check_result import Finding, ok, warning, wrong
+from waypost.admin.doctor.check_result import CheckResult, failure, ok, warning
 from waypost.admin.provisioning import AdminContext
 from waypost.base.files import readable_by_others
-from waypost.client.api_client import NotReached, OverHttp
+from waypost.client.api_client import ApiUnreachable, HttpTransport
 from waypost.domain.app import OperatorAccount
 from waypost.queue.plans import stage_of_queue
 from waypost.store.accounts.partners import all_apps
 from waypost.store.console.trace import message_counts
 from waypost.store.queue.jobs import JobState, QueueName, count_jobs_by_state
-from waypost.store.queue.leases import queues_leased
+from waypost.store.queue.leases import leased_queues
 
-CONTROL_WITHIN_S: Final = 5
-FILES_NAMED: Final = 5
+CONTROL_TIMEOUT_S: Final = 5
+MAX_NAMED_FILES: Final = 5
 
 
-async def look_at_store(context: AdminContext) -> list[Finding]:
+async def check_store(context: AdminContext) -> list[CheckResult]:
     """Check jobs, dead letters, apps and uncertain messages."""
     read = context.database.read
     depths = [await read(count_jobs_by_state, queue_name) for queue_name in QueueName]
@@ -37,7 +37,7 @@ async def look_at_store(context: AdminContext) -> list[Finding]:
     ]
     if dead_letters:
         fix_hint = "list them with: waypost dead-letter list; then retry or delete each"
-        results.append(wrong("queue", f"{dead_letters} dead letter{'' if dead_letters == 1 else 's'}", fix_hint))
+        results.append(failure("queue", f"{dead_letters} dead letter{'' if dead_letters == 1 else 's'}", fix_hint))
     if uncertain:
         text = f"{uncertain} messages may or may not have been sent"
         fix_hint = "wait: the operator's next status decides, or the message fails with code 4002"
@@ -45,31 +45,31 @@ async def look_at_store(context: AdminContext) -> list[Finding]:
     return results
 
 
-async def look_at_files(context: AdminContext) -> list[Finding]:
+async def check_files(context: AdminContext) -> list[CheckResult]:
     """Check that other users of this machine cannot read our files: messages, media and encrypted secrets."""
     exposed = await asyncio.to_thread(readable_by_others, context.data)
     if not exposed:
         return [ok("files", "no other user of this machine can read them")]
-    named = ", ".join(f"{path.relative_to(context.data)} ({mode:04o})" for path, mode in exposed[:FILES_NAMED])
-    others = f" and {len(exposed) - FILES_NAMED} more" if len(exposed) > FILES_NAMED else ""
+    named = ", ".join(f"{path.relative_to(context.data)} ({mode:04o})" for path, mode in exposed[:MAX_NAMED_FILES])
+    others = f" and {len(exposed) - MAX_NAMED_FILES} more" if len(exposed) > MAX_NAMED_FILES else ""
     text = f"other users of this machine can read {named}{others}"
     return [warning("files", text, f"remove their access with: chmod -R go= {context.data}")]
 
 
-async def look_at_processes(context: AdminContext) -> list[Finding]:
+async def check_processes(context: AdminContext) -> list[CheckResult]:
     """Check that every queue has a process, if several share a store: without one, its jobs wait."""
-    if context.database.sole:
+    if context.database.is_exclusive:
         return []
-    leased = await context.database.write(queues_leased, context.clock.real_ms())
+    leased = await context.database.write(leased_queues, context.clock.real_ms())
     idle_stages = sorted({stage_of_queue(queue_name) for queue_name in QueueName if queue_name not in leased})
     if not idle_stages:
         return [ok("processes", "every stage has a process")]
     text = f"no process runs {' and '.join(idle_stages)}: their jobs wait"
     fix_hint = f"start one with: waypost serve --stages {','.join(idle_stages)}"
-    return [wrong("processes", text, fix_hint)]
+    return [failure("processes", text, fix_hint)]
 
 
-async def look_at_simulator(account: OperatorAccount) -> list[Finding]:
+async def check_simulator(account: OperatorAccount) -> list[CheckResult]:
     """Check for armed faults and a changed clock, if the operator is a simulator on this machine.
 
     Only URLs on this machine are called. Without a control API, or if it rejects the call, there is no
@@ -78,8 +78,8 @@ async def look_at_simulator(account: OperatorAccount) -> list[Finding]:
     if not is_local(account.base_url):
         return []
     about = f"{account.id}: simulator"
-    faults, clock = await _control(account, "faults"), await _control(account, "clock")
-    results: list[Finding] = []
+    faults, clock = await _read_control(account, "faults"), await _read_control(account, "clock")
+    results: list[CheckResult] = []
     fault_list = cast(list[dict[str, Any]], (faults or {}).get("faults") or [])
     armed = [fault for fault in fault_list if fault.get("is_armed") is not False]
     if armed:
@@ -111,11 +111,11 @@ def is_local(base_url: str) -> bool:
         return False
 
 
-async def _control(account: OperatorAccount, what: str) -> dict[str, Any] | None:
-    call = OverHttp(account.base_url, timeout_s=CONTROL_WITHIN_S)
+async def _read_control(account: OperatorAccount, resource: str) -> dict[str, Any] | None:
+    call = HttpTransport(account.base_url, timeout_s=CONTROL_TIMEOUT_S)
     try:
-        reply = await call("GET", f"/control/{what}", {}, None)
+        reply = await call("GET", f"/control/{resource}", {}, None)
         content = msgspec.json.decode(reply.body) if reply.status == 200 else None
-    except (NotReached, msgspec.DecodeError):
+    except (ApiUnreachable, msgspec.DecodeError):
         return None
     return cast(dict[str, Any], content) if isinstance(content, dict) else None

@@ -2,20 +2,20 @@
 
 from datetime import timedelta
 
-from waypost.admin.doctor.check_result import Finding, warning, wrong
+from waypost.admin.doctor.check_result import CheckResult, failure, warning
 from waypost.admin.provisioning import AdminContext
-from waypost.store.callbacks.receivers import paused_and_failing
+from waypost.store.callbacks.receivers import list_paused_or_failing
 
 
-async def look_at_receivers(context: AdminContext) -> list[Finding]:
+async def check_receivers(context: AdminContext) -> list[CheckResult]:
     """Return a result for each subscription that is paused or whose callbacks fail."""
     now_ms = context.clock.now_ms()
-    results: list[Finding] = []
-    for row in await context.database.read(paused_and_failing):
+    results: list[CheckResult] = []
+    for row in await context.database.read(list_paused_or_failing):
         about = f"subscription {row.id}"
         if row.paused_on_ms is not None:
             fix_hint = f"fix the receiver, then: waypost callbacks resume {row.id}"
-            results.append(wrong(about, f"is paused: {row.pause_reason}", fix_hint))
+            results.append(failure(about, f"is paused: {row.pause_reason}", fix_hint))
         else:
             since = timedelta(seconds=(now_ms - row.failing_since_ms) // 1000)
             fix_hint = f"see its responses with: waypost callbacks report --subscription {row.id}"

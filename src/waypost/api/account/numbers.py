@@ -1,8 +1,8 @@
 """Endpoints for the state of an app's number and business account: health, ratings, details."""
 
-from waypost.api.auth.authorisation import admitted_app
-from waypost.api.direct_calls import account_of, ask, number_of
-from waypost.api.http.requests import Answer, Request
+from waypost.api.auth.authorisation import authorise_app
+from waypost.api.direct_calls import account_of, call_operator, number_of
+from waypost.api.http.requests import ApiResponse, Request
 from waypost.api.services import Services
 from waypost.domain.app import App
 from waypost.domain.direct_calls import BusinessStatus, GetBusinessStatus, GetNumber, NumberStatus
@@ -10,7 +10,7 @@ from waypost.domain.errors import ApiError, ErrorCode
 from waypost.wire.account import business_account_info
 
 
-async def health(services: Services, request: Request) -> Answer:
+async def show_health(services: Services, request: Request) -> ApiResponse:
     """Return `healthy`: true if the app's number is connected at the operator and its account active.
 
     Errors in this order: 401, 429, 400 a sandbox app, 400 no business account, 400 the operator does
@@ -18,7 +18,7 @@ async def health(services: Services, request: Request) -> Answer:
 
     Source: facts 13, `health`.
     """
-    app = await admitted_app(services, request)
+    app = await authorise_app(services, request)
     if not app.live:
         raise ApiError(ErrorCode.APP_NOT_LIVE, "A sandbox app has no health.")
     if not app.business_account_id:
@@ -26,31 +26,31 @@ async def health(services: Services, request: Request) -> Answer:
     if not app.phone_number_id:
         raise ApiError(ErrorCode.WRONG_BUSINESS_ACCOUNT, "The app has no number yet.")
     try:
-        number, account = await _told(services, app)
+        number, account = await _fetch_statuses(services, app)
     except ApiError as error:
         if error.code is ErrorCode.OPERATOR_REFUSED:
             raise ApiError(ErrorCode.WRONG_BUSINESS_ACCOUNT, error.explanation) from error
         raise ApiError(ErrorCode.BUSINESS_ACCOUNT_UNKNOWN, error.explanation) from error
     is_healthy = account.status == "ACTIVE" and number.is_connected
-    return Answer({"status": "success", "healthy": "true" if is_healthy else "false"})
+    return ApiResponse({"status": "success", "healthy": "true" if is_healthy else "false"})
 
 
-async def ratings(services: Services, request: Request) -> Answer:
+async def show_ratings(services: Services, request: Request) -> ApiResponse:
     """Return that no quality or limit event is available: such events are sent as callbacks, not stored.
 
     Source: facts 13, `ratings`; decision 0025.
     """
-    await admitted_app(services, request)
-    return Answer({"status": "success", "message": "no event update available"})
+    await authorise_app(services, request)
+    return ApiResponse({"status": "success", "message": "no event update available"})
 
 
-async def business_account_details(services: Services, request: Request) -> Answer:
+async def show_business_account(services: Services, request: Request) -> ApiResponse:
     """Return the operator's details of the number and its business account. Source: facts 13, `waba/info`."""
-    app = await admitted_app(services, request)
-    number, account = await _told(services, app)
-    return Answer({"status": "success", "wabaInfo": business_account_info(app, number, account)})
+    app = await authorise_app(services, request)
+    number, account = await _fetch_statuses(services, app)
+    return ApiResponse({"status": "success", "wabaInfo": business_account_info(app, number, account)})
 
 
-async def _told(services: Services, app: App) -> tuple[NumberStatus, BusinessStatus]:
-    number = await ask(services, app, GetNumber(number_of(app)))
-    return number, await ask(services, app, GetBusinessStatus(account_of(app)))
+async def _fetch_statuses(services: Services, app: App) -> tuple[NumberStatus, BusinessStatus]:
+    number = await call_operator(services, app, GetNumber(number_of(app)))
+    return number, await call_operator(services, app, GetBusinessStatus(account_of(app)))

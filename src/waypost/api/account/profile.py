@@ -6,9 +6,9 @@ from typing import Final
 
 import msgspec
 
-from waypost.api.auth.authorisation import admitted_app
-from waypost.api.direct_calls import ask, in_time, number_of, unavailable
-from waypost.api.http.requests import Answer, Request
+from waypost.api.auth.authorisation import authorise_app
+from waypost.api.direct_calls import call_operator, direct_call_deadline, number_of, unavailable_error
+from waypost.api.http.requests import ApiResponse, Request
 from waypost.api.services import Services
 from waypost.domain.app import App
 from waypost.domain.direct_calls import (
@@ -24,15 +24,15 @@ from waypost.domain.direct_calls import (
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.outcome import Rejected, Unavailable
 from waypost.domain.phone_number import read_phone_number
-from waypost.operators.contract import Uploaded
+from waypost.operators.contract import OperatorUpload
 from waypost.store.apps.users import set_blocked
 from waypost.wire.account import BlockedUser, ChatCommand, profile_object, read_profile
 from waypost.wire.forms import Form, read_json
 
-MOST_ABOUT: Final = 139  # Source: the operator's page "Business profiles"
+MAX_ABOUT_CHARS: Final = 139  # Source: the operator's page "Business profiles"
 PHOTO_TYPES: Final = ("image/jpeg", "image/png")
-MOST_BLOCKED: Final = 100
-MOST_PROMPTS, MOST_PROMPT = 4, 80  # Source: facts 13, `conversational/component`
+MAX_BLOCKED_USERS: Final = 100
+MAX_PROMPTS, MAX_PROMPT_CHARS = 4, 80  # Source: facts 13, `conversational/component`
 _PRODUCT: Final = "whatsapp"
 
 
@@ -41,47 +41,47 @@ _commands: Final = msgspec.json.Decoder(list[ChatCommand])
 _prompts: Final = msgspec.json.Decoder(list[str])
 
 
-async def show_profile(services: Services, request: Request) -> Answer:
+async def show_profile(services: Services, request: Request) -> ApiResponse:
     """Return the number's business profile. Source: facts 13, `business/profile`."""
-    app = await admitted_app(services, request)
-    return await _profile_answer(services, app)
+    app = await authorise_app(services, request)
+    return await _profile_response(services, app)
 
 
-async def change_profile(services: Services, request: Request) -> Answer:
+async def change_profile(services: Services, request: Request) -> ApiResponse:
     """Change the number's business profile; absent fields stay unchanged. Source: facts 13."""
-    app = await admitted_app(services, request)
+    app = await authorise_app(services, request)
     change = read_profile(request.form_or_json())
     if change == SetProfile():
         raise ApiError(ErrorCode.FIELD_MISSING, "Name at least one field of the profile.")
-    await ask(services, app, replace(change, number_id=number_of(app)))
-    return await _profile_answer(services, app)
+    await call_operator(services, app, replace(change, number_id=number_of(app)))
+    return await _profile_response(services, app)
 
 
-async def show_about(services: Services, request: Request) -> Answer:
+async def show_about(services: Services, request: Request) -> ApiResponse:
     """Return the number's about text. Source: facts 13, `business/profile/about`."""
-    app = await admitted_app(services, request)
-    profile = await ask(services, app, GetProfile(number_of(app)))
-    return Answer({"status": "success", "about": {"message": profile.about}})
+    app = await authorise_app(services, request)
+    profile = await call_operator(services, app, GetProfile(number_of(app)))
+    return ApiResponse({"status": "success", "about": {"message": profile.about}})
 
 
-async def change_about(services: Services, request: Request) -> Answer:
+async def change_about(services: Services, request: Request) -> ApiResponse:
     """Set the number's about text. Source: facts 13."""
-    app = await admitted_app(services, request)
-    about = request.form_or_json().required("about", f"1 to {MOST_ABOUT} characters")
-    if len(about) > MOST_ABOUT:
-        raise ApiError(ErrorCode.FIELD_BROKEN, f"about must be at most {MOST_ABOUT} characters.")
-    await ask(services, app, SetProfile(number_of(app), about=about))
-    return Answer({"status": "success", "about": {"message": about}})
+    app = await authorise_app(services, request)
+    about = request.form_or_json().required("about", f"1 to {MAX_ABOUT_CHARS} characters")
+    if len(about) > MAX_ABOUT_CHARS:
+        raise ApiError(ErrorCode.FIELD_BROKEN, f"about must be at most {MAX_ABOUT_CHARS} characters.")
+    await call_operator(services, app, SetProfile(number_of(app), about=about))
+    return ApiResponse({"status": "success", "about": {"message": about}})
 
 
-async def show_photo(services: Services, request: Request) -> Answer:
+async def show_photo(services: Services, request: Request) -> ApiResponse:
     """Return the URL of the number's picture; empty if it has none. Source: facts 13."""
-    app = await admitted_app(services, request)
-    profile = await ask(services, app, GetProfile(number_of(app)))
-    return Answer({"status": "success", "message": profile.picture_url})
+    app = await authorise_app(services, request)
+    profile = await call_operator(services, app, GetProfile(number_of(app)))
+    return ApiResponse({"status": "success", "message": profile.picture_url})
 
 
-async def change_photo(services: Services, request: Request) -> Answer:
+async def change_photo(services: Services, request: Request) -> ApiResponse:
     """Set the number's picture from a file or a public URL; some clients call the part `image`.
 
     Errors in this order: 401, 429, 400 no file or another type, 413, 400 the operator's error, 503
@@ -89,42 +89,44 @@ async def change_photo(services: Services, request: Request) -> Answer:
 
     Source: facts 13, `business/profile/photo`.
     """
-    app = await admitted_app(services, request)
+    app = await authorise_app(services, request)
     number = number_of(app)
     account = await services.directory.operator_account_of(app)
     if account is None:
         raise ApiError(ErrorCode.APP_NOT_APPROVED, "The app has no business account yet.")
-    media = await services.uploads.from_request(app, request, for_handle=True, names=("file", "image"))
+    media = await services.uploads.store_from_request(app, request, for_handle=True, names=("file", "image"))
     if media.mime_type not in PHOTO_TYPES:
         raise ApiError(ErrorCode.FIELD_BROKEN, f"file must be one of {', '.join(PHOTO_TYPES)}.")
-    async with in_time(app, "business photo"):
-        sample = await services.operators.of(account).upload_sample(account, media, services.files.path(media.sha256))
+    async with direct_call_deadline(app, "business photo"):
+        sample = await services.operators.adapter(account).upload_sample(
+            account, media, services.files.path(media.sha256)
+        )
         match sample:
-            case Uploaded(operator_id=handle):
-                await ask(services, app, SetProfile(number, picture=handle))
+            case OperatorUpload(operator_id=handle):
+                await call_operator(services, app, SetProfile(number, picture=handle))
             case Rejected(text=text):
                 raise ApiError(ErrorCode.OPERATOR_REFUSED, text)
             case Unavailable(text=text):
-                raise unavailable(app, "business photo", text)
-    return Answer({"status": "success", "message": "profile picture updated successfully"})
+                raise unavailable_error(app, "business photo", text)
+    return ApiResponse({"status": "success", "message": "profile picture updated successfully"})
 
 
-async def delete_photo(services: Services, request: Request) -> Answer:
+async def delete_photo(services: Services, request: Request) -> ApiResponse:
     """Remove the number's picture; the response is the same if it has none.
 
     Source: ledger 1.9; decision 0065: the operator accepts an empty handle for it.
     """
-    app = await admitted_app(services, request)
-    await ask(services, app, SetProfile(number_of(app), picture=""))
-    return Answer({"status": "success", "message": "profile photo deleted successfully"})
+    app = await authorise_app(services, request)
+    await call_operator(services, app, SetProfile(number_of(app), picture=""))
+    return ApiResponse({"status": "success", "message": "profile photo deleted successfully"})
 
 
-async def block(services: Services, request: Request) -> Answer:
+async def block_users(services: Services, request: Request) -> ApiResponse:
     """Block users of the number. Source: facts 13, `user/block`."""
     return await _change_block_list(services, request, Block)
 
 
-async def block_one(services: Services, request: Request) -> Answer:
+async def set_user_blocked(services: Services, request: Request) -> ApiResponse:
     """Block or unblock one user of the number.
 
     Errors in this order: 401, 429, 400 fields, 400 the operator's error, also if it lists the user
@@ -132,58 +134,58 @@ async def block_one(services: Services, request: Request) -> Answer:
 
     Source: ledger 1.9, `PUT block`.
     """
-    app = await admitted_app(services, request)
+    app = await authorise_app(services, request)
     form = request.form_or_json()
     phone = read_phone_number(form.required("phone", "a phone number of 8 to 15 digits"))
     if phone is None:
         raise ApiError(ErrorCode.FIELD_BROKEN, "phone must be a phone number of 8 to 15 digits.")
     form.required("isBlocked", "true or false")
     call = Block if form.flag("isBlocked") else Unblock
-    result = await _ask_to_block(services, app, call, [phone])
+    result = await _call_block(services, app, call, [phone])
     if result.failure is not None:
         raise ApiError(ErrorCode.OPERATOR_REFUSED, result.failure)
-    return Answer({"status": "success"})
+    return ApiResponse({"status": "success"})
 
 
-async def unblock(services: Services, request: Request) -> Answer:
+async def unblock_users(services: Services, request: Request) -> ApiResponse:
     """Unblock users of the number. Source: facts 13, `user/unblock`."""
     return await _change_block_list(services, request, Unblock)
 
 
-async def block_list(services: Services, request: Request) -> Answer:
+async def list_blocked_users(services: Services, request: Request) -> ApiResponse:
     """Return a page of the users that the number has blocked, as the operator lists them. Source: facts 13."""
-    app = await admitted_app(services, request)
+    app = await authorise_app(services, request)
     page = {name: request.query(name) or "" for name in ("limit", "after", "before")}
     if page["limit"] and not page["limit"].isdecimal():
         raise ApiError(ErrorCode.FIELD_BROKEN, "limit must be a number.")
-    page_of_users = await ask(services, app, ListBlocked(number_of(app), **page))
-    return Answer({"data": [], **page_of_users.raw, "status": "success"})
+    page_of_users = await call_operator(services, app, ListBlocked(number_of(app), **page))
+    return ApiResponse({"data": [], **page_of_users.raw, "status": "success"})
 
 
-async def show_components(services: Services, request: Request) -> Answer:
+async def show_components(services: Services, request: Request) -> ApiResponse:
     """Return the number's ice breakers, commands and welcome message. Source: facts 13."""
-    app = await admitted_app(services, request)
+    app = await authorise_app(services, request)
     number = number_of(app)
-    components = await ask(services, app, GetComponents(number))
-    return Answer({"conversational_automation": components.raw, "id": number})
+    components = await call_operator(services, app, GetComponents(number))
+    return ApiResponse({"conversational_automation": components.raw, "id": number})
 
 
-async def change_components(services: Services, request: Request) -> Answer:
+async def change_components(services: Services, request: Request) -> ApiResponse:
     """Set the number's ice breakers, commands and welcome message; absent fields stay unchanged.
 
     More than 4 ice breakers, or one above 80 characters, are an error here; all other rules are the operator's.
 
     Source: facts 13, `conversational/component`.
     """
-    app = await admitted_app(services, request)
+    app = await authorise_app(services, request)
     form = request.form_or_json()
     welcome = form.flag("enable_welcome_message") if form.text("enable_welcome_message") else None
     commands = _read_commands(form) if form.text("commands") is not None else None
     prompts = _read_prompts(form) if form.text("prompts") is not None else None
     if welcome is None and commands is None and prompts is None:
         raise ApiError(ErrorCode.FIELD_MISSING, "Name enable_welcome_message, commands, prompts or several of them.")
-    result = await ask(services, app, SetComponents(number_of(app), welcome, commands, prompts))
-    return Answer({"status": "success", "success": result.success})
+    result = await call_operator(services, app, SetComponents(number_of(app), welcome, commands, prompts))
+    return ApiResponse({"status": "success", "success": result.success})
 
 
 def _read_commands(form: Form) -> list[tuple[str, str]]:
@@ -198,15 +200,16 @@ def _read_commands(form: Form) -> list[tuple[str, str]]:
 
 def _read_prompts(form: Form) -> list[str]:
     prompts = read_json(form.text("prompts") or "[]", _prompts, name="prompts", accepted="a list of texts")
-    if len(prompts) > MOST_PROMPTS or any(not 1 <= len(prompt) <= MOST_PROMPT for prompt in prompts):
+    if len(prompts) > MAX_PROMPTS or any(not 1 <= len(prompt) <= MAX_PROMPT_CHARS for prompt in prompts):
         raise ApiError(
-            ErrorCode.FIELD_BROKEN, f"prompts must be at most {MOST_PROMPTS} texts of 1 to {MOST_PROMPT} characters."
+            ErrorCode.FIELD_BROKEN,
+            f"prompts must be at most {MAX_PROMPTS} texts of 1 to {MAX_PROMPT_CHARS} characters.",
         )
     return prompts
 
 
-async def _change_block_list(services: Services, request: Request, call: type[Block | Unblock]) -> Answer:
-    app = await admitted_app(services, request)
+async def _change_block_list(services: Services, request: Request, call: type[Block | Unblock]) -> ApiResponse:
+    app = await authorise_app(services, request)
     form = request.form_or_json()
     if form.required("messaging_product", _PRODUCT) != _PRODUCT:
         raise ApiError(ErrorCode.FIELD_BROKEN, f"messaging_product must be {_PRODUCT}.")
@@ -216,21 +219,21 @@ async def _change_block_list(services: Services, request: Request, call: type[Bl
         name="block_users",
         accepted="a list of objects with user, a phone number",
     )
-    if not 1 <= len(users) <= MOST_BLOCKED:
-        raise ApiError(ErrorCode.FIELD_BROKEN, f"block_users must name 1 to {MOST_BLOCKED} users.")
-    result = await _ask_to_block(services, app, call, [user.user for user in users])
-    return Answer({**result.raw, "status": "success"})
+    if not 1 <= len(users) <= MAX_BLOCKED_USERS:
+        raise ApiError(ErrorCode.FIELD_BROKEN, f"block_users must name 1 to {MAX_BLOCKED_USERS} users.")
+    result = await _call_block(services, app, call, [user.user for user in users])
+    return ApiResponse({**result.raw, "status": "success"})
 
 
-async def _ask_to_block(services: Services, app: App, call: type[Block | Unblock], users: list[str]) -> BlockResult:
+async def _call_block(services: Services, app: App, call: type[Block | Unblock], users: list[str]) -> BlockResult:
     """Block or unblock users at the operator, and store the users that it changed, for `userStatus`."""
-    result = await ask(services, app, call(number_of(app), users))
+    result = await call_operator(services, app, call(number_of(app), users))
     if result.users:
         is_blocked = call is Block
         await services.database.write(partial(set_blocked, app=app, phone_numbers=result.users, blocked=is_blocked))
     return result
 
 
-async def _profile_answer(services: Services, app: App) -> Answer:
-    profile = await ask(services, app, GetProfile(number_of(app)))
-    return Answer({"status": "success", "profile": profile_object(profile)})
+async def _profile_response(services: Services, app: App) -> ApiResponse:
+    profile = await call_operator(services, app, GetProfile(number_of(app)))
+    return ApiResponse({"status": "success", "profile": profile_object(profile)})

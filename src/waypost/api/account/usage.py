@@ -2,38 +2,38 @@
 
 from functools import partial
 
-from waypost.api.auth.authorisation import admitted_app, holder_of_api_key
-from waypost.api.http.requests import Answer, Request
+from waypost.api.auth.authorisation import authorise_app, holder_of_api_key
+from waypost.api.http.requests import ApiResponse, Request
 from waypost.api.services import Services
 from waypost.domain.coercion import read_integer
 from waypost.domain.errors import ApiError, ErrorCode
-from waypost.store.apps.usage import usage_of
-from waypost.wire.account import messaging_wallet_answer, read_days, usage_item, wallet_answer
+from waypost.store.apps.usage import daily_usage
+from waypost.wire.account import messaging_wallet_object, read_days, usage_item, wallet_object
 
 
-async def wallet_balance(services: Services, request: Request) -> Answer:
+async def show_wallet_balance(services: Services, request: Request) -> ApiResponse:
     """Return the wallet's balance, which comes from the settings. Source: facts 13, `wallet/balance`."""
-    await admitted_app(services, request)
-    return Answer(wallet_answer(services.wallet))
+    await authorise_app(services, request)
+    return ApiResponse(wallet_object(services.wallet))
 
 
-async def messaging_wallet_balance(services: Services, request: Request) -> Answer:
+async def show_messaging_wallet_balance(services: Services, request: Request) -> ApiResponse:
     """Return the account's wallet balance by API key. Source: public clients of the older messaging API."""
     holder = await holder_of_api_key(services, request)
     await request.spend(services.limiter, str(holder.partner_id))
-    return Answer(messaging_wallet_answer(services.wallet))
+    return ApiResponse(messaging_wallet_object(services.wallet))
 
 
-async def usage(services: Services, request: Request) -> Answer:
+async def show_usage(services: Services, request: Request) -> ApiResponse:
     """Return the messages that the app sent and received on each day of a range, in UTC.
 
     Errors in this order: 401, 429, 400 invalid dates, in the wrong order or too far apart.
 
     Source: facts 13, `usage`.
     """
-    app = await admitted_app(services, request)
+    app = await authorise_app(services, request)
     first, last = read_days(request.query("from"), request.query("to"))
-    days = await services.database.read(partial(usage_of, app_id=app.id, first_day=first, last_day=last))
+    days = await services.database.read(partial(daily_usage, app_id=app.id, first_day=first, last_day=last))
     items = [
         usage_item(
             app,
@@ -48,12 +48,12 @@ async def usage(services: Services, request: Request) -> Answer:
         )
         for day in days
     ]
-    return Answer({"status": "success", "partnerAppUsageList": items})
+    return ApiResponse({"status": "success", "partnerAppUsageList": items})
 
 
-async def discount(services: Services, request: Request) -> Answer:
+async def show_discounts(services: Services, request: Request) -> ApiResponse:
     """Return no discount for any day of a month: the service charges nothing. Source: facts 13, `discount`."""
-    await admitted_app(services, request)
+    await authorise_app(services, request)
     for name, minimum, maximum in (("year", 2000, 9999), ("month", 1, 12)):
         text = request.query(name)
         if not text:
@@ -62,4 +62,4 @@ async def discount(services: Services, request: Request) -> Answer:
             )
         if not minimum <= read_integer(text, name) <= maximum:
             raise ApiError(ErrorCode.FIELD_BROKEN, f"{name} must be {minimum} to {maximum}.")
-    return Answer({"status": "success", "dailyAppDiscountList": []})
+    return ApiResponse({"status": "success", "dailyAppDiscountList": []})

@@ -5,89 +5,89 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from waypost.api.auth.authorisation import admitted_app, admitted_partner, app_of_partner_token
-from waypost.api.http.requests import Answer, Request
+from waypost.api.auth.authorisation import app_of_partner_token, authorise_app, authorise_partner
+from waypost.api.http.requests import ApiResponse, Request
 from waypost.api.idempotency import commit
 from waypost.api.services import Services
-from waypost.base.encryption import hash_of
+from waypost.base.encryption import hash_secret
 from waypost.domain.app import App
 from waypost.domain.coercion import read_integer
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.partner import Partner
 from waypost.store.accounts.partners import add_app, partner_by_id
-from waypost.store.apps.apps import Taken, app_by_name, apps_of, change_app, delete_app
+from waypost.store.apps.apps import DuplicateApp, app_by_name, change_app, delete_app, list_apps
 from waypost.wire.apps import AppForm, app_details, changed_app, linked_app, listed_app, partner_app, read_app
 
-PAGE_SIZE = 10
-MOST_ON_A_PAGE = 1000
+DEFAULT_APPS_PER_PAGE = 10
+MAX_APPS_PER_PAGE = 1000
 
 
-async def list_partner_apps(services: Services, request: Request) -> Answer:
+async def list_partner_apps(services: Services, request: Request) -> ApiResponse:
     """Return every app of the partner. Source: facts 2, `partnerApps`."""
-    partner_id = await admitted_partner(services, request)
-    apps = await services.database.read(apps_of, partner_id)
-    return Answer({"status": "success", "partnerAppsList": [partner_app(app) for app in apps]})
+    partner_id = await authorise_partner(services, request)
+    apps = await services.database.read(list_apps, partner_id)
+    return ApiResponse({"status": "success", "partnerAppsList": [partner_app(app) for app in apps]})
 
 
-async def search_apps(services: Services, request: Request) -> Answer:
+async def search_apps(services: Services, request: Request) -> ApiResponse:
     """Return a page of the partner's apps, filtered by parts of their names and numbers.
 
     The name of the list's member is not documented; it is the same as in the other list.
 
     Source: facts 2, `app/list`; decision 0024.
     """
-    partner_id = await admitted_partner(services, request)
-    page = _positive(request, "pageNo", 1)
-    size = min(_positive(request, "pageSize", PAGE_SIZE), MOST_ON_A_PAGE)
+    partner_id = await authorise_partner(services, request)
+    page = _read_query_number(request, "pageNo", 1)
+    size = min(_read_query_number(request, "pageSize", DEFAULT_APPS_PER_PAGE), MAX_APPS_PER_PAGE)
     apps = await services.database.read(
         partial(
-            apps_of,
+            list_apps,
             partner_id=partner_id,
             name=request.query("name") or "",
             phone=(request.query("phone") or "").lstrip("+ "),
-            first=(page - 1) * size,
+            offset=(page - 1) * size,
             at_most=size,
         )
     )
-    return Answer({"status": "success", "partnerAppsList": [listed_app(app) for app in apps]})
+    return ApiResponse({"status": "success", "partnerAppsList": [listed_app(app) for app in apps]})
 
 
-async def link_app(services: Services, request: Request) -> Answer:
+async def link_app(services: Services, request: Request) -> ApiResponse:
     """Return one of the partner's apps by its name and a credential for it: all are linked already.
 
     Errors in this order: 401, 429, 400 a missing field, 400 no such app or another partner's credential.
 
     Source: facts 2, `appLink`.
     """
-    partner_id = await admitted_partner(services, request)
+    partner_id = await authorise_partner(services, request)
     form = request.form_or_json()
     key = form.required("apiKey", "an API key of your account, or an app token")
     name = form.required("appName", "the name of one of your apps")
     app = await services.database.read(app_by_name, partner_id, name)
-    key_hash = hash_of(key)
+    key_hash = hash_secret(key)
     owner = await services.directory.partner_of_api_key(key_hash) or await services.directory.partner_of_app_token(
         key_hash
     )
     if app is None or owner != partner_id:
         raise ApiError(ErrorCode.INVALID_APP_DETAILS, "appName and apiKey must be of one of your apps.")
-    return Answer({"status": "success", "partnerApps": linked_app(app)})
+    return ApiResponse({"status": "success", "partnerApps": linked_app(app)})
 
 
-async def show_app(services: Services, request: Request) -> Answer:
+async def show_app(services: Services, request: Request) -> ApiResponse:
     """Return one app's details. Source: facts 2, `details`."""
-    app = await admitted_app(services, request)
+    app = await authorise_app(services, request)
     details = app_details(app, await partner_of(services, app))
-    return Answer({"status": "success", "app": "true", "appDetails": details})
+    return ApiResponse({"status": "success", "app": "true", "appDetails": details})
 
 
-async def create_app(services: Services, request: Request) -> Answer:
+async def create_app(services: Services, request: Request) -> ApiResponse:
     """Create a sandbox app; the administrator gives it a number and makes it live.
 
     Errors in this order: 401, 429 eleventh in a minute, 400 an invalid name, 409 a duplicate name.
 
     Source: facts 2, `POST /partner/app`.
     """
-    partner_id = await admitted_partner(services, request)
+    partner_id = await authorise_partner(services, request)
     form = read_app(request.form_or_json(), is_new=True)
     now_ms = services.clock.now_ms()
     app = App(
@@ -101,45 +101,45 @@ async def create_app(services: Services, request: Request) -> Answer:
         modified_on_ms=now_ms,
         live=False,
     )
-    app = _with_wishes(app, form)
-    token = services.seals.app_token(app.id, app.token_serial)
+    app = _apply_app_form(app, form)
+    token = services.secret_box.app_token(app.id, app.token_serial)
 
-    def make_response(is_new: bool) -> Answer:
+    def make_response(is_new: bool) -> ApiResponse:
         if not is_new:
-            raise _name_taken()
-        return Answer({"status": "success", "appId": app.id})
+            raise _duplicate_name_error()
+        return ApiResponse({"status": "success", "appId": app.id})
 
-    return await commit(services, request, add_app, app, hash_of(token), answer=make_response)
+    return await commit(services, request, add_app, app, hash_secret(token), make_response=make_response)
 
 
-async def edit_app(services: Services, request: Request) -> Answer:
+async def edit_app(services: Services, request: Request) -> ApiResponse:
     """Change an app's name and preferences; absent fields stay unchanged.
 
     Source: facts 2, `PUT /partner/app/{appId}`.
     """
-    app = await admitted_app(services, request)
+    app = await authorise_app(services, request)
     form = read_app(request.form_or_json(), is_new=False)
-    changed = await keep(services, app, partial(_with_wishes, form=form))
+    changed = await update_app(services, app, partial(_apply_app_form, form=form))
     item = changed_app(changed, await partner_of(services, changed))
-    return Answer({"status": "success", "app": item})
+    return ApiResponse({"status": "success", "app": item})
 
 
-async def remove_app(services: Services, request: Request) -> Answer:
+async def remove_app(services: Services, request: Request) -> ApiResponse:
     """Delete a sandbox app with everything that belongs to it.
 
     Errors in this order: 401 wrong token, 401 not the partner's, 429, 403 a live app.
 
     Source: facts 2, `DELETE /partner/app/{appId}`; the text of each error is `Unauthorized Access`.
     """
-    app = await app_of_partner_token(services, request, otherwise=ErrorCode.UNAUTHORIZED_ACCESS)
+    app = await app_of_partner_token(services, request, error_code=ErrorCode.UNAUTHORIZED_ACCESS)
     await request.spend(services.limiter, str(app.partner_id))
     if app.live or not await services.database.write(delete_app, app):
         raise ApiError(ErrorCode.FORBIDDEN_ACCESS, "A live app is deleted by the administrator, not by this call.")
-    services.directory.forget()
-    return Answer({"status": "success", "message": "App deleted successfully"})
+    services.directory.invalidate()
+    return ApiResponse({"status": "success", "message": "App deleted successfully"})
 
 
-async def keep(services: Services, app: App, change: Callable[[App], App]) -> App:
+async def update_app(services: Services, app: App, change: Callable[[App], App]) -> App:
     """Change an app as stored now, with immediate effect, and return it.
 
     Args:
@@ -156,15 +156,15 @@ async def keep(services: Services, app: App, change: Callable[[App], App]) -> Ap
 
     try:
         updated = await services.database.write(change_app, app.id, apply)
-    except Taken as error:
-        raise _name_taken() from error
-    services.directory.forget()
+    except DuplicateApp as error:
+        raise _duplicate_name_error() from error
+    services.directory.invalidate()
     if updated is None:
         raise ApiError(ErrorCode.NOT_FOR_THIS_APP, "The app has just been deleted.")
     return updated
 
 
-def _with_wishes(app: App, form: AppForm) -> App:
+def _apply_app_form(app: App, form: AppForm) -> App:
     requested: dict[str, Any] = {
         "template_messaging": form.template_messaging,
         "disable_optin_pref_url": form.disable_optin_pref_url,
@@ -181,7 +181,7 @@ async def partner_of(services: Services, app: App) -> Partner:
     return partner
 
 
-def _positive(request: Request, name: str, default: int) -> int:
+def _read_query_number(request: Request, name: str, default: int) -> int:
     """Return a number of the query; 0 counts as absent, as in the lists of templates."""
     text = request.query(name)
     number = read_integer(text, name) if text else 0
@@ -190,5 +190,5 @@ def _positive(request: Request, name: str, default: int) -> int:
     return number or default
 
 
-def _name_taken() -> ApiError:
+def _duplicate_name_error() -> ApiError:
     return ApiError(ErrorCode.APP_EXISTS, "name is taken by another of your apps; choose another.")

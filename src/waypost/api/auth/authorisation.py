@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from waypost.api.auth.credentials import Credential
 from waypost.api.http.requests import Request
 from waypost.api.services import Services
-from waypost.base.encryption import TOKEN_PREFIX, hash_of
+from waypost.base.encryption import TOKEN_PREFIX, hash_secret
 from waypost.domain.app import App
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.store.apps.apps import app_by_name
@@ -35,7 +35,7 @@ async def holder_of_api_key(services: Services, request: Request) -> KeyHolder:
     """
     key = request.header(b"apikey")
     if key:
-        key_hash = hash_of(key)
+        key_hash = hash_secret(key)
         if not key.startswith(TOKEN_PREFIX):  # misses are not cached, so the likelier kind goes first
             partner_id = await services.directory.partner_of_api_key(key_hash)
             if partner_id is not None:
@@ -46,7 +46,7 @@ async def holder_of_api_key(services: Services, request: Request) -> KeyHolder:
     raise ApiError(ErrorCode.AUTHENTICATION_FAILED, "The header apikey must hold the API key of your account.")
 
 
-async def opens(services: Services, holder: KeyHolder, app: App) -> bool:
+async def holder_may_use(services: Services, holder: KeyHolder, app: App) -> bool:
     """True if a key is valid for an app: the key of its partner or, for an app's token, of that app."""
     if app.partner_id != holder.partner_id:
         return False
@@ -64,9 +64,9 @@ async def partner_of_token(services: Services, request: Request) -> int:
         ApiError: the token is missing, unknown or expired.
     """
     for token in tokens_of(request):
-        if not is_partner_token(services.seals, token):
+        if not is_partner_token(services.secret_box, token):
             continue
-        partner_id = await services.directory.partner_of_token(hash_of(token))
+        partner_id = await services.directory.partner_of_token(hash_secret(token))
         if partner_id is not None:
             return partner_id
     raise ApiError(
@@ -75,7 +75,7 @@ async def partner_of_token(services: Services, request: Request) -> int:
     )
 
 
-async def admitted_app(services: Services, request: Request) -> App:
+async def authorise_app(services: Services, request: Request) -> App:
     """Return the app in the path, authorised by the route's credential, and spend one request of the rate.
 
     Raises:
@@ -92,7 +92,7 @@ async def admitted_app(services: Services, request: Request) -> App:
     return app
 
 
-async def admitted_app_by_name(services: Services, request: Request) -> App:
+async def authorise_app_by_name(services: Services, request: Request) -> App:
     """Return the app named at the end of the path, authorised by API key, and spend one request of the rate.
 
     The app's id is accepted too: public clients send either.
@@ -105,7 +105,7 @@ async def admitted_app_by_name(services: Services, request: Request) -> App:
     app = await services.database.read(app_by_name, holder.partner_id, name)
     if app is None:
         app = await services.directory.app(name)
-    if app is None or not await opens(services, holder, app):
+    if app is None or not await holder_may_use(services, holder, app):
         raise ApiError(ErrorCode.INVALID_APP_DETAILS, "The path must end in the name of one of your apps.")
     await request.spend(services.limiter, app.id)
     return app
@@ -119,20 +119,20 @@ async def app_of_api_key(services: Services, request: Request) -> App:
     """
     holder = await holder_of_api_key(services, request)
     app = await services.directory.app(request.path["app_id"])
-    if app is None or not await opens(services, holder, app):
+    if app is None or not await holder_may_use(services, holder, app):
         raise ApiError(ErrorCode.NOT_FOR_THIS_APP, "The path must name one of your apps.")
     return app
 
 
 async def app_of_partner_token(
-    services: Services, request: Request, *, otherwise: ErrorCode = ErrorCode.NOT_FOR_THIS_APP
+    services: Services, request: Request, *, error_code: ErrorCode = ErrorCode.NOT_FOR_THIS_APP
 ) -> App:
     """Return the app in the path, which must belong to the partner of the request's partner token.
 
     Args:
         services: for look-ups.
         request: the request.
-        otherwise: the error code for an app that is not the partner's, if the call has one of its own.
+        error_code: the error code for an app that is not the partner's, if the call has one of its own.
 
     Raises:
         ApiError: a wrong token, or an app that is not the partner's; the same as for an unknown app.
@@ -140,11 +140,11 @@ async def app_of_partner_token(
     partner_id = await partner_of_token(services, request)
     app = await services.directory.app(request.path["app_id"])
     if app is None or app.partner_id != partner_id:
-        raise ApiError(otherwise, "The path must name one of your apps.")
+        raise ApiError(error_code, "The path must name one of your apps.")
     return app
 
 
-async def admitted_partner(services: Services, request: Request) -> int:
+async def authorise_partner(services: Services, request: Request) -> int:
     """Return the partner id of the request's partner token, and spend one request of the route's rate.
 
     Raises:
@@ -155,13 +155,13 @@ async def admitted_partner(services: Services, request: Request) -> int:
     return partner_id
 
 
-async def app_of_app_token(services: Services, request: Request, *, query: bool = False) -> App:
+async def app_of_app_token(services: Services, request: Request, *, allow_query: bool = False) -> App:
     """Return the app in the path, authorised by an app token (first, additional or minted) or its partner's token.
 
     Args:
         services: for look-ups.
         request: the request.
-        query: accept the token in the query too, as older clients of the template list do (facts 1.1).
+        allow_query: accept the token in the query too, as older clients of the template list do (facts 1.1).
 
     Raises:
         ApiError: no valid token, or one for other apps; the same for another partner's app as for an
@@ -172,14 +172,14 @@ async def app_of_app_token(services: Services, request: Request, *, query: bool 
     """
     app = await services.directory.app(request.path["app_id"])
     known = False
-    for token in tokens_of(request, query=query):
-        if is_partner_token(services.seals, token):
-            partner_id = await services.directory.partner_of_token(hash_of(token))
+    for token in tokens_of(request, allow_query=allow_query):
+        if is_partner_token(services.secret_box, token):
+            partner_id = await services.directory.partner_of_token(hash_secret(token))
             if app is not None and app.partner_id == partner_id:
                 return app
             known = known or partner_id is not None
             continue
-        token_hash = hash_of(token)
+        token_hash = hash_secret(token)
         if app is not None and _is_token_of(services, app, token_hash):
             return app
         key = await services.directory.app_key(token_hash)
@@ -195,7 +195,7 @@ async def app_of_app_token(services: Services, request: Request, *, query: bool 
     )
 
 
-def tokens_of(request: Request, *, query: bool = False) -> list[str]:
+def tokens_of(request: Request, *, allow_query: bool = False) -> list[str]:
     """Return the request's tokens: `token`, then `Authorization` without an optional `Bearer`.
 
     Source: facts 1.1: samples use both names, and one big client sends both.
@@ -205,7 +205,7 @@ def tokens_of(request: Request, *, query: bool = False) -> list[str]:
         if text:
             scheme, _, rest = text.partition(" ")
             tokens.append(rest.strip() if scheme.lower() == "bearer" and rest else text)
-    if query and not tokens:
+    if allow_query and not tokens:
         token = request.query("token")
         if token:
             tokens.append(token)
@@ -213,4 +213,4 @@ def tokens_of(request: Request, *, query: bool = False) -> list[str]:
 
 
 def _is_token_of(services: Services, app: App, token_hash: str) -> bool:
-    return hash_of(services.seals.app_token(app.id, app.token_serial)) == token_hash
+    return hash_secret(services.secret_box.app_token(app.id, app.token_serial)) == token_hash

@@ -1,24 +1,24 @@
 """Endpoints for partner login, and for the app token that a partner token gives access to."""
 
 from waypost.api.auth.authorisation import app_of_partner_token
-from waypost.api.http.proxies import counted_as
-from waypost.api.http.requests import Answer, Request
+from waypost.api.http.proxies import rate_limit_address
+from waypost.api.http.requests import ApiResponse, Request
 from waypost.api.services import Services
-from waypost.base.encryption import hash_of
+from waypost.base.encryption import hash_secret
 from waypost.base.telemetry.logs import log
 from waypost.base.telemetry.throttled_logging import ThrottledLog
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field
 from waypost.domain.partner import PARTNER_TOKEN_LIFE_MS
-from waypost.store.accounts.partners import add_partner_token, login_facts
-from waypost.wire.login import account_object, app_token_answer, issue_partner_token
+from waypost.store.accounts.partners import add_partner_token, find_login_record
+from waypost.wire.login import account_object, app_token_response, issue_partner_token
 
-MOST_BYTES = 16 * 1024  # of a body that is not authenticated yet
-MOST_EMAIL = 254
-MOST_PASSWORD = 1024
+MAX_LOGIN_BODY_BYTES = 16 * 1024  # of a body that is not authenticated yet
+MAX_EMAIL_CHARS = 254
+MAX_PASSWORD_CHARS = 1024
 _log = ThrottledLog(log("api"))
 
 
-async def log_in(services: Services, request: Request) -> Answer:
+async def log_in(services: Services, request: Request) -> ApiResponse:
     """Return a partner token for an e-mail address and the first password or a client secret.
 
     Errors in this order: 429 too many from one IP address, 400 unreadable or missing fields,
@@ -26,44 +26,44 @@ async def log_in(services: Services, request: Request) -> Answer:
 
     Source: spec, "Partner login"; facts 1.2, also for JSON and the field `secret`.
     """
-    address = counted_as(services.proxies.client_address(request.scope))
+    address = rate_limit_address(services.proxies.client_address(request.scope))
     await services.limiter.spend("login_address", address)
-    if len(request.body) > MOST_BYTES:
-        raise ApiError(ErrorCode.BODY_TOO_LARGE, f"The body must be at most {MOST_BYTES} bytes.")
+    if len(request.body) > MAX_LOGIN_BODY_BYTES:
+        raise ApiError(ErrorCode.BODY_TOO_LARGE, f"The body must be at most {MAX_LOGIN_BODY_BYTES} bytes.")
     form = request.form_or_json()
     email = form.required("email", "the e-mail address of your account").strip().lower()
     secrets = [text for text in (form.text("password"), form.text("secret")) if text]
-    if not secrets or max(map(len, secrets)) > MOST_PASSWORD:
+    if not secrets or max(map(len, secrets)) > MAX_PASSWORD_CHARS:
         raise ApiError(
             ErrorCode.FIELD_MISSING,
             "Required request parameter 'password' is not present: your password or client secret, "
-            f"at most {MOST_PASSWORD} characters.",
+            f"at most {MAX_PASSWORD_CHARS} characters.",
         )
-    if len(email) > MOST_EMAIL:
-        raise invalid_field("email", f"at most {MOST_EMAIL} characters")
+    if len(email) > MAX_EMAIL_CHARS:
+        raise invalid_field("email", f"at most {MAX_EMAIL_CHARS} characters")
     await services.limiter.spend("login", f"{email} {address}")
     attempt = await services.login_limits.spend(email, address)
     now_ms = services.clock.now_ms()
-    facts = await services.database.read(login_facts, email, now_ms)
+    facts = await services.database.read(find_login_record, email, now_ms)
     secret_hashes = frozenset[str]() if facts is None else facts.secret_hashes
-    secret_hash = next((hash_of(text) for text in secrets if hash_of(text) in secret_hashes), None)
+    secret_hash = next((hash_secret(text) for text in secrets if hash_secret(text) in secret_hashes), None)
     # A changed password opens the portal only. Source: spec, "Authentication", rule 2.
     stored = facts.password_hash if facts and not facts.password_changed else None
     is_right = secret_hash is not None or await services.passwords.matches(stored, secrets[0])
     if facts is None or not is_right:
         _log.info("a login failed", address=address)
         raise ApiError(ErrorCode.AUTHENTICATION_FAILED, "E-mail address or password is wrong.")
-    token = issue_partner_token(services.seals, facts.partner, jti=services.ids.new(), now_ms=now_ms)
+    token = issue_partner_token(services.secret_box, facts.partner, jti=services.ids.new(), now_ms=now_ms)
     is_stored = await services.database.write(
-        add_partner_token, hash_of(token), facts.partner.id, now_ms, now_ms + PARTNER_TOKEN_LIFE_MS, secret_hash
+        add_partner_token, hash_secret(token), facts.partner.id, now_ms, now_ms + PARTNER_TOKEN_LIFE_MS, secret_hash
     )
     if not is_stored:
         raise ApiError(ErrorCode.AUTHENTICATION_FAILED, "The client secret has just been revoked.")
-    await attempt.give_back()
-    return Answer(account_object(facts.partner, token))
+    await attempt.refund()
+    return ApiResponse(account_object(facts.partner, token))
 
 
-async def app_token(services: Services, request: Request) -> Answer:
+async def show_app_token(services: Services, request: Request) -> ApiResponse:
     """Return the app token of one of the partner's apps: the same at every call, until it is revoked.
 
     Errors in this order: 401 wrong partner token, 401 not the partner's app, 429.
@@ -72,9 +72,9 @@ async def app_token(services: Services, request: Request) -> Answer:
     """
     app = await app_of_partner_token(services, request)
     await request.spend(services.limiter, app.id)
-    return Answer(
-        app_token_answer(
-            services.seals.app_token(app.id, app.token_serial),
+    return ApiResponse(
+        app_token_response(
+            services.secret_box.app_token(app.id, app.token_serial),
             app_id=app.id,
             partner_id=app.partner_id,
             created_on_ms=app.created_on_ms,

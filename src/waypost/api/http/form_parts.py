@@ -2,12 +2,12 @@
 
 from waypost.base.http.multipart import MultipartReader
 from waypost.domain.errors import ApiError, ErrorCode
-from waypost.wire.forms import MOST_FIELDS, Form
+from waypost.wire.forms import MAX_FORM_FIELDS, Form
 
 
-def broken_multipart(why: str) -> ApiError:
+def unreadable_multipart_error(reason: str) -> ApiError:
     """Return the error for a body that cannot be read."""
-    return ApiError(ErrorCode.UNREADABLE, f"The body must be whole and readable multipart/form-data: {why}.")
+    return ApiError(ErrorCode.UNREADABLE, f"The body must be whole and readable multipart/form-data: {reason}.")
 
 
 def read_form_parts(content_type: str, body: bytes) -> Form:
@@ -16,7 +16,9 @@ def read_form_parts(content_type: str, body: bytes) -> Form:
     Raises:
         ApiError: an unreadable body, too many parts, a file, not UTF-8, or U+0000.
     """
-    reader = MultipartReader(content_type, refused=broken_multipart, most_parts=MOST_FIELDS, errors="strict")
+    reader = MultipartReader(
+        content_type, make_error=unreadable_multipart_error, max_parts=MAX_FORM_FIELDS, errors="strict"
+    )
     pairs: list[tuple[str, bytearray]] = []
     try:
         for part in reader.feed(body):

@@ -24,13 +24,13 @@ class Fingerprint:
         """Add raw bytes."""
         self._whole.update(body)
 
-    def add_part(self, one: PartHead | bytes) -> None:
+    def add_part(self, part: PartHead | bytes) -> None:
         """Add the head of a part, or bytes of the last one."""
-        if isinstance(one, bytes):
-            self._part.update(one)
+        if isinstance(part, bytes):
+            self._part.update(part)
             return
         self._whole.update(self._part.digest())
-        head = msgspec.json.encode((one.name, one.file_name, one.content_type))
+        head = msgspec.json.encode((part.name, part.file_name, part.content_type))
         self._part = hashlib.sha256(head + b"\0")
 
     @property
@@ -42,7 +42,7 @@ class Fingerprint:
 
 
 @dataclass(slots=True)
-class Keyed:
+class IdempotentRequest:
     """An idempotency key and the progress of its request.
 
     Attributes:
@@ -51,8 +51,8 @@ class Keyed:
         app_id: the app of the request; None: a call on the partner's account.
         holder: id of this request's mark that the key is running; None: it has no mark.
         begun_before: True if the same request was begun before and its outcome is unknown.
-        ended: True if the key has a stored response: this request's, or an earlier one's.
-        replayed: True if the response is an earlier request's.
+        is_complete: True if the key has a stored response: this request's, or an earlier one's.
+        is_replay: True if the response is an earlier request's.
     """
 
     partner_id: int
@@ -62,12 +62,12 @@ class Keyed:
     app_id: str | None
     holder: str | None = None
     begun_before: bool = False
-    ended: bool = False
-    replayed: bool = False
+    is_complete: bool = False
+    is_replay: bool = False
     fingerprint: Fingerprint = field(default_factory=Fingerprint)
 
     @property
-    def asked(self) -> KeyedRequest:
+    def keyed_request(self) -> KeyedRequest:
         """Return the request as the store expects it; read the whole body first."""
         return KeyedRequest(
             partner_id=self.partner_id,

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 
-from waypost.api.http.form_parts import broken_multipart
+from waypost.api.http.form_parts import unreadable_multipart_error
 from waypost.api.http.requests import Request
 from waypost.base.http.multipart import MultipartReader, PartHead
 
@@ -14,8 +14,8 @@ async def read_parts(request: Request) -> AsyncIterator[PartHead | bytes]:
         ApiError: no boundary, an unreadable body, or more parts or headers than any client sends.
         ConnectionError: the client disconnected.
     """
-    reader = MultipartReader(request.header(b"content-type") or "", refused=broken_multipart)
-    keyed = request.keyed
+    reader = MultipartReader(request.header(b"content-type") or "", make_error=unreadable_multipart_error)
+    keyed = request.idempotency
     async for chunk in body_chunks(request):
         for part in reader.feed(chunk):
             if keyed is not None:

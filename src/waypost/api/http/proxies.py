@@ -6,7 +6,7 @@ from typing import Any, Final
 
 Address = IPv4Address | IPv6Address
 
-NETWORK_BITS: Final = 64
+IPV6_NETWORK_BITS: Final = 64
 """The smallest IPv6 network that a subscriber gets; a client can use any address within it at any time.
 
 Source: RFC 6177, section 2; RFC 8981.
@@ -16,7 +16,7 @@ _FORWARDED: Final = b"x-forwarded-for"
 UNKNOWN: Final = "unknown"
 
 
-class Proxies:
+class TrustedProxies:
     """Finds a client's address in the headers that trusted proxies add.
 
     Each proxy appends the address of its peer to `X-Forwarded-For`. Any client may send this header, so
@@ -38,13 +38,13 @@ class Proxies:
         peer = str(client[0]) if client else UNKNOWN
         if not self._trusted:
             return peer
-        address = _read(peer)
+        address = _parse_address(peer)
         if address is None:
             return peer
-        for forwarded in reversed(_forwarded(scope)):
+        for forwarded in reversed(_forwarded_addresses(scope)):
             if not self._is_trusted(address):
                 break
-            before = _read(forwarded)
+            before = _parse_address(forwarded)
             if before is None:  # unreadable, so the proxy itself counts as the client
                 break
             address = before
@@ -52,32 +52,32 @@ class Proxies:
 
     def trusts(self, address: str) -> bool:
         """True if this is the address of a trusted proxy."""
-        read = _read(address)
+        read = _parse_address(address)
         return read is not None and self._is_trusted(read)
 
     def _is_trusted(self, address: Address) -> bool:
         return any(address in network for network in self._trusted)
 
 
-def counted_as(address: str) -> str:
+def rate_limit_address(address: str) -> str:
     """Return the address that a client's requests are counted by: its IPv4 address, or its IPv6 network.
 
     Args:
         address: as `TrustedProxies.client_address` returns it.
     """
-    read = _read(address)
+    read = _parse_address(address)
     if isinstance(read, IPv6Address):
-        return str(IPv6Network((read, NETWORK_BITS), strict=False))
+        return str(IPv6Network((read, IPV6_NETWORK_BITS), strict=False))
     return address if read is None else str(read)
 
 
-def _forwarded(scope: MutableMapping[str, Any]) -> list[str]:
+def _forwarded_addresses(scope: MutableMapping[str, Any]) -> list[str]:
     """Return the forwarded addresses in order: a proxy appends to the last header, or adds a header."""
     lines = [value.decode("latin-1") for name, value in scope["headers"] if name == _FORWARDED]
     return [address.strip() for line in lines for address in line.split(",") if address.strip()]
 
 
-def _read(text: str) -> Address | None:
+def _parse_address(text: str) -> Address | None:
     """Return the parsed address, with or without port and brackets; None if it is not one.
 
     An IPv4 address mapped into IPv6 counts as the IPv4 address, like the networks in the setting.

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from waypost.api.http.form_parts import read_form_parts
-from waypost.api.http.idempotent_request import Keyed
+from waypost.api.http.idempotent_request import IdempotentRequest
 from waypost.api.limits.rate_limits import Limiter
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.wire.forms import Form, read_form, read_json_body
@@ -20,7 +20,7 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
-MOST_BYTES: Final = 1024 * 1024
+MAX_BODY_BYTES: Final = 1024 * 1024
 """The limit of one form; the largest field has 1,024 characters, but buttons and examples come on top."""
 
 FORM_TYPE: Final = "application/x-www-form-urlencoded"
@@ -54,10 +54,10 @@ class Request:
     route: str = ""
     credential: str = ""
     spent: list[tuple[str, str, int]] = field(default_factory=list[tuple[str, str, int]])
-    keyed: Keyed | None = None
+    idempotency: IdempotentRequest | None = None
     _headers: dict[bytes, bytes] | None = None
 
-    async def spend(self, limiter: Limiter, of: str) -> None:
+    async def spend(self, limiter: Limiter, owner: str) -> None:
         """Spend one request of the route's rate; it is returned if the request ends in an error.
 
         Raises:
@@ -65,14 +65,14 @@ class Request:
         """
         if self.scope.get(UNCOUNTED):
             return
-        window = f"{self.route} {of}"
+        window = f"{self.route} {owner}"
         at_ms = await limiter.spend(self.rate, window)
         self.spent.append((self.rate, window, at_ms))
 
-    async def give_back(self, limiter: Limiter) -> None:
+    async def refund(self, limiter: Limiter) -> None:
         """Return what was spent: requests that end in an error do not count. Source: decision 0078."""
         while self.spent:
-            await limiter.give_back(*self.spent.pop())
+            await limiter.refund(*self.spent.pop())
 
     def header(self, name: bytes) -> str | None:
         """Return the header with this lower-case name, the last of several; None if absent or not UTF-8."""
@@ -100,7 +100,7 @@ class Request:
         Raises:
             ApiError: its type is another one, or it cannot be read.
         """
-        return self._form(self._kind())
+        return self._form(self._media_type())
 
     def form_or_json(self) -> Form:
         """Return the body, a form or a JSON object, as a form; members that are not texts become JSON text.
@@ -108,7 +108,7 @@ class Request:
         Raises:
             ApiError: as `form`.
         """
-        kind = self._kind()
+        kind = self._media_type()
         if kind != "application/json":
             return self._form(kind)
         return Form(
@@ -127,19 +127,19 @@ class Request:
         Raises:
             ApiError: as `form`.
         """
-        kind = self._kind()
+        kind = self._media_type()
         is_json = kind in ("", FORM_TYPE) and self.body.lstrip()[:1] == b"{"
         if kind == "application/json" or is_json:
             return read_json_body(self.body)
         return self._form(kind)
 
-    def _kind(self) -> str:
+    def _media_type(self) -> str:
         return (self.header(b"content-type") or "").partition(";")[0].strip().lower()
 
-    def _form(self, kind: str) -> Form:
-        if kind == "multipart/form-data":
+    def _form(self, media_type: str) -> Form:
+        if media_type == "multipart/form-data":
             return read_form_parts(self.header(b"content-type") or "", self.body)
-        if kind not in ("", FORM_TYPE):
+        if media_type not in ("", FORM_TYPE):
             raise ApiError(ErrorCode.UNREADABLE, "The body must be application/x-www-form-urlencoded.")
         return read_form(self.body)
 
@@ -161,7 +161,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ApiResponse:
     """An endpoint's response: JSON, or bytes that are JSON already; None sends no body.
 
     Attributes:
@@ -194,11 +194,11 @@ async def read_body(scope: Scope, receive: Receive) -> bytes:
     body: bytes = message.get("body", b"")
     if message["type"] == "http.disconnect":
         raise ConnectionError("the client disconnected")
-    if not message.get("more_body", False) and len(body) <= MOST_BYTES:
+    if not message.get("more_body", False) and len(body) <= MAX_BODY_BYTES:
         return body
     parts, size = [body], len(body)
     while message.get("more_body", False):
-        if size > MOST_BYTES:
+        if size > MAX_BODY_BYTES:
             break
         message = await receive()
         if message["type"] == "http.disconnect":
@@ -206,12 +206,12 @@ async def read_body(scope: Scope, receive: Receive) -> bytes:
         part: bytes = message.get("body", b"")
         size += len(part)
         parts.append(part)
-    if size > MOST_BYTES:
-        raise ApiError(ErrorCode.BODY_TOO_LARGE, f"The body must be at most {MOST_BYTES} bytes.")
+    if size > MAX_BODY_BYTES:
+        raise ApiError(ErrorCode.BODY_TOO_LARGE, f"The body must be at most {MAX_BODY_BYTES} bytes.")
     return b"".join(parts)
 
 
-async def send_answer(send: Send, status: int, body: bytes, headers: list[tuple[bytes, bytes]]) -> None:
+async def send_response(send: Send, status: int, body: bytes, headers: list[tuple[bytes, bytes]]) -> None:
     """Send one complete response."""
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -22,10 +22,10 @@ class LoginAttempt:
     limiter: Limiter
     spent: tuple[tuple[str, str, int], ...]
 
-    async def give_back(self) -> None:
+    async def refund(self) -> None:
         """Stop counting the attempt: it succeeded."""
         for name, key, at_ms in self.spent:
-            await self.limiter.give_back(name, key, at_ms)
+            await self.limiter.refund(name, key, at_ms)
 
 
 class LoginLimits:
@@ -58,7 +58,7 @@ class LoginLimits:
         """
         await self._limiter.check("admin_failures", address)
 
-    async def may_audit_refusal(self) -> bool:
+    async def may_audit_rejection(self) -> bool:
         """True if a rejected request without a valid credential gets an entry in the audit log.
 
         Their number is limited, so that outsiders cannot fill the log.
@@ -83,6 +83,6 @@ class LoginLimits:
             try:
                 spent = (*spent, (name, key, await self._limiter.spend(name, key)))
             except ApiError:
-                await LoginAttempt(self._limiter, spent).give_back()
+                await LoginAttempt(self._limiter, spent).refund()
                 raise
         return LoginAttempt(self._limiter, spent)

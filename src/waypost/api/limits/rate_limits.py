@@ -8,12 +8,12 @@ from waypost.base.clock import Clock
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.store.database import Database
 from waypost.store.requests.rates import (
-    Return,
-    Spending,
+    RateRefund,
+    RateRequest,
+    count_rate_requests,
     delete_idle_windows,
-    give_back_rates,
-    spend_rates,
-    wait_of_rate,
+    rate_wait_ms,
+    refund_rates,
 )
 
 
@@ -59,18 +59,18 @@ SWEEP_EVERY_MS: Final = 60_000
 """The interval at which empty windows are deleted."""
 SHARED_FROM_MS: Final = 60_000
 """The shortest window that all processes with a common store share; shorter ones are per process."""
-_MOST_SWEPT: Final = 1000
+_MAX_SWEPT: Final = 1000
 
 
 class Limiter(Protocol):
     """Sliding windows. Requests that end in an error do not count: what they spent is refunded."""
 
-    async def spend(self, name: str, of: str) -> int:
+    async def spend(self, name: str, owner: str) -> int:
         """Spend one request of a rate.
 
         Args:
             name: the row of the table.
-            of: the window's route and app, address or other owner.
+            owner: the window's route and app, address or other owner.
 
         Returns:
             The time it was spent, for `refund`.
@@ -80,7 +80,7 @@ class Limiter(Protocol):
         """
         ...
 
-    async def check(self, name: str, of: str) -> None:
+    async def check(self, name: str, owner: str) -> None:
         """Check that the rate is not used up; spend nothing.
 
         Raises:
@@ -88,7 +88,7 @@ class Limiter(Protocol):
         """
         ...
 
-    async def give_back(self, name: str, of: str, at_ms: int) -> None:
+    async def refund(self, name: str, owner: str, at_ms: int) -> None:
         """Return the request spent at that time: it ended in another error."""
         ...
 
@@ -107,7 +107,7 @@ class LocalLimiter:
         self._windows: dict[tuple[str, str], deque[int]] = {}
         self._swept_ms = clock.now_ms()
 
-    async def spend(self, name: str, of: str) -> int:
+    async def spend(self, name: str, owner: str) -> int:
         """See `Limiter`. Does not block."""
         if not self._on:
             return 0
@@ -115,25 +115,25 @@ class LocalLimiter:
         now_ms = self._clock.now_ms()
         if now_ms - self._swept_ms >= SWEEP_EVERY_MS:
             self._sweep(now_ms)
-        window = self._windows.setdefault((name, of), deque())
+        window = self._windows.setdefault((name, owner), deque())
         while window and window[0] <= now_ms - rate.within_ms:
             window.popleft()
         if len(window) >= rate.at_most:
-            raise _none_left(rate, window[0] + rate.within_ms - now_ms)
+            raise _rate_exceeded_error(rate, window[0] + rate.within_ms - now_ms)
         window.append(now_ms)
         return now_ms
 
-    async def check(self, name: str, of: str) -> None:
+    async def check(self, name: str, owner: str) -> None:
         """See `Limiter`. Does not block."""
         rate, now_ms = RATES[name], self._clock.now_ms()
-        window = self._windows.get((name, of), ())
+        window = self._windows.get((name, owner), ())
         alive = [at_ms for at_ms in window if at_ms > now_ms - rate.within_ms]
         if self._on and len(alive) >= rate.at_most:
-            raise _none_left(rate, alive[0] + rate.within_ms - now_ms)
+            raise _rate_exceeded_error(rate, alive[0] + rate.within_ms - now_ms)
 
-    async def give_back(self, name: str, of: str, at_ms: int) -> None:
+    async def refund(self, name: str, owner: str, at_ms: int) -> None:
         """See `Limiter`. Does not block."""
-        window = self._windows.get((name, of))
+        window = self._windows.get((name, owner))
         if window and at_ms in window:
             window.remove(at_ms)
 
@@ -162,58 +162,58 @@ class SharedLimiter:
         self._database = database
         self._on = on
         self._local = LocalLimiter(clock, on=on)
-        self._full: dict[tuple[str, str], _Full] = {}
+        self._exhausted: dict[tuple[str, str], _ExhaustedWindow] = {}
         self._swept_ms = clock.now_ms()
 
-    async def spend(self, name: str, of: str) -> int:
+    async def spend(self, name: str, owner: str) -> int:
         """See `Limiter`."""
         rate = RATES[name]
         if not self._on or rate.within_ms < SHARED_FROM_MS:
-            return await self._local.spend(name, of)
+            return await self._local.spend(name, owner)
         now_ms = self._clock.now_ms()
         if now_ms - self._swept_ms >= SWEEP_EVERY_MS:
             await self._sweep(now_ms)
-        spending = Spending(name, of, rate.at_most, rate.within_ms, now_ms)
-        full = self._full.get((name, of))
+        spending = RateRequest(name, owner, rate.at_most, rate.within_ms, now_ms)
+        full = self._exhausted.get((name, owner))
         if full is not None and now_ms < full.until_ms:
             by_store = replace(spending, at_ms=now_ms + full.ahead_ms)
-            wait_ms = await self._database.read(wait_of_rate, by_store)
+            wait_ms = await self._database.read(rate_wait_ms, by_store)
             if wait_ms:
-                raise _none_left(rate, wait_ms)
-        spent = await self._database.join_from_request(spend_rates, spending)
+                raise _rate_exceeded_error(rate, wait_ms)
+        spent = await self._database.join_from_request(count_rate_requests, spending)
         if spent.wait_ms:
-            self._full[name, of] = _Full(now_ms + spent.wait_ms, spent.at_ms - now_ms)
-            raise _none_left(rate, spent.wait_ms)
-        self._full.pop((name, of), None)
+            self._exhausted[name, owner] = _ExhaustedWindow(now_ms + spent.wait_ms, spent.at_ms - now_ms)
+            raise _rate_exceeded_error(rate, spent.wait_ms)
+        self._exhausted.pop((name, owner), None)
         return spent.at_ms
 
-    async def check(self, name: str, of: str) -> None:
+    async def check(self, name: str, owner: str) -> None:
         """See `Limiter`. Uses our clock, which is close to the store's."""
         rate = RATES[name]
         if not self._on or rate.within_ms < SHARED_FROM_MS:
-            await self._local.check(name, of)
+            await self._local.check(name, owner)
             return
-        spending = Spending(name, of, rate.at_most, rate.within_ms, self._clock.now_ms())
-        wait_ms = await self._database.read(wait_of_rate, spending)
+        spending = RateRequest(name, owner, rate.at_most, rate.within_ms, self._clock.now_ms())
+        wait_ms = await self._database.read(rate_wait_ms, spending)
         if wait_ms:
-            raise _none_left(rate, wait_ms)
+            raise _rate_exceeded_error(rate, wait_ms)
 
-    async def give_back(self, name: str, of: str, at_ms: int) -> None:
+    async def refund(self, name: str, owner: str, at_ms: int) -> None:
         """See `Limiter`."""
         rate = RATES[name]
         if not self._on or rate.within_ms < SHARED_FROM_MS:
-            await self._local.give_back(name, of, at_ms)
+            await self._local.refund(name, owner, at_ms)
             return
-        await self._database.join_from_request(give_back_rates, Return(name, of, rate.within_ms, at_ms))
+        await self._database.join_from_request(refund_rates, RateRefund(name, owner, rate.within_ms, at_ms))
 
     async def _sweep(self, now_ms: int) -> None:
         self._swept_ms = now_ms
-        self._full = {key: full for key, full in self._full.items() if full.until_ms > now_ms}
-        await self._database.write(delete_idle_windows, now_ms, _MOST_SWEPT)
+        self._exhausted = {key: full for key, full in self._exhausted.items() if full.until_ms > now_ms}
+        await self._database.write(delete_idle_windows, now_ms, _MAX_SWEPT)
 
 
 @dataclass(frozen=True, slots=True)
-class _Full:
+class _ExhaustedWindow:
     """An exhausted window.
 
     Attributes:
@@ -225,7 +225,7 @@ class _Full:
     ahead_ms: int
 
 
-def _none_left(rate: Rate, wait_ms: int) -> ApiError:
+def _rate_exceeded_error(rate: Rate, wait_ms: int) -> ApiError:
     wait_s = max(1, -(-wait_ms // 1000))
     return ApiError(
         ErrorCode.TOO_MANY_REQUESTS,

@@ -6,31 +6,38 @@ from typing import Any, Final
 
 from sqlalchemy import Connection
 
-from waypost.api.auth.authorisation import admitted_app
-from waypost.api.http.requests import Answer, Request
+from waypost.api.auth.authorisation import authorise_app
+from waypost.api.http.requests import ApiResponse, Request
 from waypost.api.idempotency import commit
 from waypost.api.services import Services
 from waypost.api.uploads.file_types import types_of
 from waypost.base.telemetry.logs import log
 from waypost.domain.app import App, Hosting
 from waypost.domain.errors import ApiError, ErrorCode
-from waypost.domain.media import MOST_UPLOAD_BYTES, Media
+from waypost.domain.media import MAX_UPLOAD_BYTES, UploadedMedia
 from waypost.domain.outcome import Rejected, Unavailable
-from waypost.store.media.files import Incoming, NoRoom
-from waypost.store.media.media import add_media, forget_media, inbound_of_app, media_of_app
+from waypost.store.media.files import IncomingFile, NotEnoughSpace
+from waypost.store.media.media import add_media, delete_upload, inbound_of_app, media_of_app
 from waypost.wire.errors import UPLOAD_FAILED_TEXT
-from waypost.wire.media import content_type, disposition, handle_answer, media_id_answer, no_room, stored_answer
+from waypost.wire.media import (
+    content_disposition,
+    content_type,
+    disk_full_error,
+    handle_response,
+    media_id_response,
+    stored_media_response,
+)
 
-MOST_ID_DIGITS: Final = 32  # Source: operator's facts 1, "IDs"
-WITHIN_S: Final = 10  # Source: decision 0026
+MAX_MEDIA_ID_DIGITS: Final = 32  # Source: operator's facts 1, "IDs"
+MEDIA_FETCH_TIMEOUT_S: Final = 10  # Source: decision 0026
 _log = log("api")
 
 
-class _IdTaken(Exception):
+class _DuplicateMediaId(Exception):
     """The random id of a new upload is already in use."""
 
 
-async def upload_for_handle(services: Services, request: Request) -> Answer:
+async def upload_for_handle(services: Services, request: Request) -> ApiResponse:
     """Upload a template's sample, and return a handle of ours.
 
     Errors in this order: 401 wrong token, 429 eleventh in a second, 400 no file, 400 another type,
@@ -38,36 +45,36 @@ async def upload_for_handle(services: Services, request: Request) -> Answer:
 
     Source: spec, "Upload media, handle id".
     """
-    app = await admitted_app(services, request)
-    return await _taken(services, request, app, lambda media: handle_answer(media.handle), for_handle=True)
+    app = await authorise_app(services, request)
+    return await _store_upload(services, request, app, lambda media: handle_response(media.handle), for_handle=True)
 
 
-async def upload_for_sending(services: Services, request: Request) -> Answer:
+async def upload_for_sending(services: Services, request: Request) -> ApiResponse:
     """Upload a file for messages, and return a media id of ours; otherwise as for a handle.
 
     Source: spec, "Upload media, media id"; facts 8.
     """
-    app = await admitted_app(services, request)
+    app = await authorise_app(services, request)
     if app.hosting is Hosting.ON_PREMISES:
         raise ApiError(ErrorCode.NOT_A_CLOUD_APP, "The app must be hosted on the Cloud API, not on premises.")
-    return await _taken(services, request, app, lambda media: media_id_answer(media.id), for_handle=False)
+    return await _store_upload(services, request, app, lambda media: media_id_response(media.id), for_handle=False)
 
 
-async def upload_through_messaging(services: Services, request: Request) -> Answer:
+async def upload_through_messaging(services: Services, request: Request) -> ApiResponse:
     """Upload a file by API key; its URL is unguessable and needs no credential.
 
     Source: facts 8, `/wa/{appId}/wa/media`.
     """
-    app = await admitted_app(services, request)
+    app = await authorise_app(services, request)
 
-    def encode(media: Media) -> dict[str, Any]:
-        url = f"{services.public_url}/media/{media.id}-{services.seals.media_key(media.id)}"
-        return stored_answer(media.id, media.file_name, url)
+    def encode(media: UploadedMedia) -> dict[str, Any]:
+        url = f"{services.public_url}/media/{media.id}-{services.secret_box.media_key(media.id)}"
+        return stored_media_response(media.id, media.file_name, url)
 
-    return await _taken(services, request, app, encode, for_handle=False)
+    return await _store_upload(services, request, app, encode, for_handle=False)
 
 
-async def download_media(services: Services, request: Request) -> Answer:
+async def download_media(services: Services, request: Request) -> ApiResponse:
     """Return the bytes of one of the app's media: uploaded to us, sent by a recipient, or only at the operator.
 
     Errors in this order: 401 wrong token, 429 sixth in an hour, 400 no media id, 401 an id that is
@@ -75,24 +82,24 @@ async def download_media(services: Services, request: Request) -> Answer:
 
     Source: facts 8, 17 (flow media).
     """
-    app = await admitted_app(services, request)
+    app = await authorise_app(services, request)
     media_id = request.path["media_id"]
     requested_name = request.query("fileName")
     now_ms = services.clock.now_ms()
     uploaded = await services.database.read(media_of_app, app.id, media_id, now_ms)
     if uploaded is not None:
         name = requested_name or uploaded.file_name or media_id
-        return _file(services, uploaded.sha256, uploaded.mime_type, name)
+        return _file_response(services, uploaded.sha256, uploaded.mime_type, name)
     inbound = await services.database.read(inbound_of_app, app.id, media_id, now_ms)
     if inbound is not None and inbound.sha256 is not None:
         name = requested_name or inbound.file_name or media_id
-        return _file(services, inbound.sha256, inbound.mime_type, name)
+        return _file_response(services, inbound.sha256, inbound.mime_type, name)
     request.spent.clear()  # the operator is called, so the request counts even if it fails
-    sha256, mime_type = await _from_operator(services, app, media_id)
-    return _file(services, sha256, mime_type, requested_name or media_id)
+    sha256, mime_type = await _fetch_from_operator(services, app, media_id)
+    return _file_response(services, sha256, mime_type, requested_name or media_id)
 
 
-async def delete_media(services: Services, request: Request) -> Answer:
+async def delete_media(services: Services, request: Request) -> ApiResponse:
     """Delete an upload of the partner. A message that names it and is not sent yet will fail.
 
     Errors in this order: 401 wrong token, 429 too many, 400 no media id, 401 an id that is not one of the
@@ -100,105 +107,114 @@ async def delete_media(services: Services, request: Request) -> Answer:
 
     Source: a public client.
     """
-    app = await admitted_app(services, request)
+    app = await authorise_app(services, request)
     media_id = request.path["media_id"]
     now_ms = services.clock.now_ms()
-    if await services.database.write(forget_media, app.partner_id, media_id, now_ms):
-        return Answer({"status": "success"})
+    if await services.database.write(delete_upload, app.partner_id, media_id, now_ms):
+        return ApiResponse({"status": "success"})
     _check_id(media_id)
-    raise _none_of_theirs()
+    raise _unknown_media_error()
 
 
-async def _taken(
-    services: Services, request: Request, app: App, shown: Callable[[Media], dict[str, Any]], *, for_handle: bool
-) -> Answer:
+async def _store_upload(
+    services: Services,
+    request: Request,
+    app: App,
+    encode: Callable[[UploadedMedia], dict[str, Any]],
+    *,
+    for_handle: bool,
+) -> ApiResponse:
     """Store the upload and return its response, or the documented error if our disk fails."""
-    responses: list[Answer] = []
+    responses: list[ApiResponse] = []
 
-    async def record(media: Media) -> bool:
-        def make_response(is_new: bool) -> Answer:
+    async def record(media: UploadedMedia) -> bool:
+        def make_response(is_new: bool) -> ApiResponse:
             if not is_new:
-                raise _IdTaken
-            return Answer(shown(media))
+                raise _DuplicateMediaId
+            return ApiResponse(encode(media))
 
         try:
-            responses.append(await commit(services, request, _add, media, answer=make_response))
-        except _IdTaken:
+            responses.append(await commit(services, request, _insert_media, media, make_response=make_response))
+        except _DuplicateMediaId:
             return False
         return True
 
     try:
-        await services.uploads.from_request(app, request, record, for_handle=for_handle)
+        await services.uploads.store_from_request(app, request, record, for_handle=for_handle)
         return responses[0]
     except ConnectionError:
         raise
     except OSError:
         _log.exception("an upload could not be stored")
         body: dict[str, Any] = {"status": "error", "message": UPLOAD_FAILED_TEXT}
-        return Answer(body, 500)
+        return ApiResponse(body, 500)
 
 
-def _add(connection: Connection, media: Media) -> bool:
+def _insert_media(connection: Connection, media: UploadedMedia) -> bool:
     return add_media(connection, [media])[0]
 
 
-async def _from_operator(services: Services, app: App, media_id: str) -> tuple[str, str]:
+async def _fetch_from_operator(services: Services, app: App, media_id: str) -> tuple[str, str]:
     """Fetch one of the number's media from the operator; it is retained here for an hour at most."""
     account = await services.directory.operator_account_of(app)
     _check_id(media_id)
     if account is None or not app.phone_number_id:
-        raise _none_of_theirs()
+        raise _unknown_media_error()
     try:
         incoming = await services.files.begin()
-    except NoRoom as error:
-        raise no_room() from error
+    except NotEnoughSpace as error:
+        raise disk_full_error() from error
     try:
-        async with asyncio.timeout(WITHIN_S):
-            parts = services.operators.of(account).fetch_media(account, media_id, phone_number_id=app.phone_number_id)
+        async with asyncio.timeout(MEDIA_FETCH_TIMEOUT_S):
+            parts = services.operators.adapter(account).fetch_media(
+                account, media_id, phone_number_id=app.phone_number_id
+            )
             async for part in parts:
-                await _take(incoming, part)
+                await _write_part(incoming, part)
         types = types_of(incoming.head, await incoming.tail())
-        return await incoming.keep(), types[0]
+        return await incoming.commit(), types[0]
     except TimeoutError as error:
-        raise _not_given("it took longer than 10 s") from error
-    except NoRoom as error:
-        raise no_room() from error
+        raise _fetch_failed_error("it took longer than 10 s") from error
+    except NotEnoughSpace as error:
+        raise disk_full_error() from error
     finally:
-        await incoming.drop()
+        await incoming.discard()
 
 
 def _check_id(media_id: str) -> None:
-    if not (media_id.isascii() and media_id.isdecimal() and len(media_id) <= MOST_ID_DIGITS):
-        raise ApiError(ErrorCode.FIELD_BROKEN, f"The path must end in a media id: at most {MOST_ID_DIGITS} digits.")
+    if not (media_id.isascii() and media_id.isdecimal() and len(media_id) <= MAX_MEDIA_ID_DIGITS):
+        raise ApiError(
+            ErrorCode.FIELD_BROKEN, f"The path must end in a media id: at most {MAX_MEDIA_ID_DIGITS} digits."
+        )
 
 
-async def _take(incoming: Incoming, part: bytes | Rejected | Unavailable) -> None:
+async def _write_part(incoming: IncomingFile, part: bytes | Rejected | Unavailable) -> None:
     match part:
         case bytes():
             await incoming.add(part)
-            if incoming.size_bytes > MOST_UPLOAD_BYTES:
-                raise _not_given(f"it is larger than {MOST_UPLOAD_BYTES} bytes")
+            if incoming.size_bytes > MAX_UPLOAD_BYTES:
+                raise _fetch_failed_error(f"it is larger than {MAX_UPLOAD_BYTES} bytes")
         case Rejected():
-            raise _none_of_theirs()
+            raise _unknown_media_error()
         case Unavailable(text=text):
-            raise _not_given(text)
+            raise _fetch_failed_error(text)
 
 
-def _none_of_theirs() -> ApiError:
+def _unknown_media_error() -> ApiError:
     return ApiError(
         ErrorCode.UNAUTHORIZED_ACCESS,
         "The path must name a media id that this app has uploaded or received, not older than its life.",
     )
 
 
-def _not_given(why: str) -> ApiError:
-    return ApiError(ErrorCode.OPERATOR_UNAVAILABLE, f"The operator did not give the medium; try again later: {why}.")
+def _fetch_failed_error(reason: str) -> ApiError:
+    return ApiError(ErrorCode.OPERATOR_UNAVAILABLE, f"The operator did not give the medium; try again later: {reason}.")
 
 
-def _file(services: Services, sha256: str, mime_type: str, name: str) -> Answer:
-    return Answer(
+def _file_response(services: Services, sha256: str, mime_type: str, name: str) -> ApiResponse:
+    return ApiResponse(
         None,
         file=services.files.path(sha256),
         content_type=content_type(mime_type),
-        headers=(("Content-Disposition", disposition(name)), ("X-Content-Type-Options", "nosniff")),
+        headers=(("Content-Disposition", content_disposition(name)), ("X-Content-Type-Options", "nosniff")),
     )

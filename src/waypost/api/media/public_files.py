@@ -8,16 +8,16 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 
 from waypost.base.clock import Clock
-from waypost.base.encryption import Seals, same
+from waypost.base.encryption import SecretBox, secrets_equal
 from waypost.domain.media import InboundMedia
 from waypost.store.database import Database
 from waypost.store.media.files import MediaFiles
 from waypost.store.media.media import inbound_by_keys, live_media
 from waypost.wire.errors import header_text
-from waypost.wire.media import content_type, disposition
+from waypost.wire.media import content_disposition, content_type
 
 WAIT_S: Final = 10
-LOOK_EVERY_S: Final = 0.1
+POLL_INTERVAL_S: Final = 0.1
 RETRY_AFTER_S: Final = 5
 
 _INBOUND: Final = re.compile(r"[0-9a-f]{64}")
@@ -31,13 +31,13 @@ _HEADERS: Final = {
 }
 
 
-class MediaDoor:
+class PublicMediaEndpoint:
     """Serves media that recipients sent, and media that partners uploaded through the messaging API."""
 
-    def __init__(self, *, database: Database, files: MediaFiles, seals: Seals, clock: Clock) -> None:
+    def __init__(self, *, database: Database, files: MediaFiles, secret_box: SecretBox, clock: Clock) -> None:
         self._database = database
         self._files = files
-        self._seals = seals
+        self._secret_box = secret_box
         self._clock = clock
 
     async def show(self, request: Request) -> Response:
@@ -51,23 +51,23 @@ class MediaDoor:
         key: str = request.path_params["key"]
         as_download = request.query_params.get("download", "").lower() == "true"
         uploaded = _UPLOADED.fullmatch(key)
-        if uploaded is not None and same(self._seals.media_key(uploaded[1]), uploaded[2]):
+        if uploaded is not None and secrets_equal(self._secret_box.media_key(uploaded[1]), uploaded[2]):
             media = await self._database.read(live_media, uploaded[1], self._clock.now_ms())
             if media is not None:
                 name = media.file_name
                 return self._file(media.sha256, media.mime_type, name, as_download=as_download)
-        inbound = await self._fetched(key) if _INBOUND.fullmatch(key) else None
+        inbound = await self._wait_for_inbound(key) if _INBOUND.fullmatch(key) else None
         if inbound is None:
-            return _none("There is no such medium, or its time is over.")
+            return _not_found_response("There is no such medium, or its time is over.")
         if inbound.failed is not None:
-            return _none("The medium could not be fetched.", inbound.failed)
+            return _not_found_response("The medium could not be fetched.", inbound.failed)
         if inbound.sha256 is None:
-            return _not_yet()
+            return _retry_later_response()
         return self._file(inbound.sha256, inbound.mime_type, inbound.file_name, as_download=as_download)
 
-    async def _fetched(self, key: str) -> InboundMedia | None:
+    async def _wait_for_inbound(self, key: str) -> InboundMedia | None:
         """Return the medium once its download has ended, or its current state after the wait."""
-        remaining_polls = round(WAIT_S / LOOK_EVERY_S)
+        remaining_polls = round(WAIT_S / POLL_INTERVAL_S)
         while True:
             media = (await self._database.read(inbound_by_keys, [key])).get(key)
             if media is None or media.expires_on_ms <= self._clock.now_ms():
@@ -75,23 +75,23 @@ class MediaDoor:
             remaining_polls -= 1
             if media.sha256 is not None or media.failed is not None or remaining_polls <= 0:
                 return media
-            await asyncio.sleep(LOOK_EVERY_S)
+            await asyncio.sleep(POLL_INTERVAL_S)
 
     def _file(self, sha256: str, mime_type: str, name: str, *, as_download: bool) -> Response:
         kind = "attachment" if as_download else "inline"
         return FileResponse(
             self._files.path(sha256),
             media_type=content_type(mime_type),
-            headers={**_HEADERS, "Content-Disposition": disposition(name, kind)},
+            headers={**_HEADERS, "Content-Disposition": content_disposition(name, kind)},
         )
 
 
-def _none(message: str, reason: str = "") -> Response:
+def _not_found_response(message: str, reason: str = "") -> Response:
     headers = {"Waypost-Reason": header_text(reason)} if reason else None
     return JSONResponse({"status": "error", "message": message}, 404, headers)
 
 
-def _not_yet() -> Response:
+def _retry_later_response() -> Response:
     message = "The medium is still being fetched from the operator; try again."
     headers = {"Retry-After": str(RETRY_AFTER_S)}
     return JSONResponse({"status": "error", "message": message}, 503, headers)

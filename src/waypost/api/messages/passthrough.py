@@ -1,21 +1,21 @@
 """Endpoints for passthrough messages in the operator's own format: flows, templates and every other type."""
 
-from waypost.api.auth.authorisation import admitted_app
-from waypost.api.http.requests import Answer, Request
+from waypost.api.auth.authorisation import authorise_app
+from waypost.api.http.requests import ApiResponse, Request
 from waypost.api.idempotency import record_message
-from waypost.api.messages.send import message_from, tell_accepted
+from waypost.api.messages.send import build_message, trace_accepted
 from waypost.api.messages.status import mark_read
 from waypost.api.services import Services
 from waypost.base.telemetry.tracing import tracer
 from waypost.domain.app import App
 from waypost.domain.errors import ApiError, ErrorCode
-from waypost.store.callbacks.subscriptions import subscriptions_of
-from waypost.wire.messages.passthrough import ReadReceipt, read_passthrough, taken
+from waypost.store.callbacks.subscriptions import list_app_subscriptions
+from waypost.wire.messages.passthrough import ReadReceipt, passthrough_response, read_passthrough
 
 _BILLING = frozenset({"BILLING", "ALL"})
 
 
-async def send_passthrough(services: Services, request: Request) -> Answer:
+async def send_passthrough(services: Services, request: Request) -> ApiResponse:
     """Accept a message that is sent to the operator as it is; 200 means that it is on disk.
 
     A read receipt in the same format is sent to the operator at once. A strict service also requires a
@@ -24,31 +24,33 @@ async def send_passthrough(services: Services, request: Request) -> Answer:
 
     Source: spec, "Flow passthrough message"; facts 9.3.
     """
-    app = await admitted_app(services, request)
+    app = await authorise_app(services, request)
     parsed = read_passthrough(request.members())
     if isinstance(parsed, ReadReceipt):
         await mark_read(services, app, parsed)
-        return Answer({"success": True})
+        return ApiResponse({"success": True})
     if not app.phone_number:
         raise ApiError(ErrorCode.INVALID_APP_DETAILS, "The app has no phone number yet.")
-    if services.strict and not await _hears_of_billing(services, app):
+    if services.strict and not await _has_billing_subscription(services, app):
         raise ApiError(ErrorCode.CALLBACK_BILLING_OFF, "The app needs a subscription with the mode BILLING.")
-    message = message_from(services, request, app, parsed.destination, parsed.content)
-    response = await record_message(services, request, message, Answer(taken(message.id, parsed)))
-    if tracer.on:
-        tell_accepted(request, message)
+    message = build_message(services, request, app, parsed.destination, parsed.content)
+    response = await record_message(services, request, message, ApiResponse(passthrough_response(message.id, parsed)))
+    if tracer.is_enabled:
+        trace_accepted(request, message)
     return response
 
 
-async def send_mm_lite(services: Services, request: Request) -> Answer:
+async def send_mm_lite(services: Services, request: Request) -> ApiResponse:
     """Reject the call: MM Lite is a marketing API of the vendor, which no app has here.
 
     Source: facts 9.3, "MM Lite".
     """
-    await admitted_app(services, request)
+    await authorise_app(services, request)
     raise ApiError(ErrorCode.MM_LITE_OFF, "No app has it here; send marketing templates as any other template.")
 
 
-async def _hears_of_billing(services: Services, app: App) -> bool:
-    subscriptions = await services.database.read(subscriptions_of, app.id, app.partner_id, services.directory.unseal)
+async def _has_billing_subscription(services: Services, app: App) -> bool:
+    subscriptions = await services.database.read(
+        list_app_subscriptions, app.id, app.partner_id, services.directory.unseal
+    )
     return any(subscription.active and _BILLING.intersection(subscription.modes) for subscription in subscriptions)

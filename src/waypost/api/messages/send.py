@@ -2,28 +2,28 @@
 
 from typing import Final
 
-from waypost.api.auth.authorisation import KeyHolder, admitted_app, holder_of_api_key, opens
-from waypost.api.http.requests import Answer, Request
+from waypost.api.auth.authorisation import KeyHolder, authorise_app, holder_may_use, holder_of_api_key
+from waypost.api.http.requests import ApiResponse, Request
 from waypost.api.idempotency import record_message
 from waypost.api.services import Services
 from waypost.base.telemetry.tracing import TraceStep, tracer
 from waypost.domain.app import App
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.message import Content, Message, TemplateSend
-from waypost.domain.send_rules import operators_complaint, postback_complaint, templates_complaint
+from waypost.domain.send_rules import operator_limit_error, postback_error, template_send_error
 from waypost.domain.templates.template import Template, TemplateStatus
 from waypost.domain.templates.types import type_row
 from waypost.wire.forms import Form
-from waypost.wire.messages.destinations import Addresses, read_addresses
+from waypost.wire.messages.destinations import SendAddresses, read_addresses
+from waypost.wire.messages.message_records import submission_response
 from waypost.wire.messages.session_forms import is_about_products, read_session_message
 from waypost.wire.messages.template_forms import json_text, read_template_send
-from waypost.wire.results import submitted
 
-MOST_BYTES_OF_STRANGERS: Final = 64 * 1024
+MAX_UNAUTHENTICATED_BYTES: Final = 64 * 1024
 """The limit of a body that is read although its credential is wrong."""
 
 
-async def send_session_message(services: Services, request: Request) -> Answer:
+async def send_session_message(services: Services, request: Request) -> ApiResponse:
     """Accept a free-form message; 200 means that it is on disk with its outbound job.
 
     Errors in this order: 401 wrong key, 400 unreadable form, 400 invalid destination, 400 invalid app
@@ -34,18 +34,18 @@ async def send_session_message(services: Services, request: Request) -> Answer:
     try:
         holder = await holder_of_api_key(services, request)
     except ApiError as error:
-        raise _in_its_words(request, error) from error
+        raise _nest_credential_error(request, error) from error
     form = request.form_or_json()
     addresses = read_addresses(form)
     if not addresses.app_name:
         raise ApiError(ErrorCode.INVALID_APP_DETAILS, "src.name must be the name of the app.")
-    app = await _app_of(services, holder, addresses)
+    app = await _find_app(services, holder, addresses)
     await request.spend(services.limiter, app.phone_number)
-    content = _session_content(services, form)
-    return await take(services, request, app, addresses.destination, content)
+    content = _read_session_content(services, form)
+    return await accept_message(services, request, app, addresses.destination, content)
 
 
-async def send_partner_session_message(services: Services, request: Request) -> Answer:
+async def send_partner_session_message(services: Services, request: Request) -> ApiResponse:
     """Accept a free-form message through the partner API; the app's name is optional.
 
     Errors in this order: 401 wrong token, 429 twenty-first in a second, 400 unreadable form, 400 invalid
@@ -54,17 +54,17 @@ async def send_partner_session_message(services: Services, request: Request) -> 
     Source: facts 9.1.
     """
     try:
-        app = await admitted_app(services, request)
+        app = await authorise_app(services, request)
     except ApiError as error:
-        raise _in_its_words(request, error) from error
+        raise _nest_credential_error(request, error) from error
     form = request.form_or_json()
     addresses = read_addresses(form, app.id)
     _check_app(app, addresses)
-    content = _session_content(services, form)
-    return await take(services, request, app, addresses.destination, content)
+    content = _read_session_content(services, form)
+    return await accept_message(services, request, app, addresses.destination, content)
 
 
-async def send_template_message(services: Services, request: Request) -> Answer:
+async def send_template_message(services: Services, request: Request) -> ApiResponse:
     """Accept a template message with its parameters, media and postback texts.
 
     Without `src.name` the app is the one that has the source number (decision 0059); a strict service
@@ -76,16 +76,16 @@ async def send_template_message(services: Services, request: Request) -> Answer:
     holder = await holder_of_api_key(services, request)
     form = request.form_or_json()
     addresses = read_addresses(form)
-    app = await _app_of(services, holder, addresses)
+    app = await _find_app(services, holder, addresses)
     if services.strict and not addresses.app_name:
         raise ApiError(ErrorCode.INVALID_APP_DETAILS, "src.name must be the name of the app.")
     await request.spend(services.limiter, app.id)
-    content, template = await _template_content(services, form, app)
+    content, template = await _read_template_content(services, form, app)
     _check_template(services, content, template)
-    return await take(services, request, app, addresses.destination, content, sandbox=form.flag("sandbox"))
+    return await accept_message(services, request, app, addresses.destination, content, sandbox=form.flag("sandbox"))
 
 
-async def send_partner_template_message(services: Services, request: Request) -> Answer:
+async def send_partner_template_message(services: Services, request: Request) -> ApiResponse:
     """Accept a template message through the partner API.
 
     Errors in this order: 401 wrong token, 429 eleventh in a minute, 400 unreadable form, 400 invalid
@@ -94,11 +94,11 @@ async def send_partner_template_message(services: Services, request: Request) ->
     Source: spec, "Send template message (image, location) through the partner API". Clients omit the
         message of a TEXT template, and the app's name, because the path identifies the app (facts 9).
     """
-    app = await admitted_app(services, request)
+    app = await authorise_app(services, request)
     form = request.form_or_json()
     addresses = read_addresses(form, app.id)
     _check_app(app, addresses)
-    content, template = await _template_content(services, form, app)
+    content, template = await _read_template_content(services, form, app)
     kind = template.draft.template_type
     if type_row(kind).is_header_sent and json_text(form, "message") is None:
         raise ApiError(
@@ -107,35 +107,35 @@ async def send_partner_template_message(services: Services, request: Request) ->
             f"{kind} shows above its text.",
         )
     _check_template(services, content, template)
-    return await take(services, request, app, addresses.destination, content, sandbox=form.flag("sandbox"))
+    return await accept_message(services, request, app, addresses.destination, content, sandbox=form.flag("sandbox"))
 
 
-async def take(
+async def accept_message(
     services: Services, request: Request, app: App, destination: str, content: Content, *, sandbox: bool = False
-) -> Answer:
+) -> ApiResponse:
     """Store a checked message with its outbound job on disk, and return a response with its id."""
-    message = message_from(services, request, app, destination, content, sandbox=sandbox)
-    response = await record_message(services, request, message, Answer(submitted(message.id)))
-    if tracer.on:
-        tell_accepted(request, message)
+    message = build_message(services, request, app, destination, content, sandbox=sandbox)
+    response = await record_message(services, request, message, ApiResponse(submission_response(message.id)))
+    if tracer.is_enabled:
+        trace_accepted(request, message)
     return response
 
 
-def tell_accepted(request: Request, message: Message) -> None:
+def trace_accepted(request: Request, message: Message) -> None:
     """Record the trace step that a message was accepted. A replay is not accepted again."""
-    if request.keyed is not None and request.keyed.replayed:
+    if request.idempotency is not None and request.idempotency.is_replay:
         return
     tracer.record(
         TraceStep.ACCEPTED,
         message.id,
         app_id=message.app_id,
         partner_id=message.partner_id,
-        kind=message.kind.value,
+        kind=message.message_kind.value,
         traceparent=request.header(b"traceparent"),
     )
 
 
-def message_from(
+def build_message(
     services: Services, request: Request, app: App, destination: str, content: Content, *, sandbox: bool = False
 ) -> Message:
     """Return a new message of an app, accepted now."""
@@ -152,23 +152,23 @@ def message_from(
     )
 
 
-def _in_its_words(request: Request, refused: ApiError) -> ApiError:
+def _nest_credential_error(request: Request, error: ApiError) -> ApiError:
     """Return a credential's error in the format of the message's type: nested for products. Source: facts 10."""
-    if refused.code is not ErrorCode.AUTHENTICATION_FAILED or len(request.body) > MOST_BYTES_OF_STRANGERS:
-        return refused
+    if error.code is not ErrorCode.AUTHENTICATION_FAILED or len(request.body) > MAX_UNAUTHENTICATED_BYTES:
+        return error
     try:
         nested = is_about_products(request.form_or_json())
     except ApiError:
-        return refused
-    return ApiError(ErrorCode.NESTED_AUTHENTICATION_FAILED, refused.explanation) if nested else refused
+        return error
+    return ApiError(ErrorCode.NESTED_AUTHENTICATION_FAILED, error.explanation) if nested else error
 
 
-async def _app_of(services: Services, holder: KeyHolder, addresses: Addresses) -> App:
+async def _find_app(services: Services, holder: KeyHolder, addresses: SendAddresses) -> App:
     app = await services.directory.app_by_source(holder.partner_id, addresses.source)
     if (
         app is None
         or (addresses.app_name and app.name != addresses.app_name)
-        or (holder.app_token_hash is not None and not await opens(services, holder, app))
+        or (holder.app_token_hash is not None and not await holder_may_use(services, holder, app))
     ):
         raise ApiError(
             ErrorCode.INVALID_APP_DETAILS,
@@ -177,7 +177,7 @@ async def _app_of(services: Services, holder: KeyHolder, addresses: Addresses) -
     return app
 
 
-def _check_app(app: App, addresses: Addresses) -> None:
+def _check_app(app: App, addresses: SendAddresses) -> None:
     is_its_number = addresses.source in (app.phone_number, app.id) and bool(app.phone_number)
     if not is_its_number or addresses.app_name not in ("", app.name, app.id):
         raise ApiError(
@@ -187,14 +187,14 @@ def _check_app(app: App, addresses: Addresses) -> None:
         )
 
 
-def _session_content(services: Services, form: Form) -> Content:
+def _read_session_content(services: Services, form: Form) -> Content:
     content = read_session_message(form)
     if services.strict:
-        refuse_for(operators_complaint(content))
+        reject_violation(operator_limit_error(content))
     return content
 
 
-async def _template_content(services: Services, form: Form, app: App) -> tuple[TemplateSend, Template]:
+async def _read_template_content(services: Services, form: Form, app: App) -> tuple[TemplateSend, Template]:
     content = read_template_send(form)
     template = await services.directory.template(app, content.template_id)
     if template is None or template.status is TemplateStatus.DELETED:
@@ -202,21 +202,21 @@ async def _template_content(services: Services, form: Form, app: App) -> tuple[T
             ErrorCode.INVALID_TEMPLATE,
             "template.id must be the id of one of this app's templates, as its creation answered it.",
         )
-    refuse_for(postback_complaint(content, template.draft))
+    reject_violation(postback_error(content, template.draft))
     return content, template
 
 
 def _check_template(services: Services, content: TemplateSend, template: Template) -> None:
     if services.strict:
         now_ms = services.clock.now_ms()
-        refuse_for(templates_complaint(content, template.draft, now_ms=now_ms) or operators_complaint(content))
+        reject_violation(template_send_error(content, template.draft, now_ms=now_ms) or operator_limit_error(content))
 
 
-def refuse_for(complaint: str | None) -> None:
+def reject_violation(violation: str | None) -> None:
     """Raise an error for a violated rule of the operator; None is no violation.
 
     Raises:
         ApiError: with the violation as its text.
     """
-    if complaint is not None:
-        raise ApiError(ErrorCode.FIELD_BROKEN, f"{complaint}.")
+    if violation is not None:
+        raise ApiError(ErrorCode.FIELD_BROKEN, f"{violation}.")

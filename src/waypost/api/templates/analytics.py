@@ -4,32 +4,32 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from waypost.api.apps.apps import keep
-from waypost.api.auth.authorisation import admitted_app
-from waypost.api.http.requests import Answer, Request
+from waypost.api.apps.apps import update_app
+from waypost.api.auth.authorisation import authorise_app
+from waypost.api.http.requests import ApiResponse, Request
 from waypost.api.services import Services
 from waypost.api.templates.lists import template_of
 from waypost.domain.app import App
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.event import InboundEvent
 from waypost.domain.message import MessageState
-from waypost.domain.templates.filter import TemplateWish
+from waypost.domain.templates.filter import TemplateFilter
 from waypost.domain.templates.template import Template, TemplateStatus
-from waypost.store.templates.analytics import state_counts, taps, templates_of_messages
+from waypost.store.templates.analytics import list_template_taps, state_counts, templates_of_messages
 from waypost.store.templates.templates import find_templates, template_by_id
 from waypost.wire.templates.analytics import (
     DAY_S,
-    LEAST_SENDS,
-    AnalyticsWish,
-    Point,
+    MIN_SENDS,
+    AnalyticsPoint,
+    AnalyticsQuery,
+    comparison_metrics,
+    point_object,
+    read_analytics_query,
     read_comparison,
-    read_wish,
-    shown_comparison,
-    shown_point,
 )
 
 # fmt: off
-_COUNTS: Final = {  # the counters of a message in a state; other states have none. Source: facts 3.6
+_COUNTERS_OF_STATE: Final = {  # the counters of a message in a state; other states have none. Source: facts 3.6
     MessageState.SENT.value:      ("sent",),
     MessageState.DELIVERED.value: ("sent", "delivered"),
     MessageState.READ.value:      ("sent", "delivered", "read"),
@@ -37,7 +37,7 @@ _COUNTS: Final = {  # the counters of a message in a state; other states have no
 # fmt: on
 
 
-async def show_analytics(services: Services, request: Request) -> Answer:
+async def show_analytics(services: Services, request: Request) -> ApiResponse:
     """Return the analytics of the app's templates.
 
     Errors in this order: 401 wrong token, 429 eleventh in a minute, 404 analytics are disabled, 400 a
@@ -45,29 +45,29 @@ async def show_analytics(services: Services, request: Request) -> Answer:
 
     Source: facts 3.6.
     """
-    app = await admitted_app(services, request)
-    _check_on(app)
-    query = read_wish(request.query, services.clock.now_ms() // 1000)
+    app = await authorise_app(services, request)
+    _check_enabled(app)
+    query = read_analytics_query(request.query, services.clock.now_ms() // 1000)
     if query.template_id is not None:
         ids = [(await template_of(services, app, query.template_id)).id]
     else:
         templates = await services.database.read(
-            find_templates, app.partner_id, app.business_account_id, TemplateWish()
+            find_templates, app.partner_id, app.business_account_id, TemplateFilter()
         )
         ids = [template.id for template in templates[: query.limit]]  # each has one point at least
-    points = await _points(services, app, ids, query)
-    items = [shown_point(point, query.metrics) for point in points[: query.limit]]
-    return Answer({"status": "success", "template_analytics": items})
+    points = await _count_points(services, app, ids, query)
+    items = [point_object(point, query.metrics) for point in points[: query.limit]]
+    return ApiResponse({"status": "success", "template_analytics": items})
 
 
-async def set_analytics(services: Services, request: Request) -> Answer:
+async def set_analytics(services: Services, request: Request) -> ApiResponse:
     """Enable analytics; they cannot be disabled, as at the operator.
 
     Source: facts 3.6, 400 `Bad Request`.
     """
-    app = await admitted_app(services, request)
+    app = await authorise_app(services, request)
     form = request.form()
-    enable, on_ui = _switch(form.text("enable")), _switch(form.text("enableOnUi"))
+    enable, on_ui = _read_switch(form.text("enable")), _read_switch(form.text("enableOnUi"))
     if enable is None and on_ui is None:
         raise ApiError(ErrorCode.BAD_REQUEST, "enable or enableOnUi must be true or false.")
     if enable is False:
@@ -82,13 +82,13 @@ async def set_analytics(services: Services, request: Request) -> Answer:
         )
         return replace(stored, preferences=changed)
 
-    await keep(services, app, apply)
-    return Answer({"status": "success"})
+    await update_app(services, app, apply)
+    return ApiResponse({"status": "success"})
 
 
-async def set_button_clicks(services: Services, request: Request) -> Answer:
+async def set_button_clicks(services: Services, request: Request) -> ApiResponse:
     """Exclude one template's button taps from its analytics, or include them again. Source: facts 3.6."""
-    app = await admitted_app(services, request)
+    app = await authorise_app(services, request)
     form = request.form()
     template_id = form.required("templateId", "the id of a template")
     template = await template_of(services, app, template_id)
@@ -101,11 +101,11 @@ async def set_button_clicks(services: Services, request: Request) -> Answer:
             without = (*without, template.id)
         return replace(stored, preferences=replace(preferences, unclicked_templates=without))
 
-    await keep(services, app, apply)
-    return Answer({"status": "success"})
+    await update_app(services, app, apply)
+    return ApiResponse({"status": "success"})
 
 
-async def compare_templates(services: Services, request: Request) -> Answer:
+async def compare_templates(services: Services, request: Request) -> ApiResponse:
     """Compare two templates of one business account.
 
     Errors in this order: 401 wrong token, 429 eleventh in a minute, 404 analytics are disabled, 400 an
@@ -114,20 +114,20 @@ async def compare_templates(services: Services, request: Request) -> Answer:
 
     Source: public page "Compare templates"; facts 3.6.
     """
-    app = await admitted_app(services, request)
-    _check_on(app)
+    app = await authorise_app(services, request)
+    _check_enabled(app)
     query = read_comparison(request.query, services.clock.now_ms() // 1000)
     ids = (request.path["template_id"], query.template_id or "")
-    compared = [await _compared(services, app, template_id) for template_id in ids]
+    compared = [await _compared_template(services, app, template_id) for template_id in ids]
     if any(template.status is not TemplateStatus.APPROVED for template in compared):
         raise ApiError(ErrorCode.TEMPLATE_NOT_APPROVED, "Only approved templates can be compared.")
-    points = await _points(services, app, [template.id for template in compared], query)
-    if services.strict and any(point.sent < LEAST_SENDS for point in points):
-        raise ApiError(ErrorCode.TOO_FEW_SENDS, f"Each of the two templates needs at least {LEAST_SENDS} sends.")
-    return Answer({"status": "success", "data": shown_comparison(points)})
+    points = await _count_points(services, app, [template.id for template in compared], query)
+    if services.strict and any(point.sent < MIN_SENDS for point in points):
+        raise ApiError(ErrorCode.TOO_FEW_SENDS, f"Each of the two templates needs at least {MIN_SENDS} sends.")
+    return ApiResponse({"status": "success", "data": comparison_metrics(points)})
 
 
-async def _compared(services: Services, app: App, template_id: str) -> Template:
+async def _compared_template(services: Services, app: App, template_id: str) -> Template:
     """Return one of the two templates to compare.
 
     Raises:
@@ -141,34 +141,42 @@ async def _compared(services: Services, app: App, template_id: str) -> Template:
     return await template_of(services, app, template_id)
 
 
-async def _points(services: Services, app: App, template_ids: Sequence[str], wish: AnalyticsWish) -> list[Point]:
+async def _count_points(
+    services: Services, app: App, template_ids: Sequence[str], query: AnalyticsQuery
+) -> list[AnalyticsPoint]:
     """Return a point for each template, or, if the query is daily, for each template and day of UTC."""
-    first_s = wish.start_s - wish.start_s % DAY_S if wish.daily else wish.start_s
-    starts = range(first_s, wish.end_s + 1, DAY_S) if wish.daily else [first_s]
+    first_s = query.start_s - query.start_s % DAY_S if query.daily else query.start_s
+    starts = range(first_s, query.end_s + 1, DAY_S) if query.daily else [first_s]
     points = {
-        (template_id, start_s): Point(template_id, start_s, start_s + DAY_S if wish.daily else wish.end_s)
+        (template_id, start_s): AnalyticsPoint(template_id, start_s, start_s + DAY_S if query.daily else query.end_s)
         for template_id in dict.fromkeys(template_ids)
         for start_s in starts
     }
-    from_ms, until_ms = first_s * 1000, (wish.end_s + 1) * 1000
+    from_ms, until_ms = first_s * 1000, (query.end_s + 1) * 1000
     counts = await services.database.read(state_counts, app.partner_id, template_ids, from_ms, until_ms)
     for count in counts:
-        start_s = count.day * DAY_S if wish.daily else first_s
+        start_s = count.day * DAY_S if query.daily else first_s
         point = points[count.template_id, start_s]
-        for name in _COUNTS.get(count.state, ()):
+        for name in _COUNTERS_OF_STATE.get(count.state, ()):
             setattr(point, name, getattr(point, name) + count.messages)
-    if "CLICKED" in wish.metrics:
-        await _add_taps(services, app, points, from_ms, until_ms, daily=wish.daily)
+    if "CLICKED" in query.metrics:
+        await _add_taps(services, app, points, from_ms, until_ms, daily=query.daily)
     return list(points.values())
 
 
 async def _add_taps(
-    services: Services, app: App, points: dict[tuple[str, int], Point], from_ms: int, until_ms: int, *, daily: bool
+    services: Services,
+    app: App,
+    points: dict[tuple[str, int], AnalyticsPoint],
+    from_ms: int,
+    until_ms: int,
+    *,
+    daily: bool,
 ) -> None:
     """Count button taps; they are stored as the operator posted them and parsed here like a new webhook item."""
     tapped: list[tuple[int, InboundEvent]] = []
-    for received_on_ms, kind, item in await services.database.read(taps, app.id, from_ms, until_ms):
-        event = services.operators.of_kind(kind).read(item)
+    for received_on_ms, kind, item in await services.database.read(list_template_taps, app.id, from_ms, until_ms):
+        event = services.operators.adapter_of_kind(kind).read(item)
         if isinstance(event, InboundEvent) and event.is_tap and event.reply_to:
             tapped.append((received_on_ms // 1000, event))
     message_ids = {event.reply_to for _, event in tapped if event.reply_to}
@@ -181,12 +189,12 @@ async def _add_taps(
             point.clicked[event.text("text")] += 1
 
 
-def _check_on(app: App) -> None:
+def _check_enabled(app: App) -> None:
     if not app.preferences.analytics:
         raise ApiError(ErrorCode.ANALYTICS_NOT_SET, f"Template Analytics settings for app [{app.id}] does not exist")
 
 
-def _switch(text: str | None) -> bool | None:
+def _read_switch(text: str | None) -> bool | None:
     """Return a boolean; None if it is absent.
 
     Raises:

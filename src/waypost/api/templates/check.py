@@ -2,24 +2,24 @@
 
 from dataclasses import asdict, replace
 
-from waypost.api.auth.authorisation import admitted_app
-from waypost.api.http.requests import Answer, Request
+from waypost.api.auth.authorisation import authorise_app
+from waypost.api.http.requests import ApiResponse, Request
 from waypost.api.services import Services
 from waypost.api.templates.edit import check_editable
 from waypost.api.templates.lists import template_of
 from waypost.api.templates.samples import check_samples
 from waypost.domain.app import App
 from waypost.domain.errors import ApiError
-from waypost.domain.lifecycle import FILED
-from waypost.domain.templates.fields import Draft
+from waypost.domain.lifecycle import CATEGORY_FIXED
+from waypost.domain.templates.fields import TemplateDraft
 from waypost.domain.templates.template import Template
-from waypost.domain.templates.violations import Finding, RefusedBy, findings_of
-from waypost.store.templates.templates import templates_named
-from waypost.wire.templates.changes import edited_draft
+from waypost.domain.templates.violations import RejectedBy, Violation, find_violations
+from waypost.store.templates.templates import templates_by_name
+from waypost.wire.templates.changes import apply_edit
 from waypost.wire.templates.drafts import read_draft
 
 
-async def check_template(services: Services, request: Request) -> Answer:
+async def check_template(services: Services, request: Request) -> ApiResponse:
     """Return every violation in a draft: those that creation would reject, and those that the review would.
 
     Checks beside the rules of the table: the name is free, samples have their headers' types, an edited
@@ -30,22 +30,24 @@ async def check_template(services: Services, request: Request) -> Answer:
 
     Source: ours; decision 0057.
     """
-    app = await admitted_app(services, request)
+    app = await authorise_app(services, request)
     form = request.form()
     edited: Template | None = None
     if template_id := form.text("templateId"):
         edited = await template_of(services, app, template_id)
-        draft = edited_draft(replace(edited.draft, category=edited.category.value), form)
+        draft = apply_edit(replace(edited.draft, category=edited.category.value), form)
     else:
         draft = read_draft(form)
-    violations = findings_of(draft, strict=services.strict, hosting=app.hosting)
-    violations += await _of_the_store(services, app, draft, edited)
-    return Answer({"status": "success", "findings": [asdict(violation) for violation in violations]})
+    violations = find_violations(draft, strict=services.strict, hosting=app.hosting)
+    violations += await _store_violations(services, app, draft, edited)
+    return ApiResponse({"status": "success", "findings": [asdict(violation) for violation in violations]})
 
 
-async def _of_the_store(services: Services, app: App, draft: Draft, edited: Template | None) -> list[Finding]:
+async def _store_violations(
+    services: Services, app: App, draft: TemplateDraft, edited: Template | None
+) -> list[Violation]:
     """Return the violations that depend on the store."""
-    violations: list[Finding] = []
+    violations: list[Violation] = []
     if edited is not None:
         try:
             check_editable(edited)
@@ -53,32 +55,32 @@ async def _of_the_store(services: Services, app: App, draft: Draft, edited: Temp
             text = error.explanation
             fix_hint = "Wait until it has been reviewed, or make another template."
             source = "operator's facts 2.6"
-            violations.append(_finding("templateId", "status-editable", text, source, fix_hint))
-    if edited is not None and edited.status in FILED and draft.category != edited.category:
+            violations.append(_violation("templateId", "status-editable", text, source, fix_hint))
+    if edited is not None and edited.status in CATEGORY_FIXED and draft.category != edited.category:
         text = f"category must stay {edited.category}: that of an approved template cannot be edited."
         fix_hint = "Choose the category that it has, or make another template."
-        violations.append(_finding("category", "category-stays", text, "facts 3.6", fix_hint))
-    if edited is None and await _is_taken(services, app, draft):
+        violations.append(_violation("category", "category-stays", text, "facts 3.6", fix_hint))
+    if edited is None and await _is_name_used(services, app, draft):
         name = f"elementName {draft.element_name}"
         text = f"{name} is taken in {draft.language_code}."
         fix_hint = "Choose another name, or delete the template that has it."
-        violations.append(_finding("elementName", "name-free", text, "facts 3.3", fix_hint))
+        violations.append(_violation("elementName", "name-free", text, "facts 3.3", fix_hint))
     try:
         await check_samples(services, app, draft)
     except ApiError as error:
         fix_hint = "Upload a sample of the header's kind."
-        violations.append(_finding(error.field, "sample-kind", error.explanation, "facts 8", fix_hint))
+        violations.append(_violation(error.field, "sample-kind", error.explanation, "facts 8", fix_hint))
     return violations
 
 
-async def _is_taken(services: Services, app: App, draft: Draft) -> bool:
+async def _is_name_used(services: Services, app: App, draft: TemplateDraft) -> bool:
     if not app.business_account_id or not draft.element_name:
         return False
     same_name = await services.database.read(
-        templates_named, app.partner_id, app.business_account_id, draft.element_name
+        templates_by_name, app.partner_id, app.business_account_id, draft.element_name
     )
     return any(template.draft.language_code == draft.language_code for template in same_name)
 
 
-def _finding(field: str, rule: str, says: str, source: str, remedy: str) -> Finding:
-    return Finding(field, rule, says, source, remedy, RefusedBy.API)
+def _violation(field: str, rule: str, text: str, source: str, fix_hint: str) -> Violation:
+    return Violation(field, rule, text, source, fix_hint, RejectedBy.API)

@@ -1,10 +1,10 @@
 """The endpoint that creates templates."""
 
-from waypost.api.auth.authorisation import admitted_app
-from waypost.api.http.requests import Answer, Request
+from waypost.api.auth.authorisation import authorise_app
+from waypost.api.http.requests import ApiResponse, Request
 from waypost.api.idempotency import commit
 from waypost.api.services import Services
-from waypost.api.templates.samples import with_samples
+from waypost.api.templates.samples import add_sample_handles
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.templates.rules import check_draft
 from waypost.domain.templates.template import Category, Template, TemplateStatus
@@ -13,7 +13,7 @@ from waypost.wire.templates.drafts import read_draft
 from waypost.wire.templates.record import template_record
 
 
-async def create_template(services: Services, request: Request) -> Answer:
+async def create_template(services: Services, request: Request) -> ApiResponse:
     """Store a checked draft as PENDING, enqueue it for review, and return its record.
 
     Errors in this order: 401 wrong token, 429 eleventh in a minute, 400 unreadable form, 400 first
@@ -22,13 +22,13 @@ async def create_template(services: Services, request: Request) -> Answer:
 
     Source: spec, "Create template", "Limits"; always 200 (decision 0010).
     """
-    app = await admitted_app(services, request)
+    app = await authorise_app(services, request)
     draft = read_draft(request.form())
     check_draft(draft, strict=services.strict, hosting=app.hosting)
     account = await services.directory.business_account(app.business_account_id)
     if account is None:
         raise ApiError(ErrorCode.APP_NOT_APPROVED, "The app has no business account yet.")
-    draft = await with_samples(services, app, draft)
+    draft = await add_sample_handles(services, app, draft)
     now_ms = services.clock.now_ms()
     template = Template(
         id=services.ids.new(),
@@ -43,13 +43,13 @@ async def create_template(services: Services, request: Request) -> Answer:
         category=Category(draft.category or ""),
     )
 
-    def make_response(is_new: bool) -> Answer:
+    def make_response(is_new: bool) -> ApiResponse:
         if not is_new:
             raise ApiError(
                 ErrorCode.TEMPLATE_EXISTS,
                 f"elementName {draft.element_name} is taken in {draft.language_code}; "
                 "choose another name, or delete the template first.",
             )
-        return Answer({"status": "success", "template": template_record(template)})
+        return ApiResponse({"status": "success", "template": template_record(template)})
 
-    return await commit(services, request, record_template, template, answer=make_response)
+    return await commit(services, request, record_template, template, make_response=make_response)

@@ -4,17 +4,17 @@ from dataclasses import replace
 
 from sqlalchemy import Connection
 
-from waypost.api.auth.authorisation import admitted_app, tokens_of
-from waypost.api.http.requests import Answer, Request
+from waypost.api.auth.authorisation import authorise_app, tokens_of
+from waypost.api.http.requests import ApiResponse, Request
 from waypost.api.services import Services
 from waypost.api.templates.lists import template_of
-from waypost.api.templates.samples import with_samples
-from waypost.base.encryption import hash_of
+from waypost.api.templates.samples import add_sample_handles
+from waypost.base.encryption import hash_secret
 from waypost.base.ids import Ids, is_uuid
 from waypost.domain.app import App
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.event import ReviewEvent
-from waypost.domain.lifecycle import EDITABLE, FILED, KEPT_BY_THE_OPERATOR
+from waypost.domain.lifecycle import CATEGORY_FIXED, EDITABLE, NOT_DELETABLE
 from waypost.domain.templates.rules import check_draft
 from waypost.domain.templates.template import Category, Template, TemplateStatus
 from waypost.notifications.state_changes import StateChangeRecorder
@@ -22,11 +22,11 @@ from waypost.notifications.template_changes import apply_status_change
 from waypost.store.accounts.partners import app_by_id
 from waypost.store.queue.job_subjects import SubjectKind
 from waypost.store.queue.jobs import enqueue_jobs
-from waypost.store.templates.templates import edit_template, template_by_id, template_job, templates_named
-from waypost.wire.templates.changes import edited_draft
+from waypost.store.templates.templates import edit_template, template_by_id, template_job, templates_by_name
+from waypost.wire.templates.changes import apply_edit
 
 
-async def change_template(services: Services, request: Request) -> Answer:
+async def change_template(services: Services, request: Request) -> ApiResponse:
     """Apply the form to the draft, check the whole draft, and submit it for another review.
 
     Errors in this order: 401 wrong token, 429 eleventh in a minute, 400 unknown id, 400 a status in
@@ -35,17 +35,17 @@ async def change_template(services: Services, request: Request) -> Answer:
 
     Source: facts 3.6; operator's facts 2.6; decision 0021.
     """
-    app = await admitted_app(services, request)
+    app = await authorise_app(services, request)
     before = await template_of(services, app, request.path["template_id"])
     check_editable(before)
     category = before.category.value
-    draft = edited_draft(replace(before.draft, category=category), request.form())
-    if before.status in FILED and draft.category != category:
+    draft = apply_edit(replace(before.draft, category=category), request.form())
+    if before.status in CATEGORY_FIXED and draft.category != category:
         raise ApiError(
             ErrorCode.FIELD_BROKEN, f"category must stay {category}: that of an approved template cannot be edited."
         )
     check_draft(draft, strict=services.strict, hosting=app.hosting)
-    draft = await with_samples(services, app, draft)
+    draft = await add_sample_handles(services, app, draft)
     after = replace(
         before,
         draft=draft,
@@ -58,7 +58,7 @@ async def change_template(services: Services, request: Request) -> Answer:
     if not await services.database.write(edit_template, before, after):
         check_editable(await template_of(services, app, before.id))  # it has changed meanwhile
         raise ApiError(ErrorCode.TEMPLATE_NOT_EDITABLE, "The template has just changed; try again.")
-    return Answer({"status": "success"})
+    return ApiResponse({"status": "success"})
 
 
 def check_editable(template: Template) -> None:
@@ -77,7 +77,7 @@ def check_editable(template: Template) -> None:
         )
 
 
-async def delete_named(services: Services, request: Request) -> Answer:
+async def delete_templates_by_name(services: Services, request: Request) -> ApiResponse:
     """Delete the templates of a name in all its languages.
 
     Errors in this order: 401 wrong token, 403 the token of another app of the partner, 429, 400 a
@@ -85,20 +85,20 @@ async def delete_named(services: Services, request: Request) -> Answer:
 
     Source: facts 3.6.
     """
-    app = await _deleting_app(services, request)
-    return await _delete_name(services, app, request.path["element_name"])
+    app = await _authorise_deletion(services, request)
+    return await _delete_by_name(services, app, request.path["element_name"])
 
 
-async def delete_own_named(services: Services, request: Request) -> Answer:
+async def delete_templates_by_name_self_serve(services: Services, request: Request) -> ApiResponse:
     """Delete the templates of a name, by the self-serve route; its path has the form of one template's.
 
     Source: facts 3.5.
     """
-    app = await _deleting_app(services, request)
-    return await _delete_name(services, app, request.path["template_id"])
+    app = await _authorise_deletion(services, request)
+    return await _delete_by_name(services, app, request.path["template_id"])
 
 
-async def delete_one(services: Services, request: Request) -> Answer:
+async def delete_template(services: Services, request: Request) -> ApiResponse:
     """Delete one template; name and id must match.
 
     Errors as of the deletion by name, and after an unknown name: 403 a template of another of the
@@ -106,7 +106,7 @@ async def delete_one(services: Services, request: Request) -> Answer:
 
     Source: facts 3.6.
     """
-    app = await _deleting_app(services, request)
+    app = await _authorise_deletion(services, request)
     template_id, name = request.path["template_id"], request.path["element_name"]
     template = await services.database.read(template_by_id, template_id)
     is_there = template is not None and template.status is not TemplateStatus.DELETED
@@ -119,17 +119,17 @@ async def delete_one(services: Services, request: Request) -> Answer:
     return await _delete(services, [template])
 
 
-async def _deleting_app(services: Services, request: Request) -> App:
+async def _authorise_deletion(services: Services, request: Request) -> App:
     """Return the app whose template is to be deleted.
 
     Raises:
         ApiError: see the endpoints.
     """
     try:
-        app = await admitted_app(services, request)
+        app = await authorise_app(services, request)
     except ApiError as error:
         if error.code is ErrorCode.NOT_FOR_THIS_APP:
-            await _say_whose(services, request)
+            await _raise_if_other_app(services, request)
         raise
     if not app.live:
         raise ApiError(ErrorCode.SANDBOX_DELETION, "The app must be live; this one is a sandbox app.")
@@ -138,33 +138,33 @@ async def _deleting_app(services: Services, request: Request) -> App:
     return app
 
 
-async def _say_whose(services: Services, request: Request) -> None:
+async def _raise_if_other_app(services: Services, request: Request) -> None:
     """Raise a specific error for a valid token of another app of the same partner; return for any other caller."""
     app_id = request.path["app_id"]
     if not is_uuid(app_id):
         raise ApiError(ErrorCode.INVALID_APP_ID, "An app's id is a UUID.")
     app = await services.directory.app(app_id)
     for token in tokens_of(request):
-        partner_id = await services.directory.partner_of_app_token(hash_of(token))
+        partner_id = await services.directory.partner_of_app_token(hash_secret(token))
         if app is not None and partner_id == app.partner_id:
             raise ApiError(ErrorCode.NOT_APP_OWNER, "The token is that of another of your apps.")
 
 
-async def _delete_name(services: Services, app: App, name: str) -> Answer:
-    templates = await services.database.read(templates_named, app.partner_id, app.business_account_id, name)
+async def _delete_by_name(services: Services, app: App, name: str) -> ApiResponse:
+    templates = await services.database.read(templates_by_name, app.partner_id, app.business_account_id, name)
     return await _delete(services, templates)
 
 
-async def _delete(services: Services, doomed: list[Template]) -> Answer:
-    if not doomed:
+async def _delete(services: Services, templates: list[Template]) -> ApiResponse:
+    if not templates:
         raise ApiError(ErrorCode.TEMPLATE_NAME_UNKNOWN, "The path must name a template of the app's business account.")
-    if any(template.status in KEPT_BY_THE_OPERATOR for template in doomed):
+    if any(template.status in NOT_DELETABLE for template in templates):
         raise ApiError(ErrorCode.TEMPLATE_NOT_DELETABLE, "The operator does not delete a disabled template.")
-    ids = [template.id for template in doomed]
+    ids = [template.id for template in templates]
     now_ms = services.clock.now_ms()
     await services.database.write(_delete_all, services.ids, ids, now_ms)
-    services.directory.forget()  # so that no process sends it from now on
-    return Answer({"status": "success"})
+    services.directory.invalidate()  # so that no process sends it from now on
+    return ApiResponse({"status": "success"})
 
 
 def _delete_all(connection: Connection, ids: Ids, template_ids: list[str], now_ms: int) -> None:

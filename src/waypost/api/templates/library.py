@@ -4,35 +4,35 @@ from typing import Final
 
 import msgspec
 
-from waypost.api.auth.authorisation import admitted_app
-from waypost.api.direct_calls import account_of, ask
-from waypost.api.http.requests import Answer, Request
+from waypost.api.auth.authorisation import authorise_app
+from waypost.api.direct_calls import account_of, call_operator
+from waypost.api.http.requests import ApiResponse, Request
 from waypost.api.idempotency import commit
 from waypost.api.services import Services
-from waypost.api.templates.sync import whole_list
+from waypost.api.templates.sync import list_operator_templates
 from waypost.domain.app import App
 from waypost.domain.direct_calls import (
     CreatedTemplate,
     CreateFromLibrary,
     GetLibraryTemplate,
     LibraryTemplate,
+    LibraryTemplateButton,
     ListLibrary,
     ListTemplates,
     OperatorTemplate,
-    ReadyButton,
     TemplateDetail,
 )
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.lifecycle import OPERATOR_STATUSES
-from waypost.domain.templates.buttons import Button, ButtonKind
-from waypost.domain.templates.fields import Draft
-from waypost.domain.templates.languages import spelled
+from waypost.domain.templates.buttons import ButtonKind, TemplateButton
+from waypost.domain.templates.fields import TemplateDraft
+from waypost.domain.templates.languages import canonical_language
 from waypost.domain.templates.template import Category, Template, TemplateStatus
-from waypost.store.templates.templates import adopt_template, template_known_to_operator, templates_named
+from waypost.store.templates.templates import adopt_template, find_operator_template, templates_by_name
 from waypost.wire.templates.library_buttons import LibraryButton, read_library_buttons
 from waypost.wire.templates.record import template_record
 
-_VARIABLE: Final = "{{%d}}"
+_VARIABLE_FORMAT: Final = "{{%d}}"
 
 # fmt: off
 _FILTERS: Final = {  # Source: facts 3.6; the operator's page "Template library"
@@ -43,7 +43,7 @@ _FILTERS: Final = {  # Source: facts 3.6; the operator's page "Template library"
     "topic":        "topic",
     "usecase":      "usecase",
 }
-_NEEDED: Final = {  # Source: facts 3.6, in this order
+_REQUIRED_FIELDS: Final = {  # Source: facts 3.6, in this order
     "elementName":         ErrorCode.TEMPLATE_NAME_MISSING,
     "category":            ErrorCode.CATEGORY_MISSING,
     "languageCode":        ErrorCode.LANGUAGE_MISSING,
@@ -52,21 +52,21 @@ _NEEDED: Final = {  # Source: facts 3.6, in this order
 # fmt: on
 
 
-async def list_library(services: Services, request: Request) -> Answer:
+async def list_library(services: Services, request: Request) -> ApiResponse:
     """Return the operator's library templates as it lists them. Source: facts 3.6."""
-    app = await admitted_app(services, request)
+    app = await authorise_app(services, request)
     filters = {
         filter_name: value for field_name, filter_name in _FILTERS.items() if (value := request.query(field_name))
     }
     if "language" in filters:
-        filters["language"] = spelled(filters["language"])
-    library = await ask(services, app, ListLibrary(**filters))
-    return Answer(
+        filters["language"] = canonical_language(filters["language"])
+    library = await call_operator(services, app, ListLibrary(**filters))
+    return ApiResponse(
         {"status": "success", "templates": [template for template in library.raw if isinstance(template, dict)]}
     )
 
 
-async def create_from_library(services: Services, request: Request) -> Answer:
+async def create_from_library(services: Services, request: Request) -> ApiResponse:
     """Create a template from the library; the operator approves it at once, so it is called directly.
 
     Errors in this order: 401 wrong token, 429, 400 the first missing field, 400 another category than
@@ -75,9 +75,9 @@ async def create_from_library(services: Services, request: Request) -> Answer:
 
     Source: facts 3.6.
     """
-    app = await admitted_app(services, request)
+    app = await authorise_app(services, request)
     form = request.form()
-    for name, reason in _NEEDED.items():
+    for name, reason in _REQUIRED_FIELDS.items():
         if not form.text(name):
             raise ApiError(reason, f"{name} is required.")
     if form.text("category") not in Category.__members__:
@@ -85,16 +85,16 @@ async def create_from_library(services: Services, request: Request) -> Answer:
     if form.text("category") != Category.UTILITY:
         raise ApiError(ErrorCode.FIELD_BROKEN, "category must be UTILITY: the library has no other.")
     inputs = read_library_buttons(form.text("buttons"))
-    name, language = form.text("elementName") or "", spelled(form.text("languageCode") or "")
+    name, language = form.text("elementName") or "", canonical_language(form.text("languageCode") or "")
     business = await services.directory.business_account(account_of(app))
     if business is None:
         raise LookupError(f"app {app.id} has no business account")
-    same_name = await services.database.read(templates_named, app.partner_id, business.id, name)
+    same_name = await services.database.read(templates_by_name, app.partner_id, business.id, name)
     if any(other.draft.language_code == language for other in same_name):
         raise ApiError(ErrorCode.TEMPLATE_EXISTS, f"elementName {name} is taken in {language}.")
     library_name = form.text("libraryTemplateName") or ""
     ready = await _ready_template(services, app, library_name, language)
-    created = await _made_by_operator(
+    created = await _create_at_operator(
         services,
         app,
         CreateFromLibrary(
@@ -117,15 +117,15 @@ async def create_from_library(services: Services, request: Request) -> Answer:
         operator_template_id=created.id,
     )
 
-    def make_response(is_new: bool) -> Answer:
+    def make_response(is_new: bool) -> ApiResponse:
         if not is_new:
             raise ApiError(ErrorCode.TEMPLATE_EXISTS, f"elementName {name} is taken in {language}.")
-        return Answer({"status": "success", "templates": template_record(template)})
+        return ApiResponse({"status": "success", "templates": template_record(template)})
 
-    return await commit(services, request, adopt_template, template, answer=make_response)
+    return await commit(services, request, adopt_template, template, make_response=make_response)
 
 
-async def _made_by_operator(
+async def _create_at_operator(
     services: Services, app: App, request: CreateFromLibrary, ready: LibraryTemplate
 ) -> CreatedTemplate:
     """Create a template at the operator from its library, or return the one that an earlier attempt created.
@@ -138,29 +138,31 @@ async def _made_by_operator(
     """
     account_id = request.business_account_id
     try:
-        return await ask(services, app, request)
+        return await call_operator(services, app, request)
     except ApiError as error:
         if error.code is not ErrorCode.OPERATOR_REFUSED:
             raise
-        for listed in await whole_list(services, app, ListTemplates(account_id, TemplateDetail.TEXTS, request.name)):
-            if _is_made_of(listed, request, ready) and not await _is_known(services, account_id, listed):
+        for listed in await list_operator_templates(
+            services, app, ListTemplates(account_id, TemplateDetail.TEXTS, request.name)
+        ):
+            if _is_requested(listed, request, ready) and not await _is_known(services, account_id, listed):
                 return CreatedTemplate(listed.id, listed.status)
         raise
 
 
-def _is_made_of(there: OperatorTemplate, request: CreateFromLibrary, ready: LibraryTemplate) -> bool:
+def _is_requested(listed: OperatorTemplate, request: CreateFromLibrary, ready: LibraryTemplate) -> bool:
     """True if a template of the operator is the requested one."""
     return (
-        (there.name, there.language) == (request.name, request.language)
-        and not there.is_being_deleted
-        and there.body in (None, ready.body)
+        (listed.name, listed.language) == (request.name, request.language)
+        and not listed.is_being_deleted
+        and listed.body in (None, ready.body)
     )
 
 
-async def _is_known(services: Services, account_id: str, there: OperatorTemplate) -> bool:
+async def _is_known(services: Services, account_id: str, listed: OperatorTemplate) -> bool:
     """True if this template of the operator is or was stored here; it may be about to be deleted."""
-    names = (there.id, there.name, there.language)
-    known = await services.database.read(template_known_to_operator, account_id, *names)
+    names = (listed.id, listed.name, listed.language)
+    known = await services.database.read(find_operator_template, account_id, *names)
     return known is not None
 
 
@@ -170,7 +172,7 @@ async def _ready_template(services: Services, app: App, name: str, language: str
     Raises:
         ApiError: the library has none.
     """
-    ready = await ask(services, app, GetLibraryTemplate(name, language))
+    ready = await call_operator(services, app, GetLibraryTemplate(name, language))
     if ready is None:
         raise ApiError(
             ErrorCode.FIELD_BROKEN,
@@ -179,13 +181,13 @@ async def _ready_template(services: Services, app: App, name: str, language: str
     return ready
 
 
-def _draft_of(ready: LibraryTemplate, inputs: list[LibraryButton], name: str, language: str) -> Draft:
+def _draft_of(ready: LibraryTemplate, inputs: list[LibraryButton], name: str, language: str) -> TemplateDraft:
     """Return the draft that corresponds to the operator's template from the library."""
     example = ready.body
     for nth, value in enumerate(ready.examples, start=1):
-        example = example.replace(_VARIABLE % nth, value)
+        example = example.replace(_VARIABLE_FORMAT % nth, value)
     buttons = [_button(button, inputs[nth] if nth < len(inputs) else None) for nth, button in enumerate(ready.buttons)]
-    return Draft(
+    return TemplateDraft(
         element_name=name,
         language_code=language,
         category=Category.UTILITY.value,
@@ -198,14 +200,14 @@ def _draft_of(ready: LibraryTemplate, inputs: list[LibraryButton], name: str, la
     )
 
 
-def _button(shown: ReadyButton, given: LibraryButton | None) -> Button | None:
-    if shown.kind not in ButtonKind.__members__:
+def _button(ready: LibraryTemplateButton, inputs: LibraryButton | None) -> TemplateButton | None:
+    if ready.kind not in ButtonKind.__members__:
         return None
-    url = (given.url or {}) if given else {}
-    return Button(
-        kind=ButtonKind[shown.kind],
-        text=shown.text,
-        url=url.get("base_url") or shown.url,
-        phone_number=(given.phone_number if given else None) or shown.phone_number,
+    url = (inputs.url or {}) if inputs else {}
+    return TemplateButton(
+        kind=ButtonKind[ready.kind],
+        text=ready.text,
+        url=url.get("base_url") or ready.url,
+        phone_number=(inputs.phone_number if inputs else None) or ready.phone_number,
         example=(url["url_suffix_example"],) if url.get("url_suffix_example") else (),
     )

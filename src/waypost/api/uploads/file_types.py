@@ -10,7 +10,7 @@ _OLD_OFFICE: Final = ("application/msword", "application/vnd.ms-excel", "applica
 _MP4: Final = ("video/mp4", "audio/mp4")
 
 # fmt: off
-KNOWN: Final = {  # the library's name of a type, a file extension, and our MIME types
+LIBRARY_TYPES: Final = {  # the library's name of a type, a file extension, and our MIME types
     ".png":  ("image/png",),
     ".jpg":  ("image/jpeg",),
     ".jpeg": ("image/jpeg",),
@@ -22,7 +22,7 @@ KNOWN: Final = {  # the library's name of a type, a file extension, and our MIME
     ".ogg":  ("audio/ogg", "audio/opus"),
     ".doc":  _OLD_OFFICE,  # one container for all three; the difference may be anywhere in it
 }
-BRANDS: Final = (  # ISO 14496-12, `ftyp`: the prefix of its brand; the library knows only a few of them
+MP4_BRANDS: Final = (  # ISO 14496-12, `ftyp`: the prefix of its brand; the library knows only a few of them
     (b"3g",   ("video/3gpp",)),
     (b"M4A",  ("audio/mp4",)),
     (b"M4B",  ("audio/mp4",)),
@@ -33,12 +33,12 @@ BRANDS: Final = (  # ISO 14496-12, `ftyp`: the prefix of its brand; the library 
     (b"avi",  ("image/avif",)),
     (b"",     _MP4),
 )
-FRAMES: Final = (  # MPEG audio without a header: a mask of the first two bytes, and the masked value
+MPEG_FRAMES: Final = (  # MPEG audio without a header: a mask of the first two bytes, and the masked value
     # mask     value    MIME type
     (0xFFF6,   0xFFF0,  ("audio/aac",)),   # ADTS
     (0xFFE6,   0xFFE2,  ("audio/mpeg",)),  # layer III
 )
-ZIPPED: Final = (  # ECMA-376: the folder of an Office document's own parts, named in the archive's directory
+OFFICE_FOLDERS: Final = (  # ECMA-376: the folder of an Office document's own parts, named in the archive's directory
     (b"word/", (f"{_OFFICE}wordprocessingml.document",)),
     (b"ppt/",  (f"{_OFFICE}presentationml.presentation",)),
     (b"xl/",   (f"{_OFFICE}spreadsheetml.sheet",)),
@@ -57,23 +57,23 @@ def types_of(head: bytes, tail: bytes) -> tuple[str, ...]:
         tail: its last bytes, which contain an archive's directory.
     """
     if head[4:8] == b"ftyp":
-        return next(types for brand, types in BRANDS if head[8:12].startswith(brand))
+        return next(types for brand, types in MP4_BRANDS if head[8:12].startswith(brand))
     if head.startswith(_ZIP):
-        return _zipped(tail)
+        return _archive_types(tail)
     first = int.from_bytes(head[:2])
-    for mask, value, types in FRAMES:
+    for mask, value, types in MPEG_FRAMES:
         if len(head) > 1 and first & mask == value:
             return types
-    detected = _library_says(head)
+    detected = _detect_by_library(head)
     if is_text(head):
         detected = (*detected, "text/plain")
     return detected or ("application/octet-stream",)
 
 
-def most_bytes_types(head: bytes) -> tuple[str, ...]:
+def possible_types(head: bytes) -> tuple[str, ...]:
     """Return the possible MIME types of a file that is still arriving: an archive may be any Office document."""
     if head.startswith(_ZIP):
-        return tuple(mime_type for _, types in ZIPPED for mime_type in types)
+        return tuple(mime_type for _, types in OFFICE_FOLDERS for mime_type in types)
     return types_of(head, b"")
 
 
@@ -90,15 +90,15 @@ def is_text(head: bytes) -> bool:
     return False
 
 
-def _zipped(tail: bytes) -> tuple[str, ...]:
+def _archive_types(tail: bytes) -> tuple[str, ...]:
     directory = tail[max(0, tail.find(_ZIP_DIRECTORY_ENTRY)) :]
-    for folder, types in ZIPPED:
+    for folder, types in OFFICE_FOLDERS:
         if folder in directory:
             return types
     return ("application/zip",)
 
 
-def _library_says(head: bytes) -> tuple[str, ...]:
+def _detect_by_library(head: bytes) -> tuple[str, ...]:
     # The import reads its tables, 16 ms: only a process that receives a file pays for it.
     import puremagic
 
@@ -114,6 +114,6 @@ def _library_says(head: bytes) -> tuple[str, ...]:
         mime_type
         for match in matches
         if match.confidence >= confidence
-        for mime_type in KNOWN.get(str(match.extension), ())
+        for mime_type in LIBRARY_TYPES.get(str(match.extension), ())
     ]
     return tuple(dict.fromkeys(mime_types or [str(match.mime_type) for match in named[:1]]))

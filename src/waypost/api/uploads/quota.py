@@ -10,7 +10,7 @@ from waypost.store.database import Database
 from waypost.store.media.media import stored_bytes
 
 
-class Arriving:
+class UploadInProgress:
     """One upload in progress, as counted against the quota."""
 
     def __init__(self, quota: "MediaQuota", partner_id: int) -> None:
@@ -19,13 +19,13 @@ class Arriving:
         self._stored_bytes = 0
         self.size_bytes = 0
 
-    async def look(self) -> None:
+    async def refresh(self) -> None:
         """Read again how much the partner has stored, and check it.
 
         Raises:
             ApiError: the quota would be exceeded.
         """
-        self._stored_bytes = await self._quota.stored(self._partner_id)
+        self._stored_bytes = await self._quota.read_stored_bytes(self._partner_id)
         self.add(0)
 
     def add(self, size_bytes: int) -> None:
@@ -35,7 +35,7 @@ class Arriving:
             ApiError: the quota would be exceeded.
         """
         self.size_bytes += size_bytes
-        coming = self._quota.coming
+        coming = self._quota.incoming_bytes
         coming[self._partner_id] += size_bytes
         self._quota.check(self._stored_bytes + coming[self._partner_id])
 
@@ -44,33 +44,33 @@ class MediaQuota:
     """The quota of every partner.
 
     Args:
-        most_bytes: 0: no limit.
+        max_bytes: 0: no limit.
 
     Attributes:
         incoming_bytes: bytes of uploads in progress by partner, in this process.
     """
 
-    def __init__(self, database: Database, clock: Clock, *, most_bytes: int) -> None:
+    def __init__(self, database: Database, clock: Clock, *, max_bytes: int) -> None:
         self._database = database
         self._clock = clock
-        self._most_bytes = most_bytes
-        self.coming: Counter[int] = Counter()
+        self._max_bytes = max_bytes
+        self.incoming_bytes: Counter[int] = Counter()
 
     @asynccontextmanager
-    async def arriving(self, partner_id: int) -> AsyncGenerator[Arriving]:
+    async def track_upload(self, partner_id: int) -> AsyncGenerator[UploadInProgress]:
         """Count a file from its first byte until its row is written or it is rejected."""
-        arriving = Arriving(self, partner_id)
-        await arriving.look()
+        arriving = UploadInProgress(self, partner_id)
+        await arriving.refresh()
         try:
             yield arriving
         finally:
-            self.coming[partner_id] -= arriving.size_bytes
-            if not self.coming[partner_id]:
-                del self.coming[partner_id]
+            self.incoming_bytes[partner_id] -= arriving.size_bytes
+            if not self.incoming_bytes[partner_id]:
+                del self.incoming_bytes[partner_id]
 
-    async def stored(self, partner_id: int) -> int:
+    async def read_stored_bytes(self, partner_id: int) -> int:
         """Return how many bytes a partner has stored; 0 without a query if there is no limit."""
-        if not self._most_bytes:
+        if not self._max_bytes:
             return 0
         return await self._database.read(stored_bytes, partner_id, self._clock.now_ms())
 
@@ -80,9 +80,9 @@ class MediaQuota:
         Raises:
             ApiError: it exceeds the quota.
         """
-        if self._most_bytes and size_bytes > self._most_bytes:
+        if self._max_bytes and size_bytes > self._max_bytes:
             raise ApiError(
                 ErrorCode.MEDIA_QUOTA,
-                f"The quota of stored media is {self._most_bytes} bytes for each partner, and this file "
+                f"The quota of stored media is {self._max_bytes} bytes for each partner, and this file "
                 f"would make it {size_bytes} or more; delete media, or wait until some have expired.",
             )

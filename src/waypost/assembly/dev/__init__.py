@@ -1,1 +1,1 @@
-"""`waypost dev`: service and simulator in one process, with demonstration data."""
+"""`waypost dev`: service and simulator in one process, with the data of a demonstration."""

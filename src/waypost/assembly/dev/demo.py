@@ -1,12 +1,12 @@
-"""The demonstration: names, ids and secrets that are the same on every machine. Never for real use."""
+"""The demonstration: names, ids and secrets that are the same on every machine. Not for real use."""
 
 from typing import Final
 
 from waypost.config import DEMO_ADMIN_TOKEN
 from waypost.domain.app import App, BusinessAccount, OperatorAccount
 from waypost.domain.partner import Partner
-from waypost.domain.templates.buttons import Button, ButtonKind
-from waypost.domain.templates.fields import Draft
+from waypost.domain.templates.buttons import ButtonKind, TemplateButton
+from waypost.domain.templates.fields import TemplateDraft
 from waypost.domain.templates.template import Category, Template, TemplateStatus
 from waypost.operators.cloud.account import cloud_account
 
@@ -57,7 +57,7 @@ COMPONENTS: Final = (
 
 
 def operator_account(base_url: str) -> OperatorAccount:
-    """The demo's account at the simulator."""
+    """Return the demonstration's account at the simulator."""
     return cloud_account(
         OPERATOR_ACCOUNT,
         base_url,
@@ -70,7 +70,7 @@ def operator_account(base_url: str) -> OperatorAccount:
 
 
 def app(at_ms: int) -> App:
-    """The demo's app, with the first token."""
+    """Return the demonstration's app, with the first token."""
     return App(
         id=APP_ID,
         partner_id=PARTNER.id,
@@ -84,14 +84,14 @@ def app(at_ms: int) -> App:
 
 
 def template(at_ms: int) -> Template:
-    """An approved template with two quick replies."""
+    """Return an approved template with two quick replies."""
     return Template(
         id=TEMPLATE_ID,
         partner_id=PARTNER.id,
         app_id=APP_ID,
         business_account_id=WABA_ID,
         namespace=NAMESPACE,
-        draft=Draft(
+        draft=TemplateDraft(
             element_name="order_ready",
             language_code="en_US",
             category=Category.UTILITY,
@@ -99,7 +99,10 @@ def template(at_ms: int) -> Template:
             vertical="Order updates",
             content="Hi {{1}}, your order {{2}} is ready. Shall we bring it today?",
             example="Hi [Ann], your order [4711] is ready. Shall we bring it today?",
-            buttons=(Button(ButtonKind.QUICK_REPLY, "Yes please"), Button(ButtonKind.QUICK_REPLY, "Another day")),
+            buttons=(
+                TemplateButton(ButtonKind.QUICK_REPLY, "Yes please"),
+                TemplateButton(ButtonKind.QUICK_REPLY, "Another day"),
+            ),
             enable_sample=True,
         ),
         status=TemplateStatus.APPROVED,

@@ -1,21 +1,21 @@
-"""What `waypost dev` writes for others: its instance key, and the variables that other programs read."""
+"""The files that `waypost dev` writes: its instance key, and the variables for other programs."""
 
 import os
 from pathlib import Path
 from typing import Final
 
 from waypost.assembly.dev import demo
-from waypost.assembly.dev.service_and_simulator import Places
+from waypost.assembly.dev.service_and_simulator import BaseUrls
 from waypost.config import Settings
 
 ENV_FILE: Final = Path("waypost-dev.env")
 
 
-def instance_key(settings: Settings) -> str:
-    """The setting, or the demonstration's key, kept in a file that only its owner reads.
+def read_or_create_instance_key(settings: Settings) -> str:
+    """Return the secret key of the settings, or the demonstration's, stored in a file that only its owner can read.
 
-    The demonstration's key is known, because app tokens derive from it and have to be the same on
-    every machine; `serve` refuses it.
+    The demonstration's key is public, because app tokens derive from it and must be the same on every
+    machine; `serve` rejects it.
     """
     if settings.secret_key is not None:
         return settings.secret_key
@@ -26,9 +26,9 @@ def instance_key(settings: Settings) -> str:
     return path.read_text(encoding="utf-8").strip()
 
 
-def variables(places: Places, admin_token: str, app_token: str) -> dict[str, str]:
-    """What other programs need to know. Source: decision 0088."""
-    base_url, graph_url = places.base_url, places.graph_url
+def make_variables(urls: BaseUrls, admin_token: str, app_token: str) -> dict[str, str]:
+    """Return the variables for other programs. Source: decision 0088."""
+    base_url, graph_url = urls.base_url, urls.graph_url
     return {
         "PARTNER_URL": base_url,
         "API_URL": base_url,
@@ -52,9 +52,9 @@ def variables(places: Places, admin_token: str, app_token: str) -> dict[str, str
     }
 
 
-def write_env(path: Path, known: dict[str, str]) -> None:
-    """Write what other programs need to know, for its owner alone."""
-    lines = "".join(f"{name}={value}\n" for name, value in known.items())
+def write_env(path: Path, variables: dict[str, str]) -> None:
+    """Write the variables for other programs, readable by their owner only."""
+    lines = "".join(f"{name}={value}\n" for name, value in variables.items())
     _write_private(path, lines)
 
 

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from sqlalchemy import Connection
 
 from waypost.admin import provisioning
-from waypost.assembly.console import ConsoleStand
+from waypost.assembly.console import ConsoleOptions
 from waypost.assembly.dev import demo
 from waypost.assembly.service import WEBHOOK_PATH, Waypost
 from waypost.base.clock import Clock
-from waypost.base.encryption import hash_of
+from waypost.base.encryption import hash_secret
 from waypost.base.ids import Ids
-from waypost.base.time_travel import Travel
+from waypost.base.time_travel import TimeTravel
 from waypost.client.api_client import Transport
 from waypost.config import Settings
 from waypost.simulator import AccountSeed, NumberSeed, Simulator, SimulatorSettings, SnapshotStore
@@ -21,27 +21,27 @@ from waypost.store.properties import is_demo, mark_demo, seed_template
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
-    """Where each side answers."""
+class BaseUrls:
+    """The base URLs of service and simulator."""
 
     base_url: str
     graph_url: str
 
 
-class Pair:
-    """One service and one simulator; when closed, another may be opened on the folder.
+class ServiceAndSimulator:
+    """One service and one simulator on one folder; once closed, another pair can be opened on it.
 
     Attributes:
-        is_new: the folder was empty, so that what is there is the demonstration and nothing else.
+        is_new: the folder was empty, so that it has the data of the demonstration only.
 
     Args:
         settings: of the service.
-        simulator: the other side's.
-        clock: both sides'.
-        ids: both sides'.
-        travel: moves the clock; is told of both sides.
-        keeper: what the control door keeps states with.
-        control: carries the console's requests to the simulator.
+        simulator: settings of the simulator.
+        clock: of both sides.
+        ids: of both sides.
+        travel: advances the clock for both sides.
+        snapshots: the snapshot store of the control API.
+        control: the console's transport to the simulator.
     """
 
     def __init__(
@@ -51,21 +51,21 @@ class Pair:
         clock: Clock,
         ids: Ids,
         *,
-        travel: Travel,
-        keeper: SnapshotStore,
+        travel: TimeTravel,
+        snapshots: SnapshotStore,
         control: Transport,
     ) -> None:
         self._clock = clock
         self._travel = travel
         self._simulator_path = simulator.path
         self.is_new = False
-        stand = ConsoleStand(control, demo.PARTNER.id)
-        self.waypost = Waypost(settings, clock, ids, stand=stand)
-        self.simulator = Simulator(simulator, clock, ids, travel=travel, snapshots=keeper)
-        self.waypost.outside.readiness.parts.simulator = lambda: self.simulator.failure_reason
+        stand = ConsoleOptions(control, demo.PARTNER.id)
+        self.waypost = Waypost(settings, clock, ids, console_options=stand)
+        self.simulator = Simulator(simulator, clock, ids, travel=travel, snapshots=snapshots)
+        self.waypost.observability.readiness.parts.simulator = lambda: self.simulator.failure_reason
 
-    async def open(self, places: Places) -> None:
-        """Open both stores and bring the demonstration up to date; nothing is worked yet.
+    async def open(self, urls: BaseUrls) -> None:
+        """Open both stores and seed the demonstration; no worker is started yet.
 
         Raises:
             StoreInUse: another process has the store open.
@@ -76,7 +76,7 @@ class Pair:
         try:
             await self.simulator.open()
             try:
-                await self._seed(places)
+                await self._seed(urls)
                 self.is_new = self.is_new and not was_there
             except BaseException:
                 await self.simulator.close()
@@ -86,34 +86,34 @@ class Pair:
             raise
 
     async def start(self) -> str:
-        """Work the queues, and have a phone write in, so that its window is open; gives the app's token."""
+        """Start the workers, and let a phone write, which opens its 24-hour window; return the app's token."""
         self._travel.sides = (self.waypost, self.simulator)
         self.waypost.start()
         await self.simulator.send_phone_text(phone=demo.DESTINATION, to=demo.SOURCE, text="Hello!")
         app = await self.waypost.directory.app(demo.APP_ID)
-        return self.waypost.office.seals.app_token(demo.APP_ID, app.token_serial if app else 1)
+        return self.waypost.admin_context.secret_box.app_token(demo.APP_ID, app.token_serial if app else 1)
 
     async def close(self, *, within_s: float | None = None) -> None:
-        """Drain stages, hand back leases, close both stores.
+        """Drain stages, release leases, close both stores.
 
         Args:
-            within_s: how long to wait for what is being sent; None: as the settings say.
+            within_s: timeout for jobs in flight; None: as the settings say.
         """
         self._travel.sides = ()
         await self.waypost.drain(within_s=within_s)
         await self.simulator.close()
         await self.waypost.close()
 
-    async def _seed(self, places: Places) -> None:
-        """The demonstration's partner, app, keys, phones and template; the addresses anew each time."""
-        office, database = self.waypost.office, self.waypost.database
+    async def _seed(self, urls: BaseUrls) -> None:
+        """Seed the demonstration's partner, app, keys, phones and template; update the URLs at every start."""
+        context, database = self.waypost.admin_context, self.waypost.database
         now_ms = self._clock.now_ms()
-        await provisioning.put_operator_account(office, demo.operator_account(places.graph_url))
+        await provisioning.put_operator_account(context, demo.operator_account(urls.graph_url))
         if not await database.read(is_demo):
             self.is_new = await database.write(
-                _demonstrate,
+                _seed_demonstration,
                 await self.waypost.passwords.hash(demo.PASSWORD),
-                hash_of(office.seals.app_token(demo.APP_ID, 1)),
+                hash_secret(context.secret_box.app_token(demo.APP_ID, 1)),
                 now_ms,
             )
         await self.simulator.seed(
@@ -125,7 +125,7 @@ class Pair:
                 app_id=demo.GRAPH_APP_ID,
                 app_secret=demo.GRAPH_APP_SECRET,
                 verify_token=demo.VERIFY_TOKEN,
-                callback_uri=f"{places.base_url}{WEBHOOK_PATH}/{demo.OPERATOR_ACCOUNT}",
+                callback_uri=f"{urls.base_url}{WEBHOOK_PATH}/{demo.OPERATOR_ACCOUNT}",
             ),
             [NumberSeed(demo.PHONE_NUMBER_ID, demo.WABA_ID, demo.SOURCE, "Waypost Demo")],
         )
@@ -141,12 +141,12 @@ class Pair:
         )
 
 
-def _demonstrate(connection: Connection, password_hash: str, app_token_hash: str, now_ms: int) -> bool:
-    """Make a store the demonstration's: all of it in one transaction, so that no start finds a half."""
+def _seed_demonstration(connection: Connection, password_hash: str, app_token_hash: str, now_ms: int) -> bool:
+    """Seed the demonstration in one transaction, so that no start finds it incomplete; False if it exists."""
     if not mark_demo(connection):
         return False
     add_partner(connection, demo.PARTNER, password_hash, now_ms)
-    secret_hash, key_hash = hash_of(demo.CLIENT_SECRET), hash_of(demo.API_KEY)
+    secret_hash, key_hash = hash_secret(demo.CLIENT_SECRET), hash_secret(demo.API_KEY)
     add_credential(connection, CredentialKind.CLIENT_SECRET, demo.PARTNER.id, secret_hash, now_ms)
     add_credential(connection, CredentialKind.API_KEY, demo.PARTNER.id, key_hash, now_ms, "demo")
     add_business_account(connection, demo.ACCOUNT)

@@ -1,1 +1,1 @@
-"""Our HTTP servers: sockets, protocol, limits, host check."""
+"""The HTTP servers: sockets, protocol, limits, host check."""

@@ -1,8 +1,8 @@
-"""HTTP/1.1 of every server of ours: httptools, with limits on what it reads and how long it waits.
+"""HTTP/1.1 of all our servers: httptools, with limits on size and time.
 
-The parser keeps a header until its last byte has come, and copies it with every piece that comes; uvicorn
-limits neither its size nor its time. Here both are bounded before an application sees the request, and an
-error of the server itself has the API's shape.
+The parser keeps a header until its last byte has arrived, and copies it with every chunk; uvicorn limits
+neither its size nor its time. Here both are limited before an application sees the request, and an error
+of the server itself has the format of the API.
 """
 
 import asyncio
@@ -17,40 +17,42 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from waypost.assembly.http.limits import HEADER_BYTES, HEADERS, URL_BYTES, Connections, HttpError
+from waypost.assembly.http.limits import MAX_HEADER_BYTES, MAX_HEADERS, MAX_URL_BYTES, Connections, HttpError
 from waypost.wire.errors import INTERNAL_TEXT
 
-SLICE_BYTES: Final = 16 * 1024
-"""How much the parser gets at once: what it keeps is looked at after each piece."""
+PARSER_CHUNK_BYTES: Final = 16 * 1024
+"""Size of the chunks for the parser: the limits are checked after each chunk."""
 
 LINGER_S: Final = 2.0
-"""How long a refused client may read the answer. A connection that is closed while its client still sends
-is reset, and the answer is lost with it."""
+"""How long a rejected client can read the response. A connection that is closed while its client still sends
+is reset, and the response is lost."""
 
 LINGER_BYTES: Final = 4_000_000
-"""How much of what a refused client still sends is read and dropped. More than that waits at the client."""
+"""How much more a rejected client can send: it is read and dropped. The rest waits at the client."""
 
-URL_TOO_LONG: Final = HttpError(414, f"The URL must be at most {URL_BYTES} bytes.")
-HEADERS_TOO_LARGE: Final = HttpError(431, f"The headers of a request must be at most {HEADER_BYTES} bytes in total.")
-TOO_MANY_HEADERS: Final = HttpError(431, f"A request must have at most {HEADERS} headers.")
+URL_TOO_LONG: Final = HttpError(414, f"The URL must be at most {MAX_URL_BYTES} bytes.")
+HEADERS_TOO_LARGE: Final = HttpError(
+    431, f"The headers of a request must be at most {MAX_HEADER_BYTES} bytes in total."
+)
+TOO_MANY_HEADERS: Final = HttpError(431, f"A request must have at most {MAX_HEADERS} headers.")
 MALFORMED: Final = HttpError(400, "The request is not valid HTTP/1.1.")
 
 
 class _Phase(Enum):
-    IDLE = "nothing of a request has come"
+    IDLE = "no request has begun"
     HEADERS = "headers are being received"
     BODY = "the body is being received"
 
 
 class _LimitReached(Exception):
-    """Ends the parser's work; what was exceeded is in `_error`."""
+    """Stops the parser; `_error` has the limit that was exceeded."""
 
 
 class LimitedProtocol(HttpToolsProtocol):
     """HTTP by httptools, with limits.
 
     Args:
-        limited_by: counts the connections of one server, and has its limits.
+        connections: the connections of one server, with its limits.
     """
 
     def __init__(
@@ -60,45 +62,45 @@ class LimitedProtocol(HttpToolsProtocol):
         app_state: dict[str, Any],
         _loop: asyncio.AbstractEventLoop | None = None,
         *,
-        limited_by: Connections | None = None,
+        connections: Connections | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        self._among = limited_by or Connections()
-        self._limits = self._among.limits
+        self._open_connections = connections or Connections()
+        self._limits = self._open_connections.limits
         self._phase = _Phase.IDLE
         self._error: HttpError | None = None
-        self._is_refused = False
-        self._has_begun = False  # the headers of a request were complete
-        self._ending: asyncio.TimerHandle | None = None
-        self._since_s = self.loop.time()  # of the headers, or of the body's period
+        self._is_rejected = False
+        self._has_begun = False  # the headers of a request have been complete
+        self._linger_timer: asyncio.TimerHandle | None = None
+        self._since_s = self.loop.time()  # start of the headers, or of the body's period
         self._period_bytes = 0
-        self._unframed_bytes = 0  # since the last header block, body part or end of a request
-        self._dropped_bytes = 0  # after a refusal
+        self._unframed_bytes = 0  # since the last header block, body chunk or end of a request
+        self._dropped_bytes = 0  # after a rejection
         self._header_bytes = 0
         self._header_count = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        """Serve it, or refuse it where there are too many."""
+        """Serve the connection, or reject it if there are too many."""
         super().connection_made(transport)
         bound = transport.get_extra_info("socket")
         address = self.client[0] if self.client else ""
-        error = self._among.admit(self, address, bound.fileno() if bound is not None else -1)
+        error = self._open_connections.admit(self, address, bound.fileno() if bound is not None else -1)
         if error is not None:
-            self._is_refused = True
+            self._is_rejected = True
             self._write_error(error)
             transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is closed."""
-        self._among.remove(self)
-        if self._ending is not None:
-            self._ending.cancel()
+        """Clean up: the connection is closed."""
+        self._open_connections.remove(self)
+        if self._linger_timer is not None:
+            self._linger_timer.cancel()
         super().connection_lost(exc)
         self._unset_keepalive_if_required()
 
     def data_received(self, data: bytes) -> None:
-        """Parse what has come, piece by piece."""
-        if self._is_refused:
+        """Parse the data, chunk by chunk."""
+        if self._is_rejected:
             self._dropped_bytes += len(data)
             if self._dropped_bytes > LINGER_BYTES:
                 self.flow.pause_reading()
@@ -106,148 +108,148 @@ class LimitedProtocol(HttpToolsProtocol):
         self._unset_keepalive_if_required()
         if self._phase is _Phase.IDLE:
             self._phase, self._since_s = _Phase.HEADERS, self.loop.time()
-            self._among.mark_active(self)
-        if len(data) <= SLICE_BYTES:
+            self._open_connections.mark_active(self)
+        if len(data) <= PARSER_CHUNK_BYTES:
             self._parse(data)
             return
         whole = memoryview(data)
-        for at in range(0, len(data), SLICE_BYTES):
-            self._parse(whole[at : at + SLICE_BYTES])
-            if self._is_refused or self.transport.is_closing():
+        for start in range(0, len(data), PARSER_CHUNK_BYTES):
+            self._parse(whole[start : start + PARSER_CHUNK_BYTES])
+            if self._is_rejected or self.transport.is_closing():
                 return
 
-    def _parse(self, piece: bytes | memoryview) -> None:
-        self._unframed_bytes += len(piece)
-        self._period_bytes += len(piece)
+    def _parse(self, chunk: bytes | memoryview) -> None:
+        self._unframed_bytes += len(chunk)
+        self._period_bytes += len(chunk)
         try:
-            cast("Any", self.parser).feed_data(piece)
+            cast("Any", self.parser).feed_data(chunk)
         except httptools.HttpParserUpgrade:
-            pass  # answered as any other request
+            pass  # handled like any other request
         except httptools.HttpParserError:
-            self._refuse(self._error or MALFORMED)
+            self._reject(self._error or MALFORMED)
             return
-        if self._unframed_bytes > HEADER_BYTES:
-            self._refuse(HEADERS_TOO_LARGE)
+        if self._unframed_bytes > MAX_HEADER_BYTES:
+            self._reject(HEADERS_TOO_LARGE)
 
-    # What the parser finds.
+    # Callbacks of the parser.
 
     def on_message_begin(self) -> None:
-        """A request begins; where it follows another in the same data, its time begins now."""
+        """Begin a request; if it follows another in the same data, its time begins now."""
         super().on_message_begin()
         if self._phase is _Phase.IDLE:
             self._phase, self._since_s = _Phase.HEADERS, self.loop.time()
         self._header_bytes = self._header_count = 0
 
     def on_url(self, url: bytes) -> None:
-        """A part of the URL."""
+        """Check the URL, which arrives in parts."""
         super().on_url(url)
-        if len(self.url) > URL_BYTES:
-            self._exceed(URL_TOO_LONG)
+        if len(self.url) > MAX_URL_BYTES:
+            self._stop_parsing(URL_TOO_LONG)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A header, or a trailer after the body."""
+        """Check a header, or a trailer after the body."""
         self._header_count += 1
         self._header_bytes += len(name) + len(value) + 4
-        if self._header_count > HEADERS:
-            self._exceed(TOO_MANY_HEADERS)
-        if self._header_bytes > HEADER_BYTES:
-            self._exceed(HEADERS_TOO_LARGE)
+        if self._header_count > MAX_HEADERS:
+            self._stop_parsing(TOO_MANY_HEADERS)
+        if self._header_bytes > MAX_HEADER_BYTES:
+            self._stop_parsing(HEADERS_TOO_LARGE)
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """The application is given the request; its body has its own time."""
+        """Pass the request to the application; its body has its own timeout."""
         super().on_headers_complete()
         self._has_begun = True
         self._phase, self._since_s = _Phase.BODY, self.loop.time()
         self._unframed_bytes = self._period_bytes = 0
-        # Whatever an application raises, and one that answers nothing, becomes an error in shape.
+        # An application that raises, or sends no response, results in an error in the API's format.
         if not self.cycle.keep_alive:
             self.cycle.transport = cast("Any", _LingeringTransport(self))
-        self.cycle.send_500_response = partial(self._answer_defect, self.cycle)
+        self.cycle.send_500_response = partial(self._send_internal_error, self.cycle)
 
     def on_body(self, body: bytes) -> None:
-        """A part of the body."""
+        """Note a chunk of the body."""
         self._unframed_bytes = 0
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """The request is here."""
+        """Note that the request is complete."""
         self._phase, self._unframed_bytes = _Phase.IDLE, 0
         super().on_message_complete()
-        if self.cycle.response_complete and not self.pipeline:  # answered before its body was read
+        if self.cycle.response_complete and not self.pipeline:  # the response was complete before the body was read
             self._await_next()
 
     def on_response_complete(self) -> None:
-        """The response is written; the connection waits for the next request."""
+        """Note that the response is written; the connection waits for the next request."""
         super().on_response_complete()
         if self._phase is _Phase.IDLE and self.timeout_keep_alive_task is not None:
-            self._among.mark_idle(self)
+            self._open_connections.mark_idle(self)
 
     def _await_next(self) -> None:
         self._unset_keepalive_if_required()
         self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
-        self._among.mark_idle(self)
+        self._open_connections.mark_idle(self)
 
-    def _exceed(self, error: HttpError) -> None:
+    def _stop_parsing(self, error: HttpError) -> None:
         self._error = error
         raise _LimitReached
 
-    # Time.
+    # Timeouts.
 
     def check_deadlines(self, now_s: float) -> None:
-        """Refuse a request whose headers or body come too slowly."""
-        if self._is_refused or self.transport.is_closing():
+        """Reject a request whose headers or body arrive too slowly."""
+        if self._is_rejected or self.transport.is_closing():
             return
-        took_s = now_s - self._since_s
+        elapsed_s = now_s - self._since_s
         if self._phase is _Phase.BODY:
-            self._check_body(now_s, took_s)
+            self._check_body(now_s, elapsed_s)
         elif self._phase is _Phase.HEADERS:
             timeout_s = self._limits.header_timeout_s
-            if took_s >= timeout_s:
-                self._refuse(HttpError(408, f"The headers must arrive within {timeout_s:g} seconds."))
-        elif not self._has_begun and took_s >= self._limits.header_timeout_s:
-            self.transport.close()  # it has never sent anything
+            if elapsed_s >= timeout_s:
+                self._reject(HttpError(408, f"The headers must arrive within {timeout_s:g} seconds."))
+        elif not self._has_begun and elapsed_s >= self._limits.header_timeout_s:
+            self.transport.close()  # the client has never sent anything
 
-    def _check_body(self, now_s: float, took_s: float) -> None:
-        if self.flow.read_paused or self.cycle.waiting_for_100_continue:  # it is we who wait
+    def _check_body(self, now_s: float, elapsed_s: float) -> None:
+        if self.flow.read_paused or self.cycle.waiting_for_100_continue:  # the delay is ours
             self._since_s, self._period_bytes = now_s, 0
             return
         timeout_s, rate = self._limits.body_timeout_s, self._limits.min_body_rate
-        if took_s < timeout_s:
+        if elapsed_s < timeout_s:
             return
         if self._period_bytes < rate * timeout_s:
             text = f"A body must arrive at {rate} bytes a second at least, over {timeout_s:g} seconds."
-            self._refuse(HttpError(408, text))
+            self._reject(HttpError(408, text))
             return
         self._since_s, self._period_bytes = now_s, 0
 
     def end_idle(self) -> None:
-        """Close it: there is no room, and nothing is under way on it."""
-        self._among.remove(self)
+        """Close an idle connection, to make room for another."""
+        self._open_connections.remove(self)
         self.transport.close()
 
-    # Answers of the server itself.
+    # Error responses of the server itself.
 
-    def _refuse(self, error: HttpError) -> None:
-        """Answer with an error, if an answer is still owed, and close."""
-        self._is_refused = True
+    def _reject(self, error: HttpError) -> None:
+        """Send an error, unless a response has begun, and close."""
+        self._is_rejected = True
         cycle = self.cycle
         if self._phase is _Phase.BODY:
             if self.pipeline or cycle.response_started:
                 self.transport.close()
                 return
-            cycle.disconnected = True  # what its application answers goes nowhere
+            cycle.disconnected = True  # the application's response is dropped
             cycle.message_event.set()
         elif self._has_begun and not cycle.response_complete:
-            cycle.keep_alive = False  # the request before is answered, and then it is closed
+            cycle.keep_alive = False  # the previous request gets its response, and then the connection is closed
             return
         self._write_error(error)
         self._linger()
 
-    def close_after_answer(self) -> None:
-        """Close; where the client still sends its body, only once it can have read the answer."""
+    def close_after_response(self) -> None:
+        """Close; if the client still sends its body, only after it has had time to read the response."""
         if self._phase is _Phase.BODY and not self.transport.is_closing():
-            self._is_refused = True
+            self._is_rejected = True
             self._linger()
         else:
             self.transport.close()
@@ -256,11 +258,11 @@ class LimitedProtocol(HttpToolsProtocol):
         self.flow.resume_reading()
         if self.transport.can_write_eof():
             self.transport.write_eof()
-        self._ending = self.loop.call_later(LINGER_S, self.transport.abort)
+        self._linger_timer = self.loop.call_later(LINGER_S, self.transport.abort)
 
     def _write_error(self, error: HttpError) -> None:
-        self._among.refused[error.status] += 1
-        body = self._among.error_body(error.status, error.text)
+        self._open_connections.errors_sent[error.status] += 1
+        body = self._open_connections.error_body(error.status, error.text)
         content = [STATUS_LINE[error.status]]
         for name, value in self.server_state.default_headers:
             content += [name, b": ", value, b"\r\n"]
@@ -272,8 +274,8 @@ class LimitedProtocol(HttpToolsProtocol):
         ]
         self.transport.write(b"".join(content))
 
-    async def _answer_defect(self, cycle: RequestResponseCycle) -> None:
-        body = self._among.error_body(500, INTERNAL_TEXT)
+    async def _send_internal_error(self, cycle: RequestResponseCycle) -> None:
+        body = self._open_connections.error_body(500, INTERNAL_TEXT)
         cycle.transport = cast("Any", _LingeringTransport(self))
         headers = [
             (b"content-type", b"application/json"),
@@ -285,7 +287,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
 
 class _LingeringTransport:
-    """What a request writes to that ends its connection: closing it does not lose the answer."""
+    """The transport of a connection's last request: closing it does not lose the response."""
 
     def __init__(self, protocol: LimitedProtocol) -> None:
         self._protocol = protocol
@@ -293,48 +295,48 @@ class _LingeringTransport:
         self.is_closing = protocol.transport.is_closing
 
     def close(self) -> None:
-        """Close, once what was written can have been read."""
-        self._protocol.close_after_answer()
+        """Close, after the client has had time to read the response."""
+        self._protocol.close_after_response()
 
 
-class LineProtocol(LimitedProtocol):
-    """An application may break the connection that its request came on.
+class BreakableProtocol(LimitedProtocol):
+    """A protocol that lets an application break the connection of its request.
 
-    ASGI has no word for this, so it is an extension of the scope, `waypost.line`: an object with
-    `reset()`, `hang_up()` and `withhold()`. The simulator's faults need it, and nothing else uses it.
+    ASGI does not support this, so it is an extension of the scope, `waypost.connection`: an object with
+    `reset()`, `hang_up()` and `withhold()`. Only the simulator's faults use it.
     """
 
     _is_withheld = False
 
     def on_message_begin(self) -> None:
-        """A request begins: its scope gets the extension."""
+        """Begin a request, and add the extension to its scope."""
         super().on_message_begin()
         self._is_withheld = False
-        self.scope["extensions"] = {"waypost.line": self}  # pyright: ignore[reportGeneralTypeIssues]
+        self.scope["extensions"] = {"waypost.connection": self}  # pyright: ignore[reportGeneralTypeIssues]
 
     def reset(self) -> None:
-        """Break the connection at once, as a machine does that has crashed: the client sees a reset."""
+        """Break the connection at once, like a machine that crashes: the client sees a reset."""
         bound = self.transport.get_extra_info("socket")
         if bound is not None:
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.transport.abort()
 
     def hang_up(self) -> None:
-        """Close the connection after what has been written, however much of the answer is missing."""
+        """Close the connection after the bytes written so far, even if the response is incomplete."""
         self.transport.close()
 
     def withhold(self) -> None:
-        """This request will not be answered: a server that stops need not wait for it."""
+        """Send no response to this request: a server that stops does not wait for it."""
         self._is_withheld = True
 
     def shutdown(self) -> None:
-        """The server stops: finish what is being answered."""
+        """Finish the open request, because the server stops."""
         super().shutdown()
         if self._is_withheld:
             self.transport.abort()
 
 
-def is_broken(scope: Any) -> bool:
-    """Whether the connection that a request came on is no more."""
-    line: LineProtocol | None = scope.get("extensions", {}).get("waypost.line")
-    return line is not None and line.transport.is_closing()  # None: it came from this process
+def is_disconnected(scope: Any) -> bool:
+    """True if the connection of a request is closed."""
+    connection: BreakableProtocol | None = scope.get("extensions", {}).get("waypost.connection")
+    return connection is not None and connection.transport.is_closing()  # None: a request from this process

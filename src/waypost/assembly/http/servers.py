@@ -1,4 +1,4 @@
-"""HTTP servers whose signals are ours."""
+"""HTTP servers that leave signals to us."""
 
 import asyncio
 import contextlib
@@ -16,9 +16,9 @@ from typing import Any, Final, cast
 import uvicorn
 
 from waypost.assembly.http.limits import DEFAULT_LIMITS, Connections, ErrorBody, HttpLimits, service_error_body
-from waypost.assembly.http.protocol import LineProtocol as LineProtocol
+from waypost.assembly.http.protocol import BreakableProtocol as BreakableProtocol
 from waypost.assembly.http.sockets import PortInUse as PortInUse
-from waypost.assembly.http.sockets import bind as bind
+from waypost.assembly.http.sockets import bind_socket as bind_socket
 from waypost.assembly.http.sockets import port_of as port_of
 from waypost.base.telemetry.logs import log
 
@@ -26,39 +26,39 @@ KEEP_ALIVE_S: Final = 75
 """Longer than any pool of ours keeps an idle connection (decision 0014)."""
 
 
-TURNS_OF_AN_ACCEPT: Final = 5
-"""More turns of the loop than pass from the moment a connection is taken from the system until it is known here."""
+ACCEPT_ITERATIONS: Final = 5
+"""More iterations of the loop than pass between the accept of a connection and its entry in `connections`."""
 
-SWITCH_S: Final = 0.0005
-"""How long the loop may keep the writer waiting for the interpreter. A write goes in and out of the
-interpreter for every row, and at the usual 5 ms it waits at every turn while the loop is busy: on two
-shared cores the street carried 269 messages a second instead of 152 (benchmarks/README.md)."""
+SWITCH_INTERVAL_S: Final = 0.0005
+"""Interval at which the interpreter switches threads. A write releases and takes the interpreter lock for
+every row, and at the default of 5 ms it waits each time while the loop is busy: on two shared cores the
+pipeline carried 269 messages a second instead of 152 (benchmarks/README.md)."""
 
 
-def settle_memory() -> None:
-    """Once per process, when everything is set up: what lives now lives on, so look at it no more.
+def tune_garbage_collector() -> None:
+    """Exclude the objects of the start-up from garbage collection; called once per process.
 
-    What is allocated for a request is nearly all freed by counting; the collector is for the rest
-    and need not run every 700 objects. It took an eighth of the street's processor time.
+    Reference counting frees nearly everything that a request allocates, so the collector need not run
+    every 700 objects. It took an eighth of the pipeline's processor time.
     """
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 10, 100)
-    sys.setswitchinterval(SWITCH_S)
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
 
 
 class HttpServer:
-    """One ASGI application on one socket; it hears no signals of its own.
+    """One ASGI application on one socket; it installs no signal handlers.
 
     Args:
-        application: what answers.
+        application: serves the requests.
         bound: a listening socket.
-        stop_within_s: how long a stop lets requests be answered that have been asked.
+        stop_within_s: how long a stop waits for open requests.
         limits: of its connections.
-        error_body: the shape of the errors that the server itself answers.
+        error_body: returns the body of an error of the server itself.
 
     Attributes:
-        connections: those that are open.
+        connections: its open connections.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class HttpServer:
     ) -> None:
         self._socket = bound
         self.connections = Connections(limits, error_body)
-        self._server = _QuietServer(
+        self._server = _SignalFreeServer(
             uvicorn.Config(
                 application,
                 log_config=None,
@@ -80,56 +80,56 @@ class HttpServer:
                 lifespan="off",
                 loop="none",
                 ws="none",
-                http=cast("Any", partial(LineProtocol, limited_by=self.connections)),
+                http=cast("Any", partial(BreakableProtocol, connections=self.connections)),
                 interface="asgi3",
                 server_header=False,
                 proxy_headers=False,  # uvicorn reads the last header only; `api/http/proxies.py` reads them all
                 timeout_keep_alive=KEEP_ALIVE_S,
-                timeout_graceful_shutdown=cast("Any", stop_within_s),  # fractions of seconds too
+                timeout_graceful_shutdown=cast("Any", stop_within_s),  # a float works too
             ),
             self.connections,
         )
-        self._serving: asyncio.Task[None] | None = None
+        self._serve_task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Return once requests are answered."""
-        self._serving = asyncio.create_task(self._server.serve(sockets=[self._socket]))
+        """Return once requests are served."""
+        self._serve_task = asyncio.create_task(self._server.serve(sockets=[self._socket]))
         while not self._server.started:
-            if self._serving.done():
-                self._serving.result()
+            if self._serve_task.done():
+                self._serve_task.result()
             await asyncio.sleep(0.001)
 
     async def stop(self) -> None:
-        """Take no new connections, answer what has been asked, and end."""
-        self._server.leave()
-        if self._serving is not None:
-            await self._serving
+        """Accept no new connections, complete open requests, and end."""
+        self._server.request_stop()
+        if self._serve_task is not None:
+            await self._serve_task
 
 
-class _QuietServer(uvicorn.Server):
-    """Hears no signals, and ends when it is told to.
+class _SignalFreeServer(uvicorn.Server):
+    """A uvicorn server without signal handlers, which ends when `leave` is called.
 
-    The original looks every tenth of a second whether it should end, sleeps as long again, and then
-    looks in such steps whether its connections have.
+    The original polls every tenth of a second whether it should end, and then in the same steps whether
+    its connections have ended.
     """
 
     def __init__(self, config: uvicorn.Config, connections: Connections) -> None:
         super().__init__(config)
         self._connections = connections
         self._log = log("assembly")
-        self._told = asyncio.Event()
+        self._stop_requested = asyncio.Event()
 
-    def leave(self) -> None:
-        """Begin to end."""
+    def request_stop(self) -> None:
+        """Begin to stop."""
         self.should_exit = True
-        self._told.set()
+        self._stop_requested.set()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
         yield
 
     async def main_loop(self) -> None:
-        """Set the date that answers carry, and look at deadlines, until told to end."""
+        """Update the `Date` header and check deadlines, until `leave` is called."""
         every_s = min(1, self._connections.limits.header_timeout_s / 4)
         while not await self.on_tick(0):
             try:
@@ -138,21 +138,21 @@ class _QuietServer(uvicorn.Server):
                 self._log.exception("deadlines of connections could not be checked")
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(every_s):
-                    await self._told.wait()
+                    await self._stop_requested.wait()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Close what listens; let what is being answered end, or cut it off."""
+        """Close the listening sockets; wait for open requests, and cancel them after the timeout."""
         for listening in sockets or []:
-            # The standard library's loop loses a connection whose server is closed while it is accepted.
+            # The standard library's loop loses a connection if its server is closed during the accept.
             asyncio.get_running_loop().remove_reader(listening)
-        for _ in range(TURNS_OF_AN_ACCEPT):
+        for _ in range(ACCEPT_ITERATIONS):
             await asyncio.sleep(0)
         for listening in (*self.servers, *(sockets or [])):
             listening.close()
         state = self.server_state
         try:
             async with asyncio.timeout(self.config.timeout_graceful_shutdown):
-                for _ in range(TURNS_OF_AN_ACCEPT):
+                for _ in range(ACCEPT_ITERATIONS):
                     await self._end_connections()
                     await asyncio.sleep(0)
         except TimeoutError:
@@ -160,50 +160,50 @@ class _QuietServer(uvicorn.Server):
                 task.cancel()
 
     async def _end_connections(self) -> None:
-        """Tell each connection to end, those that are only just being accepted too, and wait for all."""
-        state, told = self.server_state, set[Any]()
+        """Shut down every connection, also those being accepted, and wait for all."""
+        state, notified = self.server_state, set[Any]()
         while state.connections or state.tasks:
-            for connection in state.connections - told:
+            for connection in state.connections - notified:
                 connection.shutdown()
-                told.add(connection)
-            await asyncio.sleep(0.002)  # their end is not told
+                notified.add(connection)
+            await asyncio.sleep(0.002)  # uvicorn has no event for their end
 
 
-async def signalled() -> None:
+async def wait_for_signal() -> None:
     """Return at the first SIGINT or SIGTERM from now on."""
-    await hear_signals().wait()
+    await handle_stop_signals().wait()
 
 
-def hear_signals() -> asyncio.Event:
-    """An event that the first SIGINT or SIGTERM from now on sets.
+def handle_stop_signals() -> asyncio.Event:
+    """Return an event that the first SIGINT or SIGTERM from now on sets.
 
-    Asked for before anything is opened, so that a signal in the middle of a start stops it in order.
-    A later one ends the process at once, which loses nothing: whatever was acknowledged is on disk.
-    One within the same second does not count: a terminal and a supervisor may send the same twice.
+    Called before anything is opened, so that a signal during a start stops it in order. A second signal
+    ends the process at once, which loses nothing: everything acknowledged is on disk. A second one within
+    a second is ignored: a terminal and a supervisor may both send it.
     """
-    told = asyncio.Event()
+    stop_event = asyncio.Event()
     loop = asyncio.get_running_loop()
     first_s: list[float] = []
 
-    def hear(number: int) -> None:
+    def handle_signal(number: int) -> None:
         if first_s and loop.time() - first_s[0] > 1:
             os._exit(128 + number)
         first_s.append(loop.time())
-        told.set()
+        stop_event.set()
 
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, hear, number)
-    return told
+        loop.add_signal_handler(number, handle_signal, number)
+    return stop_event
 
 
-def hear_end_of_input(told: asyncio.Event, *, within_s: float | None = None) -> None:
-    """Set an event when standard input ends, as the pipe from a program does that is no more.
+def watch_end_of_input(stop_event: asyncio.Event, *, exit_after_s: float | None = None) -> None:
+    """Set an event when standard input ends, as a pipe does when the program at its other end is gone.
 
-    A signal can be missed, and a program that is killed by force sends none; its pipes always end.
+    A signal can be missed, and a killed program sends none; its pipes always close.
 
     Args:
-        told: to be set.
-        within_s: end this process by force so long after that, whatever its loop is at; None: never.
+        stop_event: the event.
+        exit_after_s: exit this process so long after that, even if its loop is blocked; None: never.
     """
     loop = asyncio.get_running_loop()
     source = sys.stdin.fileno()
@@ -212,11 +212,11 @@ def hear_end_of_input(told: asyncio.Event, *, within_s: float | None = None) -> 
         with contextlib.suppress(OSError):
             while os.read(source, 4096):
                 pass
-        with contextlib.suppress(RuntimeError):  # the loop has ended before
-            loop.call_soon_threadsafe(told.set)
-        if within_s is not None:
-            time.sleep(within_s)
+        with contextlib.suppress(RuntimeError):  # the loop has ended already
+            loop.call_soon_threadsafe(stop_event.set)
+        if exit_after_s is not None:
+            time.sleep(exit_after_s)
             os._exit(1)
 
-    # Past the buffer of sys.stdin, whose lock a thread that waits would hold at the end of the process.
+    # Reads the descriptor: a thread that waits in sys.stdin would hold its lock at the end of the process.
     threading.Thread(target=read, name="end-of-input", daemon=True).start()

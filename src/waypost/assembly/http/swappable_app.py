@@ -1,103 +1,103 @@
-"""An ASGI application that can be exchanged while its server goes on listening."""
+"""An ASGI application that can be replaced while its server goes on listening."""
 
 import asyncio
 import contextlib
 from collections.abc import Callable, Generator
 from typing import Any
 
-from waypost.assembly.http.protocol import is_broken
+from waypost.assembly.http.protocol import is_disconnected
 
 
-class Gate:
-    """Hands each request to the application of the moment; while there is none, requests wait."""
+class SwappableApp:
+    """Passes each request to the current application; while there is none, requests wait."""
 
     def __init__(self) -> None:
         self._application: Any = None
-        self._may_pass: Callable[[Any], bool] = _nobody
+        self._is_exempt: Callable[[Any], bool] = _never_exempt
         self._is_open = asyncio.Event()
-        self._inside = 0
-        self._left = asyncio.Event()
+        self._open_requests = 0
+        self._request_ended = asyncio.Event()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer one request, unless whoever asked has gone while it waited.
+        """Serve one request, unless its client has disconnected while it waited.
 
-        What one side had on its way to the other when both were closed is of the old state.
+        A request between both sides that was waiting when they were closed belongs to the old state.
         """
-        if not self._is_open.is_set() and not self._may_pass(scope):
+        if not self._is_open.is_set() and not self._is_exempt(scope):
             await self._is_open.wait()
-            if is_broken(scope):
+            if is_disconnected(scope):
                 return
-        passage = Passage(self)
-        scope.setdefault("extensions", {})["waypost.gate"] = passage
-        self._inside += 1
+        request = OpenRequest(self)
+        scope.setdefault("extensions", {})["waypost.open_request"] = request
+        self._open_requests += 1
         try:
             await self._application(scope, receive, send)
         finally:
-            passage.step_aside()
+            request.exclude_from_drain()
 
-    def leave(self) -> None:
-        """One of those inside need not be waited for any more."""
-        self._inside -= 1
-        self._left.set()
+    def end_request(self) -> None:
+        """Stop waiting for one of the open requests."""
+        self._open_requests -= 1
+        self._request_ended.set()
 
     @contextlib.contextmanager
-    def paused(self, *, passing: Callable[[Any], bool]) -> Generator[None]:
-        """Make new requests wait; the application stays, and answers those that are inside.
+    def pause(self, *, is_exempt: Callable[[Any], bool]) -> Generator[None]:
+        """Make new requests wait; the application stays, and completes open ones.
 
         Args:
-            passing: says by its scope which request goes in all the same.
+            is_exempt: returns whether a request with this scope passes nevertheless.
         """
-        self._may_pass = passing
+        self._is_exempt = is_exempt
         self._is_open.clear()
         try:
             yield
         finally:
-            self._may_pass = _nobody
+            self._is_exempt = _never_exempt
             self._is_open.set()
 
-    def open(self, application: Any) -> None:
-        """Let requests in to this application from now on."""
+    def set_application(self, application: Any) -> None:
+        """Pass requests to this application from now on."""
         self._application = application
         self._is_open.set()
 
-    async def shut(self, *, leaving: int, within_s: float) -> None:
-        """Let nobody in any more; return when those inside have been answered, or the time is over.
+    async def close(self, *, ignored: int, timeout_s: float) -> None:
+        """Make new requests wait; return when open ones are complete, or after the timeout.
 
         Args:
-            leaving: how many need not be waited for: whoever asked for this is inside himself.
-            within_s: real time. Who is still inside then finds a closed store.
+            ignored: number of open requests that are not waited for, such as the one that causes this.
+            timeout_s: real time. Requests that are still open then find a closed store.
         """
         self._is_open.clear()
         try:
-            async with asyncio.timeout(within_s):
-                while self._inside > leaving:
-                    self._left.clear()
-                    await self._left.wait()
+            async with asyncio.timeout(timeout_s):
+                while self._open_requests > ignored:
+                    self._request_ended.clear()
+                    await self._request_ended.wait()
         except TimeoutError:
             return
 
 
-def _nobody(scope: Any) -> bool:
+def _never_exempt(scope: Any) -> bool:
     del scope
     return False
 
 
-class Passage:
-    """One request's way through a gate: an extension of its scope, `waypost.gate`."""
+class OpenRequest:
+    """One open request of a `SwappableApp`: an extension of its scope, `waypost.application`."""
 
-    def __init__(self, gate: Gate) -> None:
-        self._gate = gate
-        self._is_aside = False
+    def __init__(self, application: SwappableApp) -> None:
+        self._application = application
+        self._is_ended = False
 
-    def step_aside(self) -> None:
-        """Be waited for no more: a stream that lasts as long as somebody looks, or whoever asks for the exchange."""
-        if not self._is_aside:
-            self._is_aside = True
-            self._gate.leave()
+    def exclude_from_drain(self) -> None:
+        """Stop waiting for this request: a stream that lasts until its client leaves, or the cause of the swap."""
+        if not self._is_ended:
+            self._is_ended = True
+            self._application.end_request()
 
 
-async def out_of_order(scope: Any, receive: Any, send: Any) -> None:
-    """What answers where an exchange has failed: that a restart is needed."""
+async def respond_swap_failed(scope: Any, receive: Any, send: Any) -> None:
+    """Respond 503 after a failed swap, which needs a restart."""
     del scope, receive
     text = b'{"error":"the last change of state failed; restart waypost, which takes it to its end"}'
     head = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(text))]

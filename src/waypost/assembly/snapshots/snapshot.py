@@ -1,7 +1,7 @@
 """A snapshot: the state of service and simulator, and of their clock, as one file.
 
-It is a zip file of what both sides keep in the data folder, with a page in front that says what it is.
-No key is in it: what is sealed can be opened with the instance key of the one who saved it.
+It is a zip file of the data folder's stores and files of both sides, with a manifest as its first member.
+It contains no key: encrypted secrets in it can be decrypted only with the instance key it was saved under.
 """
 
 import contextlib
@@ -18,32 +18,32 @@ import msgspec
 
 from waypost import __version__
 from waypost.assembly import clock_file
-from waypost.assembly.snapshots.bounds import MAX_MEMBERS, check_members, open_archive, read_page_bytes
-from waypost.base.clock import Bearing
+from waypost.assembly.snapshots.size_limits import MAX_MEMBERS, check_members, open_archive, read_manifest_bytes
+from waypost.base.clock import ClockSetting
 from waypost.base.error_texts import error_text
 from waypost.simulator import FILE_REVISION, SnapshotError
-from waypost.store.revision import OLDEST
+from waypost.store.revision import OLDEST_UPGRADABLE_REVISION
 from waypost.store.tables import REVISION
 
-FORMAT: Final = 1
-PAGE: Final = "snapshot.json"
-SUFFIX: Final = ".waypost"
-RESTORE: Final = "restore"
-SIMULATOR: Final = "simulator.db"
-STORES: Final = ("waypost.db", SIMULATOR)
-FOLDERS: Final = ("media", "simulator.db.files")
-_OLD: Final = "old"
-"""The mark beside what has been laid ready: what is there now has not gone yet."""
+SNAPSHOT_FORMAT: Final = 1
+MANIFEST_NAME: Final = "snapshot.json"
+SNAPSHOT_SUFFIX: Final = ".waypost"
+STAGING_FOLDER: Final = "restore"
+SIMULATOR_FILE: Final = "simulator.db"
+STORE_FILES: Final = ("waypost.db", SIMULATOR_FILE)
+FILE_FOLDERS: Final = ("media", "simulator.db.files")
+_REPLACE_MARK: Final = "old"
+"""A mark in the staging folder: the current data has not been removed yet."""
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """What a snapshot says of itself.
+class SnapshotManifest:
+    """The manifest of a snapshot.
 
     Attributes:
-        at_ms: where the clock stood.
-        factor: how fast it ran.
-        key: the mark of the instance key, by which another one is noticed; not the key.
+        at_ms: time of the clock.
+        factor: speed of the clock.
+        key: fingerprint of the instance key, to detect another one; not the key.
     """
 
     format: int
@@ -54,143 +54,145 @@ class Page:
     key: str
 
 
-def mark_of(secret_key: str) -> str:
-    """A mark by which an instance key is told from others, and which says nothing of it."""
+def key_fingerprint(secret_key: str) -> str:
+    """Return a fingerprint of an instance key, which does not reveal it."""
     return hashlib.sha256(f"snapshot {secret_key}".encode()).hexdigest()[:16]
 
 
-def pack(data: Path, file: Path, *, bearing: Bearing, secret_key: str) -> None:
-    """Write a snapshot of a data folder whose stores may be open, but at rest.
+def pack(data: Path, file: Path, *, setting: ClockSetting, secret_key: str) -> None:
+    """Write a snapshot of a data folder. Its stores may be open, but must be at rest.
 
-    An older file of that name stays until the new one is whole.
+    An existing file of that name stays until the new one is complete.
     """
-    page = Page(FORMAT, __version__, REVISION, bearing.virtual_ms, bearing.factor, mark_of(secret_key))
+    manifest = SnapshotManifest(
+        SNAPSHOT_FORMAT, __version__, REVISION, setting.virtual_ms, setting.factor, key_fingerprint(secret_key)
+    )
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    beside = file.with_name(f".{file.name}.{os.getpid()}")
-    with contextlib.ExitStack() as undone:
-        undone.callback(beside.unlink, missing_ok=True)
-        opened = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(opened, "wb") as raw:
+    temporary = file.with_name(f".{file.name}.{os.getpid()}")
+    with contextlib.ExitStack() as stack:
+        stack.callback(temporary.unlink, missing_ok=True)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as raw:
             with zipfile.ZipFile(raw, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-                archive.writestr(PAGE, msgspec.json.format(msgspec.json.encode(asdict(page))))
-                for name in STORES:
-                    copy = beside.with_suffix(f".{name}")
-                    undone.callback(copy.unlink, missing_ok=True)
+                archive.writestr(MANIFEST_NAME, msgspec.json.format(msgspec.json.encode(asdict(manifest))))
+                for name in STORE_FILES:
+                    copy = temporary.with_suffix(f".{name}")
+                    stack.callback(copy.unlink, missing_ok=True)
                     _copy_store(data / name, copy)
                     archive.write(copy, name)
-                files = [path for folder in FOLDERS for path in _files_of(data / folder)]
-                if len(files) + len(STORES) >= MAX_MEMBERS:
-                    raise SnapshotError(f"{len(files)} files of media are more than a snapshot holds ({MAX_MEMBERS})")
+                files = [path for folder in FILE_FOLDERS for path in _list_files(data / folder)]
+                if len(files) + len(STORE_FILES) >= MAX_MEMBERS:
+                    raise SnapshotError(f"{len(files)} media files are more than a snapshot can hold ({MAX_MEMBERS})")
                 for path in files:
                     archive.write(path, path.relative_to(data).as_posix())
             raw.flush()
             os.fsync(raw.fileno())
-        beside.replace(file)
+        temporary.replace(file)
 
 
-def sweep(folder: Path) -> None:
-    """Remove what a save that was stopped in the middle has left; no save may be going on."""
-    for left in folder.glob(".*"):
-        left.unlink(missing_ok=True)
+def remove_temporary_files(folder: Path) -> None:
+    """Remove the temporary files of interrupted saves; no save may be running."""
+    for path in folder.glob(".*"):
+        path.unlink(missing_ok=True)
 
 
-def read_page(file: Path) -> Page:
-    """What a snapshot says of itself.
+def read_manifest(file: Path) -> SnapshotManifest:
+    """Return the manifest of a snapshot.
 
     Raises:
-        SnapshotError: it is none, or cannot be read.
+        SnapshotError: it is not a snapshot, or cannot be read.
     """
     try:
         with open_archive(file) as archive:
-            return msgspec.json.decode(read_page_bytes(archive, PAGE, file), type=Page)
+            return msgspec.json.decode(read_manifest_bytes(archive, MANIFEST_NAME, file), type=SnapshotManifest)
     except SnapshotError:
         raise
     except FileNotFoundError:
         raise SnapshotError(f"there is no file {file}") from None
-    except Exception as why:  # of a damaged file the libraries raise a dozen kinds
-        raise SnapshotError(f"{file.name} is no snapshot of waypost: {error_text(why)}") from why
+    except Exception as error:  # for a damaged file the libraries raise a dozen types
+        raise SnapshotError(f"{file.name} is not a snapshot of waypost: {error_text(error)}") from error
 
 
-def unpack(file: Path, data: Path, *, secret_key: str, machine_ms: int) -> None:
-    """Lay a snapshot's content ready in the data folder, checked; `finish` puts it in place.
+def stage_snapshot(file: Path, data: Path, *, secret_key: str, machine_ms: int) -> None:
+    """Check a snapshot and extract it into the staging folder; `apply_staged` puts it in place.
 
     Raises:
-        SnapshotError: it is none, is damaged, or belongs to another version or instance key.
+        SnapshotError: it is not a snapshot, is damaged, or belongs to another version or instance key.
     """
-    page = read_page(file)
-    if page.format != FORMAT or not OLDEST <= page.revision <= REVISION:
+    manifest = read_manifest(file)
+    if manifest.format != SNAPSHOT_FORMAT or not OLDEST_UPGRADABLE_REVISION <= manifest.revision <= REVISION:
         raise SnapshotError(
-            f"{file.name} is of version {page.version} (store revision {page.revision}), and this one "
-            f"works on revisions {OLDEST} to {REVISION}; load it with that version"
+            f"{file.name} is of version {manifest.version} (store revision {manifest.revision}), and this version "
+            f"supports revisions {OLDEST_UPGRADABLE_REVISION} to {REVISION}; load it with that version"
         )
-    if page.key != mark_of(secret_key):
+    if manifest.key != key_fingerprint(secret_key):
         raise SnapshotError(
-            f"{file.name} was saved under another secret_key, and what it has sealed cannot be opened "
-            "without it; set WAYPOST_SECRET_KEY to that key"
+            f"{file.name} was saved under another secret_key, and its secrets cannot be decrypted without it; "
+            "set WAYPOST_SECRET_KEY to that key"
         )
-    ready, making = data / RESTORE, data / f"{RESTORE}.new"
-    for old in (ready, making):
-        shutil.rmtree(old, ignore_errors=True)
-    making.mkdir(parents=True, mode=0o700)
+    staging, unfinished = data / STAGING_FOLDER, data / f"{STAGING_FOLDER}.new"
+    for folder in (staging, unfinished):
+        shutil.rmtree(folder, ignore_errors=True)
+    unfinished.mkdir(parents=True, mode=0o700)
     try:
-        _extract(file, making)
-        for name in STORES:
-            _check_store(making / name)
+        _extract(file, unfinished)
+        for name in STORE_FILES:
+            _check_store(unfinished / name)
     except SnapshotError:
-        shutil.rmtree(making, ignore_errors=True)
+        shutil.rmtree(unfinished, ignore_errors=True)
         raise
-    except Exception as why:  # as above
-        shutil.rmtree(making, ignore_errors=True)
-        raise SnapshotError(f"{file.name} is damaged: {error_text(why)}") from why
-    bearing = Bearing(page.at_ms, machine_ms, page.factor)
-    clock_file.write_bearing(making / clock_file.NAME, bearing)
-    (making / _OLD).touch()
-    making.replace(ready)
+    except Exception as error:  # see above
+        shutil.rmtree(unfinished, ignore_errors=True)
+        raise SnapshotError(f"{file.name} is damaged: {error_text(error)}") from error
+    setting = ClockSetting(manifest.at_ms, machine_ms, manifest.factor)
+    clock_file.write_clock_setting(unfinished / clock_file.CLOCK_FILE_NAME, setting)
+    (unfinished / _REPLACE_MARK).touch()
+    unfinished.replace(staging)
 
 
-def clear(data: Path) -> None:
-    """Lay ready that nothing is there: both sides begin anew. `finish` puts it in place."""
-    making = data / f"{RESTORE}.new"
-    for old in (data / RESTORE, making):
-        shutil.rmtree(old, ignore_errors=True)
-    making.mkdir(parents=True, mode=0o700)
-    (making / _OLD).touch()
-    making.replace(data / RESTORE)
+def stage_empty(data: Path) -> None:
+    """Stage an empty state, in which both sides start without data; `apply_staged` puts it in place."""
+    unfinished = data / f"{STAGING_FOLDER}.new"
+    for folder in (data / STAGING_FOLDER, unfinished):
+        shutil.rmtree(folder, ignore_errors=True)
+    unfinished.mkdir(parents=True, mode=0o700)
+    (unfinished / _REPLACE_MARK).touch()
+    unfinished.replace(data / STAGING_FOLDER)
 
 
-def finish(data: Path) -> bool:
-    """Put what has been laid ready in place of what is there; whether there was anything.
+def apply_staged(data: Path) -> bool:
+    """Replace the current data with the staged data; return whether there was any.
 
-    Also at a start: whoever was stopped in the middle is taken to the end. Nothing may be open.
-    First all that is old goes, then the mark, then the new is moved in: so each step may be repeated.
+    Also called at a start, to complete an interrupted replacement. No store may be open. First the old
+    data is removed, then the mark, then the new data is moved in, so that each step can be repeated.
 
     Raises:
-        OSError: something old cannot be removed; the mark stays, and so does what has been laid ready.
+        OSError: old data cannot be removed; the mark and the staged data stay.
     """
-    ready = data / RESTORE
-    if not ready.exists():
+    staging = data / STAGING_FOLDER
+    if not staging.exists():
         return False
-    if (ready / _OLD).exists():
-        for name in STORES:
+    if (staging / _REPLACE_MARK).exists():
+        for name in STORE_FILES:
             for old in (data / name, data / f"{name}-wal", data / f"{name}-shm"):
                 old.unlink(missing_ok=True)
-        (data / clock_file.NAME).unlink(missing_ok=True)
-        for folder in FOLDERS:
+        (data / clock_file.CLOCK_FILE_NAME).unlink(missing_ok=True)
+        for folder in FILE_FOLDERS:
             with contextlib.suppress(FileNotFoundError):
                 shutil.rmtree(data / folder)
-        (ready / _OLD).unlink()
-    for path in ready.iterdir():
+        (staging / _REPLACE_MARK).unlink()
+    for path in staging.iterdir():
         path.replace(data / path.name)
-    ready.rmdir()
+    staging.rmdir()
     return True
 
 
-def _files_of(folder: Path) -> list[Path]:
+def _list_files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file()) if folder.exists() else []
 
 
 def _copy_store(store: Path, copy: Path) -> None:
-    """By the library, never by bytes: closing a second handle of the file would drop its locks."""
+    """Copy a store with SQLite, not as bytes: closing a second handle of the file would drop its locks."""
     copy.unlink(missing_ok=True)
     connection = sqlite3.connect(store, isolation_level=None)
     try:
@@ -200,13 +202,13 @@ def _copy_store(store: Path, copy: Path) -> None:
 
 
 def _check_store(store: Path) -> None:
-    """Return when a store is sound and of a revision that can be opened."""
+    """Return if a store is intact and has a supported revision."""
     if not store.exists():
         raise sqlite3.DatabaseError(f"{store.name} is missing")
     [(revision,)] = _read_pragma(store, "user_version")
-    if store.name == SIMULATOR and revision != FILE_REVISION:
+    if store.name == SIMULATOR_FILE and revision != FILE_REVISION:
         raise SnapshotError(
-            f"{store.name} in it has revision {revision}, and this version of waypost works on "
+            f"{store.name} in it has revision {revision}, and this version of waypost supports "
             f"revision {FILE_REVISION}; load it with the version that saved it"
         )
     [(verdict,)] = _read_pragma(store, "quick_check(1)")
@@ -225,12 +227,12 @@ def _read_pragma(store: Path, pragma: str) -> list[tuple[Any, ...]]:
 def _extract(file: Path, into: Path) -> None:
     with open_archive(file) as archive:
         check_members(archive, file, into=into)
-        members = [one for one in archive.infolist() if one.filename != PAGE and not one.is_dir()]
+        members = [each for each in archive.infolist() if each.filename != MANIFEST_NAME and not each.is_dir()]
         for member in members:
             path = PurePosixPath(member.filename)
-            is_ours = member.filename in STORES or (path.parts[0] in FOLDERS and len(path.parts) > 1)
+            is_ours = member.filename in STORE_FILES or (path.parts[0] in FILE_FOLDERS and len(path.parts) > 1)
             if not is_ours or path.is_absolute() or ".." in path.parts or "\\" in member.filename:
-                raise zipfile.BadZipFile(f"it holds {member.filename[:100]!r}, which is nothing of ours")
+                raise zipfile.BadZipFile(f"it contains {member.filename[:100]!r}, which does not belong to a snapshot")
             target = into / path
             target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with archive.open(member) as source, target.open("wb") as copy:

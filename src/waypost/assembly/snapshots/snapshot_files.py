@@ -8,70 +8,70 @@ from typing import Final
 from waypost.assembly.snapshots import snapshot
 from waypost.simulator import Snapshot, SnapshotError, UnknownSnapshot
 
-FOLDER: Final = "snapshots"
-_NAME: Final = re.compile("[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+SNAPSHOT_FOLDER: Final = "snapshots"
+_SNAPSHOT_FILE_NAME: Final = re.compile("[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
-class Shelf:
-    """Finds, shows and drops them; what is in one is the matter of `snapshots`.
+class SnapshotFiles:
+    """The snapshot files of a data folder; `snapshot.py` reads and writes their content.
 
     Args:
         data: the data folder.
     """
 
     def __init__(self, data: Path) -> None:
-        self._folder = data / FOLDER
+        self._folder = data / SNAPSHOT_FOLDER
 
-    def all(self) -> list[Snapshot]:
-        """What is kept, by name."""
-        known: list[Snapshot] = []
-        for file in sorted(self._folder.glob(f"[!.]*{snapshot.SUFFIX}")):
-            with contextlib.suppress(SnapshotError):  # a damaged one is told of when it is named
-                known.append(snapshot_of(file))
-        return known
+    def list_all(self) -> list[Snapshot]:
+        """Return the readable snapshots, by name."""
+        snapshots: list[Snapshot] = []
+        for file in sorted(self._folder.glob(f"[!.]*{snapshot.SNAPSHOT_SUFFIX}")):
+            with contextlib.suppress(SnapshotError):  # using a damaged one raises the error
+                snapshots.append(describe_snapshot(file))
+        return snapshots
 
-    def place_of(self, name: str) -> Path:
-        """Where one of that name is, or would be.
+    def path_for(self, name: str) -> Path:
+        """Return the path of a snapshot, which may not exist.
 
         Raises:
-            UnknownSnapshot: no snapshot can be called that.
+            UnknownSnapshot: the name is not valid.
         """
-        if not _NAME.fullmatch(name):
+        if not _SNAPSHOT_FILE_NAME.fullmatch(name):
             raise UnknownSnapshot(name)
-        return self._folder / f"{name}{snapshot.SUFFIX}"
+        return self._folder / f"{name}{snapshot.SNAPSHOT_SUFFIX}"
 
-    def file_of(self, name: str) -> Path:
-        """One that is there.
+    def existing_path(self, name: str) -> Path:
+        """Return the path of an existing snapshot.
 
         Raises:
-            UnknownSnapshot: there is none of that name.
+            UnknownSnapshot: there is no such snapshot.
         """
-        file = self.place_of(name)
+        file = self.path_for(name)
         if not file.exists():
             raise UnknownSnapshot(name)
         return file
 
     def drop(self, name: str) -> None:
-        """Forget one.
+        """Delete a snapshot.
 
         Raises:
-            UnknownSnapshot: there is none of that name.
+            UnknownSnapshot: there is no such snapshot.
         """
         try:
-            self.place_of(name).unlink()
+            self.path_for(name).unlink()
         except FileNotFoundError:
             raise UnknownSnapshot(name) from None
 
-    def sweep(self) -> None:
-        """Remove what a save that was stopped in the middle has left; no save may be going on."""
-        snapshot.sweep(self._folder)
+    def remove_temporary_files(self) -> None:
+        """Remove the temporary files of interrupted saves; no save may be running."""
+        snapshot.remove_temporary_files(self._folder)
 
 
-def snapshot_of(file: Path) -> Snapshot:
-    """What a snapshot says of itself.
+def describe_snapshot(file: Path) -> Snapshot:
+    """Return name, time and size of a snapshot file.
 
     Raises:
-        SnapshotError: the file is none.
+        SnapshotError: the file is not a snapshot.
     """
-    name = file.name.removesuffix(snapshot.SUFFIX)
-    return Snapshot(name, snapshot.read_page(file).at_ms, file.stat().st_size)
+    name = file.name.removesuffix(snapshot.SNAPSHOT_SUFFIX)
+    return Snapshot(name, snapshot.read_manifest(file).at_ms, file.stat().st_size)

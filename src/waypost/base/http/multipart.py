@@ -13,10 +13,10 @@ from python_multipart import MultipartParser
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import parse_options_header
 
-MOST_PARTS: Final = 32
-MOST_HEADERS: Final = 16
-MOST_HEADER_BYTES: Final = 2048
-MOST_NAME_CHARS: Final = 240
+MAX_PARTS: Final = 32
+MAX_PART_HEADERS: Final = 16
+MAX_PART_HEADER_BYTES: Final = 2048
+MAX_FILE_NAME_CHARS: Final = 240
 _EXTENDED_NAME: Final = re.compile(r";\s*filename\*=utf-8'[^']*'([^;\s]*)", re.IGNORECASE)
 """A file name encoded by RFC 5987: RFC 7578 forbids it in forms, some clients send it, and the library drops it."""
 
@@ -40,8 +40,8 @@ class MultipartReader:
 
     Args:
         content_type: the request's header.
-        refused: makes the error to raise, from a text about the body.
-        most_parts: maximum number of parts.
+        make_error: makes the error to raise, from a text about the body.
+        max_parts: maximum number of parts.
         errors: handling of heads that are not UTF-8, as in `bytes.decode`.
 
     Raises:
@@ -52,16 +52,16 @@ class MultipartReader:
         self,
         content_type: str,
         *,
-        refused: Callable[[str], Exception],
-        most_parts: int = MOST_PARTS,
+        make_error: Callable[[str], Exception],
+        max_parts: int = MAX_PARTS,
         errors: str = "replace",
     ) -> None:
-        self._refused = refused
-        _, options = parse_options_header(_plain(content_type))
+        self._make_error = make_error
+        _, options = parse_options_header(_replace_non_ascii(content_type))
         boundary = options.get(b"boundary")
         if not boundary:
-            raise refused("the Content-Type has no boundary")
-        events = self._heard = _Heard(most_parts, errors)
+            raise make_error("the Content-Type has no boundary")
+        events = self._events = _ParserEvents(max_parts, errors)
         try:
             self._parser = MultipartParser(
                 boundary,
@@ -74,11 +74,11 @@ class MultipartReader:
                     "on_part_data": events.add_data,
                     "on_end": events.end,
                 },
-                max_header_count=MOST_HEADERS,
-                max_header_size=MOST_HEADER_BYTES,
+                max_header_count=MAX_PART_HEADERS,
+                max_header_size=MAX_PART_HEADER_BYTES,
             )
         except FormParserError as error:
-            raise refused(str(error)) from error
+            raise make_error(str(error)) from error
 
     def feed(self, chunk: bytes) -> list[PartHead | bytes]:
         """Return what these bytes complete.
@@ -89,8 +89,8 @@ class MultipartReader:
         try:
             self._parser.write(chunk)
         except FormParserError as error:
-            raise self._refused(str(error)) from error
-        return self._heard.take()
+            raise self._make_error(str(error)) from error
+        return self._events.drain()
 
     def finish(self) -> None:
         """End the body.
@@ -101,32 +101,32 @@ class MultipartReader:
         try:
             self._parser.finalize()
         except FormParserError as error:
-            raise self._refused(str(error)) from error
-        if not self._heard.ended:
-            raise self._refused("it ends before its last boundary")
+            raise self._make_error(str(error)) from error
+        if not self._events.ended:
+            raise self._make_error("it ends before its last boundary")
 
 
-class _Heard:
+class _ParserEvents:
     """The heads and bytes that the parser has completed since the last call of `drain`."""
 
-    def __init__(self, most_parts: int, errors: str) -> None:
-        self._most_parts = most_parts
+    def __init__(self, max_parts: int, errors: str) -> None:
+        self._max_parts = max_parts
         self._errors = errors
-        self._told: list[PartHead | bytes] = []
+        self._completed: list[PartHead | bytes] = []
         self._headers: dict[str, str] = {}
         self._field = b""
         self._value = b""
         self._parts = 0
         self.ended = False
 
-    def take(self) -> list[PartHead | bytes]:
-        completed, self._told = self._told, []
+    def drain(self) -> list[PartHead | bytes]:
+        completed, self._completed = self._completed, []
         return completed
 
     def begin_part(self) -> None:
         self._parts += 1
-        if self._parts > self._most_parts:
-            raise FormParserError(f"it has more than {self._most_parts} parts")
+        if self._parts > self._max_parts:
+            raise FormParserError(f"it has more than {self._max_parts} parts")
         self._headers = {}
 
     def add_to_field(self, data: bytes, start: int, end: int) -> None:
@@ -141,16 +141,16 @@ class _Heard:
         self._field = self._value = b""
 
     def end_headers(self) -> None:
-        self._told.append(_head_of(self._headers))
+        self._completed.append(_parse_part_head(self._headers))
 
     def add_data(self, data: bytes, start: int, end: int) -> None:
-        self._told.append(data[start:end])
+        self._completed.append(data[start:end])
 
     def end(self) -> None:
         self.ended = True
 
 
-def _head_of(headers: dict[str, str]) -> PartHead:
+def _parse_part_head(headers: dict[str, str]) -> PartHead:
     # The library returns latin-1, which is the header encoding of the standard it follows. Browsers
     # and clients send UTF-8.
     disposition = headers.get("content-disposition", "").encode("utf-8").decode("latin-1")
@@ -160,7 +160,7 @@ def _head_of(headers: dict[str, str]) -> PartHead:
         raise FormParserError("a part has no name")
     extended = _EXTENDED_NAME.search(headers["content-disposition"])
     file_name = unquote_to_bytes(extended[1]) if extended else options.get(b"filename")
-    content_type, _ = parse_options_header(_plain(headers.get("content-type", "")))
+    content_type, _ = parse_options_header(_replace_non_ascii(headers.get("content-type", "")))
     return PartHead(
         name=name.decode("utf-8", "replace"),
         file_name=None if file_name is None else _last_segment(file_name),
@@ -168,11 +168,11 @@ def _head_of(headers: dict[str, str]) -> PartHead:
     )
 
 
-def _plain(header: str) -> str:
+def _replace_non_ascii(header: str) -> str:
     """Replace the letters that the library, which reads latin-1, cannot return."""
     return header.encode("ascii", "replace").decode()
 
 
 def _last_segment(name: bytes) -> str:
     text = name.decode("utf-8", "replace").replace("\\", "/").rpartition("/")[2]
-    return "".join(char for char in text if char.isprintable())[:MOST_NAME_CHARS]
+    return "".join(char for char in text if char.isprintable())[:MAX_FILE_NAME_CHARS]

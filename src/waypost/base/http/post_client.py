@@ -24,32 +24,32 @@ MakeSocket = Callable[[AddrInfo], socket.socket]
 Resolve = Callable[[str, int], Awaitable[Sequence[AddrInfo]]]
 """Returns the addresses of a name."""
 
-NEXT_ADDRESS_S: Final = 0.25
+NEXT_ADDRESS_DELAY_S: Final = 0.25
 """After this time without a connection the next address of a name is tried in parallel. Source: RFC 8305."""
-NO_FINAL_ANSWER: Final = 200
+MIN_FINAL_STATUS: Final = 200
 """Lower statuses announce a response, and are not final."""
-OURS: Final = frozenset({"content-length", "transfer-encoding", "connection", "host"})
+CLIENT_HEADERS: Final = frozenset({"content-length", "transfer-encoding", "connection", "host"})
 """Headers that only this client sets."""
 
 
-class NotReached(OSError):
+class NotConnected(OSError):
     """No connection was made, so nothing was sent; the cause has the reason."""
 
 
-class AnswerLost(OSError):
+class ResponseLost(OSError):
     """The request may have arrived; no complete response did."""
 
 
-class NotHttp(AnswerLost):
+class InvalidHttpResponse(ResponseLost):
     """The response is not HTTP."""
 
 
-class TimedOut(AnswerLost):
+class ResponseTimeout(ResponseLost):
     """No response arrived in time."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class PostResponse:
     """A response.
 
     Attributes:
@@ -63,24 +63,24 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _PostTarget:
     """A parsed URL, ready for requests."""
 
     host: str
     port: int
     is_tls: bool
-    opening: bytes  # the request line and the Host header
+    request_head: bytes  # the request line and the Host header
 
 
-class Posts:
+class PostClient:
     """Sends POSTs over connections that are pooled by address.
 
     Args:
-        per_address: maximum number of connections to one address.
+        max_per_address: maximum number of connections to one address.
         idle_s: an idle connection is closed after this time: earlier than servers do, so that none is
             reused while the other side closes it.
         connect_s: for a connection: a free slot, the DNS lookup, TCP and TLS.
-        keep_bytes: maximum size of a response's body; the rest is not read.
+        max_body_bytes: maximum size of a response's body; the rest is not read.
         make_socket: for callers that vet each address.
         resolve: for callers with a resolver of their own.
     """
@@ -88,20 +88,20 @@ class Posts:
     def __init__(
         self,
         *,
-        per_address: int,
+        max_per_address: int,
         idle_s: float,
         connect_s: float,
-        keep_bytes: int,
+        max_body_bytes: int,
         make_socket: MakeSocket | None = None,
         resolve: Resolve | None = None,
     ) -> None:
-        self._per_address = per_address
+        self._max_per_address = max_per_address
         self._idle_s = idle_s
         self._connect_s = connect_s
-        self._keep_bytes = keep_bytes
+        self._max_body_bytes = max_body_bytes
         self._make_socket = make_socket
         self._resolve = resolve or _resolve
-        self._pools: dict[tuple[str, int, bool], _Pool] = {}
+        self._pools: dict[tuple[str, int, bool], _ConnectionPool] = {}
         self._tls: ssl.SSLContext | None = None
         self._sweep: asyncio.TimerHandle | None = None
         self._closed = False
@@ -112,17 +112,17 @@ class Posts:
         body: bytes,
         headers: Mapping[str, str],
         *,
-        within_s: float,
-        may_go: Callable[[], bool] | None = None,
-    ) -> Reply:
+        timeout_s: float,
+        may_send: Callable[[], bool] | None = None,
+    ) -> PostResponse:
         """Post bytes; follows no redirects, decodes nothing, retries nothing.
 
         Args:
             url: of http or https.
             body: sent unchanged.
             headers: the last of one name counts; those of `CLIENT_HEADERS` are dropped.
-            within_s: for everything together.
-            may_go: called just before the request is sent, however long connecting took.
+            timeout_s: for everything together.
+            may_send: called just before the request is sent, however long connecting took.
 
         Raises:
             NotConnected: nothing was sent.
@@ -130,26 +130,26 @@ class Posts:
             ValueError: the URL or a header cannot be sent at all.
         """
         if self._closed:
-            raise NotReached("the client is closed")
-        target = _place_of(url)
-        request = target.opening + _lines(headers, len(body)) + body
+            raise NotConnected("the client is closed")
+        target = _parse_target(url)
+        request = target.request_head + _header_lines(headers, len(body)) + body
         key = (target.host, target.port, target.is_tls)
         pool = self._pools.get(key)
         if pool is None:
-            pool = self._pools[key] = _Pool(self._per_address)
+            pool = self._pools[key] = _ConnectionPool(self._max_per_address)
         loop = asyncio.get_running_loop()
-        until_s = loop.time() + within_s
+        until_s = loop.time() + timeout_s
         pool.users += 1
         try:
-            connection = None if pool.slots.locked() else pool.take(loop.time() - self._idle_s)
+            connection = None if pool.slots.locked() else pool.take_idle(loop.time() - self._idle_s)
             if connection is None:
-                connection = await self._line(pool, target, min(self._connect_s, within_s))
+                connection = await self._acquire_connection(pool, target, min(self._connect_s, timeout_s))
             else:
                 await pool.slots.acquire()  # not locked: it does not wait
             try:
-                if may_go is not None and not may_go():
+                if may_send is not None and not may_send():
                     connection.close()
-                    raise NotReached("it may not be sent any more")
+                    raise NotConnected("it may not be sent any more")
                 return await connection.exchange(request, until_s)
             finally:
                 pool.slots.release()
@@ -167,43 +167,45 @@ class Posts:
             pool.close_idle(float("inf"))
         await asyncio.sleep(0)  # the transports close in the loop's next turn
 
-    async def _line(self, pool: "_Pool", place: _Place, within_s: float) -> "_Line":
+    async def _acquire_connection(
+        self, pool: "_ConnectionPool", target: _PostTarget, timeout_s: float
+    ) -> "_PooledConnection":
         """Return a connection with its slot in the pool, once one is free."""
         has_slot = False
         try:
-            async with asyncio.timeout(within_s):
+            async with asyncio.timeout(timeout_s):
                 has_slot = await pool.slots.acquire()
                 loop = asyncio.get_running_loop()
-                connection = pool.take(loop.time() - self._idle_s)
-                return connection or await self._connect(pool, place)
+                connection = pool.take_idle(loop.time() - self._idle_s)
+                return connection or await self._connect(pool, target)
         except BaseException as error:
             if has_slot:
                 pool.slots.release()
             if isinstance(error, TimeoutError):
-                raise NotReached(f"no connection within {within_s:g} s") from error
+                raise NotConnected(f"no connection within {timeout_s:g} s") from error
             if isinstance(error, OSError):  # TLS included
-                raise NotReached(str(error)) from error
+                raise NotConnected(str(error)) from error
             raise
 
-    async def _connect(self, pool: "_Pool", place: _Place) -> "_Line":
+    async def _connect(self, pool: "_ConnectionPool", target: _PostTarget) -> "_PooledConnection":
         loop = asyncio.get_running_loop()
-        addresses = await self._resolve(place.host, place.port)
+        addresses = await self._resolve(target.host, target.port)
         connected_socket = await aiohappyeyeballs.start_connection(  # pyright: ignore[reportUnknownMemberType]
             list(addresses),
-            happy_eyeballs_delay=NEXT_ADDRESS_S,
+            happy_eyeballs_delay=NEXT_ADDRESS_DELAY_S,
             interleave=1,
             loop=loop,
             socket_factory=self._make_socket,
         )
         connected_socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if place.is_tls and self._tls is None:
+        if target.is_tls and self._tls is None:
             self._tls = await loop.run_in_executor(None, ssl.create_default_context)
         try:
             _, connection = await loop.create_connection(
-                lambda: _Line(pool, loop, self._keep_bytes),
+                lambda: _PooledConnection(pool, loop, self._max_body_bytes),
                 sock=connected_socket,
-                ssl=self._tls if place.is_tls else None,
-                server_hostname=place.host if place.is_tls else None,
+                ssl=self._tls if target.is_tls else None,
+                server_hostname=target.host if target.is_tls else None,
             )
         except BaseException:
             connected_socket.close()
@@ -219,7 +221,7 @@ class Posts:
         self._sweep = loop.call_later(self._idle_s, self._close_idle) if self._pools else None
 
 
-class _Pool:
+class _ConnectionPool:
     """The connections to one address.
 
     Attributes:
@@ -228,12 +230,12 @@ class _Pool:
 
     __slots__ = ("idle", "slots", "users")
 
-    def __init__(self, at_most: int) -> None:
-        self.slots = asyncio.Semaphore(at_most)
-        self.idle: list[_Line] = []  # the last used one is at the end
+    def __init__(self, max_connections: int) -> None:
+        self.slots = asyncio.Semaphore(max_connections)
+        self.idle: list[_PooledConnection] = []  # the last used one is at the end
         self.users = 0
 
-    def take(self, since_s: float) -> "_Line | None":
+    def take_idle(self, since_s: float) -> "_PooledConnection | None":
         """Return the connection used last, unless it has been idle for longer."""
         while self.idle:
             connection = self.idle.pop()
@@ -249,7 +251,7 @@ class _Pool:
             connection.close()
 
 
-class _Line(asyncio.Protocol):
+class _PooledConnection(asyncio.Protocol):
     """One connection: one request at a time, and its response."""
 
     __slots__ = (
@@ -257,17 +259,17 @@ class _Line(asyncio.Protocol):
         "_response", "_size", "_status", "idle_since_s", "transport",
     )  # fmt: skip
 
-    def __init__(self, pool: _Pool, loop: asyncio.AbstractEventLoop, keep_bytes: int) -> None:
+    def __init__(self, pool: _ConnectionPool, loop: asyncio.AbstractEventLoop, max_body_bytes: int) -> None:
         self._pool = pool
         self._loop = loop
-        self._max_body_bytes = keep_bytes
+        self._max_body_bytes = max_body_bytes
         self._parser = httptools.HttpResponseParser(self)
-        self._response: asyncio.Future[Reply] | None = None
-        self._forget()
+        self._response: asyncio.Future[PostResponse] | None = None
+        self._reset_response()
         self.idle_since_s = 0.0
         self.transport: Any = None
 
-    async def exchange(self, request: bytes, until_s: float) -> Reply:
+    async def exchange(self, request: bytes, until_s: float) -> PostResponse:
         """Send a request and return its response."""
         response = self._response = self._loop.create_future()
         timer = self._loop.call_at(until_s, self._time_out)
@@ -296,14 +298,14 @@ class _Line(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
-            self._fail(NotHttp(f"the response is not HTTP: {error}"[:300]))
+            self._fail(InvalidHttpResponse(f"the response is not HTTP: {error}"[:300]))
 
     def connection_lost(self, exc: Exception | None) -> None:
         if exc is None and self._is_final and not self._has_length:
             self._finish(keep=False)  # a response without a length ends with its connection
         else:
             cause = f": {exc}" if exc else ""
-            self._fail(AnswerLost(f"the connection was closed before the answer{cause}"))
+            self._fail(ResponseLost(f"the connection was closed before the answer{cause}"))
         if self in self._pool.idle:
             self._pool.idle.remove(self)
 
@@ -317,7 +319,7 @@ class _Line(asyncio.Protocol):
 
     def on_headers_complete(self) -> None:
         self._status = self._parser.get_status_code()
-        self._is_final = self._status >= NO_FINAL_ANSWER
+        self._is_final = self._status >= MIN_FINAL_STATUS
 
     def on_body(self, body: bytes) -> None:
         if self._is_final and self._size < self._max_body_bytes:
@@ -330,13 +332,13 @@ class _Line(asyncio.Protocol):
         if self._is_final:
             self._finish(keep=self._parser.should_keep_alive())
         else:
-            self._forget()
+            self._reset_response()
 
     def _time_out(self) -> None:
         if self._is_final:  # the status has arrived and is final
             self._finish(keep=False)
         else:
-            self._fail(TimedOut("no answer in time"))
+            self._fail(ResponseTimeout("no answer in time"))
 
     def _finish(self, *, keep: bool) -> None:
         future, self._response = self._response, None
@@ -344,8 +346,8 @@ class _Line(asyncio.Protocol):
             self.close()
             return
         body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
-        response = Reply(self._status, tuple(self._headers), body[: self._max_body_bytes])
-        self._forget()
+        response = PostResponse(self._status, tuple(self._headers), body[: self._max_body_bytes])
+        self._reset_response()
         if not future.done():
             future.set_result(response)
         if keep and not self.transport.is_closing():
@@ -354,13 +356,13 @@ class _Line(asyncio.Protocol):
         else:
             self.close()
 
-    def _fail(self, error: AnswerLost) -> None:
+    def _fail(self, error: ResponseLost) -> None:
         future = self._response
         if future is not None and not future.done():
             future.set_exception(error)
         self.close()
 
-    def _forget(self) -> None:
+    def _reset_response(self) -> None:
         self._headers: list[tuple[str, str]] = []
         self._body: list[bytes] = []
         self._size = 0
@@ -370,7 +372,7 @@ class _Line(asyncio.Protocol):
 
 
 @lru_cache(maxsize=4096)
-def _place_of(url: str) -> _Place:
+def _parse_target(url: str) -> _PostTarget:
     """Parse a URL.
 
     Raises:
@@ -385,17 +387,17 @@ def _place_of(url: str) -> _Place:
         opening += f"Authorization: Basic {secret}\r\n"
     if "\r" in opening.replace("\r\n", "") or opening.isascii() is False:
         raise ValueError(f"{url[:200]} cannot be sent")
-    return _Place(parsed.raw_host, parsed.port, parsed.scheme == "https", opening.encode())
+    return _PostTarget(parsed.raw_host, parsed.port, parsed.scheme == "https", opening.encode())
 
 
-def _lines(headers: Mapping[str, str], length: int) -> bytes:
+def _header_lines(headers: Mapping[str, str], length: int) -> bytes:
     """Return a request's headers, and the empty line that ends them.
 
     Raises:
         ValueError: a header has a line break or a zero.
     """
     lines = {name.lower(): f"{name}: {value}\r\n" for name, value in headers.items()}
-    for name in OURS & lines.keys():
+    for name in CLIENT_HEADERS & lines.keys():
         del lines[name]
     text = "".join(lines.values())
     if not text.count("\r") == text.count("\n") == len(lines) or "\0" in text:

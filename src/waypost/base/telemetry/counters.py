@@ -11,18 +11,18 @@ from dataclasses import dataclass, field
 from typing import Final
 
 # fmt: off
-CALL_S: Final = (  # of outgoing and incoming calls
+CALL_BUCKETS_S: Final = (  # of outgoing and incoming calls
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
 )
-COMMIT_S: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5)
-LAG_S: Final = (  # from the due time to the start of the work; with pacing it can be hours
+COMMIT_BUCKETS_S: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5)
+LAG_BUCKETS_S: Final = (  # from the due time to the start of the work; with pacing it can be hours
     0.005, 0.025, 0.1, 0.5, 1, 5, 30, 60, 300, 900, 3600, 14400, 86400,
 )
-SIZES: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+BATCH_SIZE_BUCKETS: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 # fmt: on
 
 
-class Spread:
+class Histogram:
     """A histogram: counts of measured values between bounds, and their sum.
 
     Args:
@@ -41,7 +41,7 @@ class Spread:
         self.counts[bisect_left(self.bounds, value)] += 1
         self.total += value
 
-    def take_in(self, other: "Spread") -> None:
+    def merge(self, other: "Histogram") -> None:
         """Add the counts of another histogram with the same bounds."""
         self.counts[:] = [own + more for own, more in zip(self.counts, other.counts, strict=True)]
         self.total += other.total
@@ -53,28 +53,28 @@ class Spread:
 
 
 @dataclass(slots=True)
-class CommitCounts:
+class CommitCounters:
     """Counters of one writer, or of all writers of a process.
 
     Attributes:
         items: number of items per transaction.
         took_s: from the begin of a transaction to the end of its flush.
-        torn: transactions that failed and whose items were retried alone.
+        split_batches: transactions that failed and whose items were retried alone.
         failed: items that failed, each with an error of its own or of the store's.
         failed_reads: reads that failed.
     """
 
-    items: Spread = field(default_factory=lambda: Spread(SIZES))
-    took_s: Spread = field(default_factory=lambda: Spread(COMMIT_S))
-    torn: int = 0
+    items: Histogram = field(default_factory=lambda: Histogram(BATCH_SIZE_BUCKETS))
+    took_s: Histogram = field(default_factory=lambda: Histogram(COMMIT_BUCKETS_S))
+    split_batches: int = 0
     failed: int = 0
     failed_reads: int = 0
 
-    def take_in(self, other: "CommitCounts") -> None:
+    def merge(self, other: "CommitCounters") -> None:
         """Add the counts of another writer."""
-        self.items.take_in(other.items)
-        self.took_s.take_in(other.took_s)
-        self.torn += other.torn
+        self.items.merge(other.items)
+        self.took_s.merge(other.took_s)
+        self.split_batches += other.split_batches
         self.failed += other.failed
         self.failed_reads += other.failed_reads
 
@@ -99,32 +99,32 @@ class QueueCounters:
     abandoned: int = 0
     defects: int = 0
     dead_letters: int = 0
-    lag_s: Spread = field(default_factory=lambda: Spread(LAG_S))
+    lag_s: Histogram = field(default_factory=lambda: Histogram(LAG_BUCKETS_S))
 
 
 @dataclass(slots=True)
-class CallCounts:
+class CallCounters:
     """Counters of outgoing calls: outcomes and durations.
 
     Attributes:
-        ended: by labels of the outcome; few, and never a name or phone number.
+        outcomes: by labels of the outcome; few, and never a name or phone number.
         took_s: by the first label.
     """
 
-    ended: Counter[tuple[str, ...]] = field(default_factory=Counter[tuple[str, ...]])
-    took_s: dict[str, Spread] = field(default_factory=dict[str, Spread])
+    outcomes: Counter[tuple[str, ...]] = field(default_factory=Counter[tuple[str, ...]])
+    took_s: dict[str, Histogram] = field(default_factory=dict[str, Histogram])
 
-    def add(self, took_s: float, *how: str) -> None:
+    def add(self, took_s: float, *labels: str) -> None:
         """Count one call.
 
         Args:
             took_s: its duration.
-            how: at least one label.
+            labels: at least one label.
         """
-        self.ended[how] += 1
-        spread = self.took_s.get(how[0])
+        self.outcomes[labels] += 1
+        spread = self.took_s.get(labels[0])
         if spread is None:
-            spread = self.took_s[how[0]] = Spread(CALL_S)
+            spread = self.took_s[labels[0]] = Histogram(CALL_BUCKETS_S)
         spread.add(took_s)
 
 
@@ -133,21 +133,21 @@ def status_class(status: int | None) -> str:
     return "none" if status is None else f"{status // 100}xx"
 
 
-class FewWords:
-    """Limits the values of a label: the first values stay unchanged, all later ones become `other`.
+class LabelLimiter:
+    """Limits the values of a label: the first values stay unchanged, all later ones become `right`.
 
     For values that others choose, such as error codes, which could be a million.
     """
 
-    def __init__(self, at_most: int = 64) -> None:
-        self._at_most = at_most
+    def __init__(self, max_labels: int = 64) -> None:
+        self._max_labels = max_labels
         self._known: set[str] = set()
 
-    def __call__(self, word: str) -> str:
-        """Return the label value, or `other`."""
-        if word in self._known:
-            return word
-        if len(self._known) >= self._at_most:
+    def __call__(self, label: str) -> str:
+        """Return the label value, or `right`."""
+        if label in self._known:
+            return label
+        if len(self._known) >= self._max_labels:
             return "other"
-        self._known.add(word)
-        return word
+        self._known.add(label)
+        return label

@@ -8,22 +8,22 @@ from collections.abc import Sequence
 from typing import Any, Final, Protocol, cast
 
 from waypost.base.clock import Clock
-from waypost.base.lazy_imports import without
+from waypost.base.lazy_imports import hide_package
 from waypost.base.telemetry.tracing import TraceRecord, tracer
 
-with without("rich"):  # for coloured tracebacks, which our records never have
+with hide_package("rich"):  # for coloured tracebacks, which our records never have
     import structlog
 
-_AT_ONCE: Final = 1_000
+_WRITE_CHARS: Final = 1_000
 """Characters. A writable pipe accepts 4,096 bytes (PIPE_BUF), and a character has at most four."""
-_PATIENCE_MS: Final = 100
+_READER_TIMEOUT_MS: Final = 100
 """Maximum wait of the first record for a slow reader; later ones do not wait until it has read."""
 _NEVER_LOGGED = frozenset(
     {"token", "apikey", "api_key", "password", "secret", "authorization", "text", "body", "message_text"}
 )
 
 
-class Stream(Protocol):
+class LogStream(Protocol):
     """The output of log records."""
 
     def write(self, text: str, /) -> int:
@@ -43,7 +43,7 @@ class Stream(Protocol):
         ...
 
 
-class WhereverStderrIs:
+class CurrentStderr:
     """The current standard error: code that replaces it for a while gets our records meanwhile.
 
     Loggers live long. With a stream that has been closed, every record would raise an error in the code
@@ -72,7 +72,7 @@ class LossyStream:
         lost: number of records that were not written, or only in part.
     """
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: LogStream) -> None:
         self._stream = stream
         self._is_whole = True
         self._is_read = True
@@ -82,14 +82,14 @@ class LossyStream:
         """Write a text, or drop it or its end."""
         whole = text if self._is_whole else f"\n{text}"  # on a line of its own after a record whose end was lost
         try:
-            for begin in range(0, len(whole), _AT_ONCE):
+            for begin in range(0, len(whole), _WRITE_CHARS):
                 if not self._has_room():
                     self.lost += 1
                     self._is_whole = self._is_whole and begin == 0
                     return len(text)
-                self._stream.write(whole[begin : begin + _AT_ONCE])
+                self._stream.write(whole[begin : begin + _WRITE_CHARS])
                 self._stream.flush()
-                self._is_whole = begin + _AT_ONCE >= len(whole)
+                self._is_whole = begin + _WRITE_CHARS >= len(whole)
         except Exception:  # noqa: BLE001  there is nowhere else to report it
             self.lost += 1
         return len(text)
@@ -101,7 +101,7 @@ class LossyStream:
             poll.register(self._stream.fileno(), select.POLLOUT)
         except (AttributeError, OSError, ValueError):
             return True
-        self._is_read = bool(poll.poll(_PATIENCE_MS if self._is_read else 0))
+        self._is_read = bool(poll.poll(_READER_TIMEOUT_MS if self._is_read else 0))
         return self._is_read
 
     def flush(self) -> None:
@@ -111,7 +111,7 @@ class LossyStream:
 
 
 def set_up_logs(
-    clock: Clock, *, as_json: bool, level: str, to: Stream | None = None, worker: int | None = None
+    clock: Clock, *, as_json: bool, level: str, stream: LogStream | None = None, worker: int | None = None
 ) -> None:
     """Send our records, and those of the libraries, to one stream in one format.
 
@@ -119,15 +119,15 @@ def set_up_logs(
         clock: for the time of each record.
         as_json: one JSON object per record, for programs; else a line for people.
         level: the lowest level that is written.
-        to: the output; None: standard error.
+        stream: the output; None: standard error.
         worker: the number of this process among several with the same output; in each record.
     """
-    lossy_stream = cast("Any", LossyStream(to or WhereverStderrIs()))
+    lossy_stream = cast("Any", LossyStream(stream or CurrentStderr()))
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
         _stamp(clock),
-        *([] if worker is None else [_of(worker)]),
+        *([] if worker is None else [_add_worker(worker)]),
         _redact,
         structlog.processors.format_exc_info,
     ]
@@ -140,7 +140,7 @@ def set_up_logs(
         logger_factory=structlog.WriteLoggerFactory(lossy_stream),  # one write for each record
         cache_logger_on_first_use=True,
     )
-    tracer.log_to(_write_step, all_of_it=level.lower() == "debug")
+    tracer.log_to(_write_step, include_successes=level.lower() == "debug")
     worker_prefix = "" if worker is None else f"worker {worker} "
     logging.basicConfig(
         stream=lossy_stream, level=logging.WARNING, format=f"%(levelname)s {worker_prefix}%(name)s %(message)s"
@@ -152,14 +152,14 @@ def log(name: str) -> structlog.typing.FilteringBoundLogger:
     return structlog.get_logger(part=name)
 
 
-def _write_step(told: TraceRecord) -> None:
-    row = told.step.value
-    facts = {name: value for name, value in told.facts.items() if value is not None}
-    if told.took_ns:
-        facts["took_ms"] = round(told.took_ns / 1_000_000, 1)
+def _write_step(record: TraceRecord) -> None:
+    row = record.step.value
+    facts = {name: value for name, value in record.facts.items() if value is not None}
+    if record.took_ns:
+        facts["took_ms"] = round(record.took_ns / 1_000_000, 1)
     logger = structlog.get_logger(part=row.part)
-    log_step = logger.info if told.failed else logger.debug
-    log_step(row.says, message_id=told.message_id, **facts)
+    log_step = logger.info if record.failed else logger.debug
+    log_step(row.text, message_id=record.message_id, **facts)
 
 
 def _never_raising(processors: Sequence[structlog.typing.Processor]) -> structlog.typing.Processor:
@@ -188,7 +188,7 @@ def _stamp(clock: Clock) -> structlog.typing.Processor:
     return stamp
 
 
-def _of(worker: int) -> structlog.typing.Processor:
+def _add_worker(worker: int) -> structlog.typing.Processor:
     def add(_logger: Any, _method: str, record: structlog.typing.EventDict) -> structlog.typing.EventDict:
         record["worker"] = worker
         return record

@@ -5,24 +5,28 @@ import time
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
-MAX_RECORDS: Final = 10
-WITHIN_S: Final = 60.0
+MAX_RECORDS_PER_WINDOW: Final = 10
+THROTTLE_WINDOW_S: Final = 60.0
 
 
 class Throttle:
     """A rate limit for events of one kind.
 
     Args:
-        at_most: maximum number of records per window.
-        within_s: length of the window, in real time.
+        max_records: maximum number of records per window.
+        window_s: length of the window, in real time.
         now_s: a monotonic clock.
     """
 
     def __init__(
-        self, at_most: int = MAX_RECORDS, within_s: float = WITHIN_S, *, now_s: Callable[[], float] = time.monotonic
+        self,
+        max_records: int = MAX_RECORDS_PER_WINDOW,
+        window_s: float = THROTTLE_WINDOW_S,
+        *,
+        now_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._at_most = at_most
-        self._within_s = within_s
+        self._max_records = max_records
+        self._window_s = window_s
         self._now_s = now_s
         self._began_s = now_s()
         self._records = 0
@@ -31,9 +35,9 @@ class Throttle:
     def admit(self) -> int | None:
         """Return the number of events left out before this one; None: leave out this one too."""
         now_s = self._now_s()
-        if now_s - self._began_s >= self._within_s:
+        if now_s - self._began_s >= self._window_s:
             self._began_s, self._records = now_s, 0
-        if self._records >= self._at_most:
+        if self._records >= self._max_records:
             self._left_out += 1
             return None
         self._records += 1
@@ -61,13 +65,13 @@ class ThrottledLog:
         """Write a record, or count it."""
         left_out = self._admit(event)
         if left_out is not None:
-            self._logger.info(event, **values, **_said_of(left_out))
+            self._logger.info(event, **values, **_left_out_field(left_out))
 
     def warning(self, event: str, **values: Any) -> None:
         """Write a record, or count it."""
         left_out = self._admit(event)
         if left_out is not None:
-            self._logger.warning(event, **values, **_said_of(left_out))
+            self._logger.warning(event, **values, **_left_out_field(left_out))
 
     def _admit(self, event: str) -> int | None:
         return self._throttles.setdefault(event, Throttle()).admit()
@@ -95,5 +99,5 @@ def throttle_library(name: str) -> None:
         logger.addFilter(ThrottlingFilter())
 
 
-def _said_of(left_out: int) -> dict[str, int]:
+def _left_out_field(left_out: int) -> dict[str, int]:
     return {"left_out": left_out} if left_out else {}

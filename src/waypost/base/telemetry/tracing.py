@@ -25,12 +25,12 @@ class TraceStepRow:
 
     Attributes:
         part: the folder of the code that does it.
-        says: the text of the log record.
+        text: the text of the log record.
         facts: names of the values of the record.
     """
 
     part: str
-    says: str
+    text: str
     facts: tuple[str, ...]
 
 
@@ -68,35 +68,35 @@ class TraceRecord:
     facts: dict[str, Any]
 
 
-Hear = Callable[[TraceRecord], None]
+TraceListener = Callable[[TraceRecord], None]
 
 
 class Tracer:
     """Passes trace steps to the log and to listeners.
 
     Attributes:
-        on: True if the log or a listener wants successful steps.
+        is_enabled: True if the log or a listener wants successful steps.
     """
 
     def __init__(self) -> None:
-        self.on = False
-        self._log: Hear | None = None
-        self._tracers: list[Hear] = []
+        self.is_enabled = False
+        self._log: TraceListener | None = None
+        self._listeners: list[TraceListener] = []
         self._is_logged = False
 
-    def log_to(self, hear: Hear, *, all_of_it: bool) -> None:
+    def log_to(self, listener: TraceListener, *, include_successes: bool) -> None:
         """Set the log's listener, for failed steps or for all. Only the last one that is set is used."""
-        self._log, self._is_logged = hear, all_of_it
-        self.on = self._is_logged or bool(self._tracers)
+        self._log, self._is_logged = listener, include_successes
+        self.is_enabled = self._is_logged or bool(self._listeners)
 
-    def trace_to(self, hear: Hear) -> Callable[[], None]:
+    def trace_to(self, listener: TraceListener) -> Callable[[], None]:
         """Add a listener for all steps; return a function that removes it."""
-        self._tracers.append(hear)
-        self.on = True
+        self._listeners.append(listener)
+        self.is_enabled = True
 
         def remove() -> None:
-            self._tracers.remove(hear)
-            self.on = self._is_logged or bool(self._tracers)
+            self._listeners.remove(listener)
+            self.is_enabled = self._is_logged or bool(self._listeners)
 
         return remove
 
@@ -114,7 +114,7 @@ class Tracer:
         """
         record = TraceRecord(step, message_id, failed, time.time_ns(), int(took_s * 1_000_000_000), facts)
         listeners = [self._log] if self._log is not None and (failed or self._is_logged) else []
-        for listener in (*listeners, *self._tracers):
+        for listener in (*listeners, *self._listeners):
             with suppress(Exception):
                 listener(record)
 

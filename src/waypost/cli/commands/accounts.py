@@ -12,31 +12,31 @@ from waypost.cli.admin_client import show
 STDIN = Path("-")
 
 
-def take_secret(given: str | None, file: Path | None, *, name: str, wanted: bool) -> str | None:
-    """The secret: as given, else a line of the file, else the answer to a question.
+def read_secret(value: str | None, file: Path | None, *, name: str, prompt: bool) -> str | None:
+    """Return a secret: the value given, else a line of the file, else what is typed at a prompt.
 
     Args:
-        given: by option or environment.
-        file: whose first line it is; `-` is standard input, of which every secret takes a line.
-        name: of the secret, for the question and for complaints.
-        wanted: whether to ask when it comes from nowhere else and somebody sits there.
+        value: from the option or the environment.
+        file: its first line is the secret; `-` is standard input, where each secret takes one line.
+        name: of the secret, for the prompt and for errors.
+        prompt: whether to prompt on a terminal if there is no other source.
 
     Raises:
-        typer.BadParameter: the file cannot be read, or has no such line.
+        typer.BadParameter: the file cannot be read, or its line is empty.
     """
-    if given:
-        return given
+    if value:
+        return value
     if file is not None:
-        secret = _line_of(file, name)
+        secret = _read_first_line(file, name)
         if not secret:
             raise typer.BadParameter(f"{file} has no line for the {name}")
         return secret
-    if wanted and sys.stdin.isatty():
+    if prompt and sys.stdin.isatty():
         return typer.prompt(name.capitalize(), hide_input=True)
     return None
 
 
-def _line_of(file: Path, name: str) -> str:
+def _read_first_line(file: Path, name: str) -> str:
     if file == STDIN:
         return sys.stdin.readline().strip()
     try:
@@ -50,7 +50,7 @@ account = typer.Typer(help="Operator accounts and business accounts.", no_args_i
 AccountId = Annotated[str, typer.Argument(help="A name; also the end of its webhook path.")]
 BusinessId = Annotated[str, typer.Argument(help="The operator's id; wabaId on the wire.")]
 Token = Annotated[
-    str | None, typer.Option(envvar="WAYPOST_OPERATOR_TOKEN", help="Better from a file, or from its variable.")
+    str | None, typer.Option(envvar="WAYPOST_OPERATOR_TOKEN", help="The access token; a file or the variable is safer.")
 ]
 TokenFile = Annotated[Path | None, typer.Option(help="File whose first line is the token; - is standard input.")]
 
@@ -58,65 +58,73 @@ TokenFile = Annotated[Path | None, typer.Option(help="File whose first line is t
 @account.command("operator")
 def put_operator_account(
     account_id: AccountId,
-    base_url: Annotated[str | None, typer.Option(help="Such as https://graph.facebook.com. [needed once]")] = None,
-    app_id: Annotated[str | None, typer.Option(help="The operator's id of your app. [needed once]")] = None,
-    version: Annotated[str | None, typer.Option(help="Of the operator's interface. [default: v25.0]")] = None,
+    base_url: Annotated[
+        str | None, typer.Option(help="Such as https://graph.facebook.com. [required for a new account]")
+    ] = None,
+    app_id: Annotated[
+        str | None, typer.Option(help="The operator's id of your app. [required for a new account]")
+    ] = None,
+    version: Annotated[str | None, typer.Option(help="Version of the operator's API. [default: v25.0]")] = None,
     token: Token = None,
     token_file: TokenFile = None,
     app_secret: Annotated[
-        str | None, typer.Option(envvar="WAYPOST_OPERATOR_APP_SECRET", help="Signs its webhooks. [needed once]")
+        str | None,
+        typer.Option(
+            envvar="WAYPOST_OPERATOR_APP_SECRET", help="Signs the operator's webhooks. [required for a new account]"
+        ),
     ] = None,
-    app_secret_file: Annotated[Path | None, typer.Option(help="Likewise in a file.")] = None,
+    app_secret_file: Annotated[Path | None, typer.Option(help="File with the app secret.")] = None,
     verify_token: Annotated[
         str | None,
         typer.Option(
             envvar="WAYPOST_OPERATOR_VERIFY_TOKEN",
-            help="For the webhook's handshake. [default: one is made, and shown once]",
+            help="For the webhook's verification request. [default: generated, and shown once]",
         ),
     ] = None,
-    verify_token_file: Annotated[Path | None, typer.Option(help="Likewise in a file.")] = None,
-    kind: Annotated[str | None, typer.Option(help="Of operator; it never changes. [default: cloud]")] = None,
+    verify_token_file: Annotated[Path | None, typer.Option(help="File with the verify token.")] = None,
+    kind: Annotated[str | None, typer.Option(help="Kind of operator; it cannot be changed. [default: cloud]")] = None,
     field: Annotated[
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="A field of another kind of operator; repeatable.")
     ] = None,
     field_file: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=FILE", help="Likewise in a file; - is standard input.")
+        list[str] | None,
+        typer.Option(metavar="NAME=FILE", help="A field whose value is in a file; - is standard input."),
     ] = None,
 ) -> None:
-    """Keep our credentials and address at an operator; of an account that is there, change what is given."""
+    """Add an operator account; change the given fields of an existing one."""
     is_new = base_url is not None and kind in (None, "cloud")
     body = {
         "kind": kind,
         "base_url": base_url,
         "version": version,
-        "token": take_secret(token, token_file, name="token", wanted=is_new),
+        "token": read_secret(token, token_file, name="token", prompt=is_new),
         "app_id": app_id,
-        "app_secret": take_secret(app_secret, app_secret_file, name="app secret", wanted=is_new),
-        "verify_token": take_secret(verify_token, verify_token_file, name="verify token", wanted=False),
+        "app_secret": read_secret(app_secret, app_secret_file, name="app secret", prompt=is_new),
+        "verify_token": read_secret(verify_token, verify_token_file, name="verify token", prompt=False),
     }
-    body |= _fields(field, field_file)
+    body |= _parse_fields(field, field_file)
     show("PUT", f"/admin/operator-accounts/{account_id}", body)
 
 
-def _fields(given: list[str] | None, files: list[str] | None) -> dict[str, str | None]:
-    """Fields by name, from `NAME=VALUE` and from the first lines of `NAME=FILE`."""
+def _parse_fields(pairs: list[str] | None, files: list[str] | None) -> dict[str, str | None]:
+    """Return fields by name, from `NAME=VALUE` and from the first lines of `NAME=FILE`."""
     fields: dict[str, str | None] = {}
-    for one in given or []:
-        name, _, value = one.partition("=")
+    for pair in pairs or []:
+        name, _, value = pair.partition("=")
         fields[name] = value
-    for one in files or []:
-        name, _, path = one.partition("=")
-        fields[name] = take_secret(None, Path(path), name=name, wanted=False)
+    for pair in files or []:
+        name, _, path = pair.partition("=")
+        fields[name] = read_secret(None, Path(path), name=name, prompt=False)
     return fields
 
 
 @account.command("token")
 def rotate_token(account_id: AccountId, token: Token = None, token_file: TokenFile = None) -> None:
-    """Take another token for an operator account, from the next call on."""
-    taken = take_secret(token, token_file, name="token", wanted=True)
-    if taken is None:
-        raise typer.BadParameter("give it by --token-file, or in WAYPOST_OPERATOR_TOKEN")
-    show("PUT", f"/admin/operator-accounts/{account_id}", {"token": taken})
+    """Replace the token of an operator account; it is used from the next call on."""
+    secret = read_secret(token, token_file, name="token", prompt=True)
+    if secret is None:
+        raise typer.BadParameter("use --token-file, or set WAYPOST_OPERATOR_TOKEN")
+    show("PUT", f"/admin/operator-accounts/{account_id}", {"token": secret})
 
 
 @account.command("list")
@@ -128,9 +136,9 @@ def list_accounts() -> None:
 @account.command("numbers")
 def list_numbers(
     account_id: AccountId,
-    business_account_id: Annotated[str, typer.Argument(help="The operator's id; it need not be here yet.")],
+    business_account_id: Annotated[str, typer.Argument(help="The operator's id; it need not be added here yet.")],
 ) -> None:
-    """Ask the operator which numbers a business account has, to add apps for them."""
+    """List the numbers that a business account has at the operator, to add apps for them."""
     path = f"/admin/operator-accounts/{account_id}/numbers"
     show("GET", f"{path}?{urlencode({'business_account_id': business_account_id})}")
 
@@ -139,8 +147,10 @@ def list_numbers(
 def add_business_account(
     account_id: BusinessId,
     partner_id: int,
-    operator_account_id: Annotated[str, typer.Argument(help="Who carries it.")],
-    namespace: Annotated[str | None, typer.Option(help="Of its templates. [default: the operator is asked]")] = None,
+    operator_account_id: Annotated[str, typer.Argument(help="Id of its operator account.")],
+    namespace: Annotated[
+        str | None, typer.Option(help="Namespace of its templates. [default: read from the operator]")
+    ] = None,
 ) -> None:
     """Add a partner's business account."""
     body = {
@@ -154,5 +164,5 @@ def add_business_account(
 
 @account.command("subscribe")
 def subscribe(business_account_id: BusinessId) -> None:
-    """Have the operator send a business account's webhooks to this service, which must be running."""
+    """Subscribe this service, which must be running, to a business account's webhooks at the operator."""
     show("POST", f"/admin/business-accounts/{business_account_id}/subscribe", {})

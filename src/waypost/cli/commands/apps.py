@@ -1,4 +1,4 @@
-"""`waypost app`: apps, their tokens, and which operator carries them."""
+"""`waypost app`: apps, their tokens and their operators."""
 
 from typing import Annotated
 
@@ -19,7 +19,7 @@ def add_app(
     business_account_id: str,
     per_second: Annotated[int | None, typer.Option(help="The operator's throughput for the number.")] = None,
 ) -> None:
-    """Add an app with its source number; answers its app token."""
+    """Add an app with its source number; prints its app token."""
     body = {
         "partner_id": partner_id,
         "name": name,
@@ -36,10 +36,10 @@ def connect_app(
     app_id: Annotated[str, typer.Argument(help="Id of the app.")],
     phone_number: Annotated[str, typer.Argument(help="Its source number.")],
     phone_number_id: Annotated[str, typer.Argument(help="The operator's id of that number.")],
-    business_account_id: Annotated[str, typer.Argument(help="One of its partner's.")],
+    business_account_id: Annotated[str, typer.Argument(help="Id of a business account of its partner.")],
     live: Annotated[bool, typer.Option(help="Live, or still a sandbox app.")] = True,
 ) -> None:
-    """Give an app its number and business account: one that its partner has made, for example."""
+    """Connect an app, such as one that its partner has created, to its number and business account."""
     body = {
         "phone_number": phone_number,
         "phone_number_id": phone_number_id,
@@ -57,25 +57,29 @@ def list_apps() -> None:
 
 @app.command("revoke-token")
 def renew_app_token(app_id: str) -> None:
-    """Revoke an app's token and show the next one."""
+    """Revoke an app's token and show the new one."""
     show("POST", f"/admin/apps/{app_id}/token/revoke", {})
 
 
 @app.command("operator")
 def switch_operator(
     app_id: Annotated[str, typer.Argument(help="Id of the app.")],
-    operator_account_id: Annotated[str, typer.Argument(help="Who is to carry it.")],
+    operator_account_id: Annotated[str, typer.Argument(help="Id of its new operator account.")],
     business_account_id: Annotated[
-        str | None, typer.Option("--business-account", help="Its id there. [default: as before there, or the same]")
+        str | None,
+        typer.Option(
+            "--business-account", help="Its id at that operator. [default: its earlier id there, or the same]"
+        ),
     ] = None,
     phone_number_id: Annotated[
-        str | None, typer.Option("--number", help="The number's id there. [default: as before there, or by its digits]")
+        str | None,
+        typer.Option("--number", help="The number's id there. [default: its earlier id there, or found by its digits]"),
     ] = None,
     submit_templates: Annotated[
-        bool, typer.Option("--submit-templates", help="Hand in templates that are not there yet.")
+        bool, typer.Option("--submit-templates", help="Submit templates that are missing there.")
     ] = False,
 ) -> None:
-    """Have another operator account carry an app, with all that its business account has."""
+    """Move an app, with everything of its business account, to another operator account."""
     body = {
         "operator_account_id": operator_account_id,
         "business_account_id": business_account_id,

@@ -1,4 +1,4 @@
-"""`waypost audit`: who did what from where."""
+"""`waypost audit`: the audit log."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -10,8 +10,8 @@ from waypost.base.clock import DAY_MS, SystemClock
 from waypost.cli.admin_client import show
 
 
-class Outcome(StrEnum):
-    """Of an action."""
+class AuditOutcome(StrEnum):
+    """The outcome of an action."""
 
     DONE = "done"
     REJECTED = "rejected"
@@ -20,11 +20,13 @@ class Outcome(StrEnum):
 def audit(
     partner_id: Annotated[int | None, typer.Option("--partner", help="Entries about this partner's account.")] = None,
     actor: Annotated[str | None, typer.Option(help="admin, nobody, or a partner's e-mail address.")] = None,
-    action: Annotated[str | None, typer.Option(help="A part of method and path, such as client-secrets.")] = None,
-    outcome: Annotated[Outcome | None, typer.Option(help="Of the action.")] = None,
-    days: Annotated[int | None, typer.Option(min=1, help="No older than so many days. [default: all]")] = None,
-    before: Annotated[int | None, typer.Option(help="Older than the entry with this id: the next page.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=500, help="How many at most.")] = 100,
+    action: Annotated[str | None, typer.Option(help="Part of method and path, such as client-secrets.")] = None,
+    outcome: Annotated[AuditOutcome | None, typer.Option(help="Outcome of the action.")] = None,
+    days: Annotated[int | None, typer.Option(min=1, help="Maximum age in days. [default: all]")] = None,
+    before: Annotated[
+        int | None, typer.Option(help="Only entries older than the one with this id, for the next page.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=500, help="Maximum number of entries.")] = 100,
 ) -> None:
     """Show the audit log: every action of administrators and partners, rejected ones too, newest first."""
     since_ms = None if days is None else SystemClock().now_ms() - days * DAY_MS

@@ -1,86 +1,84 @@
-"""`waypost clock`: the time of service and simulator, read and moved."""
+"""`waypost clock`: show and advance the clock of service and simulator."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final
 
 import typer
 
-from waypost.cli.control_client import ENV_FILE, EnvFile, ask
-from waypost.cli.errors import MISUSED, complain
+from waypost.cli.control_client import ENV_FILE, EnvFile, call_control_api
+from waypost.cli.errors import EXIT_USAGE, fail
 
 PROGRESS_MS: Final = 5_000
-"""How often a long advance says how far it has come."""
+"""Interval at which a long advance prints its progress."""
 
 clock = typer.Typer(help="The clock of a running `waypost dev`.", no_args_is_help=True)
 
 
-Number = Annotated[int | None, typer.Option(min=0)]
+AmountOption = Annotated[int | None, typer.Option(min=0)]
 
 
 @clock.command("show")
 def show_clock(env_file: EnvFile = ENV_FILE) -> None:
-    """Say where the clock stands and how it goes."""
-    typer.echo(sentence(ask(env_file, "GET", "/control/clock")))
+    """Show the time of the clock and its speed."""
+    typer.echo(clock_line(call_control_api(env_file, "GET", "/control/clock")))
 
 
 @clock.command("advance")
 def advance_clock(
-    days: Number = None,
-    hours: Number = None,
-    minutes: Number = None,
-    seconds: Number = None,
+    days: AmountOption = None,
+    hours: AmountOption = None,
+    minutes: AmountOption = None,
+    seconds: AmountOption = None,
     env_file: EnvFile = ENV_FILE,
 ) -> None:
-    """Move the clock from due time to due time; returns when it has arrived.
+    """Advance the clock, stopping at each due time; returns when it has reached the end.
 
-    Where that takes long it says every few seconds how far it has come. Stopped with Ctrl-C, it leaves
-    the clock where it is.
+    A long advance prints its progress every few seconds. Ctrl-C leaves the clock at the time it has reached.
     """
     if days is hours is minutes is seconds is None:
-        complain(
-            "say how far: at least one of --days, --hours, --minutes and --seconds, each a whole "
+        fail(
+            "give a duration: at least one of --days, --hours, --minutes and --seconds, each a whole "
             "number, as in `waypost clock advance --hours 24`",
-            code=MISUSED,
+            code=EXIT_USAGE,
         )
-    in_hours = (days or 0) * 24 + (hours or 0)
-    left_ms = ((in_hours * 60 + (minutes or 0)) * 60 + (seconds or 0)) * 1000
+    total_hours = (days or 0) * 24 + (hours or 0)
+    left_ms = ((total_hours * 60 + (minutes or 0)) * 60 + (seconds or 0)) * 1000
     steps = 0
     while True:
-        wish = {"ms": left_ms, "within_ms": PROGRESS_MS}
-        answer = ask(env_file, "POST", "/control/clock/advance", wish)
-        steps += answer["steps"]
-        if answer["is_complete"]:
+        body = {"ms": left_ms, "within_ms": PROGRESS_MS}
+        response = call_control_api(env_file, "POST", "/control/clock/advance", body)
+        steps += response["steps"]
+        if response["is_complete"]:
             break
-        left_ms = answer["left_ms"]
+        left_ms = response["left_ms"]
         left = timedelta(seconds=round(left_ms / 1000))
-        typer.echo(f"{sentence(answer)}; {steps} stops, {left} left", err=True)
-    typer.echo(f"{sentence(answer)}; {steps} stops on the way")
+        typer.echo(f"{clock_line(response)}; {steps} stops, {left} left", err=True)
+    typer.echo(f"{clock_line(response)}; {steps} stops on the way")
 
 
 @clock.command("freeze")
 def freeze_clock(env_file: EnvFile = ENV_FILE) -> None:
-    """Stop the clock: nothing becomes due until it is moved, or runs again."""
-    typer.echo(sentence(ask(env_file, "POST", "/control/clock/freeze", {})))
+    """Freeze the clock: nothing becomes due until it is advanced or runs again."""
+    typer.echo(clock_line(call_control_api(env_file, "POST", "/control/clock/freeze", {})))
 
 
 @clock.command("run")
 def run_clock(
-    factor: Annotated[float, typer.Option(help="How many times as fast as the machine's.")] = 1,
-    env_file: EnvFile = ENV_FILE,
+    factor: Annotated[float, typer.Option(help="Speed, as a multiple of real time.")] = 1, env_file: EnvFile = ENV_FILE
 ) -> None:
     """Let the clock run."""
-    typer.echo(sentence(ask(env_file, "POST", "/control/clock/run", {"factor": factor})))
+    typer.echo(clock_line(call_control_api(env_file, "POST", "/control/clock/run", {"factor": factor})))
 
 
-def sentence(view: dict[str, Any]) -> str:
-    """The control door's view of the clock in a line."""
+def clock_line(view: dict[str, Any]) -> str:
+    """Return one line that describes the clock from the control API's view of it."""
     at = datetime.fromtimestamp(view["now_ms"] / 1000, UTC).isoformat(" ", "seconds")
-    return f"{at}, {manner(view['ahead_ms'], view['factor'])}"
+    return f"{at}, {describe_clock(view['ahead_ms'], view['factor'])}"
 
 
-def manner(ahead_ms: int, factor: float) -> str:
-    """How a clock goes, against the machine's."""
+def describe_clock(ahead_ms: int, factor: float) -> str:
+    """Return how a clock differs from the machine's: its offset and its speed."""
     ahead_s = round(ahead_ms / 1000)
-    way = f"{timedelta(seconds=abs(ahead_s))} {'ahead' if ahead_s > 0 else 'behind'}"
-    where = way if ahead_s else "as the machine's"
-    return where + (", frozen" if factor == 0 else "" if factor == 1 else f", {factor:g} times as fast")
+    distance = f"{timedelta(seconds=abs(ahead_s))} {'ahead' if ahead_s > 0 else 'behind'}"
+    offset = distance if ahead_s else "as the machine's"
+    return offset + (", frozen" if factor == 0 else "" if factor == 1 else f", {factor:g} times as fast")

@@ -1,4 +1,4 @@
-"""`waypost doctor`: is everything in place? One line per check, each with its remedy."""
+"""`waypost doctor`: checks of the installation, one line each, with a fix hint for each problem."""
 
 import asyncio
 import json
@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 import typer
 
-from waypost.cli.admin_client import with_door
+from waypost.cli.admin_client import call_admin_api
 from waypost.client.api_client import ApiClient
 
 # fmt: off
-MARKS = {
+RESULT_MARKS = {
     "ok":      ("ok     ", None),
     "warning": ("warning", typer.colors.YELLOW),
     "wrong":   ("wrong  ", typer.colors.RED),
@@ -18,31 +18,31 @@ MARKS = {
 # fmt: on
 
 
-def doctor(as_json: Annotated[bool, typer.Option("--json", help="Findings for programs.")] = False) -> None:
-    """Is everything in place? One line per check, each with its remedy; exit code 1 when something is wrong."""
-    findings = asyncio.run(with_door(_examined))
+def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False) -> None:
+    """Check the installation: one line per check, with a fix hint; exit code 1 if something is wrong."""
+    results = asyncio.run(call_admin_api(_run_checks))
     if as_json:
-        typer.echo(json.dumps({"findings": findings}, indent=2, ensure_ascii=False))
+        typer.echo(json.dumps({"findings": results}, indent=2, ensure_ascii=False))
     else:
-        for finding in findings:
-            _print(finding)
-    if any(finding["state"] == "wrong" for finding in findings):
+        for result in results:
+            _print_result(result)
+    if any(result["state"] == "wrong" for result in results):
         raise typer.Exit(1)
 
 
-async def _examined(door: ApiClient, running: bool) -> list[dict[str, Any]]:
-    told = await door.json("GET", "/admin/doctor")
+async def _run_checks(client: ApiClient, running: bool) -> list[dict[str, Any]]:
+    response = await client.json("GET", "/admin/doctor")
     service = {
         "about": "service",
         "state": "ok" if running else "wrong",
-        "text": "it answers" if running else "it is not running; this is what its store says",
+        "text": "it is running" if running else "it is not running; these results are from its store",
         "remedy": "" if running else "start it with: waypost serve",
     }
-    return [service, *told["findings"]]
+    return [service, *response["findings"]]
 
 
-def _print(finding: dict[str, Any]) -> None:
-    mark, colour = MARKS[finding["state"]]
-    typer.echo(f"{typer.style(mark, fg=colour)} {finding['about']}: {finding['text']}")
-    if finding["remedy"]:
-        typer.echo(f"        -> {finding['remedy']}")
+def _print_result(result: dict[str, Any]) -> None:
+    mark, colour = RESULT_MARKS[result["state"]]
+    typer.echo(f"{typer.style(mark, fg=colour)} {result['about']}: {result['text']}")
+    if result["remedy"]:
+        typer.echo(f"        -> {result['remedy']}")

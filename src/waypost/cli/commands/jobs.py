@@ -1,4 +1,4 @@
-"""`waypost dead-letter` and `waypost message`: what waits for a person, and one message's whole way."""
+"""`waypost dead-letter` and `waypost message`: dead letters, and one message's history."""
 
 import typer
 
@@ -9,22 +9,22 @@ dead_letter = typer.Typer(help="Jobs that a defect keeps from being worked.", no
 
 @dead_letter.command("list")
 def list_dead_letters() -> None:
-    """List entries that wait for a person."""
+    """List dead letters."""
     show("GET", "/admin/dead-letters")
 
 
 @dead_letter.command("retry")
 def retry_dead_letter(position: int) -> None:
-    """Put an entry back, to be worked again."""
+    """Put a dead letter back into its queue."""
     show("POST", f"/admin/dead-letters/{position}/retry", {})
 
 
 @dead_letter.command("delete")
 def delete_dead_letter(position: int) -> None:
-    """Delete an entry; what it was about is not done."""
+    """Delete a dead letter; its work is not done."""
     show("DELETE", f"/admin/dead-letters/{position}")
 
 
 def message(message_id: str) -> None:
-    """Show one message's whole way: its states, its callbacks, and every attempt."""
+    """Show one message: its states, its callbacks, and every attempt."""
     show("GET", f"/admin/messages/{message_id}")

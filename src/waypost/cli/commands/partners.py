@@ -34,28 +34,29 @@ def list_partners() -> None:
 
 @partner.command("secret")
 def add_client_secret(
-    partner_id: PartnerId, days: Annotated[int | None, typer.Option(help="Until it expires. [default: never]")] = None
+    partner_id: PartnerId,
+    days: Annotated[int | None, typer.Option(help="Days until it expires. [default: never]")] = None,
 ) -> None:
-    """Make a client secret; it is shown this once."""
+    """Create a client secret; it is shown only once."""
     expires = None if days is None else SystemClock().now_ms() + days * 86_400_000
     show("POST", f"/admin/partners/{partner_id}/client-secrets", {"expires_on_ms": expires})
 
 
 @partner.command("secrets")
 def list_client_secrets(partner_id: PartnerId) -> None:
-    """List a partner's client secrets by their ids; the secrets themselves are shown once only."""
+    """List the ids of a partner's client secrets; the secrets themselves are shown only once."""
     show("GET", f"/admin/partners/{partner_id}/client-secrets")
 
 
 @partner.command("revoke-secret")
 def revoke_client_secret(
     partner_id: PartnerId,
-    secret_id: Annotated[str, typer.Argument(help="As `waypost partner secrets` lists it.")],
+    secret_id: Annotated[str, typer.Argument(help="Id, as `waypost partner secrets` lists it.")],
     keep_tokens: Annotated[
-        bool, typer.Option("--keep-tokens", help="Keep the partner tokens it has issued, up to a day.")
+        bool, typer.Option("--keep-tokens", help="Keep the partner tokens it has issued, which live up to a day.")
     ] = False,
 ) -> None:
-    """Revoke a client secret at once, and the partner tokens it has issued."""
+    """Revoke a client secret at once, with the partner tokens it has issued."""
     query = "?keep_tokens=true" if keep_tokens else ""
     show("DELETE", f"/admin/partners/{partner_id}/client-secrets/{quote(secret_id, safe='')}{query}")
 
@@ -74,30 +75,30 @@ def change_password(
         ),
     ],
     end_tokens: Annotated[
-        bool, typer.Option(help="End the partner's tokens too, which else live out their day.")
+        bool, typer.Option(help="Revoke the partner's tokens too, which otherwise live up to a day.")
     ] = False,
 ) -> None:
-    """Change a partner's password, and end its sessions; from then on the API takes client secrets only."""
+    """Change a partner's password and end its sessions; from then on the API accepts client secrets only."""
     body = {"password": password, "end_tokens": end_tokens}
     show("POST", f"/admin/partners/{partner_id}/password", body)
 
 
 @partner.command("key")
 def add_api_key(partner_id: PartnerId, name: str = "key") -> None:
-    """Make an API key; it is shown this once."""
+    """Create an API key; it is shown only once."""
     show("POST", f"/admin/partners/{partner_id}/api-keys", {"name": name})
 
 
 @partner.command("keys")
 def list_api_keys(partner_id: PartnerId) -> None:
-    """List a partner's API keys by their ids; the keys themselves are shown once only."""
+    """List the ids of a partner's API keys; the keys themselves are shown only once."""
     show("GET", f"/admin/partners/{partner_id}/api-keys")
 
 
 @partner.command("revoke-key")
 def revoke_api_key(
-    api_key: Annotated[str, typer.Argument(help="The key, or with --of its id as `waypost partner keys` lists it.")],
-    of: Annotated[int | None, typer.Option(help="Id of the partner whose key it is.")] = None,
+    api_key: Annotated[str, typer.Argument(help="The key; or, with --of, its id as `waypost partner keys` lists it.")],
+    of: Annotated[int | None, typer.Option(help="Id of the partner that has the key.")] = None,
 ) -> None:
     """Revoke an API key at once."""
     if of is None:

@@ -1,4 +1,4 @@
-"""`waypost store` and `waypost move`: upgrade, back up and move what the service must not forget."""
+"""`waypost store` and `waypost move`: upgrade, back up and move the store."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from waypost.cli.errors import FAILED, complain, settings_of
+from waypost.cli.errors import EXIT_FAILURE, fail, load_settings
 from waypost.config import Settings
 
-store = typer.Typer(help="The store: which revision it has, upgrades, copies.", no_args_is_help=True)
+store = typer.Typer(help="The store: its revision, upgrades, backups.", no_args_is_help=True)
 
 Data = Annotated[Path | None, typer.Option(help="Folder of the store. [default: .waypost]")]
 
@@ -18,34 +18,36 @@ Data = Annotated[Path | None, typer.Option(help="Folder of the store. [default: 
 @store.command("upgrade")
 def upgrade_store(
     data: Data = None,
-    check: Annotated[bool, typer.Option("--check", help="Only say it; exit code 1 when an upgrade is needed.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Only print the revision; exit code 1 if an upgrade is needed.")
+    ] = False,
 ) -> None:
-    """Bring the store to this version's revision. `waypost serve` does so at its start too."""
-    from waypost.assembly.store_maintenance import standing, upgrade
+    """Upgrade the store to this version's revision. `waypost serve` does so at its start too."""
+    from waypost.assembly.store_maintenance import read_status, upgrade
     from waypost.store.tables import REVISION
 
-    settings = _quiet(settings_of(data=data))
-    with _one_line():
-        found = standing(settings) if check else upgrade(settings)
-    if found is None:
+    settings = _log_warnings_only(load_settings(data=data))
+    with _report_store_errors():
+        status = read_status(settings) if check else upgrade(settings)
+    if status is None:
         typer.echo("there is no store yet")
         return
     typer.echo(
-        f"store: revision {found.revision}, works with versions of revision {found.works_with} and newer; "
+        f"store: revision {status.revision}, works with versions of revision {status.works_with} and newer; "
         f"this version: revision {REVISION}"
     )
-    if found.is_older:
-        typer.echo(f"an upgrade from revision {found.revision} to {REVISION} is needed")
-        raise typer.Exit(FAILED)
+    if status.is_older:
+        typer.echo(f"an upgrade from revision {status.revision} to {REVISION} is needed")
+        raise typer.Exit(EXIT_FAILURE)
 
 
 @store.command("backup")
 def back_up_store(file: Path, data: Data = None) -> None:
-    """Copy an SQLite store to a file as it is now, also while the service runs."""
+    """Copy the current SQLite store to a file, also while the service runs."""
     from waypost.assembly.store_maintenance import back_up
 
-    with _one_line():
-        size = back_up(settings_of(data=data), file)
+    with _report_store_errors():
+        size = back_up(load_settings(data=data), file)
     typer.echo(f"{file}  {size} bytes")
 
 
@@ -55,32 +57,33 @@ def move(
         typer.Option(
             envvar="WAYPOST_MOVE_TO",
             help="An empty PostgreSQL database: postgresql://user:password@host/database. "
-            "On the command line others on this machine can read it; the variable is better.",
+            "Other users of this machine can read the command line; the variable is safer.",
         ),
     ],
     data: Data = None,
 ) -> None:
     """Copy the SQLite store into an empty PostgreSQL database, with the service stopped."""
-    from waypost.assembly.store_move import Mismatch, Moved
+    from waypost.assembly.store_move import CopyMismatch, MovedTable
     from waypost.assembly.store_move import move as move_store
 
-    settings = _quiet(settings_of(data=data))
+    settings = _log_warnings_only(load_settings(data=data))
 
-    def tell(one: Moved) -> None:
-        mended = f"  {one.mended} texts mended" if one.mended else ""
-        typer.echo(f"{one.table:<20} {one.digest.rows:>12,} rows  {one.digest.short}  {one.seconds:6.1f} s{mended}")
+    def report(moved: MovedTable) -> None:
+        replaced = f"  U+0000 replaced in {moved.replaced_texts} texts" if moved.replaced_texts else ""
+        digest = moved.digest
+        typer.echo(f"{moved.table:<20} {digest.rows:>12,} rows  {digest.short}  {moved.seconds:6.1f} s{replaced}")
 
-    with _one_line(Mismatch):
-        done = move_store(settings.store_path, to, tell=tell)
-    rows = sum(one.digest.rows for one in done)
+    with _report_store_errors(CopyMismatch):
+        tables = move_store(settings.store_path, to, report=report)
+    rows = sum(table.digest.rows for table in tables)
     typer.echo(
-        f"{rows:,} rows in {len(done)} tables are there and compared. Set WAYPOST_DATABASE_URL to go on there; "
-        f"media stay in {settings.media_folder}"
+        f"{rows:,} rows in {len(tables)} tables are copied and compared. Set WAYPOST_DATABASE_URL to use that database; "
+        f"media files stay in {settings.media_folder}"
     )
 
 
-def _quiet(settings: Settings) -> Settings:
-    """The settings, once only what matters is logged."""
+def _log_warnings_only(settings: Settings) -> Settings:
+    """Log warnings and errors only, and return the settings."""
     from waypost.base.clock import SystemClock
     from waypost.base.telemetry.logs import set_up_logs
 
@@ -89,11 +92,11 @@ def _quiet(settings: Settings) -> Settings:
 
 
 @contextmanager
-def _one_line(*foreseen: type[Exception]) -> Generator[None]:
-    """What keeps a command from its work is one line with its remedy."""
-    from waypost.store.contract import StoreAway, StoreInUse, WrongStore
+def _report_store_errors(*foreseen: type[Exception]) -> Generator[None]:
+    """Print foreseen errors as one line, and exit."""
+    from waypost.store.contract import StoreInUse, StoreUnavailable, WrongStore
 
     try:
         yield
-    except (StoreAway, StoreInUse, WrongStore, OSError, *foreseen) as error:
-        complain(str(error))
+    except (StoreUnavailable, StoreInUse, WrongStore, OSError, *foreseen) as error:
+        fail(str(error))

@@ -8,14 +8,14 @@ from waypost.console.bubbles.formatting import safe_link
 from waypost.console.bubbles.json_fields import text_of
 from waypost.console.bubbles.orders import money
 
-MOST_SHOWN: Final = 3
-"""If there are more, a handset shows `LEFT_SHOWN` of them and "See all options"."""
-LEFT_SHOWN: Final = 2
+MAX_BUTTONS_SHOWN: Final = 3
+"""If there are more, a handset shows `BUTTONS_SHOWN_OF_MORE` of them and "See all options"."""
+BUTTONS_SHOWN_OF_MORE: Final = 2
 NOT_REQUESTED: Final = "I didn't request a code"
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ButtonBehaviour:
     """Look and behaviour of one kind of button.
 
     Attributes:
@@ -32,29 +32,29 @@ class Kind:
 
 
 # fmt: off
-KINDS: Final = {  # Source: decision 0057; kinds from the simulator's `send_buttons` and `interactive_kinds`
+BUTTON_BEHAVIOURS: Final = {  # Source: decision 0057; kinds from the simulator's `send_buttons` and `interactive_kinds`
     #                             does           icon        label                  value
-    "QUICK_REPLY":          Kind("reply",       "reply"),
-    "REPLY":                Kind("reply",       "reply"),
-    "LIST_ROW":             Kind("reply",       ""),
-    "NOT_REQUESTED":        Kind("reply",       "warn",     NOT_REQUESTED),
-    "URL":                  Kind("link",        "link",     "Open",                "url"),
-    "PHONE_NUMBER":         Kind("call",        "call",     "Call",                "phone_number"),
-    "VOICE_CALL":           Kind("call",        "call",     "Call now"),
-    "COPY_CODE":            Kind("copy",        "copy",     "Copy offer code",     "code"),
-    "OTP":                  Kind("copy",        "copy",     "Copy code",           "code"),
-    "FLOW":                 Kind("flow",        "form",     "Open"),
-    "ADDRESS":              Kind("address",     "form",     "Provide address"),
-    "CALL_PERMISSION":      Kind("permission",  "call",     "Choose preference"),
-    "CATALOG":              Kind("items",       "bag",      "View catalog"),
-    "MPM":                  Kind("items",       "bag",      "View items"),
-    "SPM":                  Kind("items",       "bag",      "View"),
-    "PRODUCT":              Kind("items",       "bag",      "View"),
-    "LOCATION_REQUEST":     Kind("place",       "place",    "Send location"),
-    "REVIEW_AND_PAY":       Kind("pay",         "bag",      "Review and pay"),
-    "REQUEST_CONTACT_INFO": Kind("contact",     "person",   "Share contact info"),
+    "QUICK_REPLY":          ButtonBehaviour("reply",       "reply"),
+    "REPLY":                ButtonBehaviour("reply",       "reply"),
+    "LIST_ROW":             ButtonBehaviour("reply",       ""),
+    "NOT_REQUESTED":        ButtonBehaviour("reply",       "warn",     NOT_REQUESTED),
+    "URL":                  ButtonBehaviour("link",        "link",     "Open",                "url"),
+    "PHONE_NUMBER":         ButtonBehaviour("call",        "call",     "Call",                "phone_number"),
+    "VOICE_CALL":           ButtonBehaviour("call",        "call",     "Call now"),
+    "COPY_CODE":            ButtonBehaviour("copy",        "copy",     "Copy offer code",     "code"),
+    "OTP":                  ButtonBehaviour("copy",        "copy",     "Copy code",           "code"),
+    "FLOW":                 ButtonBehaviour("flow",        "form",     "Open"),
+    "ADDRESS":              ButtonBehaviour("address",     "form",     "Provide address"),
+    "CALL_PERMISSION":      ButtonBehaviour("permission",  "call",     "Choose preference"),
+    "CATALOG":              ButtonBehaviour("items",       "bag",      "View catalog"),
+    "MPM":                  ButtonBehaviour("items",       "bag",      "View items"),
+    "SPM":                  ButtonBehaviour("items",       "bag",      "View"),
+    "PRODUCT":              ButtonBehaviour("items",       "bag",      "View"),
+    "LOCATION_REQUEST":     ButtonBehaviour("place",       "place",    "Send location"),
+    "REVIEW_AND_PAY":       ButtonBehaviour("pay",         "bag",      "Review and pay"),
+    "REQUEST_CONTACT_INFO": ButtonBehaviour("contact",     "person",   "Share contact info"),
 }
-_OTHER: Final = Kind("nothing", "")
+_OTHER: Final = ButtonBehaviour("nothing", "")
 
 _ANY_ADDRESS: Final = (
     ("name", "Name"), ("phone_number", "Phone number"), ("address", "Address"), ("city", "City"),
@@ -68,7 +68,7 @@ ADDRESS_FIELDS: Final = {  # Source: the operator's page "Address messages": by 
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ProductItem:
     """A product of a catalog or product list button."""
 
     id: str
@@ -76,7 +76,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ListSection:
     """A section of a list message, with its rows as buttons."""
 
     section: str
@@ -94,7 +94,7 @@ class ButtonView:
         value: URL, code or number that is opened, copied or called.
         note: remark for the console's user.
         items: products of a catalog or product list.
-        given: parameters with which a flow opens.
+        flow_data: parameters with which a flow opens.
         fields: names and labels of an address form.
         card: index of the card; None: under the message.
     """
@@ -108,8 +108,8 @@ class ButtonView:
     description: str = ""
     note: str = ""
     catalog_id: str = ""
-    items: tuple[Item, ...] = ()
-    given: dict[str, Any] = field(default_factory=dict[str, Any])
+    items: tuple[ProductItem, ...] = ()
+    flow_data: dict[str, Any] = field(default_factory=dict[str, Any])
     fields: tuple[tuple[str, str], ...] = ()
     card: int | None = None
 
@@ -119,12 +119,12 @@ def buttons_of(value: object, card: int | None = None) -> tuple[ButtonView, ...]
     return tuple(_button(raw, place, card) for place, raw in enumerate(objects_in(value)))
 
 
-def not_requested() -> ButtonView:
+def not_requested_button() -> ButtonView:
     """Return the button that the channel adds under one-time codes."""
     return ButtonView(0, "NOT_REQUESTED", "reply", "", NOT_REQUESTED)
 
 
-def rows_of(buttons: tuple[ButtonView, ...], value: object) -> tuple[Row, ...]:
+def list_sections(buttons: tuple[ButtonView, ...], value: object) -> tuple[ListSection, ...]:
     """Return the sections of a list message.
 
     Args:
@@ -134,12 +134,12 @@ def rows_of(buttons: tuple[ButtonView, ...], value: object) -> tuple[Row, ...]:
     sections: dict[str, list[ButtonView]] = {}
     for button, raw in zip(buttons, objects_in(value), strict=True):
         sections.setdefault(text_of(raw.get("section")), []).append(button)
-    return tuple(Row(section, tuple(section_buttons)) for section, section_buttons in sections.items())
+    return tuple(ListSection(section, tuple(section_buttons)) for section, section_buttons in sections.items())
 
 
 def _button(raw: dict[str, Any], place: int, card: int | None) -> ButtonView:
     name = text_of(raw.get("type"))
-    kind = KINDS.get(name, _OTHER)
+    kind = BUTTON_BEHAVIOURS.get(name, _OTHER)
     index = integer_or_none(raw.get("index"))
     view = ButtonView(
         index=place if index is None else index,
@@ -152,7 +152,7 @@ def _button(raw: dict[str, Any], place: int, card: int | None) -> ButtonView:
         note=_note(name, raw),
         catalog_id=text_of(raw.get("catalog_id")),
         items=_items(raw),
-        given=_given(raw),
+        flow_data=_flow_data(raw),
         fields=ADDRESS_FIELDS.get(text_of(raw.get("country")), _ANY_ADDRESS) if kind.does == "address" else (),
         card=card,
     )
@@ -161,17 +161,17 @@ def _button(raw: dict[str, Any], place: int, card: int | None) -> ButtonView:
     return view
 
 
-def _items(raw: dict[str, Any]) -> tuple[Item, ...]:
+def _items(raw: dict[str, Any]) -> tuple[ProductItem, ...]:
     items = [
-        Item(text_of(item.get("product_retailer_id")), text_of(section.get("title")))
+        ProductItem(text_of(item.get("product_retailer_id")), text_of(section.get("title")))
         for section in objects_in(raw.get("sections"))
         for item in objects_in(section.get("product_items"))
     ]
     single_id = text_of(raw.get("product_retailer_id")) or text_of(raw.get("thumbnail_product_retailer_id"))
-    return tuple(items) or ((Item(single_id),) if single_id else ())
+    return tuple(items) or ((ProductItem(single_id),) if single_id else ())
 
 
-def _given(raw: dict[str, Any]) -> dict[str, Any]:
+def _flow_data(raw: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters with which a flow button opens its flow."""
     names = ("flow_id", "flow_name", "flow_action", "screen", "mode", "country")
     return {name: raw[name] for name in names if text_of(raw.get(name))} | {

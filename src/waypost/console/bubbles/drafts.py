@@ -3,24 +3,24 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from waypost.domain.templates.buttons import Button, ButtonKind
+from waypost.domain.templates.buttons import ButtonKind, TemplateButton
 from waypost.domain.templates.cards import Card
 from waypost.domain.templates.extras import TEMPLATE_EXTRAS
-from waypost.domain.templates.fields import Draft
-from waypost.domain.templates.rendering import COPY_OFFER, body_of, footer_of, product_header
-from waypost.domain.templates.template import Category, completed, sample_of
+from waypost.domain.templates.fields import TemplateDraft
+from waypost.domain.templates.rendering import COPY_OFFER_LABEL, product_header, render_body, render_footer
+from waypost.domain.templates.template import Category, add_type_button, sample_reference
 from waypost.domain.templates.types import HeaderFormat, type_row
-from waypost.domain.templates.variables import named_examples, variables, without_variables
+from waypost.domain.templates.variables import named_examples, split_at_variables, variable_names
 
-FindSample = Callable[[str], str]
+SampleFinder = Callable[[str], str]
 """Returns the path of a sample file by its handle id or media id; empty if there is none."""
 
 CODE: Final = "123456"
-_UNNAMED: Final = {ButtonKind.OTP: "Copy code", ButtonKind.COPY_CODE: COPY_OFFER}
+_UNNAMED: Final = {ButtonKind.OTP: "Copy code", ButtonKind.COPY_CODE: COPY_OFFER_LABEL}
 
 
-def shown_of_draft(
-    draft: Draft, *, media_url: str = "", find: FindSample | None = None, until_ms: int | None = None
+def draft_message(
+    draft: TemplateDraft, *, media_url: str = "", find: SampleFinder | None = None, until_ms: int | None = None
 ) -> dict[str, Any]:
     """Return a draft as a message, in the format of the control API's messages.
 
@@ -32,7 +32,7 @@ def shown_of_draft(
         find: returns the path of a sample of the header or a card.
         until_ms: expiry of its offer; None: an offer that expires is shown without a time.
     """
-    draft = completed(draft)
+    draft = add_type_button(draft)
     is_code = draft.category == Category.AUTHENTICATION
     shown: dict[str, Any] = {
         "type": "template",
@@ -41,16 +41,18 @@ def shown_of_draft(
             "language": draft.language_code,
             "category": draft.category or "",
         },
-        "text": _filled(body_of(draft), None, {"1": CODE}) if is_code else _filled(draft.content, draft.example),
+        "text": _fill_samples(render_body(draft), None, {"1": CODE})
+        if is_code
+        else _fill_samples(draft.content, draft.example),
     }
     header = None if is_code else _header(draft, media_url, find)
     if header is not None:
         shown["header"] = header
-    footer = footer_of(draft)
+    footer = render_footer(draft)
     if footer:
         shown["footer"] = footer
     for extra in TEMPLATE_EXTRAS:
-        shown |= extra.shown(draft, until_ms)
+        shown |= extra.preview_members(draft, until_ms)
     if draft.is_call_permission_request:
         shown["buttons"] = [{"index": 0, "type": "CALL_PERMISSION", "text": "Choose preference"}]
     elif draft.buttons:
@@ -60,7 +62,7 @@ def shown_of_draft(
     return shown
 
 
-def _header(draft: Draft, media_url: str, find: FindSample | None) -> dict[str, Any] | None:
+def _header(draft: TemplateDraft, media_url: str, find: SampleFinder | None) -> dict[str, Any] | None:
     match type_row(draft.template_type).header:
         case HeaderFormat.MEDIUM:
             return _medium(str(draft.template_type), draft, media_url, find)
@@ -71,11 +73,11 @@ def _header(draft: Draft, media_url: str, find: FindSample | None) -> dict[str, 
             return {"format": "TEXT", "text": product_header(draft.content or "")}
         case HeaderFormat.TEXT | HeaderFormat.NONE:
             text = draft.header
-            return {"format": "TEXT", "text": _filled(text, draft.example_header)} if text else None
+            return {"format": "TEXT", "text": _fill_samples(text, draft.example_header)} if text else None
 
 
-def _medium(kind: str, part: Draft | Card, media_url: str, find: FindSample | None) -> dict[str, Any]:
-    sample = sample_of(part)
+def _medium(kind: str, part: TemplateDraft | Card, media_url: str, find: SampleFinder | None) -> dict[str, Any]:
+    sample = sample_reference(part)
     url = media_url or (find(sample) if find is not None and sample else "")
     medium = {"url": url} if url else {}
     if part.media_url and not url:
@@ -83,20 +85,20 @@ def _medium(kind: str, part: Draft | Card, media_url: str, find: FindSample | No
     return {"format": kind, kind.lower(): medium}
 
 
-def _card(place: int, card: Card, find: FindSample | None) -> dict[str, Any]:
+def _card(place: int, card: Card, find: SampleFinder | None) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "index": place,
         "header": _medium(card.header_type or "IMAGE", card, "", find),
-        "text": _filled(card.body, card.sample_text),
+        "text": _fill_samples(card.body, card.sample_text),
     }
     return shown | ({"buttons": _buttons(card.buttons)} if card.buttons else {})
 
 
-def _buttons(buttons: tuple[Button, ...]) -> list[dict[str, Any]]:
+def _buttons(buttons: tuple[TemplateButton, ...]) -> list[dict[str, Any]]:
     return [{"index": place, **_button(button)} for place, button in enumerate(buttons)]
 
 
-def _button(button: Button) -> dict[str, Any]:
+def _button(button: TemplateButton) -> dict[str, Any]:
     shown: dict[str, Any] = {"type": button.kind.value, "text": button.text or _UNNAMED.get(button.kind, "")}
     match button.kind:
         case ButtonKind.URL:
@@ -104,7 +106,7 @@ def _button(button: Button) -> dict[str, Any]:
         case ButtonKind.PHONE_NUMBER:
             shown["phone_number"] = button.phone_number
         case ButtonKind.COPY_CODE:
-            shown |= {"text": COPY_OFFER, "code": next(iter(button.example), "")}
+            shown |= {"text": COPY_OFFER_LABEL, "code": next(iter(button.example), "")}
         case ButtonKind.OTP:
             shown |= {"otp_type": button.otp_type, "code": CODE}
             if button.autofill_text:
@@ -118,28 +120,28 @@ def _button(button: Button) -> dict[str, Any]:
     return shown
 
 
-def _url(button: Button) -> str:
+def _url(button: TemplateButton) -> str:
     """Return the URL with its sample, which is a whole URL or the variable's value."""
     if not button.has_variable:
         return button.url
     sample = next(iter(button.example), button.suffix)
     if sample.startswith(("http://", "https://")):
         return sample
-    before, *after = without_variables(button.url)
+    before, *after = split_at_variables(button.url)
     return before + sample + "".join(after[:1])
 
 
-def _filled(text: str | None, example: str | None, values: dict[str, str] | None = None) -> str:
+def _fill_samples(text: str | None, example: str | None, values: dict[str, str] | None = None) -> str:
     """Return a text with its samples in place of its variables."""
     text = text or ""
-    names = variables(text)
+    names = variable_names(text)
     if not names:
         return text
     if values is None:
         values = named_examples(text, example or "") if example else None
     if values is None and len(set(names)) == 1 and example:  # as the operator adapter sends it
         values = {names[0]: example}
-    first, *texts = without_variables(text)
+    first, *texts = split_at_variables(text)
     filled = [first]
     for name, text_after in zip(names, texts, strict=True):
         filled += [(values or {}).get(name, "{{" + name + "}}"), text_after]

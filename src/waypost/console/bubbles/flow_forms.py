@@ -7,11 +7,11 @@ from typing import Any, Final
 from waypost.base.json_values import object_of, objects_in
 from waypost.console.bubbles.json_fields import text_of
 
-MOST_PARTS: Final = 200
-_MOST_DEPTH: Final = 8
+MAX_FIELDS_PER_SCREEN: Final = 200
+_MAX_DEPTH: Final = 8
 
 # fmt: off
-KINDS: Final = {  # Source: the operator's page "Flow JSON", components; our kind of form field
+FLOW_FIELD_KINDS: Final = {  # Source: the operator's page "Flow JSON", components; our kind of form field
     "TextHeading":        "heading",
     "TextSubheading":     "heading",
     "TextBody":           "text",
@@ -34,7 +34,7 @@ _INPUT_TYPES: Final = {  # likewise, `input-type`
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FlowField:
     """A text or a field of a screen.
 
     Attributes:
@@ -54,15 +54,15 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Screen:
+class FlowScreen:
     """One screen of a flow; `done` is the label of its submit button."""
 
     title: str
-    parts: tuple[Part, ...]
+    parts: tuple[FlowField, ...]
     done: str
 
 
-def screens_of(content: object) -> list[Screen]:
+def parse_screens(content: object) -> list[FlowScreen]:
     """Return the screens of a flow that have texts or fields.
 
     Args:
@@ -72,38 +72,38 @@ def screens_of(content: object) -> list[Screen]:
     return [screen for screen in screens if screen.parts]
 
 
-def _screen(screen: dict[str, Any]) -> Screen:
-    parts: list[Part] = []
+def _screen(screen: dict[str, Any]) -> FlowScreen:
+    parts: list[FlowField] = []
     done = ""
     for component in _components(object_of(screen.get("layout")), 0):
         if component.get("type") == "Footer":
             done = text_of(component.get("label"))
             continue
-        part = _part(component)
-        if part is not None and len(parts) < MOST_PARTS:
+        part = _parse_field(component)
+        if part is not None and len(parts) < MAX_FIELDS_PER_SCREEN:
             parts.append(part)
-    return Screen(text_of(screen.get("title")) or text_of(screen.get("id")), tuple(parts), done)
+    return FlowScreen(text_of(screen.get("title")) or text_of(screen.get("id")), tuple(parts), done)
 
 
-def _components(within: dict[str, Any], depth: int) -> Iterator[dict[str, Any]]:
+def _components(node: dict[str, Any], depth: int) -> Iterator[dict[str, Any]]:
     """Yield all components in order, including those in forms and branches."""
-    if depth > _MOST_DEPTH:
+    if depth > _MAX_DEPTH:
         return
     for name in ("children", "then", "else"):
-        for component in objects_in(within.get(name)):
+        for component in objects_in(node.get(name)):
             yield component
             yield from _components(component, depth + 1)
-    for branch in object_of(within.get("cases")).values():
+    for branch in object_of(node.get("cases")).values():
         yield from _components({"children": branch}, depth + 1)
 
 
-def _part(component: dict[str, Any]) -> Part | None:
-    kind = KINDS.get(text_of(component.get("type")))
+def _parse_field(component: dict[str, Any]) -> FlowField | None:
+    kind = FLOW_FIELD_KINDS.get(text_of(component.get("type")))
     if kind is None:
         return None
     if kind in ("heading", "text"):
         text = text_of(component.get("text"))
-        return Part(kind, text) if text else None
+        return FlowField(kind, text) if text else None
     name = text_of(component.get("name"))
     if not name:
         return None
@@ -113,7 +113,7 @@ def _part(component: dict[str, Any]) -> Part | None:
     )
     if kind in ("choice", "several") and not options:  # the options come from an endpoint at run time
         kind = "input"
-    return Part(
+    return FlowField(
         kind,
         text_of(component.get("label")) or name,
         name,

@@ -23,7 +23,7 @@ _EDGE: Final = r"[^\W_]"
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class TextMarker:
     """One marker of the channel's text formatting.
 
     Attributes:
@@ -38,13 +38,13 @@ class Mark:
 
 
 # fmt: off
-MARKS: Final = (  # Source: the channel's help page "How to format your messages"; the longest sign first
+TEXT_MARKERS: Final = (  # Source: the channel's help page "How to format your messages"; the longest sign first
     #    sign   whole                              nests
-    Mark("```", Markup("<code>{}</code>"),         False),
-    Mark("`",   Markup("<code>{}</code>"),         False),
-    Mark("*",   Markup("<strong>{}</strong>")),
-    Mark("_",   Markup("<em>{}</em>")),
-    Mark("~",   Markup("<s>{}</s>")),
+    TextMarker("```", Markup("<code>{}</code>"),         False),
+    TextMarker("`",   Markup("<code>{}</code>"),         False),
+    TextMarker("*",   Markup("<strong>{}</strong>")),
+    TextMarker("_",   Markup("<em>{}</em>")),
+    TextMarker("~",   Markup("<s>{}</s>")),
 )
 _BLOCKS: Final = (  # block kind, and the pattern of its lines
     ("quote",  re.compile(r"> (.*)", re.DOTALL)),
@@ -62,22 +62,22 @@ _MODIFIERS: Final = re.compile("[\U0001f3fb-\U0001f3ff\ufe0f\u20e3\U000e0020-\U0
 _MONO: Final = re.compile("```.+?```", re.DOTALL)
 _LINK: Final = re.compile(r"https?://[^\s<>\"'`\x00-\x20\x7f]+", re.IGNORECASE)
 _TRAILING: Final = ".,;:!?)]}*_~"
-_VARIABLE: Final = re.compile(r"\{\{[^{}]*\}\}")
+_VARIABLE_PATTERN: Final = re.compile(r"\{\{[^{}]*\}\}")
 _CLOSERS: Final = {
     "```": re.compile("```"),
     "`": re.compile("(?<!`)`(?!`)"),
     **{
         mark.sign: re.compile(rf"(?<![\s{re.escape(mark.sign)}]){re.escape(mark.sign)}(?!{_EDGE})")
-        for mark in MARKS
+        for mark in TEXT_MARKERS
         if mark.nests
     },
 }
-_WITHIN_LINES: Final = ("strong", "em", "s", "code", "a")
+_INLINE_TAGS: Final = ("strong", "em", "s", "code", "a")
 _TAG: Final = re.compile("<[^>]*>")  # of our own markup: tags in the text are escaped
 _START: Final = re.compile(r"```|[`*_~]|https?://|\{\{", re.IGNORECASE)
 
 
-def formatted(text: str, *, marks_variables: bool = False) -> Markup:
+def format_text(text: str, *, marks_variables: bool = False) -> Markup:
     """Return a text as HTML.
 
     Args:
@@ -85,18 +85,18 @@ def formatted(text: str, *, marks_variables: bool = False) -> Markup:
         marks_variables: True to highlight unfilled variables such as `{{1}}`, as in a draft.
     """
     blocks: list[Markup] = []
-    for kind, lines in groupby(_lines(text), key=_kind):
+    for kind, lines in groupby(_split_lines(text), key=_block_kind):
         blocks.append(_MAKERS[kind]([*lines], marks_variables))
     return Markup("").join(blocks)
 
 
 def plain_text(text: str) -> str:
     """Return a text in one line without its markers, for lists of chats and quotes."""
-    return " ".join(unescape(_TAG.sub(_gap, formatted(text))).split())
+    return " ".join(unescape(_TAG.sub(_replace_tag, format_text(text))).split())
 
 
-def _gap(tag: re.Match[str]) -> str:
-    return "" if tag[0].strip("</>").partition(" ")[0] in _WITHIN_LINES else " "
+def _replace_tag(tag: re.Match[str]) -> str:
+    return "" if tag[0].strip("</>").partition(" ")[0] in _INLINE_TAGS else " "
 
 
 def emoji_count(text: str) -> int:
@@ -142,17 +142,17 @@ def safe_link(url: str) -> Link | None:
         host = parts.hostname or ""
     except ValueError:
         return None
-    if parts.scheme.lower() not in ("http", "https") or not host or _is_odd(url):
+    if parts.scheme.lower() not in ("http", "https") or not host or _has_unsafe_characters(url):
         return None
     rest = parts.path + (f"?{parts.query}" if parts.query else "")
     return Link(url, host, "" if rest == "/" else rest)
 
 
-def _is_odd(url: str) -> bool:
+def _has_unsafe_characters(url: str) -> bool:
     return any(character <= " " or character == "\x7f" for character in url)
 
 
-def _lines(text: str) -> Iterator[str]:
+def _split_lines(text: str) -> Iterator[str]:
     """Yield the lines of a text; fixed-width text stays on one line."""
     within = {at for mono in _MONO.finditer(text) for at in range(*mono.span())}
     start = 0
@@ -163,7 +163,7 @@ def _lines(text: str) -> Iterator[str]:
     yield text[start:]
 
 
-def _kind(line: str) -> str:
+def _block_kind(line: str) -> str:
     return next(kind for kind, begins in _BLOCKS if begins.fullmatch(line))
 
 
@@ -173,12 +173,12 @@ def _content(line: str, kind: str) -> str:
 
 
 def _plain(lines: list[str], gaps: bool) -> Markup:
-    inner = Markup("<br>").join(_inline(line, MARKS, gaps) for line in lines)
+    inner = Markup("<br>").join(_inline(line, TEXT_MARKERS, gaps) for line in lines)
     return Markup("<p>{}</p>").format(inner)
 
 
 def _quote(lines: list[str], gaps: bool) -> Markup:
-    inner = Markup("<br>").join(_inline(_content(line, "quote"), MARKS, gaps) for line in lines)
+    inner = Markup("<br>").join(_inline(_content(line, "quote"), TEXT_MARKERS, gaps) for line in lines)
     return Markup("<blockquote>{}</blockquote>").format(inner)
 
 
@@ -192,7 +192,9 @@ def _numbers(lines: list[str], gaps: bool) -> Markup:
 
 
 def _items(lines: list[str], kind: str, gaps: bool) -> Markup:
-    return Markup("").join(Markup("<li>{}</li>").format(_inline(_content(line, kind), MARKS, gaps)) for line in lines)
+    return Markup("").join(
+        Markup("<li>{}</li>").format(_inline(_content(line, kind), TEXT_MARKERS, gaps)) for line in lines
+    )
 
 
 _MAKERS: Final[dict[str, Callable[[list[str], bool], Markup]]] = {
@@ -203,13 +205,13 @@ _MAKERS: Final[dict[str, Callable[[list[str], bool], Markup]]] = {
 }
 
 
-def _inline(text: str, marks: tuple[Mark, ...], gaps: bool) -> Markup:
-    """Return a line, or the text between two markers, as HTML; `marks` are the markers that apply there."""
+def _inline(text: str, marks: tuple[TextMarker, ...], gaps: bool) -> Markup:
+    """Return a line, or the text between two markers, as HTML; `scope_members` are the markers that apply there."""
     made: list[Markup] = []
     dead: set[str] = set()  # signs without a closing marker after this point
     at = written = 0
     while (start := _START.search(text, at)) is not None:
-        element = _piece(text, start, marks, dead, gaps)
+        element = _inline_element(text, start, marks, dead, gaps)
         if element is None:
             at = start.end()
             continue
@@ -219,13 +221,13 @@ def _inline(text: str, marks: tuple[Mark, ...], gaps: bool) -> Markup:
     return Markup("").join([*made, escape(text[written:])])
 
 
-def _piece(
-    text: str, start: re.Match[str], marks: tuple[Mark, ...], dead: set[str], gaps: bool
+def _inline_element(
+    text: str, start: re.Match[str], marks: tuple[TextMarker, ...], dead: set[str], gaps: bool
 ) -> tuple[Markup, int] | None:
     """Return the HTML of the element that begins at `start` and its end; None if none begins there."""
     sign, at = start[0], start.start()
     if sign == "{{":
-        variable = _VARIABLE.match(text, at) if gaps else None
+        variable = _VARIABLE_PATTERN.match(text, at) if gaps else None
         return variable and (Markup('<span class="gap">{}</span>').format(variable[0]), variable.end())
     if "://" in sign:
         url = _LINK.match(text, at)
@@ -233,7 +235,7 @@ def _piece(
         return link and (_anchor(link), at + len(link.url))
     for mark in marks:
         if text.startswith(mark.sign, at) and mark.sign not in dead:
-            end = _end(text, at, mark, dead)
+            end = _find_closer(text, at, mark, dead)
             if end is not None:
                 inner = text[at + len(mark.sign) : end]
                 inner_marks = tuple(other for other in marks if other is not mark) if mark.nests else ()
@@ -242,7 +244,7 @@ def _piece(
     return None
 
 
-def _end(text: str, at: int, mark: Mark, dead: set[str]) -> int | None:
+def _find_closer(text: str, at: int, mark: TextMarker, dead: set[str]) -> int | None:
     """Return the position of the closing marker; None if there is none."""
     inner = at + len(mark.sign)
     if mark.nests and at and re.match(_EDGE, text[at - 1]):

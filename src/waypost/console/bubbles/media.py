@@ -8,7 +8,7 @@ from waypost.base.json_values import integer_or_none, object_of, objects_in
 from waypost.console.bubbles.formatting import safe_link
 from waypost.console.bubbles.json_fields import degrees_of, text_of
 
-WORDS: Final = {  # label of each kind
+MEDIA_LABELS: Final = {  # label of each kind
     "image": "Photo", "video": "Video", "audio": "Audio", "document": "Document", "sticker": "Sticker", "gif": "GIF",
 }  # fmt: skip
 _PICTURES: Final = ("image", "sticker")
@@ -16,7 +16,7 @@ _MB: Final = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Medium:
+class MediaView:
     """A file.
 
     Attributes:
@@ -24,7 +24,7 @@ class Medium:
         url: console path of its bytes; empty if there is none.
         name: file name.
         detail: type, pages and size as text.
-        elsewhere: host of an external file; pages load nothing from other hosts.
+        external_host: host of an external file; pages load nothing from other hosts.
         is_voice: True for a voice message.
         is_moving: True for a GIF or an animated sticker.
     """
@@ -33,14 +33,14 @@ class Medium:
     url: str = ""
     name: str = ""
     detail: str = ""
-    elsewhere: str = ""
+    external_host: str = ""
     is_voice: bool = False
     is_moving: bool = False
 
     @property
-    def word(self) -> str:
+    def label(self) -> str:
         """Label of the kind."""
-        return WORDS[self.kind]
+        return MEDIA_LABELS[self.kind]
 
     @property
     def is_picture(self) -> bool:
@@ -49,7 +49,7 @@ class Medium:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LocationView:
     """A location; `shift` moves the drawn map, so that different locations look different."""
 
     name: str
@@ -67,7 +67,7 @@ class Contact:
     lines: tuple[tuple[str, str], ...]
 
 
-def medium_of(kind: str, value: object) -> Medium:
+def media_view(kind: str, value: object) -> MediaView:
     """Return the view of a media object from a send, webhook or draft; the page may add `url`, `size_bytes`, `pages`."""
     content = object_of(value)
     url, link = text_of(content.get("url")), safe_link(text_of(content.get("link")))
@@ -75,24 +75,24 @@ def medium_of(kind: str, value: object) -> Medium:
     if not name and link is not None:
         name = PurePosixPath(link.path.partition("?")[0]).name
     mime_type = text_of(content.get("mime_type"))
-    return Medium(
-        kind=kind if kind in WORDS else "document",
-        url=url if _is_own(url) else "",
+    return MediaView(
+        kind=kind if kind in MEDIA_LABELS else "document",
+        url=url if _is_local_url(url) else "",
         name=name,
         detail=_detail(name, mime_type, content),
-        elsewhere=link.host if link else "",
+        external_host=link.host if link else "",
         is_voice=content.get("voice") is True,
         is_moving=kind == "gif" or content.get("animated") is True or mime_type == "image/gif",
     )
 
 
-def place_of(value: object) -> Place:
+def location_view(value: object) -> LocationView:
     """Return the view of a location."""
     content = object_of(value)
     latitude = degrees_of(content.get("latitude"), 90)
     longitude = degrees_of(content.get("longitude"), 180)
     known = latitude is not None and longitude is not None
-    return Place(
+    return LocationView(
         name=text_of(content.get("name")),
         address=text_of(content.get("address")),
         coordinates=f"{latitude:.5f}, {longitude:.5f}" if known else "",
@@ -100,7 +100,7 @@ def place_of(value: object) -> Place:
     )
 
 
-def contacts_of(value: object) -> tuple[Contact, ...]:
+def contact_views(value: object) -> tuple[Contact, ...]:
     """Return the views of contact cards."""
     return tuple(_contact(card) for card in objects_in(value))
 
@@ -133,12 +133,12 @@ def _detail(name: str, mime_type: str, content: dict[str, Any]) -> str:
     details = [
         ending.upper()[:12],
         f"{pages} {'page' if pages == 1 else 'pages'}" if pages else "",
-        size_text(size) if size is not None else "",
+        format_size(size) if size is not None else "",
     ]
     return " · ".join(filter(None, details))
 
 
-def size_text(size_bytes: int) -> str:
+def format_size(size_bytes: int) -> str:
     """Return a size as `12 kB` or `1.4 MB`."""
     if size_bytes < 1024:
         return f"{size_bytes} B"
@@ -147,6 +147,6 @@ def size_text(size_bytes: int) -> str:
     return f"{size_bytes / _MB:.1f} MB"
 
 
-def _is_own(url: str) -> bool:
+def _is_local_url(url: str) -> bool:
     """True if a URL is a path of this console, or a blob of the page itself."""
     return (url.startswith("/") and not url.startswith(("//", "/\\"))) or url.startswith("blob:")

@@ -6,10 +6,18 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from waypost.base.json_values import integer_or_none, object_of, objects_in
-from waypost.console.bubbles.buttons import LEFT_SHOWN, MOST_SHOWN, ButtonView, Row, buttons_of, not_requested, rows_of
-from waypost.console.bubbles.formatting import Link, emoji_count, first_link, formatted, is_long
+from waypost.console.bubbles.buttons import (
+    BUTTONS_SHOWN_OF_MORE,
+    MAX_BUTTONS_SHOWN,
+    ButtonView,
+    ListSection,
+    buttons_of,
+    list_sections,
+    not_requested_button,
+)
+from waypost.console.bubbles.formatting import Link, emoji_count, first_link, format_text, is_long
 from waypost.console.bubbles.json_fields import text_of
-from waypost.console.bubbles.media import Contact, Medium, Place, contacts_of, medium_of, place_of
+from waypost.console.bubbles.media import Contact, LocationView, MediaView, contact_views, location_view, media_view
 from waypost.console.bubbles.orders import facts_of_order, is_paid, items_of_order
 
 _MEDIA_FORMATS: Final = ("IMAGE", "VIDEO", "DOCUMENT", "GIF")
@@ -20,8 +28,8 @@ class Header:
     """Header of a message: a text, a media file, a location or a product."""
 
     text: Markup | None = None
-    medium: Medium | None = None
-    place: Place | None = None
+    medium: MediaView | None = None
+    place: LocationView | None = None
     product: str = ""
 
 
@@ -36,7 +44,7 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
-class CardFace:
+class CardView:
     """A card of a carousel."""
 
     index: int
@@ -54,7 +62,7 @@ class Basket:
 
 
 @dataclass(frozen=True, slots=True)
-class Face:
+class MessageView:
     """The visible content of one message, without time and ticks.
 
     Attributes:
@@ -75,9 +83,9 @@ class Face:
     offer: Offer | None
     buttons: tuple[ButtonView, ...]
     shown_buttons: tuple[ButtonView, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[ListSection, ...]
     list_label: str
-    cards: tuple[CardFace, ...]
+    cards: tuple[CardView, ...]
     contacts: tuple[Contact, ...]
     basket: Basket | None
     facts: tuple[tuple[str, str], ...]
@@ -90,7 +98,7 @@ class Face:
         return not (self.plain or self.header or self.footer or self.offer or self.buttons or self.cards)
 
 
-def face_of(shown: dict[str, Any], *, is_draft: bool = False) -> Face:
+def message_view(shown: dict[str, Any], *, is_draft: bool = False) -> MessageView:
     """Return the view of a message.
 
     Args:
@@ -99,19 +107,19 @@ def face_of(shown: dict[str, Any], *, is_draft: bool = False) -> Face:
     """
     raw_buttons = shown.get("buttons")
     buttons = buttons_of(raw_buttons)
-    rows: tuple[Row, ...] = ()
+    rows: tuple[ListSection, ...] = ()
     if buttons and all(button.kind == "LIST_ROW" for button in buttons):
-        rows, buttons = rows_of(buttons, raw_buttons), ()
+        rows, buttons = list_sections(buttons, raw_buttons), ()
     if is_paid(shown):
-        buttons = tuple(_as_paid(button) for button in buttons)
+        buttons = tuple(_mark_paid(button) for button in buttons)
     if _has_code(shown):
-        buttons = (*buttons, not_requested())
+        buttons = (*buttons, not_requested_button())
     text = "" if _has_own_text(shown) else text_of(shown.get("text"))
     action = object_of(object_of(shown.get("interactive")).get("action"))
     emoji = emoji_count(text) if shown.get("type") == "text" else 0
-    return Face(
+    return MessageView(
         header=_header(shown, is_draft),
-        text=formatted(text, marks_variables=is_draft),
+        text=format_text(text, marks_variables=is_draft),
         plain=text,
         emoji=emoji,
         is_long=is_long(text),
@@ -119,11 +127,11 @@ def face_of(shown: dict[str, Any], *, is_draft: bool = False) -> Face:
         footer=text_of(shown.get("footer")),
         offer=_offer(shown, buttons, is_draft),
         buttons=buttons,
-        shown_buttons=buttons if len(buttons) <= MOST_SHOWN else buttons[:LEFT_SHOWN],
+        shown_buttons=buttons if len(buttons) <= MAX_BUTTONS_SHOWN else buttons[:BUTTONS_SHOWN_OF_MORE],
         rows=rows,
         list_label=text_of(action.get("button")) or "Choose",
         cards=tuple(_card(card, place, is_draft) for place, card in enumerate(objects_in(shown.get("cards")))),
-        contacts=contacts_of(shown.get("contacts")),
+        contacts=contact_views(shown.get("contacts")),
         basket=_basket(shown),
         facts=_facts(shown),
         advert=_advert(shown),
@@ -134,9 +142,9 @@ def face_of(shown: dict[str, Any], *, is_draft: bool = False) -> Face:
 def _header(shown: dict[str, Any], is_draft: bool) -> Header | None:
     media = object_of(shown.get("media"))
     if media:
-        return Header(medium=medium_of(text_of(media.get("kind")), media))
+        return Header(medium=media_view(text_of(media.get("kind")), media))
     if shown.get("location"):
-        return Header(place=place_of(shown.get("location")))
+        return Header(place=location_view(shown.get("location")))
     return _header_of(object_of(shown.get("header")), is_draft)
 
 
@@ -144,13 +152,13 @@ def _header_of(header: dict[str, Any], is_draft: bool) -> Header | None:
     kind = text_of(header.get("format"))
     member = header.get(kind.lower())
     if kind in _MEDIA_FORMATS:
-        return Header(medium=medium_of(kind.lower(), member))
+        return Header(medium=media_view(kind.lower(), member))
     if kind == "LOCATION":
-        return Header(place=place_of(member))
+        return Header(place=location_view(member))
     if kind == "PRODUCT":
         return Header(product=text_of(object_of(member).get("product_retailer_id")) or "Product")
     text = text_of(header.get("text"))
-    return Header(text=formatted(text, marks_variables=is_draft)) if text else None
+    return Header(text=format_text(text, marks_variables=is_draft)) if text else None
 
 
 def _offer(shown: dict[str, Any], buttons: tuple[ButtonView, ...], is_draft: bool) -> Offer | None:
@@ -158,25 +166,25 @@ def _offer(shown: dict[str, Any], buttons: tuple[ButtonView, ...], is_draft: boo
     if not offer:
         return None
     return Offer(
-        text=formatted(text_of(offer.get("text")), marks_variables=is_draft),
+        text=format_text(text_of(offer.get("text")), marks_variables=is_draft),
         code=next((button.value for button in buttons if button.kind == "COPY_CODE"), ""),
         until_ms=integer_or_none(offer.get("expiration_time_ms")),
         expires=offer.get("expires") is True,
     )
 
 
-def _card(card: dict[str, Any], place: int, is_draft: bool) -> CardFace:
+def _card(card: dict[str, Any], place: int, is_draft: bool) -> CardView:
     index = integer_or_none(card.get("index"))
     index = place if index is None else index
-    return CardFace(
+    return CardView(
         index=index,
         header=_header_of(object_of(card.get("header")), is_draft),
-        text=formatted(text_of(card.get("text")), marks_variables=is_draft),
+        text=format_text(text_of(card.get("text")), marks_variables=is_draft),
         buttons=buttons_of(card.get("buttons"), index),
     )
 
 
-def _as_paid(button: ButtonView) -> ButtonView:
+def _mark_paid(button: ButtonView) -> ButtonView:
     return replace(button, does="nothing", text="Paid") if button.does == "pay" else button
 
 

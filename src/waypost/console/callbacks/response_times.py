@@ -11,30 +11,35 @@ from sqlalchemy import Connection
 from starlette.responses import Response
 
 from waypost.base.clock import DAY_MS, HOUR_MS
-from waypost.console.callbacks.lookup import base_of, standing_of_all
-from waypost.console.callbacks.subscriptions import is_taken
-from waypost.console.callbacks.times import at_of
-from waypost.console.charts.axes import Frame, Mark
-from waypost.console.charts.distribution import Bin, distribution
-from waypost.console.charts.over_time import lines as lines_over_time
-from waypost.console.charts.series import Series, key, table
+from waypost.console.callbacks.lookup import callbacks_path, list_subscriptions
+from waypost.console.callbacks.subscriptions import is_delivered_status
+from waypost.console.callbacks.times import utc_datetime
+from waypost.console.charts.axes import ChartFrame, ReferenceLine
+from waypost.console.charts.distribution import HistogramBin, histogram
+from waypost.console.charts.series import ChartSeries, legend, value_table
+from waypost.console.charts.time_charts import line_chart as lines_over_time
 from waypost.console.page_tools import PageTools
-from waypost.console.web.formatting import duration, plain
+from waypost.console.web.formatting import format_chart_number, format_duration
 from waypost.console.web.page_request import PageRequest
-from waypost.domain.callbacks.receiver_statistics import LATE_MS, QUICK_MS, report_of
-from waypost.store.callbacks.receiver_statistics import MOST_TRIES, Answered, answered, taken_of
+from waypost.domain.callbacks.receiver_statistics import RECEIVER_DEADLINE_MS, RECEIVER_TARGET_MS, build_receiver_report
+from waypost.store.callbacks.receiver_statistics import (
+    MAX_COUNTED_ATTEMPTS,
+    AttemptCount,
+    count_attempts,
+    count_deliveries,
+)
 
-SLOTS: Final = 48
-STEPS: Final = 6
+TIME_SLOTS: Final = 48
+BINS_PER_DECADE: Final = 6
 """Bars of the distribution per power of ten."""
-_LIMIT: Final = duration(LATE_MS)
+_LIMIT: Final = format_duration(RECEIVER_DEADLINE_MS)
 _SLOW_MS: Final = 1_000
 _LOW_MS: Final = 1
 _HIGH_MS: Final = 20_000
 _TICKS: Final = (1, 10, 100, 1_000, 10_000)
 
 # fmt: off
-RANGES: Final = (  # value in the URL, label, length, time format of the labels
+TIME_RANGES: Final = (  # value in the URL, label, length, time format of the labels
     ("hour", "Last hour",     HOUR_MS,    "%H:%M"),
     ("day",  "Last 24 hours", DAY_MS,     "%H:%M"),
     ("week", "Last 7 days",   7 * DAY_MS, "%d %b %H:%M"),
@@ -43,67 +48,67 @@ RANGES: Final = (  # value in the URL, label, length, time format of the labels
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
-    rows: list[Answered]
+class _ReceiverAttempts:
+    rows: list[AttemptCount]
     hour: tuple[int, int]
     day: tuple[int, int]
 
 
-async def show_answer_times(desk: PageTools, visit: PageRequest) -> Response:
+async def show_response_times(tools: PageTools, page_request: PageRequest) -> Response:
     """Return the page."""
-    chosen = next((row for row in RANGES if row[0] == visit.query("range", "day")), RANGES[1])
+    chosen = next((row for row in TIME_RANGES if row[0] == page_request.query("range", "day")), TIME_RANGES[1])
     name, _, length_ms, time_format = chosen
-    now_ms = desk.parts.clock.now_ms()
+    now_ms = tools.services.clock.now_ms()
     from_ms = now_ms + 1 - length_ms
-    subscriptions = await standing_of_all(desk, visit)
+    subscriptions = await list_subscriptions(tools, page_request)
 
-    def read(connection: Connection) -> dict[int, _Read]:
+    def read(connection: Connection) -> dict[int, _ReceiverAttempts]:
         return {
-            subscription["id"]: _Read(
-                answered(connection, subscription["id"], from_ms, now_ms + 1, slots=SLOTS),
-                taken_of(connection, subscription["id"], now_ms - HOUR_MS),
-                taken_of(connection, subscription["id"], now_ms - DAY_MS),
+            subscription["id"]: _ReceiverAttempts(
+                count_attempts(connection, subscription["id"], from_ms, now_ms + 1, slots=TIME_SLOTS),
+                count_deliveries(connection, subscription["id"], now_ms - HOUR_MS),
+                count_deliveries(connection, subscription["id"], now_ms - DAY_MS),
             )
             for subscription in subscriptions
         }
 
-    attempts = await desk.parts.database.read(read)
+    attempts = await tools.services.database.read(read)
     labels = _labels(from_ms, length_ms, time_format)
-    return await desk.page(
-        visit, "callbacks/response_times.html",
+    return await tools.page(
+        page_request, "callbacks/response_times.html",
         cards=[_card(subscription, attempts[subscription["id"]], labels) for subscription in subscriptions],
-        ranges=[(range_name, label) for range_name, label, _, _ in RANGES], chosen=name, root=base_of(visit), most=MOST_TRIES,
+        ranges=[(range_name, label) for range_name, label, _, _ in TIME_RANGES], chosen=name, root=callbacks_path(page_request), most=MAX_COUNTED_ATTEMPTS,
     )  # fmt: skip
 
 
-def _card(one: dict[str, Any], read: _Read, labels: Sequence[str]) -> dict[str, Any]:
+def _card(subscription: dict[str, Any], attempts: _ReceiverAttempts, labels: Sequence[str]) -> dict[str, Any]:
     card: dict[str, Any] = {
-        "id": one["id"],
-        "tag": one["tag"],
-        "url": one["url"],
-        "hour": _share(read.hour),
-        "day": _share(read.day),
+        "id": subscription["id"],
+        "tag": subscription["tag"],
+        "url": subscription["url"],
+        "hour": _share(attempts.hour),
+        "day": _share(attempts.day),
         "report": None,
     }
-    reports = report_of(read.rows)
+    reports = build_receiver_report(attempts.rows)
     if not reports:
         return card
     [report] = reports
     return {
         **card,
         "report": report,
-        "is_cut": report["attempts"] >= MOST_TRIES,
+        "is_cut": report["attempts"] >= MAX_COUNTED_ATTEMPTS,
         "verdict": _verdict(report),
-        "distribution": _distribution(one, read.rows, report),
-        "over_time": _over_time(one, read.rows, labels),
+        "distribution": _distribution_chart(subscription, attempts.rows, report),
+        "over_time": _times_chart(subscription, attempts.rows, labels),
     }
 
 
-def _share(counted: tuple[int, int]) -> str:
-    attempts, delivered = counted
+def _share(counts: tuple[int, int]) -> str:
+    attempts, delivered = counts
     if not attempts:
         return "no attempts"
-    return f"{_percent((attempts - delivered) / attempts)} of {plain(attempts)}"
+    return f"{_percent((attempts - delivered) / attempts)} of {format_chart_number(attempts)}"
 
 
 def _percent(share: float) -> str:
@@ -112,98 +117,108 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f} %".replace(".0 %", " %")
 
 
-def _verdict(line: dict[str, Any]) -> str:
+def _verdict(report: dict[str, Any]) -> str:
     """Return the statistics in two sentences."""
-    half, most = (duration(max(line[name], 1)) for name in ("p50_ms", "p99_ms"))
+    half, most = (format_duration(max(report[name], 1)) for name in ("p50_ms", "p99_ms"))
     first = f"Half of the responses took {half} or less, 99 % took {most} or less."
-    failed = 1 - line["by_status"].get("2xx", 0) / line["attempts"]
-    if line["over_10_s"]:
-        late = _percent(line["over_10_s"])
+    failed = 1 - report["by_status"].get("2xx", 0) / report["attempts"]
+    if report["over_10_s"]:
+        late = _percent(report["over_10_s"])
         return f"{first} {late} took longer than {_LIMIT} and count as failed."
     if failed:
         return f"{first} But {_percent(failed)} of the attempts failed, whatever their duration."
-    if line["p99_ms"] >= QUICK_MS:
+    if report["p99_ms"] >= RECEIVER_TARGET_MS:
         return f"{first} That is close to the limit of {_LIMIT}: respond before you process the callback."
-    if line["p50_ms"] >= _SLOW_MS:
+    if report["p50_ms"] >= _SLOW_MS:
         return f"{first} That is slow: callbacks about the same recipient wait for each other."
     return f"{first} The limit is {_LIMIT}."
 
 
-def _distribution(one: dict[str, Any], rows: Sequence[Answered], line: dict[str, Any]) -> Markup:
+def _distribution_chart(subscription: dict[str, Any], rows: Sequence[AttemptCount], report: dict[str, Any]) -> Markup:
     counts: dict[int, list[int]] = defaultdict(lambda: [0, 0])
     for row in rows:
-        counts[_bin_of(row.duration_ms)][0 if is_taken(row.status) else 1] += row.tries
-    last = _bin_of(_HIGH_MS - 1)
-    bins = [Bin(_edge(at), min(_edge(at + 1), _HIGH_MS), *counts[at], label=_spelt(at)) for at in range(last + 1)]
-    marks = [
-        Mark(line["p50_ms"], f"p50 {duration(line['p50_ms'])}", "quiet"),
-        Mark(line["p99_ms"], f"p99 {duration(line['p99_ms'])}", "quiet"),
-        Mark(LATE_MS, "limit", "bad"),
+        counts[_bin_index(row.duration_ms)][0 if is_delivered_status(row.status) else 1] += row.tries
+    last = _bin_index(_HIGH_MS - 1)
+    bins = [
+        HistogramBin(_bin_edge(at), min(_bin_edge(at + 1), _HIGH_MS), *counts[at], label=_bin_label(at))
+        for at in range(last + 1)
     ]
-    frame = Frame(
-        f"spread-{one['id']}",
-        f"Response times of {one['tag']}",
-        f"{_verdict(line)} The axis is logarithmic.",
-        spell=duration,
+    marks = [
+        ReferenceLine(report["p50_ms"], f"p50 {format_duration(report['p50_ms'])}", "quiet"),
+        ReferenceLine(report["p99_ms"], f"p99 {format_duration(report['p99_ms'])}", "quiet"),
+        ReferenceLine(RECEIVER_DEADLINE_MS, "limit", "bad"),
+    ]
+    frame = ChartFrame(
+        f"spread-{subscription['id']}",
+        f"Response times of {subscription['tag']}",
+        f"{_verdict(report)} The axis is logarithmic.",
+        format_value=format_duration,
     )
-    chart = distribution(frame, bins, low=_LOW_MS, high=_HIGH_MS, ticks=_TICKS, marks=marks)
-    cells = [(each.label, plain(each.count), plain(each.bad)) for each in bins if each.count or each.bad]
-    data_table = table(
+    chart = histogram(frame, bins, low=_LOW_MS, high=_HIGH_MS, ticks=_TICKS, marks=marks)
+    cells = [
+        (each.label, format_chart_number(each.count), format_chart_number(each.bad))
+        for each in bins
+        if each.count or each.bad
+    ]
+    data_table = value_table(
         ("Response time", "Delivered", "Failed"), cells,
-        caption=f"Response times of {one['tag']}", id=f"spread-table-{one['id']}",
+        caption=f"Response times of {subscription['tag']}", id=f"spread-table-{subscription['id']}",
     )  # fmt: skip
     return chart + data_table
 
 
-def _over_time(one: dict[str, Any], rows: Sequence[Answered], labels: Sequence[str]) -> Markup:
-    slots: dict[int, list[Answered]] = defaultdict(list)
+def _times_chart(subscription: dict[str, Any], rows: Sequence[AttemptCount], labels: Sequence[str]) -> Markup:
+    slots: dict[int, list[AttemptCount]] = defaultdict(list)
     for row in rows:
         slots[row.slot].append(row)
-    reports = [report_of(slots[at])[0] if at in slots else None for at in range(SLOTS)]
-    series = [Series("p50", "accent", _of("p50_ms", reports)), Series("p99", "info", _of("p99_ms", reports))]
-    frame = Frame(
-        f"times-{one['id']}",
-        f"Response times of {one['tag']} over time",
+    reports = [build_receiver_report(slots[at])[0] if at in slots else None for at in range(TIME_SLOTS)]
+    series = [
+        ChartSeries("p50", "accent", _report_values("p50_ms", reports)),
+        ChartSeries("p99", "info", _report_values("p99_ms", reports)),
+    ]
+    frame = ChartFrame(
+        f"times-{subscription['id']}",
+        f"Response times of {subscription['tag']} over time",
         "Response times at p50 and p99; the limit is 10 s. The axis is logarithmic.",
-        spell=duration,
+        format_value=format_duration,
     )
-    limit = Mark(LATE_MS, f"limit {_LIMIT}", "bad")
+    limit = ReferenceLine(RECEIVER_DEADLINE_MS, f"limit {_LIMIT}", "bad")
     chart = lines_over_time(frame, series, labels, marks=[limit], logarithmic=True)
     cells = [
-        (label, report["attempts"], duration(report["p50_ms"]), duration(report["p99_ms"]))
+        (label, report["attempts"], format_duration(report["p50_ms"]), format_duration(report["p99_ms"]))
         for label, report in zip(labels, reports, strict=True)
         if report
     ]
-    data_table = table(
+    data_table = value_table(
         ("From (UTC)", "Attempts", "p50", "p99"), cells,
-        caption=f"Response times of {one['tag']} over time", id=f"times-table-{one['id']}",
+        caption=f"Response times of {subscription['tag']} over time", id=f"times-table-{subscription['id']}",
     )  # fmt: skip
-    return key(series) + chart + data_table
+    return legend(series) + chart + data_table
 
 
-def _of(name: str, lines: Sequence[dict[str, Any] | None]) -> list[float | None]:
-    return [None if line is None else line[name] for line in lines]
+def _report_values(name: str, reports: Sequence[dict[str, Any] | None]) -> list[float | None]:
+    return [None if line is None else line[name] for line in reports]
 
 
-def _labels(from_ms: int, length_ms: int, written: str) -> list[str]:
-    return [at_of(from_ms + at * (length_ms // SLOTS)).strftime(written) for at in range(SLOTS)]
+def _labels(from_ms: int, length_ms: int, time_format: str) -> list[str]:
+    return [utc_datetime(from_ms + at * (length_ms // TIME_SLOTS)).strftime(time_format) for at in range(TIME_SLOTS)]
 
 
-def _bin_of(ms: int) -> int:
-    return math.floor(STEPS * math.log10(min(max(ms, _LOW_MS), _HIGH_MS - 1)) + 1e-9)
+def _bin_index(duration_ms: int) -> int:
+    return math.floor(BINS_PER_DECADE * math.log10(min(max(duration_ms, _LOW_MS), _HIGH_MS - 1)) + 1e-9)
 
 
-def _spelt(at: int) -> str:
+def _bin_label(index: int) -> str:
     """Return the range of a bar in whole milliseconds."""
-    first, last = math.ceil(_edge(at)), math.ceil(_edge(at + 1)) - 1
-    if at == 0:
-        return f"{duration(1)} or less"
-    if first >= LATE_MS:
+    first, last = math.ceil(_bin_edge(index)), math.ceil(_bin_edge(index + 1)) - 1
+    if index == 0:
+        return f"{format_duration(1)} or less"
+    if first >= RECEIVER_DEADLINE_MS:
         return f"{_LIMIT} or more"
     if first == last:
-        return duration(first)
-    return f"{duration(first)} to {duration(last)}"
+        return format_duration(first)
+    return f"{format_duration(first)} to {format_duration(last)}"
 
 
-def _edge(at: int) -> float:
-    return 10 ** (at / STEPS)
+def _bin_edge(index: int) -> float:
+    return 10 ** (index / BINS_PER_DECADE)

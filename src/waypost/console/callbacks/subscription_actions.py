@@ -5,16 +5,16 @@ from typing import Final
 from starlette.responses import Response
 
 from waypost.client.api_client import ApiResponseError
-from waypost.console.callbacks.lookup import answer, api_path, base_of, named_subscription
-from waypost.console.callbacks.subscription_form import fields_of, form_for_api, read_fields
+from waypost.console.callbacks.lookup import api_path, callbacks_path, get_subscription, respond
+from waypost.console.callbacks.subscription_form import encode_form, read_fields, subscription_fields
 from waypost.console.callbacks.subscriptions import new_page, subscription_page
 from waypost.console.page_tools import PageTools
-from waypost.console.web.formatting import duration
-from waypost.console.web.not_found import NotMeant
+from waypost.console.web.errors import InvalidPageRequest
+from waypost.console.web.formatting import format_duration
 from waypost.console.web.page_request import PageRequest
 from waypost.domain.callbacks.subscription import Subscription
 
-KEEP_OLD: Final = {  # seconds that the old key stays valid
+OLD_KEY_LIFETIMES: Final = {  # seconds that the old key stays valid
     "86400": "for 1 day",
     "3600": "for 1 hour",
     "604800": "for 7 days",
@@ -22,48 +22,55 @@ KEEP_OLD: Final = {  # seconds that the old key stays valid
 }
 
 
-async def create(desk: PageTools, visit: PageRequest) -> Response:
+async def create(tools: PageTools, page_request: PageRequest) -> Response:
     """Create a subscription; its endpoint is pinged first, unless the form disables that."""
-    fields = await read_fields(visit)
-    api = desk.parts.apis.app(visit.app)
+    fields = await read_fields(page_request)
+    api = tools.services.apis.app(page_request.app)
     try:
-        response = await api.form("POST", f"/partner/app/{visit.app.id}/subscription", form_for_api(fields))
+        response = await api.form("POST", f"/partner/app/{page_request.app.id}/subscription", encode_form(fields))
     except ApiResponseError as error:
-        fields.refuse(error)
-    except NotMeant as error:
-        fields.wrong["headers"] = f"{error.what} {error.remedy}"
+        fields.add_api_error(error)
+    except InvalidPageRequest as error:
+        fields.wrong["headers"] = f"{error.text} {error.hint}"
     else:
         ping = "Its endpoint responded to the ping." if fields.do_check else "It was not pinged."
-        path = f"{base_of(visit)}/subscriptions/{response['subscription']['id']}"
-        return desk.go(path, f"Subscription {fields.tag} created. {ping}")
-    return await new_page(desk, visit, fields, 400)
+        path = f"{callbacks_path(page_request)}/subscriptions/{response['subscription']['id']}"
+        return tools.redirect(path, f"Subscription {fields.tag} created. {ping}")
+    return await new_page(tools, page_request, fields, 400)
 
 
-async def change(desk: PageTools, visit: PageRequest) -> Response:
+async def change(tools: PageTools, page_request: PageRequest) -> Response:
     """Change a subscription; a new URL is pinged first, unless the form disables that."""
-    subscription = await named_subscription(desk, visit)
-    fields = await read_fields(visit, subscription)
+    subscription = await get_subscription(tools, page_request)
+    fields = await read_fields(page_request, subscription)
     try:
-        await desk.parts.apis.app(visit.app).form("PUT", api_path(subscription), form_for_api(fields, subscription))
+        await tools.services.apis.app(page_request.app).form(
+            "PUT", api_path(subscription), encode_form(fields, subscription)
+        )
     except ApiResponseError as error:
-        fields.refuse(error)
-    except NotMeant as error:
-        fields.wrong["headers"] = f"{error.what} {error.remedy}"
+        fields.add_api_error(error)
+    except InvalidPageRequest as error:
+        fields.wrong["headers"] = f"{error.text} {error.hint}"
     else:
         is_new_url = fields.url != subscription.url
         ping = " Its new endpoint responded to the ping." if is_new_url and fields.do_check else ""
-        return desk.go(_page(visit, subscription), f"Subscription {fields.tag} updated.{ping}")
-    return await subscription_page(desk, visit, subscription, fields, status=400)
+        return tools.redirect(
+            _subscription_path(page_request, subscription), f"Subscription {fields.tag} updated.{ping}"
+        )
+    return await subscription_page(tools, page_request, subscription, fields, status=400)
 
 
-async def check(desk: PageTools, visit: PageRequest) -> Response:
+async def send_ping(tools: PageTools, page_request: PageRequest) -> Response:
     """Send a ping and return a notice with the result."""
-    subscription = await named_subscription(desk, visit)
-    result = await desk.parts.apis.admin.json("POST", f"/admin/subscriptions/{subscription.id}/check", {})
-    took = duration(result["duration_ms"])
+    subscription = await get_subscription(tools, page_request)
+    result = await tools.services.apis.admin.json("POST", f"/admin/subscriptions/{subscription.id}/check", {})
+    took = format_duration(result["duration_ms"])
     if result["taken"]:
-        return answer(
-            desk, visit, _page(visit, subscription), f"{subscription.tag} responded {result['status']} in {took}."
+        return respond(
+            tools,
+            page_request,
+            _subscription_path(page_request, subscription),
+            f"{subscription.tag} responded {result['status']} in {took}.",
         )
     if result["status"] is None:
         text = f"{subscription.tag} did not respond within {took}: {result['error']}."
@@ -71,58 +78,61 @@ async def check(desk: PageTools, visit: PageRequest) -> Response:
         begin = " ".join(result["answer"].split())[:120]
         text = f"{subscription.tag} responded {result['status']} in {took}" + (f": {begin}" if begin else ".")
     hint = "A receiver must respond 2xx within 10 s, before it processes the callback."
-    return answer(desk, visit, _page(visit, subscription), text, remedy=hint, kind="bad")
+    return respond(tools, page_request, _subscription_path(page_request, subscription), text, hint=hint, kind="bad")
 
 
-async def pause(desk: PageTools, visit: PageRequest) -> Response:
+async def pause(tools: PageTools, page_request: PageRequest) -> Response:
     """Pause it: callbacks that are queued wait."""
-    subscription = await named_subscription(desk, visit)
-    await desk.parts.apis.app(visit.app).form("PUT", api_path(subscription), {"active": "false"})
-    return answer(
-        desk, visit, _page(visit, subscription), f"Subscription {subscription.tag} paused.",
-        remedy="Queued callbacks wait. Events that happen while it is paused are not sent to it.", kind="info",
+    subscription = await get_subscription(tools, page_request)
+    await tools.services.apis.app(page_request.app).form("PUT", api_path(subscription), {"active": "false"})
+    return respond(
+        tools, page_request, _subscription_path(page_request, subscription), f"Subscription {subscription.tag} paused.",
+        hint="Queued callbacks wait. Events that happen while it is paused are not sent to it.", kind="info",
     )  # fmt: skip
 
 
-async def resume(desk: PageTools, visit: PageRequest) -> Response:
+async def resume(tools: PageTools, page_request: PageRequest) -> Response:
     """Resume it, also if the service paused it."""
-    subscription = await named_subscription(desk, visit)
-    await desk.parts.apis.app(visit.app).form("PUT", api_path(subscription), {"active": "true"})
-    return answer(
-        desk,
-        visit,
-        _page(visit, subscription),
+    subscription = await get_subscription(tools, page_request)
+    await tools.services.apis.app(page_request.app).form("PUT", api_path(subscription), {"active": "true"})
+    return respond(
+        tools,
+        page_request,
+        _subscription_path(page_request, subscription),
         f"Subscription {subscription.tag} resumed. Waiting callbacks are sent now, in order.",
     )
 
 
-async def show_key(desk: PageTools, visit: PageRequest) -> Response:
+async def show_key(tools: PageTools, page_request: PageRequest) -> Response:
     """Show the signing key, on this response only."""
-    subscription = await named_subscription(desk, visit)
-    keys = await desk.parts.apis.admin.json("GET", f"/admin/subscriptions/{subscription.id}/key")
-    return await subscription_page(desk, visit, subscription, fields_of(subscription), keys=keys)
+    subscription = await get_subscription(tools, page_request)
+    keys = await tools.services.apis.admin.json("GET", f"/admin/subscriptions/{subscription.id}/key")
+    return await subscription_page(tools, page_request, subscription, subscription_fields(subscription), keys=keys)
 
 
-async def rotate_key(desk: PageTools, visit: PageRequest) -> Response:
+async def rotate_key(tools: PageTools, page_request: PageRequest) -> Response:
     """Create a new signing key, and show both keys."""
-    subscription = await named_subscription(desk, visit)
-    keep_for_s = await visit.field("keep_old_for_s")
-    if keep_for_s not in KEEP_OLD:
-        raise NotMeant("Choose how long the old key stays valid.")
-    keys = await desk.parts.apis.admin.json(
+    subscription = await get_subscription(tools, page_request)
+    keep_for_s = await page_request.field("keep_old_for_s")
+    if keep_for_s not in OLD_KEY_LIFETIMES:
+        raise InvalidPageRequest("Choose how long the old key stays valid.")
+    keys = await tools.services.apis.admin.json(
         "POST", f"/admin/subscriptions/{subscription.id}/key/rotate", {"keep_old_for_s": int(keep_for_s)}
     )
-    return await subscription_page(desk, visit, subscription, fields_of(subscription), keys={**keys, "rotated": True})
-
-
-async def delete(desk: PageTools, visit: PageRequest) -> Response:
-    """Delete it; its waiting callbacks are not delivered."""
-    subscription = await named_subscription(desk, visit)
-    await desk.parts.apis.app(visit.app).json("DELETE", api_path(subscription))
-    return desk.go(
-        base_of(visit), f"Subscription {subscription.tag} deleted. Its waiting callbacks will not be delivered."
+    return await subscription_page(
+        tools, page_request, subscription, subscription_fields(subscription), keys={**keys, "rotated": True}
     )
 
 
-def _page(visit: PageRequest, held: Subscription) -> str:
-    return f"{base_of(visit)}/subscriptions/{held.id}"
+async def delete(tools: PageTools, page_request: PageRequest) -> Response:
+    """Delete it; its waiting callbacks are not delivered."""
+    subscription = await get_subscription(tools, page_request)
+    await tools.services.apis.app(page_request.app).json("DELETE", api_path(subscription))
+    return tools.redirect(
+        callbacks_path(page_request),
+        f"Subscription {subscription.tag} deleted. Its waiting callbacks will not be delivered.",
+    )
+
+
+def _subscription_path(page_request: PageRequest, subscription: Subscription) -> str:
+    return f"{callbacks_path(page_request)}/subscriptions/{subscription.id}"

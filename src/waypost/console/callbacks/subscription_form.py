@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from waypost.client.api_client import ApiResponseError
-from waypost.console.callbacks.modes import DEFAULTS
-from waypost.console.web.not_found import NotMeant
+from waypost.console.callbacks.modes import DEFAULT_MODES
+from waypost.console.web.errors import InvalidPageRequest
 from waypost.console.web.page_request import PageRequest
 from waypost.domain.callbacks.subscription import MODES, Subscription
 
-_FIELDS: Final = ("tag", "url", "modes", "meta")
+_API_FIELDS: Final = ("tag", "url", "modes", "meta")
 
 
 @dataclass(slots=True)
@@ -27,78 +27,82 @@ class SubscriptionFields:
     tag: str = ""
     url: str = ""
     version: str = "2"
-    modes: tuple[str, ...] = DEFAULTS
+    modes: tuple[str, ...] = DEFAULT_MODES
     header_names: tuple[str, ...] = ()
     headers: str = ""
     removed: tuple[str, ...] = ()
     do_check: bool = True
     wrong: dict[str, str] = field(default_factory=dict[str, str])
 
-    def refuse(self, refused: ApiResponseError) -> None:
+    def add_api_error(self, error: ApiResponseError) -> None:
         """Add an error of the API to the field that it is about."""
-        self.wrong[refused.top_field if refused.top_field in _FIELDS else "form"] = _sentence(
-            refused.explanation or refused.message
+        self.wrong[error.top_field if error.top_field in _API_FIELDS else "form"] = _sentence(
+            error.explanation or error.message
         )
 
 
-def fields_of(held: Subscription) -> SubscriptionFields:
+def subscription_fields(subscription: Subscription) -> SubscriptionFields:
     """Return the form, filled from a subscription."""
     return SubscriptionFields(
-        tag=held.tag, url=held.url, version=str(held.version), modes=held.modes, header_names=tuple(held.headers)
+        tag=subscription.tag,
+        url=subscription.url,
+        version=str(subscription.version),
+        modes=subscription.modes,
+        header_names=tuple(subscription.headers),
     )
 
 
-async def read_fields(visit: PageRequest, held: Subscription | None = None) -> SubscriptionFields:
+async def read_fields(page_request: PageRequest, subscription: Subscription | None = None) -> SubscriptionFields:
     """Return the form as it was sent."""
-    form = await visit.form()
-    names = tuple(held.headers) if held else ()
+    form = await page_request.form()
+    names = tuple(subscription.headers) if subscription else ()
     return SubscriptionFields(
-        tag=(await visit.field("tag")).strip(),
-        url=(await visit.field("url")).strip(),
-        version=await visit.field("version"),
+        tag=(await page_request.field("tag")).strip(),
+        url=(await page_request.field("url")).strip(),
+        version=await page_request.field("version"),
         modes=tuple(mode for mode in MODES if mode in form.getlist("modes")),
         header_names=names,
-        headers=(await visit.field("headers")).strip(),
+        headers=(await page_request.field("headers")).strip(),
         removed=tuple(name for name in names if name in form.getlist("remove")),
-        do_check=await visit.flag("check"),
+        do_check=await page_request.is_checked("check"),
     )
 
 
-def form_for_api(given: SubscriptionFields, held: Subscription | None = None) -> dict[str, str]:
+def encode_form(fields: SubscriptionFields, subscription: Subscription | None = None) -> dict[str, str]:
     """Return the form that the partner API is sent.
 
     Raises:
         NotMeant: a line is not a valid header.
     """
     form = {
-        "tag": given.tag,
-        "url": given.url,
-        "version": given.version,
-        "modes": ",".join(given.modes),
-        "doCheck": "true" if given.do_check else "false",
+        "tag": fields.tag,
+        "url": fields.url,
+        "version": fields.version,
+        "modes": ",".join(fields.modes),
+        "doCheck": "true" if fields.do_check else "false",
     }
-    added = _headers_in(given.headers)
-    if held is not None and not added and not given.removed:
+    added = _parse_headers(fields.headers)
+    if subscription is not None and not added and not fields.removed:
         return form
-    if held is not None or added:
-        meta: dict[str, Any] = json.loads(held.meta) if held and held.meta else {}
+    if subscription is not None or added:
+        meta: dict[str, Any] = json.loads(subscription.meta) if subscription and subscription.meta else {}
         kept = {
             name: text
-            for name, text in (held.headers if held else {}).items()
-            if name not in given.removed and name.lower() not in {new.lower() for new in added}
+            for name, text in (subscription.headers if subscription else {}).items()
+            if name not in fields.removed and name.lower() not in {new.lower() for new in added}
         }
         form["meta"] = json.dumps({**meta, "headers": {**kept, **added}})
     return form
 
 
-def _headers_in(text: str) -> dict[str, str]:
+def _parse_headers(text: str) -> dict[str, str]:
     headers: dict[str, str] = {}
     for line in text.splitlines():
         name, colon, value = line.partition(":")
         if not line.strip():
             continue
         if not colon or not name.strip():
-            raise NotMeant(f"{line.strip()[:60]!r} is not a header.", "Use the form Name: value.")
+            raise InvalidPageRequest(f"{line.strip()[:60]!r} is not a header.", "Use the form Name: value.")
         headers[name.strip()] = value.strip()
     return headers
 

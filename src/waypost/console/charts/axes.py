@@ -11,15 +11,15 @@ from typing import Final
 
 from markupsafe import Markup
 
-from waypost.console.web.formatting import plain
+from waypost.console.web.formatting import format_chart_number
 
-TOP: Final = 18
+LABEL_ROW_PX: Final = 18
 """Height of a row of labels above a chart, in pixels."""
-_FOOT: Final = 22
+_AXIS_LABELS_PX: Final = 22
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class ChartFrame:
     """Texts and size of a chart.
 
     Attributes:
@@ -27,28 +27,28 @@ class Frame:
         title: title of the chart.
         description: one sentence for screen readers.
         height: in pixels.
-        spell: formats a value of the numeric axis.
+        format_value: formats a value of the numeric axis.
     """
 
     id: str
     title: str
     description: str
     height: int = 180
-    spell: Callable[[float], str] = plain
+    format_value: Callable[[float], str] = format_chart_number
 
     @property
-    def floor(self) -> int:
+    def axis_y(self) -> int:
         """Position of the axis, in pixels from the top."""
-        return self.height - _FOOT
+        return self.height - _AXIS_LABELS_PX
 
     @property
-    def room(self) -> int:
+    def plot_height(self) -> int:
         """Height available for the highest value, in pixels."""
-        return self.floor - TOP
+        return self.axis_y - LABEL_ROW_PX
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class ReferenceLine:
     """A labelled line across a chart, such as a limit.
 
     Attributes:
@@ -62,7 +62,7 @@ class Mark:
     tone: str = "quiet"
 
 
-def picture(frame: Frame, kind: str, drawn: Sequence[Markup]) -> Markup:
+def svg_chart(frame: ChartFrame, kind: str, drawn: Sequence[Markup]) -> Markup:
     """Return the SVG around the drawn elements; `kind` is a class of `charts.css`."""
     return Markup(
         '<svg id="{0}" class="chart {1}" width="100%" height="{2}" role="img" aria-labelledby="{0}-title {0}-desc">'
@@ -77,30 +77,30 @@ def block(tone: str, left: float, top: float, wide: float, tall: float) -> Marku
     )
 
 
-def grid(frame: Frame, most: float) -> Markup:
-    """Return the axis and grid lines at `most`, the top value, and at half of it."""
-    floor, room = frame.floor, frame.room
-    lines = rules(frame, [most / 2, most], lambda value: floor - room * value / most)
+def grid(frame: ChartFrame, most: float) -> Markup:
+    """Return the axis and grid lines at `limit`, the top value, and at half of it."""
+    floor, room = frame.axis_y, frame.plot_height
+    lines = grid_lines(frame, [most / 2, most], lambda value: floor - room * value / most)
     return lines + axis(frame)
 
 
-def rules(frame: Frame, steps: Sequence[float], up: Callable[[float], float]) -> Markup:
+def grid_lines(frame: ChartFrame, steps: Sequence[float], to_y: Callable[[float], float]) -> Markup:
     """Return a grid line with its value at each step; `up` maps a value to its vertical position."""
     return Markup("").join(
         Markup(
             '<line class="chart-rule" x1="0" x2="100%" y1="{0:.2f}" y2="{0:.2f}"/>'
             '<text class="chart-label" x="2" y="{1:.2f}">{2}</text>'
-        ).format(up(step), up(step) - 4, frame.spell(step))
+        ).format(to_y(step), to_y(step) - 4, frame.format_value(step))
         for step in steps
     )
 
 
-def axis(frame: Frame) -> Markup:
+def axis(frame: ChartFrame) -> Markup:
     """Return the line of the axis."""
-    return Markup('<line class="chart-axis" x1="0" x2="100%" y1="{0}" y2="{0}"/>').format(frame.floor)
+    return Markup('<line class="chart-axis" x1="0" x2="100%" y1="{0}" y2="{0}"/>').format(frame.axis_y)
 
 
-def limit(mark: Mark, y: float) -> Markup:
+def reference_line(mark: ReferenceLine, y: float) -> Markup:
     """Return a horizontal reference line, with its label above the right end."""
     return Markup(
         '<line class="chart-mark tone-{0}" x1="0" x2="100%" y1="{1:.2f}" y2="{1:.2f}"/>'
@@ -108,7 +108,7 @@ def limit(mark: Mark, y: float) -> Markup:
     ).format(mark.tone, y, y - 4, mark.label)
 
 
-def labels_below(frame: Frame, labels: Sequence[str], about: int = 4) -> Markup:
+def labels_below(frame: ChartFrame, labels: Sequence[str], about: int = 4) -> Markup:
     """Return labels below the axis: the first, the last and a few between."""
     if not labels:
         return Markup("")
@@ -127,7 +127,7 @@ def labels_below(frame: Frame, labels: Sequence[str], about: int = 4) -> Markup:
     return Markup("").join(drawn)
 
 
-def across(at: float, count: int) -> float:
+def slot_left(at: float, count: int) -> float:
     """Return the left edge of slot `at` of `count`, in percent."""
     return 100 * at / max(count, 1)
 

@@ -11,7 +11,7 @@ TONES: Final = ("accent", "good", "warn", "bad", "info", "quiet")
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class ChartSeries:
     """One line, or one layer of stacked bars.
 
     Attributes:
@@ -25,7 +25,7 @@ class Series:
     values: Sequence[float | None]
 
 
-def key(series: Sequence[Series]) -> Markup:
+def legend(series: Sequence[ChartSeries]) -> Markup:
     """Return the legend."""
     items = [
         Markup('<li><span class="chart-key-colour tone-{}"></span>{}</li>').format(entry.tone, entry.name)
@@ -34,7 +34,7 @@ def key(series: Sequence[Series]) -> Markup:
     return Markup('<ul class="chart-key">{}</ul>').format(Markup("").join(items))
 
 
-def table(heads: Sequence[str], rows: Sequence[Sequence[object]], *, caption: str, id: str = "") -> Markup:
+def value_table(heads: Sequence[str], rows: Sequence[Sequence[object]], *, caption: str, id: str = "") -> Markup:
     """Return a collapsed table of a chart's values."""
     head = Markup("").join(Markup('<th scope="col">{}</th>').format(text) for text in heads)
     body = Markup("").join(

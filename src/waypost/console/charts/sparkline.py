@@ -6,7 +6,7 @@ from typing import Final
 
 from markupsafe import Markup
 
-from waypost.console.charts.axes import across, block
+from waypost.console.charts.axes import block, slot_left
 
 _HEIGHT: Final = 28
 
@@ -33,7 +33,7 @@ def sparkline(
         share = math.log10(max(value, 1) + 1) / math.log10(top + 1) if logarithmic else value / top
         tall = max(_HEIGHT * share, 2)
         tone = tones[at] if tones else "accent"
-        drawn.append(block(tone, across(at + 0.1, count), _HEIGHT - tall, 80 / count, tall))
+        drawn.append(block(tone, slot_left(at + 0.1, count), _HEIGHT - tall, 80 / count, tall))
     return Markup(
         '<svg class="sparkline" width="100%" height="{}" role="img" aria-label="{}"><title>{}</title>{}</svg>'
     ).format(_HEIGHT, title, title, Markup("").join(drawn))

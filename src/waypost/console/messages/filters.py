@@ -10,17 +10,17 @@ from urllib.parse import urlencode
 from waypost.base.clock import DAY_MS
 from waypost.domain.message import MessageState
 from waypost.domain.session_messages import SESSION_KINDS
-from waypost.store.messages.lists import Place
-from waypost.store.messages.search import LEAST_DIGITS, Wanted
+from waypost.store.messages.lists import MessageCursor
+from waypost.store.messages.search import MIN_NUMBER_DIGITS, MessageFilter
 
 # fmt: off
-KINDS: Final = (
+MESSAGE_KINDS: Final = (
     # query value     stored kinds                           label
     ("template",    ("template", "template_passthrough"),  "Template"),
     *((kind.stored_as, (kind.stored_as,), kind.kind_label) for kind in SESSION_KINDS),
     ("passthrough", ("passthrough",),                      "Passthrough"),
 )
-TIMES: Final = (
+FILTER_TIMES: Final = (
     # query value     label            milliseconds; None: not a fixed length
     ("",              "Any time",      None),
     ("hour",          "Last hour",     3_600_000),
@@ -29,27 +29,27 @@ TIMES: Final = (
     ("custom",        "Custom range",  None),
 )
 # fmt: on
-STATES: Final = tuple(one.value for one in MessageState)
-FIELDS: Final = ("q", "state", "template", "code", "kind", "time", "from", "until", "text")
-MOST_TEXT: Final = 200
-_PLACE: Final = re.compile(r"([0-9]{1,15})\.([!-~]{0,500})")
+MESSAGE_STATES: Final = tuple(one.value for one in MessageState)
+MESSAGE_FILTER_FIELDS: Final = ("q", "state", "template", "code", "kind", "time", "from", "until", "text")
+MAX_FILTER_CHARS: Final = 200
+_CURSOR: Final = re.compile(r"([0-9]{1,15})\.([!-~]{0,500})")
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class MessageListFilter:
     """Filter of a list of messages.
 
     Attributes:
         given: values of the form fields.
-        wanted: conditions of the search.
+        search: conditions of the search.
         wrong: validation errors by field; if there are any, nothing is searched.
         before: cursor at which the page begins.
     """
 
     given: Mapping[str, str]
-    wanted: Wanted
+    search: MessageFilter
     wrong: Mapping[str, str]
-    before: Place | None = None
+    before: MessageCursor | None = None
 
     @property
     def query(self) -> str:
@@ -69,33 +69,33 @@ class Filter:
     @property
     def is_id_alone(self) -> bool:
         """True if the only condition is a message id."""
-        return self.wanted.name is not None and self.wanted == Wanted(name=self.wanted.name)
+        return self.search.name is not None and self.search == MessageFilter(name=self.search.name)
 
 
-def read_filter(fields: Mapping[str, str], now_ms: int) -> Filter:
+def read_filter(fields: Mapping[str, str], now_ms: int) -> MessageListFilter:
     """Return the filter of a query string.
 
     Args:
         fields: query parameters; unknown ones are ignored.
         now_ms: end of "last hour".
     """
-    given = {name: fields.get(name, "").strip()[:MOST_TEXT].replace("\0", "") for name in FIELDS}
+    given = {name: fields.get(name, "").strip()[:MAX_FILTER_CHARS].replace("\0", "") for name in MESSAGE_FILTER_FIELDS}
     wrong: dict[str, str] = {}
-    number, name = _sought(given["q"], wrong)
-    from_ms, until_ms = _times(given, now_ms, wrong)
+    number, name = _parse_number_or_id(given["q"], wrong)
+    from_ms, until_ms = _parse_times(given, now_ms, wrong)
     if given["text"] and from_ms is None and "from" not in wrong:
         wrong["text"] = "Choose a time too: text search needs a time range."
-    if given["state"] and given["state"] not in STATES:
+    if given["state"] and given["state"] not in MESSAGE_STATES:
         wrong["state"] = "Unknown status."
     if given["code"] and not re.fullmatch(r"\d{1,9}", given["code"], re.ASCII):
         wrong["code"] = "Enter a number, such as 131049."
-    kinds = {kind: stored for kind, stored, _ in KINDS}
+    kinds = {kind: stored for kind, stored, _ in MESSAGE_KINDS}
     if given["kind"] and given["kind"] not in kinds:
         wrong["kind"] = "Unknown message type."
     search = (
-        Wanted()
+        MessageFilter()
         if wrong
-        else Wanted(
+        else MessageFilter(
             number=number,
             name=name,
             state=given["state"] or None,
@@ -107,50 +107,50 @@ def read_filter(fields: Mapping[str, str], now_ms: int) -> Filter:
             until_ms=until_ms,
         )
     )
-    return Filter(given, search, wrong, read_place(fields.get("before", "")))
+    return MessageListFilter(given, search, wrong, parse_cursor(fields.get("before", "")))
 
 
-def read_place(text: str) -> Place | None:
+def parse_cursor(text: str) -> MessageCursor | None:
     """Return the cursor of a query parameter; None if it is not a cursor."""
-    match = _PLACE.fullmatch(text)
-    return Place(int(match[1]), match[2]) if match else None
+    match = _CURSOR.fullmatch(text)
+    return MessageCursor(int(match[1]), match[2]) if match else None
 
 
-def written_place(place: Place) -> str:
+def encode_cursor(cursor: MessageCursor) -> str:
     """Return a cursor as a query parameter."""
-    return f"{place.accepted_on_ms}.{place.id}"
+    return f"{cursor.accepted_on_ms}.{cursor.id}"
 
 
-def _sought(text: str, wrong: dict[str, str]) -> tuple[str | None, str | None]:
+def _parse_number_or_id(text: str, wrong: dict[str, str]) -> tuple[str | None, str | None]:
     """Return the digits of a phone number, or else the id of a message or recipient."""
     if not text:
         return None, None
     digits = re.sub(r"[\s+().-]", "", text)
     if not (digits.isascii() and digits.isdecimal()):
         return None, text
-    if len(digits) < LEAST_DIGITS:
-        wrong["q"] = f"Enter at least {LEAST_DIGITS} digits of a number, or a complete ID."
+    if len(digits) < MIN_NUMBER_DIGITS:
+        wrong["q"] = f"Enter at least {MIN_NUMBER_DIGITS} digits of a number, or a complete ID."
         return None, None
     return digits, None
 
 
-def _times(given: Mapping[str, str], now_ms: int, wrong: dict[str, str]) -> tuple[int | None, int | None]:
+def _parse_times(given: Mapping[str, str], now_ms: int, wrong: dict[str, str]) -> tuple[int | None, int | None]:
     time = given["time"]
     if time == "today":
         return now_ms - now_ms % DAY_MS, None
     if time == "custom" or (not time and (given["from"] or given["until"])):
-        from_ms, until_ms = (_moment(given, name, wrong) for name in ("from", "until"))
+        from_ms, until_ms = (_parse_time(given, name, wrong) for name in ("from", "until"))
         if from_ms is not None and until_ms is not None and from_ms >= until_ms:
             wrong["until"] = "The end must be after the start."
         return from_ms, until_ms
-    lengths = {name: length_ms for name, _, length_ms in TIMES}
+    lengths = {name: length_ms for name, _, length_ms in FILTER_TIMES}
     if time not in lengths:
         wrong["time"] = "Unknown time range."
     length_ms = lengths.get(time)
     return (None if length_ms is None else now_ms - length_ms), None
 
 
-def _moment(given: Mapping[str, str], name: str, wrong: dict[str, str]) -> int | None:
+def _parse_time(given: Mapping[str, str], name: str, wrong: dict[str, str]) -> int | None:
     if not given[name]:
         return None
     try:

@@ -4,30 +4,30 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from waypost.console.messages.filters import KINDS, written_place
-from waypost.store.messages.lists import Place
+from waypost.console.messages.filters import MESSAGE_KINDS, encode_cursor
+from waypost.store.messages.lists import MessageCursor
 from waypost.store.messages.text import short_text
-from waypost.wire.redaction import Sight, shown_line
+from waypost.wire.redaction import TextVisibility, redact_preview
 
-_LABELS: Final = {stored: label for _, all_stored, label in KINDS for stored in all_stored}
-MOST_SHOWN: Final = 120
-MOST_COUNTED: Final = 100_000
+_LABELS: Final = {stored: label for _, all_stored, label in MESSAGE_KINDS for stored in all_stored}
+MAX_PREVIEW_CHARS: Final = 120
+MAX_COUNTED_CHARS: Final = 100_000
 """Maximum characters that are counted of a hidden text."""
 FINAL_STATES: Final = frozenset({"read", "deleted"})
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class MessageListRow:
     """One message of a list.
 
     Attributes:
-        place: cursor of the row.
+        cursor: cursor of the row.
         what: name of the template, or the message type.
         text: beginning of the content, or its length if hidden; empty if there is no content or it was deleted.
     """
 
     id: str
-    place: str
+    cursor: str
     destination: str
     what: str
     is_template: bool
@@ -46,9 +46,11 @@ class Line:
         return self.state in FINAL_STATES or (self.state == "failed" and not self.unconfirmed)
 
 
-def lines_of(rows: Iterable[Mapping[str, Any]], names: Mapping[str, str], *, show_text: bool) -> list[Line]:
+def message_rows(
+    rows: Iterable[Mapping[str, Any]], names: Mapping[str, str], *, show_text: bool
+) -> list[MessageListRow]:
     """Return list rows from rows of the store and the names of the app's templates."""
-    return [_line(row, names, Sight(show_text, row["holds_code"])) for row in rows]
+    return [_message_row(row, names, TextVisibility(show_text, row["holds_code"])) for row in rows]
 
 
 def kind_label(kind: str) -> str:
@@ -56,15 +58,17 @@ def kind_label(kind: str) -> str:
     return _LABELS.get(kind, kind)
 
 
-def _line(row: Mapping[str, Any], names: Mapping[str, str], sight: Sight) -> Line:
+def _message_row(row: Mapping[str, Any], names: Mapping[str, str], sight: TextVisibility) -> MessageListRow:
     name = names.get(row["template_id"] or "")
-    return Line(
+    return MessageListRow(
         id=row["id"],
-        place=written_place(Place(row["accepted_on_ms"], row["id"])),
+        cursor=encode_cursor(MessageCursor(row["accepted_on_ms"], row["id"])),
         destination=row["destination"],
         what=name or kind_label(row["kind"]),
         is_template=bool(row["template_id"]),
-        text=shown_line(short_text(row["content"], MOST_SHOWN if sight.is_open else MOST_COUNTED), sight),
+        text=redact_preview(
+            short_text(row["content"], MAX_PREVIEW_CHARS if sight.is_open else MAX_COUNTED_CHARS), sight
+        ),
         state=row["state"],
         unconfirmed=row["unconfirmed"],
         code=row["code"],

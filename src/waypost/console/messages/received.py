@@ -5,101 +5,121 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from waypost.base.encryption import hash_of
-from waypost.console.messages.filters import TIMES, Filter, read_filter, written_place
-from waypost.console.messages.listing import ON_A_PAGE, REST_S
+from waypost.base.encryption import hash_secret
+from waypost.console.messages.filters import FILTER_TIMES, MessageListFilter, encode_cursor, read_filter
+from waypost.console.messages.listing import MESSAGE_LIST_REST_S, MESSAGES_PER_PAGE
 from waypost.console.page_tools import PageTools
-from waypost.console.web.not_found import NotThere
+from waypost.console.web.errors import NotFound
 from waypost.console.web.page_request import PageRequest
-from waypost.console.web.streams import Piece, answer_with
-from waypost.store.messages.received import inbound_by_id, search_inbound
-from waypost.store.messages.search_pages import LOOKED_AT, Found, Page
-from waypost.wire.redaction import Sight, shown_line
+from waypost.console.web.streams import PageElement, elements_response
+from waypost.store.messages.received import find_inbound_details, search_inbound
+from waypost.store.messages.search_pages import MAX_SCANNED_ROWS, SearchPage, SearchResults
+from waypost.wire.redaction import TextVisibility, redact_preview
 
-PARTS: Final = "messages/received_parts.html"
-LIVE_LOOK: Final = 2_000
+RECEIVED_LIST_MACROS: Final = "messages/received_parts.html"
+RECEIVED_SCAN_LIMIT: Final = 2_000
 
 
-async def show_received(desk: PageTools, visit: PageRequest) -> Response:
+async def show_received(tools: PageTools, page_request: PageRequest) -> Response:
     """Show the list."""
-    filters = _filter(desk, visit)
-    matches = Found([]) if filters.wrong else await _search(desk, visit, filters)
-    return await desk.page(
-        visit, "messages/received.html",
-        filters=filters, rows=_rows(desk, matches.rows), older=_older(matches), back_to_ms=matches.back_to_ms,
-        times=TIMES,
+    filters = _filter(tools, page_request)
+    matches = SearchResults([]) if filters.wrong else await _search(tools, page_request, filters)
+    return await tools.page(
+        page_request, "messages/received.html",
+        filters=filters, rows=_view_rows(tools, matches.rows), older=_next_cursor(matches), back_to_ms=matches.searched_to_ms,
+        times=FILTER_TIMES,
     )  # fmt: skip
 
 
-async def show_more_received(desk: PageTools, visit: PageRequest) -> Response:
+async def show_more_received(tools: PageTools, page_request: PageRequest) -> Response:
     """Return older messages as page elements, with the link to further ones."""
-    filters = _filter(desk, visit)
-    matches = Found([]) if filters.wrong else await _search(desk, visit, filters)
-    part = desk.parts.pages.part
-    foot = part(PARTS, "foot", visit, visit.app, filters, _older(matches), matches.back_to_ms, bool(matches.rows))
-    pieces = [*_pieces(desk, visit, matches, "rows", "end"), Piece("foot", foot)]
-    return answer_with(pieces)
+    filters = _filter(tools, page_request)
+    matches = SearchResults([]) if filters.wrong else await _search(tools, page_request, filters)
+    part = tools.services.pages.render_macro
+    foot = part(
+        RECEIVED_LIST_MACROS,
+        "foot",
+        page_request,
+        page_request.app,
+        filters,
+        _next_cursor(matches),
+        matches.searched_to_ms,
+        bool(matches.rows),
+    )
+    pieces = [*_elements(tools, page_request, matches, "rows", "end"), PageElement("foot", foot)]
+    return elements_response(pieces)
 
 
-async def live_received(desk: PageTools, visit: PageRequest) -> Response:
+async def live_received(tools: PageTools, page_request: PageRequest) -> Response:
     """Stream new messages."""
-    filters = _filter(desk, visit)
+    filters = _filter(tools, page_request)
 
-    async def render() -> Sequence[Piece]:
+    async def render() -> Sequence[PageElement]:
         if filters.wrong:
             return []
-        matches = await _search(desk, visit, filters, look_at=LIVE_LOOK)
-        return _pieces(desk, visit, matches, "fresh", "start")[::-1]
+        matches = await _search(tools, page_request, filters, scan_limit=RECEIVED_SCAN_LIMIT)
+        return _elements(tools, page_request, matches, "fresh", "start")[::-1]
 
-    return desk.live(visit, render, rest_s=REST_S, at_least_s=2.0)
+    return tools.live(page_request, render, rest_s=MESSAGE_LIST_REST_S, at_least_s=2.0)
 
 
-def _filter(desk: PageTools, visit: PageRequest) -> Filter:
-    fields = visit.request.query_params
+def _filter(tools: PageTools, page_request: PageRequest) -> MessageListFilter:
+    fields = page_request.request.query_params
     supported = {name: fields.get(name, "") for name in ("q", "time", "from", "until", "before")}
-    return read_filter(supported, desk.parts.clock.now_ms())
+    return read_filter(supported, tools.services.clock.now_ms())
 
 
-async def _search(desk: PageTools, visit: PageRequest, asked: Filter, *, look_at: int = LOOKED_AT) -> Found:
-    page = Page(asked.before, ON_A_PAGE, look_at)
-    return await desk.parts.database.read(search_inbound, visit.partner.id, visit.app.id, asked.wanted, page)
+async def _search(
+    tools: PageTools, page_request: PageRequest, filters: MessageListFilter, *, scan_limit: int = MAX_SCANNED_ROWS
+) -> SearchResults:
+    page = SearchPage(filters.before, MESSAGES_PER_PAGE, scan_limit)
+    return await tools.services.database.read(
+        search_inbound, page_request.partner.id, page_request.app.id, filters.search, page
+    )
 
 
-async def reveal_received(desk: PageTools, visit: PageRequest) -> Response:
+async def reveal_received(tools: PageTools, page_request: PageRequest) -> Response:
     """Return one message with its text; a reply to a one-time code stays hidden.
 
     Raises:
         NotFound: the message does not exist.
     """
-    message_id = await visit.field("id")
-    message = await desk.parts.database.read(inbound_by_id, visit.partner.id, visit.app.id, message_id)
+    message_id = await page_request.field("id")
+    message = await tools.services.database.read(
+        find_inbound_details, page_request.partner.id, page_request.app.id, message_id
+    )
     if message is None:
-        raise NotThere("Message not found.")
-    [row] = _rows(desk, [message], text=True)
-    return answer_with([Piece(f"r-{row['key']}", _html(desk, visit, row))])
+        raise NotFound("Message not found.")
+    [row] = _view_rows(tools, [message], text=True)
+    return elements_response([PageElement(f"r-{row['key']}", _html(tools, page_request, row))])
 
 
-def _rows(desk: PageTools, rows: Iterable[dict[str, Any]], *, text: bool = False) -> list[dict[str, Any]]:
+def _view_rows(tools: PageTools, rows: Iterable[dict[str, Any]], *, text: bool = False) -> list[dict[str, Any]]:
     """Return rows with an element id, since operator ids have characters that are not valid in one."""
-    return [_row(row, Sight(text or desk.parts.show_text, row["holds_code"])) for row in rows]
+    return [_view_row(row, TextVisibility(text or tools.services.show_text, row["holds_code"])) for row in rows]
 
 
-def _row(row: dict[str, Any], sight: Sight) -> dict[str, Any]:
+def _view_row(row: dict[str, Any], sight: TextVisibility) -> dict[str, Any]:
     return {
         **row,
-        "key": hash_of(row["operator_message_id"])[:24],
-        "text": None if row["text"] is None else shown_line(row["text"], sight),
+        "key": hash_secret(row["operator_message_id"])[:24],
+        "text": None if row["text"] is None else redact_preview(row["text"], sight),
         "can_be_revealed": bool(row["text"]) and not sight.text and not sight.holds_code,
     }
 
 
-def _pieces(desk: PageTools, visit: PageRequest, found: Found, into: str, at: str) -> list[Piece]:
-    return [Piece(f"r-{row['key']}", _html(desk, visit, row), into, at) for row in _rows(desk, found.rows)]
+def _elements(
+    tools: PageTools, page_request: PageRequest, found: SearchResults, into: str, at: str
+) -> list[PageElement]:
+    return [
+        PageElement(f"r-{row['key']}", _html(tools, page_request, row), into, at)
+        for row in _view_rows(tools, found.rows)
+    ]
 
 
-def _html(desk: PageTools, visit: PageRequest, row: dict[str, Any]) -> str:
-    return desk.parts.pages.part(PARTS, "row", visit, visit, row)
+def _html(tools: PageTools, page_request: PageRequest, row: dict[str, Any]) -> str:
+    return tools.services.pages.render_macro(RECEIVED_LIST_MACROS, "row", page_request, page_request, row)
 
 
-def _older(found: Found) -> str:
-    return "" if found.next is None else written_place(found.next)
+def _next_cursor(found: SearchResults) -> str:
+    return "" if found.next is None else encode_cursor(found.next)

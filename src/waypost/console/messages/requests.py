@@ -7,22 +7,22 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 from urllib.parse import parse_qsl
 
-from waypost.console.web.not_found import NotMeant
+from waypost.console.web.errors import InvalidPageRequest
 from waypost.store.encoding import TEMPLATE_PASSTHROUGH
 
 # fmt: off
-PATHS: Final = {  # Source: api/routes.py; kinds: store/encoding.py
+RESEND_PATHS: Final = {  # Source: api/routes.py; kinds: store/encoding.py
     "passthrough":        "v3/message",
     TEMPLATE_PASSTHROUGH: "v3/message",
     "template":           "template/msg",
 }
 # fmt: on
 _SESSION_PATH: Final = "msg"
-MOST_FIELDS: Final = 200
+MAX_RESEND_FIELDS: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class ResendRequest:
     """A partner API request that repeats a stored one.
 
     Attributes:
@@ -36,7 +36,7 @@ class Again:
     body: Any = None
 
 
-def request_of(app_id: str, kind: str, request: str) -> Again:
+def build_resend_request(app_id: str, kind: str, request: str) -> ResendRequest:
     """Return a message's request for the partner API.
 
     Args:
@@ -47,40 +47,40 @@ def request_of(app_id: str, kind: str, request: str) -> Again:
     Raises:
         InvalidPageRequest: the body was deleted or cannot be parsed.
     """
-    path = f"/partner/app/{app_id}/{PATHS.get(kind, _SESSION_PATH)}"
+    path = f"/partner/app/{app_id}/{RESEND_PATHS.get(kind, _SESSION_PATH)}"
     try:
         if request.lstrip().startswith("{"):
-            return Again(path, None, json.loads(request))
-        fields = dict(parse_qsl(request, keep_blank_values=True, strict_parsing=True, max_num_fields=MOST_FIELDS))
+            return ResendRequest(path, None, json.loads(request))
+        fields = dict(parse_qsl(request, keep_blank_values=True, strict_parsing=True, max_num_fields=MAX_RESEND_FIELDS))
     except (ValueError, RecursionError) as error:
-        raise NotMeant(
+        raise InvalidPageRequest(
             "This message cannot be resent: its request was deleted or has an unknown format.",
             "Send a new message through the API, or a template from its page.",
         ) from error
-    return Again(path, fields)
+    return ResendRequest(path, fields)
 
 
-def as_curl(again: Again, base_url: str) -> str:
+def render_curl(resend: ResendRequest, base_url: str) -> str:
     """Return a shell command, with the app's token in an environment variable."""
-    lines = [f"curl {shlex.quote(base_url + again.path)}", '-H "Authorization: $APP_TOKEN"']
-    if again.fields is None:
-        lines += ["-H 'Content-Type: application/json'", f"--data {shlex.quote(_json(again.body))}"]
+    lines = [f"curl {shlex.quote(base_url + resend.path)}", '-H "Authorization: $APP_TOKEN"']
+    if resend.fields is None:
+        lines += ["-H 'Content-Type: application/json'", f"--data {shlex.quote(_json(resend.body))}"]
     else:
-        lines += [f"--data-urlencode {shlex.quote(f'{name}={text}')}" for name, text in again.fields.items()]
+        lines += [f"--data-urlencode {shlex.quote(f'{name}={text}')}" for name, text in resend.fields.items()]
     return " \\\n  ".join(lines)
 
 
-def as_python(again: Again, base_url: str) -> str:
+def render_python(resend: ResendRequest, base_url: str) -> str:
     """Return a script for plain Python, with the app's token in an environment variable."""
-    is_json = again.fields is None
-    message = _literal(again.body if is_json else dict(again.fields or {}))
+    is_json = resend.fields is None
+    message = _literal(resend.body if is_json else dict(resend.fields or {}))
     encoded = "json.dumps(message).encode()" if is_json else "urlencode(message).encode()"
     kind = "application/json" if is_json else "application/x-www-form-urlencoded"
     imports = "import json\nimport os\n" if is_json else "import os\nfrom urllib.parse import urlencode\n"
     return (
         f"{imports}from urllib.request import Request, urlopen\n\n"
         f"message = {message}\n"
-        f"request = Request(\n    {base_url + again.path!r},\n    data={encoded},\n"
+        f"request = Request(\n    {base_url + resend.path!r},\n    data={encoded},\n"
         f'    headers={{"Authorization": os.environ["APP_TOKEN"], "Content-Type": "{kind}"}},\n)\n'
         "print(urlopen(request).read().decode())\n"
     )

@@ -3,14 +3,14 @@
 from starlette.responses import Response
 
 from waypost.client.api_client import ApiClient
-from waypost.console.messages.requests import Again, request_of
+from waypost.console.messages.requests import ResendRequest, build_resend_request
 from waypost.console.page_tools import PageTools
-from waypost.console.web.not_found import NotThere
+from waypost.console.web.errors import NotFound
 from waypost.console.web.page_request import PageRequest
-from waypost.store.console.trace import words_of_app
+from waypost.store.console.trace import app_message_content
 
 
-async def send_again(desk: PageTools, visit: PageRequest) -> Response:
+async def resend_message(tools: PageTools, page_request: PageRequest) -> Response:
     """Resend a message and redirect to the new one.
 
     Raises:
@@ -18,22 +18,26 @@ async def send_again(desk: PageTools, visit: PageRequest) -> Response:
         InvalidPageRequest: its request was deleted.
         ApiResponseError: the partner API rejected it.
     """
-    stored = await desk.parts.database.read(words_of_app, visit.partner.id, visit.app.id, visit.path["message_id"])
+    stored = await tools.services.database.read(
+        app_message_content, page_request.partner.id, page_request.app.id, page_request.path_params["message_id"]
+    )
     if stored is None:
-        raise NotThere("Message not found.")
+        raise NotFound("Message not found.")
     row, _ = stored
-    message_id = await _sent(desk.parts.apis.app(visit.app), request_of(visit.app.id, row.kind, row.request))
-    return desk.go(
-        f"/apps/{visit.app.id}/messages/{message_id}",
+    message_id = await _send(
+        tools.services.apis.app(page_request.app), build_resend_request(page_request.app.id, row.kind, row.request)
+    )
+    return tools.redirect(
+        f"/apps/{page_request.app.id}/messages/{message_id}",
         "Resent as a new message with its own ID.",
-        remedy="The original message is unchanged.",
+        hint="The original message is unchanged.",
     )
 
 
-async def _sent(door: ApiClient, again: Again) -> str:
+async def _send(client: ApiClient, resend: ResendRequest) -> str:
     """Send the request and return the new message's id; its place depends on the endpoint."""
-    if again.fields is None:
-        response = await door.json("POST", again.path, again.body)
+    if resend.fields is None:
+        response = await client.json("POST", resend.path, resend.body)
     else:
-        response = await door.form("POST", again.path, again.fields)
+        response = await client.form("POST", resend.path, resend.fields)
     return str(response["messageId"] if "messageId" in response else response["messages"][0]["id"])

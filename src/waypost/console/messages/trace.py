@@ -6,82 +6,82 @@ from typing import Any, Final
 
 from starlette.responses import RedirectResponse, Response
 
-from waypost.console.messages.failure_explanations import failure_of
+from waypost.console.messages.failure_explanations import explain_failure
 from waypost.console.messages.list_rows import kind_label
-from waypost.console.messages.requests import as_curl, as_python, request_of
-from waypost.console.messages.trace_steps import steps_of
+from waypost.console.messages.requests import build_resend_request, render_curl, render_python
+from waypost.console.messages.trace_steps import build_steps
 from waypost.console.page_tools import PageTools
-from waypost.console.web.not_found import NotMeant, NotThere
+from waypost.console.web.errors import InvalidPageRequest, NotFound
 from waypost.console.web.page_request import PageRequest
-from waypost.console.web.streams import Piece, answer_with
+from waypost.console.web.streams import PageElement, elements_response
 from waypost.domain.message import TemplateSend
-from waypost.domain.templates.fields import Draft
-from waypost.domain.templates.parameters import split
-from waypost.domain.templates.rendering import body_of, footer_of
+from waypost.domain.templates.fields import TemplateDraft
+from waypost.domain.templates.parameters import split_parameters
+from waypost.domain.templates.rendering import render_body, render_footer
 from waypost.domain.templates.template import Template
-from waypost.domain.templates.variables import variables, without_variables
-from waypost.store.console.trace import way_of_app, words_of_app
-from waypost.store.encoding import kept_content_of
-from waypost.store.messages.lists import names_of_templates
-from waypost.store.messages.text import words_of
+from waypost.domain.templates.variables import split_at_variables, variable_names
+from waypost.store.console.trace import app_message_content, app_message_trace
+from waypost.store.encoding import decode_retained_content
+from waypost.store.messages.lists import template_names_by_ids
+from waypost.store.messages.text import content_texts
 from waypost.store.templates.templates import template_by_id
-from waypost.wire.redaction import CODE, Sight, request_without_codes, shown_callback, shown_request
+from waypost.wire.redaction import HIDDEN_CODE, TextVisibility, redact_callback, redact_request, request_without_codes
 
-GIVEN_UP: Final = "given up after the message's lifetime: "
+LIFETIME_OVER_PREFIX: Final = "given up after the message's lifetime: "
 """Prefix of the failure reason that dispatch sets when a message's lifetime is over."""
-INVALID_ANSWER: Final = 4002
+INVALID_RESPONSE_CODE: Final = 4002
 
 
 @dataclass(frozen=True, slots=True)
-class Why:
+class DeliveryProblem:
     """The delivery problem shown above the steps.
 
     Attributes:
         tone: bad or warn.
         what: what happened.
-        words: text of the operator or of Waypost; may be empty.
-        remedy: what to do.
+        reason: text of the operator or of Waypost; may be empty.
+        fix_hint: what to do.
         code: error code; None if there is none.
-        can_go_again: True if resending makes sense.
+        can_resend: True if resending makes sense.
     """
 
     tone: str
     what: str
-    words: str
-    remedy: str
+    reason: str
+    fix_hint: str
     code: int | None = None
-    can_go_again: bool = True
+    can_resend: bool = True
 
 
-def why_of(trace: Mapping[str, Any]) -> Why | None:
+def delivery_problem(trace: Mapping[str, Any]) -> DeliveryProblem | None:
     """Return the delivery problem of a message, or None."""
     state, code, reason = trace["state"], trace["code"], trace["reason"] or ""
     if state == "uncertain":
-        return Why(
+        return DeliveryProblem(
             "warn", "Unconfirmed: the message may have been sent", reason,
             "The connection to the operator broke while sending. A status will confirm it; do not send it again yet.",
-            can_go_again=False,
+            can_resend=False,
         )  # fmt: skip
     if state != "failed":
         return None
     if trace["unconfirmed"]:
-        failure = failure_of(INVALID_ANSWER)
-        return Why("bad", failure.what, reason, failure.remedy, code)
-    if reason.startswith(GIVEN_UP):
-        return Why(
-            "bad", "Not sent within its lifetime", reason.removeprefix(GIVEN_UP),
+        failure = explain_failure(INVALID_RESPONSE_CODE)
+        return DeliveryProblem("bad", failure.what, reason, failure.fix_hint, code)
+    if reason.startswith(LIFETIME_OVER_PREFIX):
+        return DeliveryProblem(
+            "bad", "Not sent within its lifetime", reason.removeprefix(LIFETIME_OVER_PREFIX),
             "The trace shows the failed attempts. Fix their cause, then send the message again.", code,
         )  # fmt: skip
-    if code == INVALID_ANSWER:
-        return Why(
+    if code == INVALID_RESPONSE_CODE:
+        return DeliveryProblem(
             "bad", "The operator\u2019s response could not be read", reason,
             "Send it again. If it happens often, contact the administrator of this service.", code,
         )  # fmt: skip
-    failure = failure_of(code)
-    return Why("bad", failure.what, reason, failure.remedy, code)
+    failure = explain_failure(code)
+    return DeliveryProblem("bad", failure.what, reason, failure.fix_hint, code)
 
 
-def said_by(row: Any, template: Template | None, *, holds_code: bool = False) -> list[str]:
+def message_texts(row: Any, template: Template | None, *, holds_code: bool = False) -> list[str]:
     """Return the readable texts of a message in order; empty if its content was deleted.
 
     Args:
@@ -89,112 +89,135 @@ def said_by(row: Any, template: Template | None, *, holds_code: bool = False) ->
         template: current version of the sent template, which may have been edited since.
         holds_code: True if its values may be one-time codes, which are then left out.
     """
-    content = kept_content_of(row.kind, row.content)
+    content = decode_retained_content(row.kind, row.content)
     if isinstance(content, TemplateSend) and template is not None:
-        params = [CODE] * len(content.params) if holds_code else content.params
-        return [part for part in _parts(template.draft, params) if part]
+        params = [HIDDEN_CODE] * len(content.params) if holds_code else content.params
+        return [part for part in _template_texts(template.draft, params) if part]
     if holds_code:
-        return [CODE]
-    return words_of(row.content)
+        return [HIDDEN_CODE]
+    return content_texts(row.content)
 
 
-def _parts(draft: Draft, params: Sequence[str]) -> Iterator[str]:
-    parameters = split(draft, params)
-    yield _filled(draft.header or "", parameters.header)
-    yield _filled(body_of(draft), parameters.body)
-    yield footer_of(draft) or ""
+def _template_texts(draft: TemplateDraft, params: Sequence[str]) -> Iterator[str]:
+    parameters = split_parameters(draft, params)
+    yield _fill_variables(draft.header or "", parameters.header)
+    yield _fill_variables(render_body(draft), parameters.body)
+    yield render_footer(draft) or ""
     for card, values in zip(draft.cards or (), parameters.cards, strict=False):
-        yield _filled(card.body or "", values.body)
+        yield _fill_variables(card.body or "", values.body)
     if draft.buttons:
         yield "  ".join(f"[{button.text}]" for button in draft.buttons if button.text)
 
 
-def _filled(text: str, values: Sequence[str]) -> str:
+def _fill_variables(text: str, values: Sequence[str]) -> str:
     """Return a text with its variables replaced by their values; a variable without a value stays."""
-    names = variables(text)
+    names = variable_names(text)
     in_order = sorted(dict.fromkeys(names), key=lambda name: (not name.isdecimal(), len(name), name))
     known = dict(zip(in_order, values, strict=False))
-    first, *texts = without_variables(text)
+    first, *texts = split_at_variables(text)
     filled = (known.get(name, f"{{{{{name}}}}}") + text_after for name, text_after in zip(names, texts, strict=True))
     return first + "".join(filled)
 
 
-PARTS: Final = "messages/trace_parts.html"
+TRACE_MACROS: Final = "messages/trace_parts.html"
 
 
-async def show_way(desk: PageTools, visit: PageRequest) -> Response:
+async def show_trace(tools: PageTools, page_request: PageRequest) -> Response:
     """Show the trace; redirect from the operator's message id to ours."""
-    trace = await _trace(desk, visit, visit.path["message_id"])
-    if trace["id"] != visit.path["message_id"]:
-        return RedirectResponse(f"/apps/{visit.app.id}/messages/{trace['id']}", 303)
-    return await desk.page(visit, "messages/trace.html", **_shown(trace))
+    trace = await _trace(tools, page_request, page_request.path_params["message_id"])
+    if trace["id"] != page_request.path_params["message_id"]:
+        return RedirectResponse(f"/apps/{page_request.app.id}/messages/{trace['id']}", 303)
+    return await tools.page(page_request, "messages/trace.html", **_page_values(trace))
 
 
-async def live_way(desk: PageTools, visit: PageRequest) -> Response:
+async def live_trace(tools: PageTools, page_request: PageRequest) -> Response:
     """Stream the changes of the trace.
 
     Raises:
         NotFound: the message does not exist.
     """
-    message_id = (await _trace(desk, visit, visit.path["message_id"]))["id"]
+    message_id = (await _trace(tools, page_request, page_request.path_params["message_id"]))["id"]
 
-    async def render() -> Sequence[Piece]:
-        shown = _shown(await _trace(desk, visit, message_id))
-        part = desk.parts.pages.part
+    async def render() -> Sequence[PageElement]:
+        shown = _page_values(await _trace(tools, page_request, message_id))
+        part = tools.services.pages.render_macro
         return [
-            Piece("summary", part(PARTS, "summary", visit, visit, shown["trace"])),
-            Piece("problem", part(PARTS, "problem_card", visit, visit, shown["trace"], shown["problem"])),
-            Piece("steps", part(PARTS, "timeline", visit, visit, shown["trace"], shown["steps"], shown["request"])),
+            PageElement("summary", part(TRACE_MACROS, "summary", page_request, page_request, shown["trace"])),
+            PageElement(
+                "problem",
+                part(TRACE_MACROS, "problem_card", page_request, page_request, shown["trace"], shown["problem"]),
+            ),
+            PageElement(
+                "steps",
+                part(
+                    TRACE_MACROS,
+                    "timeline",
+                    page_request,
+                    page_request,
+                    shown["trace"],
+                    shown["steps"],
+                    shown["request"],
+                ),
+            ),
         ]
 
-    return desk.live(visit, render)
+    return tools.live(page_request, render)
 
 
-async def show_words(desk: PageTools, visit: PageRequest) -> Response:
+async def show_content(tools: PageTools, page_request: PageRequest) -> Response:
     """Return the content of a message and its request as code; only on request, because it is private.
 
     One-time codes are left out.
     """
-    stored = await desk.parts.database.read(words_of_app, visit.partner.id, visit.app.id, visit.path["message_id"])
+    stored = await tools.services.database.read(
+        app_message_content, page_request.partner.id, page_request.app.id, page_request.path_params["message_id"]
+    )
     if stored is None:
-        raise NotThere("Message not found.")
+        raise NotFound("Message not found.")
     row, holds_code = stored
     request = request_without_codes(row.request) if holds_code else row.request
     curl = python = ""
     try:
-        resend = request_of(visit.app.id, row.kind, request)
-        curl, python = (write(resend, desk.parts.public_url) for write in (as_curl, as_python))
-    except NotMeant:
+        resend = build_resend_request(page_request.app.id, row.kind, request)
+        curl, python = (write(resend, tools.services.public_url) for write in (render_curl, render_python))
+    except InvalidPageRequest:
         pass  # the request is shown as received, but cannot be resent
-    texts = said_by(row, await _template(desk, visit, row.template_id), holds_code=holds_code)
-    html = desk.parts.pages.part(PARTS, "content", visit, texts, request, curl, python, holds_code)
-    return answer_with([Piece("content", html)])
+    texts = message_texts(row, await _template(tools, page_request, row.template_id), holds_code=holds_code)
+    html = tools.services.pages.render_macro(
+        TRACE_MACROS, "content", page_request, texts, request, curl, python, holds_code
+    )
+    return elements_response([PageElement("content", html)])
 
 
-async def _template(desk: PageTools, visit: PageRequest, template_id: str | None) -> Template | None:
+async def _template(tools: PageTools, page_request: PageRequest, template_id: str | None) -> Template | None:
     """Return the template that was sent; None without one, or if it is another partner's."""
     if template_id is None:
         return None
-    template = await desk.parts.database.read(template_by_id, template_id)
-    return template if template is not None and template.partner_id == visit.partner.id else None
+    template = await tools.services.database.read(template_by_id, template_id)
+    return template if template is not None and template.partner_id == page_request.partner.id else None
 
 
-async def _trace(desk: PageTools, visit: PageRequest, message_id: str) -> dict[str, Any]:
-    read = desk.parts.database.read
-    trace = await read(way_of_app, visit.partner.id, visit.app.id, message_id)
+async def _trace(tools: PageTools, page_request: PageRequest, message_id: str) -> dict[str, Any]:
+    read = tools.services.database.read
+    trace = await read(app_message_trace, page_request.partner.id, page_request.app.id, message_id)
     if trace is None:
-        raise NotThere("No message has this ID.")
+        raise NotFound("No message has this ID.")
     template_id = trace["template_id"]
-    names = await read(names_of_templates, visit.partner.id, [template_id]) if template_id else {}
+    names = await read(template_names_by_ids, page_request.partner.id, [template_id]) if template_id else {}
     trace["what"] = names.get(template_id) or kind_label(trace["kind"])
-    show_text = desk.parts.show_text
-    sight = Sight(show_text, trace["holds_code"])
-    trace["request"] = shown_request(trace["request"], sight) if trace["words_kept"] else None
+    show_text = tools.services.show_text
+    sight = TextVisibility(show_text, trace["holds_code"])
+    trace["request"] = redact_request(trace["request"], sight) if trace["words_kept"] else None
     trace["is_open"] = sight.is_open
-    trace["callbacks"] = [shown_callback(callback, text=show_text) for callback in trace["callbacks"]]
-    trace["has_phones"] = desk.parts.apis.control is not None
+    trace["callbacks"] = [redact_callback(callback, text=show_text) for callback in trace["callbacks"]]
+    trace["has_phones"] = tools.services.apis.control is not None
     return trace
 
 
-def _shown(trace: dict[str, Any]) -> dict[str, Any]:
-    return {"trace": trace, "problem": why_of(trace), "steps": steps_of(trace), "request": trace["request"]}
+def _page_values(trace: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "trace": trace,
+        "problem": delivery_problem(trace),
+        "steps": build_steps(trace),
+        "request": trace["request"],
+    }

@@ -6,7 +6,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Try:
+class FailedAttempt:
     """One failed attempt to send to the operator that will be retried.
 
     Attributes:
@@ -24,7 +24,7 @@ class Try:
 
 
 @dataclass(frozen=True, slots=True)
-class Fold:
+class AttemptFold:
     """Consecutive attempts, shown as one step.
 
     Attributes:
@@ -34,14 +34,14 @@ class Fold:
     """
 
     id: str
-    first: Try
-    last: Try
-    between: Sequence[Try]
+    first: FailedAttempt
+    last: FailedAttempt
+    between: Sequence[FailedAttempt]
     older: int
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class MessageTraceStep:
     """One step of a trace.
 
     Attributes:
@@ -53,7 +53,7 @@ class Step:
         text: details.
         gap_ms: time since the previous step; None for the first and for a future step.
         kind: type of the attached data: `request`, `callback`, or empty.
-        of: data that is attached.
+        source: data that is attached.
         number: number of an attempt at the operator, from 1; 0 for other steps.
         fold: the attempts that this step combines; None for a single step.
     """
@@ -66,6 +66,6 @@ class Step:
     text: str = ""
     gap_ms: int | None = None
     kind: str = ""
-    of: Mapping[str, Any] | None = None
+    source: Mapping[str, Any] | None = None
     number: int = 0
-    fold: Fold | None = None
+    fold: AttemptFold | None = None

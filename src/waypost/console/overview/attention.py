@@ -7,24 +7,24 @@ from typing import Final
 from urllib.parse import urlencode
 
 from waypost.base.clock import DAY_MS, HOUR_MS, MINUTE_MS
-from waypost.console.messages.failure_explanations import FAILURES, failure_of
-from waypost.console.overview.queries import Scene
+from waypost.console.messages.failure_explanations import FAILURES, explain_failure
+from waypost.console.overview.queries import AppOverview
 from waypost.store.queue.jobs import QueueName
 
-SOON_MS: Final = 14 * DAY_MS
+SECRET_WARNING_MS: Final = 14 * DAY_MS
 """A client secret is listed this long before and after it expires."""
-MOST: Final = 12
+MAX_ATTENTION_ITEMS: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class AttentionItem:
     """One problem.
 
     Attributes:
         id: element id.
         kind: bad, warn or info.
         what: what happened.
-        remedy: what to do.
+        fix_hint: what to do.
         path: page of the link.
         label: text of the link.
         at_ms: start of the problem; None if unknown.
@@ -34,88 +34,88 @@ class Need:
     id: str
     kind: str
     what: str
-    remedy: str
+    fix_hint: str
     path: str = ""
     label: str = ""
     at_ms: int | None = None
     position: int | None = None
 
 
-def needs_of(scene: Scene) -> list[Need]:
+def attention_items(overview: AppOverview) -> list[AttentionItem]:
     """Return the most important problems, the worst first."""
-    needs = [need for look in _LOOKS for need in look(scene)]
+    needs = [need for look in _CHECKS for need in look(overview)]
     order = {"bad": 0, "warn": 1, "info": 2}
-    return sorted(needs, key=lambda need: order[need.kind])[:MOST]
+    return sorted(needs, key=lambda need: order[need.kind])[:MAX_ATTENTION_ITEMS]
 
 
-def _checks(scene: Scene) -> Iterator[Need]:
-    for name, why in scene.not_ready.items():
+def _failed_checks(overview: AppOverview) -> Iterator[AttentionItem]:
+    for name, why in overview.not_ready.items():
         text = f"The service is not ready: {why}"
-        yield Need(f"need-check-{name}", "bad", text, "Contact the administrator of this service.")
+        yield AttentionItem(f"need-check-{name}", "bad", text, "Contact the administrator of this service.")
 
 
-def _number(scene: Scene) -> Iterator[Need]:
-    if not scene.app.phone_number:
-        yield Need(
+def _missing_number(overview: AppOverview) -> Iterator[AttentionItem]:
+    if not overview.app.phone_number:
+        yield AttentionItem(
             "need-number", "warn", "The app has no phone number",
             "The administrator must connect one before messages can be sent.",
-            f"/apps/{scene.app.id}/settings", "App settings",
+            f"/apps/{overview.app.id}/settings", "App settings",
         )  # fmt: skip
 
 
-def _receivers(scene: Scene) -> Iterator[Need]:
-    path = f"/apps/{scene.app.id}/callbacks"
-    for receiver in scene.standing.receivers:
+def _failing_receivers(overview: AppOverview) -> Iterator[AttentionItem]:
+    path = f"/apps/{overview.app.id}/callbacks"
+    for receiver in overview.data.receivers:
         if receiver["paused_on_ms"] is not None:
-            yield Need(
+            yield AttentionItem(
                 f"need-receiver-{receiver['id']}", "bad",
                 f"Callbacks to {receiver['tag']} are paused: {receiver['pause_reason'] or 'deliveries kept failing'}",
                 "Its callbacks are retained. Fix the endpoint, then resume the subscription.",
                 path, "Callbacks", receiver["paused_on_ms"],
             )  # fmt: skip
         elif receiver["failing_since_ms"] is not None and receiver["active"]:
-            yield Need(
+            yield AttentionItem(
                 f"need-receiver-{receiver['id']}", "bad", f"Callbacks to {receiver['tag']} are failing",
                 "They are retried automatically and nothing is lost. Check the responses of the endpoint.",
                 path, "Callbacks", receiver["failing_since_ms"],
             )  # fmt: skip
 
 
-def _failed(scene: Scene) -> Iterator[Need]:
-    from_ms = (scene.now_ms // MINUTE_MS - 59) * MINUTE_MS
-    counted = scene.tally.between(from_ms, scene.now_ms + HOUR_MS)
+def _failed_messages(overview: AppOverview) -> Iterator[AttentionItem]:
+    from_ms = (overview.now_ms // MINUTE_MS - 59) * MINUTE_MS
+    counted = overview.counts.count_between(from_ms, overview.now_ms + HOUR_MS)
     by_code: Counter[int | None] = Counter()
     for (state, code), count in counted.items():
         if state == "failed":
             by_code[code] += count
     for code, count in by_code.most_common(5):
-        failure = failure_of(code)
-        reason = failure.what if code in FAILURES else scene.tally.reasons.get(code) or failure.what
+        failure = explain_failure(code)
+        reason = failure.what if code in FAILURES else overview.counts.reasons.get(code) or failure.what
         suffix = f" (code {code})" if code is not None else ""
         messages = "message" if count == 1 else "messages"
         query = urlencode({"state": "failed", **({} if code is None else {"code": code}), "time": "hour"})
-        yield Need(
+        yield AttentionItem(
             f"need-code-{code}", "bad" if code == 500 else "warn",
-            f"{count} {messages} failed in the last hour: {reason}{suffix}", failure.remedy,
-            f"/apps/{scene.app.id}/messages?{query}", "View messages",
+            f"{count} {messages} failed in the last hour: {reason}{suffix}", failure.fix_hint,
+            f"/apps/{overview.app.id}/messages?{query}", "View messages",
         )  # fmt: skip
 
 
-def _late(scene: Scene) -> Iterator[Need]:
-    for queue in scene.standing.waiting:
+def _delayed_messages(overview: AppOverview) -> Iterator[AttentionItem]:
+    for queue in overview.data.queues:
         if queue.queue is not QueueName.OUTBOUND or not queue.tries or not queue.note:
             continue
         attempts = "1 attempt" if queue.tries == 1 else f"{queue.tries} attempts"
-        yield Need(
+        yield AttentionItem(
             "need-delayed", "warn", f"Sending is delayed after {attempts}: {queue.note}",
             "It is retried automatically and nothing is lost.",
-            f"/apps/{scene.app.id}/messages?state=accepted", "Waiting messages",
+            f"/apps/{overview.app.id}/messages?state=accepted", "Waiting messages",
         )  # fmt: skip
 
 
-def _set_aside(scene: Scene) -> Iterator[Need]:
-    for letter in scene.standing.aside[:5]:
-        yield Need(
+def _dead_letters(overview: AppOverview) -> Iterator[AttentionItem]:
+    for letter in overview.data.dead_letters[:5]:
+        yield AttentionItem(
             f"need-dead-letter-{letter.position}", "bad",
             f"A job became a dead letter after internal errors: {letter.note or 'no reason recorded'}",
             f"Retry it after the service has been fixed. It concerns {letter.ref}.",
@@ -123,7 +123,7 @@ def _set_aside(scene: Scene) -> Iterator[Need]:
         )  # fmt: skip
 
 
-_TEMPLATES: Final = {  # kind, what happened, what to do
+_TEMPLATE_PROBLEMS: Final = {  # kind, what happened, what to do
     "REJECTED": ("warn", "was rejected", "Fix the problem that the reviewer named, then submit it again."),
     "FAILED": ("warn", "could not be submitted", "Fix the problem that the operator named, then submit it again."),
     "PAUSED": ("bad", "is paused", "It resumes automatically after some hours. Improve its text, or it may be disabled."),
@@ -134,24 +134,24 @@ _TEMPLATES: Final = {  # kind, what happened, what to do
 }  # fmt: skip
 
 
-def _templates(scene: Scene) -> Iterator[Need]:
-    for template in scene.standing.hurt[:6]:
-        kind, problem, fix_hint = _TEMPLATES[template.status]
+def _template_problems(overview: AppOverview) -> Iterator[AttentionItem]:
+    for template in overview.data.troubled_templates[:6]:
+        kind, problem, fix_hint = _TEMPLATE_PROBLEMS[template.status]
         reason = f": {template.reason}" if template.reason and template.status in ("REJECTED", "FAILED") else ""
-        yield Need(
+        yield AttentionItem(
             f"need-template-{template.id}", kind,
             f"Template {template.element_name} ({template.language_code}) {problem}{reason}", fix_hint,
-            f"/apps/{scene.app.id}/templates/{template.id}", "View template", template.modified_on_ms,
+            f"/apps/{overview.app.id}/templates/{template.id}", "View template", template.modified_on_ms,
         )  # fmt: skip
 
 
-def _secrets(scene: Scene) -> Iterator[Need]:
-    for secret in scene.standing.secrets:
-        left_ms = None if secret.expires_on_ms is None else secret.expires_on_ms - scene.now_ms
-        if left_ms is None or not -SOON_MS < left_ms < SOON_MS:
+def _expiring_secrets(overview: AppOverview) -> Iterator[AttentionItem]:
+    for secret in overview.data.secrets:
+        left_ms = None if secret.expires_on_ms is None else secret.expires_on_ms - overview.now_ms
+        if left_ms is None or not -SECRET_WARNING_MS < left_ms < SECRET_WARNING_MS:
             continue
         has_expired = left_ms <= 0
-        yield Need(
+        yield AttentionItem(
             f"need-secret-{secret.id}", "bad" if has_expired else "warn",
             f"Client secret {secret.id[:8]} {'has expired' if has_expired else 'expires soon'}",
             "If it is in use, create a new one and replace it. Otherwise revoke it.",
@@ -159,6 +159,6 @@ def _secrets(scene: Scene) -> Iterator[Need]:
         )  # fmt: skip
 
 
-_LOOKS: Final[tuple[Callable[[Scene], Iterator[Need]], ...]] = (
-    _checks, _number, _receivers, _set_aside, _templates, _failed, _late, _secrets,
+_CHECKS: Final[tuple[Callable[[AppOverview], Iterator[AttentionItem]], ...]] = (
+    _failed_checks, _missing_number, _failing_receivers, _dead_letters, _template_problems, _failed_messages, _delayed_messages, _expiring_secrets,
 )  # fmt: skip

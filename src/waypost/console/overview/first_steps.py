@@ -7,22 +7,22 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from waypost.client.api_client import ApiResponseError, NotReached
+from waypost.client.api_client import ApiResponseError, ApiUnreachable
 from waypost.console.page_tools import PageTools
-from waypost.console.web.not_found import NotMeant
+from waypost.console.web.errors import InvalidPageRequest
 from waypost.console.web.page_request import PageRequest
 from waypost.domain.lifecycle import SENDABLE
-from waypost.domain.templates.filter import TemplateWish
+from waypost.domain.templates.filter import TemplateFilter
 from waypost.domain.templates.template import Category, Template
 from waypost.domain.templates.types import TemplateType
-from waypost.domain.templates.variables import example_values, variables
+from waypost.domain.templates.variables import example_values, variable_names
 from waypost.store.templates.templates import find_templates
 
-_LOOKED_AT: Final = 50
+_TEMPLATES_SEARCHED: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Phone:
+class FirstPhone:
     """The simulated phone that receives the first message."""
 
     digits: str
@@ -30,7 +30,7 @@ class Phone:
 
 
 @dataclass(frozen=True, slots=True)
-class FirstSend:
+class FirstMessage:
     """The message that one click sends.
 
     Attributes:
@@ -39,44 +39,46 @@ class FirstSend:
 
     template: Template
     parameters: list[str]
-    phone: Phone
+    phone: FirstPhone
 
 
-async def first_send(desk: PageTools, visit: PageRequest) -> FirstSend | None:
+async def find_first_message(tools: PageTools, page_request: PageRequest) -> FirstMessage | None:
     """Return the newest template that can be sent with its example values, and a phone; None without either."""
-    control, app = desk.parts.apis.control, visit.app
+    control, app = tools.services.apis.control, page_request.app
     if control is None or not app.phone_number:
         return None
     try:
         phones = (await control.get("/control/phones?limit=1"))["phones"]
-    except (ApiResponseError, NotReached):
+    except (ApiResponseError, ApiUnreachable):
         return None
     if not phones:
         return None
-    phone = Phone(phones[0]["phone"], phones[0].get("name") or "")
+    phone = FirstPhone(phones[0]["phone"], phones[0].get("name") or "")
     query = replace(
-        TemplateWish(), statuses=tuple(SENDABLE), template_types=(TemplateType.TEXT,),
-        at_most=_LOOKED_AT,
+        TemplateFilter(), statuses=tuple(SENDABLE), template_types=(TemplateType.TEXT,),
+        at_most=_TEMPLATES_SEARCHED,
     )  # fmt: skip
-    templates = await desk.parts.database.read(
-        partial(find_templates, partner_id=visit.partner.id, business_account_id=app.business_account_id, wish=query)
+    templates = await tools.services.database.read(
+        partial(
+            find_templates, partner_id=page_request.partner.id, business_account_id=app.business_account_id, query=query
+        )
     )
     for template in templates:
         parameters = _parameters(template)
         if parameters is not None:
-            return FirstSend(template, parameters, phone)
+            return FirstMessage(template, parameters, phone)
     return None
 
 
-async def send_first(desk: PageTools, visit: PageRequest) -> Response:
+async def send_first_message(tools: PageTools, page_request: PageRequest) -> Response:
     """Send it through the partner API with the app's token, as a script would."""
-    first = await first_send(desk, visit)
+    first = await find_first_message(tools, page_request)
     if first is None:
-        raise NotMeant(
+        raise InvalidPageRequest(
             "There is no phone, or no approved template that can be sent with example values.",
             "Open Templates and send one from its page.",
         )
-    app = visit.app
+    app = page_request.app
     fields: dict[str, str] = {
         "channel": "whatsapp",
         "source": app.phone_number,
@@ -84,13 +86,13 @@ async def send_first(desk: PageTools, visit: PageRequest) -> Response:
         "src.name": app.name,
         "template": json.dumps({"id": first.template.id, "params": first.parameters}),
     }
-    response: dict[str, Any] = await desk.parts.apis.app(app).form(
+    response: dict[str, Any] = await tools.services.apis.app(app).form(
         "POST", f"/partner/app/{app.id}/template/msg", fields
     )
-    return desk.go(
+    return tools.redirect(
         f"/phones?show={first.phone.digits}",
         "Template sent.",
-        remedy=f"Tap a button on the phone. Message ID: {response['messageId']}.",
+        hint=f"Tap a button on the phone. Message ID: {response['messageId']}.",
     )
 
 
@@ -100,7 +102,7 @@ def _parameters(template: Template) -> list[str] | None:
     needs_more = (
         draft.category == Category.AUTHENTICATION
         or draft.is_lto
-        or variables(draft.header)
-        or any(variables(json.dumps(str(button))) for button in draft.buttons)
+        or variable_names(draft.header)
+        or any(variable_names(json.dumps(str(button))) for button in draft.buttons)
     )
     return None if needs_more else example_values(draft.content or "", draft.example or "")

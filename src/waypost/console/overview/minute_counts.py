@@ -12,29 +12,29 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from waypost.base.clock import DAY_MS, MINUTE_MS
-from waypost.store.console.overview import Counts
+from waypost.store.console.overview import StoredMinuteCounts
 
-MOST_NEW: Final = 12_000
+MAX_NEWEST_READ: Final = 12_000
 """Maximum messages of the newest minutes read per update."""
-MOST_BACK: Final = 12_000
+MAX_REMAINING_READ: Final = 12_000
 """Maximum messages of the rest of the day read per update, until all has been counted once."""
-MOST_AGAIN: Final = 3_000
+MAX_RECOUNT_READ: Final = 3_000
 """Maximum messages of older minutes recounted per update."""
-NEWEST: Final = 2
+NEWEST_MINUTES: Final = 2
 """Number of newest minutes that each update recounts, because they change most."""
-MOST_APPS: Final = 200
-FRESH_S: Final = 1.0
+MAX_CACHED_APPS: Final = 200
+COUNTS_CACHE_S: Final = 1.0
 """For this time all viewers of an app share one update."""
 
-CountOf = Callable[[int, int, int], Awaitable[Counts]]
+MessageCounter = Callable[[int, int, int], Awaitable[StoredMinuteCounts]]
 """Counts messages from a time to before a time, reading a limited number of messages."""
 
-Key = tuple[str, int | None]
+StateAndCode = tuple[str, int | None]
 """A state and an error code."""
 
 
 @dataclass(slots=True)
-class Tally:
+class MinuteCounts:
     """The counts of one app, as far back as they go.
 
     Attributes:
@@ -43,111 +43,111 @@ class Tally:
         counted_from_ms: start of the counted time.
     """
 
-    minutes: dict[int, Counter[Key]] = field(default_factory=dict[int, Counter[Key]])
+    minutes: dict[int, Counter[StateAndCode]] = field(default_factory=dict[int, Counter[StateAndCode]])
     reasons: dict[int | None, str] = field(default_factory=dict[int | None, str])
     counted_from_ms: int = 0
-    looked_ms: int = -1
-    again_before_ms: int = 0
-    looked_s: float = float("-inf")
+    updated_ms: int = -1
+    recount_before_ms: int = 0
+    updated_s: float = float("-inf")
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def is_whole(self, now_ms: int) -> bool:
         """True if all of today and of the last hour has been counted."""
-        return self.counted_from_ms <= begin_of(now_ms)
+        return self.counted_from_ms <= count_start_ms(now_ms)
 
-    def between(self, from_ms: int, before_ms: int) -> Counter[Key]:
+    def count_between(self, from_ms: int, before_ms: int) -> Counter[StateAndCode]:
         """Return the counts of messages accepted in a span of whole minutes."""
-        total: Counter[Key] = Counter()
+        total: Counter[StateAndCode] = Counter()
         for minute, counts in self.minutes.items():
             if from_ms <= minute * MINUTE_MS < before_ms:
                 total.update(counts)
         return total
 
-    async def look(self, count: CountOf, now_ms: int) -> None:
+    async def update(self, count: MessageCounter, now_ms: int) -> None:
         """Update the counts, unless that was done less than `FRESH_S` ago."""
         loop = asyncio.get_running_loop()
         async with self.lock:
-            if loop.time() < self.looked_s + FRESH_S:
+            if loop.time() < self.updated_s + COUNTS_CACHE_S:
                 return
             await self._count(count, now_ms)
-            self.looked_s = loop.time()
+            self.updated_s = loop.time()
 
-    async def _count(self, count: CountOf, now_ms: int) -> None:
-        begin_ms, until_ms = begin_of(now_ms), now_ms + 1
-        if now_ms < self.looked_ms:
-            self._forget()
-        is_first = self.looked_ms < 0
-        last_ms = self.looked_ms // MINUTE_MS * MINUTE_MS
-        newest_ms = begin_ms if is_first else max(begin_ms, last_ms - (NEWEST - 1) * MINUTE_MS)
-        newest = await count(newest_ms, until_ms, MOST_NEW)
+    async def _count(self, count: MessageCounter, now_ms: int) -> None:
+        begin_ms, until_ms = count_start_ms(now_ms), now_ms + 1
+        if now_ms < self.updated_ms:
+            self._clear()
+        is_first = self.updated_ms < 0
+        last_ms = self.updated_ms // MINUTE_MS * MINUTE_MS
+        newest_ms = begin_ms if is_first else max(begin_ms, last_ms - (NEWEST_MINUTES - 1) * MINUTE_MS)
+        newest = await count(newest_ms, until_ms, MAX_NEWEST_READ)
         if is_first or newest.from_ms > max(last_ms + MINUTE_MS, begin_ms):
-            self._forget()  # more messages came since the last update than one update reads
+            self._clear()  # more messages came since the last update than one update reads
             self.counted_from_ms = newest.from_ms
-        self._put(newest, newest.from_ms, until_ms)
+        self._replace(newest, newest.from_ms, until_ms)
         if self.counted_from_ms > begin_ms and not is_first:
             await self._count_back(count, begin_ms)
         elif not is_first:
             await self._count_again(count, begin_ms, newest_ms)
-        self.looked_ms = now_ms
+        self.updated_ms = now_ms
         for minute in [minute for minute in self.minutes if minute * MINUTE_MS < begin_ms]:
             del self.minutes[minute]
 
-    async def _count_back(self, count: CountOf, begin_ms: int) -> None:
+    async def _count_back(self, count: MessageCounter, begin_ms: int) -> None:
         """Continue the first count where it stopped."""
         before_ms = self.counted_from_ms
-        older = await count(begin_ms, before_ms, MOST_BACK)
-        self._put(older, older.from_ms, before_ms)
+        older = await count(begin_ms, before_ms, MAX_REMAINING_READ)
+        self._replace(older, older.from_ms, before_ms)
         self.counted_from_ms = min(older.from_ms, before_ms)
 
-    async def _count_again(self, count: CountOf, begin_ms: int, newest_ms: int) -> None:
+    async def _count_again(self, count: MessageCounter, begin_ms: int, newest_ms: int) -> None:
         """Recount the next older minutes in turn."""
-        before_ms = self.again_before_ms
+        before_ms = self.recount_before_ms
         if not begin_ms < before_ms <= newest_ms:
             before_ms = newest_ms
         if before_ms > begin_ms:
-            older = await count(begin_ms, before_ms, MOST_AGAIN)
-            self._put(older, older.from_ms, before_ms)
-            self.again_before_ms = older.from_ms
+            older = await count(begin_ms, before_ms, MAX_RECOUNT_READ)
+            self._replace(older, older.from_ms, before_ms)
+            self.recount_before_ms = older.from_ms
 
-    def _put(self, found: Counts, from_ms: int, before_ms: int) -> None:
+    def _replace(self, new_counts: StoredMinuteCounts, from_ms: int, before_ms: int) -> None:
         """Replace the counts of a span."""
         for minute in [minute for minute in self.minutes if from_ms <= minute * MINUTE_MS < before_ms]:
             del self.minutes[minute]
-        for row in found.rows:
+        for row in new_counts.rows:
             counts = self.minutes.setdefault(row.minute, Counter())
             counts[row.state, row.code] += row.messages
             if row.reason is not None:
                 self.reasons[row.code] = row.reason
 
-    def _forget(self) -> None:
+    def _clear(self) -> None:
         self.minutes.clear()
         self.reasons.clear()
-        self.again_before_ms = 0
-        self.looked_ms = -1
+        self.recount_before_ms = 0
+        self.updated_ms = -1
 
 
-class Tallies:
+class MinuteCountsCache:
     """Counts of the most recently viewed apps."""
 
     def __init__(self) -> None:
-        self._of_apps: OrderedDict[str, Tally] = OrderedDict()
+        self._by_app: OrderedDict[str, MinuteCounts] = OrderedDict()
 
-    def of(self, app_id: str) -> Tally:
+    def get(self, app_id: str) -> MinuteCounts:
         """Return an app's counts, created on first use."""
-        counts = self._of_apps.setdefault(app_id, Tally())
-        self._of_apps.move_to_end(app_id)
-        while len(self._of_apps) > MOST_APPS:
-            self._of_apps.popitem(last=False)
+        counts = self._by_app.setdefault(app_id, MinuteCounts())
+        self._by_app.move_to_end(app_id)
+        while len(self._by_app) > MAX_CACHED_APPS:
+            self._by_app.popitem(last=False)
         return counts
 
 
-def begin_of(now_ms: int) -> int:
+def count_start_ms(now_ms: int) -> int:
     """Return the start of the counts: today in UTC, or the last hour if that began earlier."""
     hour_start_ms = (now_ms // MINUTE_MS - 59) * MINUTE_MS
     return min(now_ms // DAY_MS * DAY_MS, hour_start_ms)
 
 
-def of_states(counted: Counter[Key], states: Iterable[str]) -> int:
+def count_in_states(counted: Counter[StateAndCode], states: Iterable[str]) -> int:
     """Return the number of messages in any of these states."""
     selected = set(states)
     return sum(count for (state, _), count in counted.items() if state in selected)

@@ -9,37 +9,37 @@ from weakref import WeakKeyDictionary
 from sqlalchemy import Connection
 
 from waypost.base.clock import DAY_MS
-from waypost.console.overview.minute_counts import Tallies, Tally
+from waypost.console.overview.minute_counts import MinuteCounts, MinuteCountsCache
 from waypost.console.page_tools import PageTools
 from waypost.console.web.page_request import PageRequest
 from waypost.domain.app import App
-from waypost.store.accounts.credentials import CredentialKind, PartnerCredential, credentials_of
+from waypost.store.accounts.credentials import CredentialKind, PartnerCredential, list_credentials
 from waypost.store.console.overview import (
-    Begun,
-    Counts,
-    Line,
-    Waiting,
-    begun,
+    AppQueueDepth,
+    OnboardingProgress,
+    OperatorActivity,
+    StoredMinuteCounts,
+    app_queue_depths,
     counts_by_minute,
     dead_letters_of_app,
-    hurt_templates,
-    line_of_app,
+    onboarding_progress,
+    operator_activity,
     receivers_of_app,
-    waiting_of_app,
+    templates_with_problems,
 )
 from waypost.store.database import Database
-from waypost.store.messages.lists import messages_of_app, names_of_templates
+from waypost.store.messages.lists import messages_of_app, template_names_by_ids
 from waypost.store.queue.jobs import DeadLetter
 
-REFUSED_FOR_MS: Final = 7 * DAY_MS
+REJECTED_TEMPLATE_MS: Final = 7 * DAY_MS
 """For this time a rejected template is listed under "Needs attention"."""
-NEWEST: Final = 8
+NEWEST_MESSAGES: Final = 8
 
-_tallies: Final[WeakKeyDictionary[Database, Tallies]] = WeakKeyDictionary()
+_counts_caches: Final[WeakKeyDictionary[Database, MinuteCountsCache]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class OverviewData:
     """Data of the overview from the store.
 
     Attributes:
@@ -49,16 +49,16 @@ class Standing:
     newest: list[dict[str, Any]]
     names: Mapping[str, str]
     receivers: list[dict[str, Any]]
-    waiting: list[Waiting]
-    aside: list[DeadLetter]
-    hurt: list[Any]
-    line: Line
-    begun: Begun
+    queues: list[AppQueueDepth]
+    dead_letters: list[DeadLetter]
+    troubled_templates: list[Any]
+    operator: OperatorActivity
+    progress: OnboardingProgress
     secrets: list[PartnerCredential]
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class AppOverview:
     """Current data of one app.
 
     Attributes:
@@ -67,39 +67,39 @@ class Scene:
 
     app: App
     now_ms: int
-    tally: Tally
-    standing: Standing
+    counts: MinuteCounts
+    data: OverviewData
     not_ready: Mapping[str, str]
 
 
-async def scene_of(desk: PageTools, visit: PageRequest) -> Scene:
+async def read_overview(tools: PageTools, page_request: PageRequest) -> AppOverview:
     """Read the overview's data."""
-    parts, app, partner_id = desk.parts, visit.app, visit.partner.id
+    parts, app, partner_id = tools.services, page_request.app, page_request.partner.id
     now_ms = parts.clock.now_ms()
     read = parts.database.read
 
-    async def count(from_ms: int, before_ms: int, at_most: int) -> Counts:
+    async def count(from_ms: int, before_ms: int, at_most: int) -> StoredMinuteCounts:
         return await read(counts_by_minute, partner_id, app.id, from_ms, before_ms, at_most)
 
-    counts = _tallies.setdefault(parts.database, Tallies()).of(app.id)
-    await counts.look(count, now_ms)
-    data = await read(partial(_standing, app=app, partner_id=partner_id, now_ms=now_ms))
+    counts = _counts_caches.setdefault(parts.database, MinuteCountsCache()).get(app.id)
+    await counts.update(count, now_ms)
+    data = await read(partial(_read_data, app=app, partner_id=partner_id, now_ms=now_ms))
     checks = await parts.ready()
-    return Scene(app, now_ms, counts, data, {name: reason for name, reason in checks.items() if reason})
+    return AppOverview(app, now_ms, counts, data, {name: reason for name, reason in checks.items() if reason})
 
 
-def _standing(connection: Connection, *, app: App, partner_id: int, now_ms: int) -> Standing:
+def _read_data(connection: Connection, *, app: App, partner_id: int, now_ms: int) -> OverviewData:
     receivers = receivers_of_app(connection, partner_id, app.id)
     ids = [receiver["id"] for receiver in receivers]
-    newest = messages_of_app(connection, partner_id, app.id, at_most=NEWEST)
-    return Standing(
+    newest = messages_of_app(connection, partner_id, app.id, at_most=NEWEST_MESSAGES)
+    return OverviewData(
         newest,
-        names_of_templates(connection, partner_id, (message["template_id"] for message in newest)),
+        template_names_by_ids(connection, partner_id, (message["template_id"] for message in newest)),
         receivers,
-        waiting_of_app(connection, app, ids),
+        app_queue_depths(connection, app, ids),
         dead_letters_of_app(connection, app, ids),
-        hurt_templates(connection, partner_id, app.business_account_id, now_ms - REFUSED_FOR_MS),
-        line_of_app(connection, partner_id, app.id),
-        begun(connection, partner_id, app.id, ids),
-        credentials_of(connection, CredentialKind.CLIENT_SECRET, partner_id),
+        templates_with_problems(connection, partner_id, app.business_account_id, now_ms - REJECTED_TEMPLATE_MS),
+        operator_activity(connection, partner_id, app.id),
+        onboarding_progress(connection, partner_id, app.id, ids),
+        list_credentials(connection, CredentialKind.CLIENT_SECRET, partner_id),
     )

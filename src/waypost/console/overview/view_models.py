@@ -8,22 +8,22 @@ from typing import Final
 from markupsafe import Markup
 
 from waypost.base.clock import DAY_MS, HOUR_MS, MINUTE_MS
-from waypost.console.charts.axes import Frame
-from waypost.console.charts.over_time import bars
-from waypost.console.charts.series import Series, key, table
-from waypost.console.overview.minute_counts import Tally, of_states
-from waypost.console.overview.queries import Scene
-from waypost.store.console.overview import Waiting
+from waypost.console.charts.axes import ChartFrame
+from waypost.console.charts.series import ChartSeries, legend, value_table
+from waypost.console.charts.time_charts import bar_chart
+from waypost.console.overview.minute_counts import MinuteCounts, count_in_states
+from waypost.console.overview.queries import AppOverview
+from waypost.store.console.overview import AppQueueDepth
 from waypost.store.queue.jobs import QueueName
 
-_ON_THE_WAY: Final = ("accepted", "uncertain", "enqueued", "sent")
+_IN_PROGRESS: Final = ("accepted", "uncertain", "enqueued", "sent")
 
 # fmt: off
 OUTCOMES: Final = (  # from the bottom of a bar upwards
     # name          tone      states
     ("read",        "accent", ("read", "deleted")),
     ("delivered",   "info",   ("delivered",)),
-    ("in progress", "quiet",  _ON_THE_WAY),
+    ("in progress", "quiet",  _IN_PROGRESS),
     ("failed",      "bad",    ("failed",)),
 )
 TILES: Final = (
@@ -36,7 +36,7 @@ TILES: Final = (
     ("Uncertain",   "warn",   ("uncertain",),                 "uncertain"),
     ("Failed",      "bad",    ("failed",),                    "failed"),
 )
-LANES: Final = {
+QUEUE_LABELS: Final = {
     # queue                 name           content
     QueueName.OUTBOUND:    ("Outbound",    "Messages and templates to send to the operator."),
     QueueName.WEBHOOKS:    ("Webhooks",    "Statuses and messages received from the operator."),
@@ -45,12 +45,12 @@ LANES: Final = {
     QueueName.UNCONFIRMED: ("Unconfirmed", "Messages that may have been sent. A status from the operator decides."),
 }
 # fmt: on
-LATE_MS: Final = 60_000
+QUEUE_LATE_MS: Final = 60_000
 """A job that has been due for longer is late."""
 
 
 @dataclass(frozen=True, slots=True)
-class Tile:
+class StatusTile:
     """Today's number of messages with one status."""
 
     label: str
@@ -60,7 +60,7 @@ class Tile:
 
 
 @dataclass(frozen=True, slots=True)
-class Queue:
+class QueueSummary:
     """Summary of one queue.
 
     Attributes:
@@ -69,14 +69,14 @@ class Queue:
 
     name: str
     what: str
-    entries: int
+    jobs: int
     is_longer: bool
     waits_ms: int | None
     is_late: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Hour:
+class HourChart:
     """Chart, legend and table of the last sixty minutes."""
 
     is_empty: bool
@@ -85,16 +85,16 @@ class Hour:
     table: Markup
 
 
-def hour_of(scene: Scene) -> Hour:
+def hour_chart(overview: AppOverview) -> HourChart:
     """Return the chart of messages per minute by outcome."""
-    last = scene.now_ms // MINUTE_MS
+    last = overview.now_ms // MINUTE_MS
     minutes = [last - ago for ago in range(59, -1, -1)]
-    known_from = scene.tally.counted_from_ms // MINUTE_MS
+    known_from = overview.counts.counted_from_ms // MINUTE_MS
     series = [
-        Series(name, tone, [_count(scene.tally, minute, states, known_from) for minute in minutes])
+        ChartSeries(name, tone, [_count_minute(overview.counts, minute, states, known_from) for minute in minutes])
         for name, tone, states in OUTCOMES
     ]
-    labels = [clock(minute) for minute in minutes]
+    labels = [format_minute(minute) for minute in minutes]
     total = sum(int(value or 0) for layer in series for value in layer.values)
     failed = sum(int(value or 0) for value in series[-1].values)
     description = f"{total} messages accepted in the last hour; {failed} of them failed."
@@ -105,54 +105,54 @@ def hour_of(scene: Scene) -> Hour:
     ]
     title = "Messages per minute"
     heads = ("Minute (UTC)", *(layer.name for layer in series))
-    return Hour(
+    return HourChart(
         not total,
-        bars(Frame("hour-chart", title, description, height=270), series, labels),
-        key(series),
-        table(heads, rows or [("No messages", *(0 for _ in series))], caption=title, id="hour-table"),
+        bar_chart(ChartFrame("hour-chart", title, description, height=270), series, labels),
+        legend(series),
+        value_table(heads, rows or [("No messages", *(0 for _ in series))], caption=title, id="hour-table"),
     )
 
 
-def _count(tally: Tally, minute: int, states: Sequence[str], known_from: int) -> int | None:
+def _count_minute(counts: MinuteCounts, minute: int, states: Sequence[str], known_from: int) -> int | None:
     if minute < known_from:
         return None
-    counted = tally.minutes.get(minute)
-    return of_states(counted, states) if counted else 0
+    counted = counts.minutes.get(minute)
+    return count_in_states(counted, states) if counted else 0
 
 
-def tiles(scene: Scene) -> list[Tile]:
+def status_tiles(overview: AppOverview) -> list[StatusTile]:
     """Return today's totals; without "Uncertain" if it is 0."""
-    today = scene.tally.between(scene.now_ms // DAY_MS * DAY_MS, scene.now_ms + HOUR_MS)
-    all_tiles = [Tile(label, kind, of_states(today, states), state) for label, kind, states, state in TILES]
+    today = overview.counts.count_between(overview.now_ms // DAY_MS * DAY_MS, overview.now_ms + HOUR_MS)
+    all_tiles = [StatusTile(label, kind, count_in_states(today, states), state) for label, kind, states, state in TILES]
     return [tile for tile in all_tiles if tile.count or tile.label != "Uncertain"]
 
 
-def counted_since(tally: Tally, now_ms: int) -> str:
+def counted_since(counts: MinuteCounts, now_ms: int) -> str:
     """Return the start of the counted time as `14:03`; empty if the whole day is counted."""
-    return "" if tally.is_whole(now_ms) else clock(tally.counted_from_ms // MINUTE_MS)
+    return "" if counts.is_whole(now_ms) else format_minute(counts.counted_from_ms // MINUTE_MS)
 
 
-def queues(waiting: Sequence[Waiting], now_ms: int) -> list[Queue]:
+def summarize_queues(waiting: Sequence[AppQueueDepth], now_ms: int) -> list[QueueSummary]:
     """Return a summary of each queue; media and unconfirmed only if they are not empty."""
-    summaries: list[Queue] = []
+    summaries: list[QueueSummary] = []
     by_queue = {queue.queue: queue for queue in waiting}
-    for queue_name, (name, what) in LANES.items():
+    for queue_name, (name, what) in QUEUE_LABELS.items():
         queue = by_queue[queue_name]
-        if not queue.entries and queue_name in (QueueName.MEDIA, QueueName.UNCONFIRMED):
+        if not queue.jobs and queue_name in (QueueName.MEDIA, QueueName.UNCONFIRMED):
             continue
         due = queue.oldest_due_ms
         waits_ms = None if due is None or due > now_ms else now_ms - due
-        is_late = waits_ms is not None and waits_ms > LATE_MS
-        summaries.append(Queue(name, what, queue.entries, queue.is_longer, waits_ms, is_late))
+        is_late = waits_ms is not None and waits_ms > QUEUE_LATE_MS
+        summaries.append(QueueSummary(name, what, queue.jobs, queue.is_longer, waits_ms, is_late))
     return summaries
 
 
-def clock(minute: int) -> str:
+def format_minute(minute: int) -> str:
     """Return a minute since the epoch as `14:03`, in UTC."""
     return datetime.fromtimestamp(minute * 60, UTC).strftime("%H:%M")
 
 
-def span(span_ms: int) -> str:
+def format_span(span_ms: int) -> str:
     """Return a duration in its largest unit, such as `3 min`."""
     for size_ms, unit in ((DAY_MS, "d"), (HOUR_MS, "h"), (MINUTE_MS, "min"), (1000, "s")):
         if span_ms >= size_ms:

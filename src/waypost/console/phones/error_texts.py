@@ -4,10 +4,10 @@ from collections.abc import Awaitable
 from typing import Any, Final
 
 from waypost.client.api_client import ApiResponseError
-from waypost.console.web.not_found import NotMeant, NotThere
+from waypost.console.web.errors import InvalidPageRequest, NotFound
 
 # fmt: off
-WORDS: Final[dict[tuple[str, int | str], tuple[str, str]]] = {  # of simulator/control
+PHONE_ERROR_TEXTS: Final[dict[tuple[str, int | str], tuple[str, str]]] = {  # of simulator/control
     # field          status, or rule where several share the status
     ("phone", 409):
         ("This phone is offline.", "Turn it on first."),
@@ -45,7 +45,7 @@ WORDS: Final[dict[tuple[str, int | str], tuple[str, str]]] = {  # of simulator/c
 # fmt: on
 
 
-async def told(call: Awaitable[Any]) -> Any:
+async def translate_errors(call: Awaitable[Any]) -> Any:
     """Return the result of a call to the control API.
 
     Raises:
@@ -55,15 +55,15 @@ async def told(call: Awaitable[Any]) -> Any:
     try:
         return await call
     except ApiResponseError as error:
-        raise _in_words(error) from error
+        raise _translate(error) from error
 
 
-def _in_words(refused: ApiResponseError) -> Exception:
-    known = WORDS.get((refused.field, refused.rule)) or WORDS.get((refused.field, refused.status))
+def _translate(error: ApiResponseError) -> Exception:
+    known = PHONE_ERROR_TEXTS.get((error.field, error.rule)) or PHONE_ERROR_TEXTS.get((error.field, error.status))
     if known is not None:
-        return NotMeant(*known)
-    if refused.status == 404 and not refused.accepted:
-        return NotThere()
-    text = (refused.rule or refused.message).strip().rstrip(".")
+        return InvalidPageRequest(*known)
+    if error.status == 404 and not error.accepted:
+        return NotFound()
+    text = (error.rule or error.message).strip().rstrip(".")
     sentence = text[:1].upper() + text[1:] + "."
-    return NotMeant(sentence, f"Accepted: {refused.accepted}." if refused.accepted else "")
+    return InvalidPageRequest(sentence, f"Accepted: {error.accepted}." if error.accepted else "")

@@ -5,25 +5,25 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from waypost.base.json_values import object_of
-from waypost.console.bubbles.items import prepared, quote_of
+from waypost.console.bubbles.items import prepare_messages, quote_of
 from waypost.console.bubbles.json_fields import text_of
 
-_NAMED: Final = ("location", "contacts", "order", "unsupported")
+_TYPES_NAMED_IN_SUMMARY: Final = ("location", "contacts", "order", "unsupported")
 """Types that a summary names, because their text alone is unclear."""
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ChatMessage:
     """A message of a chat.
 
     Attributes:
         key: id of its HTML element.
-        came_ms: when it arrived on the phone, or was written on it.
+        arrived_ms: when it arrived on the phone, or was written on it.
         item: as the control API shows it, with what its bubble needs (see bubbles/bubble.html).
     """
 
     key: str
-    came_ms: int
+    arrived_ms: int
     item: dict[str, Any]
 
     @property
@@ -40,10 +40,12 @@ class Entry:
     @property
     def summary(self) -> str:
         """Return one line of text for a quote."""
-        return summary_of(self.item)
+        return summarize_item(self.item)
 
 
-def entries_of(items: Sequence[dict[str, Any]], quoted: Sequence[dict[str, Any]], phone: str) -> list[Entry]:
+def build_chat_messages(
+    items: Sequence[dict[str, Any]], quoted: Sequence[dict[str, Any]], phone: str
+) -> list[ChatMessage]:
     """Return the messages, oldest first, each with its reactions.
 
     Args:
@@ -51,32 +53,32 @@ def entries_of(items: Sequence[dict[str, Any]], quoted: Sequence[dict[str, Any]]
         quoted: messages that these refer to and that are not among them.
         phone: the phone's digits.
     """
-    ordered = sorted(items, key=lambda item: (_came_ms(item), item["position"]))
+    ordered = sorted(items, key=lambda item: (_arrived_ms(item), item["position"]))
     quoted_ids = {item["wamid"] for item in quoted}
     return [
-        Entry(f"i-{phone}-{item['position']}", _came_ms(item), item)
-        for item in prepared([*quoted, *ordered], _medium)
+        ChatMessage(f"i-{phone}-{item['position']}", _arrived_ms(item), item)
+        for item in prepare_messages([*quoted, *ordered], _media_link)
         if item["wamid"] not in quoted_ids
     ]
 
 
-def summary_of(item: dict[str, Any]) -> str:
+def summarize_item(item: dict[str, Any]) -> str:
     """Return one line that describes a message, for lists of chats and for quotes."""
     if item["type"] == "reaction":
         emoji = text_of(object_of(item.get("reaction")).get("emoji"))
         return f"Reacted {emoji}" if emoji else "Removed a reaction"
     quote = quote_of(item)
-    if quote["kind"] in ("", quote["text"]) or not (item.get("media") or item["type"] in _NAMED):
+    if quote["kind"] in ("", quote["text"]) or not (item.get("media") or item["type"] in _TYPES_NAMED_IN_SUMMARY):
         return quote["text"]
     return f"{quote['kind']} · {quote['text']}"
 
 
-def _came_ms(item: dict[str, Any]) -> int:
+def _arrived_ms(item: dict[str, Any]) -> int:
     """Return when the message arrived on the phone, or was sent by it."""
     delivered_ms = item.get("delivered_ms")
     return int(delivered_ms if delivered_ms is not None else item["at_ms"])
 
 
-def _medium(media_id: str) -> dict[str, str]:
+def _media_link(media_id: str) -> dict[str, str]:
     is_known = media_id.isascii() and media_id.isdigit()
     return {"url": f"/phones/media/{media_id}"} if is_known else {}

@@ -6,146 +6,167 @@ from typing import Any, Final
 
 from starlette.responses import JSONResponse, Response
 
-from waypost.client.api_client import ApiResponseError, NotReached
+from waypost.client.api_client import ApiResponseError, ApiUnreachable
 from waypost.console.page_tools import PageTools
-from waypost.console.phones.error_texts import told
-from waypost.console.phones.items import Entry, summary_of
-from waypost.console.phones.selection import LIST, Place, Places, asked, digits_of, needed
-from waypost.console.phones.view_models import Handset, app_of, control_of, look_at, numbers_of, older_than
-from waypost.console.web.not_found import NotThere
+from waypost.console.phones.error_texts import translate_errors
+from waypost.console.phones.items import ChatMessage, summarize_item
+from waypost.console.phones.selection import (
+    CHAT_LIST,
+    PhoneSelection,
+    SelectedPhone,
+    number_ids_query,
+    parse_digits,
+    require_digits,
+)
+from waypost.console.phones.view_models import (
+    Handset,
+    apps_by_number_id,
+    get_app_by_number,
+    get_control,
+    read_handset,
+    read_older,
+)
+from waypost.console.web.errors import NotFound
 from waypost.console.web.page_request import PageRequest
-from waypost.console.web.streams import Piece, answer_with
+from waypost.console.web.streams import PageElement, elements_response
 
-PARTS: Final = "phones/handset.html"
-CHAT: Final = "phones/chat.html"
-ABOUT: Final = "phones/about.html"
-REST_S: Final = 0.06
+HANDSET_MACROS: Final = "phones/handset.html"
+CHAT_MACROS: Final = "phones/chat.html"
+ABOUT_MACROS: Final = "phones/about.html"
+PHONES_REST_S: Final = 0.06
 """Pause between two updates of a stream; short, so that a message appears right after it was sent."""
-AT_LEAST_S: Final = 0.8
-_LISTED: Final = 60
+PHONES_POLL_S: Final = 0.8
+_MAX_LISTED_PHONES: Final = 60
 
 
-async def show_phones(desk: PageTools, visit: PageRequest) -> Response:
+async def show_phones(tools: PageTools, page_request: PageRequest) -> Response:
     """Return the selected phones side by side; the list of phones if none is selected."""
-    if desk.parts.apis.control is None:
-        return await desk.page(visit, "phones/none.html")
-    if visit.query("add"):
-        selection = Places.of(visit).showing(needed(visit.query("add")), "")
-        return desk.go(selection.address)
-    selection = Places.of(visit)
+    if tools.services.apis.control is None:
+        return await tools.page(page_request, "phones/none.html")
+    if page_request.query("add"):
+        selection = PhoneSelection.parse(page_request).select(require_digits(page_request.query("add")), "")
+        return tools.redirect(selection.address)
+    selection = PhoneSelection.parse(page_request)
     if not selection.all:
-        return await desk.page(visit, "phones/list.html", **await _phones(desk, visit))
-    handsets = [await told(look_at(desk, visit, place)) for place in selection.all]
-    selection = _as_opened(selection, handsets)
-    phones = await _phones(desk, visit)
-    return await desk.page(visit, "phones/page.html", selection=selection, handsets=handsets, **phones)
+        return await tools.page(page_request, "phones/list.html", **await _list_phones(tools, page_request))
+    handsets = [await translate_errors(read_handset(tools, page_request, place)) for place in selection.all]
+    selection = _resolve_open_chats(selection, handsets)
+    phones = await _list_phones(tools, page_request)
+    return await tools.page(page_request, "phones/page.html", selection=selection, handsets=handsets, **phones)
 
 
-async def live_phones(desk: PageTools, visit: PageRequest) -> Response:
+async def live_phones(tools: PageTools, page_request: PageRequest) -> Response:
     """Stream what changes on the handsets."""
-    control_of(desk)
-    selection = Places.of(visit)
-    renderer = Drawn(desk, visit, selection)
+    get_control(tools)
+    selection = PhoneSelection.parse(page_request)
+    renderer = HandsetRenderer(tools, page_request, selection)
 
-    async def render_pieces() -> Sequence[Piece]:
-        pieces: list[Piece] = []
+    async def render_pieces() -> Sequence[PageElement]:
+        pieces: list[PageElement] = []
         for place in selection.all:
-            pieces += await renderer.pieces(await look_at(desk, visit, place))
+            pieces += await renderer.render(await read_handset(tools, page_request, place))
         return pieces
 
-    return desk.live(visit, render_pieces, rest_s=REST_S, at_least_s=AT_LEAST_S)
+    return tools.live(page_request, render_pieces, rest_s=PHONES_REST_S, at_least_s=PHONES_POLL_S)
 
 
-async def show_handset(desk: PageTools, visit: PageRequest) -> Response:
+async def show_handset(tools: PageTools, page_request: PageRequest) -> Response:
     """Return a whole handset, for a page that opens another chat on it: `{pieces, live, address}`."""
-    selection = Places.of(visit)
-    phone = digits_of(str(visit.path["phone"]))
+    selection = PhoneSelection.parse(page_request)
+    phone = parse_digits(str(page_request.path_params["phone"]))
     if phone not in selection.phones:
-        raise NotThere("This phone is not shown.")
-    handset = await told(look_at(desk, visit, Place(phone, selection.chat_of(phone))))
-    selection = _as_opened(selection, [handset])
-    html = desk.parts.pages.part(PARTS, "handset", visit, visit, handset, selection)
-    piece = Piece(f"phone-{phone}", html)
-    return answer_with([piece], live=f"/phones/live?{selection.query}", address=selection.address)
+        raise NotFound("This phone is not shown.")
+    handset = await translate_errors(
+        read_handset(tools, page_request, SelectedPhone(phone, selection.open_chat_of(phone)))
+    )
+    selection = _resolve_open_chats(selection, [handset])
+    html = tools.services.pages.render_macro(HANDSET_MACROS, "handset", page_request, page_request, handset, selection)
+    piece = PageElement(f"phone-{phone}", html)
+    return elements_response([piece], live=f"/phones/live?{selection.query}", address=selection.address)
 
 
-async def show_older(desk: PageTools, visit: PageRequest) -> Response:
+async def show_older(tools: PageTools, page_request: PageRequest) -> Response:
     """Return messages before those that are shown, as HTML, and the position below which there are more."""
-    phone, number = needed(str(visit.path["phone"])), str(visit.path["number"])
-    before = visit.query("before")
+    phone, number = require_digits(str(page_request.path_params["phone"])), str(page_request.path_params["number"])
+    before = page_request.query("before")
     if not (before.isascii() and before.isdigit() and len(before) < 18):
-        raise NotThere("There are no older messages.")
-    entries, more = await told(older_than(desk, visit, phone, number, int(before)))
-    app = app_of(visit, number)
-    part = desk.parts.pages.part
-    html = [part(CHAT, "one", visit, visit, entry, phone, app) for entry in entries]
+        raise NotFound("There are no older messages.")
+    entries, more = await translate_errors(read_older(tools, page_request, phone, number, int(before)))
+    app = get_app_by_number(page_request, number)
+    part = tools.services.pages.render_macro
+    html = [part(CHAT_MACROS, "one", page_request, page_request, entry, phone, app) for entry in entries]
     return JSONResponse({"html": html, "before": more})
 
 
-class Drawn:
+class HandsetRenderer:
     """Renders handsets for one stream; messages that have not changed are not rendered again.
 
     Args:
-        places: the phones that the page shows.
+        selection: the phones that the page shows.
     """
 
-    def __init__(self, desk: PageTools, visit: PageRequest, places: Places) -> None:
-        self._part = desk.parts.pages.part
-        self._visit = visit
-        self._places = places
-        self._known: dict[str, tuple[Entry, str]] = {}
+    def __init__(self, tools: PageTools, page_request: PageRequest, selection: PhoneSelection) -> None:
+        self._part = tools.services.pages.render_macro
+        self._page_request = page_request
+        self._selection = selection
+        self._rendered: dict[str, tuple[ChatMessage, str]] = {}
 
-    async def pieces(self, hand: Handset) -> list[Piece]:
+    async def render(self, handset: Handset) -> list[PageElement]:
         """Return the pieces of one handset that may change."""
-        part, visit, phone = self._part, self._visit, hand.phone
+        part, page_request, phone = self._part, self._page_request, handset.phone
         pieces = [
-            Piece(f"status-{phone}", part(PARTS, "status", visit, hand)),
-            Piece(f"outside-{phone}", part(PARTS, "outside", visit, visit, hand, self._places)),
-            Piece(f"facts-{phone}", part(ABOUT, "facts", visit, visit, hand)),
+            PageElement(f"status-{phone}", part(HANDSET_MACROS, "status", page_request, handset)),
+            PageElement(
+                f"outside-{phone}",
+                part(HANDSET_MACROS, "outside", page_request, page_request, handset, self._selection),
+            ),
+            PageElement(f"facts-{phone}", part(ABOUT_MACROS, "facts", page_request, page_request, handset)),
         ]
-        if hand.open is None:
-            chats = part(PARTS, "chat_list", visit, hand, self._places)
-            return [*pieces, Piece(f"chats-{phone}", chats)]
-        into = f"items-{phone}-{hand.open.number}"
-        known, self._known = (
-            self._known,
-            {key: item for key, item in self._known.items() if key.split("-")[1] != phone},
+        if handset.open is None:
+            chats = part(HANDSET_MACROS, "chat_list", page_request, handset, self._selection)
+            return [*pieces, PageElement(f"chats-{phone}", chats)]
+        into = f"items-{phone}-{handset.open.number}"
+        known, self._rendered = (
+            self._rendered,
+            {key: item for key, item in self._rendered.items() if key.split("-")[1] != phone},
         )
-        for entry in hand.entries:
+        for entry in handset.entries:
             rendered = known.get(entry.key)
             if rendered is None or rendered[0] != entry:
                 await asyncio.sleep(0)  # a hundred bubbles take some time: let other tasks run
-                html = part(CHAT, "one", visit, visit, entry, phone, hand.open.app)
+                html = part(CHAT_MACROS, "one", page_request, page_request, entry, phone, handset.open.app)
                 rendered = (entry, html)
-            self._known[entry.key] = rendered
-            pieces.append(Piece(entry.key, rendered[1], into))
+            self._rendered[entry.key] = rendered
+            pieces.append(PageElement(entry.key, rendered[1], into))
         return [
             *pieces,
-            Piece(f"older-{phone}", part(CHAT, "older", visit, hand), into, "start"),
-            Piece(f"head-{phone}", part(CHAT, "head", visit, visit, hand, self._places)),
-            Piece(f"typing-{phone}", part(CHAT, "typing", visit, hand)),
-            Piece(f"note-{phone}", part(CHAT, "note", visit, visit, hand)),
+            PageElement(f"older-{phone}", part(CHAT_MACROS, "older", page_request, handset), into, "start"),
+            PageElement(
+                f"head-{phone}", part(CHAT_MACROS, "head", page_request, page_request, handset, self._selection)
+            ),
+            PageElement(f"typing-{phone}", part(CHAT_MACROS, "typing", page_request, handset)),
+            PageElement(f"note-{phone}", part(CHAT_MACROS, "note", page_request, page_request, handset)),
         ]
 
 
-def _as_opened(places: Places, hands: Sequence[Handset]) -> Places:
+def _resolve_open_chats(selection: PhoneSelection, handsets: Sequence[Handset]) -> PhoneSelection:
     """Return the selection with the chat that each handset shows, so that streams keep showing it."""
-    for handset in hands:
-        places = places.showing(handset.phone, handset.open.number if handset.open else LIST)
-    return places
+    for handset in handsets:
+        selection = selection.select(handset.phone, handset.open.number if handset.open else CHAT_LIST)
+    return selection
 
 
-async def _phones(desk: PageTools, visit: PageRequest) -> dict[str, Any]:
+async def _list_phones(tools: PageTools, page_request: PageRequest) -> dict[str, Any]:
     """Return the phones that have chats with the partner's numbers, and those without any chat."""
-    control, mine = control_of(desk), list(numbers_of(visit))
+    control, mine = get_control(tools), list(apps_by_number_id(page_request))
     try:
         active: list[dict[str, Any]] = []
         if mine:
-            chats = await control.get(f"/control/chats?{asked(mine)}&limit={_LISTED}")
+            chats = await control.get(f"/control/chats?{number_ids_query(mine)}&limit={_MAX_LISTED_PHONES}")
             active = chats["phones"]
-        unused = await control.get(f"/control/phones?has_chats=false&limit={_LISTED}")
-    except (ApiResponseError, NotReached) as error:
-        raise NotReached(str(error)) from error
+        unused = await control.get(f"/control/phones?has_chats=false&limit={_MAX_LISTED_PHONES}")
+    except (ApiResponseError, ApiUnreachable) as error:
+        raise ApiUnreachable(str(error)) from error
     for phone in active:
-        phone["summary"] = summary_of(phone["last"]) if phone["last"] else ""
-    return {"active": active, "unused": unused["phones"], "no_chat": LIST}
+        phone["summary"] = summarize_item(phone["last"]) if phone["last"] else ""
+    return {"active": active, "unused": unused["phones"], "no_chat": CHAT_LIST}

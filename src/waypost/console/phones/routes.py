@@ -3,26 +3,26 @@
 from typing import Final
 
 from waypost.console.phones import actions, flows, media, page, sending
-from waypost.console.phones.actions import CHAT, ITEM
-from waypost.console.route import Kind, PageRow
+from waypost.console.phones.actions import CHAT_PATH, ITEM_PATH
+from waypost.console.route import PageRoute, RouteKind
 
 # fmt: off
 PHONES: Final = (
     #       kind       path                        endpoint                  what it does
-    PageRow(Kind.PAGE, "/phones",                  page.show_phones,         "phones side by side, or the list of phones"),
-    PageRow(Kind.LIVE, "/phones/live",             page.live_phones,         "updates of them"),
-    PageRow(Kind.PART, "/phones/media/{media_id}", media.show_media,         "a media file"),
-    PageRow(Kind.PART, "/phones/flows/{flow_id}",  flows.show_flow,          "the form of a flow"),
-    PageRow(Kind.PART, "/phones/{phone}/handset",  page.show_handset,        "one phone with another chat open"),
-    PageRow(Kind.PART, f"{CHAT}/older",            page.show_older,          "older messages of a chat"),
-    PageRow(Kind.ACT,  f"{CHAT}/text",             sending.send_text,        "send a text"),
-    PageRow(Kind.ACT,  f"{CHAT}/file",             sending.send_file,        "send a file"),
-    PageRow(Kind.ACT,  f"{CHAT}/location",         sending.send_place,       "send a location"),
-    PageRow(Kind.ACT,  f"{CHAT}/contact",          sending.send_contact,     "send a contact card"),
-    PageRow(Kind.ACT,  f"{CHAT}/poll",             sending.send_unsupported, "send a type that the operator does not forward"),
-    PageRow(Kind.ACT,  f"{ITEM}/contact",          actions.share_contact,    "respond to a request for contact data"),
-    PageRow(Kind.ACT,  f"{ITEM}/react",            actions.react,            "react to a message"),
-    PageRow(Kind.ACT,  "/phones/{phone}/number",   actions.move,             "change the number"),
-    *(one.page_row for one in actions.ACTIONS),
+    PageRoute(RouteKind.PAGE, "/phones",                  page.show_phones,         "phones side by side, or the list of phones"),
+    PageRoute(RouteKind.LIVE, "/phones/live",             page.live_phones,         "updates of them"),
+    PageRoute(RouteKind.PART, "/phones/media/{media_id}", media.show_media,         "a media file"),
+    PageRoute(RouteKind.PART, "/phones/flows/{flow_id}",  flows.show_flow,          "the form of a flow"),
+    PageRoute(RouteKind.PART, "/phones/{phone}/handset",  page.show_handset,        "one phone with another chat open"),
+    PageRoute(RouteKind.PART, f"{CHAT_PATH}/older",            page.show_older,          "older messages of a chat"),
+    PageRoute(RouteKind.ACT,  f"{CHAT_PATH}/text",             sending.send_text,        "send a text"),
+    PageRoute(RouteKind.ACT,  f"{CHAT_PATH}/file",             sending.send_file,        "send a file"),
+    PageRoute(RouteKind.ACT,  f"{CHAT_PATH}/location",         sending.send_location,       "send a location"),
+    PageRoute(RouteKind.ACT,  f"{CHAT_PATH}/contact",          sending.send_contact,     "send a contact card"),
+    PageRoute(RouteKind.ACT,  f"{CHAT_PATH}/poll",             sending.send_unsupported, "send a type that the operator does not forward"),
+    PageRoute(RouteKind.ACT,  f"{ITEM_PATH}/contact",          actions.share_contact,    "respond to a request for contact data"),
+    PageRoute(RouteKind.ACT,  f"{ITEM_PATH}/react",            actions.react,            "react to a message"),
+    PageRoute(RouteKind.ACT,  "/phones/{phone}/number",   actions.change_number,             "change the number"),
+    *(one.page_row for one in actions.PHONE_ACTIONS),
 )
 # fmt: on

@@ -5,24 +5,24 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
-from waypost.console.api_clients import Control
+from waypost.console.api_clients import ControlClient
 from waypost.console.messages.list_rows import kind_label
 from waypost.console.page_tools import PageTools
-from waypost.console.phones.items import Entry, entries_of, summary_of
-from waypost.console.phones.selection import LIST, Place, asked
-from waypost.console.web.not_found import NotThere
+from waypost.console.phones.items import ChatMessage, build_chat_messages, summarize_item
+from waypost.console.phones.selection import CHAT_LIST, SelectedPhone, number_ids_query
+from waypost.console.web.errors import NotFound
 from waypost.console.web.page_request import PageRequest
 from waypost.domain.app import App
 from waypost.store.messages.lists import messages_of_app
 
-NEWEST: Final = 100
+MAX_CHAT_MESSAGES: Final = 100
 """Messages of a chat that are shown; older ones are loaded on request."""
 
-SENT: Final = 8
+MAX_SENT_MESSAGES: Final = 8
 """Messages to a phone that are listed next to it."""
 
 # fmt: off
-CONDITIONS: Final = (  # Source: docs/how-to/simulate-phones.md; values of the control API
+DELIVERY_PROBLEMS: Final = (  # Source: docs/how-to/simulate-phones.md; values of the control API
     ("",                   "None: messages arrive"),
     ("not_on_whatsapp",    "Number is not on the channel"),
     ("old_client",         "Client app is too old"),
@@ -34,7 +34,7 @@ CONDITIONS: Final = (  # Source: docs/how-to/simulate-phones.md; values of the c
 
 
 @dataclass(frozen=True, slots=True)
-class Chat:
+class ChatView:
     """A chat with one of the partner's numbers, with or without messages.
 
     Attributes:
@@ -61,7 +61,7 @@ class Chat:
     @property
     def summary(self) -> str:
         """Return one line that describes the newest message."""
-        return summary_of(self.last) if self.last else ""
+        return summarize_item(self.last) if self.last else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +79,9 @@ class Handset:
 
     phone: str
     state: Mapping[str, Any]
-    chats: list[Chat]
-    open: Chat | None
-    entries: list[Entry] = field(default_factory=list[Entry])
+    chats: list[ChatView]
+    open: ChatView | None
+    entries: list[ChatMessage] = field(default_factory=list[ChatMessage])
     before: int | None = None
     sent: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
@@ -91,9 +91,9 @@ class Handset:
         return str(self.state["name"])
 
     @property
-    def conditions(self) -> tuple[tuple[str, str], ...]:
+    def delivery_problems(self) -> tuple[tuple[str, str], ...]:
         """Return the delivery problems that a phone may have, each with its label."""
-        return CONDITIONS
+        return DELIVERY_PROBLEMS
 
     @property
     def is_offline(self) -> bool:
@@ -116,119 +116,121 @@ class Handset:
         return str(unread[-1]) if unread else ""
 
 
-def control_of(desk: PageTools) -> Control:
+def get_control(tools: PageTools) -> ControlClient:
     """Return the client of the simulator control API.
 
     Raises:
         NotThere: the service has no simulator.
     """
-    control = desk.parts.apis.control
+    control = tools.services.apis.control
     if control is None:
-        raise NotThere("This service has no simulator, so there are no phones.")
+        raise NotFound("This service has no simulator, so there are no phones.")
     return control
 
 
-def numbers_of(visit: PageRequest) -> dict[str, App]:
+def apps_by_number_id(page_request: PageRequest) -> dict[str, App]:
     """Return the partner's apps that have a number, by the operator's id of the number."""
-    return {app.phone_number_id: app for app in visit.apps if app.phone_number_id}
+    return {app.phone_number_id: app for app in page_request.apps if app.phone_number_id}
 
 
-def app_of(visit: PageRequest, number: str) -> App:
+def get_app_by_number(page_request: PageRequest, number: str) -> App:
     """Return the partner's app with a business number.
 
     Raises:
         NotThere: it is not a number of the partner.
     """
-    for app in visit.apps:
+    for app in page_request.apps:
         if app.phone_number and app.phone_number == number:
             return app
-    raise NotThere("You have no such business number.")
+    raise NotFound("You have no such business number.")
 
 
-async def look_at(desk: PageTools, visit: PageRequest, place: Place) -> Handset:
+async def read_handset(tools: PageTools, page_request: PageRequest, selected: SelectedPhone) -> Handset:
     """Return the current state of one phone."""
-    control, mine = control_of(desk), numbers_of(visit)
-    path = f"/control/phones/{place.phone}"
+    control, mine = get_control(tools), apps_by_number_id(page_request)
+    path = f"/control/phones/{selected.phone}"
     chats: list[dict[str, Any]] = []
     if mine:
-        chats = (await control.get(f"{path}/chats?{asked(list(mine))}"))["chats"]
-    open_id = _chosen(place, chats, mine)
-    limit = NEWEST + 1 if open_id else 0
-    state = await control.get(f"{path}?{asked([open_id or next(iter(mine), '0')])}&limit={limit}")
-    views = [_chat(chat, mine[chat["phone_number_id"]], state) for chat in chats]
+        chats = (await control.get(f"{path}/chats?{number_ids_query(list(mine))}"))["chats"]
+    open_id = _open_number_id(selected, chats, mine)
+    limit = MAX_CHAT_MESSAGES + 1 if open_id else 0
+    state = await control.get(f"{path}?{number_ids_query([open_id or next(iter(mine), '0')])}&limit={limit}")
+    views = [_build_chat_view(chat, mine[chat["phone_number_id"]], state) for chat in chats]
     open_chat = next((view for view in views if view.app.phone_number_id == open_id), None)
     items, quoted = state.pop("messages"), state.pop("quoted")
     sent: list[dict[str, Any]] = []
     if open_chat is not None:
-        scope = {"partner_id": visit.partner.id, "app_id": open_chat.app.id}
-        newest = partial(messages_of_app, **scope, destination=place.phone, at_most=SENT)
-        rows = await desk.parts.database.read(newest)
+        scope = {"partner_id": page_request.partner.id, "app_id": open_chat.app.id}
+        newest = partial(messages_of_app, **scope, destination=selected.phone, at_most=MAX_SENT_MESSAGES)
+        rows = await tools.services.database.read(newest)
         sent = [{**row, "label": kind_label(row["kind"])} for row in rows]
     return Handset(
-        phone=place.phone,
-        state=_own(state, mine),
+        phone=selected.phone,
+        state=_limit_to_partner(state, mine),
         chats=views,
         open=open_chat,
-        entries=entries_of(items[-NEWEST:], quoted, place.phone),
-        before=items[-NEWEST]["position"] if len(items) > NEWEST else None,
+        entries=build_chat_messages(items[-MAX_CHAT_MESSAGES:], quoted, selected.phone),
+        before=items[-MAX_CHAT_MESSAGES]["position"] if len(items) > MAX_CHAT_MESSAGES else None,
         sent=sent,
     )
 
 
-async def older_than(
-    desk: PageTools, visit: PageRequest, phone: str, number: str, before: int
-) -> tuple[list[Entry], int | None]:
+async def read_older(
+    tools: PageTools, page_request: PageRequest, phone: str, number: str, before: int
+) -> tuple[list[ChatMessage], int | None]:
     """Return older messages of a chat, and the position below which there are more."""
-    app = app_of(visit, number)
-    path = f"/control/phones/{phone}?{asked([app.phone_number_id])}"
-    state = await control_of(desk).get(f"{path}&before={before}&limit={NEWEST + 1}")
+    app = get_app_by_number(page_request, number)
+    path = f"/control/phones/{phone}?{number_ids_query([app.phone_number_id])}"
+    state = await get_control(tools).get(f"{path}&before={before}&limit={MAX_CHAT_MESSAGES + 1}")
     items = state["messages"]
-    more = items[-NEWEST]["position"] if len(items) > NEWEST else None
-    return entries_of(items[-NEWEST:], state["quoted"], phone), more
+    more = items[-MAX_CHAT_MESSAGES]["position"] if len(items) > MAX_CHAT_MESSAGES else None
+    return build_chat_messages(items[-MAX_CHAT_MESSAGES:], state["quoted"], phone), more
 
 
-async def item_at(desk: PageTools, visit: PageRequest, phone: str, position: str) -> tuple[App, dict[str, Any]]:
+async def get_item(
+    tools: PageTools, page_request: PageRequest, phone: str, position: str
+) -> tuple[App, dict[str, Any]]:
     """Return a message on a phone, and the app of its chat.
 
     Raises:
         NotThere: there is no such message, or its chat is with another partner's number.
     """
-    mine = numbers_of(visit)
+    mine = apps_by_number_id(page_request)
     if mine and position.isascii() and position.isdigit() and len(position) < 18:
-        path = f"/control/phones/{phone}?{asked(list(mine))}"
-        state = await control_of(desk).get(f"{path}&before={int(position) + 1}&limit=1")
+        path = f"/control/phones/{phone}?{number_ids_query(list(mine))}"
+        state = await get_control(tools).get(f"{path}&before={int(position) + 1}&limit=1")
         for item in state["messages"]:
             if item["position"] == int(position):
                 return mine[item["phone_number_id"]], item
-    raise NotThere("There is no such message on this phone.")
+    raise NotFound("There is no such message on this phone.")
 
 
-def _chosen(place: Place, found: list[dict[str, Any]], mine: Mapping[str, App]) -> str:
+def _open_number_id(selected: SelectedPhone, chats: list[dict[str, Any]], mine: Mapping[str, App]) -> str:
     """Return the id of the number whose chat is open; a phone with a single chat opens it by default."""
-    if place.chat == LIST:
+    if selected.chat == CHAT_LIST:
         return ""
-    for chat in found:
-        if mine[chat["phone_number_id"]].phone_number == place.chat:
+    for chat in chats:
+        if mine[chat["phone_number_id"]].phone_number == selected.chat:
             return str(chat["phone_number_id"])
-    if not place.chat and len(found) == 1:
-        return str(found[0]["phone_number_id"])
+    if not selected.chat and len(chats) == 1:
+        return str(chats[0]["phone_number_id"])
     return ""
 
 
-def _chat(one: dict[str, Any], app: App, state: Mapping[str, Any]) -> Chat:
-    return Chat(
+def _build_chat_view(chat: dict[str, Any], app: App, state: Mapping[str, Any]) -> ChatView:
+    return ChatView(
         app=app,
-        name=one["name"] or app.name,
-        last=one["last"],
-        unread=one["unread"],
-        window_until_ms=one["window_until_ms"],
+        name=chat["name"] or app.name,
+        last=chat["last"],
+        unread=chat["unread"],
+        window_until_ms=chat["window_until_ms"],
         is_blocked=app.phone_number_id in state["has_blocked"],
         is_typing=app.phone_number_id in state["typing"],
         wants_marketing=app.phone_number_id not in state["stopped_marketing_of"],
     )
 
 
-def _own(state: dict[str, Any], mine: Mapping[str, App]) -> dict[str, Any]:
+def _limit_to_partner(state: dict[str, Any], mine: Mapping[str, App]) -> dict[str, Any]:
     """Return the phone's state without data about other partners' numbers."""
     lists = ("has_blocked", "stopped_marketing_of", "typing")
     reports = [report for report in state["reports"] if report["phone_number_id"] in mine]

@@ -8,103 +8,105 @@ from waypost.base.clock import HOUR_MS
 from waypost.client.api_client import ApiResponseError
 from waypost.console.actions import ActionRow
 from waypost.console.page_tools import PageTools
-from waypost.console.settings.app import Shown, Typed, app_page
-from waypost.console.settings.field_errors import words_of
+from waypost.console.settings.app import RejectedForm, ShownSecret, app_page
+from waypost.console.settings.field_errors import form_error
 from waypost.console.web.page_request import PageRequest
 
-_MARGIN_MS: Final = 30_000
+_LIFETIME_MARGIN_MS: Final = 30_000
 """Added to a lifetime of one hour, so that it is not shorter when the API checks it."""
-_PAGE: Final = "/apps/{app_id}/settings"
+_SETTINGS_PATH: Final = "/apps/{app_id}/settings"
 
 # fmt: off
-ACTIONS: Final = (  # the path names the key
+APP_ACTIONS: Final = (  # the path names the key
     #         path                                does          call                                            page   said
-    ActionRow(_PAGE + "/keys/{key_id}/revoke",    "revoke a key", "DELETE /partner/app/{app_id}/apikey/{key_id}", _PAGE, "Key revoked.", missing="The app has no such key."),
-    ActionRow(_PAGE + "/tokens/{key_id}/revoke",  "revoke a token", "POST /partner/app/{app_id}/token/revoke",      _PAGE, "Token revoked.",
+    ActionRow(_SETTINGS_PATH + "/keys/{key_id}/revoke",    "revoke a key", "DELETE /partner/app/{app_id}/apikey/{key_id}", _SETTINGS_PATH, "Key revoked.", missing="The app has no such key."),
+    ActionRow(_SETTINGS_PATH + "/tokens/{key_id}/revoke",  "revoke a token", "POST /partner/app/{app_id}/token/revoke",      _SETTINGS_PATH, "Token revoked.",
               body=lambda fields: {"id": fields["key_id"]}, missing="The app has no such token."),
 )
 # fmt: on
 
 
-async def change_app(desk: PageTools, visit: PageRequest) -> Response:
+async def change_app(tools: PageTools, page_request: PageRequest) -> Response:
     """Change the app's name and preferences. Source: facts 2, `PUT /partner/app/{appId}`."""
-    name = (await visit.field("name")).strip()
+    name = (await page_request.field("name")).strip()
     fields = {
         "name": name,
-        "templateMessaging": _word(await visit.flag("template_messaging")),
-        "disableOptinPrefUrl": _word(await visit.flag("disable_optin_pref_url")),
+        "templateMessaging": _format_flag(await page_request.is_checked("template_messaging")),
+        "disableOptinPrefUrl": _format_flag(await page_request.is_checked("disable_optin_pref_url")),
     }
-    api = await desk.parts.apis.partner(visit.partner.id)
+    api = await tools.services.apis.partner(page_request.partner.id)
     try:
         if not name:
-            return await app_page(desk, visit, typed=Typed({"name": ""}, {"name": "Enter a name for the app."}))
-        await api.form("PUT", f"/partner/app/{visit.app.id}", fields)
+            return await app_page(
+                tools, page_request, typed=RejectedForm({"name": ""}, {"name": "Enter a name for the app."})
+            )
+        await api.form("PUT", f"/partner/app/{page_request.app.id}", fields)
     except ApiResponseError as error:
-        typed = Typed({"name": name}, {"name": words_of(error)})
-        return await app_page(desk, visit, typed=typed)
-    return desk.go(_page_of(visit), "App updated.")
+        typed = RejectedForm({"name": name}, {"name": form_error(error)})
+        return await app_page(tools, page_request, typed=typed)
+    return tools.redirect(_settings_path(page_request), "App updated.")
 
 
-async def delete_app(desk: PageTools, visit: PageRequest) -> Response:
+async def delete_app(tools: PageTools, page_request: PageRequest) -> Response:
     """Delete a sandbox app with everything that belongs to it, if its name was typed."""
-    typed = (await visit.field("typed")).strip()
-    if typed != visit.app.name:
-        wrong = {"typed": f"Enter {visit.app.name} to delete the app."}
-        return await app_page(desk, visit, typed=Typed({"typed": typed}, wrong))
-    api = await desk.parts.apis.partner(visit.partner.id)
-    await api.form("DELETE", f"/partner/app/{visit.app.id}", {})
-    return desk.go("/settings/apps", f"App {visit.app.name} deleted.")
+    typed = (await page_request.field("typed")).strip()
+    if typed != page_request.app.name:
+        wrong = {"typed": f"Enter {page_request.app.name} to delete the app."}
+        return await app_page(tools, page_request, typed=RejectedForm({"typed": typed}, wrong))
+    api = await tools.services.apis.partner(page_request.partner.id)
+    await api.form("DELETE", f"/partner/app/{page_request.app.id}", {})
+    return tools.redirect("/settings/apps", f"App {page_request.app.name} deleted.")
 
 
-async def show_token(desk: PageTools, visit: PageRequest) -> Response:
+async def show_token(tools: PageTools, page_request: PageRequest) -> Response:
     """Show the app token; it is derived, so it can be shown again. Source: facts 1.4."""
-    api = await desk.parts.apis.partner(visit.partner.id)
-    response = await api.json("GET", f"/partner/app/{visit.app.id}/token")
-    return await app_page(desk, visit, shown=Shown("token", response["token"]["token"]))
+    api = await tools.services.apis.partner(page_request.partner.id)
+    response = await api.json("GET", f"/partner/app/{page_request.app.id}/token")
+    return await app_page(tools, page_request, shown=ShownSecret("token", response["token"]["token"]))
 
 
-async def renew_token(desk: PageTools, visit: PageRequest) -> Response:
+async def renew_token(tools: PageTools, page_request: PageRequest) -> Response:
     """Revoke the app token immediately, and show its replacement."""
-    response = await desk.parts.apis.admin.json("POST", f"/admin/apps/{visit.app.id}/token/revoke", {})
+    response = await tools.services.apis.admin.json("POST", f"/admin/apps/{page_request.app.id}/token/revoke", {})
     notice = "The previous app token is revoked."
-    return await app_page(desk, visit, shown=Shown("token", response["app_token"], notice))
+    return await app_page(tools, page_request, shown=ShownSecret("token", response["app_token"], notice))
 
 
-async def make_key(desk: PageTools, visit: PageRequest) -> Response:
+async def make_key(tools: PageTools, page_request: PageRequest) -> Response:
     """Create an additional key, and show it once. Source: facts 1.4."""
-    name = (await visit.field("key_name")).strip()
+    name = (await page_request.field("key_name")).strip()
     if not name:
         wrong = {"key_name": "Enter a name for the key, such as where it is used."}
-        return await app_page(desk, visit, typed=Typed({}, wrong))
-    api = await desk.parts.apis.partner(visit.partner.id)
+        return await app_page(tools, page_request, typed=RejectedForm({}, wrong))
+    api = await tools.services.apis.partner(page_request.partner.id)
     try:
-        response = await api.form("POST", f"/partner/app/{visit.app.id}/apikey", {"name": name})
+        response = await api.form("POST", f"/partner/app/{page_request.app.id}/apikey", {"name": name})
     except ApiResponseError as error:
-        typed = Typed({"key_name": name}, {"key_name": words_of(error)})
-        return await app_page(desk, visit, typed=typed)
-    return await app_page(desk, visit, shown=Shown("key", response["apiKey"]["apiKey"]))
+        typed = RejectedForm({"key_name": name}, {"key_name": form_error(error)})
+        return await app_page(tools, page_request, typed=typed)
+    return await app_page(tools, page_request, shown=ShownSecret("key", response["apiKey"]["apiKey"]))
 
 
-async def mint_token(desk: PageTools, visit: PageRequest) -> Response:
+async def mint_token(tools: PageTools, page_request: PageRequest) -> Response:
     """Create an app token that expires, and show it once. Source: facts 1.5."""
-    name, hours = (await visit.field("token_name")).strip(), await visit.field("hours", "24")
+    name, hours = (await page_request.field("token_name")).strip(), await page_request.field("hours", "24")
     if not name:
         wrong = {"token_name": "Enter a name for the token that no other active token has."}
-        return await app_page(desk, visit, typed=Typed({"hours": hours}, wrong))
-    life_ms = {"1": HOUR_MS + _MARGIN_MS, "4": 4 * HOUR_MS, "12": 12 * HOUR_MS}.get(hours, 24 * HOUR_MS)
-    fields = {"name": name, "expiry": str(desk.parts.clock.now_ms() + life_ms)}
-    api = await desk.parts.apis.partner(visit.partner.id)
+        return await app_page(tools, page_request, typed=RejectedForm({"hours": hours}, wrong))
+    life_ms = {"1": HOUR_MS + _LIFETIME_MARGIN_MS, "4": 4 * HOUR_MS, "12": 12 * HOUR_MS}.get(hours, 24 * HOUR_MS)
+    fields = {"name": name, "expiry": str(tools.services.clock.now_ms() + life_ms)}
+    api = await tools.services.apis.partner(page_request.partner.id)
     try:
-        response = await api.form("POST", f"/partner/app/{visit.app.id}/token", fields)
+        response = await api.form("POST", f"/partner/app/{page_request.app.id}/token", fields)
     except ApiResponseError as error:
-        typed = Typed({"token_name": name, "hours": hours}, {"token_name": words_of(error)})
-        return await app_page(desk, visit, typed=typed)
-    return await app_page(desk, visit, shown=Shown("minted", response["token"]))
+        typed = RejectedForm({"token_name": name, "hours": hours}, {"token_name": form_error(error)})
+        return await app_page(tools, page_request, typed=typed)
+    return await app_page(tools, page_request, shown=ShownSecret("minted", response["token"]))
 
 
-def _page_of(visit: PageRequest) -> str:
-    return _PAGE.format(app_id=visit.app.id)
+def _settings_path(page_request: PageRequest) -> str:
+    return _SETTINGS_PATH.format(app_id=page_request.app.id)
 
 
-def _word(flag: bool) -> str:
+def _format_flag(flag: bool) -> str:
     return "true" if flag else "false"

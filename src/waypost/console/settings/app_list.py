@@ -6,35 +6,35 @@ from starlette.responses import Response
 
 from waypost.client.api_client import ApiResponseError
 from waypost.console.page_tools import PageTools
-from waypost.console.settings.field_errors import words_of
+from waypost.console.settings.field_errors import form_error
 from waypost.console.web.page_request import PageRequest
 
-SHORTEST_NAME: Final = 6
-LONGEST_NAME: Final = 150
+MIN_APP_NAME_CHARS: Final = 6
+MAX_APP_NAME_CHARS: Final = 150
 
 
-async def show_apps(desk: PageTools, visit: PageRequest) -> Response:
+async def show_apps(tools: PageTools, page_request: PageRequest) -> Response:
     """List the apps, each with its number and whether it is live."""
-    return await _page(desk, visit)
+    return await _page(tools, page_request)
 
 
-async def create_app(desk: PageTools, visit: PageRequest) -> Response:
+async def create_app(tools: PageTools, page_request: PageRequest) -> Response:
     """Create a sandbox app; the administrator connects a number and makes it live. Source: facts 2."""
-    name = (await visit.field("name")).strip()
-    api = await desk.parts.apis.partner(visit.partner.id)
+    name = (await page_request.field("name")).strip()
+    api = await tools.services.apis.partner(page_request.partner.id)
     try:
         response = await api.form("POST", "/partner/app", {"name": name})
     except ApiResponseError as error:
-        return await _page(desk, visit, name=name, wrong=words_of(error))
-    return desk.go(
+        return await _page(tools, page_request, name=name, wrong=form_error(error))
+    return tools.redirect(
         f"/apps/{response['appId']}/settings",
         f"App {name} created.",
-        remedy="It is a sandbox app. The administrator connects it to a number and makes it live.",
+        hint="It is a sandbox app. The administrator connects it to a number and makes it live.",
     )
 
 
-async def _page(desk: PageTools, visit: PageRequest, *, name: str = "", wrong: str = "") -> Response:
-    return await desk.page(
-        visit, "settings/apps.html", 400 if wrong else 200,
-        typed=name, wrong=wrong, shortest=SHORTEST_NAME, longest=LONGEST_NAME,
+async def _page(tools: PageTools, page_request: PageRequest, *, name: str = "", wrong: str = "") -> Response:
+    return await tools.page(
+        page_request, "settings/apps.html", 400 if wrong else 200,
+        typed=name, wrong=wrong, shortest=MIN_APP_NAME_CHARS, longest=MAX_APP_NAME_CHARS,
     )  # fmt: skip

@@ -8,25 +8,27 @@ from waypost.console.page_tools import PageTools
 from waypost.console.web.page_request import PageRequest
 from waypost.store.accounts.audit_log import AuditFilter
 
-ENTRIES: Final = 50
+ENTRIES_PER_PAGE: Final = 50
 _OUTCOMES: Final = {"done": False, "rejected": True}
 
 
-async def show_audit(desk: PageTools, visit: PageRequest) -> Response:
+async def show_audit(tools: PageTools, page_request: PageRequest) -> Response:
     """Return the newest entries with a link to older ones."""
-    outcome, before = visit.query("outcome"), visit.query("before")
-    demo_partner_id = desk.parts.demo_partner_id
-    shows_all = desk.administrates(visit) if demo_partner_id is None else visit.partner.id == demo_partner_id
+    outcome, before = page_request.query("outcome"), page_request.query("before")
+    demo_partner_id = tools.services.demo_partner_id
+    shows_all = (
+        tools.is_administrator(page_request) if demo_partner_id is None else page_request.partner.id == demo_partner_id
+    )
     is_number = before.isascii() and before.isdecimal() and len(before) < 19
     query = AuditFilter(
-        partner_id=None if shows_all else visit.partner.id,
+        partner_id=None if shows_all else page_request.partner.id,
         rejected=_OUTCOMES.get(outcome),
         before_id=int(before) if is_number else None,
     )
-    rows = await desk.parts.audit.page(query, ENTRIES + 1)
-    entries = rows[:ENTRIES]
-    return await desk.page(
-        visit, "settings/audit.html",
+    rows = await tools.services.audit.page(query, ENTRIES_PER_PAGE + 1)
+    entries = rows[:ENTRIES_PER_PAGE]
+    return await tools.page(
+        page_request, "settings/audit.html",
         entries=entries, shows_all=shows_all, outcome=outcome if outcome in _OUTCOMES else "",
-        older=entries[-1].id if len(rows) > ENTRIES else None,
+        older=entries[-1].id if len(rows) > ENTRIES_PER_PAGE else None,
     )  # fmt: skip

@@ -10,13 +10,13 @@ from waypost.base.clock import DAY_MS
 from waypost.client.api_client import ApiResponseError
 from waypost.console.actions import ActionRow
 from waypost.console.page_tools import PageTools
-from waypost.console.settings.field_errors import words_of
+from waypost.console.settings.field_errors import form_error
 from waypost.console.web.page_request import PageRequest
-from waypost.store.accounts.credentials import CredentialKind, credentials_of
+from waypost.store.accounts.credentials import CredentialKind, list_credentials
 
-PATH: Final = "/settings/secrets"
-SOON_MS: Final = 14 * DAY_MS
-LIVES: Final = (  # Source: facts 1.3; the vendor advises three months at most
+CLIENT_SECRETS_PATH: Final = "/settings/secrets"
+EXPIRES_SOON_MS: Final = 14 * DAY_MS
+SECRET_LIFETIMES: Final = (  # Source: facts 1.3; the vendor advises three months at most
     ("90", "in 90 days"),
     ("30", "in 30 days"),
     ("365", "in 1 year"),
@@ -25,51 +25,51 @@ LIVES: Final = (  # Source: facts 1.3; the vendor advises three months at most
 )
 
 
-async def show_secrets(desk: PageTools, visit: PageRequest) -> Response:
+async def show_secrets(tools: PageTools, page_request: PageRequest) -> Response:
     """List the secrets by id; no secret is shown a second time."""
-    return await _page(desk, visit)
+    return await _page(tools, page_request)
 
 
-async def make_secret(desk: PageTools, visit: PageRequest) -> Response:
+async def make_secret(tools: PageTools, page_request: PageRequest) -> Response:
     """Create a secret, and show it on the response."""
-    life = await visit.field("life", "90")
-    day = (await visit.field("day")).strip()
-    now_ms = desk.parts.clock.now_ms()
+    life = await page_request.field("life", "90")
+    day = (await page_request.field("day")).strip()
+    now_ms = tools.services.clock.now_ms()
     chosen = {"life": life, "day": day}
     if life == "date":
-        expires_on_ms = _end_of(day)
+        expires_on_ms = _parse_day_end(day)
         if expires_on_ms is None or expires_on_ms <= now_ms:
             wrong = {"day": "Enter a future date as YYYY-MM-DD."}
-            return await _page(desk, visit, chosen=chosen, wrong=wrong)
+            return await _page(tools, page_request, chosen=chosen, wrong=wrong)
     elif life == "never":
         expires_on_ms = None
-    elif life in dict(LIVES):
+    elif life in dict(SECRET_LIFETIMES):
         expires_on_ms = now_ms + int(life) * DAY_MS
     else:
-        return await _page(desk, visit, chosen=chosen, wrong={"life": "Choose one of these options."})
+        return await _page(tools, page_request, chosen=chosen, wrong={"life": "Choose one of these options."})
     try:
-        response = await desk.parts.apis.admin.json(
-            "POST", f"/admin/partners/{visit.partner.id}/client-secrets", {"expires_on_ms": expires_on_ms}
+        response = await tools.services.apis.admin.json(
+            "POST", f"/admin/partners/{page_request.partner.id}/client-secrets", {"expires_on_ms": expires_on_ms}
         )
     except ApiResponseError as error:
-        return await _page(desk, visit, chosen=chosen, wrong={"life": words_of(error)})
-    return await _page(desk, visit, made=response["client_secret"])
+        return await _page(tools, page_request, chosen=chosen, wrong={"life": form_error(error)})
+    return await _page(tools, page_request, made=response["client_secret"])
 
 
-def _said_of_tokens(response: Mapping[str, Any]) -> str:
+def _revoked_tokens_notice(response: Mapping[str, Any]) -> str:
     revoked = int(response["tokens_ended"])
     if not revoked:
         return "It had no valid partner tokens."
     return f"{revoked} partner {'token' if revoked == 1 else 'tokens'} issued with it revoked."
 
 
-REVOKE: Final = ActionRow(
-    f"{PATH}/{{secret_id}}/revoke", "revoke a secret", "DELETE /admin/partners/{partner_id}/client-secrets/{secret_id}",
-    PATH, "Client secret {secret_id:.8} revoked.", _said_of_tokens, missing="You have no such client secret.",
+REVOKE_CLIENT_SECRET: Final = ActionRow(
+    f"{CLIENT_SECRETS_PATH}/{{secret_id}}/revoke", "revoke a secret", "DELETE /admin/partners/{partner_id}/client-secrets/{secret_id}",
+    CLIENT_SECRETS_PATH, "Client secret {secret_id:.8} revoked.", _revoked_tokens_notice, missing="You have no such client secret.",
 )  # fmt: skip
 
 
-def _end_of(day: str) -> int | None:
+def _parse_day_end(day: str) -> int | None:
     """Return the end of a day in UTC, in ms since the epoch; None if the text is not a date."""
     try:
         after = date.fromisoformat(day) + timedelta(days=1)
@@ -79,26 +79,28 @@ def _end_of(day: str) -> int | None:
 
 
 async def _page(
-    desk: PageTools,
-    visit: PageRequest,
+    tools: PageTools,
+    page_request: PageRequest,
     *,
     made: str = "",
     chosen: dict[str, str] | None = None,
     wrong: dict[str, str] | None = None,
 ) -> Response:
-    now_ms = desk.parts.clock.now_ms()
-    secrets = await desk.parts.database.read(credentials_of, CredentialKind.CLIENT_SECRET, visit.partner.id)
-    return await desk.page(
-        visit, "settings/secrets.html", 400 if wrong else 200,
-        secrets=[(secret, _state(secret.expires_on_ms, now_ms)) for secret in reversed(secrets)],
-        lives=LIVES, made=made, chosen=chosen or {"life": "90", "day": ""}, wrong=wrong or {},
+    now_ms = tools.services.clock.now_ms()
+    secrets = await tools.services.database.read(
+        list_credentials, CredentialKind.CLIENT_SECRET, page_request.partner.id
+    )
+    return await tools.page(
+        page_request, "settings/secrets.html", 400 if wrong else 200,
+        secrets=[(secret, _secret_status(secret.expires_on_ms, now_ms)) for secret in reversed(secrets)],
+        lives=SECRET_LIFETIMES, made=made, chosen=chosen or {"life": "90", "day": ""}, wrong=wrong or {},
     )  # fmt: skip
 
 
-def _state(expires_on_ms: int | None, now_ms: int) -> tuple[str, str]:
+def _secret_status(expires_on_ms: int | None, now_ms: int) -> tuple[str, str]:
     """Return the text and colour of the badge of a secret."""
     if expires_on_ms is None:
         return "does not expire", "quiet"
     if expires_on_ms <= now_ms:
         return "expired", "bad"
-    return ("expires soon", "warn") if expires_on_ms - now_ms < SOON_MS else ("valid", "good")
+    return ("expires soon", "warn") if expires_on_ms - now_ms < EXPIRES_SOON_MS else ("valid", "good")

@@ -7,15 +7,15 @@ from urllib.parse import urlsplit
 
 from starlette.responses import Response
 
-from waypost.client.api_client import ApiResponseError, NotReached
+from waypost.client.api_client import ApiResponseError, ApiUnreachable
 from waypost.console.page_tools import PageTools
-from waypost.console.web.not_found import NotThere
+from waypost.console.web.errors import NotFound
 from waypost.console.web.page_request import PageRequest
-from waypost.store.console.overview import last_call_of
+from waypost.store.console.overview import last_webhook_ms
 
 
 @dataclass(frozen=True, slots=True)
-class Carrier:
+class PartnerOperatorAccount:
     """An operator account with the partner's business accounts, without secrets.
 
     Attributes:
@@ -38,60 +38,64 @@ class Carrier:
     last_call_ms: int | None
 
 
-async def show_operator(desk: PageTools, visit: PageRequest) -> Response:
+async def show_operator(tools: PageTools, page_request: PageRequest) -> Response:
     """Return the partner's operator accounts; with `check` in the query also the results of a health check."""
-    accounts = await _accounts(desk)
-    is_dev = desk.parts.demo_partner_id is not None
-    operator_accounts = [one for one in [await _carrier(desk, visit, account) for account in accounts] if one]
-    results = await _findings(desk, visit) if visit.query("check") else None
+    accounts = await _list_accounts(tools)
+    is_dev = tools.services.demo_partner_id is not None
+    operator_accounts = [
+        one for one in [await _partner_account(tools, page_request, account) for account in accounts] if one
+    ]
+    results = await _check_health(tools, page_request) if page_request.query("check") else None
     connected = {
         app["id"]
         for one in operator_accounts
         for business_account in one.business_accounts
         for app in business_account["apps"]
     }
-    return await desk.page(
-        visit, "settings/operator.html",
+    return await tools.page(
+        page_request, "settings/operator.html",
         operator_accounts=operator_accounts, results=results, is_dev=is_dev,
         choices=[(account["id"], account["id"]) for account in accounts] if is_dev else [],
-        without=[app for app in visit.apps if app.id not in connected],
+        without=[app for app in page_request.apps if app.id not in connected],
     )  # fmt: skip
 
 
-async def switch_app(desk: PageTools, visit: PageRequest) -> Response:
+async def switch_app(tools: PageTools, page_request: PageRequest) -> Response:
     """Assign the app's business account to another operator account; in a demonstration only.
 
     Elsewhere only the administrator may: operator accounts do not belong to a partner.
     """
-    if desk.parts.demo_partner_id is None:
-        raise NotThere("Only the administrator can switch operators: waypost app operator.")
+    if tools.services.demo_partner_id is None:
+        raise NotFound("Only the administrator can switch operators: waypost app operator.")
     body = {
-        "operator_account_id": await visit.field("operator_account_id"),
-        "submit_templates": await visit.flag("submit_templates"),
+        "operator_account_id": await page_request.field("operator_account_id"),
+        "submit_templates": await page_request.is_checked("submit_templates"),
     }
-    response = await desk.parts.apis.admin.json("PUT", f"/admin/apps/{visit.app.id}/operator", body)
+    response = await tools.services.apis.admin.json("PUT", f"/admin/apps/{page_request.app.id}/operator", body)
     missing = len(response["templates_missing"])
-    return desk.go(
+    return tools.redirect(
         "/settings/operator",
-        f"{visit.app.name} now uses operator account {response['operator_account_id']}.",
-        remedy=f"{missing} of your templates do not exist there." if missing else "",
+        f"{page_request.app.name} now uses operator account {response['operator_account_id']}.",
+        hint=f"{missing} of your templates do not exist there." if missing else "",
         kind="warn" if missing else "good",
     )
 
 
-async def _accounts(desk: PageTools) -> list[dict[str, Any]]:
-    response = await desk.parts.apis.admin.json("GET", "/admin/operator-accounts")
+async def _list_accounts(tools: PageTools) -> list[dict[str, Any]]:
+    response = await tools.services.apis.admin.json("GET", "/admin/operator-accounts")
     return response["operator_accounts"]
 
 
-async def _carrier(desk: PageTools, visit: PageRequest, account: dict[str, Any]) -> Carrier | None:
+async def _partner_account(
+    tools: PageTools, page_request: PageRequest, account: dict[str, Any]
+) -> PartnerOperatorAccount | None:
     business_accounts = account["business_accounts"]
-    own = [one for one in business_accounts if one["partner_id"] == visit.partner.id]
+    own = [one for one in business_accounts if one["partner_id"] == page_request.partner.id]
     if not own:
         return None
     is_sole = len(own) == len(business_accounts)
-    read = desk.parts.database.read
-    return Carrier(
+    read = tools.services.database.read
+    return PartnerOperatorAccount(
         account["id"],
         account["kind"],
         account["base_url"],
@@ -100,15 +104,15 @@ async def _carrier(desk: PageTools, visit: PageRequest, account: dict[str, Any])
         account["callback_url"],
         _is_local(account["base_url"]),
         own,
-        await read(last_call_of, account["id"]) if is_sole else None,
+        await read(last_webhook_ms, account["id"]) if is_sole else None,
     )
 
 
-async def _findings(desk: PageTools, visit: PageRequest) -> list[dict[str, Any]]:
-    path = f"/admin/doctor?partner_id={visit.partner.id}"
+async def _check_health(tools: PageTools, page_request: PageRequest) -> list[dict[str, Any]]:
+    path = f"/admin/doctor?partner_id={page_request.partner.id}"
     try:
-        return (await desk.parts.apis.admin.json("GET", path))["findings"]
-    except (ApiResponseError, NotReached) as error:
+        return (await tools.services.apis.admin.json("GET", path))["findings"]
+    except (ApiResponseError, ApiUnreachable) as error:
         return [{"about": "Health check", "state": "wrong", "text": str(error), "remedy": "Try again in a moment."}]
 
 

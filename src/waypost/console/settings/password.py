@@ -4,26 +4,26 @@ from typing import Final
 
 from starlette.responses import Response
 
-from waypost.base.encryption import hash_of
+from waypost.base.encryption import hash_secret
 from waypost.base.telemetry.logs import log
 from waypost.client.api_client import ApiResponseError
 from waypost.console.page_tools import PageTools
-from waypost.console.settings.field_errors import words_of
-from waypost.console.settings.profile import said_of_sessions
+from waypost.console.settings.field_errors import form_error
+from waypost.console.settings.profile import ended_sessions_notice
 from waypost.console.web.page_request import PageRequest
 from waypost.domain.errors import ApiError
-from waypost.store.accounts.partners import LoginFacts, login_facts
+from waypost.store.accounts.partners import LoginRecord, find_login_record
 
-MOST: Final = 1024
+MAX_PASSWORD_CHARS: Final = 1024
 _log = log("console")
 
 
-async def show_password(desk: PageTools, visit: PageRequest) -> Response:
+async def show_password(tools: PageTools, page_request: PageRequest) -> Response:
     """Return the form, with an explanation of what a change revokes."""
-    return await _page(desk, visit, {})
+    return await _page(tools, page_request, {})
 
 
-async def change_password(desk: PageTools, visit: PageRequest) -> Response:
+async def change_password(tools: PageTools, page_request: PageRequest) -> Response:
     """Change the password, and end every other session of the console.
 
     The current password is checked with argon2id. A client secret is accepted in its place: partners
@@ -31,25 +31,25 @@ async def change_password(desk: PageTools, visit: PageRequest) -> Response:
 
     Source: spec, "Authentication", rule 2; decision 0058.
     """
-    parts, partner = desk.parts, visit.partner
-    old, new = await visit.field("old"), await visit.field("new")
-    ends_tokens = await visit.flag("end_tokens")
-    wrong = _wrong(old, new, await visit.field("again"))
+    parts, partner = tools.services, page_request.partner
+    old, new = await page_request.field("old"), await page_request.field("new")
+    ends_tokens = await page_request.is_checked("end_tokens")
+    wrong = _validate(old, new, await page_request.field("again"))
     if wrong:
-        return await _page(desk, visit, wrong, ends_tokens=ends_tokens)
+        return await _page(tools, page_request, wrong, ends_tokens=ends_tokens)
     try:
-        address = parts.address_of(visit.request.scope)
-        attempt = await parts.attempts.spend(partner.email.lower(), address)
+        address = parts.client_address(page_request.request.scope)
+        attempt = await parts.sign_in_limiter.spend(partner.email.lower(), address)
     except ApiError as error:
         wait_s = error.retry_after_s or 60
         wrong = {"old": f"Too many attempts. Try again in {wait_s} s."}
-        return await _page(desk, visit, wrong, 429, ends_tokens=ends_tokens)
-    if not await _is_right(desk, await _facts(desk, visit), old):
+        return await _page(tools, page_request, wrong, 429, ends_tokens=ends_tokens)
+    if not await _is_current_password(tools, await _read_login_facts(tools, page_request), old):
         _log.info("wrong password at a password change", partner_id=partner.id)
         wrong = {"old": "Wrong password."}
-        return await _page(desk, visit, wrong, ends_tokens=ends_tokens)
-    await attempt.give_back()
-    own = hash_of(visit.session.token) if visit.session else ""
+        return await _page(tools, page_request, wrong, ends_tokens=ends_tokens)
+    await attempt.refund()
+    own = hash_secret(page_request.session.token) if page_request.session else ""
     try:
         response = await parts.apis.admin.json(
             "POST",
@@ -57,21 +57,21 @@ async def change_password(desk: PageTools, visit: PageRequest) -> Response:
             {"password": new, "end_tokens": ends_tokens, "keep_session": own},
         )
     except ApiResponseError as error:
-        return await _page(desk, visit, {"new": words_of(error)}, ends_tokens=ends_tokens)
+        return await _page(tools, page_request, {"new": form_error(error)}, ends_tokens=ends_tokens)
     if ends_tokens:
-        parts.apis.forget()
+        parts.apis.clear_partner_tokens()
     tokens = response.get("tokens_ended", 0)
     token_notice = f" {tokens} partner {'token' if tokens == 1 else 'tokens'} revoked." if tokens else ""
-    return desk.go(
+    return tools.redirect(
         "/settings/password",
-        f"Password changed. {said_of_sessions(response['sessions_ended'])}{token_notice}",
-        remedy="From now on the API accepts only client secrets: update every script that logs in.",
+        f"Password changed. {ended_sessions_notice(response['sessions_ended'])}{token_notice}",
+        hint="From now on the API accepts only client secrets: update every script that logs in.",
     )  # fmt: skip
 
 
-def _wrong(old: str, new: str, again: str) -> dict[str, str]:
+def _validate(old: str, new: str, again: str) -> dict[str, str]:
     """Return errors by field that need no call to find."""
-    if not old or len(old) > MOST:
+    if not old or len(old) > MAX_PASSWORD_CHARS:
         return {"old": "Enter your current password."}
     if not new:
         return {"new": "Enter a new password."}
@@ -82,26 +82,31 @@ def _wrong(old: str, new: str, again: str) -> dict[str, str]:
     return {}
 
 
-async def _is_right(desk: PageTools, facts: LoginFacts | None, given: str) -> bool:
+async def _is_current_password(tools: PageTools, facts: LoginRecord | None, password: str) -> bool:
     stored = None if facts is None else facts.password_hash
-    is_secret = facts is not None and hash_of(given) in facts.secret_hashes
-    return await desk.parts.passwords.matches(stored, given) or is_secret
+    is_secret = facts is not None and hash_secret(password) in facts.secret_hashes
+    return await tools.services.passwords.matches(stored, password) or is_secret
 
 
-async def _facts(desk: PageTools, visit: PageRequest) -> LoginFacts | None:
-    now_ms = desk.parts.clock.now_ms()
-    return await desk.parts.database.read(login_facts, visit.partner.email, now_ms)
+async def _read_login_facts(tools: PageTools, page_request: PageRequest) -> LoginRecord | None:
+    now_ms = tools.services.clock.now_ms()
+    return await tools.services.database.read(find_login_record, page_request.partner.email, now_ms)
 
 
 async def _page(
-    desk: PageTools, visit: PageRequest, wrong: dict[str, str], status: int | None = None, *, ends_tokens: bool = False
+    tools: PageTools,
+    page_request: PageRequest,
+    wrong: dict[str, str],
+    status: int | None = None,
+    *,
+    ends_tokens: bool = False,
 ) -> Response:
-    facts = await _facts(desk, visit)
-    return await desk.page(
-        visit, "settings/password.html", status or (400 if wrong else 200),
+    facts = await _read_login_facts(tools, page_request)
+    return await tools.page(
+        page_request, "settings/password.html", status or (400 if wrong else 200),
         wrong=wrong, ends_tokens=ends_tokens,
         has_changed=facts is not None and facts.password_changed,
         has_password=facts is not None and bool(facts.password_hash),
         secret_count=0 if facts is None else len(facts.secret_hashes),
-        is_demo=desk.parts.demo_partner_id == visit.partner.id,
+        is_demo=tools.services.demo_partner_id == page_request.partner.id,
     )  # fmt: skip

@@ -4,13 +4,13 @@ from typing import Final
 
 from starlette.responses import Response
 
-from waypost.base.encryption import hash_of
+from waypost.base.encryption import hash_secret
 from waypost.console.page_tools import PageTools
 from waypost.console.web.page_request import PageRequest
 from waypost.domain.partner import Partner
 
 # fmt: off
-FLAGS: Final = (  # Source: spec, "Partner account (login response)"; none changes what we do
+ACCOUNT_FLAGS: Final = (  # Source: spec, "Partner account (login response)"; none changes what we do
     ("admin",                 "Account administrator"),
     ("terms_read",            "Terms read"),
     ("activation_read",       "Activation notice read"),
@@ -25,28 +25,29 @@ FLAGS: Final = (  # Source: spec, "Partner account (login response)"; none chang
 # fmt: on
 
 
-async def show_profile(desk: PageTools, visit: PageRequest) -> Response:
+async def show_profile(tools: PageTools, page_request: PageRequest) -> Response:
     """Return the details of the account; only the administrator can change them."""
-    partner, session = visit.partner, visit.session
-    own = hash_of(session.token) if session else ""
+    partner, session = page_request.partner, page_request.session
+    own = hash_secret(session.token) if session else ""
     sessions = [
-        (each.began_ms, each.expires_on_ms, each.hash == own) for each in await desk.parts.sessions.of(partner.id)
+        (each.began_ms, each.expires_on_ms, each.hash == own)
+        for each in await tools.services.sessions.list_sessions(partner.id)
     ]
-    return await desk.page(
-        visit, "settings/profile.html",
+    return await tools.page(
+        page_request, "settings/profile.html",
         partner=partner, flags=_flags(partner), sessions=sessions,
-        is_demo=desk.parts.demo_partner_id == partner.id,
+        is_demo=tools.services.demo_partner_id == partner.id,
     )  # fmt: skip
 
 
-async def end_others(desk: PageTools, visit: PageRequest) -> Response:
+async def end_other_sessions(tools: PageTools, page_request: PageRequest) -> Response:
     """End all other console sessions of the partner."""
-    token = visit.session.token if visit.session else ""
-    ended = await desk.parts.sessions.end_all_of(visit.partner.id, but=token)
-    return desk.go("/settings", said_of_sessions(ended))
+    token = page_request.session.token if page_request.session else ""
+    ended = await tools.services.sessions.end_all(page_request.partner.id, except_token=token)
+    return tools.redirect("/settings", ended_sessions_notice(ended))
 
 
-def said_of_sessions(ended: int) -> str:
+def ended_sessions_notice(ended: int) -> str:
     """Return a notice with the number of other sessions that ended."""
     if not ended:
         return "There were no other sessions."
@@ -54,4 +55,4 @@ def said_of_sessions(ended: int) -> str:
 
 
 def _flags(partner: Partner) -> list[tuple[str, bool]]:
-    return [(label, bool(getattr(partner, name))) for name, label in FLAGS]
+    return [(label, bool(getattr(partner, name))) for name, label in ACCOUNT_FLAGS]

@@ -9,21 +9,21 @@ from starlette.responses import Response
 
 from waypost.base.clock import HOUR_MS, machine_ms
 from waypost.client.api_client import ApiResponseError
-from waypost.console.actions import ActionRow, Body, Fields, done, reason_of
+from waypost.console.actions import ActionRow, Body, Fields, action_response, error_notice
 from waypost.console.page_tools import PageTools
-from waypost.console.simulator.context import control_of, tab
-from waypost.console.simulator.numbers import fraction
-from waypost.console.web.formatting import exact
-from waypost.console.web.not_found import NotMeant
+from waypost.console.simulator.context import get_control, render_tab
+from waypost.console.simulator.numbers import parse_fraction
+from waypost.console.web.errors import InvalidPageRequest
+from waypost.console.web.formatting import exact_time
 from waypost.console.web.page_request import PageRequest
-from waypost.console.web.streams import Piece
+from waypost.console.web.streams import PageElement
 
-PATH: Final = "/simulator/clock"
-PARTS: Final = "simulator/clock_parts.html"
-_MOST_TYPED: Final = 40
+CLOCK_PATH: Final = "/simulator/clock"
+CLOCK_MACROS: Final = "simulator/clock_parts.html"
+_MAX_ECHOED_CHARS: Final = 40
 
 # fmt: off
-JUMPS: Final = (
+CLOCK_JUMPS: Final = (
     # label           ms              examples of what becomes due
     ("+1 minute",     60_000,         "retries, delayed webhooks"),
     ("+1 hour",       HOUR_MS,       "most short pauses"),
@@ -31,23 +31,23 @@ JUMPS: Final = (
     ("+1 day",        24 * HOUR_MS,  "customer service windows, partner tokens"),
     ("+30 days",      720 * HOUR_MS, "uploads, names of deleted templates"),
 )
-UNITS: Final = (
+TIME_UNITS: Final = (
     # name        label        ms
     ("seconds",   "seconds",   1000),
     ("minutes",   "minutes",   60_000),
     ("hours",     "hours",     HOUR_MS),
     ("days",      "days",      24 * HOUR_MS),
 )
-FACTORS: Final = (1, 10, 60, 600, 3600)
+CLOCK_FACTORS: Final = (1, 10, 60, 600, 3600)
 # fmt: on
 
 
 @dataclass(frozen=True, slots=True)
-class ClockNow:
+class ClockView:
     """The state of the clock, as the page shows it.
 
     Attributes:
-        why_not: the reason why it cannot be advanced; empty: it can.
+        unavailable_reason: the reason why it cannot be advanced; empty: it can.
         sides: of service and simulator `(name, next due time, is busy)`.
     """
 
@@ -56,7 +56,7 @@ class ClockNow:
     ahead_ms: int
     factor: float
     sides: list[tuple[str, int | None, bool]]
-    why_not: str = ""
+    unavailable_reason: str = ""
 
     @property
     def next_due_ms(self) -> int | None:
@@ -64,43 +64,43 @@ class ClockNow:
         return min((due_ms for _, due_ms, _ in self.sides if due_ms is not None), default=None)
 
 
-async def show_clock(desk: PageTools, visit: PageRequest) -> Response:
+async def show_clock(tools: PageTools, page_request: PageRequest) -> Response:
     """Return the page."""
-    return await tab(
-        desk, visit, "clock",
-        now=await _now(desk), jumps=JUMPS, units=UNITS, factors=FACTORS,
+    return await render_tab(
+        tools, page_request, "clock",
+        now=await _read_clock(tools), jumps=CLOCK_JUMPS, units=TIME_UNITS, factors=CLOCK_FACTORS,
     )  # fmt: skip
 
 
-async def live_clock(desk: PageTools, visit: PageRequest) -> Response:
+async def live_clock(tools: PageTools, page_request: PageRequest) -> Response:
     """Stream what changes on it."""
 
-    async def render_pieces() -> Sequence[Piece]:
-        return _pieces(desk, visit, await _now(desk))
+    async def render_pieces() -> Sequence[PageElement]:
+        return _render_pieces(tools, page_request, await _read_clock(tools))
 
-    return desk.live(visit, render_pieces, rest_s=0.5)
+    return tools.live(page_request, render_pieces, rest_s=0.5)
 
 
-async def advance_to_next(desk: PageTools, visit: PageRequest) -> Response:
+async def advance_to_next(tools: PageTools, page_request: PageRequest) -> Response:
     """Advance the clock to the next due time."""
-    due_ms = (await _now(desk)).next_due_ms
+    due_ms = (await _read_clock(tools)).next_due_ms
     if due_ms is None:
-        return done(desk, visit, PATH, "Nothing is waiting.")
-    now_ms = (await control_of(desk).get("/control/clock"))["now_ms"]
-    return await ADVANCE.carry_out(desk, visit, {"to_ms": max(due_ms, now_ms)})
+        return action_response(tools, page_request, CLOCK_PATH, "Nothing is waiting.")
+    now_ms = (await get_control(tools).get("/control/clock"))["now_ms"]
+    return await ADVANCE_CLOCK.call_api(tools, page_request, {"to_ms": max(due_ms, now_ms)})
 
 
-async def _now(desk: PageTools) -> ClockNow:
-    control = control_of(desk)
+async def _read_clock(tools: PageTools) -> ClockView:
+    control = get_control(tools)
     try:
         clock = await control.get("/control/clock")
         due = await control.get("/control/clock/due")
     except ApiResponseError as error:
         if error.status != 404:
             raise
-        now_ms = desk.parts.clock.now_ms()
-        return ClockNow(now_ms, machine_ms(), 0, 1, [], " ".join(reason_of(error)))
-    return ClockNow(
+        now_ms = tools.services.clock.now_ms()
+        return ClockView(now_ms, machine_ms(), 0, 1, [], " ".join(error_notice(error)))
+    return ClockView(
         clock["now_ms"], machine_ms(), clock["ahead_ms"], clock["factor"],
         [
             (str(side["name"]).capitalize(), side["next_due_ms"], side["is_busy"])
@@ -109,21 +109,21 @@ async def _now(desk: PageTools) -> ClockNow:
     )  # fmt: skip
 
 
-def _pieces(desk: PageTools, visit: PageRequest, now: ClockNow) -> list[Piece]:
-    part: Callable[..., str] = desk.parts.pages.part
+def _render_pieces(tools: PageTools, page_request: PageRequest, now: ClockView) -> list[PageElement]:
+    part: Callable[..., str] = tools.services.pages.render_macro
     return [
-        Piece("clock-face", part(PARTS, "face", visit, now)),
-        Piece("clock-due", part(PARTS, "due", visit, visit, now)),
-        Piece("clock-pace", part(PARTS, "pace", visit, visit, now, FACTORS)),
+        PageElement("clock-face", part(CLOCK_MACROS, "face", page_request, now)),
+        PageElement("clock-due", part(CLOCK_MACROS, "due", page_request, page_request, now)),
+        PageElement("clock-pace", part(CLOCK_MACROS, "pace", page_request, page_request, now, CLOCK_FACTORS)),
     ]
 
 
-async def _pieces_now(desk: PageTools, visit: PageRequest) -> list[Piece]:
-    return _pieces(desk, visit, await _now(desk))
+async def _current_pieces(tools: PageTools, page_request: PageRequest) -> list[PageElement]:
+    return _render_pieces(tools, page_request, await _read_clock(tools))
 
 
-def _said(clock: Mapping[str, Any]) -> str:
-    text = f"The clock is at {exact(clock['now_ms'])[:19]} UTC"
+def _clock_notice(clock: Mapping[str, Any]) -> str:
+    text = f"The clock is at {exact_time(clock['now_ms'])[:19]} UTC"
     if clock["is_frozen"]:
         text += " and stopped."
     elif clock["factor"] != 1:
@@ -138,36 +138,40 @@ def _said(clock: Mapping[str, Any]) -> str:
     return text
 
 
-def _distance(fields: Fields) -> Body:
+def _advance_body(fields: Fields) -> Body:
     """Return the target of an advance: a time, or a number of units."""
     if fields.get("to"):
-        return {"to_ms": _moment(fields["to"])}
-    unit_ms = {"ms": 1, **{name: ms for name, _, ms in UNITS}}.get(fields.get("unit", "ms"))
+        return {"to_ms": _parse_time_ms(fields["to"])}
+    unit_ms = {"ms": 1, **{name: ms for name, _, ms in TIME_UNITS}}.get(fields.get("unit", "ms"))
     text = fields.get("by", "")
-    count = fraction(text)
+    count = parse_fraction(text)
     if unit_ms is None or not isinstance(count, float):
-        raise NotMeant(f"{text[:_MOST_TYPED]!r} is not a number.", "Enter how far to advance the clock.")
+        raise InvalidPageRequest(
+            f"{text[:_MAX_ECHOED_CHARS]!r} is not a number.", "Enter how far to advance the clock."
+        )
     return {"ms": round(count * unit_ms)}
 
 
-def _factor(fields: Fields) -> Body:
-    return {"factor": fraction(fields.get("factor", "1"))}
+def _run_body(fields: Fields) -> Body:
+    return {"factor": parse_fraction(fields.get("factor", "1"))}
 
 
-def _moment(text: str) -> int:
+def _parse_time_ms(text: str) -> int:
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError as error:
-        raise NotMeant(
-            f"{text[:_MOST_TYPED]!r} is not a time.", "Choose a date and time, such as 2027-01-31T12:00."
+        raise InvalidPageRequest(
+            f"{text[:_MAX_ECHOED_CHARS]!r} is not a time.", "Choose a date and time, such as 2027-01-31T12:00."
         ) from error
     return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
 def _action(name: str, does: str, body: Callable[[Fields], Body] | None = None) -> ActionRow:
     call = f"POST /control/clock/{name}"
-    return ActionRow(f"{PATH}/{name}", does, call, PATH, _said, body=body, pieces=_pieces_now)
+    return ActionRow(
+        f"{CLOCK_PATH}/{name}", does, call, CLOCK_PATH, _clock_notice, body=body, render_elements=_current_pieces
+    )
 
 
-ADVANCE: Final = _action("advance", "advance it", _distance)  # responds when the clock has arrived
-ACTIONS: Final = (ADVANCE, _action("freeze", "stop it"), _action("run", "run it", _factor))
+ADVANCE_CLOCK: Final = _action("advance", "advance it", _advance_body)  # responds when the clock has arrived
+CLOCK_ACTIONS: Final = (ADVANCE_CLOCK, _action("freeze", "stop it"), _action("run", "run it", _run_body))

@@ -8,7 +8,7 @@ _ANY_WEBHOOK: Final[dict[str, Any]] = {"on": "webhook"}
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class FaultPreset:
     """A preset of one or more faults.
 
     Args:
@@ -26,42 +26,42 @@ class Recipe:
 
 
 # fmt: off
-RECIPES: Final = (
-    Recipe("down", "Operator down for 1 minute",
+FAULT_PRESETS: Final = (
+    FaultPreset("down", "Operator down for 1 minute",
            "Every call fails without a response, and nothing is accepted. The service retries; messages are sent after the minute.",
            ({"on": "call", "what": {"reset": "before"}},), for_ms=60_000),
-    Recipe("throttled", "Every third message throttled",
+    FaultPreset("throttled", "Every third message throttled",
            "Every third message fails with error 130429 and a Retry-After of 1 s. The service retries; the partner sees a delay.",
            ({**_SEND, "when": {"every": 3}, "what": {"error": 130429, "retry_after_s": 1}},)),
-    Recipe("lost-responses", "Every third response lost",
+    FaultPreset("lost-responses", "Every third response lost",
            "The message is accepted, but the connection breaks before the response. It is uncertain until a status arrives, and is not sent again.",
            ({**_SEND, "when": {"every": 3}, "what": {"reset": "after"}},)),
-    Recipe("slow", "Slow operator",
+    FaultPreset("slow", "Slow operator",
            "Every message is accepted at once, and the response takes 3 s.",
            ({**_SEND, "what": {"slow_ms": 3000}},)),
-    Recipe("gateway", "HTML from a gateway",
+    FaultPreset("gateway", "HTML from a gateway",
            "Every fourth call gets status 502 with an HTML page instead of JSON, and nothing is accepted.",
            ({"on": "call", "when": {"every": 4}, "what": {"garbage": "html", "status": 502}},)),
-    Recipe("fails-later", "Every fifth message fails later",
+    FaultPreset("fails-later", "Every fifth message fails later",
            "It is accepted as usual, but then gets the status failed with error 131049 instead of sent.",
            ({**_SEND, "when": {"every": 5}, "what": {"fail": 131049}},)),
-    Recipe("twice-and-crossed", "Webhooks duplicated and out of order",
+    FaultPreset("twice-and-crossed", "Webhooks duplicated and out of order",
            "Every second update is sent twice; each of the others is swapped with the next one.",
            ({**_ANY_WEBHOOK, "when": {"every": 2}, "what": {"duplicate": 1}},
             {**_ANY_WEBHOOK, "what": {"reorder": True}})),
-    Recipe("late", "30 % of webhooks delayed by 30 s",
+    FaultPreset("late", "30 % of webhooks delayed by 30 s",
            "They keep their original timestamp, and others overtake them. A seed makes every run the same.",
            ({**_ANY_WEBHOOK, "seed": 7, "when": {"probability": 0.3}, "what": {"delay_ms": 30_000}},)),
-    Recipe("silent", "No webhooks for 1 minute",
+    FaultPreset("silent", "No webhooks for 1 minute",
            "Events of this minute are never sent: messages and templates keep their status.",
            ({**_ANY_WEBHOOK, "what": {"drop": True}},), for_ms=60_000),
-    Recipe("forged", "Next three webhooks with wrong signature",
+    FaultPreset("forged", "Next three webhooks with wrong signature",
            "The service rejects them; the operator retries with the right signature.",
            ({**_ANY_WEBHOOK, "when": {"next": 3}, "what": {"wrong_signature": True}},)),
-    Recipe("submissions-rejected", "Template submissions rejected",
+    FaultPreset("submissions-rejected", "Template submissions rejected",
            "Every submission fails with error 368: the account is temporarily blocked.",
            ({"on": "call", "call": "templates.create", "what": {"error": 368}},)),
-    Recipe("bad-day", "Operator with many problems",
+    FaultPreset("bad-day", "Operator with many problems",
            "Random errors, lost responses, slow responses, and duplicated, delayed or reordered webhooks.",
            ({**_SEND, "seed": 20, "when": {"probability": 0.05}, "what": {"error": 130429, "retry_after_s": 1}},
             {**_SEND, "seed": 20, "when": {"probability": 0.02}, "what": {"error": 131016, "status": 503}},
@@ -73,7 +73,7 @@ RECIPES: Final = (
 # fmt: on
 
 
-def as_armed(recipe: Recipe, *, now_ms: int) -> dict[str, Any]:
+def preset_body(preset: FaultPreset, *, now_ms: int) -> dict[str, Any]:
     """Return the body of the control API's call: every fault with the preset's name and its end."""
-    end = {} if recipe.for_ms is None else {"until_ms": now_ms + recipe.for_ms}
-    return {"faults": [{"label": recipe.name, **fault, **end} for fault in recipe.faults]}
+    end = {} if preset.for_ms is None else {"until_ms": now_ms + preset.for_ms}
+    return {"faults": [{"label": preset.name, **fault, **end} for fault in preset.faults]}

@@ -3,43 +3,43 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
-from waypost.console.web.formatting import exact
+from waypost.console.web.formatting import exact_time
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class FaultTexts:
     """The texts of one kind of fault.
 
     Attributes:
         title: of its form.
-        happens: its effect in a sentence, with its value.
+        effect: its effect in a sentence, with its value.
         unit: of its value.
     """
 
     title: str
-    happens: str
+    effect: str
     unit: str = ""
 
 
 # fmt: off
-WORDS: Final = {  # a row for each kind of the simulator's table; a kind without a row is shown by its name
+FAULT_TEXTS: Final = {  # a row for each kind of the simulator's table; a kind without a row is shown by its name
     # on and kind                    title                              happens
-    ("call", "error"):         Words("Return an error",                "fails with error {}", "error code of the operator"),
-    ("call", "fail"):          Words("Accept a message and fail it",   "is accepted, and fails later with error {}", "error code of the operator"),
-    ("call", "timeout"):       Words("No response",                    "gets no response"),
-    ("call", "reset"):         Words("Break the connection",           "loses its connection {} it is processed", "before or after the call is processed"),
-    ("call", "slow_ms"):       Words("Slow response",                  "gets its response {} late", "ms of real time"),
-    ("call", "garbage"):       Words("Garbage response",               "gets a garbage response ({})", "kind of response"),
-    ("webhook", "drop"):       Words("Drop an update",                 "is dropped"),
-    ("webhook", "delay_ms"):   Words("Delay an update",                "is delayed by {}", "ms by the clock"),
-    ("webhook", "duplicate"):  Words("Duplicate an update",            "is duplicated ({} extra)", "number of duplicates"),
-    ("webhook", "reorder"):    Words("Reorder updates",                "is swapped with the next one"),
-    ("webhook", "batch"):      Words("Batch updates",                  "is batched with others, {} per POST", "updates per POST"),
-    ("webhook", "wrong_signature"): Words("Wrong signature",           "is signed with a wrong secret"),
-    ("webhook", "unsigned"):   Words("Missing signature",              "is not signed"),
-    ("webhook", "garbage"):    Words("Garbage before an update",       "is preceded by a POST that is not JSON"),
+    ("call", "error"):         FaultTexts("Return an error",                "fails with error {}", "error code of the operator"),
+    ("call", "fail"):          FaultTexts("Accept a message and fail it",   "is accepted, and fails later with error {}", "error code of the operator"),
+    ("call", "timeout"):       FaultTexts("No response",                    "gets no response"),
+    ("call", "reset"):         FaultTexts("Break the connection",           "loses its connection {} it is processed", "before or after the call is processed"),
+    ("call", "slow_ms"):       FaultTexts("Slow response",                  "gets its response {} late", "ms of real time"),
+    ("call", "garbage"):       FaultTexts("Garbage response",               "gets a garbage response ({})", "kind of response"),
+    ("webhook", "drop"):       FaultTexts("Drop an update",                 "is dropped"),
+    ("webhook", "delay_ms"):   FaultTexts("Delay an update",                "is delayed by {}", "ms by the clock"),
+    ("webhook", "duplicate"):  FaultTexts("Duplicate an update",            "is duplicated ({} extra)", "number of duplicates"),
+    ("webhook", "reorder"):    FaultTexts("Reorder updates",                "is swapped with the next one"),
+    ("webhook", "batch"):      FaultTexts("Batch updates",                  "is batched with others, {} per POST", "updates per POST"),
+    ("webhook", "wrong_signature"): FaultTexts("Wrong signature",           "is signed with a wrong secret"),
+    ("webhook", "unsigned"):   FaultTexts("Missing signature",              "is not signed"),
+    ("webhook", "garbage"):    FaultTexts("Garbage before an update",       "is preceded by a POST that is not JSON"),
 }
-BESIDE: Final = {
+FAULT_OPTION_TEXTS: Final = {
     # member           label                        in a sentence
     "subcode":        ("Subcode",                   "subcode {}"),
     "status":         ("HTTP status",               "HTTP {}"),
@@ -47,7 +47,7 @@ BESIDE: Final = {
     "retry_after_s":  ("Retry-After, in seconds",   "Retry-After {} s"),
     "taken":          ("Call processed",            "processed: {}"),
 }
-FILTERS: Final = {
+FAULT_FILTER_TEXTS: Final = {
     # member     label                              in a sentence
     "app":      ("App at the operator",              "of app {}"),
     "waba_id":  ("Business account",                 "of account {}"),
@@ -58,38 +58,40 @@ FILTERS: Final = {
 # fmt: on
 
 
-def words_of(fault: dict[str, Any]) -> str:
+def describe_fault(fault: dict[str, Any]) -> str:
     """Return an armed fault as a sentence."""
     on: str = fault["on"]
     name: str = fault.get(on, "*")
     subject = {"call": "Each call", "webhook": "Each update"}[on] if name == "*" else name
     kind, value = next(iter(fault["what"].items()))
     for candidate, candidate_value in fault["what"].items():
-        if (on, candidate) in WORDS:
+        if (on, candidate) in FAULT_TEXTS:
             kind, value = candidate, candidate_value
             break
-    texts = WORDS.get((on, kind))
-    effect = f"has {kind}: {value}" if texts is None else texts.happens.format(_shown(kind, value))
+    texts = FAULT_TEXTS.get((on, kind))
+    effect = f"has {kind}: {value}" if texts is None else texts.effect.format(_format_value(kind, value))
     options = [
-        BESIDE[key][1].format(_shown(key, option)) if key in BESIDE else f"{key} {option}"
+        FAULT_OPTION_TEXTS[key][1].format(_format_value(key, option))
+        if key in FAULT_OPTION_TEXTS
+        else f"{key} {option}"
         for key, option in fault["what"].items()
         if key != kind
     ]
-    filters = [text.format(fault[key]) for key, (_, text) in FILTERS.items() if key in fault]
+    filters = [text.format(fault[key]) for key, (_, text) in FAULT_FILTER_TEXTS.items() if key in fault]
     sentence = " ".join([subject, *filters, effect])
     sentence += f" ({', '.join(options)})" if options else ""
-    sentence += _when_words(fault["when"], fault.get("seed"))
+    sentence += _describe_when(fault["when"], fault.get("seed"))
     until_ms = fault.get("until_ms")
-    return f"{sentence}, until {exact(until_ms)}." if until_ms else f"{sentence}."
+    return f"{sentence}, until {exact_time(until_ms)}." if until_ms else f"{sentence}."
 
 
-def _shown(name: str, value: Any) -> str:
+def _format_value(name: str, value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value / 1000:g} s" if name.endswith("_ms") else str(value).replace("_", " ")
 
 
-def _when_words(when: dict[str, Any], seed: int | None) -> str:
+def _describe_when(when: dict[str, Any], seed: int | None) -> str:
     match when:
         case {"next": 1}:
             return ", next time only"

@@ -7,123 +7,136 @@ from typing import Any, Final
 import msgspec
 from starlette.responses import Response
 
-from waypost.console.actions import ActionRow, done
+from waypost.console.actions import ActionRow, action_response
 from waypost.console.page_tools import PageTools
-from waypost.console.simulator.context import attempt, control_of, now_of, tab
-from waypost.console.simulator.fault_presets import RECIPES, as_armed
-from waypost.console.simulator.fault_texts import WORDS, words_of
-from waypost.console.web.not_found import NotMeant, NotThere
+from waypost.console.simulator.context import call_control, get_control, render_tab, simulator_now_ms
+from waypost.console.simulator.fault_presets import FAULT_PRESETS, preset_body
+from waypost.console.simulator.fault_texts import FAULT_TEXTS, describe_fault
+from waypost.console.web.errors import InvalidPageRequest, NotFound
 from waypost.console.web.page_request import PageRequest
-from waypost.console.web.streams import Piece
+from waypost.console.web.streams import PageElement
 
-PATH: Final = "/simulator/faults"
-PARTS: Final = "simulator/fault_parts.html"
-DISARM_ALL: Final = "Disarm all faults, including those that others armed?"
+FAULTS_PATH: Final = "/simulator/faults"
+FAULT_MACROS: Final = "simulator/fault_parts.html"
+DISARM_ALL_QUESTION: Final = "Disarm all faults, including those that others armed?"
 """The question to confirm."""
 
 
-async def show_faults(desk: PageTools, visit: PageRequest) -> Response:
+async def show_faults(tools: PageTools, page_request: PageRequest) -> Response:
     """Return the page with armed faults, presets, and all kinds."""
-    control = control_of(desk)
-    return await tab(
-        desk, visit, "faults",
-        faults=await _faults(desk), presets=RECIPES, preset_body=as_armed,
-        catalogue=await control.get("/control/faults/kinds"), texts=WORDS, question=DISARM_ALL,
+    control = get_control(tools)
+    return await render_tab(
+        tools, page_request, "faults",
+        faults=await _list_faults(tools), presets=FAULT_PRESETS, preset_body=preset_body,
+        catalogue=await control.get("/control/faults/kinds"), texts=FAULT_TEXTS, question=DISARM_ALL_QUESTION,
     )  # fmt: skip
 
 
-async def live_faults(desk: PageTools, visit: PageRequest) -> Response:
+async def live_faults(tools: PageTools, page_request: PageRequest) -> Response:
     """Stream the armed faults with their counts."""
 
-    async def render_pieces() -> Sequence[Piece]:
-        return pieces_of(desk, visit, await _faults(desk))
+    async def render_pieces() -> Sequence[PageElement]:
+        return render_fault_list(tools, page_request, await _list_faults(tools))
 
-    return desk.live(visit, render_pieces)
+    return tools.live(page_request, render_pieces)
 
 
-async def show_fault(desk: PageTools, visit: PageRequest) -> Response:
+async def show_fault(tools: PageTools, page_request: PageRequest) -> Response:
     """Return the page of one fault with its last firings."""
-    return await tab(desk, visit, "fault", fault=await _fault(desk, visit))
+    return await render_tab(tools, page_request, "fault", fault=await _get_fault(tools, page_request))
 
 
-async def live_fault(desk: PageTools, visit: PageRequest) -> Response:
+async def live_fault(tools: PageTools, page_request: PageRequest) -> Response:
     """Stream what changes on it."""
 
-    async def render_pieces() -> Sequence[Piece]:
+    async def render_pieces() -> Sequence[PageElement]:
         try:
-            html = desk.parts.pages.part(PARTS, "one", visit, visit, await _fault(desk, visit))
-        except NotThere:
-            html = desk.parts.pages.part(PARTS, "disarmed", visit)
-        return [Piece("fault", html)]
+            html = tools.services.pages.render_macro(
+                FAULT_MACROS, "one", page_request, page_request, await _get_fault(tools, page_request)
+            )
+        except NotFound:
+            html = tools.services.pages.render_macro(FAULT_MACROS, "disarmed", page_request)
+        return [PageElement("fault", html)]
 
-    return desk.live(visit, render_pieces)
+    return tools.live(page_request, render_pieces)
 
 
-async def arm_recipe(desk: PageTools, visit: PageRequest) -> Response:
+async def arm_preset(tools: PageTools, page_request: PageRequest) -> Response:
     """Arm a preset."""
-    preset = next((row for row in RECIPES if row.key == visit.path["key"]), None)
+    preset = next((row for row in FAULT_PRESETS if row.key == page_request.path_params["key"]), None)
     if preset is None:
-        raise NotThere("There is no such preset.")
-    body = as_armed(preset, now_ms=await now_of(desk))
-    return await _arm(desk, visit, body, f"Armed: {preset.name}.")
+        raise NotFound("There is no such preset.")
+    body = preset_body(preset, now_ms=await simulator_now_ms(tools))
+    return await _arm(tools, page_request, body, f"Armed: {preset.name}.")
 
 
-async def arm_json(desk: PageTools, visit: PageRequest) -> Response:
+async def arm_json(tools: PageTools, page_request: PageRequest) -> Response:
     """Arm a fault or scenario pasted as JSON."""
-    text = await visit.field("json")
+    text = await page_request.field("json")
     try:
         body: object = msgspec.json.decode(text)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise NotMeant(f"Invalid JSON: {error}.", "Paste a fault, or an object with a list of faults.") from error
-    return await _arm(desk, visit, body, "Armed.")
+        raise InvalidPageRequest(
+            f"Invalid JSON: {error}.", "Paste a fault, or an object with a list of faults."
+        ) from error
+    return await _arm(tools, page_request, body, "Armed.")
 
 
-def pieces_of(desk: PageTools, visit: PageRequest, faults: list[dict[str, Any]]) -> list[Piece]:
+def render_fault_list(tools: PageTools, page_request: PageRequest, faults: list[dict[str, Any]]) -> list[PageElement]:
     """Return the pieces with the list of faults and their number."""
-    part = partial(desk.parts.pages.part, PARTS)
+    part = partial(tools.services.pages.render_macro, FAULT_MACROS)
     return [
-        Piece("armed-head", part("armed_head", visit, visit, faults, DISARM_ALL)),
-        Piece("armed-none", part("armed_none", visit, faults)),
-        *(Piece(f"fault-{fault['id']}", part("row", visit, visit, fault), "armed") for fault in faults),
+        PageElement("armed-head", part("armed_head", page_request, page_request, faults, DISARM_ALL_QUESTION)),
+        PageElement("armed-none", part("armed_none", page_request, faults)),
+        *(
+            PageElement(f"fault-{fault['id']}", part("row", page_request, page_request, fault), "armed")
+            for fault in faults
+        ),
     ]
 
 
-async def _armed_now(desk: PageTools, visit: PageRequest) -> list[Piece]:
-    return pieces_of(desk, visit, await _faults(desk))
+async def _armed_pieces(tools: PageTools, page_request: PageRequest) -> list[PageElement]:
+    return render_fault_list(tools, page_request, await _list_faults(tools))
 
 
 # fmt: off
-ACTIONS: Final = (
+FAULT_ACTIONS: Final = (
     #         path                         does              call                                page  said
-    ActionRow(f"{PATH}/disarm",            "disarm all",     "DELETE /control/faults",            PATH, "All faults disarmed."),
-    ActionRow(f"{PATH}/{{fault_id}}/disarm", "disarm one",    "DELETE /control/faults/{fault_id}", PATH, "Disarmed.", pieces=_armed_now, gone=("fault-{fault_id}",)),
+    ActionRow(f"{FAULTS_PATH}/disarm",            "disarm all",     "DELETE /control/faults",            FAULTS_PATH, "All faults disarmed."),
+    ActionRow(f"{FAULTS_PATH}/{{fault_id}}/disarm", "disarm one",    "DELETE /control/faults/{fault_id}", FAULTS_PATH, "Disarmed.", render_elements=_armed_pieces, removed_ids=("fault-{fault_id}",)),
 )
 # fmt: on
 
 
-async def _arm(desk: PageTools, visit: PageRequest, wish: object, said: str) -> Response:
-    work = partial(control_of(desk).post, "/control/faults", wish)
-    error_response = await attempt(desk, visit, PATH, work)
+async def _arm(tools: PageTools, page_request: PageRequest, body: object, notice: str) -> Response:
+    work = partial(get_control(tools).post, "/control/faults", body)
+    error_response = await call_control(tools, page_request, FAULTS_PATH, work)
     if error_response is not None:
         return error_response
-    return done(desk, visit, PATH, said, await _armed_now(desk, visit) if visit.is_quiet else ())
+    return action_response(
+        tools,
+        page_request,
+        FAULTS_PATH,
+        notice,
+        await _armed_pieces(tools, page_request) if page_request.is_quiet else (),
+    )
 
 
-async def _faults(desk: PageTools) -> list[dict[str, Any]]:
-    faults = (await control_of(desk).get("/control/faults"))["faults"]
-    return [{**fault, "sentence": words_of(fault)} for fault in faults]
+async def _list_faults(tools: PageTools) -> list[dict[str, Any]]:
+    faults = (await get_control(tools).get("/control/faults"))["faults"]
+    return [{**fault, "sentence": describe_fault(fault)} for fault in faults]
 
 
-async def _fault(desk: PageTools, visit: PageRequest) -> dict[str, Any]:
-    fault_id = _fault_id(visit)
-    if not any(fault["id"] == fault_id for fault in await _faults(desk)):
-        raise NotThere("This fault is no longer armed.")
-    fault: dict[str, Any] = await control_of(desk).get(f"/control/faults/{fault_id}")
-    return {**fault, "sentence": words_of(fault)}
+async def _get_fault(tools: PageTools, page_request: PageRequest) -> dict[str, Any]:
+    fault_id = _fault_id(page_request)
+    if not any(fault["id"] == fault_id for fault in await _list_faults(tools)):
+        raise NotFound("This fault is no longer armed.")
+    fault: dict[str, Any] = await get_control(tools).get(f"/control/faults/{fault_id}")
+    return {**fault, "sentence": describe_fault(fault)}
 
 
-def _fault_id(visit: PageRequest) -> int:
-    text: str = visit.path["fault_id"]
+def _fault_id(page_request: PageRequest) -> int:
+    text: str = page_request.path_params["fault_id"]
     if not (text.isascii() and text.isdigit() and len(text) < 16):
-        raise NotThere("There is no such fault.")
+        raise NotFound("There is no such fault.")
     return int(text)

@@ -9,111 +9,115 @@ import msgspec
 from starlette.responses import Response
 
 from waypost.client.api_client import ApiResponseError
-from waypost.console.actions import ActionRow, reason_of
+from waypost.console.actions import ActionRow, error_notice
 from waypost.console.page_tools import PageTools
-from waypost.console.simulator.context import control_of, tab
-from waypost.console.simulator.fleet_scripts import SCRIPTS, as_json
-from waypost.console.simulator.numbers import whole
-from waypost.console.web.formatting import phone
-from waypost.console.web.not_found import NotThere
+from waypost.console.simulator.context import get_control, render_tab
+from waypost.console.simulator.fleet_scripts import SCRIPT_PRESETS, format_steps
+from waypost.console.simulator.numbers import parse_whole
+from waypost.console.web.errors import NotFound
+from waypost.console.web.formatting import format_phone
 from waypost.console.web.page_request import PageRequest
-from waypost.console.web.streams import Piece
+from waypost.console.web.streams import PageElement
 
-PATH: Final = "/simulator/fleets"
-PARTS: Final = "simulator/fleet_parts.html"
-_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-_OWN: Final = "own"
-DROP: Final = ActionRow(
-    f"{PATH}/{{name}}/drop", "delete it", "DELETE /control/fleets/{name}",
-    PATH, "Fleet {name} deleted. Its phones remain as ordinary phones.",
+FLEETS_PATH: Final = "/simulator/fleets"
+FLEET_MACROS: Final = "simulator/fleet_parts.html"
+_FLEET_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_CUSTOM_SCRIPT: Final = "own"
+DELETE_FLEET: Final = ActionRow(
+    f"{FLEETS_PATH}/{{name}}/drop", "delete it", "DELETE /control/fleets/{name}",
+    FLEETS_PATH, "Fleet {name} deleted. Its phones remain as ordinary phones.",
 )  # fmt: skip
 """Its numbers are ordinary phones again."""
 
 
-async def show_fleets(desk: PageTools, visit: PageRequest) -> Response:
+async def show_fleets(tools: PageTools, page_request: PageRequest) -> Response:
     """Return all fleets, and the form to create one."""
-    return await _page(desk, visit, {})
+    return await _page(tools, page_request, {})
 
 
-async def make_fleet(desk: PageTools, visit: PageRequest) -> Response:
+async def create_fleet(tools: PageTools, page_request: PageRequest) -> Response:
     """Create a fleet; an error of the control API is shown at its field."""
-    form = await visit.form()
+    form = await page_request.form()
     typed = {name: value for name, value in form.items() if isinstance(value, str)}
-    own_numbers = {app.phone_number for app in visit.apps if app.phone_number}
+    own_numbers = {app.phone_number for app in page_request.apps if app.phone_number}
     body: dict[str, Any] = {
         "name": typed.get("name", "").strip(),
         "first": typed.get("first", "").strip().replace(" ", ""),
-        "count": whole(typed.get("count", "")),
+        "count": parse_whole(typed.get("count", "")),
         "read_after_ms": None,
     }
     if typed.get("seed", "").strip():
         body["seed"] = typed["seed"].strip()
     if typed.get("open_window_to"):
         if typed["open_window_to"] not in own_numbers:
-            return await _page(desk, visit, typed, "open_window_to", "This is not one of your numbers.")
+            return await _page(tools, page_request, typed, "open_window_to", "This is not one of your numbers.")
         body["open_window_to"] = typed["open_window_to"]
     try:
-        body["script"] = _script(typed)
+        body["script"] = _parse_script(typed)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        return await _page(desk, visit, typed, "script", f"The script is not valid JSON: {error}.")
+        return await _page(tools, page_request, typed, "script", f"The script is not valid JSON: {error}.")
     try:
-        await control_of(desk).post("/control/fleets", body)
+        await get_control(tools).post("/control/fleets", body)
     except ApiResponseError as error:
-        return await _page(desk, visit, typed, error.top_field, " ".join(reason_of(error)))
-    return desk.go(f"{PATH}/{body['name']}", f"Fleet {body['name']} with {body['count']} phones created.")
+        return await _page(tools, page_request, typed, error.top_field, " ".join(error_notice(error)))
+    return tools.redirect(f"{FLEETS_PATH}/{body['name']}", f"Fleet {body['name']} with {body['count']} phones created.")
 
 
-async def show_fleet(desk: PageTools, visit: PageRequest) -> Response:
+async def show_fleet(tools: PageTools, page_request: PageRequest) -> Response:
     """Return one fleet with its statistics."""
-    return await tab(desk, visit, "fleet", fleet=await _fleet(desk, visit))
+    return await render_tab(tools, page_request, "fleet", fleet=await _get_fleet(tools, page_request))
 
 
-async def live_fleet(desk: PageTools, visit: PageRequest) -> Response:
+async def live_fleet(tools: PageTools, page_request: PageRequest) -> Response:
     """Stream what changes on it."""
 
-    async def render_pieces() -> Sequence[Piece]:
+    async def render_pieces() -> Sequence[PageElement]:
         try:
-            html = desk.parts.pages.part(PARTS, "counts", visit, await _fleet(desk, visit))
-        except NotThere:
-            html = desk.parts.pages.part(PARTS, "dropped", visit)
-        return [Piece("fleet-counts", html)]
+            html = tools.services.pages.render_macro(
+                FLEET_MACROS, "counts", page_request, await _get_fleet(tools, page_request)
+            )
+        except NotFound:
+            html = tools.services.pages.render_macro(FLEET_MACROS, "dropped", page_request)
+        return [PageElement("fleet-counts", html)]
 
-    return desk.live(visit, render_pieces, rest_s=1.0, at_least_s=2.0)  # each update counts all messages of the fleet
+    return tools.live(
+        page_request, render_pieces, rest_s=1.0, at_least_s=2.0
+    )  # each update counts all messages of the fleet
 
 
 async def _page(
-    desk: PageTools, visit: PageRequest, typed: dict[str, str], wrong_field: str = "", wrong: str = ""
+    tools: PageTools, page_request: PageRequest, typed: dict[str, str], wrong_field: str = "", wrong: str = ""
 ) -> Response:
-    fleets = (await control_of(desk).get("/control/fleets"))["fleets"]
-    return await tab(
-        desk, visit, "fleets", 400 if wrong else 200,
-        fleets=fleets, scripts=SCRIPTS, steps_json=as_json, typed=typed,
-        own_numbers=[(app.phone_number, f"{app.name}, {phone(app.phone_number)}")
-                     for app in visit.apps if app.phone_number],
+    fleets = (await get_control(tools).get("/control/fleets"))["fleets"]
+    return await render_tab(
+        tools, page_request, "fleets", 400 if wrong else 200,
+        fleets=fleets, scripts=SCRIPT_PRESETS, steps_json=format_steps, typed=typed,
+        own_numbers=[(app.phone_number, f"{app.name}, {format_phone(app.phone_number)}")
+                     for app in page_request.apps if app.phone_number],
         wrong_field=wrong_field, wrong=wrong,
     )  # fmt: skip
 
 
-def _script(typed: dict[str, str]) -> Any:
+def _parse_script(typed: dict[str, str]) -> Any:
     chosen = typed.get("script", "")
-    if chosen == _OWN:
+    if chosen == _CUSTOM_SCRIPT:
         return msgspec.json.decode(typed.get("steps", ""))
-    return [step for preset in SCRIPTS if preset.key == chosen for step in preset.steps]
+    return [step for preset in SCRIPT_PRESETS if preset.key == chosen for step in preset.steps]
 
 
-async def _fleet(desk: PageTools, visit: PageRequest) -> dict[str, Any]:
-    name = _name(visit)
+async def _get_fleet(tools: PageTools, page_request: PageRequest) -> dict[str, Any]:
+    name = _fleet_name(page_request)
     try:
-        fleet: dict[str, Any] = await control_of(desk).get(f"/control/fleets/{name}")
+        fleet: dict[str, Any] = await get_control(tools).get(f"/control/fleets/{name}")
     except ApiResponseError as error:
         if error.status == 404:
-            raise NotThere(f"There is no fleet called {name}.") from error
+            raise NotFound(f"There is no fleet called {name}.") from error
         raise
     return {**fleet, "script": [json.dumps(step, ensure_ascii=False) for step in fleet["script"]]}
 
 
-def _name(visit: PageRequest) -> str:
-    name: str = visit.path["name"]
-    if not _NAME.fullmatch(name):
-        raise NotThere("There is no such fleet.")
+def _fleet_name(page_request: PageRequest) -> str:
+    name: str = page_request.path_params["name"]
+    if not _FLEET_NAME.fullmatch(name):
+        raise NotFound("There is no such fleet.")
     return name

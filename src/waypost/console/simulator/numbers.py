@@ -2,12 +2,12 @@
 
 from typing import Final
 
-from waypost.console.web.not_found import NotMeant
+from waypost.console.web.errors import InvalidPageRequest
 
-_MOST_DIGITS: Final = 18
+_MAX_DIGITS: Final = 18
 
 
-def seconds_as_ms(text: str, name: str) -> int | None:
+def parse_seconds_ms(text: str, name: str) -> int | None:
     """Return seconds, with or without a fraction, in ms; None for an empty field.
 
     Raises:
@@ -18,21 +18,21 @@ def seconds_as_ms(text: str, name: str) -> int | None:
         return None
     head, point, tail = text.partition(".")
     is_number = head.isascii() and head.isdecimal() and (not point or tail.isdecimal())
-    if not is_number or len(text) > _MOST_DIGITS:
-        raise NotMeant(f"{text[:40]!r} is not a number of seconds.", f"Enter a number for {name}.")
+    if not is_number or len(text) > _MAX_DIGITS:
+        raise InvalidPageRequest(f"{text[:40]!r} is not a number of seconds.", f"Enter a number for {name}.")
     return round(float(text) * 1000)
 
 
-def whole(text: str) -> int | str:
+def parse_whole(text: str) -> int | str:
     """Return a whole number; other text unchanged, so that the control API rejects and explains it."""
     text = text.strip()
     is_whole = text.lstrip("-").isascii() and text.removeprefix("-").isdecimal()
-    return int(text) if is_whole and len(text) <= _MOST_DIGITS else text
+    return int(text) if is_whole and len(text) <= _MAX_DIGITS else text
 
 
-def fraction(text: str) -> float | str:
+def parse_fraction(text: str) -> float | str:
     """Return a number with a fraction; other text unchanged, as `whole` does."""
     text = text.strip().replace(",", ".")
     head, point, tail = text.partition(".")
     is_number = text.isascii() and (head or "0").isdecimal() and (not point or tail.isdecimal())
-    return float(text) if is_number and text and len(text) <= _MOST_DIGITS else text
+    return float(text) if is_number and text and len(text) <= _MAX_DIGITS else text

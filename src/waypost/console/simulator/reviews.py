@@ -9,25 +9,25 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 
 from waypost.console.page_tools import PageTools
-from waypost.console.simulator.context import control_of, tab
-from waypost.console.web.not_found import NotThere
+from waypost.console.simulator.context import get_control, render_tab
+from waypost.console.web.errors import NotFound
 from waypost.console.web.page_request import PageRequest
-from waypost.console.web.streams import Piece
+from waypost.console.web.streams import PageElement
 from waypost.store.templates.templates import template_links
 
-PARTS: Final = "simulator/review_parts.html"
-WAITING: Final = ("PENDING", "IN_APPEAL")
-_MOST_WAITING: Final = 50
-_MOST_SHOWN: Final = 50
+REVIEW_MACROS: Final = "simulator/review_parts.html"
+WAITING_STATUSES: Final = ("PENDING", "IN_APPEAL")
+_MAX_WAITING: Final = 50
+_MAX_REVIEWED: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Reviews:
+class ReviewsView:
     """The values of the page.
 
     Attributes:
         waiting: templates as the control API shows them, oldest first.
-        others: reviewed ones, newest first.
+        reviewed: reviewed ones, newest first.
         links: paths of the templates' pages, by the operator's id.
         reasons: for a rejection.
         delay_ms: from submission to automatic review; None: reviews are manual.
@@ -35,68 +35,70 @@ class Reviews:
 
     waiting: list[dict[str, Any]]
     waiting_count: int
-    others: list[dict[str, Any]]
-    others_count: int
+    reviewed: list[dict[str, Any]]
+    reviewed_count: int
     links: dict[str, str]
     reasons: list[str]
     delay_ms: int | None
 
 
-async def show_reviews(desk: PageTools, visit: PageRequest) -> Response:
+async def show_reviews(tools: PageTools, page_request: PageRequest) -> Response:
     """Return the page."""
-    return await tab(
-        desk, visit, "reviews",
-        now=await reviews_now(desk, visit), q=visit.query("q"), query=_query(visit),
+    return await render_tab(
+        tools, page_request, "reviews",
+        now=await read_reviews(tools, page_request), q=page_request.query("q"), query=_search_query(page_request),
     )  # fmt: skip
 
 
-async def live_reviews(desk: PageTools, visit: PageRequest) -> Response:
+async def live_reviews(tools: PageTools, page_request: PageRequest) -> Response:
     """Stream what changes on it."""
 
-    async def render_pieces() -> Sequence[Piece]:
-        return pieces_of(desk, visit, await reviews_now(desk, visit))
+    async def render_pieces() -> Sequence[PageElement]:
+        return render_reviews(tools, page_request, await read_reviews(tools, page_request))
 
-    return desk.live(visit, render_pieces, rest_s=0.5)  # it shows up to a hundred templates
+    return tools.live(page_request, render_pieces, rest_s=0.5)  # it shows up to a hundred templates
 
 
-def pieces_of(desk: PageTools, visit: PageRequest, now: Reviews) -> list[Piece]:
+def render_reviews(tools: PageTools, page_request: PageRequest, now: ReviewsView) -> list[PageElement]:
     """Return the pieces with all templates of the page."""
-    part = partial(desk.parts.pages.part, PARTS)
+    part = partial(tools.services.pages.render_macro, REVIEW_MACROS)
     pieces = [
-        Piece("waiting-head", part("waiting_head", visit, now.waiting_count)),
-        Piece("waiting-none", part("waiting_none", visit, now.waiting_count, now.delay_ms)),
-        Piece("others-head", part("others_head", visit, now.others_count, len(now.others))),
-        Piece("others-none", part("others_none", visit, now.others_count)),
+        PageElement("waiting-head", part("waiting_head", page_request, now.waiting_count)),
+        PageElement("waiting-none", part("waiting_none", page_request, now.waiting_count, now.delay_ms)),
+        PageElement("others-head", part("others_head", page_request, now.reviewed_count, len(now.reviewed))),
+        PageElement("others-none", part("others_none", page_request, now.reviewed_count)),
     ]
     for template in now.waiting:
-        html = part("waiting_card", visit, visit, template, now.links.get(template["id"], ""), now.reasons)
-        pieces.append(Piece(f"w-{template['id']}", html, "waiting"))
-    for template in reversed(now.others):  # each is put at the start, so the newest comes last
-        html = part("other_row", visit, visit, template, now.links.get(template["id"], ""))
-        pieces.append(Piece(f"t-{template['id']}", html, "others", "start"))
+        html = part(
+            "waiting_card", page_request, page_request, template, now.links.get(template["id"], ""), now.reasons
+        )
+        pieces.append(PageElement(f"w-{template['id']}", html, "waiting"))
+    for template in reversed(now.reviewed):  # each is put at the start, so the newest comes last
+        html = part("other_row", page_request, page_request, template, now.links.get(template["id"], ""))
+        pieces.append(PageElement(f"t-{template['id']}", html, "others", "start"))
     return pieces
 
 
-async def reviews_now(desk: PageTools, visit: PageRequest) -> Reviews:
+async def read_reviews(tools: PageTools, page_request: PageRequest) -> ReviewsView:
     """Read both lists from the simulator, and the links from the store."""
-    control = control_of(desk)
+    control = get_control(tools)
     settings = await control.get("/control/settings")
-    accounts = accounts_of(visit)
+    accounts = business_account_ids(page_request)
     empty: dict[str, Any] = {"templates": [], "count": 0, "reasons": []}
     waiting = others = empty
     if accounts:
         scope = [("waba_id", account_id) for account_id in accounts]
-        is_waiting = [("status", status) for status in WAITING]
+        is_waiting = [("status", status) for status in WAITING_STATUSES]
         waiting = await control.get(f"/control/templates?{urlencode(scope + is_waiting)}")
-        not_waiting = [("not_status", status) for status in WAITING]
-        page = [("name", visit.query("q")), ("limit", str(_MOST_SHOWN))]
+        not_waiting = [("not_status", status) for status in WAITING_STATUSES]
+        page = [("name", page_request.query("q")), ("limit", str(_MAX_REVIEWED))]
         others = await control.get(f"/control/templates?{urlencode(scope + not_waiting + page)}")
-    shown: list[dict[str, Any]] = waiting["templates"][:_MOST_WAITING]
+    shown: list[dict[str, Any]] = waiting["templates"][:_MAX_WAITING]
     reviewed: list[dict[str, Any]] = others["templates"][::-1]
     ids = {template["id"] for template in (*shown, *reviewed)}
-    apps = {app.business_account_id: app.id for app in reversed(visit.apps)}
-    links = await desk.parts.database.read(template_links, visit.partner.id, ids)
-    return Reviews(
+    apps = {app.business_account_id: app.id for app in reversed(page_request.apps)}
+    links = await tools.services.database.read(template_links, page_request.partner.id, ids)
+    return ReviewsView(
         shown, waiting["count"], reviewed, others["count"],
         {
             link.operator_template_id: f"/apps/{apps[link.business_account_id]}/templates/{link.id}"
@@ -108,28 +110,28 @@ async def reviews_now(desk: PageTools, visit: PageRequest) -> Reviews:
     )  # fmt: skip
 
 
-def accounts_of(visit: PageRequest) -> list[str]:
+def business_account_ids(page_request: PageRequest) -> list[str]:
     """Return the ids of the partner's business accounts."""
-    return sorted({app.business_account_id for app in visit.apps if app.business_account_id})
+    return sorted({app.business_account_id for app in page_request.apps if app.business_account_id})
 
 
-async def own_template(desk: PageTools, visit: PageRequest) -> dict[str, Any]:
+async def get_own_template(tools: PageTools, page_request: PageRequest) -> dict[str, Any]:
     """Return the template in the path, as the control API shows it.
 
     Raises:
         NotThere: it does not exist, or belongs to another partner's account.
     """
-    template_id: str = visit.path["template_id"]
-    accounts = accounts_of(visit)
+    template_id: str = page_request.path_params["template_id"]
+    accounts = business_account_ids(page_request)
     if not accounts or not (template_id.isascii() and template_id.isdigit()):
-        raise NotThere("There is no such template.")
+        raise NotFound("There is no such template.")
     query = [("id", template_id), *(("waba_id", account_id) for account_id in accounts)]
-    templates = (await control_of(desk).get(f"/control/templates?{urlencode(query)}"))["templates"]
+    templates = (await get_control(tools).get(f"/control/templates?{urlencode(query)}"))["templates"]
     if not templates:
-        raise NotThere("There is no such template.")
+        raise NotFound("There is no such template.")
     return templates[0]
 
 
-def _query(visit: PageRequest) -> str:
-    q = visit.query("q")
+def _search_query(page_request: PageRequest) -> str:
+    q = page_request.query("q")
     return f"?{urlencode({'q': q})}" if q else ""

@@ -12,71 +12,75 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 
 from waypost.client.api_client import ApiResponseError
-from waypost.console.actions import ActionRow, reason_of
+from waypost.console.actions import ActionRow, error_notice
 from waypost.console.page_tools import PageTools
-from waypost.console.proxying import open_file, pass_on
-from waypost.console.simulator.context import attempt, control_of, tab
-from waypost.console.web.not_found import NotThere
+from waypost.console.proxying import open_file, proxy_response
+from waypost.console.simulator.context import call_control, get_control, render_tab
+from waypost.console.web.errors import NotFound
 from waypost.console.web.page_request import PageRequest
 
-PATH: Final = "/simulator/snapshots"
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-_ONE: Final = f"{PATH}/{{name}}"
+SNAPSHOTS_PATH: Final = "/simulator/snapshots"
+_SNAPSHOT_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_SNAPSHOT_PATH: Final = f"{SNAPSHOTS_PATH}/{{name}}"
 
 # fmt: off
-ACTIONS: Final = (
+SNAPSHOT_ACTIONS: Final = (
     #         path               does                      call                                    page  said
-    ActionRow(f"{_ONE}/load",    "load a snapshot",        "POST /control/snapshots/{name}/load",  PATH, "Snapshot {name} loaded.", steps_aside=True),
-    ActionRow(f"{_ONE}/drop",    "delete a snapshot",      "DELETE /control/snapshots/{name}",     PATH, "Snapshot {name} deleted."),
-    ActionRow("/simulator/reset", "reset to the start",    "POST /control/reset",                  PATH, "Reset to the initial state.", steps_aside=True),
+    ActionRow(f"{_SNAPSHOT_PATH}/load",    "load a snapshot",        "POST /control/snapshots/{name}/load",  SNAPSHOTS_PATH, "Snapshot {name} loaded.", steps_aside=True),
+    ActionRow(f"{_SNAPSHOT_PATH}/drop",    "delete a snapshot",      "DELETE /control/snapshots/{name}",     SNAPSHOTS_PATH, "Snapshot {name} deleted."),
+    ActionRow("/simulator/reset", "reset to the start",    "POST /control/reset",                  SNAPSHOTS_PATH, "Reset to the initial state.", steps_aside=True),
 )
 # fmt: on
 
 
-async def show_snapshots(desk: PageTools, visit: PageRequest) -> Response:
+async def show_snapshots(tools: PageTools, page_request: PageRequest) -> Response:
     """Return the list of snapshots."""
-    snapshots, why_not = await _kept(desk)
+    snapshots, why_not = await _list_snapshots(tools)
     snapshots.sort(key=lambda each: (-each["at_ms"], each["name"]))
-    typed = visit.query("name")
-    return await tab(desk, visit, "snapshots", snapshots=snapshots, why_not=why_not, typed=typed)
+    typed = page_request.query("name")
+    return await render_tab(tools, page_request, "snapshots", snapshots=snapshots, why_not=why_not, typed=typed)
 
 
-async def save(desk: PageTools, visit: PageRequest) -> Response:
+async def save_snapshot(tools: PageTools, page_request: PageRequest) -> Response:
     """Save the current state; an existing snapshot is replaced only if the form allows it."""
-    name = (await visit.field("name")).strip()
-    if not await visit.flag("replace") and any(each["name"] == name for each in (await _kept(desk))[0]):
-        return desk.go(
-            f"{PATH}?{urlencode({'name': name})}", f"A snapshot named {name} already exists.",
-            remedy="Choose another name, or check “Replace existing”.", kind="bad",
+    name = (await page_request.field("name")).strip()
+    if not await page_request.is_checked("replace") and any(
+        each["name"] == name for each in (await _list_snapshots(tools))[0]
+    ):
+        return tools.redirect(
+            f"{SNAPSHOTS_PATH}?{urlencode({'name': name})}", f"A snapshot named {name} already exists.",
+            hint="Choose another name, or check “Replace existing”.", kind="bad",
         )  # fmt: skip
     body = {"name": name}
-    error_response = await attempt(desk, visit, PATH, partial(control_of(desk).post, "/control/snapshots", body))
-    return error_response or desk.go(PATH, f"Snapshot {name} saved.")
+    error_response = await call_control(
+        tools, page_request, SNAPSHOTS_PATH, partial(get_control(tools).post, "/control/snapshots", body)
+    )
+    return error_response or tools.redirect(SNAPSHOTS_PATH, f"Snapshot {name} saved.")
 
 
-async def download(desk: PageTools, visit: PageRequest) -> Response:
+async def download_snapshot(tools: PageTools, page_request: PageRequest) -> Response:
     """Return the file of a snapshot, for `waypost dev --from`."""
-    name = _name(visit)
-    source = await open_file(control_of(desk), visit, f"/control/snapshots/{name}/content")
+    name = _snapshot_name(page_request)
+    source = await open_file(get_control(tools), page_request, f"/control/snapshots/{name}/content")
     if source.status not in (200, 206, 416):
         await source.aclose()
-        raise NotThere(f"There is no snapshot named {name}.")
+        raise NotFound(f"There is no snapshot named {name}.")
     headers = {"Content-Disposition": f'attachment; filename="{name}.waypost"'}
-    return pass_on(source, headers, media_type="application/zip")
+    return proxy_response(source, headers, media_type="application/zip")
 
 
-async def _kept(desk: PageTools) -> tuple[list[dict[str, Any]], str]:
+async def _list_snapshots(tools: PageTools) -> tuple[list[dict[str, Any]], str]:
     """Return the snapshots, and why none can be saved; empty: they can."""
     try:
-        return (await control_of(desk).get("/control/snapshots"))["snapshots"], ""
+        return (await get_control(tools).get("/control/snapshots"))["snapshots"], ""
     except ApiResponseError as error:
         if error.status != 404:
             raise
-        return [], " ".join(reason_of(error))
+        return [], " ".join(error_notice(error))
 
 
-def _name(visit: PageRequest) -> str:
-    name: str = visit.path["name"]
-    if not _NAME.fullmatch(name):
-        raise NotThere("There is no such snapshot.")
+def _snapshot_name(page_request: PageRequest) -> str:
+    name: str = page_request.path_params["name"]
+    if not _SNAPSHOT_NAME.fullmatch(name):
+        raise NotFound("There is no such snapshot.")
     return name

@@ -2,11 +2,11 @@
 
 from typing import Final
 
-from waypost.domain.templates.field_rules import AtMost
+from waypost.domain.templates.field_rules import MaxLengthCheck
 from waypost.domain.templates.rules import SPEC_RULES
 
 # fmt: off
-MOST_CHARS: Final = {  # limits that depend on more than the field. Source: domain/templates/rules.py; a test compares each number
+CONDITIONAL_MAX_CHARS: Final = {  # limits that depend on more than the field. Source: domain/templates/rules.py; a test compares each number
     # counter               maximum   its rule in domain/templates/rules.py
     "content of an offer": (600,     "lto-content"),
     "button.text":         (25,      "label-length"),
@@ -17,6 +17,6 @@ MOST_CHARS: Final = {  # limits that depend on more than the field. Source: doma
     "card.body":           (160,     "card-body-length"),
 }
 # fmt: on
-MOST: Final = {rule.field: rule.must.max_chars for rule in SPEC_RULES if isinstance(rule.must, AtMost)} | {
-    name: max_chars for name, (max_chars, _) in MOST_CHARS.items()
-}
+MAX_CHARS_BY_FIELD: Final = {
+    rule.field: rule.check.max_chars for rule in SPEC_RULES if isinstance(rule.check, MaxLengthCheck)
+} | {name: max_chars for name, (max_chars, _) in CONDITIONAL_MAX_CHARS.items()}

@@ -5,15 +5,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from waypost.domain.templates.buttons import Button, ButtonKind
+from waypost.domain.templates.buttons import ButtonKind, TemplateButton
 from waypost.domain.templates.cards import Card
-from waypost.domain.templates.fields import Draft, FieldFormat, typed_fields
+from waypost.domain.templates.fields import FieldFormat, TemplateDraft, input_fields
 from waypost.domain.templates.template import Category
 from waypost.domain.templates.types import HeaderMedium, TemplateTypeRow, type_row
-from waypost.domain.templates.variables import named_examples, variables
+from waypost.domain.templates.variables import named_examples, variable_names
 
-_FLAGS: Final = typed_fields(FieldFormat.FLAG, FieldFormat.OPTIONAL_FLAG)
-_TEXTS: Final = typed_fields(
+_FLAGS: Final = input_fields(FieldFormat.FLAG, FieldFormat.OPTIONAL_FLAG)
+_TEXTS: Final = input_fields(
     FieldFormat.TEXT, FieldFormat.OPTIONAL, FieldFormat.UPPER, FieldFormat.LANGUAGE, FieldFormat.WHOLE
 )
 # fmt: off
@@ -23,9 +23,9 @@ BUTTON_TEXTS: Final = (
     "flow_id", "flow_action", "navigate_screen", "icon", "payment_link_preview",
 )
 # fmt: on
-MOST_CARDS: Final = 10
-MOST_BUTTONS: Final = 20
-CODE_LINE: Final = "{{1}} is your verification code."
+MAX_CARDS: Final = 10
+MAX_BUTTONS: Final = 20
+CODE_TEXT: Final = "{{1}} is your verification code."
 _BUTTON: Final = re.compile(r"button-(\d{1,2})-(\w+)")
 _CARD: Final = re.compile(r"card-(\d{1,2})-(.+)")
 
@@ -33,7 +33,7 @@ Texts = dict[str, str]
 
 
 @dataclass(slots=True)
-class CardWriting:
+class CardContent:
     """One card in the editor.
 
     Attributes:
@@ -47,7 +47,7 @@ class CardWriting:
     @property
     def names(self) -> list[str]:
         """Return the names of the variables of its body, each once."""
-        return names_of(self.texts.get("body", ""))
+        return unique_variable_names(self.texts.get("body", ""))
 
     @property
     def medium(self) -> HeaderMedium | None:
@@ -56,13 +56,13 @@ class CardWriting:
 
 
 @dataclass(slots=True)
-class Writing:
+class EditorContent:
     """A whole template in the editor.
 
     Attributes:
         values: sample values of the body's variables, by name.
         header_value: the sample value of the header's variable.
-        edits: the id of the template that is edited; empty: it is new.
+        edited_id: the id of the template that is edited; empty: it is new.
     """
 
     texts: Texts = field(default_factory=Texts)
@@ -70,13 +70,13 @@ class Writing:
     values: Texts = field(default_factory=Texts)
     header_value: str = ""
     buttons: list[Texts] = field(default_factory=list[Texts])
-    cards: list[CardWriting] = field(default_factory=list[CardWriting])
-    edits: str = ""
+    cards: list[CardContent] = field(default_factory=list[CardContent])
+    edited_id: str = ""
 
     @property
     def names(self) -> list[str]:
         """Return the names of the variables of the body, each once."""
-        return names_of(self.texts.get("content", ""))
+        return unique_variable_names(self.texts.get("content", ""))
 
     @property
     def is_code(self) -> bool:
@@ -94,82 +94,82 @@ class Writing:
         return self.type_row.has_cards
 
 
-def names_of(text: str) -> list[str]:
+def unique_variable_names(text: str) -> list[str]:
     """Return the names of a text's variables, each once, in the order of their values."""
-    names = list(dict.fromkeys(variables(text)))
+    names = list(dict.fromkeys(variable_names(text)))
     return sorted(names, key=lambda name: int(name) if name.isdecimal() and len(name) < 5 else 0)
 
 
-def new_writing() -> Writing:
+def new_content() -> EditorContent:
     """Return the content of an empty editor."""
-    return Writing({"languageCode": "en_US", "category": "UTILITY", "templateType": "TEXT", "vertical": ""})
+    return EditorContent({"languageCode": "en_US", "category": "UTILITY", "templateType": "TEXT", "vertical": ""})
 
 
-def read_writing(pairs: Iterable[tuple[str, str]], edits: str = "") -> Writing:
+def parse_content(pairs: Iterable[tuple[str, str]], edited_id: str = "") -> EditorContent:
     """Return the content of a submitted editor form. Unknown names are ignored.
 
     Browsers send line breaks as CR LF; they are stored as LF.
     """
     form = {name: value.replace("\r\n", "\n") for name, value in pairs}
-    content = Writing(
-        texts={field.name: _typed(field.name, form.get(field.name, "")) for field in _TEXTS},
+    content = EditorContent(
+        texts={field.name: _clean_text(field.name, form.get(field.name, "")) for field in _TEXTS},
         flags={field.name for field in _FLAGS if form.get(field.name) in ("on", "true")},
-        values=_values(form, "value-"),
+        values=_parse_values(form, "value-"),
         header_value=form.get("header-value", ""),
-        buttons=_buttons(form),
-        edits=edits,
+        buttons=_parse_buttons(form),
+        edited_id=edited_id,
     )
     cards: dict[int, dict[str, str]] = {}
     for name, value in form.items():
         if match := _CARD.fullmatch(name):
             cards.setdefault(int(match[1]), {})[match[2]] = value
-    content.cards = [_card(cards[index]) for index in sorted(cards)][: MOST_CARDS + 5]
+    content.cards = [_parse_card(cards[index]) for index in sorted(cards)][: MAX_CARDS + 5]
     return content
 
 
-def writing_of(draft: Draft, edits: str = "") -> Writing:
+def draft_content(draft: TemplateDraft, edited_id: str = "") -> EditorContent:
     """Return the content of the editor for a stored draft."""
     values = {field.name: getattr(draft, field.attribute) for field in _TEXTS}
     texts = {name: "" if value is None else str(value) for name, value in values.items()}
     header_values = named_examples(draft.header or "", draft.example_header or "") or {}
-    return Writing(
+    return EditorContent(
         texts=texts | {"exampleMedia": texts["exampleMedia"] or draft.media_id or ""},
         flags={field.name for field in _FLAGS if getattr(draft, field.attribute)},
         values=named_examples(draft.content or "", draft.example or "") or {},
         header_value=next(iter(header_values.values()), ""),
         buttons=[_button_texts(button) for button in draft.buttons],
-        cards=[_card_of(card) for card in draft.cards or ()],
-        edits=edits,
+        cards=[_card_content(card) for card in draft.cards or ()],
+        edited_id=edited_id,
     )
 
 
-def _typed(name: str, value: str) -> str:
+def _clean_text(name: str, value: str) -> str:
     return value if name in ("content", "header", "footer") else value.strip()
 
 
-def _values(given: Mapping[str, str], prefix: str) -> Texts:
+def _parse_values(form: Mapping[str, str], prefix: str) -> Texts:
     return {
-        name.removeprefix(prefix): value for name, value in given.items() if name.startswith(prefix) and len(name) < 200
+        name.removeprefix(prefix): value for name, value in form.items() if name.startswith(prefix) and len(name) < 200
     }
 
 
-def _buttons(given: Mapping[str, str]) -> list[Texts]:
+def _parse_buttons(form: Mapping[str, str]) -> list[Texts]:
     buttons: dict[int, Texts] = {}
-    for name, value in given.items():
+    for name, value in form.items():
         match = _BUTTON.fullmatch(name)
         if match and match[2] in BUTTON_TEXTS:
             buttons.setdefault(int(match[1]), {})[match[2]] = value.strip()
     ordered = [buttons[index] for index in sorted(buttons)]
-    return [button for button in ordered if button.get("type") in ButtonKind.__members__][:MOST_BUTTONS]
+    return [button for button in ordered if button.get("type") in ButtonKind.__members__][:MAX_BUTTONS]
 
 
-def _card(given: Mapping[str, str]) -> CardWriting:
-    texts = {name: given.get(name, "") for name in CARD_TEXTS}
-    return CardWriting(texts, _values(given, "value-"), _buttons(given))
+def _parse_card(form: Mapping[str, str]) -> CardContent:
+    texts = {name: form.get(name, "") for name in CARD_TEXTS}
+    return CardContent(texts, _parse_values(form, "value-"), _parse_buttons(form))
 
 
-def _card_of(card: Card) -> CardWriting:
-    return CardWriting(
+def _card_content(card: Card) -> CardContent:
+    return CardContent(
         {
             "headerType": card.header_type,
             "exampleMedia": card.example_media or card.media_id or "",
@@ -181,7 +181,7 @@ def _card_of(card: Card) -> CardWriting:
     )
 
 
-def _button_texts(button: Button) -> Texts:
+def _button_texts(button: TemplateButton) -> Texts:
     apps = [f"{app.package_name} {app.signature_hash}".strip() for app in button.supported_apps]
     preview = button.payment_link_preview
     texts = {

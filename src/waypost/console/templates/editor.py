@@ -9,134 +9,138 @@ from starlette.responses import JSONResponse, Response
 from waypost.client.api_client import ApiResponseError
 from waypost.console.page_tools import PageTools
 from waypost.console.templates import lookup
-from waypost.console.templates.character_limits import MOST
-from waypost.console.templates.draft_text import Writing, new_writing, read_writing, writing_of
-from waypost.console.templates.editor_buttons import settle, shape
-from waypost.console.templates.editor_view import Editing, look
-from waypost.console.templates.samples import take_sample
-from waypost.console.templates.submission import fields_of
-from waypost.console.web.not_found import NotThere
+from waypost.console.templates.character_limits import MAX_CHARS_BY_FIELD
+from waypost.console.templates.draft_text import EditorContent, draft_content, new_content, parse_content
+from waypost.console.templates.editor_buttons import apply_action, normalize
+from waypost.console.templates.editor_view import EditorView, update_view
+from waypost.console.templates.samples import upload_sample
+from waypost.console.templates.submission import encode_content
+from waypost.console.web.errors import NotFound
 from waypost.console.web.page_request import PageRequest
-from waypost.console.web.streams import Piece, answer_with
+from waypost.console.web.streams import PageElement, elements_response
 from waypost.domain.lifecycle import EDITABLE
 from waypost.domain.templates.languages import LANGUAGES
 from waypost.domain.templates.template import Template
 
-PAGE: Final = "templates/editor.html"
-PARTS: Final = "templates/editor_parts.html"
+EDITOR_PAGE: Final = "templates/editor.html"
+EDITOR_MACROS: Final = "templates/editor_parts.html"
 SUBMIT: Final = "submit"
 CHECK: Final = "check"
 PREVIEW: Final = "preview"
 
 
-async def show_new(desk: PageTools, visit: PageRequest) -> Response:
+async def show_new(tools: PageTools, page_request: PageRequest) -> Response:
     """Return an empty editor, or one filled from a template to duplicate (`?from=`).
 
     Raises:
         NotThere: there is no such template.
     """
-    content = new_writing()
-    if template_id := visit.query("from"):
-        template = await lookup.template_of(desk, visit, template_id)
-        content = writing_of(template.draft)
+    content = new_content()
+    if template_id := page_request.query("from"):
+        template = await lookup.get_template(tools, page_request, template_id)
+        content = draft_content(template.draft)
         content.texts["elementName"] = ""
-    elif kind := visit.query("type"):
+    elif kind := page_request.query("type"):
         content.texts["templateType"] = kind
-        settle(content)
-    editing = Editing(content, None, f"/apps/{visit.app.id}/templates/new")
-    await look(desk, visit, editing, lint=bool(visit.query("from")))
-    return await _page(desk, visit, editing)
+        normalize(content)
+    editing = EditorView(content, None, f"/apps/{page_request.app.id}/templates/new")
+    await update_view(tools, page_request, editing, lint=bool(page_request.query("from")))
+    return await _page(tools, page_request, editing)
 
 
-async def write_new(desk: PageTools, visit: PageRequest) -> Response:
+async def write_new(tools: PageTools, page_request: PageRequest) -> Response:
     """Handle the editor's buttons for a new template; one of them submits it."""
-    return await _written(desk, visit, None, f"/apps/{visit.app.id}/templates/new")
+    return await _handle_form(tools, page_request, None, f"/apps/{page_request.app.id}/templates/new")
 
 
-async def show_edit(desk: PageTools, visit: PageRequest) -> Response:
+async def show_edit(tools: PageTools, page_request: PageRequest) -> Response:
     """Return the editor, filled from a template.
 
     Raises:
         NotThere: there is no such template, or its status does not allow edits.
     """
-    template = await _editable(desk, visit)
+    template = await _get_editable(tools, page_request)
     draft = replace(template.draft, category=template.category.value)
-    editing = Editing(writing_of(draft, template.id), template, _edit_path(visit, template))
-    await look(desk, visit, editing, lint=True)
-    return await _page(desk, visit, editing)
+    editing = EditorView(draft_content(draft, template.id), template, _edit_path(page_request, template))
+    await update_view(tools, page_request, editing, lint=True)
+    return await _page(tools, page_request, editing)
 
 
-async def write_edit(desk: PageTools, visit: PageRequest) -> Response:
+async def write_edit(tools: PageTools, page_request: PageRequest) -> Response:
     """Handle the editor's buttons for an edit; one of them submits it.
 
     Raises:
         NotThere: there is no such template, or its status does not allow edits.
     """
-    template = await _editable(desk, visit)
-    return await _written(desk, visit, template, _edit_path(visit, template))
+    template = await _get_editable(tools, page_request)
+    return await _handle_form(tools, page_request, template, _edit_path(page_request, template))
 
 
-async def _editable(desk: PageTools, visit: PageRequest) -> Template:
-    template = await lookup.template_of(desk, visit, visit.path["template_id"])
+async def _get_editable(tools: PageTools, page_request: PageRequest) -> Template:
+    template = await lookup.get_template(tools, page_request, page_request.path_params["template_id"])
     if template.status not in EDITABLE:
-        raise NotThere(f"A template with the status {template.status.lower()} cannot be edited.")
+        raise NotFound(f"A template with the status {template.status.lower()} cannot be edited.")
     return template
 
 
-def _edit_path(visit: PageRequest, template: Template) -> str:
-    return f"/apps/{visit.app.id}/templates/{template.id}/edit"
+def _edit_path(page_request: PageRequest, template: Template) -> str:
+    return f"/apps/{page_request.app.id}/templates/{template.id}/edit"
 
 
-async def _written(desk: PageTools, visit: PageRequest, template: Template | None, path: str) -> Response:
-    form = await visit.form()
+async def _handle_form(tools: PageTools, page_request: PageRequest, template: Template | None, path: str) -> Response:
+    form = await page_request.form()
     pairs = [(name, value) for name, value in form.multi_items() if isinstance(value, str)]
-    content = read_writing(pairs, "" if template is None else template.id)
-    editing = Editing(content, template, path)
+    content = parse_content(pairs, "" if template is None else template.id)
+    editing = EditorView(content, template, path)
     action = dict(pairs).get("do", "")
     try:
         for name, file in form.multi_items():
             if isinstance(file, UploadFile) and (file.filename or file.size):
-                _put_sample(content, name, await take_sample(desk, visit, file))
+                _set_sample(content, name, await upload_sample(tools, page_request, file))
     except ApiResponseError as error:
-        editing.said = error.explanation or error.message
-    status = 400 if editing.said else 200
-    if action == SUBMIT and not editing.said:
-        settle(content)
-        response = await _submit(desk, visit, editing)
+        editing.error = error.explanation or error.message
+    status = 400 if editing.error else 200
+    if action == SUBMIT and not editing.error:
+        normalize(content)
+        response = await _submit(tools, page_request, editing)
         if response is not None:
             return response
         status = 400
     elif action != PREVIEW:
-        shape(content, action, dict(pairs))
-        settle(content)
-    await look(desk, visit, editing, lint=True, asked=action in (SUBMIT, CHECK, PREVIEW))
-    if not visit.is_quiet:
-        return await _page(desk, visit, editing, status)
-    part = desk.parts.pages.part
-    pieces = [Piece("editor", part(PARTS, "editor", visit, editing, visit, MOST, LANGUAGES))]
+        apply_action(content, action, dict(pairs))
+        normalize(content)
+    await update_view(tools, page_request, editing, lint=True, shows_missing=action in (SUBMIT, CHECK, PREVIEW))
+    if not page_request.is_quiet:
+        return await _page(tools, page_request, editing, status)
+    part = tools.services.pages.render_macro
+    pieces = [
+        PageElement(
+            "editor", part(EDITOR_MACROS, "editor", page_request, editing, page_request, MAX_CHARS_BY_FIELD, LANGUAGES)
+        )
+    ]
     if action == PREVIEW:
         pieces = [
-            Piece("preview", part(PARTS, "preview", visit, editing, visit)),
-            Piece("lint", part(PARTS, "lint", visit, editing)),
-            Piece("samples", part(PARTS, "samples", visit, editing)),
-            Piece("header-sample", part(PARTS, "header_sample", visit, editing)),
+            PageElement("preview", part(EDITOR_MACROS, "preview", page_request, editing, page_request)),
+            PageElement("lint", part(EDITOR_MACROS, "lint", page_request, editing)),
+            PageElement("samples", part(EDITOR_MACROS, "samples", page_request, editing)),
+            PageElement("header-sample", part(EDITOR_MACROS, "header_sample", page_request, editing)),
         ]
         pieces += [
-            Piece(f"card-{index}-samples", part(PARTS, "card_samples", visit, editing, index))
+            PageElement(f"card-{index}-samples", part(EDITOR_MACROS, "card_samples", page_request, editing, index))
             for index in range(len(content.cards))
         ]
     notes = {
         element: [{"says": violation["remedy"], "by": violation["refused_by"]} for violation in violations]
         for element, violations in editing.notes.items()
     }
-    return answer_with(pieces, notes=notes)
+    return elements_response(pieces, notes=notes)
 
 
-async def _submit(desk: PageTools, visit: PageRequest, editing: Editing) -> Response | None:
+async def _submit(tools: PageTools, page_request: PageRequest, editing: EditorView) -> Response | None:
     """Submit it through the partner API; None: the API returned an error, and the editor shows it."""
-    api = desk.parts.apis.app(visit.app)
-    base = f"/partner/app/{visit.app.id}/templates"
-    fields = fields_of(editing.writing)
+    api = tools.services.apis.app(page_request.app)
+    base = f"/partner/app/{page_request.app.id}/templates"
+    fields = encode_content(editing.content)
     try:
         if editing.template is None:
             response = await api.form("POST", base, fields)
@@ -145,27 +149,27 @@ async def _submit(desk: PageTools, visit: PageRequest, editing: Editing) -> Resp
             template_id, text = editing.template.id, "Edit submitted for review."
             await api.form("PUT", f"{base}/{template_id}", fields)
     except ApiResponseError as error:
-        editing.said = error.explanation or error.message
+        editing.error = error.explanation or error.message
         return None
-    redirect = desk.go(f"/apps/{visit.app.id}/templates/{template_id}", text)
-    if not visit.is_quiet:
+    redirect = tools.redirect(f"/apps/{page_request.app.id}/templates/{template_id}", text)
+    if not page_request.is_quiet:
         return redirect
     quiet = JSONResponse({"to": redirect.headers["location"]})
     quiet.raw_headers.extend(header for header in redirect.raw_headers if header[0] == b"set-cookie")
     return quiet
 
 
-def _put_sample(writing: Writing, name: str, handle: str) -> None:
+def _set_sample(content: EditorContent, name: str, handle: str) -> None:
     """Set the sample that a file input names: `file`, or `card-2-file`."""
     if name == "file":
-        writing.texts["exampleMedia"] = handle
+        content.texts["exampleMedia"] = handle
     elif name.startswith("card-") and name.endswith("-file"):
         index = name.split("-")[1]
-        if index.isdecimal() and int(index) < len(writing.cards):
-            writing.cards[int(index)].texts["exampleMedia"] = handle
+        if index.isdecimal() and int(index) < len(content.cards):
+            content.cards[int(index)].texts["exampleMedia"] = handle
 
 
-async def _page(desk: PageTools, visit: PageRequest, editing: Editing, status: int = 200) -> Response:
-    return await desk.page(
-        visit, PAGE, status, editing=editing, most=MOST, languages=LANGUAGES,
+async def _page(tools: PageTools, page_request: PageRequest, editing: EditorView, status: int = 200) -> Response:
+    return await tools.page(
+        page_request, EDITOR_PAGE, status, editing=editing, most=MAX_CHARS_BY_FIELD, languages=LANGUAGES,
     )  # fmt: skip

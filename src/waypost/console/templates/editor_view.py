@@ -4,48 +4,48 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from waypost.client.api_client import ApiResponseError
-from waypost.console.bubbles.drafts import shown_of_draft
+from waypost.console.bubbles.drafts import draft_message
 from waypost.console.page_tools import PageTools
-from waypost.console.templates.draft_text import Writing
-from waypost.console.templates.samples import finder, samples_of
-from waypost.console.templates.submission import fields_of, has
-from waypost.console.templates.violation_fields import noted
+from waypost.console.templates.draft_text import EditorContent
+from waypost.console.templates.samples import find_samples, sample_finder
+from waypost.console.templates.submission import encode_content, has_field
+from waypost.console.templates.violation_fields import group_by_element
 from waypost.console.web.page_request import PageRequest
 from waypost.domain.errors import ApiError
-from waypost.domain.lifecycle import FILED
-from waypost.domain.templates.fields import TEMPLATE_FIELDS, Draft, TemplateField
+from waypost.domain.lifecycle import CATEGORY_FIXED
+from waypost.domain.templates.fields import TEMPLATE_FIELDS, TemplateDraft, TemplateField
 from waypost.domain.templates.template import Template
 from waypost.domain.templates.types import TEMPLATE_TYPES
 from waypost.wire.forms import Form
-from waypost.wire.templates.changes import edited_draft
+from waypost.wire.templates.changes import apply_edit
 from waypost.wire.templates.drafts import read_draft
 
-LABELLED: Final = [field for field in TEMPLATE_FIELDS if field.label]
-UNWRITTEN: Final = ("-given", "-fields", "-sample", "sample-document", "sample-media", "example-fits")
+OPTIONAL_FIELDS: Final = [field for field in TEMPLATE_FIELDS if field.label]
+MISSING_VALUE_RULES: Final = ("-given", "-fields", "-sample", "sample-document", "sample-media", "example-fits")
 """Name endings of rules about missing values: shown at the field only after a check or submission."""
 
 
 @dataclass(slots=True)
-class Editing:
+class EditorView:
     """The values of the editor page.
 
     Attributes:
         template: that is edited; None: it is new.
         path: target of the form.
-        findings: violations, each as the API's check returns it, with `element`.
+        violations: violations, each as the API's check returns it, with `element`.
         notes: the same by element.
-        said: an error that is not among the violations.
+        error: an error that is not among the violations.
         shown: the preview.
         samples: `url` and `name` of each sample, by its reference.
         is_checked: True once the rules were checked; an untouched editor shows no violations.
     """
 
-    writing: Writing
+    content: EditorContent
     template: Template | None
     path: str
-    findings: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    violations: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     notes: dict[str, list[dict[str, Any]]] = field(default_factory=dict[str, list[dict[str, Any]]])
-    said: str = ""
+    error: str = ""
     shown: dict[str, Any] | None = None
     samples: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
     is_checked: bool = False
@@ -56,9 +56,9 @@ class Editing:
         return self.template is not None
 
     @property
-    def category_stays(self) -> bool:
+    def is_category_fixed(self) -> bool:
         """True if the category cannot be changed. Source: operator's facts 2.6."""
-        return self.template is not None and self.template.status in FILED
+        return self.template is not None and self.template.status in CATEGORY_FIXED
 
     @property
     def types(self) -> list[tuple[str, str]]:
@@ -71,78 +71,80 @@ class Editing:
         return [(name, row.label) for name, row in TEMPLATE_TYPES.items() if row.medium and row.medium.in_cards]
 
     @property
-    def media_stay(self) -> bool:
+    def is_media_fixed(self) -> bool:
         """True if cards and their media cannot be changed. Source: facts 3.6."""
-        return self.is_edit and self.writing.is_carousel
+        return self.is_edit and self.content.is_carousel
 
     @property
-    def more(self) -> list[TemplateField]:
+    def optional_fields(self) -> list[TemplateField]:
         """Return the optional fields that can be filled in."""
-        return [field for field in LABELLED if self._takes(field)]
+        return [field for field in OPTIONAL_FIELDS if self._is_editable(field)]
 
     @property
-    def kept(self) -> list[TemplateField]:
+    def unchanged_fields(self) -> list[TemplateField]:
         """Return the optional fields that are submitted unchanged."""
-        return [field for field in LABELLED if not self._takes(field)]
+        return [field for field in OPTIONAL_FIELDS if not self._is_editable(field)]
 
-    def _takes(self, field: TemplateField) -> bool:
-        return has(self.writing, field.name) and (field.changeable or not self.is_edit)
+    def _is_editable(self, field: TemplateField) -> bool:
+        return has_field(self.content, field.name) and (field.changeable or not self.is_edit)
 
     @property
-    def refused_now(self) -> int:
+    def api_error_count(self) -> int:
         """Return the number of violations that the API itself rejects."""
-        return sum(violation["refused_by"] == "api" for violation in self.findings)
+        return sum(violation["refused_by"] == "api" for violation in self.violations)
 
 
-async def look(desk: PageTools, visit: PageRequest, editing: Editing, *, lint: bool, asked: bool = True) -> None:
+async def update_view(
+    tools: PageTools, page_request: PageRequest, editing: EditorView, *, lint: bool, shows_missing: bool = True
+) -> None:
     """Render the preview and, if `lint` is set, check the rules."""
-    content = editing.writing
+    content = editing.content
     if lint:
-        await _lint(desk, visit, editing)
-    draft = _draft_of(editing)
+        await _check_rules(tools, page_request, editing)
+    draft = _parse_draft(editing)
     references = [content.texts.get("exampleMedia", "")]
     references += [card.texts.get("exampleMedia", "") for card in content.cards]
-    uploads = await samples_of(desk, visit, [] if draft is None else [draft], *references)
-    find = finder(visit, uploads)
+    uploads = await find_samples(tools, page_request, [] if draft is None else [draft], *references)
+    find = sample_finder(page_request, uploads)
     editing.samples = {
         name: {"url": find(name), "name": upload.file_name or upload.mime_type} for name, upload in uploads.items()
     }
-    editing.shown = None if draft is None else shown_of_draft(draft, find=find)
-    editing.notes = noted(editing.findings, content)
-    if not asked:
+    editing.shown = None if draft is None else draft_message(draft, find=find)
+    editing.notes = group_by_element(editing.violations, content)
+    if not shows_missing:
         for element, violations in editing.notes.items():
-            editing.notes[element] = [each for each in violations if not each["rule"].endswith(UNWRITTEN)]
+            editing.notes[element] = [each for each in violations if not each["rule"].endswith(MISSING_VALUE_RULES)]
 
 
-async def _lint(desk: PageTools, visit: PageRequest, editing: Editing) -> None:
+async def _check_rules(tools: PageTools, page_request: PageRequest, editing: EditorView) -> None:
     """Check the rules through the API."""
     editing.is_checked = True
-    fields = fields_of(editing.writing)
+    fields = encode_content(editing.content)
     if editing.template is not None:
         fields["templateId"] = editing.template.id
-    path = f"/partner/app/{visit.app.id}/templates/check"
+    path = f"/partner/app/{page_request.app.id}/templates/check"
     try:
-        response = await desk.parts.apis.app(visit.app).form("POST", path, fields)
+        response = await tools.services.apis.app(page_request.app).form("POST", path, fields)
     except ApiResponseError as error:
         text = error.explanation or error.message
-        editing.findings = [
+        editing.violations = [
             {
                 "field": error.field, "rule": "readable", "says": text, "source": "decision 0077",
                 "remedy": text, "refused_by": "api",
             }
         ]  # fmt: skip
         return
-    editing.findings = response["findings"]
-    if editing.said in {violation["says"] for violation in editing.findings}:
-        editing.said = ""
+    editing.violations = response["findings"]
+    if editing.error in {violation["says"] for violation in editing.violations}:
+        editing.error = ""
 
 
-def _draft_of(editing: Editing) -> Draft | None:
+def _parse_draft(editing: EditorView) -> TemplateDraft | None:
     """Return the content as a draft; None if a field cannot be read at all."""
-    form = Form(list(fields_of(editing.writing, gaps=True).items()))
+    form = Form(list(encode_content(editing.content, gaps=True).items()))
     try:
         if editing.template is None:
             return read_draft(form)
-        return edited_draft(editing.template.draft, form)
+        return apply_edit(editing.template.draft, form)
     except ApiError:
         return None

@@ -7,44 +7,50 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response
 
-from waypost.console.bubbles.drafts import shown_of_draft
+from waypost.console.bubbles.drafts import draft_message
 from waypost.console.page_tools import PageTools
-from waypost.console.templates.samples import finder, samples_of
+from waypost.console.templates.samples import find_samples, sample_finder
 from waypost.console.web.page_request import PageRequest
-from waypost.console.web.streams import Piece
+from waypost.console.web.streams import PageElement
 from waypost.domain.templates.template import Category, TemplateStatus
 from waypost.domain.templates.types import TemplateType
-from waypost.store.templates.gallery import Shelf, Sought, newest_id, shelf, templates_now
+from waypost.store.templates.gallery import (
+    GalleryFilter,
+    GalleryPage,
+    current_templates,
+    gallery_page,
+    newest_template_id,
+)
 
-PARTS: Final = "templates/gallery_parts.html"
-AT_ONCE: Final = 24
-MOST_PAGES: Final = 1_000
-LONGEST_WORDS: Final = 200
-FILTERS: Final = ("status", "category", "type", "language", "q")
+GALLERY_MACROS: Final = "templates/gallery_parts.html"
+TEMPLATES_PER_PAGE: Final = 24
+MAX_PAGES: Final = 1_000
+MAX_FILTER_CHARS: Final = 200
+GALLERY_FILTERS: Final = ("status", "category", "type", "language", "q")
 
 
-async def show_gallery(desk: PageTools, visit: PageRequest) -> Response:
+async def show_gallery(tools: PageTools, page_request: PageRequest) -> Response:
     """Return one page of the gallery, newest first, with the filters of the query."""
-    filters = {name: visit.query(name)[:LONGEST_WORDS] for name in FILTERS}
-    page = _page_of(visit)
-    matches = await _found(desk, visit, filters, page)
-    uploads = await samples_of(desk, visit, [template.draft for template in matches.templates])
-    find = finder(visit, uploads)
-    rendered = [(template, shown_of_draft(template.draft, find=find)) for template in matches.templates]
+    filters = {name: page_request.query(name)[:MAX_FILTER_CHARS] for name in GALLERY_FILTERS}
+    page = _page_number(page_request)
+    matches = await _query_templates(tools, page_request, filters, page)
+    uploads = await find_samples(tools, page_request, [template.draft for template in matches.templates])
+    find = sample_finder(page_request, uploads)
+    rendered = [(template, draft_message(template.draft, find=find)) for template in matches.templates]
     active = {name: value for name, value in filters.items() if value}
-    return await desk.page(
-        visit,
+    return await tools.page(
+        page_request,
         "templates/gallery.html",
         rendered=rendered,
         count=matches.count,
-        first=(page - 1) * AT_ONCE + 1,
+        first=(page - 1) * TEMPLATES_PER_PAGE + 1,
         page=page,
-        pages=max(1, -(-matches.count // AT_ONCE)),
+        pages=max(1, -(-matches.count // TEMPLATES_PER_PAGE)),
         filters=filters,
         is_filtered=bool(active),
         newer=f"?{urlencode({**active, 'page': page - 1})}",
         older=f"?{urlencode({**active, 'page': page + 1})}",
-        live=f"/apps/{visit.app.id}/templates/live?{urlencode({**active, 'page': page})}",
+        live=f"/apps/{page_request.app.id}/templates/live?{urlencode({**active, 'page': page})}",
         statuses=[status.value for status in TemplateStatus if status is not TemplateStatus.DELETED],
         categories=[category.value for category in Category],
         types=[each.value for each in TemplateType],
@@ -52,44 +58,56 @@ async def show_gallery(desk: PageTools, visit: PageRequest) -> Response:
     )
 
 
-async def live_gallery(desk: PageTools, visit: PageRequest) -> Response:
+async def live_gallery(tools: PageTools, page_request: PageRequest) -> Response:
     """Stream the status of the templates of the page, and whether there are newer ones."""
-    filters = {name: visit.query(name)[:LONGEST_WORDS] for name in FILTERS}
-    read = desk.parts.database.read
-    scope = (visit.partner.id, visit.app.business_account_id)
-    ids = [template.id for template in (await _found(desk, visit, filters, _page_of(visit))).templates]
-    newest = await read(newest_id, *scope)
+    filters = {name: page_request.query(name)[:MAX_FILTER_CHARS] for name in GALLERY_FILTERS}
+    read = tools.services.database.read
+    scope = (page_request.partner.id, page_request.app.business_account_id)
+    ids = [
+        template.id
+        for template in (await _query_templates(tools, page_request, filters, _page_number(page_request))).templates
+    ]
+    newest = await read(newest_template_id, *scope)
 
-    async def render_pieces() -> Sequence[Piece]:
-        part = desk.parts.pages.part
-        now = {template.id: template for template in await read(templates_now, *scope, ids)}
-        pieces = [Piece(f"status-{each}", part(PARTS, "status", visit, now[each])) for each in ids if each in now]
-        is_newer = await read(newest_id, *scope) > newest
-        return [*pieces, Piece("gallery-newer", part(PARTS, "newer", visit, visit.app, is_newer))]
+    async def render_pieces() -> Sequence[PageElement]:
+        part = tools.services.pages.render_macro
+        now = {template.id: template for template in await read(current_templates, *scope, ids)}
+        pieces = [
+            PageElement(f"status-{each}", part(GALLERY_MACROS, "status", page_request, now[each]))
+            for each in ids
+            if each in now
+        ]
+        is_newer = await read(newest_template_id, *scope) > newest
+        return [
+            *pieces,
+            PageElement("gallery-newer", part(GALLERY_MACROS, "newer", page_request, page_request.app, is_newer)),
+        ]
 
-    return desk.live(visit, render_pieces)
+    return tools.live(page_request, render_pieces)
 
 
-async def _found(desk: PageTools, visit: PageRequest, given: dict[str, str], page: int) -> Shelf:
-    account_id = visit.app.business_account_id
+async def _query_templates(
+    tools: PageTools, page_request: PageRequest, filters: dict[str, str], page: int
+) -> GalleryPage:
+    account_id = page_request.app.business_account_id
     if not account_id:
-        return Shelf([], 0, [])
-    query = Sought(
-        status=given["status"],
-        category=given["category"],
-        template_type=given["type"],
-        language_code=given["language"],
-        words=given["q"],
+        return GalleryPage([], 0, [])
+    query = GalleryFilter(
+        status=filters["status"],
+        category=filters["category"],
+        template_type=filters["type"],
+        language_code=filters["language"],
+        text=filters["q"],
     )
-    skipped = (page - 1) * AT_ONCE
+    skipped = (page - 1) * TEMPLATES_PER_PAGE
     read: Any = partial(
-        shelf, partner_id=visit.partner.id, business_account_id=account_id,
-        sought=query, at_most=AT_ONCE, skipped=skipped,
+        gallery_page, partner_id=page_request.partner.id, business_account_id=account_id,
+        query=query, at_most=TEMPLATES_PER_PAGE, skipped=skipped,
     )  # fmt: skip
-    return await desk.parts.database.read(read)
+    return await tools.services.database.read(read)
 
 
-def _page_of(visit: PageRequest) -> int:
-    text = visit.query("page", "1")
+def _page_number(page_request: PageRequest) -> int:
+    text = page_request.query("page", "1")
     is_number = text.isascii() and text.isdecimal() and len(text) < 5
-    return min(max(1, int(text)), MOST_PAGES) if is_number else 1
+    return min(max(1, int(text)), MAX_PAGES) if is_number else 1

@@ -3,56 +3,56 @@
 from dataclasses import dataclass
 from typing import Final
 
-from waypost.store.templates.events import TemplateEvent, Told
+from waypost.store.templates.events import TemplateEvent, TemplateEventKind
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class TemplateEventText:
     """The text of one kind of event.
 
     Attributes:
         kind: colour of its badge: good, warn, bad, info or quiet.
-        who: the actor.
+        actor: the actor.
     """
 
     title: str
     kind: str
-    who: str
+    actor: str
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class HistoryEntry:
     """One event of the history, as shown."""
 
     at_ms: int
-    word: Word
-    more: str
+    text: TemplateEventText
+    detail: str
 
 
 # fmt: off
-WORDS: Final = {  # Source: store/templates/events.py
+TEMPLATE_EVENT_TEXTS: Final = {  # Source: store/templates/events.py
     #                  title                                  kind     who
-    Told.SUBMITTED: Word("Submitted",                         "info",  "you"),
-    Told.ADOPTED:   Word("Added from the operator's library", "info",  "you"),
-    Told.EDITED:    Word("Edited",                            "info",  "you"),
-    Told.TAKEN:     Word("Accepted by the operator",             "quiet", "operator"),
-    Told.REVIEWING: Word("Under review",                      "info",  "operator"),
-    Told.APPROVED:  Word("Approved",                          "good",  "operator"),
-    Told.REJECTED:  Word("Rejected",                          "bad",   "operator"),
-    Told.FAILED:    Word("Could not be submitted",            "bad",   "service"),
-    Told.PAUSED:    Word("Paused",                            "warn",  "operator"),
-    Told.RESUMED:   Word("Resumed",                           "good",  "operator"),
-    Told.DISABLED:  Word("Disabled",                          "bad",   "operator"),
-    Told.APPEALED:  Word("In appeal",                         "info",  "operator"),
-    Told.FLAGGED:   Word("Flagged",                           "warn",  "operator"),
-    Told.LOCKED:    Word("Locked",                            "warn",  "operator"),
-    Told.ARCHIVED:  Word("Archived",                          "quiet", "operator"),
-    Told.RATED:     Word("Quality rated",                     "info",  "operator"),
-    Told.ANNOUNCED: Word("Category change announced",        "warn",  "operator"),
-    Told.FILED:     Word("Category changed",      "warn",  "operator"),
-    Told.DELETED:   Word("Deleted",                           "quiet", "you or operator"),
+    TemplateEventKind.SUBMITTED: TemplateEventText("Submitted",                         "info",  "you"),
+    TemplateEventKind.ADOPTED:   TemplateEventText("Added from the operator's library", "info",  "you"),
+    TemplateEventKind.EDITED:    TemplateEventText("Edited",                            "info",  "you"),
+    TemplateEventKind.ACCEPTED:     TemplateEventText("Accepted by the operator",             "quiet", "operator"),
+    TemplateEventKind.IN_REVIEW: TemplateEventText("Under review",                      "info",  "operator"),
+    TemplateEventKind.APPROVED:  TemplateEventText("Approved",                          "good",  "operator"),
+    TemplateEventKind.REJECTED:  TemplateEventText("Rejected",                          "bad",   "operator"),
+    TemplateEventKind.FAILED:    TemplateEventText("Could not be submitted",            "bad",   "service"),
+    TemplateEventKind.PAUSED:    TemplateEventText("Paused",                            "warn",  "operator"),
+    TemplateEventKind.RESUMED:   TemplateEventText("Resumed",                           "good",  "operator"),
+    TemplateEventKind.DISABLED:  TemplateEventText("Disabled",                          "bad",   "operator"),
+    TemplateEventKind.APPEALED:  TemplateEventText("In appeal",                         "info",  "operator"),
+    TemplateEventKind.FLAGGED:   TemplateEventText("Flagged",                           "warn",  "operator"),
+    TemplateEventKind.LOCKED:    TemplateEventText("Locked",                            "warn",  "operator"),
+    TemplateEventKind.ARCHIVED:  TemplateEventText("Archived",                          "quiet", "operator"),
+    TemplateEventKind.QUALITY_CHANGED:     TemplateEventText("Quality rated",                     "info",  "operator"),
+    TemplateEventKind.CATEGORY_CHANGE_ANNOUNCED: TemplateEventText("Category change announced",        "warn",  "operator"),
+    TemplateEventKind.CATEGORY_CHANGED:     TemplateEventText("Category changed",      "warn",  "operator"),
+    TemplateEventKind.DELETED:   TemplateEventText("Deleted",                           "quiet", "you or operator"),
 }
-FIELDS: Final[dict[str, str]] = {  # labels of the draft's fields
+FIELD_LABELS: Final[dict[str, str]] = {  # labels of the draft's fields
     "content":        "body",
     "example":        "sample values",
     "example_header": "header sample",
@@ -61,20 +61,20 @@ FIELDS: Final[dict[str, str]] = {  # labels of the draft's fields
     "template_type":  "type",
 }
 # fmt: on
-_WORDS: Final = {kind.value: text for kind, text in WORDS.items()}
+_TEXT_BY_EVENT: Final = {kind.value: text for kind, text in TEMPLATE_EVENT_TEXTS.items()}
 
 
-def told(event: TemplateEvent) -> Step:
+def describe_event(event: TemplateEvent) -> HistoryEntry:
     """Return an event as text; an unknown one of a newer process by its name."""
-    text = _WORDS.get(event.what) or Word(event.what.capitalize(), "quiet", "")
-    return Step(event.at_ms, text, _more(event))
+    text = _TEXT_BY_EVENT.get(event.kind) or TemplateEventText(event.kind.capitalize(), "quiet", "")
+    return HistoryEntry(event.at_ms, text, _describe_detail(event))
 
 
-def _more(event: TemplateEvent) -> str:
+def _describe_detail(event: TemplateEvent) -> str:
     detail = event.detail
     fields: list[str] = detail.get("fields", [])
     if fields:
-        return ", ".join(FIELDS.get(name, name.replace("_", " ")) for name in fields)
+        return ", ".join(FIELD_LABELS.get(name, name.replace("_", " ")) for name in fields)
     if "new" in detail:
         return f"{str(detail.get('old', '')).lower()} → {str(detail['new']).lower()}"
     if "operator_id" in detail:

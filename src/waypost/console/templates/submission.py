@@ -5,72 +5,72 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from waypost.console.templates.draft_text import CODE_LINE, CardWriting, Texts, Writing, names_of
+from waypost.console.templates.draft_text import CODE_TEXT, CardContent, EditorContent, Texts, unique_variable_names
 from waypost.domain.templates.buttons import BUTTON_KINDS, ButtonKind
 from waypost.domain.templates.fields import (
-    CHANGEABLE,
+    CHANGEABLE_FIELDS,
     TEMPLATE_FIELDS,
-    Draft,
     FieldFormat,
+    TemplateDraft,
     TemplateField,
     TemplatePart,
     has_part,
 )
-from waypost.domain.templates.variables import variables
+from waypost.domain.templates.variables import variable_names
 from waypost.wire.templates.components import submitted_buttons, submitted_cards
 
-_PART: Final = {field.name: field.part for field in TEMPLATE_FIELDS}
-_VARIABLE: Final = re.compile(r"\{\{([^{}]*)\}\}")
+_PART_BY_FIELD: Final = {field.name: field.part for field in TEMPLATE_FIELDS}
+_VARIABLE_PATTERN: Final = re.compile(r"\{\{([^{}]*)\}\}")
 
 
-def fields_of(writing: Writing, *, gaps: bool = False) -> dict[str, str]:
+def encode_content(content: EditorContent, *, gaps: bool = False) -> dict[str, str]:
     """Return the API's form. Empty fields are left out; an edit sends them empty, which removes them.
 
     Args:
-        writing: the content of the editor.
+        content: the content of the editor.
         gaps: for a preview: a variable without a sample value stays as it is.
     """
-    texts = writing.texts
-    fields = {name: value for name, value in texts.items() if has(writing, name)}
-    if writing.is_code:
+    texts = content.texts
+    fields = {name: value for name, value in texts.items() if has_field(content, name)}
+    if content.is_code:
         fields["content"] = _code_text(texts.get("content", ""))
-        fields["example"] = fields["content"].replace("{{1}}", writing.values.get("1") or "123456")
+        fields["example"] = fields["content"].replace("{{1}}", content.values.get("1") or "123456")
     else:
-        fields["example"] = filled(texts.get("content", ""), writing.values, gaps=gaps)
+        fields["example"] = fill_variables(texts.get("content", ""), content.values, gaps=gaps)
     header = fields.get("header", "")
-    if variables(header):
-        value = dict.fromkeys(names_of(header), writing.header_value)
-        fields["exampleHeader"] = filled(header, value, gaps=gaps)
-    fields["enableSample"] = "true" if writing.type_row.medium and _has_sample(texts) else ""
-    for name in writing.flags:
-        if has(writing, name):
+    if variable_names(header):
+        value = dict.fromkeys(unique_variable_names(header), content.header_value)
+        fields["exampleHeader"] = fill_variables(header, value, gaps=gaps)
+    fields["enableSample"] = "true" if content.type_row.medium and _has_sample(texts) else ""
+    for name in content.flags:
+        if has_field(content, name):
             fields[name] = "true"
-    if "isLTO" in writing.flags and not writing.is_code:
-        fields["hasExpiration"] = "true" if "hasExpiration" in writing.flags else "false"
-    if writing.is_carousel:
-        fields["cards"] = _json([_card(card, gaps=gaps) for card in writing.cards])
-    fields["buttons"] = _json([_button(button) for button in writing.buttons])
-    if writing.edits:
-        return {name: fields.get(name, "") for name in CHANGEABLE if _may_change(writing, name)}
+    if "isLTO" in content.flags and not content.is_code:
+        fields["hasExpiration"] = "true" if "hasExpiration" in content.flags else "false"
+    if content.is_carousel:
+        fields["cards"] = _json([_encode_card(card, gaps=gaps) for card in content.cards])
+    fields["buttons"] = _json([_encode_button(button) for button in content.buttons])
+    if content.edited_id:
+        return {name: fields.get(name, "") for name in CHANGEABLE_FIELDS if _may_change(content, name)}
     return {name: value for name, value in fields.items() if value not in ("", "[]")}
 
 
-def filled(text: str, values: Mapping[str, str], *, gaps: bool = False) -> str:
+def fill_variables(text: str, values: Mapping[str, str], *, gaps: bool = False) -> str:
     """Return a text with each variable replaced by its sample; empty if one is missing, unless `gaps` is set."""
-    if not gaps and not all(values.get(name) for name in variables(text)):
+    if not gaps and not all(values.get(name) for name in variable_names(text)):
         return ""
-    return _VARIABLE.sub(lambda match: values.get(match[1]) or match[0], text)
+    return _VARIABLE_PATTERN.sub(lambda match: values.get(match[1]) or match[0], text)
 
 
-def fields_of_draft(draft: Draft) -> dict[str, str]:
+def encode_draft(draft: TemplateDraft) -> dict[str, str]:
     """Return the API's form that creates a stored draft."""
-    values = {field.name: _submitted(field, draft) for field in TEMPLATE_FIELDS}
+    values = {field.name: _submitted_value(field, draft) for field in TEMPLATE_FIELDS}
     if draft.example_media:
         values |= {"mediaId": None, "mediaUrl": None}
-    return {name: _text(value) for name, value in values.items() if value is not None}
+    return {name: _format_value(value) for name, value in values.items() if value is not None}
 
 
-def _submitted(field: TemplateField, draft: Draft) -> object:
+def _submitted_value(field: TemplateField, draft: TemplateDraft) -> object:
     """Return the value of a field as it was submitted; None if it is not set."""
     value = getattr(draft, field.attribute)
     match field.format:
@@ -84,18 +84,18 @@ def _submitted(field: TemplateField, draft: Draft) -> object:
             return value
 
 
-def has(writing: Writing, name: str) -> bool:
+def has_field(content: EditorContent, name: str) -> bool:
     """True if a template of this type has the field; values of other fields are not sent."""
-    part = _PART.get(name, TemplatePart.ANY)
-    return has_part(part, writing.type_row, writing.flags, is_code=writing.is_code)
+    part = _PART_BY_FIELD.get(name, TemplatePart.ANY)
+    return has_part(part, content.type_row, content.flags, is_code=content.is_code)
 
 
-def _may_change(writing: Writing, name: str) -> bool:
+def _may_change(content: EditorContent, name: str) -> bool:
     """True if an edit submits the field: media of a carousel cannot change, and only carousels have cards."""
     if name == "cards":
-        return writing.is_carousel
-    of_header = _PART[name] in (TemplatePart.HEADER, TemplatePart.MEDIA) and name != "exampleHeader"
-    return name != "mediaId" and not (writing.is_carousel and of_header)
+        return content.is_carousel
+    of_header = _PART_BY_FIELD[name] in (TemplatePart.HEADER, TemplatePart.MEDIA) and name != "exampleHeader"
+    return name != "mediaId" and not (content.is_carousel and of_header)
 
 
 def _has_sample(texts: Texts) -> bool:
@@ -104,26 +104,26 @@ def _has_sample(texts: Texts) -> bool:
 
 def _code_text(typed: str) -> str:
     """Return the body of a template with a code: the stored one, or the operator's sentence."""
-    return typed if "is your verification code." in typed else CODE_LINE
+    return typed if "is your verification code." in typed else CODE_TEXT
 
 
-def _card(card: CardWriting, *, gaps: bool) -> dict[str, Any]:
+def _encode_card(card: CardContent, *, gaps: bool) -> dict[str, Any]:
     texts = card.texts
     fields: dict[str, Any] = {
         "headerType": texts.get("headerType", ""),
         "exampleMedia": texts.get("exampleMedia", ""),
         "mediaUrl": "" if texts.get("exampleMedia") else texts.get("mediaUrl", ""),
         "body": texts.get("body", ""),
-        "sampleText": filled(texts.get("body", ""), card.values, gaps=gaps),
-        "buttons": [_button(button) for button in card.buttons],
+        "sampleText": fill_variables(texts.get("body", ""), card.values, gaps=gaps),
+        "buttons": [_encode_button(button) for button in card.buttons],
     }
     return {name: value for name, value in fields.items() if value not in ("", [])}
 
 
-def _button(texts: Texts) -> dict[str, Any]:
+def _encode_button(texts: Texts) -> dict[str, Any]:
     kind = ButtonKind(texts["type"])
     fields: dict[str, Any] = {"type": kind.value}
-    fields |= {name: texts[name] for name in BUTTON_KINDS[kind].typed if texts.get(name)}
+    fields |= {name: texts[name] for name in BUTTON_KINDS[kind].editor_fields if texts.get(name)}
     match kind:
         case ButtonKind.URL:
             if texts.get("example") and "{{" in texts.get("url", ""):
@@ -142,7 +142,7 @@ def _button(texts: Texts) -> dict[str, Any]:
     return fields
 
 
-def _text(value: object) -> str:
+def _format_value(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -3,20 +3,20 @@
 import re
 from typing import Any, Final
 
-from waypost.console.templates.draft_text import CardWriting, Writing
+from waypost.console.templates.draft_text import CardContent, EditorContent
 
-_OF_BUTTON: Final = re.compile(r"(?:cards\[(\d+)\]\.)?buttons(?:\[(\d+)\](?:\.(.+))?)?")
-_OF_CARD: Final = re.compile(r"cards\[(\d+)\]\.(\w+)")
+_BUTTON_FIELD: Final = re.compile(r"(?:cards\[(\d+)\]\.)?buttons(?:\[(\d+)\](?:\.(.+))?)?")
+_CARD_FIELD: Final = re.compile(r"cards\[(\d+)\]\.(\w+)")
 
 # fmt: off
-ELEMENTS: Final = {  # fields that are not one control with the field's name
+ELEMENT_BY_FIELD: Final = {  # fields that are not one control with the field's name
     "buttons":       "f-new-button-kind",
     "cards":         "f-add-card",
     "exampleMedia":  "f-file",
     "mediaId":       "f-file",
     "exampleHeader": "f-header-value",
 }
-_OF_BUTTONS: Final = {  # the same inside a button
+_ELEMENT_BY_BUTTON_FIELD: Final = {  # the same inside a button
     "package_name":   "apps",
     "signature_hash": "apps",
     "supported_apps": "apps",
@@ -24,18 +24,18 @@ _OF_BUTTONS: Final = {  # the same inside a button
 # fmt: on
 
 
-def element_of(field: str, writing: Writing) -> str:
+def find_element(field: str, content: EditorContent) -> str:
     """Return the id of the control for the field of a violation.
 
     Args:
         field: such as `cards[1].buttons[0].url`.
-        writing: the content of the editor.
+        content: the content of the editor.
     """
     if field == "example":
-        return _missing("f-value-", writing.names, writing.values) or "f-content"
-    if field == "content" and writing.is_code:
+        return _first_missing("f-value-", content.names, content.values) or "f-content"
+    if field == "content" and content.is_code:
         return "f-category"
-    if match := _OF_BUTTON.fullmatch(field):
+    if match := _BUTTON_FIELD.fullmatch(field):
         card, index, member = match[1], match[2], match[3] or ""
         prefix = "" if card is None else f"card-{card}-"
         if index is None:
@@ -43,30 +43,30 @@ def element_of(field: str, writing: Writing) -> str:
         name = re.split(r"[.\[]", member)[0]
         if name in ("", "type"):
             return f"{prefix}button-{index}"
-        return f"f-{prefix}button-{index}-{_OF_BUTTONS.get(name, name)}"
-    if match := _OF_CARD.fullmatch(field):
-        return _of_card(int(match[1]), match[2], writing)
-    return ELEMENTS.get(field, f"f-{field}")
+        return f"f-{prefix}button-{index}-{_ELEMENT_BY_BUTTON_FIELD.get(name, name)}"
+    if match := _CARD_FIELD.fullmatch(field):
+        return _find_card_element(int(match[1]), match[2], content)
+    return ELEMENT_BY_FIELD.get(field, f"f-{field}")
 
 
-def _of_card(at: int, member: str, writing: Writing) -> str:
-    prefix = f"f-card-{at}-"
+def _find_card_element(index: int, member: str, content: EditorContent) -> str:
+    prefix = f"f-card-{index}-"
     if member == "sampleText":
-        card = writing.cards[at] if at < len(writing.cards) else CardWriting()
-        return _missing(f"{prefix}value-", card.names, card.values) or f"{prefix}body"
+        card = content.cards[index] if index < len(content.cards) else CardContent()
+        return _first_missing(f"{prefix}value-", card.names, card.values) or f"{prefix}body"
     return f"{prefix}file" if member in ("exampleMedia", "mediaId") else f"{prefix}{member}"
 
 
-def _missing(prefix: str, names: list[str], values: dict[str, str]) -> str:
+def _first_missing(prefix: str, names: list[str], values: dict[str, str]) -> str:
     """Return the id of the first missing value; of the first value if none is missing."""
     missing = [name for name in names if not values.get(name)]
     return f"{prefix}{(missing or names)[0]}" if names else ""
 
 
-def noted(findings: list[dict[str, Any]], writing: Writing) -> dict[str, list[dict[str, Any]]]:
+def group_by_element(violations: list[dict[str, Any]], content: EditorContent) -> dict[str, list[dict[str, Any]]]:
     """Return violations by form element, and set `element` of each."""
     by_element: dict[str, list[dict[str, Any]]] = {}
-    for violation in findings:
-        violation["element"] = element_of(violation["field"], writing)
+    for violation in violations:
+        violation["element"] = find_element(violation["field"], content)
         by_element.setdefault(violation["element"], []).append(violation)
     return by_element

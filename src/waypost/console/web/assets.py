@@ -9,16 +9,16 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from waypost.console.web.headers import SECURE
+from waypost.console.web.headers import SECURITY_HEADERS
 
-KINDS: Final = {
+ASSET_MEDIA_TYPES: Final = {
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
     ".png": "image/png",
     ".webp": "image/webp",
 }
-_FOR_EVER: Final = {"Cache-Control": "public, max-age=31536000, immutable"}
+_IMMUTABLE: Final = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 
 class Assets:
@@ -37,7 +37,7 @@ class Assets:
             digest.update(b"%s\0%d\0%s" % (path.encode(), len(content), content))
         return digest.hexdigest()[:16]
 
-    def address(self, path: str) -> str:
+    def url_path(self, path: str) -> str:
         """Return the path of a file.
 
         Raises:
@@ -46,15 +46,15 @@ class Assets:
         self.files[path]
         return f"/static/{self.digest}/{path}"
 
-    async def show(self, request: Request) -> Response:
+    async def serve(self, request: Request) -> Response:
         """Return a file; under an old digest too, for pages that are still open, but without long caching."""
         file = self.files.get(request.path_params["path"])
         if file is None:
-            return Response("File not found.", 404, SECURE, media_type="text/plain")
+            return Response("File not found.", 404, SECURITY_HEADERS, media_type="text/plain")
         kind, content = file
         is_current = request.path_params["digest"] == self.digest
-        cache = _FOR_EVER if is_current else {"Cache-Control": "no-cache"}
-        return Response(content, headers={**cache, **SECURE, "Content-Type": kind})
+        cache = _IMMUTABLE if is_current else {"Cache-Control": "no-cache"}
+        return Response(content, headers={**cache, **SECURITY_HEADERS, "Content-Type": kind})
 
 
 def _files(folder: Traversable, before: str = "") -> list[tuple[str, tuple[str, bytes]]]:
@@ -63,7 +63,7 @@ def _files(folder: Traversable, before: str = "") -> list[tuple[str, tuple[str, 
         if entry.is_dir():
             files += _files(entry, f"{before}{entry.name}/")
             continue
-        kind = KINDS.get(f".{entry.name.rpartition('.')[2]}")
+        kind = ASSET_MEDIA_TYPES.get(f".{entry.name.rpartition('.')[2]}")
         if kind is not None:
             files.append((f"{before}{entry.name}", (kind, entry.read_bytes())))
     return files

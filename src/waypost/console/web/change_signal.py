@@ -7,20 +7,20 @@ from typing import Final
 
 from waypost.store.database import Database
 
-REST_S: Final = 0.2
+DEFAULT_REST_S: Final = 0.2
 """Minimum time between two renderings, so that a busy store is not read for every commit."""
 
-AT_LEAST_S: Final = 1.0
+DEFAULT_POLL_S: Final = 1.0
 """Maximum time between two renderings: other processes commit too, and the simulator changes with its clock."""
 
 
-class Pulse:
+class ChangeSignal:
     """One signal for all streams of a process. Without an open stream, commits have no extra cost."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._beat = asyncio.Event()
-        self._watching = 0
+        self._event = asyncio.Event()
+        self._listener_count = 0
         self._closing = asyncio.Event()
 
     @property
@@ -29,45 +29,47 @@ class Pulse:
         return self._closing.is_set()
 
     @property
-    def watching(self) -> int:
+    def listener_count(self) -> int:
         """Number of open streams."""
-        return self._watching
+        return self._listener_count
 
     @contextlib.contextmanager
-    def watch(self) -> Generator[None]:
+    def listen(self) -> Generator[None]:
         """Listen for commits while a stream is open."""
-        if not self._watching:
-            self._database.on_commit(self.beat)
-        self._watching += 1
+        if not self._listener_count:
+            self._database.add_commit_listener(self.signal)
+        self._listener_count += 1
         try:
             yield
         finally:
-            self._watching -= 1
-            if not self._watching:
-                self._database.off_commit(self.beat)
+            self._listener_count -= 1
+            if not self._listener_count:
+                self._database.remove_commit_listener(self.signal)
 
-    def beat(self) -> None:
+    def signal(self) -> None:
         """Signal that something may have changed."""
-        event, self._beat = self._beat, asyncio.Event()
+        event, self._event = self._event, asyncio.Event()
         event.set()
 
-    def mark(self) -> asyncio.Event:
+    def next_event(self) -> asyncio.Event:
         """Return the event of the next signal. Get it before rendering, so that later commits count."""
-        return self._beat
+        return self._event
 
-    async def next(self, beat: asyncio.Event, *, rest_s: float = REST_S, at_least_s: float = AT_LEAST_S) -> None:
+    async def wait(
+        self, event: asyncio.Event, *, rest_s: float = DEFAULT_REST_S, at_least_s: float = DEFAULT_POLL_S
+    ) -> None:
         """Return after a signal, but not before `rest_s` and not after `at_least_s`."""
-        await _in_time(self._closing, rest_s)
+        await _wait_for_event(self._closing, rest_s)
         if not self.is_closing:
-            await _in_time(beat, max(0, at_least_s - rest_s))
+            await _wait_for_event(event, max(0, at_least_s - rest_s))
 
     def close(self) -> None:
         """End every stream."""
         self._closing.set()
-        self.beat()
+        self.signal()
 
 
-async def _in_time(event: asyncio.Event, within_s: float) -> None:
+async def _wait_for_event(event: asyncio.Event, timeout_s: float) -> None:
     with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(within_s):
+        async with asyncio.timeout(timeout_s):
             await event.wait()

@@ -6,13 +6,13 @@ from functools import lru_cache
 from typing import Any
 
 
-def plain(number: float) -> str:
+def format_chart_number(number: float) -> str:
     """Return a number for a chart, with thousands separators; below ten with one decimal."""
     text = f"{number:,.0f}" if number >= 10 or number == int(number) else f"{number:.1f}"
     return text.replace(",", "\u202f")
 
 
-def duration(ms: float) -> str:
+def format_duration(ms: float) -> str:
     """Return milliseconds as `35 ms`, `1.2 s` or `10 s`, with a no-break space."""
     if ms < 1:
         return "under 1\u00a0ms"
@@ -21,19 +21,19 @@ def duration(ms: float) -> str:
     return f"{ms / 1000:.0f}\u00a0s" if ms >= 10_000 or ms % 1000 == 0 else f"{ms / 1000:.1f}\u00a0s"
 
 
-def grouped(number: float | None) -> str:
+def format_number(number: float | None) -> str:
     """Return an exact number with thousands separators; empty for None."""
     return "" if number is None else f"{number:,}".replace(",", "\u202f")
 
 
-def iso(at_ms: int | None) -> str:
+def iso_time(at_ms: int | None) -> str:
     """Return a time for `<time datetime>`."""
     if at_ms is None:
         return ""
     return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds")
 
 
-def exact(at_ms: int | None) -> str:
+def exact_time(at_ms: int | None) -> str:
     """Return a time to the millisecond, in UTC, as `2026-11-22 14:05:00.000 UTC`."""
     if at_ms is None:
         return ""
@@ -41,7 +41,7 @@ def exact(at_ms: int | None) -> str:
 
 
 @lru_cache(maxsize=4096)
-def phone(digits: str | None) -> str:
+def format_phone(digits: str | None) -> str:
     """Return a phone number in its country's format, `+44 20 7946 0958`; other texts unchanged."""
     if not digits or not (digits.isascii() and digits.isdecimal()) or not 8 <= len(digits) <= 15:
         return digits or ""
@@ -55,7 +55,7 @@ def phone(digits: str | None) -> str:
     return grouped.replace("-", " ")
 
 
-def pretty(value: Any) -> str:
+def pretty_json(value: Any) -> str:
     """Return indented JSON; a text that is not JSON unchanged."""
     if isinstance(value, (str, bytes)):
         text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value

@@ -3,7 +3,7 @@
 from typing import Final
 
 # Source: OWASP, "HTTP Headers Cheat Sheet"
-SECURE: Final = {
+SECURITY_HEADERS: Final = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "
         "media-src 'self' blob:; font-src 'self'; connect-src 'self'; form-action 'self'; "
@@ -18,11 +18,11 @@ SECURE: Final = {
 }
 
 
-SAFE: Final = (  # images, videos and audio that browsers can display
+DISPLAYABLE_TYPES: Final = (  # images, videos and audio that browsers can display
     "image/jpeg", "image/png", "image/webp", "image/gif",
     "video/mp4", "video/3gpp",
     "audio/aac", "audio/mp4", "audio/mpeg", "audio/amr", "audio/ogg", "audio/opus",
 )  # fmt: skip
 
-SHUT: Final = {"Content-Security-Policy": "default-src 'none'; sandbox", "X-Content-Type-Options": "nosniff"}
+SANDBOX_HEADERS: Final = {"Content-Security-Policy": "default-src 'none'; sandbox", "X-Content-Type-Options": "nosniff"}
 """Headers of files from others: opened on its own, such a file cannot run scripts."""

@@ -8,20 +8,20 @@ from typing import Any, Final
 from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
 
-from waypost.console.web.not_found import NotMeant
+from waypost.console.web.errors import InvalidPageRequest
 from waypost.console.web.sessions import Session
 from waypost.domain.app import App
 from waypost.domain.partner import Partner
 
-MOST_BYTES: Final = 1024 * 1024
+MAX_FORM_BYTES: Final = 1024 * 1024
 """Maximum size of a form without a file."""
-MOST_FILE_BYTES: Final = 101 * 1024 * 1024
+MAX_UPLOAD_FORM_BYTES: Final = 101 * 1024 * 1024
 """Maximum size of a form with a file: the channel's largest document and its multipart overhead."""
-MOST_FIELDS: Final = 500
-MOST_FILES: Final = 16
+MAX_FORM_FIELDS: Final = 500
+MAX_FORM_FILES: Final = 16
 """Inputs without a chosen file count too; the editor of a carousel has eleven."""
 
-QUIET: Final = "x-waypost-quiet"
+QUIET_HEADER: Final = "x-waypost-quiet"
 """Header of requests from our scripts: errors are returned as JSON, and the page stays open."""
 
 
@@ -68,16 +68,16 @@ class PageRequest:
     @property
     def is_quiet(self) -> bool:
         """True if one of our scripts sent the request, not a page navigation."""
-        return QUIET in self.request.headers
+        return QUIET_HEADER in self.request.headers
 
     @property
-    def path(self) -> Mapping[str, Any]:
+    def path_params(self) -> Mapping[str, Any]:
         """The path parameters."""
         return self.request.path_params
 
-    def query(self, name: str, otherwise: str = "") -> str:
+    def query(self, name: str, default: str = "") -> str:
         """Return a query parameter without surrounding spaces."""
-        return self.request.query_params.get(name, otherwise).strip()
+        return self.request.query_params.get(name, default).strip()
 
     async def form(self) -> FormData:
         """Return the form, parsed once: urlencoded, or multipart with files on disk.
@@ -89,14 +89,14 @@ class PageRequest:
             self._form = await _read_form(self.request, takes_files=self.session is not None)
         return self._form
 
-    async def field(self, name: str, otherwise: str = "") -> str:
+    async def field(self, name: str, default: str = "") -> str:
         """Return a text field of the form unchanged; U+0000 and unpaired surrogates are rejected."""
-        value = (await self.form()).get(name, otherwise)
+        value = (await self.form()).get(name, default)
         if isinstance(value, UploadFile):
-            raise NotMeant(f"The field {name} contains a file.", "Send a text.")
+            raise InvalidPageRequest(f"The field {name} contains a file.", "Send a text.")
         return value
 
-    async def flag(self, name: str) -> bool:
+    async def is_checked(self, name: str) -> bool:
         """True if a checkbox of the form is checked."""
         return (await self.field(name)) in ("on", "true", "1", "yes")
 
@@ -115,8 +115,10 @@ class PageRequest:
 
 async def _read_form(request: Request, *, takes_files: bool) -> FormData:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    max_bytes = MOST_FILE_BYTES if takes_files and kind == "multipart/form-data" else MOST_BYTES
-    too_large = NotMeant(f"The form is larger than {max_bytes // 1024 // 1024} MB.", "Send a smaller file or text.")
+    max_bytes = MAX_UPLOAD_FORM_BYTES if takes_files and kind == "multipart/form-data" else MAX_FORM_BYTES
+    too_large = InvalidPageRequest(
+        f"The form is larger than {max_bytes // 1024 // 1024} MB.", "Send a smaller file or text."
+    )
     length = request.headers.get("content-length", "0")
     if length.isdecimal() and (len(length) > 18 or int(length) > max_bytes):
         raise too_large
@@ -132,23 +134,25 @@ async def _read_form(request: Request, *, takes_files: bool) -> FormData:
 
     counting = Request(request.scope, count)
     try:
-        form = await counting.form(max_files=MOST_FILES, max_fields=MOST_FIELDS, max_part_size=MOST_BYTES)
-    except (NotMeant, asyncio.CancelledError):
+        form = await counting.form(max_files=MAX_FORM_FILES, max_fields=MAX_FORM_FIELDS, max_part_size=MAX_FORM_BYTES)
+    except (InvalidPageRequest, asyncio.CancelledError):
         raise
     except Exception as error:  # form parsers raise errors of their own
-        raise NotMeant("The form cannot be read.") from error
+        raise InvalidPageRequest("The form cannot be read.") from error
     for name, value in form.multi_items():
-        if not _can_be_kept(name):
+        if not _is_storable(name):
             await form.close()
-            raise NotMeant("The form has an unknown field.")
+            raise InvalidPageRequest("The form has an unknown field.")
         texts = (value,) if isinstance(value, str) else (value.filename, value.content_type)
-        if not all(_can_be_kept(text or "") for text in texts):
+        if not all(_is_storable(text or "") for text in texts):
             await form.close()
-            raise NotMeant(f"The field {name} contains a character that cannot be stored.", "Remove it and try again.")
+            raise InvalidPageRequest(
+                f"The field {name} contains a character that cannot be stored.", "Remove it and try again."
+            )
     return form
 
 
-def _can_be_kept(text: str) -> bool:
+def _is_storable(text: str) -> bool:
     """True if the text can be stored and shown; a form may declare any encoding."""
     try:
         return b"\0" not in text.encode()

@@ -15,23 +15,23 @@ from typing import Final
 import msgspec
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from waypost.client.api_client import ApiResponseError, NotReached
-from waypost.console.web.change_signal import REST_S
-from waypost.console.web.not_found import NotThere
+from waypost.client.api_client import ApiResponseError, ApiUnreachable
+from waypost.console.web.change_signal import DEFAULT_REST_S
+from waypost.console.web.errors import NotFound
 from waypost.console.web.page_request import PageRequest
-from waypost.store.contract import StoreAway
+from waypost.store.contract import StoreUnavailable
 
-MOST_STREAMS: Final = 500
+MAX_STREAMS: Final = 500
 """Maximum number of streams per process."""
-MOST_OF_ONE: Final = 100
+MAX_STREAMS_PER_PARTNER: Final = 100
 """Maximum number of streams per partner. Pages in the background close theirs."""
-SESSION_EVERY_S: Final = 5
+SESSION_CHECK_S: Final = 5
 """Interval at which a stream checks the session."""
 _RETRY_MS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class PageElement:
     """One element of a page.
 
     Attributes:
@@ -47,50 +47,55 @@ class Piece:
     at: str = "end"
 
 
-def answer_with(pieces: Sequence[Piece], **more: object) -> Response:
+def elements_response(elements: Sequence[PageElement], **more: object) -> Response:
     """Return a JSON response with elements, which the page applies like those of its stream.
 
     Args:
-        pieces: member `pieces` of the response.
+        elements: member `pieces` of the response.
         more: further members of the response.
     """
-    return JSONResponse({**more, "pieces": [asdict(piece) for piece in pieces]})
+    return JSONResponse({**more, "pieces": [asdict(piece) for piece in elements]})
 
 
-Look = Callable[[], Awaitable[Sequence[Piece]]]
+ElementRenderer = Callable[[], Awaitable[Sequence[PageElement]]]
 """Renders all elements of a stream in their current state."""
 
 
-def stream(
-    visit: PageRequest, look: Look, *, watch: "Watch", rest_s: float = REST_S, at_least_s: float = 1.0
+def stream_elements(
+    page_request: PageRequest,
+    render: ElementRenderer,
+    *,
+    runner: "StreamRunner",
+    rest_s: float = DEFAULT_REST_S,
+    at_least_s: float = 1.0,
 ) -> Response:
     """Return an event stream of rendered elements.
 
     Args:
-        visit: the request.
-        look: renders all elements.
-        watch: the console's stream runner.
+        page_request: the request.
+        render: renders all elements.
+        runner: the console's stream runner.
         rest_s: minimum time between two renderings.
         at_least_s: maximum time between two renderings.
     """
-    if watch.is_full(visit.partner.id):
+    if runner.is_full(page_request.partner.id):
         return Response("Too many open pages. Close some of them.", 503, media_type="text/plain")
-    passage = visit.request.scope.get("extensions", {}).get("waypost.gate")
-    if passage is not None:
-        passage.step_aside()
+    open_request = page_request.request.scope.get("extensions", {}).get("waypost.open_request")
+    if open_request is not None:
+        open_request.exclude_from_drain()
     return StreamingResponse(
-        watch.events(visit, look, rest_s=rest_s, at_least_s=at_least_s),
+        runner.events(page_request, render, rest_s=rest_s, at_least_s=at_least_s),
         media_type="text/event-stream",
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
     )
 
 
-class Watch:
+class StreamRunner:
     """Runs streams: waits for a change, renders, compares and sends.
 
     Args:
-        watching: context manager that is open while a stream is open.
-        mark: returns the next change event; called before each rendering.
+        listen: context manager that is open while a stream is open.
+        next_event: returns the next change event; called before each rendering.
         wait: returns when that event is set or the maximum time has passed.
         is_closing: returns True if streams must end.
         is_signed_in: returns True if the request's session is still valid.
@@ -98,65 +103,65 @@ class Watch:
 
     def __init__(
         self,
-        watching: Callable[[], AbstractContextManager[None]],
-        mark: Callable[[], asyncio.Event],
+        listen: Callable[[], AbstractContextManager[None]],
+        next_event: Callable[[], asyncio.Event],
         wait: Callable[[asyncio.Event, float, float], Awaitable[None]],
         is_closing: Callable[[], bool],
         is_signed_in: Callable[[PageRequest], Awaitable[bool]],
     ) -> None:
-        self._watching = watching
-        self._mark = mark
+        self._listen = listen
+        self._next_event = next_event
         self._wait = wait
         self._is_closing = is_closing
         self._is_signed_in = is_signed_in
         self._open: Counter[int] = Counter()
 
     @property
-    def open(self) -> int:
+    def open_count(self) -> int:
         """Number of open streams."""
         return self._open.total()
 
     def is_full(self, partner_id: int) -> bool:
         """True if a partner may not open another stream."""
-        return self.open >= MOST_STREAMS or self._open[partner_id] >= MOST_OF_ONE
+        return self.open_count >= MAX_STREAMS or self._open[partner_id] >= MAX_STREAMS_PER_PARTNER
 
     async def events(
-        self, visit: PageRequest, look: Look, *, rest_s: float, at_least_s: float
+        self, page_request: PageRequest, render: ElementRenderer, *, rest_s: float, at_least_s: float
     ) -> AsyncGenerator[bytes]:
         """Yield the stream's bytes. The first rendering is sent in full, since the page may be out of date."""
         sent: dict[str, int] = {}
-        partner_id, time_s = visit.partner.id, asyncio.get_running_loop().time
+        partner_id, time_s = page_request.partner.id, asyncio.get_running_loop().time
         checked_s = time_s()
         self._open[partner_id] += 1
         try:
-            with self._watching():
+            with self._listen():
                 yield b"retry: %d\n\n" % _RETRY_MS
                 while not self._is_closing():
-                    mark = self._mark()
+                    mark = self._next_event()
                     try:
-                        if time_s() - checked_s >= SESSION_EVERY_S:
+                        if time_s() - checked_s >= SESSION_CHECK_S:
                             checked_s = time_s()
-                            if not await self._is_signed_in(visit):
+                            if not await self._is_signed_in(page_request):
                                 yield _event("go", {"to": "/sign-in"})
                                 return
-                        pieces = await look()
-                    except (StoreAway, ApiResponseError, NotReached, NotThere) as error:
+                        pieces = await render()
+                    except (StoreUnavailable, ApiResponseError, ApiUnreachable, NotFound) as error:
                         yield _event("away", {"why": str(error)})
                     except Exception:
                         if self._is_closing():  # the store was closed during rendering
                             return
                         raise
                     else:
-                        yield _told(pieces, sent)
+                        yield _encode_changes(pieces, sent)
                     await self._wait(mark, rest_s, at_least_s)
         finally:
             self._open[partner_id] -= 1
 
 
-def _told(pieces: Sequence[Piece], sent: dict[str, int]) -> bytes:
+def _encode_changes(elements: Sequence[PageElement], sent: dict[str, int]) -> bytes:
     """Return events for the changes; a comment if there are none, so that a dead connection is noticed."""
-    now = {piece.id: hash((piece.html, piece.into)) for piece in pieces}
-    changed = [piece for piece in pieces if sent.get(piece.id) != now[piece.id]]
+    now = {piece.id: hash((piece.html, piece.into)) for piece in elements}
+    changed = [piece for piece in elements if sent.get(piece.id) != now[piece.id]]
     removed = [element_id for element_id in sent if element_id not in now]
     sent.clear()
     sent.update(now)

@@ -33,7 +33,7 @@ class AttemptKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class CallbackAttempt:
     """One attempt and its result.
 
     Attributes:
@@ -47,10 +47,10 @@ class Attempt:
     at_ms: int
     duration_ms: int
     status: int | None
-    answer: bytes = b""
+    response: bytes = b""
     error: str | None = None
-    sent: Mapping[str, str] = field(default_factory=dict[str, str])
-    told: Mapping[str, str] = field(default_factory=dict[str, str])
+    request_headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    response_headers: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def delivered(self) -> bool:

@@ -3,13 +3,13 @@
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-MOST_PER_APP: Final = 5  # Source: facts 4.4
+MAX_SUBSCRIPTIONS_PER_APP: Final = 5  # Source: facts 4.4
 
-ALL: Final = "ALL"
+MODE_ALL: Final = "ALL"
 """All other modes in version 3; without effect in version 2. Source: facts 4.4; decision 0064."""
 
 # fmt: off
-VERSIONS: Final = {  # versions of callback bodies. Source: facts 4.2, 6, 7
+CALLBACK_VERSIONS: Final = {  # versions of callback bodies. Source: facts 4.2, 6, 7
     2: "bodies of this service's own",
     3: "the operator's own bodies, with our ids beside its",
 }
@@ -32,7 +32,7 @@ MODE_BITS: Final = {  # Source: facts 4.3: bits 0 to 13 in this order
 UNNUMBERED_MODES: Final = (  # newer modes, whose bits are not known. Source: facts 4.4; ledger 1.4
     "COEXISTENCE", "COPY", "NONE", "VOICE", "GROUP_ACCOUNT_EVENTS", "GROUP_MESSAGING_EVENTS",
 )
-VOICE: Final = "VOICE"  # at most one subscription of an app. Source: ledger 1.4
+MODE_VOICE: Final = "VOICE"  # at most one subscription of an app. Source: ledger 1.4
 MODES: Final = (*MODE_BITS, *UNNUMBERED_MODES)
 MODE_ALIASES: Final = {  # Source: facts 4.4: the spelling of one large client
     "DELETE":       "DELETED",
@@ -79,7 +79,7 @@ class Subscription:
     pause_reason: str | None = None
 
     @property
-    def is_told(self) -> bool:
+    def receives_callbacks(self) -> bool:
         """True if callbacks are sent to it: neither the partner nor the service has paused it."""
         return self.active and self.paused_on_ms is None
 
@@ -95,6 +95,6 @@ class Subscription:
         return sum(MODE_BITS.get(mode, 0) for mode in self.modes)
 
 
-def resumed(subscription: Subscription) -> Subscription:
+def resume_subscription(subscription: Subscription) -> Subscription:
     """Return the subscription as resumed: not paused by the service, and without recorded failures."""
     return replace(subscription, failing_since_ms=None, asked_until_ms=None, paused_on_ms=None, pause_reason=None)

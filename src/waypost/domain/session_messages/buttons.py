@@ -3,25 +3,25 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from waypost.domain.coercion import Text, as_text
+from waypost.domain.coercion import Text, coerce_text
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.session_messages.content import (
     NO_MEDIUM,
     Body,
+    FieldLimit,
     HeaderMediumObject,
     HeaderObject,
-    Limit,
     MediaKind,
     MediaRef,
     SendContext,
     SessionContent,
     TextObject,
     interactive_body,
-    is_http_address,
+    is_http_url,
     media_header,
-    media_ref,
-    missing,
-    text_of,
+    missing_member,
+    read_media_ref,
+    unwrap_text,
 )
 
 
@@ -53,10 +53,10 @@ class SessionUrlButton(SessionContent):
     shape: ClassVar = UrlButtonShape
     # fmt: off
     limits: ClassVar = (
-        Limit("body",         lambda c: [c.body],       1024),
-        Limit("footer",       lambda c: [c.footer],       60),
-        Limit("display_text", lambda c: [c.label],   20),
-        Limit("url",          lambda c: [c.url],        2000),
+        FieldLimit("body",         lambda c: [c.body],       1024),
+        FieldLimit("footer",       lambda c: [c.footer],       60),
+        FieldLimit("display_text", lambda c: [c.label],   20),
+        FieldLimit("url",          lambda c: [c.url],        2000),
     )
     # fmt: on
 
@@ -69,16 +69,16 @@ class SessionUrlButton(SessionContent):
     reply_to: str | None = None
 
     @classmethod
-    def read(cls, given: UrlButtonShape, wire_type: str, reply_to: str | None) -> "SessionUrlButton":
-        body, label, url = text_of(given.body), as_text(given.display_text), (given.url or "").strip()
+    def read(cls, members: UrlButtonShape, wire_type: str, reply_to: str | None) -> "SessionUrlButton":
+        body, label, url = unwrap_text(members.body), coerce_text(members.display_text), (members.url or "").strip()
         if not body.strip():
-            raise missing("body", "the text of the message")
+            raise missing_member("body", "the text of the message")
         if not label.strip():
-            raise missing("display_text", "the label of the button")
+            raise missing_member("display_text", "the label of the button")
         if not url:
-            raise missing("url", "the address that the button opens")
-        media_kind, media = _header_medium(given.header)
-        return cls(body, label, url, text_of(given.footer), media_kind, media, reply_to)
+            raise missing_member("url", "the address that the button opens")
+        media_kind, media = _header_medium(members.header)
+        return cls(body, label, url, unwrap_text(members.footer), media_kind, media, reply_to)
 
     def operator_body(self, context: SendContext) -> tuple[str, Any]:
         header: Body | None = None
@@ -92,7 +92,7 @@ class SessionUrlButton(SessionContent):
         return (self.media,)
 
     def operator_error(self) -> str | None:
-        return None if is_http_address(self.url) else "message.url must begin with http:// or https://"
+        return None if is_http_url(self.url) else "message.url must begin with http:// or https://"
 
 
 @dataclass(slots=True)
@@ -124,17 +124,17 @@ class SessionLocationRequest(SessionContent):
     stored_as: ClassVar = "location_request"
     kind_label: ClassVar = "Location request"
     shape: ClassVar = LocationRequestShape
-    limits: ClassVar = (Limit("body.text", lambda c: [c.body], 1024),)
+    limits: ClassVar = (FieldLimit("body.text", lambda c: [c.body], 1024),)
 
     body: str
     reply_to: str | None = None
 
     @classmethod
-    def read(cls, given: LocationRequestShape, wire_type: str, reply_to: str | None) -> "SessionLocationRequest":
-        body = text_of(given.body)
+    def read(cls, members: LocationRequestShape, wire_type: str, reply_to: str | None) -> "SessionLocationRequest":
+        body = unwrap_text(members.body)
         if not body.strip():
-            raise missing("body.text", "the text of the message")
-        name = as_text(given.action.name) if given.action else _SEND_LOCATION
+            raise missing_member("body.text", "the text of the message")
+        name = coerce_text(members.action.name) if members.action else _SEND_LOCATION
         if name != _SEND_LOCATION:
             raise ApiError(ErrorCode.FIELD_BROKEN, f"message.action.name must be {_SEND_LOCATION}.")
         return cls(body, reply_to)
@@ -143,16 +143,16 @@ class SessionLocationRequest(SessionContent):
         return interactive_body("location_request_message", {"name": _SEND_LOCATION}, None, self.body, "")
 
 
-def _header_medium(given: Text | HeaderObject | None) -> tuple[MediaKind | None, MediaRef]:
+def _header_medium(header: Text | HeaderObject | None) -> tuple[MediaKind | None, MediaRef]:
     """Return kind and medium of a header; None and no medium where there is no header.
 
     Raises:
         ApiError: the header has another type, or lacks its medium.
     """
-    if given is None or given == "":
+    if header is None or header == "":
         return None, NO_MEDIUM
-    header_object = given if isinstance(given, HeaderObject) else HeaderObject()
-    kind = as_text(header_object.type).strip().lower()
+    header_object = header if isinstance(header, HeaderObject) else HeaderObject()
+    kind = coerce_text(header_object.type).strip().lower()
     if kind not in ("image", "video"):
         raise ApiError(ErrorCode.FIELD_BROKEN, f'message.header.type must be image or video; it is "{kind[:20]}".')
     medium = header_object.image if kind == "image" else header_object.video
@@ -160,4 +160,4 @@ def _header_medium(given: Text | HeaderObject | None) -> tuple[MediaKind | None,
         medium = HeaderMediumObject(header_object.id, header_object.url or header_object.originalUrl)
     name = f"header.{kind}.link"
     accepted = f"an address, or message.header.{kind}.id, of the {kind}"
-    return MediaKind(kind), media_ref(medium.id, medium.link, name, accepted)
+    return MediaKind(kind), read_media_ref(medium.id, medium.link, name, accepted)

@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from waypost.domain.coercion import Text, as_text
+from waypost.domain.coercion import Text, coerce_text
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.session_messages.content import (
     NO_MEDIUM,
     Body,
     Choice,
-    Limit,
+    FieldLimit,
     MediaKind,
     MediaRef,
     SendContext,
@@ -17,10 +17,10 @@ from waypost.domain.session_messages.content import (
     TextObject,
     interactive_body,
     media_header,
-    media_ref,
-    missing,
+    missing_member,
+    read_media_ref,
     text_header,
-    text_of,
+    unwrap_text,
 )
 
 _REFERENCE: Final = "waypost-reply"
@@ -99,15 +99,15 @@ class SessionList(SessionContent):
     shape: ClassVar = ListShape
     # fmt: off
     limits: ClassVar = (
-        Limit("title",               lambda c: [c.title],                                                  60),
-        Limit("body",                lambda c: [c.body],                                                 1024),
-        Limit("footer",              lambda c: [c.footer],                                                 60),
-        Limit("globalButtons.title", lambda c: [c.button],                                                 20),
-        Limit("items",               lambda c: [c.sections],                                               10),
-        Limit("items.title",         lambda c: [section.title for section in c.sections],                  24),
-        Limit("items.options",       lambda c: [c.numbered_choices()],                                     10),
-        Limit("options.title",       lambda c: [choice.title for choice in c.numbered_choices()],          24),
-        Limit("options.description", lambda c: [choice.description for choice in c.numbered_choices()], 72),
+        FieldLimit("title",               lambda c: [c.title],                                                  60),
+        FieldLimit("body",                lambda c: [c.body],                                                 1024),
+        FieldLimit("footer",              lambda c: [c.footer],                                                 60),
+        FieldLimit("globalButtons.title", lambda c: [c.button],                                                 20),
+        FieldLimit("items",               lambda c: [c.sections],                                               10),
+        FieldLimit("items.title",         lambda c: [section.title for section in c.sections],                  24),
+        FieldLimit("items.options",       lambda c: [c.numbered_choices()],                                     10),
+        FieldLimit("options.title",       lambda c: [choice.title for choice in c.numbered_choices()],          24),
+        FieldLimit("options.description", lambda c: [choice.description for choice in c.numbered_choices()], 72),
     )
     # fmt: on
 
@@ -120,25 +120,27 @@ class SessionList(SessionContent):
     reply_to: str | None = None
 
     @classmethod
-    def read(cls, given: ListShape, wire_type: str, reply_to: str | None) -> "SessionList":
-        body, button = text_of(given.body), as_text((given.globalButtons or [OptionObject()])[0].title)
+    def read(cls, members: ListShape, wire_type: str, reply_to: str | None) -> "SessionList":
+        body, button = unwrap_text(members.body), coerce_text((members.globalButtons or [OptionObject()])[0].title)
         if not body.strip():
-            raise missing("body", "the text of the message")
+            raise missing_member("body", "the text of the message")
         if not button.strip():
-            raise missing("globalButtons[0].title", "the label of the button that opens the list")
+            raise missing_member("globalButtons[0].title", "the label of the button that opens the list")
         sections = tuple(
-            ListSection(as_text(item.title), as_text(item.subtitle), _choices(item.options, f"items[{index}].options"))
-            for index, item in enumerate(given.items or [])
+            ListSection(
+                coerce_text(item.title), coerce_text(item.subtitle), _choices(item.options, f"items[{index}].options")
+            )
+            for index, item in enumerate(members.items or [])
         )
         if not any(section.choices for section in sections):
-            raise missing("items", "at least one with options")
+            raise missing_member("items", "at least one with options")
         return cls(
             body,
             button,
             sections,
-            title=as_text(given.title),
-            footer=text_of(given.footer),
-            sender_id=as_text(given.msgid),
+            title=coerce_text(members.title),
+            footer=unwrap_text(members.footer),
+            sender_id=coerce_text(members.msgid),
             reply_to=reply_to,
         )
 
@@ -213,11 +215,11 @@ class SessionQuickReply(SessionContent):
     shape: ClassVar = QuickReplyShape
     # fmt: off
     limits: ClassVar = (
-        Limit("content.text",    lambda c: [c.text],                           1024),
-        Limit("content.header",  lambda c: [c.header],                           60),
-        Limit("content.caption", lambda c: [c.footer],                           60),
-        Limit("options",         lambda c: [c.choices],                           3),
-        Limit("options.title",   lambda c: [choice.title for choice in c.choices], 20),
+        FieldLimit("content.text",    lambda c: [c.text],                           1024),
+        FieldLimit("content.header",  lambda c: [c.header],                           60),
+        FieldLimit("content.caption", lambda c: [c.footer],                           60),
+        FieldLimit("options",         lambda c: [c.choices],                           3),
+        FieldLimit("options.title",   lambda c: [choice.title for choice in c.choices], 20),
     )
     # fmt: on
 
@@ -232,30 +234,30 @@ class SessionQuickReply(SessionContent):
     reply_to: str | None = None
 
     @classmethod
-    def read(cls, given: QuickReplyShape, wire_type: str, reply_to: str | None) -> "SessionQuickReply":
-        content = given.content or QuickReplyObject()
+    def read(cls, members: QuickReplyShape, wire_type: str, reply_to: str | None) -> "SessionQuickReply":
+        content = members.content or QuickReplyObject()
         kind = content.type.strip().lower()
         if kind not in _CONTENT_TYPES:
             raise ApiError(ErrorCode.FIELD_BROKEN, "message.content.type must be one of text, image, video, file.")
-        text = as_text(content.text)
+        text = coerce_text(content.text)
         if not text.strip():
-            raise missing("content.text", "the text above the buttons")
-        choices = _choices(given.options, "options")
+            raise missing_member("content.text", "the text above the buttons")
+        choices = _choices(members.options, "options")
         if not choices:
-            raise missing("options", '[{"type":"text","title":"..."}]')
+            raise missing_member("options", '[{"type":"text","title":"..."}]')
         media_kind, media = _CONTENT_TYPES[kind], NO_MEDIUM
         if media_kind is not None:
             link = content.url or content.originalUrl
-            media = media_ref(content.id, link, "content.url", f"an address, or message.content.id, of the {kind}")
+            media = read_media_ref(content.id, link, "content.url", f"an address, or message.content.id, of the {kind}")
         return cls(
             text,
             choices,
-            header=as_text(content.header),
-            footer=as_text(content.caption),
+            header=coerce_text(content.header),
+            footer=coerce_text(content.caption),
             media_kind=media_kind,
             media=media,
-            file_name=as_text(content.filename),
-            sender_id=as_text(given.msgid),
+            file_name=coerce_text(content.filename),
+            sender_id=coerce_text(members.msgid),
             reply_to=reply_to,
         )
 
@@ -276,13 +278,13 @@ class SessionQuickReply(SessionContent):
         return self.choices
 
 
-def _choices(given: list[OptionObject] | None, at: str) -> tuple[Choice, ...]:
-    return tuple(_choice(option, f"{at}[{index}]") for index, option in enumerate(given or []))
+def _choices(options: list[OptionObject] | None, path: str) -> tuple[Choice, ...]:
+    return tuple(_choice(option, f"{path}[{index}]") for index, option in enumerate(options or []))
 
 
-def _choice(given: OptionObject, at: str) -> Choice:
-    title = as_text(given.title)
+def _choice(option: OptionObject, path: str) -> Choice:
+    title = coerce_text(option.title)
     if not title.strip():
-        raise missing(f"{at}.title", "the text of the choice")
-    postback = given.postbackText
-    return Choice(title, None if postback is None else as_text(postback), as_text(given.description))
+        raise missing_member(f"{path}.title", "the text of the choice")
+    postback = option.postbackText
+    return Choice(title, None if postback is None else coerce_text(postback), coerce_text(option.description))

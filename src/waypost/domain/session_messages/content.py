@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, Final, NamedTuple
 
-from waypost.domain.coercion import Text, as_text, read_number
+from waypost.domain.coercion import Text, coerce_text, read_number
 from waypost.domain.errors import ApiError, ErrorCode
 
 Body = dict[str, Any]
@@ -73,7 +73,7 @@ NO_MEDIUM: Final = MediaRef()
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Location:
     """A location. Degrees; names may be empty."""
 
     latitude: float
@@ -104,7 +104,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class FieldLimit:
     """The maximum length of a field's values. The operator checks it; a strict service checks it before.
 
     Attributes:
@@ -115,7 +115,7 @@ class Limit:
 
     field: str
     values: Callable[[Any], Iterable[str | tuple[object, ...]]]
-    at_most: int
+    max_length: int
 
 
 class SendContext(NamedTuple):
@@ -150,16 +150,16 @@ class SessionContent(ABC):
     stored_as: ClassVar[str]
     kind_label: ClassVar[str]
     shape: ClassVar[type[Any]]
-    limits: ClassVar[tuple[Limit, ...]] = ()
+    limits: ClassVar[tuple[FieldLimit, ...]] = ()
     reply_to: str | None
 
     @classmethod
     @abstractmethod
-    def read(cls, given: Any, wire_type: str, reply_to: str | None) -> "SessionContent":
+    def read(cls, members: Any, wire_type: str, reply_to: str | None) -> "SessionContent":
         """Return the content from the members of a message.
 
         Args:
-            given: of the kind's `shape`.
+            members: of the kind's `shape`.
             wire_type: one of `wire_types`.
             reply_to: from the message's context.
 
@@ -172,7 +172,7 @@ class SessionContent(ABC):
         """Return the operator's `type` and the member of that name. Source: operator's facts 4.1."""
 
     @property
-    def answered_id(self) -> str | None:
+    def reply_target_id(self) -> str | None:
         """The id of the message that this one replies or reacts to."""
         return self.reply_to
 
@@ -216,37 +216,37 @@ class HeaderObject(TextObject):
     video: HeaderMediumObject | None = None
 
 
-def is_http_address(text: str) -> bool:
+def is_http_url(text: str) -> bool:
     """True if a text is an http or https URL."""
     return any(text.startswith(scheme) and len(text) > len(scheme) for scheme in _HTTP)
 
 
-def missing(name: str, accepted: str) -> ApiError:
+def missing_member(name: str, accepted: str) -> ApiError:
     """Return the error of a missing required member."""
     return ApiError(ErrorCode.FIELD_BROKEN, f"message.{name} is required: {accepted}.")
 
 
-def text_of(given: Text | TextObject | None) -> str:
+def unwrap_text(value: Text | TextObject | None) -> str:
     """Return a text that may be wrapped in an object."""
-    return as_text(given.text if isinstance(given, TextObject) else given)
+    return coerce_text(value.text if isinstance(value, TextObject) else value)
 
 
-def media_ref(id: Text | None, link: str | None, name: str, accepted: str) -> MediaRef:
+def read_media_ref(id: Text | None, link: str | None, name: str, accepted: str) -> MediaRef:
     """Return a medium by its id, else by its link.
 
     Raises:
         ApiError: neither was given.
     """
-    if id is not None and as_text(id).strip():
-        return MediaRef(id=as_text(id).strip())
+    if id is not None and coerce_text(id).strip():
+        return MediaRef(id=coerce_text(id).strip())
     if link and link.strip():
         return MediaRef(link=link.strip())
-    raise missing(name, accepted)
+    raise missing_member(name, accepted)
 
 
-def read_place(
-    latitude: Text | None, longitude: Text | None, name: Text | None, address: Text | None, at: str
-) -> Place:
+def read_location(
+    latitude: Text | None, longitude: Text | None, name: Text | None, address: Text | None, path: str
+) -> Location:
     """Return a location; degrees may be texts.
 
     Raises:
@@ -255,9 +255,9 @@ def read_place(
     degrees: list[float] = []
     for field, value in (("latitude", latitude), ("longitude", longitude)):
         if value is None or value == "":
-            raise ApiError(ErrorCode.FIELD_BROKEN, f"{at}.{field} is required: degrees.")
-        degrees.append(read_number(value, f"{at}.{field}"))
-    return Place(degrees[0], degrees[1], as_text(name), as_text(address))
+            raise ApiError(ErrorCode.FIELD_BROKEN, f"{path}.{field} is required: degrees.")
+        degrees.append(read_number(value, f"{path}.{field}"))
+    return Location(degrees[0], degrees[1], coerce_text(name), coerce_text(address))
 
 
 def medium_body(media: MediaRef, copies: Mapping[str, str], file_name: str = "") -> Body:
@@ -268,10 +268,10 @@ def medium_body(media: MediaRef, copies: Mapping[str, str], file_name: str = "")
     return body
 
 
-def place_body(place: Place) -> Body:
+def location_body(location: Location) -> Body:
     """Return the operator's body of a location, which has no caption. Source: operator's facts 4.1: numbers."""
-    body: Body = {"latitude": place.latitude, "longitude": place.longitude}
-    for name, text in (("name", place.name), ("address", place.address)):
+    body: Body = {"latitude": location.latitude, "longitude": location.longitude}
+    for name, text in (("name", location.name), ("address", location.address)):
         if text:
             body[name] = text
     return body

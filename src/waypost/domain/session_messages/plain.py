@@ -3,24 +3,24 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, cast
 
-from waypost.domain.coercion import Text, as_text
+from waypost.domain.coercion import Text, coerce_text
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.session_messages.content import (
     MEDIA_ROWS,
-    Limit,
+    FieldLimit,
+    Location,
     MediaKind,
     MediaRef,
-    Place,
     SendContext,
     SessionContent,
-    media_ref,
+    location_body,
     medium_body,
-    missing,
-    place_body,
-    read_place,
+    missing_member,
+    read_location,
+    read_media_ref,
 )
 
-MOST_TEXT: Final = 4096  # Source: facts 9.1; operator's facts 4.1
+MAX_TEXT_CHARS: Final = 4096  # Source: facts 9.1; operator's facts 4.1
 
 
 @dataclass(slots=True)
@@ -45,14 +45,14 @@ class SessionText(SessionContent):
     reply_to: str | None = None
 
     @classmethod
-    def read(cls, given: TextShape, wire_type: str, reply_to: str | None) -> "SessionText":
-        text = as_text(given.text)
+    def read(cls, members: TextShape, wire_type: str, reply_to: str | None) -> "SessionText":
+        text = coerce_text(members.text)
         if not text or not text.strip():
             raise ApiError(ErrorCode.FIELD_BROKEN, "message.text is required: at least one character.")
-        if len(text) > MOST_TEXT:
-            rule = f"message.text must be at most {MOST_TEXT} characters; it has {len(text)}."
+        if len(text) > MAX_TEXT_CHARS:
+            rule = f"message.text must be at most {MAX_TEXT_CHARS} characters; it has {len(text)}."
             raise ApiError(ErrorCode.FIELD_BROKEN, rule)
-        return cls(text, given.preview_url, reply_to)
+        return cls(text, members.preview_url, reply_to)
 
     def operator_body(self, context: SendContext) -> tuple[str, Any]:
         return "text", {"body": self.text, "preview_url": self.preview_url}
@@ -69,18 +69,18 @@ class MediaShape:
     filename: Text | None = None
 
 
-_KINDS: Final = {name: kind for kind, row in MEDIA_ROWS.items() for name in row.sent_as}
+_MEDIA_KINDS: Final = {name: kind for kind, row in MEDIA_ROWS.items() for name in row.sent_as}
 
 
 @dataclass(frozen=True, slots=True)
 class SessionMedia(SessionContent):
     """A medium of one of the kinds in `MEDIA_ROWS`. Source: facts 9.1."""
 
-    wire_types: ClassVar = tuple(_KINDS)
+    wire_types: ClassVar = tuple(_MEDIA_KINDS)
     stored_as: ClassVar = "media"
     kind_label: ClassVar = "Media"
     shape: ClassVar = MediaShape
-    limits: ClassVar = (Limit("caption", lambda c: [c.caption], 1024),)
+    limits: ClassVar = (FieldLimit("caption", lambda c: [c.caption], 1024),)
 
     kind: MediaKind
     media: MediaRef
@@ -89,14 +89,14 @@ class SessionMedia(SessionContent):
     reply_to: str | None = None
 
     @classmethod
-    def read(cls, given: MediaShape, wire_type: str, reply_to: str | None) -> "SessionMedia":
-        kind = _KINDS[wire_type]
-        link = given.originalUrl or given.url
+    def read(cls, members: MediaShape, wire_type: str, reply_to: str | None) -> "SessionMedia":
+        kind = _MEDIA_KINDS[wire_type]
+        link = members.originalUrl or members.url
         return cls(
             kind,
-            media_ref(given.id, link, MEDIA_ROWS[kind].address, f"an address, or message.id, of the {kind}"),
-            caption=as_text(given.caption),
-            file_name=as_text(given.filename),
+            read_media_ref(members.id, link, MEDIA_ROWS[kind].address, f"an address, or message.id, of the {kind}"),
+            caption=coerce_text(members.caption),
+            file_name=coerce_text(members.filename),
             reply_to=reply_to,
         )
 
@@ -130,15 +130,17 @@ class SessionLocation(SessionContent):
     kind_label: ClassVar = "Location"
     shape: ClassVar = LocationShape
 
-    place: Place
+    place: Location
     reply_to: str | None = None
 
     @classmethod
-    def read(cls, given: LocationShape, wire_type: str, reply_to: str | None) -> "SessionLocation":
-        return cls(read_place(given.latitude, given.longitude, given.name, given.address, "message"), reply_to)
+    def read(cls, members: LocationShape, wire_type: str, reply_to: str | None) -> "SessionLocation":
+        return cls(
+            read_location(members.latitude, members.longitude, members.name, members.address, "message"), reply_to
+        )
 
     def operator_body(self, context: SendContext) -> tuple[str, Any]:
-        return "location", place_body(self.place)
+        return "location", location_body(self.place)
 
     def operator_error(self) -> str | None:
         if -90 <= self.place.latitude <= 90 and -180 <= self.place.longitude <= 180:
@@ -178,27 +180,27 @@ class SessionContacts(SessionContent):
     reply_to: str | None = None
 
     @classmethod
-    def read(cls, given: ContactShape, wire_type: str, reply_to: str | None) -> "SessionContacts":
-        cards = given.contact if isinstance(given.contact, list) else [given.contact or {}]
+    def read(cls, members: ContactShape, wire_type: str, reply_to: str | None) -> "SessionContacts":
+        cards = members.contact if isinstance(members.contact, list) else [members.contact or {}]
         if not cards or not all(cards):
-            raise missing("contact", '{"name":{"formattedName":"..."},"phones":[...]}')
-        return cls([cast("dict[str, Any]", _with_operator_names(card)) for card in cards], reply_to)
+            raise missing_member("contact", '{"name":{"formattedName":"..."},"phones":[...]}')
+        return cls([cast("dict[str, Any]", _rename_members(card)) for card in cards], reply_to)
 
     def operator_body(self, context: SendContext) -> tuple[str, Any]:
         return "contacts", self.contacts
 
 
-def _with_operator_names(value: object) -> object:
+def _rename_members(value: object) -> object:
     match value:
         case dict():
             members = cast("dict[str, object]", value)
             return {
-                _OPERATOR_NAMES.get(name, name): _with_operator_names(member)
+                _OPERATOR_NAMES.get(name, name): _rename_members(member)
                 for name, member in members.items()
                 if member is not None
             }
         case list():
-            return [_with_operator_names(item) for item in cast("list[object]", value)]
+            return [_rename_members(item) for item in cast("list[object]", value)]
         case _:
             return value
 
@@ -231,17 +233,17 @@ class SessionReaction(SessionContent):
     message_id: str
 
     @classmethod
-    def read(cls, given: ReactionShape, wire_type: str, reply_to: str | None) -> "SessionReaction":
-        message_id = as_text(given.msgId).strip()
+    def read(cls, members: ReactionShape, wire_type: str, reply_to: str | None) -> "SessionReaction":
+        message_id = coerce_text(members.msgId).strip()
         if not message_id:
-            raise missing("msgId", "the id of the message reacted to, ours or the operator's")
-        if given.emoji is None:
-            raise missing("emoji", "one emoji, or an empty text to remove the reaction")
-        return cls(as_text(given.emoji).strip(), message_id)
+            raise missing_member("msgId", "the id of the message reacted to, ours or the operator's")
+        if members.emoji is None:
+            raise missing_member("emoji", "one emoji, or an empty text to remove the reaction")
+        return cls(coerce_text(members.emoji).strip(), message_id)
 
     def operator_body(self, context: SendContext) -> tuple[str, Any]:
         return "reaction", {"message_id": context.reply_to, "emoji": self.emoji}
 
     @property
-    def answered_id(self) -> str | None:
+    def reply_target_id(self) -> str | None:
         return self.message_id

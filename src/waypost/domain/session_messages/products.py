@@ -4,21 +4,21 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from waypost.domain.coercion import Text, as_text
+from waypost.domain.coercion import Text, coerce_text
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.session_messages.content import (
     Body,
+    FieldLimit,
     HeaderObject,
-    Limit,
     ProductSection,
     SendContext,
     SessionContent,
     TextObject,
     interactive_body,
-    missing,
+    missing_member,
     product_section_body,
     text_header,
-    text_of,
+    unwrap_text,
 )
 
 
@@ -54,7 +54,7 @@ class ProductsShape:
 
 
 # fmt: off
-_NEEDED: Final = {  # required members of each kind of product message; Source: facts 9.1, `product_details`
+_REQUIRED_MEMBERS: Final = {  # required members of each kind of product message; Source: facts 9.1, `product_details`
     "product":         (("catalog_id", "catalogId"), ("product_id", "productId")),
     "product_list":    (("catalog_id", "catalogId"), ("body", "body.text"), ("sections", "sections")),
     "catalog_message": (("body", "body.text"),),
@@ -78,12 +78,12 @@ class SessionProducts(SessionContent):
     shape: ClassVar = ProductsShape
     # fmt: off
     limits: ClassVar = (
-        Limit("header.text",          lambda c: [c.header],                                     60),
-        Limit("body.text",            lambda c: [c.body],                                     1024),
-        Limit("footer.text",          lambda c: [c.footer],                                     60),
-        Limit("sections",             lambda c: [c.sections],                                   10),
-        Limit("sections.title",       lambda c: [section.title for section in c.sections],     24),
-        Limit("sections.productList", lambda c: [all_products(c.sections)],                     30),
+        FieldLimit("header.text",          lambda c: [c.header],                                     60),
+        FieldLimit("body.text",            lambda c: [c.body],                                     1024),
+        FieldLimit("footer.text",          lambda c: [c.footer],                                     60),
+        FieldLimit("sections",             lambda c: [c.sections],                                   10),
+        FieldLimit("sections.title",       lambda c: [section.title for section in c.sections],     24),
+        FieldLimit("sections.productList", lambda c: [all_products(c.sections)],                     30),
     )
     # fmt: on
 
@@ -98,29 +98,29 @@ class SessionProducts(SessionContent):
     reply_to: str | None = None
 
     @classmethod
-    def read(cls, given: ProductsShape, wire_type: str, reply_to: str | None) -> "SessionProducts":
-        sub_type = (given.subType or given.sub_type or "").strip().lower()
-        needed = _NEEDED.get(sub_type)
+    def read(cls, members: ProductsShape, wire_type: str, reply_to: str | None) -> "SessionProducts":
+        sub_type = (members.subType or members.sub_type or "").strip().lower()
+        needed = _REQUIRED_MEMBERS.get(sub_type)
         if needed is None:
-            raise ApiError(ErrorCode.FIELD_BROKEN, f"message.subType must be one of {', '.join(_NEEDED)}.")
+            raise ApiError(ErrorCode.FIELD_BROKEN, f"message.subType must be one of {', '.join(_REQUIRED_MEMBERS)}.")
         products = cls(
             sub_type,
-            catalog_id=as_text(given.catalogId),
-            product_id=as_text(given.productId),
-            header=text_of(given.header),
-            body=text_of(given.body),
-            footer=text_of(given.footer),
+            catalog_id=coerce_text(members.catalogId),
+            product_id=coerce_text(members.productId),
+            header=unwrap_text(members.header),
+            body=unwrap_text(members.body),
+            footer=unwrap_text(members.footer),
             sections=tuple(
-                ProductSection(as_text(section.title), tuple(map(_product_id, section.productList or [])))
-                for section in given.sections or []
+                ProductSection(coerce_text(section.title), tuple(map(_product_id, section.productList or [])))
+                for section in members.sections or []
             ),
-            thumbnail_id=as_text(given.thumbnailId),
+            thumbnail_id=coerce_text(members.thumbnailId),
             reply_to=reply_to,
         )
         for field, name in needed:
             value: object = getattr(products, field)
             if not (value.strip() if isinstance(value, str) else value):
-                raise missing(name, f"for {sub_type}")
+                raise missing_member(name, f"for {sub_type}")
         return products
 
     def operator_body(self, context: SendContext) -> tuple[str, Any]:
@@ -144,7 +144,7 @@ def all_products(sections: Iterable[ProductSection]) -> tuple[object, ...]:
     return tuple(product for section in sections for product in section.product_ids)
 
 
-def _product_id(given: Text | ProductObject) -> str:
-    if isinstance(given, ProductObject):
-        return as_text(given.productId or given.product_retailer_id)
-    return as_text(given)
+def _product_id(product: Text | ProductObject) -> str:
+    if isinstance(product, ProductObject):
+        return coerce_text(product.productId or product.product_retailer_id)
+    return coerce_text(product)

@@ -5,153 +5,153 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from waypost.domain.templates.buttons import BUTTON_KINDS, Button, ButtonKind, OtpType, SupportedApp
-from waypost.domain.templates.field_rules import If, Must, Wrong, has_text
-from waypost.domain.templates.fields import Draft
+from waypost.domain.templates.buttons import BUTTON_KINDS, ButtonKind, OtpType, SupportedApp, TemplateButton
+from waypost.domain.templates.field_rules import DraftCondition, RuleCheck, RuleFailure, has_text
+from waypost.domain.templates.fields import TemplateDraft
 
-Is = Callable[[Button], bool]
-MOST_URL_CHARS: Final = 2000  # Source: operator's facts 2.3
+ButtonCondition = Callable[[TemplateButton], bool]
+MAX_BUTTON_URL_CHARS: Final = 2000  # Source: operator's facts 2.3
 
 
-def of_kind(*kinds: ButtonKind) -> Is:
+def has_kind(*kinds: ButtonKind) -> ButtonCondition:
     """Return a condition for buttons of these kinds."""
     return lambda button: button.kind in kinds
 
 
-def of_otp_type(*types: OtpType) -> Is:
+def has_otp_type(*types: OtpType) -> ButtonCondition:
     """Return a condition for OTP buttons of these types."""
     return lambda button: button.kind is ButtonKind.OTP and button.otp_type in types
 
 
-def each(member: str, is_right: Is, *, among: Is | None = None) -> Must:
+def each_button(member: str, is_valid: ButtonCondition, *, among: ButtonCondition | None = None) -> RuleCheck:
     """Return a check that a condition holds for each button, or for each among some; `member` names the place."""
 
-    def check(draft: Draft) -> Wrong | None:
+    def check(draft: TemplateDraft) -> RuleFailure | None:
         for index, button in enumerate(draft.buttons):
-            if (among is None or among(button)) and not is_right(button):
-                return Wrong(f"[{index}].{member}")
+            if (among is None or among(button)) and not is_valid(button):
+                return RuleFailure(f"[{index}].{member}")
         return None
 
     return check
 
 
-def each_app(member: str, is_right: Callable[[SupportedApp], bool]) -> Must:
+def each_app(member: str, is_valid: Callable[[SupportedApp], bool]) -> RuleCheck:
     """Return a check that a condition holds for each application of each button."""
 
-    def check(draft: Draft) -> Wrong | None:
+    def check(draft: TemplateDraft) -> RuleFailure | None:
         for index, button in enumerate(draft.buttons):
             for app_index, app in enumerate(button.supported_apps):
-                if not is_right(app):
+                if not is_valid(app):
                     place = "" if button.is_flat else f".supported_apps[{app_index}]"
-                    return Wrong(f"[{index}]{place}.{member}")
+                    return RuleFailure(f"[{index}]{place}.{member}")
         return None
 
     return check
 
 
-def have_their_fields(draft: Draft) -> Wrong | None:
+def has_kind_fields(draft: TemplateDraft) -> RuleFailure | None:
     """Check that every button has the fields of its kind."""
     for index, button in enumerate(draft.buttons):
         for field in BUTTON_KINDS[button.kind].required:
             value = getattr(button, field)
             if not value or not has_text(value):
-                return Wrong(f"[{index}].{field}", f"{button.kind} has it")
+                return RuleFailure(f"[{index}].{field}", f"{button.kind} has it")
     return None
 
 
-def have_short_labels(max_chars: int) -> Must:
+def max_label_length(max_chars: int) -> RuleCheck:
     """Return a check of the maximum length of labels, the autofill label included."""
 
-    def check(draft: Draft) -> Wrong | None:
+    def check(draft: TemplateDraft) -> RuleFailure | None:
         for index, button in enumerate(draft.buttons):
             for member in ("text", "autofill_text"):
                 if len(getattr(button, member)) > max_chars:
-                    return Wrong(f"[{index}].{member}")
+                    return RuleFailure(f"[{index}].{member}")
         return None
 
     return check
 
 
-def have_a_short_code(max_chars: int) -> Is:
+def has_short_code(max_chars: int) -> ButtonCondition:
     """Return a condition for buttons whose sample code has at most so many characters."""
     return lambda button: all(len(code) <= max_chars for code in button.example)
 
 
-def have_an_example_for_its_variable(button: Button) -> bool:
+def has_variable_example(button: TemplateButton) -> bool:
     """True if the URL has no variable, or has an example."""
     return not button.has_variable or any(button.example)
 
 
-def have_a_usable_url(button: Button) -> bool:
+def has_valid_url(button: TemplateButton) -> bool:
     """True if the URL is absolute, not too long, and has at most one variable, at its end."""
     url = button.url
-    if len(url) > MOST_URL_CHARS or not re.match(r"https?://[^\s/?#{}]+", url):
+    if len(url) > MAX_BUTTON_URL_CHARS or not re.match(r"https?://[^\s/?#{}]+", url):
         return False
     plain = url.removesuffix("{{1}}")
     return not re.search(r"\s", url) and "{{" not in plain and "}}" not in plain
 
 
-def have_a_usable_number(button: Button) -> bool:
+def has_valid_phone_number(button: TemplateButton) -> bool:
     """True if the number has at most 20 characters: an optional plus, digits and punctuation."""
     return bool(re.fullmatch(r"\+?[0-9 ()-]{5,20}", button.phone_number, re.ASCII)) and (len(button.phone_number) <= 20)
 
 
-def have_at_most(max_count: int, kind: ButtonKind | None = None) -> Must:
+def max_buttons(max_count: int, kind: ButtonKind | None = None) -> RuleCheck:
     """Return a check of the maximum number of buttons, of one kind or in all."""
 
-    def check(draft: Draft) -> Wrong | None:
+    def check(draft: TemplateDraft) -> RuleFailure | None:
         count = sum(kind is None or button.kind is kind for button in draft.buttons)
-        return None if count <= max_count else Wrong(detail=f"there are {count}")
+        return None if count <= max_count else RuleFailure(detail=f"there are {count}")
 
     return check
 
 
-def have_a(kind: ButtonKind) -> Must:
+def has_button(kind: ButtonKind) -> RuleCheck:
     """Return a check that at least one button is of a kind."""
-    return lambda draft: None if any(button.kind is kind for button in draft.buttons) else Wrong()
+    return lambda draft: None if any(button.kind is kind for button in draft.buttons) else RuleFailure()
 
 
-def be_just_one(kind: ButtonKind) -> Must:
+def has_single_button(kind: ButtonKind) -> RuleCheck:
     """Return a check that there is exactly one button, and that it is of a kind."""
-    return lambda draft: None if [button.kind for button in draft.buttons] == [kind] else Wrong()
+    return lambda draft: None if [button.kind for button in draft.buttons] == [kind] else RuleFailure()
 
 
-def hold_one_of(*kinds: ButtonKind) -> If:
+def has_any_button(*kinds: ButtonKind) -> DraftCondition:
     """Return a condition for drafts with a button of one of the kinds."""
     return lambda draft: any(button.kind in kinds for button in draft.buttons)
 
 
-def stand_alone(*kinds: ButtonKind) -> Must:
+def has_no_other_button(*kinds: ButtonKind) -> RuleCheck:
     """Return a check that a button of these kinds is the only one."""
-    return lambda draft: Wrong() if len(draft.buttons) > 1 and hold_one_of(*kinds)(draft) else None
+    return lambda draft: RuleFailure() if len(draft.buttons) > 1 and has_any_button(*kinds)(draft) else None
 
 
-def begin_as_an_offer(draft: Draft) -> Wrong | None:
+def starts_as_offer(draft: TemplateDraft) -> RuleFailure | None:
     """Check that the copy code button, if any, comes first, and a URL button next."""
     order = [button.kind for button in draft.buttons]
     if ButtonKind.COPY_CODE in order:
-        return None if order[:2] == [ButtonKind.COPY_CODE, ButtonKind.URL] else Wrong()
-    return None if order[:1] == [ButtonKind.URL] else Wrong()
+        return None if order[:2] == [ButtonKind.COPY_CODE, ButtonKind.URL] else RuleFailure()
+    return None if order[:1] == [ButtonKind.URL] else RuleFailure()
 
 
-def group_quick_replies(draft: Draft) -> Wrong | None:
+def groups_quick_replies(draft: TemplateDraft) -> RuleFailure | None:
     """Check that quick replies are adjacent, before or after all other buttons."""
     quick = [button.kind is ButtonKind.QUICK_REPLY for button in draft.buttons]
     changes = sum(left != right for left, right in itertools.pairwise(quick))
-    return Wrong() if changes > 1 else None
+    return RuleFailure() if changes > 1 else None
 
 
-def name_apps_at_most(max_count: int) -> Is:
+def max_apps(max_count: int) -> ButtonCondition:
     """Return a condition for buttons with at most so many applications."""
     return lambda button: len(button.supported_apps) <= max_count
 
 
-def be_a_package(app: SupportedApp) -> bool:
+def is_package_name(app: SupportedApp) -> bool:
     """True if the package name has two or more segments, each of which begins with a letter."""
     name = app.package_name
     return len(name) <= 224 and bool(re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)+", name, re.ASCII))
 
 
-def be_a_signature(app: SupportedApp) -> bool:
+def is_signature_hash(app: SupportedApp) -> bool:
     """True if the hash has exactly eleven base64 characters."""
     return bool(re.fullmatch(r"[A-Za-z0-9+/=]{11}", app.signature_hash, re.ASCII))

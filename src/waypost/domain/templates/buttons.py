@@ -36,7 +36,7 @@ class SupportedApp:
 
 
 @dataclass(frozen=True, slots=True)
-class Button:
+class TemplateButton:
     """One button of a draft; a field that its kind does not have is empty.
 
     Attributes:
@@ -87,7 +87,7 @@ class ButtonKindRow:
 
     code: str
     required: tuple[str, ...]
-    typed: tuple[str, ...]
+    editor_fields: tuple[str, ...]
     initial: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
@@ -105,12 +105,12 @@ BUTTON_KINDS: Final = {  # Source: spec, "Button shapes" and "Template record", 
 }
 # fmt: on
 
-VIEW_ITEMS: Final = Button(ButtonKind.MPM, "View items")
-VIEW_CATALOG: Final = Button(ButtonKind.CATALOG, "View catalog")
+VIEW_ITEMS_BUTTON: Final = TemplateButton(ButtonKind.MPM, "View items")
+VIEW_CATALOG_BUTTON: Final = TemplateButton(ButtonKind.CATALOG, "View catalog")
 """The buttons that the service adds to PRODUCT and CATALOG templates. Source: spec, "Rules by type", 5; facts 3.1."""
 
 
-def button_supported(buttons: tuple[Button, ...]) -> str | None:
+def button_codes(buttons: tuple[TemplateButton, ...]) -> str | None:
     """Return the codes of the kinds present, in alphabetical order; None without buttons.
 
     Source: facts 3.2: the one long sample is alphabetical.

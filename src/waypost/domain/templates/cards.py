@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from waypost.domain.templates.buttons import Button
+from waypost.domain.templates.buttons import TemplateButton
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,4 +24,4 @@ class Card:
     example_media: str | None = None
     body: str | None = None
     sample_text: str | None = None
-    buttons: tuple[Button, ...] = ()
+    buttons: tuple[TemplateButton, ...] = ()

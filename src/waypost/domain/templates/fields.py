@@ -1,6 +1,6 @@
 """The fields of a template's form: the draft that they fill, and a table with a row for each.
 
-Rules are in `rules.py`; the operator's body and the record decide how they show a field.
+Rules are in `grid_lines.py`; the operator's body and the record decide how they show a field.
 """
 
 from collections.abc import Container
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import Final
 
-from waypost.domain.templates.buttons import Button
+from waypost.domain.templates.buttons import TemplateButton
 from waypost.domain.templates.cards import Card
 from waypost.domain.templates.types import HeaderFormat, TemplateType, TemplateTypeRow
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class TemplateDraft:
     """A template as submitted: decoded, not yet checked. Absent texts are None, others as sent.
 
     Attributes:
@@ -38,7 +38,7 @@ class Draft:
     header: str | None = None
     example_header: str | None = None
     footer: str | None = None
-    buttons: tuple[Button, ...] = ()
+    buttons: tuple[TemplateButton, ...] = ()
     enable_sample: bool = False
     example_media: str | None = None
     media_id: str | None = None
@@ -128,11 +128,11 @@ class TemplateField:
     part: TemplatePart
     required: bool
     changeable: bool
-    typed: bool
+    has_input: bool
     meaning: str
     example: str = ""
     label: str = ""
-    recorded: bool = False
+    is_recorded: bool = False
 
 
 _T, _O, _U, _L, _F, _OF, _W, _B, _C = (
@@ -140,7 +140,7 @@ _T, _O, _U, _L, _F, _OF, _W, _B, _C = (
     FieldFormat.OPTIONAL_FLAG, FieldFormat.WHOLE, FieldFormat.BUTTONS, FieldFormat.CARDS,
 )  # fmt: skip
 _P: Final = TemplatePart
-_TYPES: Final = ", ".join(list(TemplateType)[:-1])
+_TYPE_NAMES: Final = ", ".join(list(TemplateType)[:-1])
 _LAST_TYPE: Final = list(TemplateType)[-1]
 _ORDER_READY: Final = "Hi {{1}}, your order is ready."
 _CARDS: Final = (
@@ -154,7 +154,7 @@ TEMPLATE_FIELDS: Final = (  # Source: spec, "Create template"; facts 3.1, 3.6
     TemplateField("elementName",      "element_name",       _T, _P.ANY,    True,  False, True,  "The template's name: lower-case letters, digits and underscores, at most 180 characters.", "order_packed"),
     TemplateField("languageCode",     "language_code",      _L, _P.ANY,    False, False, True,  "The operator's code of its language, in upper or lower case.", "en_US"),
     TemplateField("category",         "category",           _T, _P.ANY,    True,  True,  True,  "MARKETING, UTILITY or AUTHENTICATION.", "UTILITY"),
-    TemplateField("templateType",     "template_type",      _T, _P.ANY,    True,  True,  True,  f"{_TYPES} or {_LAST_TYPE}.", "TEXT"),
+    TemplateField("templateType",     "template_type",      _T, _P.ANY,    True,  True,  True,  f"{_TYPE_NAMES} or {_LAST_TYPE}.", "TEXT"),
     TemplateField("vertical",         "vertical",           _T, _P.ANY,    True,  False, True,  "Its subject; at most 180 characters.", "Orders"),
     TemplateField("content",          "content",            _T, _P.ANY,    True,  True,  True,  "The body, at most 1024 characters; variables are {{1}}, {{2}} and so on.", _ORDER_READY),
     TemplateField("example",          "example",            _T, _P.ANY,    True,  True,  False, "The body with each variable replaced by a value.", "Hi Ann, your order is ready."),
@@ -164,8 +164,8 @@ TEMPLATE_FIELDS: Final = (  # Source: spec, "Create template"; facts 3.1, 3.6
     TemplateField("buttons",          "buttons",            _B, _P.ANY,    False, True,  False, "The buttons, as a JSON array.", '[{"type":"QUICK_REPLY","text":"Yes"}]'),
     TemplateField("enableSample",     "enable_sample",      _F, _P.ANY,    False, True,  False, "If true, media types require a sample.", "true"),
     TemplateField("exampleMedia",     "example_media",      _O, _P.MEDIA,  False, True,  True,  "The handle id of the sample. DOCUMENT requires this, mediaId or mediaUrl."),
-    TemplateField("mediaId",          "media_id",           _O, _P.MEDIA,  False, True,  False, "A media id, instead of a handle id.", recorded=True),
-    TemplateField("mediaUrl",         "media_url",          _O, _P.MEDIA,  False, True,  True,  "The public URL of the sample, instead of a handle id.", recorded=True),
+    TemplateField("mediaId",          "media_id",           _O, _P.MEDIA,  False, True,  False, "A media id, instead of a handle id.", is_recorded=True),
+    TemplateField("mediaUrl",         "media_url",          _O, _P.MEDIA,  False, True,  True,  "The public URL of the sample, instead of a handle id.", is_recorded=True),
     TemplateField("allowTemplateCategoryChange", "allow_template_category_change", _F, _P.ANY, False, False, True, "If true, the operator may assign another category.", "false", label="The operator may assign another category"),
     TemplateField("isLTO",            "is_lto",             _F, _P.MAY_OFFER, False, False, True,  "If true, a TEXT template is a limited-time offer.", "false"),
     TemplateField("limitedOfferText", "limited_offer_text", _O, _P.OFFER,  False, False, True,  "For limited-time offers: the offer text, at most 16 characters."),
@@ -178,11 +178,11 @@ TEMPLATE_FIELDS: Final = (  # Source: spec, "Create template"; facts 3.1, 3.6
     TemplateField("parameterFormat",  "parameter_format",   _U, _P.ANY,    False, False, True,  "POSITIONAL, or NAMED for variables such as {{order}}."),
 )
 # fmt: on
-ATTRIBUTES: Final = {field.name: field.attribute for field in TEMPLATE_FIELDS}
+DRAFT_ATTRIBUTES: Final = {field.name: field.attribute for field in TEMPLATE_FIELDS}
 """The attribute of `TemplateDraft` for each field name."""
-CHANGEABLE: Final = tuple(field.name for field in TEMPLATE_FIELDS if field.changeable)
+CHANGEABLE_FIELDS: Final = tuple(field.name for field in TEMPLATE_FIELDS if field.changeable)
 
 
-def typed_fields(*formats: FieldFormat) -> tuple[TemplateField, ...]:
+def input_fields(*formats: FieldFormat) -> tuple[TemplateField, ...]:
     """Return the fields with an input in the editor, of some formats."""
-    return tuple(field for field in TEMPLATE_FIELDS if field.typed and field.format in formats)
+    return tuple(field for field in TEMPLATE_FIELDS if field.has_input and field.format in formats)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class TemplateWish:
+class TemplateFilter:
     """The filter and the page of a list of templates; None: no restriction.
 
     Attributes:

@@ -15,12 +15,12 @@ LANGUAGES: Final = (
     "es_PE", "es_ES", "es_UY", "es_VE", "sw", "sv", "ta", "te", "th", "tr", "uk", "ur", "uz", "vi", "zu",
 )  # fmt: skip
 
-_SPELLED: Final = {code.lower(): code for code in LANGUAGES}
+_CANONICAL_CODES: Final = {code.lower(): code for code in LANGUAGES}
 
 
-def spelled(code: str) -> str:
+def canonical_language(code: str) -> str:
     """Return a language code in the operator's spelling, whatever its case; an unknown one unchanged.
 
     Source: facts 3.9: one client writes `pt_br`.
     """
-    return _SPELLED.get(code.strip().lower(), code)
+    return _CANONICAL_CODES.get(code.strip().lower(), code)

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from waypost.domain.templates.buttons import Button, ButtonKind
+from waypost.domain.templates.buttons import ButtonKind, TemplateButton
 from waypost.domain.templates.cards import Card
-from waypost.domain.templates.fields import Draft
+from waypost.domain.templates.fields import TemplateDraft
 from waypost.domain.templates.variables import variable_count
 
 
@@ -22,7 +22,7 @@ class CardParameters:
 
 
 @dataclass(frozen=True, slots=True)
-class Parameters:
+class TemplateParameters:
     """The parameters of a template by component.
 
     Attributes:
@@ -37,7 +37,7 @@ class Parameters:
     cards: tuple[CardParameters, ...] = ()
 
 
-def split(draft: Draft, params: Sequence[str]) -> Parameters:
+def split_parameters(draft: TemplateDraft, params: Sequence[str]) -> TemplateParameters:
     """Split in this order: header, body, buttons, the thumbnail, then card by card.
 
     Buttons get theirs in this order: URL suffixes in button order, then the offer's code. A single
@@ -48,19 +48,19 @@ def split(draft: Draft, params: Sequence[str]) -> Parameters:
     """
     one_time = [index for index, button in enumerate(draft.buttons) if button.kind is ButtonKind.OTP]
     if one_time and len(params) == 1:
-        return Parameters(body=(params[0],), buttons=dict.fromkeys(one_time, params[0]))
-    buttons = button_places(draft.buttons)
-    cards = [(variable_count(card.body), button_places(card.buttons)) for card in draft.cards or ()]
+        return TemplateParameters(body=(params[0],), buttons=dict.fromkeys(one_time, params[0]))
+    buttons = parameter_button_indexes(draft.buttons)
+    cards = [(variable_count(card.body), parameter_button_indexes(card.buttons)) for card in draft.cards or ()]
     card_count = sum(body_count + len(indexes) for body_count, indexes in cards)
     header_count, body_count = variable_count(draft.header), variable_count(draft.content)
     excess = len(params) - header_count - body_count - len(buttons) - card_count
     with_thumbnail = excess > 0 and has_thumbnail(draft)
-    rest = _Taking(params)
+    rest = _ParameterReader(params)
     header = rest.take(header_count)
     body = rest.take(body_count + max(0, excess - with_thumbnail))
     button_values = dict(zip(buttons, rest.take(len(buttons)), strict=False))
     thumbnail = next(iter(rest.take(1)), None) if with_thumbnail else None
-    return Parameters(
+    return TemplateParameters(
         header,
         body,
         button_values,
@@ -72,36 +72,36 @@ def split(draft: Draft, params: Sequence[str]) -> Parameters:
     )
 
 
-def least_and_most(draft: Draft) -> tuple[int, int]:
+def parameter_count_range(draft: TemplateDraft) -> tuple[int, int]:
     """Return the minimum and maximum number of a template's parameters.
 
     They differ where one may be omitted: a thumbnail, or the second copy of a one-time code.
     """
     count = variable_count(draft.header) + variable_count(draft.content)
-    count += len(button_places(draft.buttons))
-    count += sum(_in_card(card) for card in draft.cards or ())
+    count += len(parameter_button_indexes(draft.buttons))
+    count += sum(_card_parameter_count(card) for card in draft.cards or ())
     if any(button.kind is ButtonKind.OTP for button in draft.buttons):
         return min(1, count), count
     return count, count + has_thumbnail(draft)
 
 
-def has_thumbnail(draft: Draft) -> bool:
+def has_thumbnail(draft: TemplateDraft) -> bool:
     """True if a product's picture may represent the template's products."""
     return any(button.kind in (ButtonKind.CATALOG, ButtonKind.MPM) for button in draft.buttons)
 
 
-def button_places(buttons: Sequence[Button]) -> list[int]:
+def parameter_button_indexes(buttons: Sequence[TemplateButton]) -> list[int]:
     """Return the indexes of the buttons with a parameter, in the order of their parameters."""
     suffixes = [index for index, button in enumerate(buttons) if button.has_variable or button.kind is ButtonKind.OTP]
     codes = [index for index, button in enumerate(buttons) if button.kind is ButtonKind.COPY_CODE]
     return suffixes + codes
 
 
-def _in_card(card: Card) -> int:
-    return variable_count(card.body) + len(button_places(card.buttons))
+def _card_parameter_count(card: Card) -> int:
+    return variable_count(card.body) + len(parameter_button_indexes(card.buttons))
 
 
-class _Taking:
+class _ParameterReader:
     """Reads parameters from the front; returns fewer where they end."""
 
     def __init__(self, params: Sequence[str]) -> None:

@@ -5,31 +5,33 @@ from collections.abc import Iterator
 from typing import Final
 from urllib.parse import quote
 
-from waypost.domain.templates.buttons import Button, ButtonKind
+from waypost.domain.templates.buttons import ButtonKind, TemplateButton
 from waypost.domain.templates.extras import TEMPLATE_EXTRAS
-from waypost.domain.templates.field_rules import SECURITY
-from waypost.domain.templates.fields import Draft
+from waypost.domain.templates.field_rules import SECURITY_SENTENCE
+from waypost.domain.templates.fields import TemplateDraft
 from waypost.domain.templates.template import Category
-from waypost.domain.templates.variables import without_variables
+from waypost.domain.templates.variables import split_at_variables
 
 CODE_SENTENCE: Final = "*{{1}}* is your verification code."
-OTP_ADDRESS: Final = "https://www.whatsapp.com/otp/code/"
-COPY_OFFER: Final = "Copy offer code"
-MOST_HEADER_CHARS: Final = 60  # Source: operator's facts 2.3
+OTP_URL: Final = "https://www.whatsapp.com/otp/code/"
+COPY_OFFER_LABEL: Final = "Copy offer code"
+MAX_HEADER_CHARS: Final = 60  # Source: operator's facts 2.3
 
 
-def flattened(draft: Draft) -> str:
+def flatten_template(draft: TemplateDraft) -> str:
     """Return the record's `data`: header, body, extras and footer on separate lines, buttons after ` | `.
 
     Source: spec, "Template record", data; construction from facts 3.2; clients split at `| [` and
     at commas (facts 17).
     """
-    extras = [extra.line(draft) for extra in TEMPLATE_EXTRAS]
-    lines = [draft.header, body_of(draft), *extras, footer_of(draft)]
-    return " | ".join(["\n".join(line for line in lines if line), *(shown(button, draft) for button in draft.buttons)])
+    extras = [extra.record_text(draft) for extra in TEMPLATE_EXTRAS]
+    lines = [draft.header, render_body(draft), *extras, render_footer(draft)]
+    return " | ".join(
+        ["\n".join(line for line in lines if line), *(render_button(button, draft) for button in draft.buttons)]
+    )
 
 
-def shown(button: Button, draft: Draft | None = None) -> str:
+def render_button(button: TemplateButton, draft: TemplateDraft | None = None) -> str:
     """Return a button for `data`: `[text]`, or `[text,value]` where it opens or copies something.
 
     Args:
@@ -44,7 +46,7 @@ def shown(button: Button, draft: Draft | None = None) -> str:
         case ButtonKind.PHONE_NUMBER:
             return f"[{button.text},{button.phone_number}]"
         case ButtonKind.COPY_CODE:
-            return f"[{COPY_OFFER},{{{{1}}}}]"
+            return f"[{COPY_OFFER_LABEL},{{{{1}}}}]"
         case ButtonKind.OTP:
             minutes = draft.code_expiration_minutes if draft else None
             return f"[{button.text},{otp_url(button, minutes)}]"
@@ -52,17 +54,17 @@ def shown(button: Button, draft: Draft | None = None) -> str:
             return f"[{button.text}]"
 
 
-def body_of(draft: Draft) -> str:
+def render_body(draft: TemplateDraft) -> str:
     """Return the body that a recipient gets; of AUTHENTICATION the operator's, whatever was submitted.
 
     Source: facts 3.2, AUTH; decision 0016.
     """
     if draft.category != Category.AUTHENTICATION:
         return draft.content or ""
-    return f"{CODE_SENTENCE} {SECURITY}" if draft.add_security_recommendation else CODE_SENTENCE
+    return f"{CODE_SENTENCE} {SECURITY_SENTENCE}" if draft.add_security_recommendation else CODE_SENTENCE
 
 
-def footer_of(draft: Draft) -> str | None:
+def render_footer(draft: TemplateDraft) -> str | None:
     """Return the footer; of AUTHENTICATION the sentence about the code's lifetime, if one was given.
 
     Source: spec, "Create template", codeExpirationMinutes; wording from facts 3.2.
@@ -73,7 +75,7 @@ def footer_of(draft: Draft) -> str | None:
     return None if minutes is None else f"This code expires in {minutes} minutes."
 
 
-def otp_url(button: Button, minutes: int | None) -> str:
+def otp_url(button: TemplateButton, minutes: int | None) -> str:
     """Return the URL that the operator makes of an OTP button.
 
     Args:
@@ -82,11 +84,11 @@ def otp_url(button: Button, minutes: int | None) -> str:
 
     Source: facts 3.2, AUTH.
     """
-    query = "&".join(f"{name}={quote(value, safe='')}" for name, value in _otp(button, minutes))
-    return f"{OTP_ADDRESS}?{query}&code=otp{{{{1}}}}"
+    query = "&".join(f"{name}={quote(value, safe='')}" for name, value in _otp_query(button, minutes))
+    return f"{OTP_URL}?{query}&code=otp{{{{1}}}}"
 
 
-def _otp(button: Button, minutes: int | None) -> Iterator[tuple[str, str]]:
+def _otp_query(button: TemplateButton, minutes: int | None) -> Iterator[tuple[str, str]]:
     yield "otp_type", button.otp_type
     if button.autofill_text:
         yield "cta_display_name", button.autofill_text
@@ -105,7 +107,7 @@ def product_header(content: str) -> str:
 
     Source: decision 0017.
     """
-    line = " ".join(without_variables(content.strip().partition("\n")[0]))
+    line = " ".join(split_at_variables(content.strip().partition("\n")[0]))
     plain = re.sub(r"\s+", " ", re.sub(r"[*_~`]", "", line))
     plain = re.sub(r" (?=[,.;:!?])", "", plain).strip(" ,;:")  # left by a removed variable
-    return plain[:MOST_HEADER_CHARS].strip() or "Items"
+    return plain[:MAX_HEADER_CHARS].strip() or "Items"

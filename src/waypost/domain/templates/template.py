@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Final
 
 from waypost.domain.templates.cards import Card
-from waypost.domain.templates.fields import Draft
+from waypost.domain.templates.fields import TemplateDraft
 from waypost.domain.templates.types import type_row
 
 
@@ -35,7 +35,7 @@ class TemplateStatus(StrEnum):
 
 
 # fmt: off
-PRIORITY: Final = {  # Source: facts 3.2: all samples agree, no page explains it
+CATEGORY_PRIORITIES: Final = {  # Source: facts 3.2: all samples agree, no page explains it
     Category.MARKETING:      1,
     Category.UTILITY:        2,
     Category.AUTHENTICATION: 3,
@@ -64,7 +64,7 @@ class Template:
     app_id: str
     business_account_id: str
     namespace: str
-    draft: Draft
+    draft: TemplateDraft
     status: TemplateStatus
     created_on_ms: int
     modified_on_ms: int
@@ -80,12 +80,12 @@ class Template:
     decided_on_s: int = 0
 
 
-def completed(draft: Draft) -> Draft:
+def add_type_button(draft: TemplateDraft) -> TemplateDraft:
     """Return the draft with the button that the service adds to its type; one that was sent is not added again.
 
     Source: spec, "Create template", rule 5; facts 3.1: one client sends it itself.
     """
-    added = type_row(draft.template_type).added
+    added = type_row(draft.template_type).added_button
     if added is None:
         return draft
     others = tuple(button for button in draft.buttons if button.kind is not added.kind)
@@ -93,23 +93,23 @@ def completed(draft: Draft) -> Draft:
     return replace(draft, buttons=(*others, replace(sent, text=sent.text or added.text)))
 
 
-def sample_of(part: Draft | Card) -> str | None:
+def sample_reference(part: TemplateDraft | Card) -> str | None:
     """Return the reference to the sample of a header's medium: a handle id, else a media id; else None."""
     return part.example_media or part.media_id
 
 
-def is_by_address(part: Draft | Card) -> bool:
+def is_sample_url_only(part: TemplateDraft | Card) -> bool:
     """True if the sample is given by a URL only; types without a medium need none."""
-    if isinstance(part, Draft) and type_row(part.template_type).medium is None:
+    if isinstance(part, TemplateDraft) and type_row(part.template_type).medium is None:
         return False
-    return bool(part.media_url) and sample_of(part) is None
+    return bool(part.media_url) and sample_reference(part) is None
 
 
-def sample_references(draft: Draft) -> tuple[str, ...]:
+def sample_references(draft: TemplateDraft) -> tuple[str, ...]:
     """Return the handle ids and media ids whose bytes the operator needs for a review, each once.
 
     Those of types other than media and carousel are not used. One may consist of several handles of ours,
     one per line; it is returned whole, as the template stores it.
     """
     parts = [*([draft] if type_row(draft.template_type).medium else []), *(draft.cards or ())]
-    return tuple(dict.fromkeys(sample for part in parts if (sample := sample_of(part))))
+    return tuple(dict.fromkeys(sample for part in parts if (sample := sample_reference(part))))

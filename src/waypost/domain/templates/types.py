@@ -1,6 +1,6 @@
 """The template types: a table for rules, samples, sends, the operator's body and the editor.
 
-A fact about a single type is a rule in `rules.py`.
+A fact about a single type is a rule in `grid_lines.py`.
 """
 
 from collections.abc import Callable, Mapping
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import Final
 
-from waypost.domain.templates.buttons import VIEW_CATALOG, VIEW_ITEMS, Button
+from waypost.domain.templates.buttons import VIEW_CATALOG_BUTTON, VIEW_ITEMS_BUTTON, TemplateButton
 
 
 class TemplateType(StrEnum):
@@ -70,7 +70,7 @@ class TemplateTypeRow:
     label: str
     header: HeaderFormat
     medium: HeaderMedium | None = None
-    added: Button | None = None
+    added_button: TemplateButton | None = None
     for_sales: bool = False
     cloud_only: bool = False
     may_be_offer: bool = False
@@ -96,9 +96,9 @@ TEMPLATE_TYPES: Final[Mapping[str, TemplateTypeRow]] = {  # Source: spec, "Creat
     TemplateType.LOCATION: TemplateTypeRow("Location",          HeaderFormat.LOCATION,
                                            note="Each message has a location, which is shown as a map above the text."),
     TemplateType.CAROUSEL: TemplateTypeRow("Carousel of cards", HeaderFormat.NONE, for_sales=True, cloud_only=True, has_cards=True),
-    TemplateType.CATALOG:  TemplateTypeRow("Catalogue",         HeaderFormat.NONE, added=VIEW_CATALOG, for_sales=True, cloud_only=True,
+    TemplateType.CATALOG:  TemplateTypeRow("Catalogue",         HeaderFormat.NONE, added_button=VIEW_CATALOG_BUTTON, for_sales=True, cloud_only=True,
                                            note="The button that shows the catalogue is added automatically."),
-    TemplateType.PRODUCT:  TemplateTypeRow("Products",          HeaderFormat.FIRST_LINE, added=VIEW_ITEMS, for_sales=True,
+    TemplateType.PRODUCT:  TemplateTypeRow("Products",          HeaderFormat.FIRST_LINE, added_button=VIEW_ITEMS_BUTTON, for_sales=True,
                                            note="Each message lists the products; the button that shows them is added automatically."),
 }
 # fmt: on
@@ -110,10 +110,12 @@ def type_row(name: str | None) -> TemplateTypeRow:
     return TEMPLATE_TYPES.get(name or "", _UNKNOWN)
 
 
-def types_where(is_one: Callable[[TemplateTypeRow], bool]) -> tuple[TemplateType, ...]:
+def find_types(matches: Callable[[TemplateTypeRow], bool]) -> tuple[TemplateType, ...]:
     """Return the types whose rows match, in the order of the enumeration."""
-    return tuple(kind for kind in TemplateType if (row := TEMPLATE_TYPES.get(kind)) is not None and is_one(row))
+    return tuple(kind for kind in TemplateType if (row := TEMPLATE_TYPES.get(kind)) is not None and matches(row))
 
 
-ADDED_BY: Final = {row.added.kind: TemplateType(name) for name, row in TEMPLATE_TYPES.items() if row.added}
+ADDED_BUTTON_TYPES: Final = {
+    row.added_button.kind: TemplateType(name) for name, row in TEMPLATE_TYPES.items() if row.added_button
+}
 """The type to which the service adds a button of this kind; no other type has one."""

@@ -3,27 +3,27 @@
 import re
 from typing import Final
 
-_VARIABLE: Final = re.compile(r"\{\{([^{}]*)\}\}")
+_VARIABLE_PATTERN: Final = re.compile(r"\{\{([^{}]*)\}\}")
 
 
-def variables(text: str | None) -> list[str]:
+def variable_names(text: str | None) -> list[str]:
     """Return the names of the variables in text order, with repetitions."""
-    return _VARIABLE.findall(text or "")
+    return _VARIABLE_PATTERN.findall(text or "")
 
 
 def variable_count(text: str | None) -> int:
     """Return the number of a text's parameters; a variable that is used twice needs one."""
-    return len(set(variables(text)))
+    return len(set(variable_names(text)))
 
 
-def without_variables(text: str) -> list[str]:
+def split_at_variables(text: str) -> list[str]:
     """Return the text before, between and after the variables: one piece more than there are variables."""
-    return _VARIABLE.split(text)[0::2]
+    return _VARIABLE_PATTERN.split(text)[0::2]
 
 
-def has_unfinished(text: str) -> bool:
+def has_unclosed_variable(text: str) -> bool:
     """True if two braces open or close without a variable."""
-    return any("{{" in piece or "}}" in piece for piece in without_variables(text))
+    return any("{{" in piece or "}}" in piece for piece in split_at_variables(text))
 
 
 def named_examples(text: str, example: str) -> dict[str, str] | None:
@@ -34,8 +34,8 @@ def named_examples(text: str, example: str) -> dict[str, str] | None:
 
     Source: facts 3.1, `example`; operator's facts 12, "content + example".
     """
-    names = variables(text)
-    first, *pieces = without_variables(text)
+    names = variable_names(text)
+    first, *pieces = split_at_variables(text)
     if not example.startswith(first):
         return None
     values: dict[str, str] = {}
@@ -47,7 +47,7 @@ def named_examples(text: str, example: str) -> dict[str, str] | None:
         end = len(example) - len(piece) if is_last else example.find(piece, position + 1)
         if end <= position or not example.startswith(piece, end):
             return None
-        values.setdefault(name, _unbracketed(example[position:end]))
+        values.setdefault(name, _strip_brackets(example[position:end]))
         position = end + len(piece)
     return values if position == len(example) else None
 
@@ -57,12 +57,12 @@ def example_values(text: str, example: str) -> list[str] | None:
     values = named_examples(text, example)
     if values is None:
         return None
-    return [values[name] for name in sorted(values, key=_number)]
+    return [values[name] for name in sorted(values, key=_variable_number)]
 
 
-def _number(name: str) -> int:
+def _variable_number(name: str) -> int:
     return int(name) if name.isascii() and name.isdecimal() and len(name) < 5 else 0
 
 
-def _unbracketed(value: str) -> str:
+def _strip_brackets(value: str) -> str:
     return value[1:-1] if len(value) > 2 and value[0] == "[" and value[-1] == "]" else value

@@ -5,11 +5,11 @@ from enum import StrEnum
 
 from waypost.domain.app import Hosting
 from waypost.domain.errors import ErrorCode
-from waypost.domain.templates.fields import Draft
-from waypost.domain.templates.rules import RULES, Rule, told
+from waypost.domain.templates.fields import TemplateDraft
+from waypost.domain.templates.rules import TEMPLATE_RULES, TemplateRule, explain_failure
 
 
-class RefusedBy(StrEnum):
+class RejectedBy(StrEnum):
     """The step that rejects a draft because of a violation (decision 0015)."""
 
     API = "api"  # at creation, with 400
@@ -17,7 +17,7 @@ class RefusedBy(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Violation:
     """One rule that a draft breaks.
 
     Attributes:
@@ -32,10 +32,10 @@ class Finding:
     says: str
     source: str
     remedy: str
-    refused_by: RefusedBy
+    refused_by: RejectedBy
 
 
-def findings_of(draft: Draft, *, strict: bool = False, hosting: Hosting = Hosting.CLOUD) -> list[Finding]:
+def find_violations(draft: TemplateDraft, *, strict: bool = False, hosting: Hosting = Hosting.CLOUD) -> list[Violation]:
     """Return all violations of a draft, in the order of the rules; of each rule the first place.
 
     A missing required field has no other violations.
@@ -45,25 +45,25 @@ def findings_of(draft: Draft, *, strict: bool = False, hosting: Hosting = Hostin
         strict: true if the service checks the operator's rules at creation.
         hosting: the variant of the channel API of its app.
     """
-    violations: list[Finding] = []
+    violations: list[Violation] = []
     missing: set[str] = set()
     broken: set[str] = set()
-    for rule in RULES:
+    for rule in TEMPLATE_RULES:
         if rule.hosting not in (None, hosting) or rule.field in missing:
             continue
-        failure = rule.must(draft)
+        failure = rule.check(draft)
         if failure is None:
             continue
         broken.add(rule.id)
-        if rule.reason is ErrorCode.FIELD_MISSING:
+        if rule.error_code is ErrorCode.FIELD_MISSING:
             missing.add(rule.field)
         if broken.isdisjoint(rule.suppressed_by):
-            text = told(rule, failure)
-            rejected_by = _refused_by(rule, strict)
+            text = explain_failure(rule, failure)
+            rejected_by = _rejected_by(rule, strict)
             field = f"{rule.field}{failure.place}"
-            violations.append(Finding(field, rule.id, text, rule.source, rule.hint, rejected_by))
+            violations.append(Violation(field, rule.id, text, rule.source, rule.fix_hint, rejected_by))
     return violations
 
 
-def _refused_by(rule: Rule, strict: bool) -> RefusedBy:
-    return RefusedBy.REVIEW if rule.operators and not strict else RefusedBy.API
+def _rejected_by(rule: TemplateRule, strict: bool) -> RejectedBy:
+    return RejectedBy.REVIEW if rule.is_operator_rule and not strict else RejectedBy.API

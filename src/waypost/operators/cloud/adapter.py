@@ -7,23 +7,23 @@ from typing import Any, ClassVar
 from waypost.base.clock import Clock, SystemClock
 from waypost.base.json_values import object_of
 from waypost.domain.app import App, OperatorAccount
-from waypost.domain.direct_calls import Failure, OperatorCall, Problem, Response
+from waypost.domain.direct_calls import CallFailure, OperatorCall, OperatorProblem, Response
 from waypost.domain.event import Event
 from waypost.domain.inbound_webhook import WebhookItem
-from waypost.domain.media import Media
+from waypost.domain.media import UploadedMedia
 from waypost.domain.message import Message
 from waypost.domain.outcome import Outcome, Rejected, Sent, Unavailable, Uncertain
 from waypost.domain.templates.template import Template
 from waypost.operators.cloud import direct_calls, media_calls
-from waypost.operators.cloud.account import FIELDS
-from waypost.operators.cloud.error_codes import name_is_taken
+from waypost.operators.cloud.account import CLOUD_ACCOUNT_FIELDS
+from waypost.operators.cloud.error_codes import name_conflict
 from waypost.operators.cloud.error_explanations import explain
-from waypost.operators.cloud.http_calls import Calls
+from waypost.operators.cloud.http_calls import CloudHttpClient
 from waypost.operators.cloud.messages.bodies import message_body
 from waypost.operators.cloud.templates import calls
-from waypost.operators.cloud.tolerant_json import as_name
+from waypost.operators.cloud.tolerant_json import parse_name
 from waypost.operators.cloud.webhooks import webhook
-from waypost.operators.contract import AccountField, Uploaded, Usage
+from waypost.operators.contract import AccountField, LimitUsage, OperatorUpload
 
 
 class CloudOperator:
@@ -35,10 +35,10 @@ class CloudOperator:
         held: make no calls.
     """
 
-    fields: ClassVar[Sequence[AccountField]] = FIELDS
+    fields: ClassVar[Sequence[AccountField]] = CLOUD_ACCOUNT_FIELDS
 
     def __init__(self, clock: Clock | None = None, *, timeout_s: float = 30, held: bool = False) -> None:
-        self._calls = Calls(clock or SystemClock(), timeout_s=timeout_s, held=held)
+        self._calls = CloudHttpClient(clock or SystemClock(), timeout_s=timeout_s, held=held)
 
     async def open(self) -> None:
         """Create the connection pool."""
@@ -73,9 +73,9 @@ class CloudOperator:
         )
         match response:
             case {"messages": [{"id": str(operator_id)}, *_]}:
-                return Sent(as_name(operator_id), recipient=_recipient(response))
+                return Sent(parse_name(operator_id), recipient=_recipient(response))
             case {"error": error}:  # the template name already exists: not expected for a message, and rejected
-                return name_is_taken(object_of(error))
+                return name_conflict(object_of(error))
             case dict():
                 return Uncertain("the operator's answer has no message id")
             case _:
@@ -93,19 +93,19 @@ class CloudOperator:
         """Delete one template; return `Sent` also where the operator has none."""
         return await calls.delete(self._calls, account, template)
 
-    async def call(self, account: OperatorAccount, request: OperatorCall[Response]) -> Response | Failure:
+    async def call(self, account: OperatorAccount, request: OperatorCall[Response]) -> Response | CallFailure:
         """Make a direct call."""
         return await direct_calls.call(self._calls, account, request)
 
     async def upload_media(
-        self, account: OperatorAccount, app: App, media: Media, path: Path
-    ) -> Uploaded | Rejected | Unavailable:
+        self, account: OperatorAccount, app: App, media: UploadedMedia, path: Path
+    ) -> OperatorUpload | Rejected | Unavailable:
         """Upload a file for sending from the app's number; safe to repeat."""
         return await media_calls.upload_media(self._calls, account, app.phone_number_id, media, path)
 
     async def upload_sample(
-        self, account: OperatorAccount, media: Media, path: Path
-    ) -> Uploaded | Rejected | Unavailable:
+        self, account: OperatorAccount, media: UploadedMedia, path: Path
+    ) -> OperatorUpload | Rejected | Unavailable:
         """Upload a file as a template's sample; the result is a handle, which may contain line breaks."""
         return await media_calls.upload_sample(self._calls, account, media, path)
 
@@ -115,15 +115,15 @@ class CloudOperator:
         """Yield the bytes of a recipient's media file in chunks; an outcome ends it when there are none."""
         return media_calls.fetch_media(self._calls, account, operator_media_id, phone_number_id)
 
-    def usage(self, operator_account_id: str) -> Sequence[Usage]:
+    def usage(self, operator_account_id: str) -> Sequence[LimitUsage]:
         """Return the limit usage last reported for an operator account."""
-        return self._calls.usages.of(operator_account_id)
+        return self._calls.usages.account_usages(operator_account_id)
 
     def sample_owner(self, account: OperatorAccount) -> str:
         """Return the operator app, which owns the handles."""
         return account["app_id"]
 
-    def explain(self, code: int) -> Problem | None:
+    def explain(self, code: int) -> OperatorProblem | None:
         """Return the problem that the error code of a direct call points to."""
         return explain(code)
 
@@ -131,9 +131,9 @@ class CloudOperator:
         """Return the query of a webhook handshake, or of a wrong one."""
         return webhook.handshake(account, challenge, is_right=is_right)
 
-    def answer_handshake(self, account: OperatorAccount, query: Mapping[str, str]) -> str | None:
+    def verify_handshake(self, account: OperatorAccount, query: Mapping[str, str]) -> str | None:
         """Return the challenge of a correct webhook handshake."""
-        return webhook.answer_handshake(account, query)
+        return webhook.verify_handshake(account, query)
 
     def is_signed(self, account: OperatorAccount, headers: Mapping[str, str], body: bytes) -> bool:
         """True if the operator signed exactly these bytes."""
@@ -148,9 +148,9 @@ class CloudOperator:
         return webhook.read(item)
 
 
-def _recipient(answer: Mapping[str, Any]) -> str | None:
-    match answer:
+def _recipient(response: Mapping[str, Any]) -> str | None:
+    match response:
         case {"contacts": [{"wa_id": str(number)}, *_]}:
-            return as_name(number)
+            return parse_name(number)
         case _:
             return None

@@ -9,27 +9,27 @@ import aiohttp
 from waypost.base.json_values import object_of
 from waypost.domain import direct_calls as contract
 from waypost.domain.app import OperatorAccount
-from waypost.domain.direct_calls import Failure, OperatorCall, Response, TemplateDetail, not_offered
+from waypost.domain.direct_calls import CallFailure, OperatorCall, Response, TemplateDetail, unsupported_call
 from waypost.domain.outcome import Outcome, Rejected, Sent, Unavailable
 from waypost.operators.cloud import direct_responses
 from waypost.operators.cloud.direct_responses import NUMBER_URL_FIELDS, subscription
-from waypost.operators.cloud.error_codes import name_is_taken
-from waypost.operators.cloud.http_calls import Calls
+from waypost.operators.cloud.error_codes import name_conflict
+from waypost.operators.cloud.http_calls import CloudHttpClient
 from waypost.operators.cloud.numbers import number_status
 from waypost.operators.cloud.paging import whole_list
-from waypost.operators.cloud.rate_usage import Kind
+from waypost.operators.cloud.rate_usage import CallCategory
 
-WITHIN_S: Final = 10
+OPERATOR_CALL_TIMEOUT_S: Final = 10
 """Of each request of a direct call. Source: decision 0026."""
-MOST_FLOWS: Final = "1000"
+MAX_FLOWS: Final = "1000"
 FLOW_FILE: Final = "flow.json"
 FLOW_TYPE: Final = "FLOW_JSON"
 _PRODUCT: Final = {"messaging_product": "whatsapp"}
 
 Request = TypeVar("Request", bound=OperatorCall[Any])
-_Make = Callable[[Request, OperatorAccount], dict[str, Any]]
-_Handler = Callable[[Calls, OperatorAccount, Any], Awaitable[Any]]
-_Row = tuple[type[OperatorCall[Any]], _Handler]
+_MakeMembers = Callable[[Request, OperatorAccount], dict[str, Any]]
+_Handler = Callable[[CloudHttpClient, OperatorAccount, Any], Awaitable[Any]]
+_CallEntry = tuple[type[OperatorCall[Any]], _Handler]
 
 _PROFILE: Final = "about,address,description,email,profile_picture_url,websites,vertical"
 _NUMBER: Final = (  # Source: operator's facts 1, "Phone node"
@@ -51,24 +51,26 @@ _TEMPLATES: Final = {  # Source: operator's facts 2.1
 _DRAFT: Final = "id,name,status,categories,validation_errors"
 
 
-async def call(calls: Calls, account: OperatorAccount, request: OperatorCall[Response]) -> Response | Failure:
+async def call(
+    calls: CloudHttpClient, account: OperatorAccount, request: OperatorCall[Response]
+) -> Response | CallFailure:
     """Make a direct call."""
     handler = CALLS.get(type(request))
-    return not_offered(request) if handler is None else await handler(calls, account, request)
+    return unsupported_call(request) if handler is None else await handler(calls, account, request)
 
 
-def _row(
+def _exchange(
     kind: type[Request],
     method: str,
     path: Callable[[Request], str],
     read: Callable[[dict[str, Any], Request], object],
     *,
-    query: _Make[Request] | None = None,
-    body: _Make[Request] | None = None,
+    query: _MakeMembers[Request] | None = None,
+    body: _MakeMembers[Request] | None = None,
     form: Callable[[Request], aiohttp.FormData] | None = None,
     business: Callable[[Request], str] | None = None,
-    spends: Kind = Kind.MANAGEMENT,
-) -> _Row:
+    category: CallCategory = CallCategory.MANAGEMENT,
+) -> _CallEntry:
     """Return the table row of a call that is one request.
 
     Args:
@@ -80,10 +82,10 @@ def _row(
         body: JSON.
         form: instead of a body.
         business: the business account that is called itself; the call counts toward its limits only.
-        spends: the limit that it counts toward.
+        category: the limit that it counts toward.
     """
 
-    async def make_call(calls: Calls, account: OperatorAccount, request: Request) -> object:
+    async def make_call(calls: CloudHttpClient, account: OperatorAccount, request: Request) -> object:
         response = await calls(
             account,
             method,
@@ -91,13 +93,13 @@ def _row(
             None if body is None else body(request, account),
             None if query is None else query(request, account),
             form=None if form is None else form(request),
-            within_s=WITHIN_S,
-            kind=spends,
+            timeout_s=OPERATOR_CALL_TIMEOUT_S,
+            category=category,
             business="" if business is None else business(request),
         )
         match response:
             case {"error": error}:  # the template name already exists: every other error is an outcome already
-                return name_is_taken(object_of(error))
+                return name_conflict(object_of(error))
             case dict():
                 return read(response, request)
             case Sent():
@@ -108,18 +110,18 @@ def _row(
     return kind, make_call
 
 
-def _listing(
+def _full_listing(
     kind: type[Request],
     path: Callable[[Request], str],
     read: Callable[[list[Any]], object],
     *,
     name: str,
-    query: _Make[Request],
+    query: _MakeMembers[Request],
     business: Callable[[Request], str],
-) -> _Row:
+) -> _CallEntry:
     """Return the table row of a call that reads all pages of a list."""
 
-    async def make_call(calls: Calls, account: OperatorAccount, request: Request) -> object:
+    async def make_call(calls: CloudHttpClient, account: OperatorAccount, request: Request) -> object:
         items = await whole_list(
             calls,
             account,
@@ -127,7 +129,7 @@ def _listing(
             query(request, account),
             name=name,
             business=business(request),
-            within_s=WITHIN_S,
+            timeout_s=OPERATOR_CALL_TIMEOUT_S,
         )
         return read(items) if isinstance(items, list) else items
 
@@ -135,12 +137,14 @@ def _listing(
 
 
 async def _get_subscription(
-    calls: Calls, account: OperatorAccount, request: contract.GetSubscription
+    calls: CloudHttpClient, account: OperatorAccount, request: contract.GetSubscription
 ) -> contract.WebhookSubscription | Outcome:
     async def listed(edge: str, query: dict[str, str]) -> list[Any] | Outcome:
         owner = request.business_account_id
         name = edge.replace("_", " ")
-        return await whole_list(calls, account, f"{owner}/{edge}", query, name=name, business=owner, within_s=WITHIN_S)
+        return await whole_list(
+            calls, account, f"{owner}/{edge}", query, name=name, business=owner, timeout_s=OPERATOR_CALL_TIMEOUT_S
+        )
 
     apps = await listed("subscribed_apps", {})
     if not isinstance(apps, list):
@@ -149,32 +153,32 @@ async def _get_subscription(
     return subscription(account["app_id"], apps, numbers) if isinstance(numbers, list) else numbers
 
 
-async def _check_token(calls: Calls, account: OperatorAccount, request: contract.CheckToken) -> object:
+async def _check_token(calls: CloudHttpClient, account: OperatorAccount, request: contract.CheckToken) -> object:
     """Return the state of our token; None also where an operator does not report on tokens."""
-    outcome = await _ask_token(calls, account, request)
+    outcome = await _request_token_status(calls, account, request)
     match outcome:
         case Rejected(code=code, operator_code=operator_code) if (
             code if operator_code is None else operator_code
-        ) in direct_responses.TELLS_NO_TOKENS:
+        ) in direct_responses.TOKEN_STATUS_UNSUPPORTED_CODES:
             return None
-        case Unavailable(code=code) if code in direct_responses.TELLS_NO_TOKENS:
+        case Unavailable(code=code) if code in direct_responses.TOKEN_STATUS_UNSUPPORTED_CODES:
             return None
         case _:
             return outcome
 
 
-def _given(**members: Any) -> dict[str, Any]:
+def _omit_none(**members: Any) -> dict[str, Any]:
     """Return the members that are not None."""
     return {name: value for name, value in members.items() if value is not None}
 
 
-def _set(**members: str) -> dict[str, str]:
+def _omit_empty(**members: str) -> dict[str, str]:
     """Return the members that are not empty."""
     return {name: value for name, value in members.items() if value}
 
 
 def _profile(request: contract.SetProfile, _account: OperatorAccount) -> dict[str, Any]:
-    return _PRODUCT | _given(
+    return _PRODUCT | _omit_none(
         about=request.about,
         address=request.address,
         websites=request.websites,
@@ -191,7 +195,7 @@ def _users(request: contract.Block | contract.Unblock, _account: OperatorAccount
 
 def _components(request: contract.SetComponents, _account: OperatorAccount) -> dict[str, Any]:
     commands = request.commands
-    return _given(
+    return _omit_none(
         enable_welcome_message=request.enable_welcome_message,
         commands=None
         if commands is None
@@ -215,8 +219,10 @@ def _library_template(request: contract.CreateFromLibrary, _account: OperatorAcc
     return body | {"library_template_button_inputs": request.button_inputs} if request.button_inputs else body
 
 
-def _flow_parts(request: contract.CreateFlow | contract.ChangeFlow) -> dict[str, str]:
-    return _set(clone_flow_id=request.clone_flow_id, endpoint_uri=request.endpoint_uri, flow_json=request.flow_json)
+def _flow_members(request: contract.CreateFlow | contract.ChangeFlow) -> dict[str, str]:
+    return _omit_empty(
+        clone_flow_id=request.clone_flow_id, endpoint_uri=request.endpoint_uri, flow_json=request.flow_json
+    )
 
 
 def _flow_file(request: contract.PutFlowAssets) -> aiohttp.FormData:
@@ -227,7 +233,7 @@ def _flow_file(request: contract.PutFlowAssets) -> aiohttp.FormData:
     return form
 
 
-_, _ask_token = _row(
+_, _request_token_status = _exchange(
     contract.CheckToken,
     "GET",
     lambda request: "debug_token",
@@ -238,45 +244,45 @@ _, _ask_token = _row(
 # fmt: off
 CALLS: Final[dict[type[OperatorCall[Any]], _Handler]] = dict([  # Source: operator's facts 1, 2.1, 6.1; its pages "Business profiles", "Block users", "Conversational components", "Flows API"
     # numbers and business accounts
-    _row(contract.GetNumber,          "GET",    lambda request: request.number_id,                          lambda response, _: number_status(response), query=lambda request, _: {"fields": _NUMBER}),
-    _row(contract.GetBusinessStatus,  "GET",    lambda request: request.business_account_id,                direct_responses.business_status,  query=lambda request, _: {"fields": _BUSINESS_STATUS}, business=lambda request: request.business_account_id),
-    _row(contract.GetBusinessAccount, "GET",    lambda request: request.business_account_id,                direct_responses.operator_business, query=lambda request, _: {"fields": _BUSINESS}, business=lambda request: request.business_account_id),
-    _listing(contract.ListNumbers,              lambda request: f"{request.business_account_id}/phone_numbers", direct_responses.operator_numbers, name="phone numbers", query=lambda request, _: {"fields": _NUMBERS}, business=lambda request: request.business_account_id),
+    _exchange(contract.GetNumber,          "GET",    lambda request: request.number_id,                          lambda response, _: number_status(response), query=lambda request, _: {"fields": _NUMBER}),
+    _exchange(contract.GetBusinessStatus,  "GET",    lambda request: request.business_account_id,                direct_responses.business_status,  query=lambda request, _: {"fields": _BUSINESS_STATUS}, business=lambda request: request.business_account_id),
+    _exchange(contract.GetBusinessAccount, "GET",    lambda request: request.business_account_id,                direct_responses.operator_business, query=lambda request, _: {"fields": _BUSINESS}, business=lambda request: request.business_account_id),
+    _full_listing(contract.ListNumbers,              lambda request: f"{request.business_account_id}/phone_numbers", direct_responses.operator_numbers, name="phone numbers", query=lambda request, _: {"fields": _NUMBERS}, business=lambda request: request.business_account_id),
     (contract.CheckToken,      _check_token),
     # webhooks
     (contract.GetSubscription, _get_subscription),
-    _row(contract.Subscribe,          "POST",   lambda request: f"{request.business_account_id}/subscribed_apps", direct_responses.done,       body=lambda request, account: {"override_callback_uri": request.url, "verify_token": account["verify_token"]}, business=lambda request: request.business_account_id),
-    _row(contract.Unsubscribe,        "DELETE", lambda request: f"{request.business_account_id}/subscribed_apps", direct_responses.done,       business=lambda request: request.business_account_id),
+    _exchange(contract.Subscribe,          "POST",   lambda request: f"{request.business_account_id}/subscribed_apps", direct_responses.call_result,       body=lambda request, account: {"override_callback_uri": request.url, "verify_token": account["verify_token"]}, business=lambda request: request.business_account_id),
+    _exchange(contract.Unsubscribe,        "DELETE", lambda request: f"{request.business_account_id}/subscribed_apps", direct_responses.call_result,       business=lambda request: request.business_account_id),
     # templates
-    _listing(contract.ListTemplates,            lambda request: f"{request.business_account_id}/message_templates", direct_responses.operator_templates, name="templates", query=lambda request, _: _given(name=request.name, fields=_TEMPLATES[request.detail]), business=lambda request: request.business_account_id),
-    _row(contract.GetTemplate,        "GET",    lambda request: request.template_id,                        direct_responses.one_template,     query=lambda request, _: {"fields": _TEMPLATE}),
-    _row(contract.UnpauseTemplate,    "POST",   lambda request: f"{request.template_id}/unpause",           direct_responses.done),
-    _row(contract.ListLibrary,        "GET",    lambda request: "message_template_library",                 direct_responses.raw_list,         query=lambda request, _: _set(name=request.name, industry=request.industry, language=request.language, topic=request.topic, usecase=request.usecase)),
-    _row(contract.GetLibraryTemplate, "GET",    lambda request: "message_template_library",                 direct_responses.library_template, query=lambda request, _: {"name": request.name, "language": request.language}),
-    _row(contract.CreateFromLibrary,  "POST",   lambda request: f"{request.business_account_id}/message_templates", direct_responses.created_template, body=_library_template, business=lambda request: request.business_account_id),
+    _full_listing(contract.ListTemplates,            lambda request: f"{request.business_account_id}/message_templates", direct_responses.operator_templates, name="templates", query=lambda request, _: _omit_none(name=request.name, fields=_TEMPLATES[request.detail]), business=lambda request: request.business_account_id),
+    _exchange(contract.GetTemplate,        "GET",    lambda request: request.template_id,                        direct_responses.operator_template,     query=lambda request, _: {"fields": _TEMPLATE}),
+    _exchange(contract.UnpauseTemplate,    "POST",   lambda request: f"{request.template_id}/unpause",           direct_responses.call_result),
+    _exchange(contract.ListLibrary,        "GET",    lambda request: "message_template_library",                 direct_responses.raw_list,         query=lambda request, _: _omit_empty(name=request.name, industry=request.industry, language=request.language, topic=request.topic, usecase=request.usecase)),
+    _exchange(contract.GetLibraryTemplate, "GET",    lambda request: "message_template_library",                 direct_responses.library_template, query=lambda request, _: {"name": request.name, "language": request.language}),
+    _exchange(contract.CreateFromLibrary,  "POST",   lambda request: f"{request.business_account_id}/message_templates", direct_responses.created_template, body=_library_template, business=lambda request: request.business_account_id),
     # business profile, block list, components of chats
-    _row(contract.GetProfile,         "GET",    lambda request: f"{request.number_id}/whatsapp_business_profile", direct_responses.profile,    query=lambda request, _: {"fields": _PROFILE}),
-    _row(contract.SetProfile,         "POST",   lambda request: f"{request.number_id}/whatsapp_business_profile", direct_responses.done,       body=_profile),
-    _row(contract.Block,              "POST",   lambda request: f"{request.number_id}/block_users",         lambda response, _: direct_responses.block_result(response, "added_users"), body=_users),
-    _row(contract.Unblock,            "DELETE", lambda request: f"{request.number_id}/block_users",         lambda response, _: direct_responses.block_result(response, "removed_users"), body=_users),
-    _row(contract.ListBlocked,        "GET",    lambda request: f"{request.number_id}/block_users",         direct_responses.raw_with_list,    query=lambda request, _: _set(limit=request.limit, after=request.after, before=request.before)),
-    _row(contract.GetComponents,      "GET",    lambda request: request.number_id,                          direct_responses.components,       query=lambda request, _: {"fields": "conversational_automation"}),
-    _row(contract.SetComponents,      "POST",   lambda request: f"{request.number_id}/conversational_automation", direct_responses.done,       body=_components),
-    _row(contract.MarkRead,           "POST",   lambda request: f"{request.number_id}/messages",            direct_responses.done,             body=_read_receipt, spends=Kind.MESSAGES),
+    _exchange(contract.GetProfile,         "GET",    lambda request: f"{request.number_id}/whatsapp_business_profile", direct_responses.profile,    query=lambda request, _: {"fields": _PROFILE}),
+    _exchange(contract.SetProfile,         "POST",   lambda request: f"{request.number_id}/whatsapp_business_profile", direct_responses.call_result,       body=_profile),
+    _exchange(contract.Block,              "POST",   lambda request: f"{request.number_id}/block_users",         lambda response, _: direct_responses.block_result(response, "added_users"), body=_users),
+    _exchange(contract.Unblock,            "DELETE", lambda request: f"{request.number_id}/block_users",         lambda response, _: direct_responses.block_result(response, "removed_users"), body=_users),
+    _exchange(contract.ListBlocked,        "GET",    lambda request: f"{request.number_id}/block_users",         direct_responses.raw_list_page,    query=lambda request, _: _omit_empty(limit=request.limit, after=request.after, before=request.before)),
+    _exchange(contract.GetComponents,      "GET",    lambda request: request.number_id,                          direct_responses.components,       query=lambda request, _: {"fields": "conversational_automation"}),
+    _exchange(contract.SetComponents,      "POST",   lambda request: f"{request.number_id}/conversational_automation", direct_responses.call_result,       body=_components),
+    _exchange(contract.MarkRead,           "POST",   lambda request: f"{request.number_id}/messages",            direct_responses.call_result,             body=_read_receipt, category=CallCategory.MESSAGES),
     # flows
-    _row(contract.CreateFlow,         "POST",   lambda request: f"{request.business_account_id}/flows",     direct_responses.created_flow,     body=lambda request, _: {"name": request.name, "categories": request.categories, **_flow_parts(request)}, business=lambda request: request.business_account_id),
-    _row(contract.FindDraftFlow,      "GET",    lambda request: f"{request.business_account_id}/flows",     direct_responses.draft_flow,       query=lambda request, _: {"limit": MOST_FLOWS, "fields": _DRAFT}, business=lambda request: request.business_account_id),
-    _row(contract.ListFlows,          "GET",    lambda request: f"{request.business_account_id}/flows",     direct_responses.raw_list,         query=lambda request, _: {"limit": MOST_FLOWS}, business=lambda request: request.business_account_id),
-    _row(contract.GetFlow,            "GET",    lambda request: request.flow_id,                            lambda response, _: contract.Raw(response), query=lambda request, _: {"fields": ",".join(request.fields)}),
-    _row(contract.GetFlowOwner,       "GET",    lambda request: request.flow_id,                            direct_responses.flow_owner,       query=lambda request, _: {"fields": "id,whatsapp_business_account"}),
-    _row(contract.ChangeFlow,         "POST",   lambda request: request.flow_id,                            direct_responses.done,             body=lambda request, _: _flow_parts(request) | _given(name=request.name, categories=request.categories)),
-    _row(contract.DeleteFlow,         "DELETE", lambda request: request.flow_id,                            direct_responses.done),
-    _row(contract.PublishFlow,        "POST",   lambda request: f"{request.flow_id}/publish",               direct_responses.done),
-    _row(contract.DeprecateFlow,      "POST",   lambda request: f"{request.flow_id}/deprecate",             direct_responses.done),
-    _row(contract.ListFlowAssets,     "GET",    lambda request: f"{request.flow_id}/assets",                direct_responses.raw_list),
-    _row(contract.PutFlowAssets,      "POST",   lambda request: f"{request.flow_id}/assets",                direct_responses.assets_result,    form=_flow_file),
+    _exchange(contract.CreateFlow,         "POST",   lambda request: f"{request.business_account_id}/flows",     direct_responses.created_flow,     body=lambda request, _: {"name": request.name, "categories": request.categories, **_flow_members(request)}, business=lambda request: request.business_account_id),
+    _exchange(contract.FindDraftFlow,      "GET",    lambda request: f"{request.business_account_id}/flows",     direct_responses.draft_flow,       query=lambda request, _: {"limit": MAX_FLOWS, "fields": _DRAFT}, business=lambda request: request.business_account_id),
+    _exchange(contract.ListFlows,          "GET",    lambda request: f"{request.business_account_id}/flows",     direct_responses.raw_list,         query=lambda request, _: {"limit": MAX_FLOWS}, business=lambda request: request.business_account_id),
+    _exchange(contract.GetFlow,            "GET",    lambda request: request.flow_id,                            lambda response, _: contract.RawObject(response), query=lambda request, _: {"fields": ",".join(request.fields)}),
+    _exchange(contract.GetFlowOwner,       "GET",    lambda request: request.flow_id,                            direct_responses.flow_owner,       query=lambda request, _: {"fields": "id,whatsapp_business_account"}),
+    _exchange(contract.ChangeFlow,         "POST",   lambda request: request.flow_id,                            direct_responses.call_result,             body=lambda request, _: _flow_members(request) | _omit_none(name=request.name, categories=request.categories)),
+    _exchange(contract.DeleteFlow,         "DELETE", lambda request: request.flow_id,                            direct_responses.call_result),
+    _exchange(contract.PublishFlow,        "POST",   lambda request: f"{request.flow_id}/publish",               direct_responses.call_result),
+    _exchange(contract.DeprecateFlow,      "POST",   lambda request: f"{request.flow_id}/deprecate",             direct_responses.call_result),
+    _exchange(contract.ListFlowAssets,     "GET",    lambda request: f"{request.flow_id}/assets",                direct_responses.raw_list),
+    _exchange(contract.PutFlowAssets,      "POST",   lambda request: f"{request.flow_id}/assets",                direct_responses.assets_result,    form=_flow_file),
     # media
-    _row(contract.GetMedium,          "GET",    lambda request: request.medium_id,                          direct_responses.medium,           query=lambda request, _: {"phone_number_id": request.number_id}, spends=Kind.MESSAGES),
-    _row(contract.DeleteMedium,       "DELETE", lambda request: request.medium_id,                          direct_responses.done,             query=lambda request, _: {"phone_number_id": request.number_id}, spends=Kind.MESSAGES),
+    _exchange(contract.GetMedium,          "GET",    lambda request: request.medium_id,                          direct_responses.medium,           query=lambda request, _: {"phone_number_id": request.number_id}, category=CallCategory.MESSAGES),
+    _exchange(contract.DeleteMedium,       "DELETE", lambda request: request.medium_id,                          direct_responses.call_result,             query=lambda request, _: {"phone_number_id": request.number_id}, category=CallCategory.MESSAGES),
 ])
 # fmt: on

@@ -8,44 +8,44 @@ from waypost.domain.direct_calls import (
     BlockResult,
     BusinessProfile,
     BusinessStatus,
+    CallResult,
     CreatedFlow,
     CreatedTemplate,
-    Done,
     FindDraftFlow,
     FlowAssetsResult,
     GetLibraryTemplate,
     LibraryTemplate,
+    LibraryTemplateButton,
     OperatorBusiness,
     OperatorCall,
     OperatorMedium,
     OperatorNumber,
     OperatorTemplate,
-    Raw,
     RawList,
-    ReadyButton,
+    RawObject,
     TokenStatus,
     WebhookSubscription,
 )
-from waypost.domain.outcome import MOST_ID_CHARS, Unavailable
+from waypost.domain.outcome import MAX_OPERATOR_ID_CHARS, Unavailable
 from waypost.domain.phone_number import read_phone_number
 from waypost.operators.cloud.numbers import operator_number, webhook_url
-from waypost.operators.cloud.templates.calls import GOING
-from waypost.operators.cloud.tolerant_json import as_number, as_text
+from waypost.operators.cloud.templates.calls import DELETION_STATUSES
+from waypost.operators.cloud.tolerant_json import parse_number, parse_text
 
 APPROVED: Final = "APPROVED"
-PERMISSIONS: Final = ("whatsapp_business_messaging", "whatsapp_business_management")
+REQUIRED_PERMISSIONS: Final = ("whatsapp_business_messaging", "whatsapp_business_management")
 """The permissions that our token needs. Source: operator's facts 1, "Permissions"."""
-TELLS_NO_TOKENS: Final = frozenset({1, 3, 10, 100})
+TOKEN_STATUS_UNSUPPORTED_CODES: Final = frozenset({1, 3, 10, 100})
 """Error codes of an operator that does not report on tokens."""
 NUMBER_URL_FIELDS: Final = "id,webhook_configuration"
 
 _NO_LIST: Final = "the operator's answer has no list"
-_Any = OperatorCall[Any]
+_AnyCall = OperatorCall[Any]
 
 
-def done(answer: dict[str, Any], _: _Any) -> Done:
+def call_result(response: dict[str, Any], _: _AnyCall) -> CallResult:
     """Return the result of a call; a response that does not deny success is a success."""
-    return Done(answer.get("success") is not False, as_text(answer.get("reason")))
+    return CallResult(response.get("success") is not False, parse_text(response.get("reason")))
 
 
 def operator_numbers(items: list[Any]) -> list[OperatorNumber]:
@@ -53,42 +53,42 @@ def operator_numbers(items: list[Any]) -> list[OperatorNumber]:
     return [operator_number(item) for item in objects_in(items)]
 
 
-def raw_list(answer: dict[str, Any], _: _Any) -> RawList | Unavailable:
+def raw_list(response: dict[str, Any], _: _AnyCall) -> RawList | Unavailable:
     """Return the list of a response; one without a list proves nothing, least of all an empty list."""
-    return RawList(list_of(answer.get("data"))) if isinstance(answer.get("data"), list) else Unavailable(_NO_LIST)
+    return RawList(list_of(response.get("data"))) if isinstance(response.get("data"), list) else Unavailable(_NO_LIST)
 
 
-def raw_with_list(answer: dict[str, Any], _: _Any) -> Raw | Unavailable:
+def raw_list_page(response: dict[str, Any], _: _AnyCall) -> RawObject | Unavailable:
     """Return the whole response, which must have a list."""
-    return Raw(answer) if isinstance(answer.get("data"), list) else Unavailable(_NO_LIST)
+    return RawObject(response) if isinstance(response.get("data"), list) else Unavailable(_NO_LIST)
 
 
-def business_status(answer: dict[str, Any], _: _Any) -> BusinessStatus:
+def business_status(response: dict[str, Any], _: _AnyCall) -> BusinessStatus:
     """Return the status of a business account: ACTIVE if the operator's review approved it."""
-    review = as_text(answer.get("account_review_status"))
-    return BusinessStatus("ACTIVE" if review == APPROVED else review, as_text(answer.get("ownership_type")))
+    review = parse_text(response.get("account_review_status"))
+    return BusinessStatus("ACTIVE" if review == APPROVED else review, parse_text(response.get("ownership_type")))
 
 
-def operator_business(answer: dict[str, Any], _: _Any) -> OperatorBusiness:
+def operator_business(response: dict[str, Any], _: _AnyCall) -> OperatorBusiness:
     """Return a business account."""
-    review = as_text(answer.get("account_review_status"))
+    review = parse_text(response.get("account_review_status"))
     return OperatorBusiness(
-        name=as_text(answer.get("name")),
-        namespace=as_text(answer.get("message_template_namespace")),
+        name=parse_text(response.get("name")),
+        namespace=parse_text(response.get("message_template_namespace")),
         review="" if review == APPROVED else review,
     )
 
 
-def token_status(answer: dict[str, Any], _: _Any) -> TokenStatus:
+def token_status(response: dict[str, Any], _: _AnyCall) -> TokenStatus:
     """Return the state of a token. Source: operator's page "Debug-Token"."""
-    data = object_of(answer.get("data"))
+    data = object_of(response.get("data"))
     scopes = data.get("scopes")
     expires_at = data.get("expires_at")
     return TokenStatus(
         is_valid=data.get("is_valid") is True,
-        reason=as_text(object_of(data.get("error")).get("message")),
+        reason=parse_text(object_of(data.get("error")).get("message")),
         missing_permissions=[
-            permission for permission in PERMISSIONS if isinstance(scopes, list) and permission not in scopes
+            permission for permission in REQUIRED_PERMISSIONS if isinstance(scopes, list) and permission not in scopes
         ],
         expires_at_s=max(expires_at, 0) if isinstance(expires_at, int) else 0,
     )
@@ -97,11 +97,11 @@ def token_status(answer: dict[str, Any], _: _Any) -> TokenStatus:
 def subscription(app_id: str, apps: Sequence[Any], numbers: Sequence[Any]) -> WebhookSubscription:
     """Return the webhook URLs, from the subscribed apps and the numbers' own URLs."""
     by_id = {
-        as_text(object_of(object_of(item).get("whatsapp_business_api_data")).get("id")): object_of(item)
+        parse_text(object_of(object_of(item).get("whatsapp_business_api_data")).get("id")): object_of(item)
         for item in apps
     }
-    override = as_text(by_id.get(app_id, {}).get("override_callback_uri"))
-    urls = {as_text(object_of(item).get("id")): override or webhook_url(object_of(item)) for item in numbers}
+    override = parse_text(by_id.get(app_id, {}).get("override_callback_uri"))
+    urls = {parse_text(object_of(item).get("id")): override or webhook_url(object_of(item)) for item in numbers}
     return WebhookSubscription(
         subscriber=app_id,
         is_subscribed=app_id in by_id,
@@ -112,36 +112,36 @@ def subscription(app_id: str, apps: Sequence[Any], numbers: Sequence[Any]) -> We
 
 def operator_templates(items: list[Any]) -> list[OperatorTemplate] | Unavailable:
     """Return every template of a list; a list with anything else in it is not reliable."""
-    templates = [_template(item) for item in items]
+    templates = [_parse_template(item) for item in items]
     valid = [item for item in templates if item is not None]
     return valid if len(valid) == len(templates) else Unavailable("the operator's list has what is no template")
 
 
-def one_template(answer: dict[str, Any], _: _Any) -> OperatorTemplate | Unavailable:
+def operator_template(response: dict[str, Any], _: _AnyCall) -> OperatorTemplate | Unavailable:
     """Return one template."""
-    return _template(answer) or Unavailable("the operator's answer is no template")
+    return _parse_template(response) or Unavailable("the operator's answer is no template")
 
 
-def _template(given: Any) -> OperatorTemplate | None:
+def _parse_template(value: Any) -> OperatorTemplate | None:
     """Return a template with id, name, language and status; None if one is missing. Source: operator's facts 2.1."""
-    match given:
+    match value:
         case {"id": str(template_id), "name": str(name), "language": str(language), "status": str(status)} if (
-            len(template_id) <= MOST_ID_CHARS
+            len(template_id) <= MAX_OPERATOR_ID_CHARS
         ):
-            reason = _text(given.get("rejected_reason"))
+            reason = _text(value.get("rejected_reason"))
             texts = {
-                as_text(component.get("type")): _text(component.get("text"))
-                for component in _dicts(given, "components")
+                parse_text(component.get("type")): _text(component.get("text"))
+                for component in _member_objects(value, "components")
             }
             return OperatorTemplate(
                 id=template_id,
                 name=name,
                 language=language,
                 status=status,
-                is_being_deleted=status in GOING,
-                category=_text(given.get("category")),
+                is_being_deleted=status in DELETION_STATUSES,
+                category=_text(value.get("category")),
                 rejected_reason=reason if reason not in ("", "NONE") else None,
-                quality=_text(object_of(given.get("quality_score")).get("score")),
+                quality=_text(object_of(value.get("quality_score")).get("score")),
                 body=texts.get("BODY"),
                 footer=texts.get("FOOTER"),
             )
@@ -149,11 +149,11 @@ def _template(given: Any) -> OperatorTemplate | None:
             return None
 
 
-def library_template(answer: dict[str, Any], request: GetLibraryTemplate) -> LibraryTemplate | Unavailable | None:
+def library_template(response: dict[str, Any], request: GetLibraryTemplate) -> LibraryTemplate | Unavailable | None:
     """Return the library template with the requested name and language."""
-    if not isinstance(answer.get("data"), list):
+    if not isinstance(response.get("data"), list):
         return Unavailable(_NO_LIST)
-    for template in _dicts(answer, "data"):
+    for template in _member_objects(response, "data"):
         if template.get("name") == request.name and template.get("language") == request.language:
             return LibraryTemplate(
                 body=_text(template.get("body")),
@@ -161,52 +161,52 @@ def library_template(answer: dict[str, Any], request: GetLibraryTemplate) -> Lib
                 header=_text(template.get("header")),
                 topic=_text(template.get("topic")),
                 buttons=[
-                    ReadyButton(
+                    LibraryTemplateButton(
                         kind=_text(member.get("type")).upper(),
                         text=_text(member.get("text")),
                         url=_text(member.get("url")),
                         phone_number=_text(member.get("phone_number")),
                     )
-                    for member in _dicts(template, "buttons")
+                    for member in _member_objects(template, "buttons")
                 ],
             )
     return None
 
 
-def created_template(answer: dict[str, Any], _: _Any) -> CreatedTemplate | Unavailable:
+def created_template(response: dict[str, Any], _: _AnyCall) -> CreatedTemplate | Unavailable:
     """Return the id of a created template."""
-    operator_id = _text(answer.get("id"))
-    if not 0 < len(operator_id) <= MOST_ID_CHARS:
+    operator_id = _text(response.get("id"))
+    if not 0 < len(operator_id) <= MAX_OPERATOR_ID_CHARS:
         return Unavailable("its answer has no template id")
-    return CreatedTemplate(operator_id, _text(answer.get("status")))
+    return CreatedTemplate(operator_id, _text(response.get("status")))
 
 
-def profile(answer: dict[str, Any], _: _Any) -> BusinessProfile | Unavailable:
+def profile(response: dict[str, Any], _: _AnyCall) -> BusinessProfile | Unavailable:
     """Return a number's profile; a missing profile has no values."""
-    if not isinstance(answer.get("data"), list):
+    if not isinstance(response.get("data"), list):
         return Unavailable(_NO_LIST)
-    members = object_of(next(iter(list_of(answer.get("data"))), None))
+    members = object_of(next(iter(list_of(response.get("data"))), None))
     return BusinessProfile(
-        about=as_text(members.get("about")),
-        address=as_text(members.get("address")),
-        description=as_text(members.get("description")),
-        email=as_text(members.get("email")),
-        vertical=as_text(members.get("vertical")),
+        about=parse_text(members.get("about")),
+        address=parse_text(members.get("address")),
+        description=parse_text(members.get("description")),
+        email=parse_text(members.get("email")),
+        vertical=parse_text(members.get("vertical")),
         websites=[site for site in list_of(members.get("websites")) if isinstance(site, str)],
-        picture_url=as_text(members.get("profile_picture_url")),
+        picture_url=parse_text(members.get("profile_picture_url")),
     )
 
 
-def block_result(answer: dict[str, Any], changed: str) -> BlockResult:
+def block_result(response: dict[str, Any], member: str) -> BlockResult:
     """Return the users that were blocked or unblocked: those under `added_users` or `removed_users`."""
-    block_users = object_of(answer.get("block_users"))
-    phones = {read_phone_number(as_text(user.get("wa_id"))) for user in _dicts(block_users, changed)}
-    failures = [_failure(user) for user in _dicts(block_users, "failed_users")]
-    return BlockResult(frozenset(user for user in phones if user), next(iter(failures), None), answer)
+    block_users = object_of(response.get("block_users"))
+    phones = {read_phone_number(parse_text(user.get("wa_id"))) for user in _member_objects(block_users, member)}
+    failures = [_failure_text(user) for user in _member_objects(block_users, "failed_users")]
+    return BlockResult(frozenset(user for user in phones if user), next(iter(failures), None), response)
 
 
-def _failure(given: dict[str, Any]) -> str:
-    match given.get("errors"):
+def _failure_text(user: dict[str, Any]) -> str:
+    match user.get("errors"):
         case [{"error_data": {"details": str(details)}}, *_]:
             return details
         case [{"message": str(message)}, *_]:
@@ -215,21 +215,21 @@ def _failure(given: dict[str, Any]) -> str:
             return "The operator could not block or unblock the user."
 
 
-def components(answer: dict[str, Any], _: _Any) -> Raw:
+def components(response: dict[str, Any], _: _AnyCall) -> RawObject:
     """Return ice breakers, commands and welcome message; empty if none are set."""
-    return Raw(object_of(answer.get("conversational_automation")))
+    return RawObject(object_of(response.get("conversational_automation")))
 
 
-def created_flow(answer: dict[str, Any], _: _Any) -> CreatedFlow:
+def created_flow(response: dict[str, Any], _: _AnyCall) -> CreatedFlow:
     """Return the id of a created flow, with the operator's validation errors."""
-    return CreatedFlow(as_text(answer.get("id")), answer.get("validation_errors", []))
+    return CreatedFlow(parse_text(response.get("id")), response.get("validation_errors", []))
 
 
-def draft_flow(answer: dict[str, Any], request: FindDraftFlow) -> CreatedFlow | Unavailable | None:
+def draft_flow(response: dict[str, Any], request: FindDraftFlow) -> CreatedFlow | Unavailable | None:
     """Return the requested draft flow."""
-    if not isinstance(answer.get("data"), list):
+    if not isinstance(response.get("data"), list):
         return Unavailable(_NO_LIST)
-    for flow in _dicts(answer, "data"):
+    for flow in _member_objects(response, "data"):
         match flow:
             case {"id": str(), "name": request.name, "status": "DRAFT", "categories": [*categories]} if set(
                 categories
@@ -240,24 +240,24 @@ def draft_flow(answer: dict[str, Any], request: FindDraftFlow) -> CreatedFlow | 
     return None
 
 
-def flow_owner(answer: dict[str, Any], _: _Any) -> str:
+def flow_owner(response: dict[str, Any], _: _AnyCall) -> str:
     """Return the business account of a flow."""
-    return as_text(object_of(answer.get("whatsapp_business_account")).get("id"))
+    return parse_text(object_of(response.get("whatsapp_business_account")).get("id"))
 
 
-def assets_result(answer: dict[str, Any], _: _Any) -> FlowAssetsResult:
+def assets_result(response: dict[str, Any], _: _AnyCall) -> FlowAssetsResult:
     """Return the operator's validation result of a flow's file."""
-    return FlowAssetsResult(answer.get("success") is not False, answer.get("validation_errors", []))
+    return FlowAssetsResult(response.get("success") is not False, response.get("validation_errors", []))
 
 
-def medium(answer: dict[str, Any], _: _Any) -> OperatorMedium:
+def medium(response: dict[str, Any], _: _AnyCall) -> OperatorMedium:
     """Return type and size of a media file."""
-    return OperatorMedium(as_text(answer.get("mime_type")), as_number(answer.get("file_size")))
+    return OperatorMedium(parse_text(response.get("mime_type")), parse_number(response.get("file_size")))
 
 
-def _dicts(given: dict[str, Any], name: str) -> list[dict[str, Any]]:
+def _member_objects(members: dict[str, Any], name: str) -> list[dict[str, Any]]:
     """Return the objects of a list."""
-    return [item for item in list_of(given.get(name)) if isinstance(item, dict)]
+    return [item for item in list_of(members.get(name)) if isinstance(item, dict)]
 
 
 def _text(value: Any) -> str:

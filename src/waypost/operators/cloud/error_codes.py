@@ -10,27 +10,27 @@ from enum import StrEnum
 from typing import Any, Final
 
 from waypost.base.json_values import object_of
-from waypost.domain.outcome import Again, Outcome, Rejected, Unavailable, Uncertain, Waits
-from waypost.operators.cloud.tolerant_json import as_number
+from waypost.domain.outcome import Outcome, Rejected, RetryReason, RetryScope, Unavailable, Uncertain
+from waypost.operators.cloud.tolerant_json import parse_number
 
-OURS: Final = 500
+INTERNAL_ERROR: Final = 500
 """The partner's code for what only we can fix: "internal server error". Source: partner's facts 12."""
 RATE_LIMITED: Final = 4001
 """The partner's code for a submission that a rate limit blocked until the end. Source: partner's facts 12."""
-UNREADABLE: Final = 4002
+OPERATOR_UNREACHABLE: Final = 4002
 """The partner's code for an operator that cannot be reached. Source: partner's facts 12."""
-PARAMETER: Final = 100
+INVALID_PARAMETER: Final = 100
 """Almost any invalid parameter: only the error text shows if it is about a media file."""
-MEDIA_CODES: Final = frozenset({PARAMETER, 131009, 131053})
+MEDIA_CODES: Final = frozenset({INVALID_PARAMETER, 131009, 131053})
 """The codes for a media id that the operator does not have (any more). Source: operator's facts 1, 5.2."""
 
 _NAMES_MEDIA: Final = re.compile(r"media|does not exist|\bids?\b", re.IGNORECASE)
 
 
-class Mode(StrEnum):
+class ReportMode(StrEnum):
     """The way in which the operator reports a code. Source: operator's facts 5.2."""
 
-    ANSWER = "answer"
+    RESPONSE = "answer"
     LATER = "failed status"
     EITHER = "answer or failed status"
     INBOUND = "inbound message"
@@ -38,131 +38,139 @@ class Mode(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class OperatorErrorRow:
     """One error code, or a range of codes.
 
     Attributes:
         code: of the error object; the first of a range where `last` is set.
         meaning: a short description.
-        mode: the way in which the operator reports it.
-        again: selects the retry schedule of a submission that gets this code; None: it is final.
-        waits: what else is paused.
-        told: the code of the partner's `failed` callback; None: the operator's own.
+        report_mode: the way in which the operator reports it.
+        retry_reason: selects the retry schedule of a submission that gets this code; None: it is final.
+        retry_scope: what else is paused.
+        partner_code: the code of the partner's `failed` callback; None: the operator's own.
         subcode: set where the row is about one subcode of the code.
-        last: the last of a range of codes.
+        last_code: the last of a range of codes.
     """
 
     code: int
     meaning: str
-    mode: Mode
-    again: Again | None = None
-    waits: Waits = Waits.ENTRY
-    told: int | None = None
+    report_mode: ReportMode
+    retry_reason: RetryReason | None = None
+    retry_scope: RetryScope = RetryScope.JOB
+    partner_code: int | None = None
     subcode: int | None = None
-    last: int | None = None
+    last_code: int | None = None
 
-    def code_told(self, code: int) -> int:
+    def resolve_partner_code(self, code: int) -> int:
         """Return the code of the partner's `failed` callback for a code of this row."""
-        return code if self.told is None else self.told
+        return code if self.partner_code is None else self.partner_code
 
 
-_S, _A, _SA, _IN, _UNKNOWN = Mode.ANSWER, Mode.LATER, Mode.EITHER, Mode.INBOUND, Mode.UNKNOWN
-_SOURCE, _BUSINESS, _ACCOUNT = Waits.SOURCE, Waits.BUSINESS, Waits.ACCOUNT
+_S, _A, _SA, _IN, _UNKNOWN = (
+    ReportMode.RESPONSE,
+    ReportMode.LATER,
+    ReportMode.EITHER,
+    ReportMode.INBOUND,
+    ReportMode.UNKNOWN,
+)
+_SOURCE, _BUSINESS, _ACCOUNT = RetryScope.SOURCE, RetryScope.BUSINESS, RetryScope.ACCOUNT
 _FINAL: Final = None
 
 # fmt: off
-CODES: Final = (  # Source: operator's facts 2.4, 5.2, 5.3, 8; partner's facts 12. A code that is not here: see `outcome_of`
+OPERATOR_ERROR_ROWS: Final = (  # Source: operator's facts 2.4, 5.2, 5.3, 8; partner's facts 12. A code that is not here: see `error_outcome`
     #                code     meaning                                                       mode       retry                scope
-    Row(0,       "our token is not accepted",                                  _S,        Again.CREDENTIAL,    _ACCOUNT, OURS),
-    Row(1,       "unknown error",                                              _S,        Again.OUTAGE,        told=UNREADABLE),
-    Row(2,       "the operator is temporarily down",                           _S,        Again.OUTAGE,        told=UNREADABLE),
-    Row(3,       "our app lacks the capability",                               _S,        _FINAL,              told=OURS),
-    Row(4,       "too many calls of our app",                                  _S,        Again.CALLS,         _ACCOUNT, RATE_LIMITED),
-    Row(4,       "too many calls of our app, temporarily",                     _S,        Again.CALLS,         _ACCOUNT, RATE_LIMITED, subcode=2446079),
-    Row(10,      "our app lacks the permission",                               _S,        _FINAL,              told=OURS),
-    Row(17,      "too many calls of our user",                                 _S,        Again.CALLS,         _ACCOUNT, RATE_LIMITED),
-    Row(33,      "the business's number was deleted",                          _S,        _FINAL),
-    Row(100,     "a parameter is not valid",                                   _S,        _FINAL),
-    Row(100,     "no such object, or not one of ours",                         _S,        _FINAL,              subcode=33),
-    Row(100,     "the account has the maximum number of templates",            _S,        _FINAL,              subcode=2388019),
-    Row(100,     "the template's name is being deleted, or locked for 30 days", _S,       _FINAL,              subcode=2388023),
-    Row(100,     "the template's name already exists in its language",         _S,        _FINAL,              subcode=2388024),
-    Row(100,     "the template cannot be edited in its status",                _S,        _FINAL,              subcode=2388039),
-    Row(100,     "a part of the template is too long",                         _S,        _FINAL,              subcode=2388040),
-    Row(100,     "the template's header is malformed",                         _S,        _FINAL,              subcode=2388047),
-    Row(100,     "the template's body is malformed",                           _S,        _FINAL,              subcode=2388072),
-    Row(100,     "the template's footer is malformed",                         _S,        _FINAL,              subcode=2388073),
-    Row(100,     "the template has too many variables for its length",         _S,        _FINAL,              subcode=2388293),
-    Row(100,     "the template begins or ends with a variable",                _S,        _FINAL,              subcode=2388299),
-    Row(190,     "our token is no longer valid",                               _S,        Again.CREDENTIAL,    _ACCOUNT, OURS),
-    Row(190,     "our token has expired",                                      _S,        Again.CREDENTIAL,    _ACCOUNT, OURS, subcode=463),
-    Row(200,     "our token lacks the permission",                             _S,        _FINAL,              told=OURS, last=299),
-    Row(368,     "temporarily blocked for violating the operator's policy",    _S,        _FINAL),
-    Row(613,     "too many calls",                                             _S,        Again.CALLS,         _ACCOUNT, RATE_LIMITED),
-    Row(803,     "no such object",                                             _S,        _FINAL),
-    Row(80007,   "too many calls for the business account",                    _S,        Again.ACCOUNT_CALLS, _BUSINESS, RATE_LIMITED),
-    Row(80008,   "too many calls to manage the business account",              _S,        Again.ACCOUNT_CALLS, _BUSINESS, RATE_LIMITED),
-    Row(130403,  "the business has blocked the recipient",                     _UNKNOWN,  _FINAL),
-    Row(130429,  "the number exceeds its throughput",                          _S,        Again.THROUGHPUT,    _SOURCE),
-    Row(130472,  "the recipient is in an experiment of the operator",          _A,        _FINAL),
-    Row(130497,  "the business may not send to this country",                  _A,        _FINAL),
-    Row(131000,  "something went wrong at the operator",                       _SA,       Again.OUTAGE),
-    Row(131005,  "our token lacks the permission",                             _S,        _FINAL,              told=OURS),
-    Row(131008,  "a parameter is missing",                                     _S,        _FINAL),
-    Row(131009,  "a parameter's value is not valid",                           _S,        _FINAL),
-    Row(131016,  "the service is not available",                               _SA,       Again.OUTAGE),
-    Row(131021,  "the recipient is the sender",                                _SA,       _FINAL),
-    Row(131026,  "cannot be delivered: not on WhatsApp, or an old client",     _A,        _FINAL),
-    Row(131030,  "a test number may send to its five recipients only",         _S,        _FINAL),
-    Row(131031,  "the business account is locked",                             _SA,       _FINAL),
-    Row(131037,  "the number needs an approved display name",                  _A,        _FINAL),
-    Row(131042,  "the business account has a problem with its payment",        _A,        _FINAL),
-    Row(131045,  "the number is not correctly registered",                     _SA,       _FINAL),
-    Row(131047,  "the 24-hour window is closed: only a template may be sent",  _SA,       _FINAL),
-    Row(131048,  "the number is restricted: too many people reported it",      _SA,       Again.SPAM,          _SOURCE),
-    Row(131049,  "the recipient gets no more marketing for at least 24 hours",        _A, _FINAL),
-    Row(131050,  "the recipient has stopped this business's marketing",        _A,        _FINAL),
-    Row(131051,  "the operator does not know this type of message",            _S,        _FINAL),
-    Row(131052,  "the recipient's medium cannot be downloaded",                _IN,       _FINAL),
-    Row(131053,  "the medium cannot be fetched or used",                       _SA,       Again.ONCE),
-    Row(131055,  "a call of the marketing API only",                           _S,        _FINAL),
-    Row(131056,  "too many messages to this recipient",                        _S,        Again.PAIR),
-    Row(131057,  "the number is being upgraded",                               _S,        Again.MAINTENANCE,   _SOURCE),
-    Row(131062,  "this message needs a phone number as its recipient",         _S,        _FINAL),
-    Row(131063,  "marketing templates are not accepted for this account",      _S,        _FINAL),
-    Row(131064,  "the messaging limit was cut for miscategorized templates",   _UNKNOWN,  _FINAL),
-    Row(132000,  "the number of parameters differs from the template's",       _S,        _FINAL),
-    Row(132001,  "no approved template of this name and language",             _S,        _FINAL),
-    Row(132005,  "the text is too long with its parameters",                   _SA,       _FINAL),
-    Row(132007,  "the text violates the operator's policy",                    _S,        _FINAL),
-    Row(132012,  "a parameter's format differs from the template's",           _SA,       _FINAL),
-    Row(132015,  "the template is paused",                                     _SA,       _FINAL),
-    Row(132016,  "the template is disabled",                                   _S,        _FINAL),
-    Row(132018,  "a template's parameter is not valid",                        _S,        _FINAL),
-    Row(132068,  "the flow is blocked",                                        _S,        _FINAL),
-    Row(132069,  "the flow is throttled: ten an hour",                         _S,        _FINAL),
-    Row(133005,  "the number's PIN is wrong",                                  _S,        _FINAL),
-    Row(133006,  "the number must be verified first",                          _S,        _FINAL),
-    Row(133008,  "the number's PIN was tried too often",                       _S,        _FINAL),
-    Row(133009,  "the number's PIN was tried too fast",                        _S,        _FINAL),
-    Row(133010,  "the number is not registered",                               _S,        _FINAL),
-    Row(133015,  "the number was deleted recently",                            _S,        _FINAL),
-    Row(133016,  "the number was registered too often",                        _S,        Again.ACCOUNT_CALLS, _SOURCE),
-    Row(134100,  "a call of the marketing API only",                           _S,        _FINAL,              last=134102),
-    Row(135000,  "something is wrong with the request",                        _SA,       _FINAL),
-    Row(137000,  "the recipient's identity has changed",                       _S,        _FINAL),
+    OperatorErrorRow(0,       "our token is not accepted",                                  _S,        RetryReason.CREDENTIAL,    _ACCOUNT, INTERNAL_ERROR),
+    OperatorErrorRow(1,       "unknown error",                                              _S,        RetryReason.OUTAGE,        partner_code=OPERATOR_UNREACHABLE),
+    OperatorErrorRow(2,       "the operator is temporarily down",                           _S,        RetryReason.OUTAGE,        partner_code=OPERATOR_UNREACHABLE),
+    OperatorErrorRow(3,       "our app lacks the capability",                               _S,        _FINAL,              partner_code=INTERNAL_ERROR),
+    OperatorErrorRow(4,       "too many calls of our app",                                  _S,        RetryReason.CALLS,         _ACCOUNT, RATE_LIMITED),
+    OperatorErrorRow(4,       "too many calls of our app, temporarily",                     _S,        RetryReason.CALLS,         _ACCOUNT, RATE_LIMITED, subcode=2446079),
+    OperatorErrorRow(10,      "our app lacks the permission",                               _S,        _FINAL,              partner_code=INTERNAL_ERROR),
+    OperatorErrorRow(17,      "too many calls of our user",                                 _S,        RetryReason.CALLS,         _ACCOUNT, RATE_LIMITED),
+    OperatorErrorRow(33,      "the business's number was deleted",                          _S,        _FINAL),
+    OperatorErrorRow(100,     "a parameter is not valid",                                   _S,        _FINAL),
+    OperatorErrorRow(100,     "no such object, or not one of ours",                         _S,        _FINAL,              subcode=33),
+    OperatorErrorRow(100,     "the account has the maximum number of templates",            _S,        _FINAL,              subcode=2388019),
+    OperatorErrorRow(100,     "the template's name is being deleted, or locked for 30 days", _S,       _FINAL,              subcode=2388023),
+    OperatorErrorRow(100,     "the template's name already exists in its language",         _S,        _FINAL,              subcode=2388024),
+    OperatorErrorRow(100,     "the template cannot be edited in its status",                _S,        _FINAL,              subcode=2388039),
+    OperatorErrorRow(100,     "a part of the template is too long",                         _S,        _FINAL,              subcode=2388040),
+    OperatorErrorRow(100,     "the template's header is malformed",                         _S,        _FINAL,              subcode=2388047),
+    OperatorErrorRow(100,     "the template's body is malformed",                           _S,        _FINAL,              subcode=2388072),
+    OperatorErrorRow(100,     "the template's footer is malformed",                         _S,        _FINAL,              subcode=2388073),
+    OperatorErrorRow(100,     "the template has too many variables for its length",         _S,        _FINAL,              subcode=2388293),
+    OperatorErrorRow(100,     "the template begins or ends with a variable",                _S,        _FINAL,              subcode=2388299),
+    OperatorErrorRow(190,     "our token is no longer valid",                               _S,        RetryReason.CREDENTIAL,    _ACCOUNT, INTERNAL_ERROR),
+    OperatorErrorRow(190,     "our token has expired",                                      _S,        RetryReason.CREDENTIAL,    _ACCOUNT, INTERNAL_ERROR, subcode=463),
+    OperatorErrorRow(200,     "our token lacks the permission",                             _S,        _FINAL,              partner_code=INTERNAL_ERROR, last_code=299),
+    OperatorErrorRow(368,     "temporarily blocked for violating the operator's policy",    _S,        _FINAL),
+    OperatorErrorRow(613,     "too many calls",                                             _S,        RetryReason.CALLS,         _ACCOUNT, RATE_LIMITED),
+    OperatorErrorRow(803,     "no such object",                                             _S,        _FINAL),
+    OperatorErrorRow(80007,   "too many calls for the business account",                    _S,        RetryReason.ACCOUNT_CALLS, _BUSINESS, RATE_LIMITED),
+    OperatorErrorRow(80008,   "too many calls to manage the business account",              _S,        RetryReason.ACCOUNT_CALLS, _BUSINESS, RATE_LIMITED),
+    OperatorErrorRow(130403,  "the business has blocked the recipient",                     _UNKNOWN,  _FINAL),
+    OperatorErrorRow(130429,  "the number exceeds its throughput",                          _S,        RetryReason.THROUGHPUT,    _SOURCE),
+    OperatorErrorRow(130472,  "the recipient is in an experiment of the operator",          _A,        _FINAL),
+    OperatorErrorRow(130497,  "the business may not send to this country",                  _A,        _FINAL),
+    OperatorErrorRow(131000,  "something went wrong at the operator",                       _SA,       RetryReason.OUTAGE),
+    OperatorErrorRow(131005,  "our token lacks the permission",                             _S,        _FINAL,              partner_code=INTERNAL_ERROR),
+    OperatorErrorRow(131008,  "a parameter is missing",                                     _S,        _FINAL),
+    OperatorErrorRow(131009,  "a parameter's value is not valid",                           _S,        _FINAL),
+    OperatorErrorRow(131016,  "the service is not available",                               _SA,       RetryReason.OUTAGE),
+    OperatorErrorRow(131021,  "the recipient is the sender",                                _SA,       _FINAL),
+    OperatorErrorRow(131026,  "cannot be delivered: not on WhatsApp, or an old client",     _A,        _FINAL),
+    OperatorErrorRow(131030,  "a test number may send to its five recipients only",         _S,        _FINAL),
+    OperatorErrorRow(131031,  "the business account is locked",                             _SA,       _FINAL),
+    OperatorErrorRow(131037,  "the number needs an approved display name",                  _A,        _FINAL),
+    OperatorErrorRow(131042,  "the business account has a problem with its payment",        _A,        _FINAL),
+    OperatorErrorRow(131045,  "the number is not correctly registered",                     _SA,       _FINAL),
+    OperatorErrorRow(131047,  "the 24-hour window is closed: only a template may be sent",  _SA,       _FINAL),
+    OperatorErrorRow(131048,  "the number is restricted: too many people reported it",      _SA,       RetryReason.SPAM,          _SOURCE),
+    OperatorErrorRow(131049,  "the recipient gets no more marketing for at least 24 hours",        _A, _FINAL),
+    OperatorErrorRow(131050,  "the recipient has stopped this business's marketing",        _A,        _FINAL),
+    OperatorErrorRow(131051,  "the operator does not know this type of message",            _S,        _FINAL),
+    OperatorErrorRow(131052,  "the recipient's medium cannot be downloaded",                _IN,       _FINAL),
+    OperatorErrorRow(131053,  "the medium cannot be fetched or used",                       _SA,       RetryReason.ONCE),
+    OperatorErrorRow(131055,  "a call of the marketing API only",                           _S,        _FINAL),
+    OperatorErrorRow(131056,  "too many messages to this recipient",                        _S,        RetryReason.PAIR),
+    OperatorErrorRow(131057,  "the number is being upgraded",                               _S,        RetryReason.MAINTENANCE,   _SOURCE),
+    OperatorErrorRow(131062,  "this message needs a phone number as its recipient",         _S,        _FINAL),
+    OperatorErrorRow(131063,  "marketing templates are not accepted for this account",      _S,        _FINAL),
+    OperatorErrorRow(131064,  "the messaging limit was cut for miscategorized templates",   _UNKNOWN,  _FINAL),
+    OperatorErrorRow(132000,  "the number of parameters differs from the template's",       _S,        _FINAL),
+    OperatorErrorRow(132001,  "no approved template of this name and language",             _S,        _FINAL),
+    OperatorErrorRow(132005,  "the text is too long with its parameters",                   _SA,       _FINAL),
+    OperatorErrorRow(132007,  "the text violates the operator's policy",                    _S,        _FINAL),
+    OperatorErrorRow(132012,  "a parameter's format differs from the template's",           _SA,       _FINAL),
+    OperatorErrorRow(132015,  "the template is paused",                                     _SA,       _FINAL),
+    OperatorErrorRow(132016,  "the template is disabled",                                   _S,        _FINAL),
+    OperatorErrorRow(132018,  "a template's parameter is not valid",                        _S,        _FINAL),
+    OperatorErrorRow(132068,  "the flow is blocked",                                        _S,        _FINAL),
+    OperatorErrorRow(132069,  "the flow is throttled: ten an hour",                         _S,        _FINAL),
+    OperatorErrorRow(133005,  "the number's PIN is wrong",                                  _S,        _FINAL),
+    OperatorErrorRow(133006,  "the number must be verified first",                          _S,        _FINAL),
+    OperatorErrorRow(133008,  "the number's PIN was tried too often",                       _S,        _FINAL),
+    OperatorErrorRow(133009,  "the number's PIN was tried too fast",                        _S,        _FINAL),
+    OperatorErrorRow(133010,  "the number is not registered",                               _S,        _FINAL),
+    OperatorErrorRow(133015,  "the number was deleted recently",                            _S,        _FINAL),
+    OperatorErrorRow(133016,  "the number was registered too often",                        _S,        RetryReason.ACCOUNT_CALLS, _SOURCE),
+    OperatorErrorRow(134100,  "a call of the marketing API only",                           _S,        _FINAL,              last_code=134102),
+    OperatorErrorRow(135000,  "something is wrong with the request",                        _SA,       _FINAL),
+    OperatorErrorRow(137000,  "the recipient's identity has changed",                       _S,        _FINAL),
 )
 # fmt: on
 
-_BY_CODE: Final = {(code, row.subcode): row for row in CODES for code in range(row.code, (row.last or row.code) + 1)}
+_BY_CODE: Final = {
+    (code, row.subcode): row for row in OPERATOR_ERROR_ROWS for code in range(row.code, (row.last_code or row.code) + 1)
+}
 
 
-def row_of(code: int, subcode: int | None = None) -> Row | None:
+def find_error_row(code: int, subcode: int | None = None) -> OperatorErrorRow | None:
     """Return the row of a code: that of its subcode if there is one, else of the code alone; None if unknown."""
     return _BY_CODE.get((code, subcode)) or _BY_CODE.get((code, None))
 
 
-def outcome_of(error: Mapping[str, Any], *, status: int, wish_s: float | None) -> Outcome:
+def error_outcome(error: Mapping[str, Any], *, status: int, retry_after_s: float | None) -> Outcome:
     """Return the outcome of a submission that got this error object.
 
     For a code in the table, neither the status nor anything else counts (operator's facts, fact 2).
@@ -172,34 +180,36 @@ def outcome_of(error: Mapping[str, Any], *, status: int, wish_s: float | None) -
     Args:
         error: with a whole number as `code`.
         status: of the response.
-        wish_s: the wait that the operator requested.
+        retry_after_s: the wait that the operator requested.
     """
-    code, text = int(error["code"]), words_of(error)
-    row = row_of(code, as_number(error.get("error_subcode")))
+    code, text = int(error["code"]), partner_text(error)
+    row = find_error_row(code, parse_number(error.get("error_subcode")))
     if row is None:
         if error.get("is_transient") is True:
-            return Unavailable(text, code, wish_s)
+            return Unavailable(text, code, retry_after_s)
         if status >= 500:
             return Uncertain(f"the operator gave the unknown code {code} with status {status}")
         return Rejected(code, text)
-    partner_code = row.code_told(code)
-    if row.again is None or row.again is Again.ONCE:
+    partner_code = row.resolve_partner_code(code)
+    if row.retry_reason is None or row.retry_reason is RetryReason.ONCE:
         operator_code = code if partner_code != code else None
-        return Rejected(partner_code, text, row.again is Again.ONCE, operator_code, _is_about_media(code, text))
-    return Unavailable(text, code, wish_s, row.again, row.waits, partner_code)
+        return Rejected(
+            partner_code, text, row.retry_reason is RetryReason.ONCE, operator_code, _is_about_media(code, text)
+        )
+    return Unavailable(text, code, retry_after_s, row.retry_reason, row.retry_scope, partner_code)
 
 
 def _is_about_media(code: int, text: str) -> bool:
     """True if an error may mean that the operator does not have a media file of the submission."""
-    return code in MEDIA_CODES and (code != PARAMETER or bool(_NAMES_MEDIA.search(text)))
+    return code in MEDIA_CODES and (code != INVALID_PARAMETER or bool(_NAMES_MEDIA.search(text)))
 
 
-def name_is_taken(error: Mapping[str, Any]) -> Rejected:
+def name_conflict(error: Mapping[str, Any]) -> Rejected:
     """Return the rejection of a template whose name already exists, with the operator's text."""
-    return Rejected(PARAMETER, words_of(error))
+    return Rejected(INVALID_PARAMETER, partner_text(error))
 
 
-def words_of(error: Mapping[str, Any]) -> str:
+def partner_text(error: Mapping[str, Any]) -> str:
     """Return the text for the partner: the most specific one that there is. Source: operator's facts 5.1."""
     data = error.get("error_data")
     details = data if isinstance(data, str) else object_of(data).get("details")

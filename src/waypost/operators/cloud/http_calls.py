@@ -10,30 +10,30 @@ from yarl import URL
 
 from waypost.base.clock import Clock
 from waypost.base.error_texts import error_text
-from waypost.base.http.post_client import AnswerLost, NotReached, Posts
+from waypost.base.http.post_client import NotConnected, PostClient, ResponseLost
 from waypost.domain.app import OperatorAccount
-from waypost.domain.outcome import Again, Outcome, Unavailable, Uncertain, Waits
-from waypost.operators.cloud.rate_usage import Kind, Usages
-from waypost.operators.cloud.responses import read_answer, wish_s
+from waypost.domain.outcome import Outcome, RetryReason, RetryScope, Unavailable, Uncertain
+from waypost.operators.cloud.rate_usage import CallCategory, LimitUsageTracker
+from waypost.operators.cloud.responses import parse_retry_after_s, read_operator_response
 
 CONNECT_S: Final = 5
 """For a connection: a free slot in the pool, the DNS lookup, TCP and TLS."""
 IDLE_S: Final = 2
 """An idle connection is closed after this time: earlier than servers do, so that none is reused
 while the other side closes it."""
-PER_HOST: Final = 256
+OPERATOR_CONNECTIONS_PER_HOST: Final = 256
 """Maximum number of connections to one address."""
-MOST_ANSWER_BYTES: Final = 1024 * 1024
+MAX_SEND_RESPONSE_BYTES: Final = 1024 * 1024
 """Of the response to a message; a longer one is not read, and only its status counts."""
 
-_encode: Final = msgspec.json.Encoder().encode
+_encode_body: Final = msgspec.json.Encoder().encode
 _Body = aiohttp.FormData | IO[bytes] | bytes
 
 
-HELD: Final = "the service is held: it calls no operator"
+OPERATOR_HELD_ERROR: Final = "the service is held: it calls no operator"
 
 
-class Calls:
+class CloudHttpClient:
     """The connection pool of the Cloud API, and calls through it.
 
     Args:
@@ -44,33 +44,40 @@ class Calls:
 
     def __init__(self, clock: Clock, *, timeout_s: float, held: bool = False) -> None:
         self._held = held
-        self.usages = Usages(clock)
+        self.usages = LimitUsageTracker(clock)
         self._timeout_s = timeout_s
-        self._timeout = timeout_of(timeout_s)
-        self._posts = Posts(per_address=PER_HOST, idle_s=IDLE_S, connect_s=CONNECT_S, keep_bytes=MOST_ANSWER_BYTES)
+        self._timeout = client_timeout(timeout_s)
+        self._post_client = PostClient(
+            max_per_address=OPERATOR_CONNECTIONS_PER_HOST,
+            idle_s=IDLE_S,
+            connect_s=CONNECT_S,
+            max_body_bytes=MAX_SEND_RESPONSE_BYTES,
+        )
         self._session: aiohttp.ClientSession | None = None
 
     async def open(self) -> None:
         """Create the pool."""
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, limit_per_host=PER_HOST, keepalive_timeout=IDLE_S),
+            connector=aiohttp.TCPConnector(
+                limit=0, limit_per_host=OPERATOR_CONNECTIONS_PER_HOST, keepalive_timeout=IDLE_S
+            ),
             trust_env=False,
             cookie_jar=aiohttp.DummyCookieJar(),
         )
 
     async def close(self) -> None:
         """Close the pool."""
-        await self._posts.close()
+        await self._post_client.close()
         if self._session is not None:
             await self._session.close()
 
     @property
-    def pool(self) -> aiohttp.ClientSession:
+    def session(self) -> aiohttp.ClientSession:
         """The session for requests that are not JSON."""
         if self._session is None:
             raise RuntimeError("the adapter is not open")
         if self._held:
-            raise aiohttp.ClientConnectionError(HELD)
+            raise aiohttp.ClientConnectionError(OPERATOR_HELD_ERROR)
         return self._session
 
     def __call__(
@@ -82,8 +89,8 @@ class Calls:
         query: dict[str, str] | None = None,
         *,
         form: aiohttp.FormData | None = None,
-        within_s: float | None = None,
-        kind: Kind = Kind.MANAGEMENT,
+        timeout_s: float | None = None,
+        category: CallCategory = CallCategory.MANAGEMENT,
         business: str = "",
     ) -> Awaitable[dict[str, Any] | Outcome]:
         """Make one call; return the response's object, or the outcome of an error.
@@ -95,8 +102,8 @@ class Calls:
             body: JSON.
             query: of the URL.
             form: instead of a body.
-            within_s: for the whole call.
-            kind: the limits that it counts toward.
+            timeout_s: for the whole call.
+            category: the limits that it counts toward.
             business: the business account whose limits it counts toward; empty: perhaps any of the
                 operator account's.
         """
@@ -104,11 +111,11 @@ class Calls:
             account,
             method,
             f"{account.base_url}/{account['version']}/{path}",
-            data=form if body is None else _encode(body),
+            data=form if body is None else _encode_body(body),
             headers={} if body is None else {"Content-Type": "application/json"},
             query=query,
-            timeout=None if within_s is None else timeout_of(within_s),
-            kind=kind,
+            timeout=None if timeout_s is None else client_timeout(timeout_s),
+            category=category,
             business=business,
         )
 
@@ -123,24 +130,26 @@ class Calls:
             body: JSON.
             business: the business account whose limits it counts toward.
         """
-        wait = self._must_wait(account, Kind.MESSAGES, business)
+        wait = self._required_wait(account, CallCategory.MESSAGES, business)
         if wait is not None:
             return wait
         try:
-            response = await self._posts.post(
+            response = await self._post_client.post(
                 f"{account.base_url}/{account['version']}/{path}",
-                _encode(body),
+                _encode_body(body),
                 {"Content-Type": "application/json", "Authorization": f"Bearer {account['token']}"},
-                within_s=self._timeout_s,
+                timeout_s=self._timeout_s,
             )
-        except NotReached as error:
-            return Unavailable(f"the operator was not reached: {error}", again=Again.NOT_REACHED)
-        except AnswerLost as error:
+        except NotConnected as error:
+            return Unavailable(f"the operator was not reached: {error}", retry_reason=RetryReason.NOT_REACHED)
+        except ResponseLost as error:
             return Uncertain(f"the operator's answer was lost: {error_text(error)}")
         except ValueError as error:
-            return Unavailable(f"the operator cannot be called: {error}", again=Again.NOT_REACHED)
+            return Unavailable(f"the operator cannot be called: {error}", retry_reason=RetryReason.NOT_REACHED)
         response_headers = CIMultiDict(response.headers)
-        return self._heard(account, response.status, response.body, response_headers, Kind.MESSAGES, business)
+        return self._read_response(
+            account, response.status, response.body, response_headers, CallCategory.MESSAGES, business
+        )
 
     async def exchange(
         self,
@@ -152,7 +161,7 @@ class Calls:
         headers: Mapping[str, str] | None = None,
         query: dict[str, str] | None = None,
         timeout: aiohttp.ClientTimeout | None = None,  # noqa: ASYNC109  of the HTTP client, in parts
-        kind: Kind = Kind.MANAGEMENT,
+        category: CallCategory = CallCategory.MANAGEMENT,
         business: str = "",
         scheme: str = "Bearer",
     ) -> dict[str, Any] | Outcome:
@@ -161,11 +170,11 @@ class Calls:
         Only a failure to connect proves that the operator has nothing. After that a broken response
         is uncertain. A call that would exceed the account's limits is not made.
         """
-        wait = self._must_wait(account, kind, business)
+        wait = self._required_wait(account, category, business)
         if wait is not None:
             return wait
         try:
-            async with self.pool.request(
+            async with self.session.request(
                 method,
                 url,
                 data=data,
@@ -177,33 +186,41 @@ class Calls:
                 content = await response.read()
                 status, response_headers = response.status, response.headers
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL) as error:
-            return Unavailable(f"the operator was not reached: {error_text(error)}", again=Again.NOT_REACHED)
+            return Unavailable(
+                f"the operator was not reached: {error_text(error)}", retry_reason=RetryReason.NOT_REACHED
+            )
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             return Uncertain(f"the operator's answer was lost: {error_text(error)}")
-        return self._heard(account, status, content, response_headers, kind, business)
+        return self._read_response(account, status, content, response_headers, category, business)
 
-    def _must_wait(self, account: OperatorAccount, kind: Kind, business: str) -> Unavailable | None:
+    def _required_wait(self, account: OperatorAccount, category: CallCategory, business: str) -> Unavailable | None:
         """Return the reason not to make a call now; None: make it."""
         if self._held:
-            return Unavailable(HELD, again=Again.NOT_REACHED)
-        return self.usages.must_wait(account, kind, business)
+            return Unavailable(OPERATOR_HELD_ERROR, retry_reason=RetryReason.NOT_REACHED)
+        return self.usages.required_wait(account, category, business)
 
-    def _heard(
-        self, account: OperatorAccount, status: int, content: bytes, told: Mapping[str, str], kind: Kind, business: str
+    def _read_response(
+        self,
+        account: OperatorAccount,
+        status: int,
+        content: bytes,
+        headers: Mapping[str, str],
+        category: CallCategory,
+        business: str,
     ) -> dict[str, Any] | Outcome:
         """Return the object or outcome of a response, and record its limit usage."""
-        self.usages.hear(account, told)
-        outcome = read_answer(status, content, wish_s(told))
+        self.usages.record_headers(account, headers)
+        outcome = read_operator_response(status, content, parse_retry_after_s(headers))
         match outcome:
-            case Unavailable(waits=Waits.ACCOUNT, retry_after_s=float(wait_s)):
-                self.usages.told_to_wait(account, kind, wait_s)
-            case Unavailable(waits=Waits.BUSINESS, retry_after_s=float(wait_s)):
-                self.usages.told_to_wait(account, kind, wait_s, business)
+            case Unavailable(retry_scope=RetryScope.ACCOUNT, retry_after_s=float(wait_s)):
+                self.usages.pause_calls(account, category, wait_s)
+            case Unavailable(retry_scope=RetryScope.BUSINESS, retry_after_s=float(wait_s)):
+                self.usages.pause_calls(account, category, wait_s, business)
             case _:
                 pass
         return outcome
 
 
-def timeout_of(total_s: float) -> aiohttp.ClientTimeout:
+def client_timeout(total_s: float) -> aiohttp.ClientTimeout:
     """Return the timeouts of a whole call and of its connection."""
     return aiohttp.ClientTimeout(total=total_s, connect=CONNECT_S)

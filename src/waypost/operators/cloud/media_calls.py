@@ -13,16 +13,16 @@ from yarl import URL
 
 from waypost.base.clock import DAY_MS
 from waypost.base.error_texts import error_text
-from waypost.base.files import opened
+from waypost.base.files import open_for_reading
 from waypost.domain.app import OperatorAccount
-from waypost.domain.media import MEDIA_LIFE_MS, Media
-from waypost.domain.outcome import INVALID_ANSWER, MOST_ID_CHARS, Rejected, Sent, Unavailable, Uncertain
-from waypost.operators.cloud.http_calls import CONNECT_S, Calls
-from waypost.operators.cloud.rate_usage import Kind
-from waypost.operators.contract import Uploaded
+from waypost.domain.media import MEDIA_LIFE_MS, UploadedMedia
+from waypost.domain.outcome import INVALID_RESPONSE_CODE, MAX_OPERATOR_ID_CHARS, Rejected, Sent, Unavailable, Uncertain
+from waypost.operators.cloud.http_calls import CONNECT_S, CloudHttpClient
+from waypost.operators.cloud.rate_usage import CallCategory
+from waypost.operators.contract import OperatorUpload
 
 # fmt: off
-LIVES_MS: Final = {  # how long we rely on an id or handle of the operator
+COPY_LIFETIMES_MS: Final = {  # how long we rely on an id or handle of the operator
     "media":  MEDIA_LIFE_MS - DAY_MS,  # Source: operator's facts 6.1: 30 days; a day less, so that none expires in transit
     "handle": DAY_MS,                  # not documented; needed only while a template is submitted
 }
@@ -33,34 +33,34 @@ MEDIA_HOSTS: Final = (  # hosts of media beside the operator's base URL; our tok
     "whatsapp.net",
 )
 # fmt: on
-MOST_HANDLE_CHARS: Final = 16 * 1024
+MAX_HANDLE_CHARS: Final = 16 * 1024
 """A handle is part of the template's body; one of three lines has about six hundred characters."""
-BROKEN_AT_MOST: Final = 4
+MAX_RESUMES: Final = 4
 """An upload is resumed so many times after a broken connection, then retried later."""
 
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=15 * 60, connect=CONNECT_S, sock_read=30)
-_Refusal = Rejected | Unavailable
+_MediaFailure = Rejected | Unavailable
 
 
 async def upload_media(
-    calls: Calls, account: OperatorAccount, phone_number_id: str, media: Media, path: Path
-) -> Uploaded | Rejected | Unavailable:
+    calls: CloudHttpClient, account: OperatorAccount, phone_number_id: str, media: UploadedMedia, path: Path
+) -> OperatorUpload | Rejected | Unavailable:
     """Upload a file for sending from one number, streamed from disk.
 
     Any failure is retried: a second copy at the operator does no harm.
 
     Source: operator's facts 6.1.
     """
-    async with opened(path) as file:
+    async with open_for_reading(path) as file:
         form = aiohttp.FormData(quote_fields=False)
         form.add_field("messaging_product", "whatsapp")
         form.add_field("type", media.mime_type)
         form.add_field("file", file, filename=_file_name(media), content_type=media.mime_type)
         url = _url(account, f"{phone_number_id}/media")
-        response = await _ask(calls, account, "POST", url, form, kind=Kind.MESSAGES)
+        response = await _exchange(calls, account, "POST", url, form, category=CallCategory.MESSAGES)
     match response:
-        case {"id": str(operator_id)} if 0 < len(operator_id) <= MOST_ID_CHARS:
-            return Uploaded(operator_id, LIVES_MS["media"])
+        case {"id": str(operator_id)} if 0 < len(operator_id) <= MAX_OPERATOR_ID_CHARS:
+            return OperatorUpload(operator_id, COPY_LIFETIMES_MS["media"])
         case dict():
             return Unavailable("the operator's answer has no media id")
         case _:
@@ -68,8 +68,8 @@ async def upload_media(
 
 
 async def upload_sample(
-    calls: Calls, account: OperatorAccount, media: Media, path: Path
-) -> Uploaded | Rejected | Unavailable:
+    calls: CloudHttpClient, account: OperatorAccount, media: UploadedMedia, path: Path
+) -> OperatorUpload | Rejected | Unavailable:
     """Upload a file as a template's sample; after a broken connection the upload is resumed.
 
     Returns:
@@ -80,7 +80,7 @@ async def upload_sample(
     query = {"file_name": _file_name(media), "file_length": str(media.size_bytes), "file_type": media.mime_type}
     encoded = "&".join(f"{name}={quote(value, safe='')}" for name, value in query.items())
     begin = _url(account, f"{account['app_id']}/uploads?{encoded}")
-    session = await _ask(calls, account, "POST", begin)
+    session = await _exchange(calls, account, "POST", begin)
     match session:
         case {"id": str(session_id)} if session_id:
             return await _send_bytes(calls, account, session_id, path)
@@ -91,7 +91,7 @@ async def upload_sample(
 
 
 async def fetch_media(
-    calls: Calls, account: OperatorAccount, operator_media_id: str, phone_number_id: str | None
+    calls: CloudHttpClient, account: OperatorAccount, operator_media_id: str, phone_number_id: str | None
 ) -> AsyncIterator[bytes | Rejected | Unavailable]:
     """Yield the bytes of a media file in chunks; an outcome comes last if they are not complete.
 
@@ -105,18 +105,18 @@ async def fetch_media(
     path = quote(operator_media_id, safe="")
     if phone_number_id is not None:
         path += f"?phone_number_id={quote(phone_number_id, safe='')}"
-    media_object = await _ask(calls, account, "GET", _url(account, path), kind=Kind.MESSAGES)
+    media_object = await _exchange(calls, account, "GET", _url(account, path), category=CallCategory.MESSAGES)
     if not isinstance(media_object, dict):
         yield media_object
         return
     url = media_object.get("url")
     if not isinstance(url, str) or not may_have_token(account.base_url, url):
-        yield Rejected(INVALID_ANSWER, "the operator named no address of its own for the bytes")
+        yield Rejected(INVALID_RESPONSE_CODE, "the operator named no address of its own for the bytes")
         return
     digest = hashlib.sha256()
     headers = {"Authorization": f"Bearer {account['token']}", "Accept-Encoding": "identity"}
     try:
-        async with calls.pool.get(
+        async with calls.session.get(
             URL(url, encoded=True), headers=headers, allow_redirects=False, timeout=_TIMEOUT
         ) as response:
             if response.status != 200:  # the URL lives for five minutes; the next attempt gets a new one
@@ -149,24 +149,26 @@ def may_have_token(base_url: str, url: str) -> bool:
     return is_plain and named.scheme == own.scheme == "https" and is_media
 
 
-async def _send_bytes(calls: Calls, account: OperatorAccount, session_id: str, path: Path) -> Uploaded | _Refusal:
+async def _send_bytes(
+    calls: CloudHttpClient, account: OperatorAccount, session_id: str, path: Path
+) -> OperatorUpload | _MediaFailure:
     # Appended unchanged: it has a signature of its own, question mark included.
     url = _url(account, session_id)
     offset, broken_count = 0, 0
     while True:
         response = await _send_from(calls, account, url, path, offset)
         match response:
-            case {"h": str(handle)} if 0 < len(handle) <= MOST_HANDLE_CHARS:
-                return Uploaded(handle, LIVES_MS["handle"])
+            case {"h": str(handle)} if 0 < len(handle) <= MAX_HANDLE_CHARS:
+                return OperatorUpload(handle, COPY_LIFETIMES_MS["handle"])
             case Rejected() if not broken_count:
                 return response
             case Rejected(text=text):  # perhaps only the session is invalid: retry with a new one
                 return Unavailable(text)
             case Unavailable() | dict():
                 broken_count += 1
-        if broken_count > BROKEN_AT_MOST:
+        if broken_count > MAX_RESUMES:
             return response if isinstance(response, Unavailable) else Unavailable("no handle came")
-        match await _ask(calls, account, "GET", url, scheme="OAuth"):
+        match await _exchange(calls, account, "GET", url, scheme="OAuth"):
             case {"file_offset": int(stored_bytes)} if stored_bytes >= 0:
                 offset = stored_bytes
             case dict():
@@ -176,28 +178,28 @@ async def _send_bytes(calls: Calls, account: OperatorAccount, session_id: str, p
 
 
 async def _send_from(
-    calls: Calls, account: OperatorAccount, url: URL, path: Path, offset: int
-) -> dict[str, Any] | _Refusal:
-    async with opened(path) as file:
+    calls: CloudHttpClient, account: OperatorAccount, url: URL, path: Path, offset: int
+) -> dict[str, Any] | _MediaFailure:
+    async with open_for_reading(path) as file:
         file.seek(offset)
         headers = {"file_offset": str(offset), "Content-Type": "application/octet-stream"}
-        return await _ask(calls, account, "POST", url, file, headers, scheme="OAuth")
+        return await _exchange(calls, account, "POST", url, file, headers, scheme="OAuth")
 
 
-async def _ask(
-    calls: Calls,
+async def _exchange(
+    calls: CloudHttpClient,
     account: OperatorAccount,
     method: str,
     url: URL,
     data: aiohttp.FormData | IO[bytes] | None = None,
     headers: Mapping[str, str] | None = None,
     *,
-    kind: Kind = Kind.MANAGEMENT,
+    category: CallCategory = CallCategory.MANAGEMENT,
     scheme: str = "Bearer",
-) -> dict[str, Any] | _Refusal:
+) -> dict[str, Any] | _MediaFailure:
     """Return the response's object, or the outcome of its error; never uncertain, because all calls are repeatable."""
     response = await calls.exchange(
-        account, method, url, data=data, headers=headers, timeout=_TIMEOUT, kind=kind, scheme=scheme
+        account, method, url, data=data, headers=headers, timeout=_TIMEOUT, category=category, scheme=scheme
     )
     match response:
         case Uncertain(text=text):
@@ -220,7 +222,7 @@ def _hex_digest(text: object) -> str | None:
         return None
 
 
-def _file_name(media: Media) -> str:
+def _file_name(media: UploadedMedia) -> str:
     """Return the file name for the operator, visible to recipients: the partner's letters and digits, or one of ours."""
     plain = "".join(char for char in media.file_name if char.isalnum() or char in "._- ")
     return plain.strip(" .") or f"upload-{media.id}"

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from waypost.base.json_values import list_of, object_of
-from waypost.domain.direct_calls import NumberStatus, OperatorNumber, Problem
-from waypost.operators.cloud.tolerant_json import as_text
+from waypost.domain.direct_calls import NumberStatus, OperatorNumber, OperatorProblem
+from waypost.operators.cloud.tolerant_json import parse_text
 
 CONNECTED: Final = ("CONNECTED", "MIGRATED")  # Source: partner's facts 13, `health`
 
@@ -13,10 +13,10 @@ CONNECTED: Final = ("CONNECTED", "MIGRATED")  # Source: partner's facts 13, `hea
 @dataclass(frozen=True, slots=True)
 class _NumberCheck:
     field: str
-    good: frozenset[str]
+    good_values: frozenset[str]
     is_serious: bool
     name: str
-    remedy: str
+    fix_hint: str
 
 
 # fmt: off
@@ -28,7 +28,7 @@ _CHECKS: Final = (  # Source: operator's facts 1, "Phone node", and 8; its page 
     _NumberCheck("name_status",              frozenset({"APPROVED", "AVAILABLE_WITHOUT_REVIEW"}), False,  "display name",       "set a display name in the operator's console"),
     _NumberCheck("quality_rating",           frozenset({"GREEN", "UNKNOWN", "NA"}),             False,    "quality",            "send fewer unwanted messages; the messaging limit follows the quality"),
 )
-_REMEDIES: Final = {  # by status, where the fix is not to register the number
+_STATUS_FIX_HINTS: Final = {  # by status, where the fix is not to register the number
     "BANNED":       "read the operator's notices, and request a review in its console",
     "RESTRICTED":   "read the operator's notices, and request a review in its console",
     "FLAGGED":      "send fewer unwanted messages: the number has a week to recover its quality",
@@ -40,53 +40,55 @@ THROUGHPUT: Final = {  # messages a second. Source: operator's facts 8
     "STANDARD": 80,
     "HIGH":     1000,
 }
-_PRECEDENCE: Final = ("phone_number", "whatsapp_business_account", "application")
+_WEBHOOK_URL_PRECEDENCE: Final = ("phone_number", "whatsapp_business_account", "application")
 """Precedence of the webhook URLs that a number can have. Source: operator's facts 7.1, "One callback per app"."""
 # fmt: on
 
 
-def number_status(answer: dict[str, Any]) -> NumberStatus:
+def number_status(response: dict[str, Any]) -> NumberStatus:
     """Return the state of one number. Source: operator's facts 1, "Phone node"."""
-    health = object_of(answer.get("health_status"))
-    status = as_text(answer.get("status"))
+    health = object_of(response.get("health_status"))
+    status = parse_text(response.get("status"))
     return NumberStatus(
         is_connected=status in CONNECTED,
         status=status,
-        verified_name=as_text(answer.get("verified_name")),
-        quality=as_text(answer.get("quality_rating")),
-        throughput=_level(answer),
-        messaging_limit=as_text(answer.get("whatsapp_business_manager_messaging_limit")),
-        can_send=as_text(health.get("can_send_message")),
+        verified_name=parse_text(response.get("verified_name")),
+        quality=parse_text(response.get("quality_rating")),
+        throughput=_throughput_level(response),
+        messaging_limit=parse_text(response.get("whatsapp_business_manager_messaging_limit")),
+        can_send=parse_text(health.get("can_send_message")),
         errors=[
             error for entity in list_of(health.get("entities")) for error in list_of(object_of(entity).get("errors"))
         ],
     )
 
 
-def operator_number(given: dict[str, Any]) -> OperatorNumber:
+def operator_number(number: dict[str, Any]) -> OperatorNumber:
     """Return one number of a list, with its problems."""
-    level = _level(given)
-    quality = as_text(given.get("quality_rating")) or "not reported"
-    limit = as_text(given.get("whatsapp_business_manager_messaging_limit")) or "not reported"
+    level = _throughput_level(number)
+    quality = parse_text(number.get("quality_rating")) or "not reported"
+    limit = parse_text(number.get("whatsapp_business_manager_messaging_limit")) or "not reported"
     return OperatorNumber(
-        id=as_text(given.get("id")),
-        shown=as_text(given.get("display_phone_number")),
+        id=parse_text(number.get("id")),
+        display_number=parse_text(number.get("display_phone_number")),
         per_second=THROUGHPUT.get(level),
         summary=f"quality {quality}, throughput {level or 'not reported'}, messaging limit {limit}",
         problems=[
-            Problem(check.is_serious, f"its {check.name} is {value}", _REMEDIES.get(value, check.remedy))
+            OperatorProblem(
+                check.is_serious, f"its {check.name} is {value}", _STATUS_FIX_HINTS.get(value, check.fix_hint)
+            )
             for check in _CHECKS
-            if (value := as_text(given.get(check.field))) and value not in check.good
+            if (value := parse_text(number.get(check.field))) and value not in check.good_values
         ],
-        raw=given,
+        raw=number,
     )
 
 
 def webhook_url(number: dict[str, Any]) -> str:
     """Return a number's webhook URL; empty if the operator does not report it."""
     urls = object_of(number.get("webhook_configuration"))
-    return next((as_text(urls[name]) for name in _PRECEDENCE if urls.get(name)), "")
+    return next((parse_text(urls[name]) for name in _WEBHOOK_URL_PRECEDENCE if urls.get(name)), "")
 
 
-def _level(given: dict[str, Any]) -> str:
-    return as_text(object_of(given.get("throughput")).get("level"))
+def _throughput_level(number: dict[str, Any]) -> str:
+    return parse_text(object_of(number.get("throughput")).get("level"))

@@ -6,21 +6,21 @@ from typing import Any, Final
 from waypost.base.json_values import object_of
 from waypost.domain.app import OperatorAccount
 from waypost.domain.outcome import Outcome, Unavailable
-from waypost.operators.cloud.error_codes import name_is_taken
-from waypost.operators.cloud.http_calls import Calls
+from waypost.operators.cloud.error_codes import name_conflict
+from waypost.operators.cloud.http_calls import CloudHttpClient
 
-_MOST_PAGES: Final = 60  # of 100 items: as many templates as an account may have. Source: operator's facts 2.3
+_MAX_PAGES: Final = 60  # of 100 items: as many templates as an account may have. Source: operator's facts 2.3
 
 
-async def pages(
-    calls: Calls,
+async def list_pages(
+    calls: CloudHttpClient,
     account: OperatorAccount,
     path: str,
     query: dict[str, str],
     *,
     name: str,
     business: str,
-    within_s: float | None = None,
+    timeout_s: float | None = None,
 ) -> AsyncIterator[list[Any] | Outcome]:
     """Yield the items of each page; an outcome comes last if the list is not complete.
 
@@ -33,16 +33,16 @@ async def pages(
         query: of the first page, without its limit.
         name: of the items, for the text of an outcome.
         business: the business account whose limits it counts toward.
-        within_s: for each page.
+        timeout_s: for each page.
     """
     query = {**query, "limit": "100"}
-    for _ in range(_MOST_PAGES):
-        response = await calls(account, "GET", path, query=query, business=business, within_s=within_s)
+    for _ in range(_MAX_PAGES):
+        response = await calls(account, "GET", path, query=query, business=business, timeout_s=timeout_s)
         match response:
             case {"data": [*page]}:
                 yield page
             case {"error": error}:
-                yield name_is_taken(object_of(error))
+                yield name_conflict(object_of(error))
                 return
             case dict():
                 yield Unavailable(f"the operator's answer has no list of {name}")
@@ -61,18 +61,18 @@ async def pages(
 
 
 async def whole_list(
-    calls: Calls,
+    calls: CloudHttpClient,
     account: OperatorAccount,
     path: str,
     query: dict[str, str],
     *,
     name: str,
     business: str,
-    within_s: float,
+    timeout_s: float,
 ) -> list[Any] | Outcome:
     """Return the items of all pages, or the outcome that prevented it; for the arguments see `pages`."""
     items: list[Any] = []
-    async for page in pages(calls, account, path, query, name=name, business=business, within_s=within_s):
+    async for page in list_pages(calls, account, path, query, name=name, business=business, timeout_s=timeout_s):
         if not isinstance(page, list):
             return page
         items += page

@@ -12,21 +12,29 @@ from typing import Any, Final
 
 import msgspec
 
-from waypost.domain.outcome import INVALID_ANSWER, Again, Outcome, Rejected, Unavailable, Uncertain, Waits
-from waypost.operators.cloud.error_codes import RATE_LIMITED, outcome_of
+from waypost.domain.outcome import (
+    INVALID_RESPONSE_CODE,
+    Outcome,
+    Rejected,
+    RetryReason,
+    RetryScope,
+    Unavailable,
+    Uncertain,
+)
+from waypost.operators.cloud.error_codes import RATE_LIMITED, error_outcome
 from waypost.operators.cloud.tolerant_json import decode
 
-ALREADY_THERE: Final = 2388024  # Source: operator's facts 2.4
-NOT_YET: Final = (425, 429)
+NAME_EXISTS_SUBCODE: Final = 2388024  # Source: operator's facts 2.4
+NOT_ACCEPTED_YET_STATUSES: Final = (425, 429)
 """Statuses of a server that has not accepted a request yet, even without a readable reason."""
 REQUEST_TIMEOUT: Final = 408
 """A gateway may have forwarded the request before it gave up."""
 
-MOST_CODE: Final = 2**53
+MAX_ERROR_CODE: Final = 2**53
 """Maximum error code; a greater number is not a code, and no storage engine need hold it."""
 
 
-def read_answer(status: int, content: bytes, wish_s: float | None) -> dict[str, Any] | Outcome:
+def read_operator_response(status: int, content: bytes, retry_after_s: float | None) -> dict[str, Any] | Outcome:
     """Return a response's object; if it is not an object or its error is unreadable, the status decides.
 
     An error object is returned in one case: the template name already exists, which needs a check.
@@ -34,31 +42,31 @@ def read_answer(status: int, content: bytes, wish_s: float | None) -> dict[str, 
     Args:
         status: of the response.
         content: its body.
-        wish_s: the wait that the operator requested.
+        retry_after_s: the wait that the operator requested.
     """
     try:
         response: Any = decode(content)
     except (msgspec.DecodeError, RecursionError, UnicodeError):
         response = None
     match response:
-        case {"error": {"error_subcode": subcode}} if subcode == ALREADY_THERE:
+        case {"error": {"error_subcode": subcode}} if subcode == NAME_EXISTS_SUBCODE:
             return response
         case {"error": _, "messages": [_, *_]}:  # it has a message id, so the operator may have accepted the message
             return Uncertain(f"the operator answered {status} with an error and a message at once")
-        case {"error": {"code": int(code)}} if not isinstance(code, bool) and abs(code) <= MOST_CODE:
-            return outcome_of(response["error"], status=status, wish_s=wish_s)
+        case {"error": {"code": int(code)}} if not isinstance(code, bool) and abs(code) <= MAX_ERROR_CODE:
+            return error_outcome(response["error"], status=status, retry_after_s=retry_after_s)
         case dict() if 200 <= status < 300 and "error" not in response:
             return response  # pyright: ignore[reportUnknownVariableType]
-        case _ if status in NOT_YET:
+        case _ if status in NOT_ACCEPTED_YET_STATUSES:
             text = f"the operator answered {status}"
-            return Unavailable(text, 4, wish_s, Again.CALLS, Waits.ENTRY, RATE_LIMITED)
+            return Unavailable(text, 4, retry_after_s, RetryReason.CALLS, RetryScope.JOB, RATE_LIMITED)
         case _ if 400 <= status < 500 and status != REQUEST_TIMEOUT:
-            return Rejected(INVALID_ANSWER, f"the operator answered {status} without a reason")
+            return Rejected(INVALID_RESPONSE_CODE, f"the operator answered {status} without a reason")
         case _:
             return Uncertain(f"the operator gave an unreadable answer with status {status}")
 
 
-def wish_s(headers: Mapping[str, str]) -> float | None:
+def parse_retry_after_s(headers: Mapping[str, str]) -> float | None:
     """Return the seconds of `Retry-After`, sent as seconds or as a date; None if there is none.
 
     A date is compared with the response's own `Date` if it has one, so that neither a wrong clock
@@ -71,14 +79,14 @@ def wish_s(headers: Mapping[str, str]) -> float | None:
         return None
     if text.isascii() and text.isdecimal() and len(text) < 9:
         return float(text)
-    until = _moment(text)
+    until = _parse_date(text)
     if until is None:
         return None
-    now = _moment(headers.get("Date", "")) or datetime.now(UTC)
+    now = _parse_date(headers.get("Date", "")) or datetime.now(UTC)
     return max(0.0, (until - now).total_seconds())
 
 
-def _moment(text: str) -> datetime | None:
+def _parse_date(text: str) -> datetime | None:
     try:
         moment = parsedate_to_datetime(text)
     except (ValueError, TypeError, OverflowError):

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, TypeVar
 from msgspec import UNSET, Meta, UnsetType
 from starlette.requests import Request
 
-from waypost.base.time_travel import FASTEST, FURTHEST_MS, NotSettled, Travel
+from waypost.base.time_travel import MAX_ADVANCE_MS, MAX_CLOCK_FACTOR, ClockNotAtRest, TimeTravel
 from waypost.simulator.control.request_structs import ControlBody, accepted_by
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.field_types import accepts
@@ -25,7 +25,7 @@ class _ClientDisconnected(Exception):
 class AdvanceBody(ControlBody, frozen=True):
     """A duration or a target time, and the maximum time of the response."""
 
-    ms: Annotated[int, Meta(ge=0, le=FURTHEST_MS)] | UnsetType = UNSET
+    ms: Annotated[int, Meta(ge=0, le=MAX_ADVANCE_MS)] | UnsetType = UNSET
     to_ms: Annotated[int, accepts(_TIME, ge=0, le=_LATEST_MS)] | UnsetType = UNSET
     within_ms: Annotated[int, accepts("1 to 60000 of real time", ge=1, le=60_000)] = 20_000
 
@@ -33,21 +33,21 @@ class AdvanceBody(ControlBody, frozen=True):
 class RunBody(ControlBody, frozen=True):
     """The speed of the clock: virtual time per real time."""
 
-    factor: Annotated[float, Meta(gt=0, le=FASTEST)] = 1.0
+    factor: Annotated[float, Meta(gt=0, le=MAX_CLOCK_FACTOR)] = 1.0
 
 
-async def show_clock(travel: Travel) -> dict[str, Any]:
+async def show_clock(travel: TimeTravel) -> dict[str, Any]:
     """Return the clock's time and speed; times in milliseconds."""
     clock = travel.clock
     return {
         "now_ms": clock.now_ms(),
         "ahead_ms": clock.ahead_ms,
-        "factor": clock.bearing.factor,
-        "is_frozen": clock.bearing.factor == 0,
+        "factor": clock.setting.factor,
+        "is_frozen": clock.setting.factor == 0,
     }
 
 
-async def show_due(travel: Travel) -> dict[str, Any]:
+async def show_due(travel: TimeTravel) -> dict[str, Any]:
     """Return the next due time of service and simulator; null: nothing is scheduled."""
     sides = [
         {"name": side.name, "next_due_ms": await side.next_due_ms(), "is_busy": side.busy} for side in travel.sides
@@ -55,7 +55,7 @@ async def show_due(travel: Travel) -> dict[str, Any]:
     return {"now_ms": travel.clock.now_ms(), "sides": sides}
 
 
-async def advance_clock(request: Request, travel: Travel, body: AdvanceBody) -> dict[str, Any]:
+async def advance_clock(request: Request, travel: TimeTravel, body: AdvanceBody) -> dict[str, Any]:
     """Advance the clock from due time to due time; responds at the target or after `within_ms`.
 
     `steps` is the number of due times handled, `left_ms` the remaining distance. The clock stops
@@ -65,7 +65,7 @@ async def advance_clock(request: Request, travel: Travel, body: AdvanceBody) -> 
     if (body.ms is UNSET) == (body.to_ms is UNSET):
         raise ControlApiError("ms", "exactly one of ms and to_ms", accepted_by(AdvanceBody))
     to_ms = now_ms + body.ms if body.ms is not UNSET else int(body.to_ms or 0)
-    furthest_ms = min(now_ms + FURTHEST_MS, _LATEST_MS)
+    furthest_ms = min(now_ms + MAX_ADVANCE_MS, _LATEST_MS)
     if not now_ms <= to_ms <= furthest_ms:
         raise ControlApiError(
             "to_ms" if body.ms is UNSET else "ms",
@@ -73,10 +73,10 @@ async def advance_clock(request: Request, travel: Travel, body: AdvanceBody) -> 
             f"a time from {now_ms} to {furthest_ms}; the clock stands at {now_ms}",
         )
     try:
-        journey = await _run_while_connected(request, travel.advance(to_ms=to_ms, at_most_s=body.within_ms / 1000))
+        journey = await _run_while_connected(request, travel.advance(to_ms=to_ms, max_real_s=body.within_ms / 1000))
     except _ClientDisconnected:
         return {**await show_clock(travel), "is_complete": False}  # the client is gone
-    except NotSettled as error:
+    except ClockNotAtRest as error:
         raise ControlApiError("clock", str(error), "another try when it is quiet", status=503) from error
     return {
         **await show_clock(travel),
@@ -86,13 +86,13 @@ async def advance_clock(request: Request, travel: Travel, body: AdvanceBody) -> 
     }
 
 
-async def freeze_clock(travel: Travel) -> dict[str, Any]:
+async def freeze_clock(travel: TimeTravel) -> dict[str, Any]:
     """Stop the clock: nothing becomes due until it is advanced or runs again."""
     await travel.run(factor=0)
     return await show_clock(travel)
 
 
-async def run_clock(travel: Travel, body: RunBody) -> dict[str, Any]:
+async def run_clock(travel: TimeTravel, body: RunBody) -> dict[str, Any]:
     """Run the clock at a given speed."""
     await travel.run(factor=body.factor)
     return await show_clock(travel)

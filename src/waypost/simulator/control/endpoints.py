@@ -14,7 +14,7 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
-from waypost.base.time_travel import Travel
+from waypost.base.time_travel import TimeTravel
 from waypost.simulator.accounts.accounts import Account, GraphApp, Number
 from waypost.simulator.accounts.flow import Flow
 from waypost.simulator.control.request_structs import ControlBody, read_body, read_members
@@ -84,7 +84,7 @@ def _read_phone(_parts: SimulatorServices, request: Request) -> str:
     return digits
 
 
-def _read_travel(services: SimulatorServices, _request: Request) -> Travel:
+def _read_travel(services: SimulatorServices, _request: Request) -> TimeTravel:
     if services.travel is None:
         rule = "this simulator follows the machine's clock, which cannot be advanced"
         accepted = "`waypost dev` and `waypost simulator` have a clock that can be advanced"
@@ -104,7 +104,7 @@ _READERS: Final[dict[tuple[str, object], ParameterReader]] = {
     # parameter                  how it is read
     ("services", SimulatorServices): lambda services, _request: services,
     ("request", Request):        lambda _parts, request: request,
-    ("travel", Travel):          _read_travel,
+    ("travel", TimeTravel):          _read_travel,
     ("snapshots", SnapshotStore):_read_snapshots,
     ("phone", str):              _read_phone,
     **{(name, str):              _id_reader(name) for name in ("waba_id", "phone_number_id", "app_id")},

@@ -93,7 +93,7 @@ def read_scenario(path: Path) -> Scenario:
 
 
 def read_faults(value: object) -> list[dict[str, Any]]:
-    """Check one fault or a scenario `{faults, seed?}`; return the faults with `when` and `seed` filled in.
+    """Check one fault or a scenario `{faults, seed?}`; return the faults with `condition` and `seed` filled in.
 
     Raises:
         ControlApiError: names the member, the rule and the accepted values.

@@ -138,13 +138,13 @@ async def file_response(request: Request, path: Path, mime_type: str, headers: M
     """Return a file, or the requested range of it, streamed at the client's pace.
 
     A client that plays a video may take minutes, and loading a snapshot must not wait for it: the
-    extension `waypost.gate` of the scope, if present, stops counting this request as in flight.
+    extension `waypost.application` of the scope, if present, stops counting this request as in flight.
 
     Raises:
         FileNotFoundError: the file is missing.
     """
     stat = await asyncio.to_thread(path.stat)
-    gate = request.scope.get("extensions", {}).get("waypost.gate")
+    gate = request.scope.get("extensions", {}).get("waypost.open_request")
     if gate is not None:
-        gate.step_aside()
+        gate.exclude_from_drain()
     return FileResponse(path, headers=headers, media_type=mime_type, stat_result=stat)

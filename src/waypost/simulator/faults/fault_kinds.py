@@ -15,10 +15,10 @@ _MAX_ERROR_CODE: Final = 9_999_999
 
 @dataclass(frozen=True)
 class FaultParameter:
-    """One member of `what` or `when`, and its accepted values.
+    """One member of `what` or `condition`, and its accepted values.
 
     Args:
-        type: `whole` and `fraction` are numbers within the bounds, `true` accepts only true.
+        type: `whole` and `parse_fraction` are numbers within the bounds, `true` accepts only true.
         at_least: lower bound of a number, exclusive for a fraction.
         at_most: upper bound of a number, or of a text's characters.
         choices: of a `choice`.

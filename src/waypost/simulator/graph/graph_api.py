@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from waypost.base.batching import Stopped
+from waypost.base.batching import GroupCommitClosed
 from waypost.base.telemetry.logs import log
 from waypost.simulator.accounts.accounts import Account, GraphApp, Number
 from waypost.simulator.accounts.call_usage import COUNTED_EDGES
@@ -70,7 +70,7 @@ class GraphApi:
             return
         except GraphApiError as error:
             status, response = self._error_response(error, extra_headers)
-        except Stopped:
+        except GroupCommitClosed:
             status, response = self._server_error(2)
         except Exception as error:  # noqa: BLE001  a defect is logged here; its response has the usual form
             _GRAPH_LOG.error("graph request failed", path=scope["path"], error=repr(error), exc_info=True)

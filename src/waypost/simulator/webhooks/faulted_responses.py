@@ -8,7 +8,7 @@ from waypost.simulator.errors import GraphApiError
 from waypost.simulator.faults.fault import ArmedFault
 from waypost.simulator.requests import Download, Receive, Scope, Send
 
-CONNECTION_EXTENSION: Final = "waypost.line"
+CONNECTION_EXTENSION: Final = "waypost.connection"
 """The extension of an ASGI scope through which our servers let an application break a connection."""
 
 _HTML_PAGE: Final = (

@@ -13,12 +13,12 @@ from waypost.base.clock import Clock
 from waypost.store.database import Database
 from waypost.store.tables import audit_log
 
-ADMIN: Final = "admin"
+ADMIN_ACTOR: Final = "admin"
 """The actor who holds the admin token."""
-NOBODY: Final = "nobody"
+ANONYMOUS_ACTOR: Final = "nobody"
 """The actor of a rejected request without a valid credential."""
-MAX_TEXT: Final = 300
-_MOST_FORGOTTEN: Final = 200
+MAX_AUDIT_TEXT_CHARS: Final = 300
+_MAX_DELETED_ENTRIES: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,18 +96,18 @@ class AuditLog:
         entry = AuditEntry(
             at_ms=self._clock.now_ms(),
             partner_id=partner_id,
-            actor=_kept(actor),
-            remote_address=_kept(remote_address),
-            action=_kept(action),
-            subject=_kept(subject),
+            actor=_clean_text(actor),
+            remote_address=_clean_text(remote_address),
+            action=_clean_text(action),
+            subject=_clean_text(subject),
             status=status,
-            detail=_kept(detail),
+            detail=_clean_text(detail),
         )
         await self._database.write(add_audit_entry, entry)
 
-    async def page(self, wanted: AuditFilter, at_most: int) -> list[AuditEntry]:
+    async def page(self, query: AuditFilter, at_most: int) -> list[AuditEntry]:
         """Return matching entries, newest first."""
-        return await self._database.read(audit_page, wanted, at_most)
+        return await self._database.read(audit_page, query, at_most)
 
 
 def add_audit_entry(connection: Connection, entry: AuditEntry) -> None:
@@ -127,24 +127,24 @@ def add_audit_entry(connection: Connection, entry: AuditEntry) -> None:
     )
 
 
-def audit_page(connection: Connection, wanted: AuditFilter, at_most: int) -> list[AuditEntry]:
+def audit_page(connection: Connection, query: AuditFilter, at_most: int) -> list[AuditEntry]:
     """Return the newest matching entries, newest first."""
     columns = audit_log.c
     statement = select(audit_log).order_by(columns.id.desc()).limit(at_most)
-    if wanted.partner_id is not None:
-        statement = statement.where(columns.partner_id == wanted.partner_id)
-    if wanted.actor is not None:
-        statement = statement.where(columns.actor == wanted.actor)
-    if wanted.action is not None:
-        statement = statement.where(columns.action.contains(wanted.action, autoescape=True))
-    if wanted.rejected is not None:
-        statement = statement.where(columns.status >= 400 if wanted.rejected else columns.status < 400)
-    if wanted.since_ms is not None:
-        statement = statement.where(columns.at_ms >= wanted.since_ms)
-    if wanted.until_ms is not None:
-        statement = statement.where(columns.at_ms < wanted.until_ms)
-    if wanted.before_id is not None:
-        statement = statement.where(columns.id < wanted.before_id)
+    if query.partner_id is not None:
+        statement = statement.where(columns.partner_id == query.partner_id)
+    if query.actor is not None:
+        statement = statement.where(columns.actor == query.actor)
+    if query.action is not None:
+        statement = statement.where(columns.action.contains(query.action, autoescape=True))
+    if query.rejected is not None:
+        statement = statement.where(columns.status >= 400 if query.rejected else columns.status < 400)
+    if query.since_ms is not None:
+        statement = statement.where(columns.at_ms >= query.since_ms)
+    if query.until_ms is not None:
+        statement = statement.where(columns.at_ms < query.until_ms)
+    if query.before_id is not None:
+        statement = statement.where(columns.id < query.before_id)
     return [
         AuditEntry(
             at_ms=row.at_ms,
@@ -165,13 +165,16 @@ def delete_audit_entries(connection: Connection, before_ms: int, after: str) -> 
     """Delete some entries older than a time; None if there are no more."""
     del after
     oldest = (
-        select(audit_log.c.id).where(audit_log.c.at_ms < before_ms).order_by(audit_log.c.at_ms).limit(_MOST_FORGOTTEN)
+        select(audit_log.c.id)
+        .where(audit_log.c.at_ms < before_ms)
+        .order_by(audit_log.c.at_ms)
+        .limit(_MAX_DELETED_ENTRIES)
     )
     deleted = connection.execute(delete(audit_log).where(audit_log.c.id.in_(oldest))).rowcount
-    return "more" if deleted == _MOST_FORGOTTEN else None
+    return "more" if deleted == _MAX_DELETED_ENTRIES else None
 
 
-def _kept(text: str) -> str:
+def _clean_text(text: str) -> str:
     """Return a text as it is stored: printable, and limited in length."""
-    plain = "".join(char if char.isprintable() else "?" for char in text[:MAX_TEXT])
+    plain = "".join(char if char.isprintable() else "?" for char in text[:MAX_AUDIT_TEXT_CHARS])
     return plain.encode("utf-8", "replace").decode()

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from sqlalchemy import Connection, delete, insert, select, update
 
 from waypost.domain.partner import Partner
-from waypost.store.encoding import partner_of
+from waypost.store.encoding import decode_partner
 from waypost.store.tables import console_sessions, partners
 
 
@@ -37,10 +37,10 @@ def session_with_partner(connection: Connection, hash: str, now_ms: int) -> tupl
     if row is None:
         return None
     partner = connection.execute(select(partners).where(partners.c.id == row.partner_id)).one_or_none()
-    return None if partner is None else (SessionRow(*row), partner_of(partner))
+    return None if partner is None else (SessionRow(*row), decode_partner(partner))
 
 
-def sessions_to_carry(connection: Connection, now_ms: int) -> list[tuple[SessionRow, str]]:
+def list_sessions_with_emails(connection: Connection, now_ms: int) -> list[tuple[SessionRow, str]]:
     """Return every unexpired session with its partner's e-mail address."""
     query = (
         select(console_sessions, partners.c.email)
@@ -50,19 +50,19 @@ def sessions_to_carry(connection: Connection, now_ms: int) -> list[tuple[Session
     return [(SessionRow(*row[:-1]), row[-1]) for row in connection.execute(query)]
 
 
-def carry_sessions(connection: Connection, carried: Sequence[tuple[SessionRow, str]], now_ms: int) -> None:
+def restore_sessions(connection: Connection, sessions: Sequence[tuple[SessionRow, str]], now_ms: int) -> None:
     """Replace all sessions by these: used after a snapshot is loaded, so that sessions do not end.
 
     A session is dropped if its partner's id belongs to a different e-mail address there.
     """
     connection.execute(delete(console_sessions))
-    for row, email in carried:
+    for row, email in sessions:
         partner_email = select(partners.c.email).where(partners.c.id == row.partner_id)
         if connection.execute(partner_email).scalar() == email:
             add_session(connection, row, now_ms)
 
 
-def sessions_of(connection: Connection, partner_id: int, now_ms: int) -> list[SessionRow]:
+def list_sessions(connection: Connection, partner_id: int, now_ms: int) -> list[SessionRow]:
     """Return a partner's unexpired sessions, newest first."""
     query = (
         select(console_sessions)
@@ -72,20 +72,20 @@ def sessions_of(connection: Connection, partner_id: int, now_ms: int) -> list[Se
     return [SessionRow(*row) for row in connection.execute(query)]
 
 
-def drop_session(connection: Connection, hash: str) -> None:
+def delete_session(connection: Connection, hash: str) -> None:
     """End a session."""
     connection.execute(delete(console_sessions).where(console_sessions.c.hash == hash))
 
 
-def drop_sessions_of(connection: Connection, partner_id: int, but_hash: str = "") -> int:
+def delete_sessions(connection: Connection, partner_id: int, except_hash: str = "") -> int:
     """End a partner's sessions except one; return how many."""
     statement = delete(console_sessions).where(
-        console_sessions.c.partner_id == partner_id, console_sessions.c.hash != but_hash
+        console_sessions.c.partner_id == partner_id, console_sessions.c.hash != except_hash
     )
     return connection.execute(statement).rowcount
 
 
-def put_administration(connection: Connection, hash: str, until_ms: int | None) -> None:
+def set_administration(connection: Connection, hash: str, until_ms: int | None) -> None:
     """Set until when a session has the administrator's rights; None: it has none."""
     connection.execute(
         update(console_sessions).where(console_sessions.c.hash == hash).values(administers_until_ms=until_ms)

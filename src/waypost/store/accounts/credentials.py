@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Connection, Table, delete, func, insert, s
 
 from waypost.store.tables import api_keys, client_secrets, partner_tokens
 
-ID_CHARS: Final = 16
+CREDENTIAL_ID_CHARS: Final = 16
 """How many characters of a credential's hash are its id."""
 
 
@@ -23,7 +23,7 @@ class CredentialKind(StrEnum):
     API_KEY = "API key"
 
 
-TABLES: Final[Mapping[CredentialKind, Table]] = {
+CREDENTIAL_TABLES: Final[Mapping[CredentialKind, Table]] = {
     CredentialKind.CLIENT_SECRET: client_secrets,
     CredentialKind.API_KEY: api_keys,
 }
@@ -66,19 +66,22 @@ def add_credential(
         "created_on_ms": now_ms,
         "expires_on_ms": expires_on_ms,
     }
-    table = TABLES[kind]
+    table = CREDENTIAL_TABLES[kind]
     connection.execute(insert(table), {column: value for column, value in columns.items() if column in table.c})
 
 
-def credentials_of(connection: Connection, kind: CredentialKind, partner_id: int) -> list[PartnerCredential]:
+def list_credentials(connection: Connection, kind: CredentialKind, partner_id: int) -> list[PartnerCredential]:
     """Return a partner's credentials of one kind, oldest first, the expired too."""
-    table = TABLES[kind]
+    table = CREDENTIAL_TABLES[kind]
     rows = connection.execute(
         select(table).where(table.c.partner_id == partner_id).order_by(table.c.created_on_ms, table.c.hash)
     )
     return [
         PartnerCredential(
-            row.hash[:ID_CHARS], row.created_on_ms, getattr(row, "name", ""), getattr(row, "expires_on_ms", None)
+            row.hash[:CREDENTIAL_ID_CHARS],
+            row.created_on_ms,
+            getattr(row, "name", ""),
+            getattr(row, "expires_on_ms", None),
         )
         for row in rows
     ]
@@ -86,7 +89,7 @@ def credentials_of(connection: Connection, kind: CredentialKind, partner_id: int
 
 def valid_hashes(connection: Connection, kind: CredentialKind, partner_id: int, now_ms: int) -> frozenset[str]:
     """Return the hashes of a partner's credentials that have not expired."""
-    table = TABLES[kind]
+    table = CREDENTIAL_TABLES[kind]
     chosen = select(table.c.hash).where(table.c.partner_id == partner_id, _is_valid(table, now_ms))
     return frozenset(connection.execute(chosen).scalars())
 
@@ -104,8 +107,8 @@ def revoke_credential(
     Returns:
         How many tokens have ended; None if the partner has no such credential.
     """
-    table = TABLES[kind]
-    has_id = func.substr(table.c.hash, 1, ID_CHARS) == credential_id
+    table = CREDENTIAL_TABLES[kind]
+    has_id = func.substr(table.c.hash, 1, CREDENTIAL_ID_CHARS) == credential_id
     revoked = delete(table).where(table.c.partner_id == partner_id, has_id).returning(table.c.hash)
     hashes = connection.execute(revoked).scalars().all()
     if not hashes:
@@ -121,7 +124,7 @@ def revoke_api_key(connection: Connection, key_hash: str) -> int | None:
     partner_id = partner_of_api_key(connection, key_hash)
     if partner_id is None:
         return None
-    return revoke_credential(connection, CredentialKind.API_KEY, partner_id, key_hash[:ID_CHARS])
+    return revoke_credential(connection, CredentialKind.API_KEY, partner_id, key_hash[:CREDENTIAL_ID_CHARS])
 
 
 def _is_valid(table: Table, now_ms: int) -> ColumnElement[bool]:

@@ -11,19 +11,19 @@ from waypost.domain.partner import Partner
 from waypost.store.accounts.credentials import CredentialKind, valid_hashes
 from waypost.store.encoding import (
     app_columns,
-    app_of,
-    business_account_of,
+    decode_app,
+    decode_business_account,
+    decode_operator_account,
+    decode_partner,
     operator_account_columns,
-    operator_account_of,
     partner_columns,
-    partner_of,
 )
-from waypost.store.sql import one_of
+from waypost.store.sql import equals_any
 from waypost.store.tables import apps, business_accounts, client_secrets, operator_accounts, partner_tokens, partners
 
 
 @dataclass(frozen=True, slots=True)
-class LoginFacts:
+class LoginRecord:
     """A partner with the data that a login is checked against.
 
     Attributes:
@@ -37,13 +37,13 @@ class LoginFacts:
     secret_hashes: frozenset[str]
 
 
-def login_facts(connection: Connection, email: str, now_ms: int) -> LoginFacts | None:
+def find_login_record(connection: Connection, email: str, now_ms: int) -> LoginRecord | None:
     """Return the partner with this e-mail address, or None."""
     row = connection.execute(select(partners).where(partners.c.email == email.lower())).one_or_none()
     if row is None:
         return None
     secrets = valid_hashes(connection, CredentialKind.CLIENT_SECRET, row.id, now_ms)
-    return LoginFacts(partner_of(row), row.password_hash, row.password_changed, secrets)
+    return LoginRecord(decode_partner(row), row.password_hash, row.password_changed, secrets)
 
 
 def change_password(connection: Connection, partner_id: int, password_hash: str) -> None:
@@ -67,12 +67,12 @@ def add_partner(connection: Connection, partner: Partner, password_hash: str, no
 def partner_by_id(connection: Connection, partner_id: int) -> Partner | None:
     """Return one partner, or None."""
     row = connection.execute(select(partners).where(partners.c.id == partner_id)).one_or_none()
-    return None if row is None else partner_of(row)
+    return None if row is None else decode_partner(row)
 
 
 def all_partners(connection: Connection) -> list[Partner]:
     """Return every partner, oldest first."""
-    return [partner_of(row) for row in connection.execute(select(partners).order_by(partners.c.id))]
+    return [decode_partner(row) for row in connection.execute(select(partners).order_by(partners.c.id))]
 
 
 def add_partner_token(
@@ -109,7 +109,7 @@ def add_partner_token(
     return True
 
 
-def drop_partner_tokens(connection: Connection, partner_id: int) -> int:
+def delete_partner_tokens(connection: Connection, partner_id: int) -> int:
     """End every partner token of a partner, and return how many."""
     statement = delete(partner_tokens).where(partner_tokens.c.partner_id == partner_id)
     return connection.execute(statement).rowcount
@@ -155,7 +155,7 @@ def renew_app_token(connection: Connection, app_id: str, serial: int, token_hash
 def app_by_id(connection: Connection, app_id: str) -> App | None:
     """Return one app of any partner, or None; the caller compares `partner_id`."""
     row = connection.execute(_APP_BY_ID, {"app_id": app_id}).one_or_none()
-    return None if row is None else app_of(row)
+    return None if row is None else decode_app(row)
 
 
 def apps_with_operators(connection: Connection, ids: Collection[str]) -> dict[str, tuple[App, str | None]]:
@@ -163,7 +163,7 @@ def apps_with_operators(connection: Connection, ids: Collection[str]) -> dict[st
     if not ids:
         return {}
     rows = connection.execute(_APPS_WITH_OPERATORS, {"ids": ids}).all()
-    return {row.id: (app_of(row), row.app_operator_account_id) for row in rows}
+    return {row.id: (decode_app(row), row.app_operator_account_id) for row in rows}
 
 
 def app_by_source(connection: Connection, partner_id: int, source: str) -> App | None:
@@ -171,7 +171,7 @@ def app_by_source(connection: Connection, partner_id: int, source: str) -> App |
     row = connection.execute(
         select(apps).where(apps.c.phone_number == source, apps.c.partner_id == partner_id)
     ).one_or_none()
-    return None if row is None else app_of(row)
+    return None if row is None else decode_app(row)
 
 
 def app_by_phone_number_id(connection: Connection, operator_account_id: str, phone_number_id: str) -> App | None:
@@ -183,12 +183,12 @@ def app_by_phone_number_id(connection: Connection, operator_account_id: str, pho
             apps.c.phone_number_id == phone_number_id, business_accounts.c.operator_account_id == operator_account_id
         )
     ).first()
-    return None if row is None else app_of(row)
+    return None if row is None else decode_app(row)
 
 
 def all_apps(connection: Connection) -> list[App]:
     """Return every app, oldest first."""
-    return [app_of(row) for row in connection.execute(select(apps).order_by(apps.c.created_on_ms))]
+    return [decode_app(row) for row in connection.execute(select(apps).order_by(apps.c.created_on_ms))]
 
 
 def add_business_account(connection: Connection, account: BusinessAccount) -> bool:
@@ -210,7 +210,7 @@ def add_business_account(connection: Connection, account: BusinessAccount) -> bo
 def business_account_by_id(connection: Connection, account_id: str) -> BusinessAccount | None:
     """Return one business account, or None."""
     row = connection.execute(select(business_accounts).where(business_accounts.c.id == account_id)).one_or_none()
-    return None if row is None else business_account_of(row)
+    return None if row is None else decode_business_account(row)
 
 
 def put_operator_account(connection: Connection, account: OperatorAccount, seal: Callable[[str, str], bytes]) -> None:
@@ -224,19 +224,19 @@ def operator_account_by_id(
 ) -> OperatorAccount | None:
     """Return one operator account with its secrets decrypted, or None."""
     row = connection.execute(select(operator_accounts).where(operator_accounts.c.id == account_id)).one_or_none()
-    return None if row is None else operator_account_of(row, unseal)
+    return None if row is None else decode_operator_account(row, unseal)
 
 
 def all_operator_accounts(connection: Connection, unseal: Callable[[bytes, str], str]) -> list[OperatorAccount]:
     """Return every operator account with its secrets decrypted, in the order of ids."""
     rows = connection.execute(select(operator_accounts).order_by(operator_accounts.c.id))
-    return [operator_account_of(row, unseal) for row in rows]
+    return [decode_operator_account(row, unseal) for row in rows]
 
 
 def all_business_accounts(connection: Connection) -> list[BusinessAccount]:
     """Return every business account, in the order of ids."""
     rows = connection.execute(select(business_accounts).order_by(business_accounts.c.id))
-    return [business_account_of(row) for row in rows]
+    return [decode_business_account(row) for row in rows]
 
 
 def first_operator_account_id(connection: Connection) -> str | None:
@@ -250,5 +250,5 @@ _APP_BY_ID: Final = select(apps).where(apps.c.id == bindparam("app_id"))
 _APPS_WITH_OPERATORS: Final = (
     select(apps, business_accounts.c.operator_account_id.label("app_operator_account_id"))
     .outerjoin(business_accounts, business_accounts.c.id == apps.c.business_account_id)
-    .where(one_of(apps.c.id, "ids"))
+    .where(equals_any(apps.c.id, "ids"))
 )

@@ -8,8 +8,8 @@ from sqlalchemy import Connection, Table, delete, false, func, select, update
 from waypost.domain.app import App
 from waypost.domain.event import AccountEvent
 from waypost.store.accounts.partners import app_by_phone_number_id
-from waypost.store.apps.keys import forget_app_keys
-from waypost.store.encoding import app_columns, app_of
+from waypost.store.apps.keys import delete_app_keys
+from waypost.store.encoding import app_columns, decode_app
 from waypost.store.tables import (
     app_stays,
     app_users,
@@ -23,14 +23,14 @@ from waypost.store.tables import (
     templates,
 )
 
-OF_ONE_NUMBER: Final = {  # events of a number, not of its account. Source: facts 6.6, 6.8
+NUMBER_EVENT_FIELDS: Final = {  # events of a number, not of its account. Source: facts 6.6, 6.8
     "phone_number_name_update",
     "phone_number_quality_update",
     "user_preferences",
 }
 
 
-def apps_concerned(connection: Connection, operator_account_id: str, event: AccountEvent) -> list[App]:
+def apps_for_event(connection: Connection, operator_account_id: str, event: AccountEvent) -> list[App]:
     """Return the app of the number in an event, or else every app of the business account, oldest first.
 
     An event of one number concerns no app if none has that number. Only apps of this operator account are
@@ -46,26 +46,26 @@ def apps_concerned(connection: Connection, operator_account_id: str, event: Acco
         .where(business_accounts.c.id.in_(account_ids), business_accounts.c.operator_account_id == operator_account_id)
         .order_by(apps.c.id)
     )
-    account_apps = [app_of(row) for row in connection.execute(of_account)]
+    account_apps = [decode_app(row) for row in connection.execute(of_account)]
     if event.phone_number is None:
         return account_apps
     number_apps = [app for app in account_apps if app.phone_number == event.phone_number]
-    return number_apps if number_apps or event.field in OF_ONE_NUMBER else account_apps
+    return number_apps if number_apps or event.field in NUMBER_EVENT_FIELDS else account_apps
 
 
-ID_CHARS: Final = 36
+SUBJECT_ID_CHARS: Final = 36
 """Length of the ids of messages and templates."""
 
-_FIXED: Final = ("id", "partner_id", "token_serial", "token_hash", "created_on_ms")
+_IMMUTABLE_COLUMNS: Final = ("id", "partner_id", "token_serial", "token_hash", "created_on_ms")
 
 
-def apps_of(
+def list_apps(
     connection: Connection,
     partner_id: int,
     *,
     name: str = "",
     phone: str = "",
-    first: int = 0,
+    offset: int = 0,
     at_most: int | None = None,
 ) -> list[App]:
     """Return a partner's apps, oldest first.
@@ -83,19 +83,19 @@ def apps_of(
         chosen = chosen.where(func.lower(apps.c.name).contains(name.lower(), autoescape=True))
     if phone:
         chosen = chosen.where(apps.c.phone_number.contains(phone, autoescape=True))
-    chosen = chosen.order_by(apps.c.created_on_ms, apps.c.id).offset(first)
+    chosen = chosen.order_by(apps.c.created_on_ms, apps.c.id).offset(offset)
     if at_most is not None:
         chosen = chosen.limit(at_most)
-    return [app_of(row) for row in connection.execute(chosen)]
+    return [decode_app(row) for row in connection.execute(chosen)]
 
 
 def app_by_name(connection: Connection, partner_id: int, name: str) -> App | None:
     """Return the partner's app with this name, or None."""
     row = connection.execute(select(apps).where(apps.c.partner_id == partner_id, apps.c.name == name)).one_or_none()
-    return None if row is None else app_of(row)
+    return None if row is None else decode_app(row)
 
 
-class Taken(Exception):
+class DuplicateApp(Exception):
     """Another app has the name or the number that an app was to get."""
 
 
@@ -115,7 +115,7 @@ def change_app(connection: Connection, app_id: str, change: Callable[[App], App]
     row = connection.execute(select(apps).where(apps.c.id == app_id)).one_or_none()
     if row is None:
         return None
-    before = app_of(row)
+    before = decode_app(row)
     app = change(before)
     duplicates = select(func.count()).where(
         apps.c.id != app.id,
@@ -123,10 +123,12 @@ def change_app(connection: Connection, app_id: str, change: Callable[[App], App]
         | ((apps.c.phone_number == app.phone_number) if app.phone_number else false()),
     )
     if connection.execute(duplicates).scalar_one():
-        raise Taken(app.id)
+        raise DuplicateApp(app.id)
     old_columns = app_columns(before, "")
     columns = {
-        name: value for name, value in app_columns(app, "").items() if name not in _FIXED and value != old_columns[name]
+        name: value
+        for name, value in app_columns(app, "").items()
+        if name not in _IMMUTABLE_COLUMNS and value != old_columns[name]
     }
     if columns:
         connection.execute(update(apps).where(apps.c.id == app.id).values(**columns))
@@ -143,7 +145,7 @@ def delete_app(connection: Connection, app: App) -> bool:
     is_live = select(apps.c.live).where(apps.c.id == app.id)
     if connection.execute(is_live).scalar_one_or_none():
         return False
-    _drop_entries(connection, messages, app.id)
+    _delete_jobs(connection, messages, app.id)
     of_app = templates.c.app_id == app.id
     accounts = select(templates.c.business_account_id).where(of_app).distinct()
     for account_id in connection.execute(accounts).scalars().all():
@@ -156,7 +158,7 @@ def delete_app(connection: Connection, app: App) -> bool:
         if heir_id is not None:
             of_account = of_app & (templates.c.business_account_id == account_id)
             connection.execute(update(templates).where(of_account).values(app_id=heir_id))
-    _drop_entries(connection, templates, app.id)
+    _delete_jobs(connection, templates, app.id)
     template_ids = select(templates.c.id).where(of_app)
     for table in (template_stays, template_events):
         connection.execute(delete(table).where(table.c.template_id.in_(template_ids)))
@@ -164,18 +166,18 @@ def delete_app(connection: Connection, app: App) -> bool:
     connection.execute(delete(app_users).where(app_users.c.app_id == app.id))
     connection.execute(delete(templates).where(of_app))
     connection.execute(delete(subscriptions).where(subscriptions.c.app_id == app.id))
-    forget_app_keys(connection, app.id)
+    delete_app_keys(connection, app.id)
     connection.execute(delete(apps).where(apps.c.id == app.id))
     return True
 
 
-def _drop_entries(connection: Connection, things: Table, app_id: str) -> None:
+def _delete_jobs(connection: Connection, table: Table, app_id: str) -> None:
     """Delete the open jobs of an app's messages or templates.
 
     Jobs are few and messages many, so the query goes from the job to its subject: a reference ends with
     the id.
     """
     jobs = queue_jobs.alias()
-    subject_id = func.substr(jobs.c.ref, func.length(jobs.c.ref) - ID_CHARS + 1)
-    positions = select(jobs.c.position).join(things, things.c.id == subject_id).where(things.c.app_id == app_id)
+    subject_id = func.substr(jobs.c.ref, func.length(jobs.c.ref) - SUBJECT_ID_CHARS + 1)
+    positions = select(jobs.c.position).join(table, table.c.id == subject_id).where(table.c.app_id == app_id)
     connection.execute(delete(queue_jobs).where(queue_jobs.c.position.in_(positions)))

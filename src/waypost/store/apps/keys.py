@@ -8,10 +8,10 @@ from waypost.domain.app import AppKey, KeyStatus
 from waypost.store.tables import app_keys
 from waypost.store.typed_rows import RowReader
 
-_app_key_of: Final = RowReader(AppKey)
+_read_app_key: Final = RowReader(AppKey)
 
 
-class NameTaken(Exception):
+class DuplicateKeyName(Exception):
     """The app has an active token of this name."""
 
 
@@ -19,7 +19,7 @@ class TooManyKeys(Exception):
     """The app has as many of these credentials as it may."""
 
 
-def add_app_key(connection: Connection, key: AppKey, key_hash: str, *, most: int, now_ms: int) -> None:
+def add_app_key(connection: Connection, key: AppKey, key_hash: str, *, max_keys: int, now_ms: int) -> None:
     """Store a credential's hash.
 
     Args:
@@ -33,10 +33,10 @@ def add_app_key(connection: Connection, key: AppKey, key_hash: str, *, most: int
         DuplicateKeyName: an active one of its kind has its name.
         TooManyKeys: the maximum is reached.
     """
-    active = [other for other in _of_kind(connection, key) if other.status(now_ms) is KeyStatus.ACTIVE]
+    active = [other for other in _same_kind_keys(connection, key) if other.status(now_ms) is KeyStatus.ACTIVE]
     if any(other.name == key.name for other in active):
-        raise NameTaken(key.name)
-    if len(active) >= most:
+        raise DuplicateKeyName(key.name)
+    if len(active) >= max_keys:
         raise TooManyKeys(key.app_id)
     connection.execute(
         insert(app_keys),
@@ -52,18 +52,18 @@ def add_app_key(connection: Connection, key: AppKey, key_hash: str, *, most: int
     )
 
 
-def app_keys_of(connection: Connection, app_id: str, *, minted: bool) -> list[AppKey]:
+def list_app_keys(connection: Connection, app_id: str, *, minted: bool) -> list[AppKey]:
     """Return an app's minted tokens or its additional keys, oldest first; the revoked and the expired too."""
     rows = connection.execute(
         select(app_keys).where(app_keys.c.app_id == app_id, _is_minted(minted)).order_by(app_keys.c.id)
     )
-    return [_app_key_of(row) for row in rows]
+    return [_read_app_key(row) for row in rows]
 
 
 def app_key_by_hash(connection: Connection, key_hash: str) -> AppKey | None:
     """Return the credential with this hash, or None; the caller checks its status."""
     row = connection.execute(select(app_keys).where(app_keys.c.hash == key_hash)).one_or_none()
-    return None if row is None else _app_key_of(row)
+    return None if row is None else _read_app_key(row)
 
 
 def revoke_app_key(connection: Connection, app_id: str, key_id: str, now_ms: int, *, minted: bool) -> AppKey | None:
@@ -74,16 +74,16 @@ def revoke_app_key(connection: Connection, app_id: str, key_id: str, now_ms: int
         return None
     if row.revoked_on_ms is None:
         connection.execute(update(app_keys).where(chosen).values(revoked_on_ms=now_ms))
-    return _app_key_of(row)
+    return _read_app_key(row)
 
 
-def forget_app_keys(connection: Connection, app_id: str) -> None:
+def delete_app_keys(connection: Connection, app_id: str) -> None:
     """Delete every credential of an app."""
     connection.execute(delete(app_keys).where(app_keys.c.app_id == app_id))
 
 
-def _of_kind(connection: Connection, key: AppKey) -> list[AppKey]:
-    return app_keys_of(connection, key.app_id, minted=key.expires_on_ms is not None)
+def _same_kind_keys(connection: Connection, key: AppKey) -> list[AppKey]:
+    return list_app_keys(connection, key.app_id, minted=key.expires_on_ms is not None)
 
 
 def _is_minted(minted: bool) -> Any:

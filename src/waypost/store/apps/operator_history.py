@@ -11,18 +11,18 @@ from typing import Final
 
 from sqlalchemy import Connection, case, func, literal, select, update
 
-from waypost.domain.app import App, BusinessAccount, Line, OperatorAccount
+from waypost.domain.app import App, AppRoute, BusinessAccount, OperatorAccount
 from waypost.domain.templates.template import Template, TemplateStatus
 from waypost.store.accounts.partners import operator_account_by_id
-from waypost.store.encoding import app_of, business_account_of, template_of
-from waypost.store.sql import insert_or
+from waypost.store.encoding import decode_app, decode_business_account, decode_template
+from waypost.store.sql import upsert
 from waypost.store.tables import app_stays, apps, business_accounts, template_stays, templates
 
-NOTHING_THERE: Final = ""
+NO_OPERATOR_TEMPLATE: Final = ""
 """Stands for a template's id at the operator: it is deleted, and this operator never had it."""
 
 
-def line_of(connection: Connection, app_id: str, unseal: Callable[[bytes, str], str]) -> Line | None:
+def find_app_route(connection: Connection, app_id: str, unseal: Callable[[bytes, str], str]) -> AppRoute | None:
     """Return an app with its operator account; None if either does not exist."""
     row = connection.execute(
         select(apps, business_accounts.c.operator_account_id)
@@ -32,29 +32,29 @@ def line_of(connection: Connection, app_id: str, unseal: Callable[[bytes, str], 
     if row is None:
         return None
     account = operator_account_by_id(connection, row.operator_account_id, unseal)
-    return None if account is None else Line(app_of(row), account)
+    return None if account is None else AppRoute(decode_app(row), account)
 
 
-def template_with_carrier(
+def template_with_operator(
     connection: Connection, template_id: str, unseal: Callable[[bytes, str], str]
 ) -> tuple[Template, OperatorAccount] | None:
     """Return a template with the operator account of its business account; None if either does not exist."""
     row = connection.execute(select(templates).where(templates.c.id == template_id)).one_or_none()
     if row is None:
         return None
-    operator_account_id = carrier_of(connection, row.business_account_id)
+    operator_account_id = current_operator_account_id(connection, row.business_account_id)
     account = operator_account_by_id(connection, operator_account_id or "", unseal)
-    return None if account is None else (template_of(row), account)
+    return None if account is None else (decode_template(row), account)
 
 
-def carrier_of(connection: Connection, business_account_id: str) -> str | None:
+def current_operator_account_id(connection: Connection, business_account_id: str) -> str | None:
     """Return the id of the operator account of a business account."""
     return connection.execute(
         select(business_accounts.c.operator_account_id).where(business_accounts.c.id == business_account_id)
     ).scalar_one_or_none()
 
 
-def has_carried(connection: Connection, app_id: str, operator_account_id: str, accepted_on_ms: int) -> bool:
+def may_have_sent_through(connection: Connection, app_id: str, operator_account_id: str, accepted_on_ms: int) -> bool:
     """Return True if what an app accepted then may have been sent through this former operator account."""
     query = select(app_stays.c.app_id).where(
         app_stays.c.app_id == app_id,
@@ -64,7 +64,7 @@ def has_carried(connection: Connection, app_id: str, operator_account_id: str, a
     return connection.execute(query).one_or_none() is not None
 
 
-def app_that_left(connection: Connection, operator_account_id: str, phone_number_id: str) -> tuple[App, int] | None:
+def find_former_app(connection: Connection, operator_account_id: str, phone_number_id: str) -> tuple[App, int] | None:
     """Return the app with this number at a former operator account, and when it left that account."""
     row = connection.execute(
         select(apps, app_stays.c.left_ms)
@@ -73,11 +73,11 @@ def app_that_left(connection: Connection, operator_account_id: str, phone_number
         .order_by(app_stays.c.left_ms.desc())
         .limit(1)
     ).one_or_none()
-    return None if row is None else (app_of(row), row.left_ms)
+    return None if row is None else (decode_app(row), row.left_ms)
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class AppOperatorIds:
     """An operator's ids of an app: of its business account and its number, and the number's digits."""
 
     business_account_id: str
@@ -85,12 +85,14 @@ class Names:
     phone_number: str
 
 
-def names_at(connection: Connection, app_ids: Sequence[str], operator_account_id: str) -> dict[str, Names]:
+def former_operator_ids(
+    connection: Connection, app_ids: Sequence[str], operator_account_id: str
+) -> dict[str, AppOperatorIds]:
     """Return by app its ids at a former operator account."""
     rows = connection.execute(
         select(app_stays).where(app_stays.c.app_id.in_(app_ids), app_stays.c.operator_account_id == operator_account_id)
     )
-    return {row.app_id: Names(row.business_account_id, row.phone_number_id, row.phone_number) for row in rows}
+    return {row.app_id: AppOperatorIds(row.business_account_id, row.phone_number_id, row.phone_number) for row in rows}
 
 
 def business_account_with_apps(
@@ -104,15 +106,15 @@ def business_account_with_apps(
         return None
     of_account = select(apps).where(apps.c.business_account_id == business_account_id)
     app_rows = connection.execute(of_account.order_by(apps.c.created_on_ms, apps.c.id))
-    return business_account_of(row), [app_of(app_row) for app_row in app_rows]
+    return decode_business_account(row), [decode_app(app_row) for app_row in app_rows]
 
 
-class Unswitchable(Exception):
+class SwitchConflict(Exception):
     """The rows to be switched have changed meanwhile, or an id is in use; the text says which."""
 
 
 @dataclass(frozen=True, slots=True)
-class Switch:
+class OperatorAccountSwitch:
     """A switch of a business account to another operator account, with its apps and templates.
 
     Attributes:
@@ -124,27 +126,27 @@ class Switch:
 
     before: BusinessAccount
     after: BusinessAccount
-    names: Mapping[str, Names]
+    ids_by_app: Mapping[str, AppOperatorIds]
     now_ms: int
     left_ms: int
 
 
-def switch_operator(connection: Connection, switch: Switch) -> None:
+def switch_operator(connection: Connection, switch: OperatorAccountSwitch) -> None:
     """Write the new ids and store the old ones, all in the caller's transaction.
 
     Raises:
         SwitchConflict: rows have changed meanwhile, or an id or a number is in use.
     """
     current = business_account_with_apps(connection, switch.before.id)
-    if current is None or current[0] != switch.before or {app.id for app in current[1]} != set(switch.names):
-        raise Unswitchable("The business account has just changed; try again.")
+    if current is None or current[0] != switch.before or {app.id for app in current[1]} != set(switch.ids_by_app):
+        raise SwitchConflict("The business account has just changed; try again.")
     _check_free(connection, switch)
     for app in current[1]:
-        keep_stay(connection, app, switch.left_ms)
+        record_operator_history(connection, app, switch.left_ms)
     for app in current[1]:  # first clear all numbers, so that two apps may exchange theirs
         connection.execute(update(apps).where(apps.c.id == app.id).values(phone_number=None))
     for app in current[1]:
-        ids = switch.names[app.id]
+        ids = switch.ids_by_app[app.id]
         connection.execute(
             update(apps)
             .where(apps.c.id == app.id)
@@ -165,9 +167,9 @@ def switch_operator(connection: Connection, switch: Switch) -> None:
     _switch_templates(connection, switch)
 
 
-def keep_stay(connection: Connection, app: App, left_ms: int) -> None:
+def record_operator_history(connection: Connection, app: App, left_ms: int) -> None:
     """Store the current operator account's ids of an app, which is about to leave it."""
-    operator_account_id = carrier_of(connection, app.business_account_id)
+    operator_account_id = current_operator_account_id(connection, app.business_account_id)
     if operator_account_id is None:
         return
     columns = {
@@ -177,36 +179,38 @@ def keep_stay(connection: Connection, app: App, left_ms: int) -> None:
         "phone_number": app.phone_number,
         "left_ms": left_ms,
     }
-    statement = insert_or(app_stays).values(app_id=app.id, operator_account_id=operator_account_id, **columns)
+    statement = upsert(app_stays).values(app_id=app.id, operator_account_id=operator_account_id, **columns)
     connection.execute(statement.on_conflict_do_update(index_elements=["app_id", "operator_account_id"], set_=columns))
 
 
-def _check_free(connection: Connection, switch: Switch) -> None:
+def _check_free(connection: Connection, switch: OperatorAccountSwitch) -> None:
     after_id = switch.after.id
     existing = select(business_accounts.c.id).where(business_accounts.c.id == after_id)
     if after_id != switch.before.id and connection.execute(existing).one_or_none() is not None:
-        raise Unswitchable(f"There is a business account {after_id} already; connect the app to it instead.")
-    phone_numbers = [names.phone_number for names in switch.names.values() if names.phone_number]
+        raise SwitchConflict(f"There is a business account {after_id} already; connect the app to it instead.")
+    phone_numbers = [names.phone_number for names in switch.ids_by_app.values() if names.phone_number]
     numbers = set(phone_numbers)
     if len(numbers) < len(phone_numbers):
-        raise Unswitchable(
+        raise SwitchConflict(
             "phone_number_id is that of another app of the same business account, which is switched too; "
             "a number is one app's."
         )
-    in_use = select(func.count()).where(apps.c.phone_number.in_(numbers), apps.c.id.not_in(list(switch.names)))
+    in_use = select(func.count()).where(apps.c.phone_number.in_(numbers), apps.c.id.not_in(list(switch.ids_by_app)))
     if connection.execute(in_use).scalar_one():
-        raise Unswitchable("phone_number is taken by another app.")
+        raise SwitchConflict("phone_number is taken by another app.")
 
 
-def _switch_templates(connection: Connection, switch: Switch) -> None:
+def _switch_templates(connection: Connection, switch: OperatorAccountSwitch) -> None:
     """Give each template the id that it had at the new operator account, or none."""
     of_account = templates.c.business_account_id == switch.before.id
     current_ids = select(
         templates.c.id, literal(switch.before.operator_account_id), templates.c.operator_template_id
     ).where(
-        of_account, templates.c.operator_template_id.is_not(None), templates.c.operator_template_id != NOTHING_THERE
+        of_account,
+        templates.c.operator_template_id.is_not(None),
+        templates.c.operator_template_id != NO_OPERATOR_TEMPLATE,
     )
-    record_history = insert_or(template_stays).from_select(
+    record_history = upsert(template_stays).from_select(
         ["template_id", "operator_account_id", "operator_template_id"], current_ids
     )
     connection.execute(
@@ -230,7 +234,7 @@ def _switch_templates(connection: Connection, switch: Switch) -> None:
         .values(
             business_account_id=switch.after.id,
             namespace=switch.after.namespace,
-            operator_template_id=func.coalesce(former_id, case((is_deleted, NOTHING_THERE), else_=None)),
+            operator_template_id=func.coalesce(former_id, case((is_deleted, NO_OPERATOR_TEMPLATE), else_=None)),
             decided_on_s=0,  # that time is of another operator's clock
         )
     )

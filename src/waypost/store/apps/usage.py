@@ -10,7 +10,7 @@ from waypost.base.clock import DAY_MS
 from waypost.domain.session_messages.plain import SessionMedia
 from waypost.domain.templates.template import Category
 from waypost.domain.templates.types import type_row
-from waypost.store.encoding import OF_TEMPLATES
+from waypost.store.encoding import TEMPLATE_MESSAGE_KINDS
 from waypost.store.tables import inbound_messages, messages
 from waypost.store.templates.templates import templates_by_ids
 
@@ -18,7 +18,7 @@ _OUTGOING_MEDIA: Final = SessionMedia.stored_as
 
 
 @dataclass(slots=True)
-class DayOfUse:
+class DailyUsage:
     """Usage of one day, in UTC.
 
     Attributes:
@@ -35,7 +35,7 @@ class DayOfUse:
     by_category: Counter[Category] = field(default_factory=Counter[Category])
 
 
-def usage_of(connection: Connection, app_id: str, *, first_day: int, last_day: int) -> list[DayOfUse]:
+def daily_usage(connection: Connection, app_id: str, *, first_day: int, last_day: int) -> list[DailyUsage]:
     """Return the days on which an app has sent or received messages, oldest first.
 
     Failed messages are not counted. Ids begin with the time, so that a range of days is a range of ids.
@@ -47,13 +47,13 @@ def usage_of(connection: Connection, app_id: str, *, first_day: int, last_day: i
         last_day: likewise, inclusive.
     """
     from_ms, until_ms = first_day * DAY_MS, (last_day + 1) * DAY_MS
-    days: dict[int, DayOfUse] = {}
+    days: dict[int, DailyUsage] = {}
     _count_sent(connection, app_id, from_ms, until_ms, days)
     _count_received(connection, app_id, from_ms, until_ms, days)
     return [days[day] for day in sorted(days)]
 
 
-def _count_sent(connection: Connection, app_id: str, from_ms: int, until_ms: int, days: dict[int, DayOfUse]) -> None:
+def _count_sent(connection: Connection, app_id: str, from_ms: int, until_ms: int, days: dict[int, DailyUsage]) -> None:
     sent_day = messages.c.accepted_on_ms.op("/")(DAY_MS).label("day")
     sent = connection.execute(
         select(sent_day, messages.c.kind, messages.c.template_id, func.count().label("times"))
@@ -67,9 +67,9 @@ def _count_sent(connection: Connection, app_id: str, from_ms: int, until_ms: int
     ).all()
     templates = templates_by_ids(connection, {row.template_id for row in sent if row.template_id})
     for row in sent:
-        usage = days.setdefault(row.day, DayOfUse(row.day))
+        usage = days.setdefault(row.day, DailyUsage(row.day))
         template = templates.get(row.template_id)
-        if row.kind not in OF_TEMPLATES:
+        if row.kind not in TEMPLATE_MESSAGE_KINDS:
             is_media = row.kind == _OUTGOING_MEDIA
             usage.media += row.times if is_media else 0
             usage.texts += 0 if is_media else row.times
@@ -82,7 +82,7 @@ def _count_sent(connection: Connection, app_id: str, from_ms: int, until_ms: int
 
 
 def _count_received(
-    connection: Connection, app_id: str, from_ms: int, until_ms: int, days: dict[int, DayOfUse]
+    connection: Connection, app_id: str, from_ms: int, until_ms: int, days: dict[int, DailyUsage]
 ) -> None:
     received_day = inbound_messages.c.received_on_ms.op("/")(DAY_MS).label("day")
     received = connection.execute(
@@ -95,4 +95,4 @@ def _count_received(
         .group_by(received_day)
     )
     for row in received:
-        days.setdefault(row.day, DayOfUse(row.day)).incoming += row.times
+        days.setdefault(row.day, DailyUsage(row.day)).incoming += row.times

@@ -8,17 +8,17 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from sqlalchemy import Connection, bindparam, func, select, update
 
-from waypost.domain.callbacks.callback import Attempt, AttemptKind
-from waypost.store.bulk_statements import Adding, Changing
+from waypost.domain.callbacks.callback import AttemptKind, CallbackAttempt
+from waypost.store.bulk_statements import BulkInsert, BulkUpdate
 from waypost.store.callbacks.receivers import receiver_failure
 from waypost.store.messages.one_time_codes import callback_holds_code
-from waypost.store.sql import insert_or, one_of
+from waypost.store.sql import equals_any, upsert
 from waypost.store.tables import attempts, callbacks, sequences
 from waypost.store.typed_rows import select_row
-from waypost.store.write_through_cache import FreshTable, are_fresh
+from waypost.store.write_through_cache import CachedTable, cache_new_rows
 
-MOST_HEADERS: Final = 40
-MOST_HEADER_CHARS: Final = 300
+MAX_STORED_HEADERS: Final = 40
+MAX_HEADER_CHARS: Final = 300
 
 
 class CallbackRow(NamedTuple):
@@ -43,11 +43,13 @@ class CallbackRow(NamedTuple):
     created_on_ms: int
 
 
-FRESH: Final[FreshTable[str, CallbackRow]] = FreshTable("callbacks", lambda row: len(row.body))
+CACHED_CALLBACKS: Final[CachedTable[str, CallbackRow]] = CachedTable("callbacks", lambda row: len(row.body))
 """New callbacks, while this process has them in memory."""
 
 
-def count_up(connection: Connection, wanted: Mapping[tuple[int, str], int]) -> dict[tuple[int, str], int]:
+def reserve_sequence_numbers(
+    connection: Connection, counts: Mapping[tuple[int, str], int]
+) -> dict[tuple[int, str], int]:
     """Reserve sequence numbers.
 
     Args:
@@ -57,13 +59,13 @@ def count_up(connection: Connection, wanted: Mapping[tuple[int, str], int]) -> d
     Returns:
         The last number reserved for each.
     """
-    if not wanted:
+    if not counts:
         return {}
     rows = connection.execute(
-        _COUNT_UP,
+        _RESERVE_SEQUENCES,
         [
             {"subscription_id": subscription_id, "about": about, "last": count}
-            for (subscription_id, about), count in sorted(wanted.items())
+            for (subscription_id, about), count in sorted(counts.items())
         ],
     )
     return {(row.subscription_id, row.about): row.last for row in rows}
@@ -71,17 +73,17 @@ def count_up(connection: Connection, wanted: Mapping[tuple[int, str], int]) -> d
 
 def add_callbacks(connection: Connection, rows: Sequence[CallbackRow]) -> None:
     """Store rendered callbacks."""
-    _ADD.run(connection, [row._asdict() for row in rows])
-    are_fresh(connection, FRESH, ((row.id, row) for row in rows))
+    _INSERT_CALLBACKS.run(connection, [row._asdict() for row in rows])
+    cache_new_rows(connection, CACHED_CALLBACKS, ((row.id, row) for row in rows))
 
 
 def callbacks_by_ids(connection: Connection, ids: set[str]) -> dict[str, CallbackRow]:
     """Return rows by id."""
-    return {row.id: row for row in map(CallbackRow._make, connection.execute(_RENDERED, {"ids": ids}))}
+    return {row.id: row for row in map(CallbackRow._make, connection.execute(_CALLBACK_ROWS_BY_IDS, {"ids": ids}))}
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class AttemptRecord:
     """One attempt of one callback.
 
     Attributes:
@@ -91,14 +93,14 @@ class Tried:
 
     callback_id: str
     subscription_id: int
-    attempt: Attempt
-    ended: bool | None
+    attempt: CallbackAttempt
+    delivered: bool | None
     kind: AttemptKind = AttemptKind.INITIAL
 
 
-def record_attempts(connection: Connection, tries: Sequence[Tried]) -> None:
+def record_attempts(connection: Connection, callback_attempts: Sequence[AttemptRecord]) -> None:
     """Store attempts, and the outcomes of callbacks: a replay does not change when one was first delivered."""
-    _ATTEMPT.run(
+    _INSERT_ATTEMPTS.run(
         connection,
         [
             {
@@ -107,30 +109,34 @@ def record_attempts(connection: Connection, tries: Sequence[Tried]) -> None:
                 "at_ms": callback_attempt.attempt.at_ms,
                 "duration_ms": callback_attempt.attempt.duration_ms,
                 "status": callback_attempt.attempt.status,
-                "answer": callback_attempt.attempt.answer[:4096],
+                "answer": callback_attempt.attempt.response[:4096],
                 "error": callback_attempt.attempt.error,
-                "request_headers": _text(callback_attempt.attempt.sent),
-                "answer_headers": _text(callback_attempt.attempt.told),
+                "request_headers": _encode_headers(callback_attempt.attempt.request_headers),
+                "answer_headers": _encode_headers(callback_attempt.attempt.response_headers),
                 "kind": callback_attempt.kind.value,
             }
-            for callback_attempt in tries
+            for callback_attempt in callback_attempts
         ],
     )
-    ended = [callback_attempt for callback_attempt in tries if callback_attempt.ended is not None]
-    _END.run(
+    ended = [callback_attempt for callback_attempt in callback_attempts if callback_attempt.delivered is not None]
+    _UPDATE_ENDED.run(
         connection,
-        [_end(callback_attempt) for callback_attempt in ended if callback_attempt.kind is not AttemptKind.REPLAY],
+        [
+            _end_columns(callback_attempt)
+            for callback_attempt in ended
+            if callback_attempt.kind is not AttemptKind.REPLAY
+        ],
     )
     replay_outcomes = [
-        _end(callback_attempt) for callback_attempt in ended if callback_attempt.kind is AttemptKind.REPLAY
+        _end_columns(callback_attempt) for callback_attempt in ended if callback_attempt.kind is AttemptKind.REPLAY
     ]
     if replay_outcomes:
-        connection.execute(_END_REPLAYED, replay_outcomes)
+        connection.execute(_UPDATE_REPLAYED, replay_outcomes)
 
 
-def _end(tried: Tried) -> dict[str, Any]:
-    at_ms = tried.attempt.at_ms + tried.attempt.duration_ms
-    return {"at": tried.callback_id, "ended_on_ms": at_ms, "delivered": tried.ended}
+def _end_columns(callback_attempt: AttemptRecord) -> dict[str, Any]:
+    at_ms = callback_attempt.attempt.at_ms + callback_attempt.attempt.duration_ms
+    return {"at": callback_attempt.callback_id, "ended_on_ms": at_ms, "delivered": callback_attempt.delivered}
 
 
 def attempt_kind(kind: str, number: int) -> str:
@@ -138,11 +144,11 @@ def attempt_kind(kind: str, number: int) -> str:
     return kind or (AttemptKind.INITIAL if number == 1 else AttemptKind.RETRY).value
 
 
-def first_tried(connection: Connection, ids: Collection[str]) -> dict[str, int]:
+def first_attempt_times(connection: Connection, ids: Collection[str]) -> dict[str, int]:
     """Return the time of the first attempt of each callback; those without an attempt are left out."""
     if not ids:
         return {}
-    rows = connection.execute(_FIRST_TRIED, {"ids": ids})
+    rows = connection.execute(_FIRST_ATTEMPTS, {"ids": ids})
     return {row.callback_id: row.at_ms for row in rows}
 
 
@@ -151,15 +157,15 @@ def callback_with_attempts(connection: Connection, callback_id: str) -> dict[str
 
     Until it is delivered, also since when its receiver has been failing, and when the next attempt is due.
     """
-    row = connection.execute(_BY_ID, {"ids": [callback_id]}).mappings().one_or_none()
+    row = connection.execute(_CALLBACKS_BY_IDS, {"ids": [callback_id]}).mappings().one_or_none()
     if row is None:
         return None
     is_open = row["ended_on_ms"] is None
     failure = receiver_failure(connection, row["subscription_id"]) if is_open else {}
-    return {**shown_callback(connection, dict(row)), **failure}
+    return {**read_callback_details(connection, dict(row)), **failure}
 
 
-def shown_callback(connection: Connection, row: dict[str, Any]) -> dict[str, Any]:
+def read_callback_details(connection: Connection, row: dict[str, Any]) -> dict[str, Any]:
     """Return a callback's row with its body as text, whether that may hold a one-time code, and its attempts."""
     query = select(attempts).where(attempts.c.callback_id == row["id"]).order_by(attempts.c.id)
     return {
@@ -179,33 +185,33 @@ def shown_callback(connection: Connection, row: dict[str, Any]) -> dict[str, Any
     }
 
 
-def _text(headers: Mapping[str, str]) -> str:
+def _encode_headers(headers: Mapping[str, str]) -> str:
     """Encode the first headers, with long values shortened: the size of a receiver's response is limited."""
     shortened = {
-        name[:MOST_HEADER_CHARS]: text[:MOST_HEADER_CHARS].replace("\0", "")
-        for name, text in list(headers.items())[:MOST_HEADERS]
+        name[:MAX_HEADER_CHARS]: text[:MAX_HEADER_CHARS].replace("\0", "")
+        for name, text in list(headers.items())[:MAX_STORED_HEADERS]
     }
     return msgspec.json.encode(shortened).decode()
 
 
-_FIRST_TRIED: Final = (
+_FIRST_ATTEMPTS: Final = (
     select(attempts.c.callback_id, func.min(attempts.c.at_ms).label("at_ms"))
-    .where(one_of(attempts.c.callback_id, "ids"))
+    .where(equals_any(attempts.c.callback_id, "ids"))
     .group_by(attempts.c.callback_id)
 )
-_BY_ID: Final = select(callbacks).where(one_of(callbacks.c.id, "ids"))
-_RENDERED: Final = select_row(callbacks, CallbackRow).where(one_of(callbacks.c.id, "ids"))
-_COUNT = insert_or(sequences)
-_COUNT_UP: Final = _COUNT.on_conflict_do_update(
-    index_elements=["subscription_id", "about"], set_={"last": sequences.c.last + _COUNT.excluded.last}
+_CALLBACKS_BY_IDS: Final = select(callbacks).where(equals_any(callbacks.c.id, "ids"))
+_CALLBACK_ROWS_BY_IDS: Final = select_row(callbacks, CallbackRow).where(equals_any(callbacks.c.id, "ids"))
+_INSERT_SEQUENCE = upsert(sequences)
+_RESERVE_SEQUENCES: Final = _INSERT_SEQUENCE.on_conflict_do_update(
+    index_elements=["subscription_id", "about"], set_={"last": sequences.c.last + _INSERT_SEQUENCE.excluded.last}
 ).returning(sequences.c.subscription_id, sequences.c.about, sequences.c.last)
-_ADD: Final = Adding(callbacks, *CallbackRow._fields)
-_ATTEMPT: Final = Adding(
+_INSERT_CALLBACKS: Final = BulkInsert(callbacks, *CallbackRow._fields)
+_INSERT_ATTEMPTS: Final = BulkInsert(
     attempts, "callback_id", "subscription_id", "at_ms", "duration_ms", "status", "answer", "error",
     "request_headers", "answer_headers", "kind",
 )  # fmt: skip
-_END: Final = Changing(callbacks, "id", "ended_on_ms", "delivered")
-_END_REPLAYED: Final = (
+_UPDATE_ENDED: Final = BulkUpdate(callbacks, "id", "ended_on_ms", "delivered")
+_UPDATE_REPLAYED: Final = (
     update(callbacks)
     .where(callbacks.c.id == bindparam("at"), callbacks.c.delivered.is_not(True))
     .values(ended_on_ms=bindparam("ended_on_ms"), delivered=bindparam("delivered"))

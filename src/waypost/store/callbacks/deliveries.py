@@ -10,35 +10,35 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, and_, func, or_, select, tuple_
 
-from waypost.store.callbacks.callbacks import shown_callback
+from waypost.store.callbacks.callbacks import read_callback_details
 from waypost.store.callbacks.subscriptions import live_group, replay_group
 from waypost.store.queue.jobs import QueueName
-from waypost.store.sql import one_of
+from waypost.store.sql import equals_any
 from waypost.store.tables import attempts, callbacks, queue_jobs, recipients, subscriptions, templates
 from waypost.store.typed_rows import select_row
 
 _Select = Any  # of many columns
 
-LOOKED_AT: Final = 20_000
+MAX_SCANNED_CALLBACKS: Final = 20_000
 """How many callbacks one page scans, if a filter matches few."""
 
-_SHOWN: Final = (  # without the body, which a list does not show
+_DELIVERY_COLUMNS: Final = (  # without the body, which a list does not show
     callbacks.c.id, callbacks.c.subscription_id, callbacks.c.about, callbacks.c.sequence,
     callbacks.c.message_id, callbacks.c.news, callbacks.c.created_on_ms, callbacks.c.ended_on_ms,
     callbacks.c.delivered,
 )  # fmt: skip
-_ORDER: Final = (callbacks.c.created_on_ms, callbacks.c.about, callbacks.c.sequence)
-_STATES: Final = {
+_DELIVERY_ORDER: Final = (callbacks.c.created_on_ms, callbacks.c.about, callbacks.c.sequence)
+_STATE_CONDITIONS: Final = {
     "waiting": callbacks.c.ended_on_ms.is_(None),
     "delivered": callbacks.c.delivered.is_(True),
     "given up": callbacks.c.delivered.is_(False),
 }
-STATES: Final = tuple(_STATES)
+DELIVERY_STATES: Final = tuple(_STATE_CONDITIONS)
 """Possible states of a callback."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Place:
+class DeliveryCursor:
     """The end of a page: its last callback, or the last that was scanned."""
 
     created_on_ms: int
@@ -48,7 +48,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
+class DeliveryFilter:
     """Filter of callbacks: all given conditions must match.
 
     Attributes:
@@ -64,7 +64,7 @@ class Sought:
     subscription_id: int | None = None
     state: str | None = None
     recipient: str | None = None
-    news: str | None = None
+    event: str | None = None
     message_id: str | None = None
     from_ms: int | None = None
     to_ms: int | None = None
@@ -72,11 +72,11 @@ class Sought:
     @property
     def is_rare(self) -> bool:
         """True if many callbacks may have to be scanned for each match."""
-        return bool(self.state or self.recipient or self.news)
+        return bool(self.state or self.recipient or self.event)
 
 
 @dataclass(frozen=True, slots=True)
-class Deliveries:
+class DeliveryPage:
     """One page.
 
     Attributes:
@@ -87,20 +87,20 @@ class Deliveries:
     """
 
     rows: list[dict[str, Any]]
-    further: Place | None
+    next: DeliveryCursor | None
     searched_to_ms: int | None
 
 
-def deliveries_of(
+def list_deliveries(
     connection: Connection,
     partner_id: int,
     app_id: str,
-    sought: Sought,
+    query: DeliveryFilter,
     *,
-    before: Place | None = None,
+    before: DeliveryCursor | None = None,
     at_most: int = 50,
-    look_at: int = LOOKED_AT,
-) -> Deliveries:
+    scan_limit: int = MAX_SCANNED_CALLBACKS,
+) -> DeliveryPage:
     """Return one page of an app's callbacks, delivered or not.
 
     Callbacks of a deleted subscription are included only if the filter has their message.
@@ -115,25 +115,26 @@ def deliveries_of(
         scan_limit: how many are scanned at most.
     """
     own = and_(callbacks.c.partner_id == partner_id, callbacks.c.app_id == app_id)
-    fits = [own, *_fits(connection, app_id, sought)]
-    if sought.message_id is not None:
-        chosen = callbacks.c.message_id == sought.message_id
-        if sought.subscription_id is not None:
-            chosen = and_(chosen, callbacks.c.subscription_id == sought.subscription_id)
-        return _page(connection, [select(*_SHOWN).where(chosen, *fits)], before, at_most)
-    ids = _subscriptions(connection, partner_id, app_id, sought.subscription_id)
-    if sought.state == "waiting" and _few_wait(connection, ids, look_at):
-        queued = select(*_SHOWN).join(queue_jobs, queue_jobs.c.ref == callbacks.c.id)
-        return _page(connection, [queued.where(_in_queue(ids), *fits)], before, at_most)
-    if not sought.is_rare:
+    fits = [own, *_filter_conditions(connection, app_id, query)]
+    if query.message_id is not None:
+        chosen = callbacks.c.message_id == query.message_id
+        if query.subscription_id is not None:
+            chosen = and_(chosen, callbacks.c.subscription_id == query.subscription_id)
+        return _page(connection, [select(*_DELIVERY_COLUMNS).where(chosen, *fits)], before, at_most)
+    ids = _subscription_ids(connection, partner_id, app_id, query.subscription_id)
+    if query.state == "waiting" and _has_few_queued(connection, ids, scan_limit):
+        queued = select(*_DELIVERY_COLUMNS).join(queue_jobs, queue_jobs.c.ref == callbacks.c.id)
+        return _page(connection, [queued.where(_queue_condition(ids), *fits)], before, at_most)
+    if not query.is_rare:
         statements = [
-            select(*_SHOWN).where(callbacks.c.subscription_id == subscription_id, *fits) for subscription_id in ids
+            select(*_DELIVERY_COLUMNS).where(callbacks.c.subscription_id == subscription_id, *fits)
+            for subscription_id in ids
         ]
         return _page(connection, statements, before, at_most)
-    return _search(connection, ids, own, fits, sought, before, at_most, look_at)
+    return _search(connection, ids, own, fits, query, before, at_most, scan_limit)
 
 
-def delivery(connection: Connection, partner_id: int, app_id: str, callback_id: str) -> dict[str, Any] | None:
+def find_delivery(connection: Connection, partner_id: int, app_id: str, callback_id: str) -> dict[str, Any] | None:
     """Return one callback with its bytes as text and every attempt; None if the app has no such callback."""
     row = connection.execute(
         select(callbacks).where(
@@ -142,17 +143,17 @@ def delivery(connection: Connection, partner_id: int, app_id: str, callback_id: 
             callbacks.c.app_id == app_id,
         )
     ).mappings().one_or_none()  # fmt: skip
-    return None if row is None else shown_callback(connection, dict(row))
+    return None if row is None else read_callback_details(connection, dict(row))
 
 
-def tries_of(connection: Connection, ids: Collection[str]) -> dict[str, list[Any]]:
+def attempts_by_callback_ids(connection: Connection, ids: Collection[str]) -> dict[str, list[Any]]:
     """Return attempts by callback, oldest first, without headers and responses."""
     if not ids:
         return {}
     columns = ("callback_id", "at_ms", "duration_ms", "status", "error", "kind")
     rows = connection.execute(
         select(*(attempts.c[name] for name in columns))
-        .where(one_of(attempts.c.callback_id, "ids"))
+        .where(equals_any(attempts.c.callback_id, "ids"))
         .order_by(attempts.c.id),
         {"ids": list(ids)},
     )
@@ -162,25 +163,25 @@ def tries_of(connection: Connection, ids: Collection[str]) -> dict[str, list[Any
     return attempts_by_callback
 
 
-def whom_about(connection: Connection, partner_id: int, app_id: str, abouts: Collection[str]) -> dict[str, str]:
+def subject_names(connection: Connection, partner_id: int, app_id: str, subjects: Collection[str]) -> dict[str, str]:
     """Return readable subjects of callbacks: a number or a business-scoped id, or a template's name."""
     names: dict[str, str] = {}
-    numbers = [int(about) for about in abouts if about.isdecimal() and len(about) < 19]
+    numbers = [int(about) for about in subjects if about.isdecimal() and len(about) < 19]
     recipient_query = select(recipients.c.id, recipients.c.phone_number, recipients.c.user_id).where(
-        recipients.c.app_id == app_id, recipients.c.partner_id == partner_id, one_of(recipients.c.id, "ids")
+        recipients.c.app_id == app_id, recipients.c.partner_id == partner_id, equals_any(recipients.c.id, "ids")
     )
     for row in connection.execute(recipient_query, {"ids": numbers}):
         names[str(row.id)] = row.phone_number or row.user_id
-    subjects_by_template = {about[2:]: about for about in abouts if about.startswith("t:")}
+    subjects_by_template = {about[2:]: about for about in subjects if about.startswith("t:")}
     template_query = select(templates.c.id, templates.c.element_name).where(
-        templates.c.partner_id == partner_id, one_of(templates.c.id, "ids")
+        templates.c.partner_id == partner_id, equals_any(templates.c.id, "ids")
     )
     for row in connection.execute(template_query, {"ids": list(subjects_by_template)}):
         names[subjects_by_template[row.id]] = row.element_name
     return names
 
 
-def tags_of(connection: Connection, partner_id: int, app_id: str) -> dict[int, str]:
+def tags_by_app(connection: Connection, partner_id: int, app_id: str) -> dict[int, str]:
     """Return the tags of an app's subscriptions by id, oldest first."""
     query = select(subscriptions.c.id, subscriptions.c.tag).where(
         subscriptions.c.app_id == app_id, subscriptions.c.partner_id == partner_id
@@ -188,7 +189,7 @@ def tags_of(connection: Connection, partner_id: int, app_id: str) -> dict[int, s
     return {row.id: row.tag for row in connection.execute(query.order_by(subscriptions.c.id))}
 
 
-class DeliveryEntry(NamedTuple):
+class DeliveryJob(NamedTuple):
     """A job that delivers a callback."""
 
     ref: str
@@ -198,109 +199,111 @@ class DeliveryEntry(NamedTuple):
     replay: bool
 
 
-def entries_of(
-    connection: Connection, subscription_id: int, callback_id: str, *, look_at: int = LOOKED_AT
-) -> list[DeliveryEntry]:
+def find_delivery_jobs(
+    connection: Connection, subscription_id: int, callback_id: str, *, scan_limit: int = MAX_SCANNED_CALLBACKS
+) -> list[DeliveryJob]:
     """Return the jobs that deliver a callback, the one that is not a replay first.
 
     Of a long queue only the first jobs are scanned: a callback beyond them is simply waiting.
     """
-    jobs: list[DeliveryEntry] = []
+    jobs: list[DeliveryJob] = []
     for group in (live_group(subscription_id), replay_group(subscription_id)):
         first = (
-            select_row(queue_jobs, DeliveryEntry)
+            select_row(queue_jobs, DeliveryJob)
             .where(queue_jobs.c.queue == int(QueueName.CALLBACKS), queue_jobs.c.concurrency_group == group)
             .order_by(queue_jobs.c.position)
-            .limit(look_at)
+            .limit(scan_limit)
             .subquery()
         )  # fmt: skip
-        jobs += map(DeliveryEntry._make, connection.execute(select(first).where(first.c.ref == callback_id)))
+        jobs += map(DeliveryJob._make, connection.execute(select(first).where(first.c.ref == callback_id)))
     return jobs
 
 
 def _search(
     connection: Connection,
     ids: Sequence[int],
-    own: ColumnElement[bool],
+    ownership: ColumnElement[bool],
     fits: Sequence[ColumnElement[bool]],
-    sought: Sought,
-    before: Place | None,
+    query: DeliveryFilter,
+    before: DeliveryCursor | None,
     at_most: int,
-    look_at: int,
-) -> Deliveries:
+    scan_limit: int,
+) -> DeliveryPage:
     """Scan the newest callbacks of each subscription, back to where all of them were scanned."""
     rows: list[dict[str, Any]] = []
-    ends: list[Place] = []
-    limit = max(look_at // max(len(ids), 1), at_most)
+    ends: list[DeliveryCursor] = []
+    limit = max(scan_limit // max(len(ids), 1), at_most)
     for subscription_id in ids:
-        scope = and_(callbacks.c.subscription_id == subscription_id, own, *_within(sought))
-        newest = _newest_first(select(*_SHOWN, and_(*fits).label("fits")).where(scope), before)
+        scope = and_(callbacks.c.subscription_id == subscription_id, ownership, *_time_conditions(query))
+        newest = _newest_first(select(*_DELIVERY_COLUMNS, and_(*fits).label("fits")).where(scope), before)
         last = connection.execute(newest.offset(limit - 1).limit(1)).mappings().one_or_none()
         if last is not None:
-            ends.append(_place(last))
+            ends.append(_row_cursor(last))
         scanned = newest.limit(limit).subquery()
-        chosen = select(*(scanned.c[column.name] for column in _SHOWN)).where(scanned.c.fits)
-        chosen = chosen.order_by(*(scanned.c[column.name].desc() for column in _ORDER))
+        chosen = select(*(scanned.c[column.name] for column in _DELIVERY_COLUMNS)).where(scanned.c.fits)
+        chosen = chosen.order_by(*(scanned.c[column.name].desc() for column in _DELIVERY_ORDER))
         rows += [dict(row) for row in connection.execute(chosen.limit(at_most + 1)).mappings()]
     end = max(ends, default=None)
-    rows = sorted((row for row in rows if end is None or _place(row) >= end), key=_place)[::-1]
+    rows = sorted((row for row in rows if end is None or _row_cursor(row) >= end), key=_row_cursor)[::-1]
     if len(rows) > at_most:
-        return Deliveries(rows[:at_most], _place(rows[at_most - 1]), None)
-    return Deliveries(rows, end, None if end is None else end.created_on_ms)
+        return DeliveryPage(rows[:at_most], _row_cursor(rows[at_most - 1]), None)
+    return DeliveryPage(rows, end, None if end is None else end.created_on_ms)
 
 
-def _page(connection: Connection, each: Sequence[_Select], before: Place | None, at_most: int) -> Deliveries:
+def _page(
+    connection: Connection, statements: Sequence[_Select], before: DeliveryCursor | None, at_most: int
+) -> DeliveryPage:
     rows: list[dict[str, Any]] = []
-    for chosen in each:
+    for chosen in statements:
         newest = _newest_first(chosen, before).limit(at_most + 1)
         rows += [dict(row) for row in connection.execute(newest).mappings()]
-    rows.sort(key=_place, reverse=True)
-    next_cursor = _place(rows[at_most - 1]) if len(rows) > at_most else None
-    return Deliveries(rows[:at_most], next_cursor, None)
+    rows.sort(key=_row_cursor, reverse=True)
+    next_cursor = _row_cursor(rows[at_most - 1]) if len(rows) > at_most else None
+    return DeliveryPage(rows[:at_most], next_cursor, None)
 
 
-def _newest_first(chosen: _Select, before: Place | None) -> _Select:
+def _newest_first(chosen: _Select, before: DeliveryCursor | None) -> _Select:
     if before is not None:
-        place = tuple_(*_ORDER, callbacks.c.subscription_id)
+        place = tuple_(*_DELIVERY_ORDER, callbacks.c.subscription_id)
         chosen = chosen.where(
             callbacks.c.created_on_ms <= before.created_on_ms,  # so that the index scan starts at the cursor
             place < (before.created_on_ms, before.about, before.sequence, before.subscription_id),
         )
-    return chosen.order_by(*(column.desc() for column in _ORDER), callbacks.c.subscription_id.desc())
+    return chosen.order_by(*(column.desc() for column in _DELIVERY_ORDER), callbacks.c.subscription_id.desc())
 
 
-def _place(row: Mapping[Any, Any]) -> Place:
-    return Place(row["created_on_ms"], row["about"], row["sequence"], row["subscription_id"])
+def _row_cursor(row: Mapping[Any, Any]) -> DeliveryCursor:
+    return DeliveryCursor(row["created_on_ms"], row["about"], row["sequence"], row["subscription_id"])
 
 
-def _within(sought: Sought) -> list[ColumnElement[bool]]:
+def _time_conditions(query: DeliveryFilter) -> list[ColumnElement[bool]]:
     within: list[ColumnElement[bool]] = []
-    if sought.from_ms is not None:
-        within.append(callbacks.c.created_on_ms >= sought.from_ms)
-    if sought.to_ms is not None:
-        within.append(callbacks.c.created_on_ms < sought.to_ms)
+    if query.from_ms is not None:
+        within.append(callbacks.c.created_on_ms >= query.from_ms)
+    if query.to_ms is not None:
+        within.append(callbacks.c.created_on_ms < query.to_ms)
     return within
 
 
-def _fits(connection: Connection, app_id: str, sought: Sought) -> list[ColumnElement[bool]]:
-    fits = _within(sought)
-    if sought.state is not None:
-        fits.append(_STATES[sought.state])
-    if sought.news is not None:
-        fits.append(callbacks.c.news == sought.news)
-    if sought.recipient is not None:
+def _filter_conditions(connection: Connection, app_id: str, query: DeliveryFilter) -> list[ColumnElement[bool]]:
+    fits = _time_conditions(query)
+    if query.state is not None:
+        fits.append(_STATE_CONDITIONS[query.state])
+    if query.event is not None:
+        fits.append(callbacks.c.news == query.event)
+    if query.recipient is not None:
         known = connection.execute(
             select(recipients.c.id).where(
                 recipients.c.app_id == app_id,
-                or_(recipients.c.phone_number == sought.recipient, recipients.c.user_id == sought.recipient),
+                or_(recipients.c.phone_number == query.recipient, recipients.c.user_id == query.recipient),
             )
         ).scalars()
         # Before the operator has identified a recipient, its callbacks are about the destination.
-        fits.append(callbacks.c.about.in_([sought.recipient, *map(str, known)]))
+        fits.append(callbacks.c.about.in_([query.recipient, *map(str, known)]))
     return fits
 
 
-def _subscriptions(connection: Connection, partner_id: int, app_id: str, id: int | None) -> Sequence[int]:
+def _subscription_ids(connection: Connection, partner_id: int, app_id: str, id: int | None) -> Sequence[int]:
     chosen = select(subscriptions.c.id).where(
         subscriptions.c.app_id == app_id, subscriptions.c.partner_id == partner_id
     )
@@ -309,12 +312,12 @@ def _subscriptions(connection: Connection, partner_id: int, app_id: str, id: int
     return connection.execute(chosen.order_by(subscriptions.c.id)).scalars().all()
 
 
-def _in_queue(ids: Sequence[int]) -> ColumnElement[bool]:
+def _queue_condition(ids: Sequence[int]) -> ColumnElement[bool]:
     groups = [live_group(subscription_id) for subscription_id in ids]
     return and_(queue_jobs.c.queue == int(QueueName.CALLBACKS), queue_jobs.c.concurrency_group.in_(groups))
 
 
-def _few_wait(connection: Connection, ids: Sequence[int], most: int) -> bool:
+def _has_few_queued(connection: Connection, ids: Sequence[int], limit: int) -> bool:
     """Return True if few enough wait for all of them to be read; otherwise the newest callbacks include some."""
-    jobs = select(queue_jobs.c.position).where(_in_queue(ids)).limit(most + 1).subquery()
-    return connection.execute(select(func.count()).select_from(jobs)).scalar_one() <= most
+    jobs = select(queue_jobs.c.position).where(_queue_condition(ids)).limit(limit + 1).subquery()
+    return connection.execute(select(func.count()).select_from(jobs)).scalar_one() <= limit

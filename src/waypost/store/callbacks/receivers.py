@@ -9,18 +9,18 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, func, select, update
 
-from waypost.store.bulk_statements import Changing
-from waypost.store.callbacks.subscriptions import live_group, replay_group, tell_worker
+from waypost.store.bulk_statements import BulkUpdate
+from waypost.store.callbacks.subscriptions import live_group, replay_group, wake_callback_worker
 from waypost.store.queue.jobs import QueueName
 from waypost.store.tables import callbacks, queue_jobs, subscriptions
 from waypost.store.typed_rows import select_row
 
-MOST_WAITING: Final = 10_000
+MAX_COUNTED_CALLBACKS: Final = 10_000
 """How many callbacks are counted that wait for one receiver; of a longer queue it is known that it is longer."""
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ReceiverStatus:
     """Changes to a receiver's health after an attempt.
 
     Attributes:
@@ -31,20 +31,20 @@ class Standing:
 
     subscription_id: int
     failing_since_ms: int | None
-    asked_until_ms: int | None = None
+    retry_after_ms: int | None = None
     next_attempt_ms: int | None = None
 
 
-def keep_standings(connection: Connection, standings: Sequence[Standing]) -> None:
+def record_receiver_statuses(connection: Connection, statuses: Sequence[ReceiverStatus]) -> None:
     """Store the last status of each receiver, in the order of ids."""
-    last = {status.subscription_id: status for status in standings}
-    _STANDING.run(
+    last = {status.subscription_id: status for status in statuses}
+    _UPDATE_STATUSES.run(
         connection,
         [
             {
                 "at": status.subscription_id,
                 "failing_since_ms": status.failing_since_ms,
-                "asked_until_ms": status.asked_until_ms,
+                "asked_until_ms": status.retry_after_ms,
                 "next_attempt_ms": status.next_attempt_ms,
             }
             for _, status in sorted(last.items())
@@ -64,7 +64,7 @@ class ReceiverRow(NamedTuple):
 
 def pause_subscription(connection: Connection, id: int, at_ms: int, reason: str) -> ReceiverRow | None:
     """Pause a subscription, and return it as it was; None if it is deleted or paused already."""
-    row = _receiver_to_change(connection, id)
+    row = _lock_receiver(connection, id)
     if row is None or row.paused_on_ms is not None:
         return None
     paused = {"paused_on_ms": at_ms, "pause_reason": reason[:500]}
@@ -72,8 +72,8 @@ def pause_subscription(connection: Connection, id: int, at_ms: int, reason: str)
     return row
 
 
-def _receiver_to_change(connection: Connection, id: int) -> ReceiverRow | None:
-    row = connection.execute(_RECEIVER.where(subscriptions.c.id == id)).one_or_none()
+def _lock_receiver(connection: Connection, id: int) -> ReceiverRow | None:
+    row = connection.execute(_LOCK_RECEIVER.where(subscriptions.c.id == id)).one_or_none()
     return None if row is None else ReceiverRow._make(row)
 
 
@@ -82,7 +82,7 @@ def resume_subscription(connection: Connection, id: int) -> ReceiverRow | None:
 
     One that its partner has paused stays paused.
     """
-    row = _receiver_to_change(connection, id)
+    row = _lock_receiver(connection, id)
     if row is None:
         return None
     connection.execute(
@@ -90,18 +90,18 @@ def resume_subscription(connection: Connection, id: int) -> ReceiverRow | None:
         .where(subscriptions.c.id == id)
         .values(failing_since_ms=None, asked_until_ms=None, next_attempt_ms=None, paused_on_ms=None, pause_reason=None)
     )
-    tell_worker(connection, id)
+    wake_callback_worker(connection, id)
     return row
 
 
-def renew_key(connection: Connection, id: int, old_key_until_ms: int | None) -> bool:
+def rotate_signing_key(connection: Connection, id: int, old_key_until_ms: int | None) -> bool:
     """Raise the serial of a subscription's key; return False if it is deleted."""
     statement = update(subscriptions).where(subscriptions.c.id == id).values(key_serial=subscriptions.c.key_serial + 1)
     return connection.execute(statement.values(old_key_until_ms=old_key_until_ms)).rowcount == 1
 
 
 @dataclass(frozen=True, slots=True)
-class Whose:
+class SubscriptionFilter:
     """Filter of subscriptions: all given conditions must match.
 
     Attributes:
@@ -115,7 +115,7 @@ class Whose:
     partner_id: int | None = None
 
     @property
-    def fits(self) -> tuple[ColumnElement[bool], ...]:
+    def conditions(self) -> tuple[ColumnElement[bool], ...]:
         """Return conditions on rows of subscriptions."""
         columns = (
             (subscriptions.c.id, self.id),
@@ -125,7 +125,9 @@ class Whose:
         return tuple(column == value for column, value in columns if value is not None)
 
 
-def receivers(connection: Connection, whose: Whose, *, most: int = MOST_WAITING) -> list[dict[str, Any]]:
+def list_receivers(
+    connection: Connection, query: SubscriptionFilter, *, max_counted: int = MAX_COUNTED_CALLBACKS
+) -> list[dict[str, Any]]:
     """Return subscriptions by id, each with how many callbacks wait for it and since when; without secrets.
 
     Args:
@@ -135,8 +137,8 @@ def receivers(connection: Connection, whose: Whose, *, most: int = MOST_WAITING)
             `waiting_is_longer` and `replaying_is_longer` say that there are more: millions may wait
             for a failing receiver, and open pages query this every second.
     """
-    rows = connection.execute(_SHOWN.where(*whose.fits).order_by(subscriptions.c.id)).mappings().all()
-    return [{**row, **_waiting(connection, row["id"], most)} for row in rows]
+    rows = connection.execute(_SELECT_RECEIVERS.where(*query.conditions).order_by(subscriptions.c.id)).mappings().all()
+    return [{**row, **_count_queued(connection, row["id"], max_counted)} for row in rows]
 
 
 def receiver_failure(connection: Connection, id: int) -> dict[str, int | None]:
@@ -148,20 +150,22 @@ def receiver_failure(connection: Connection, id: int) -> dict[str, int | None]:
     return {"failing_since_ms": row.failing_since_ms, "next_attempt_ms": row.next_attempt_ms}
 
 
-def paused_and_failing(connection: Connection) -> list[Row[Any]]:
+def list_paused_or_failing(connection: Connection) -> list[Row[Any]]:
     """Return subscriptions that the service has paused, and those whose receiver is failing."""
-    query = _SHOWN.where(subscriptions.c.paused_on_ms.is_not(None) | subscriptions.c.failing_since_ms.is_not(None))
+    query = _SELECT_RECEIVERS.where(
+        subscriptions.c.paused_on_ms.is_not(None) | subscriptions.c.failing_since_ms.is_not(None)
+    )
     return list(connection.execute(query.order_by(subscriptions.c.id)).all())
 
 
-def _waiting(connection: Connection, id: int, most: int) -> dict[str, Any]:
+def _count_queued(connection: Connection, id: int, max_counted: int) -> dict[str, Any]:
     """Return how many jobs wait in its groups, and since when. The index finds them group by group."""
     counted: dict[str, Any] = {}
     for name, group in (("waiting", live_group(id)), ("replaying", replay_group(id))):
-        parameters = {"queue": int(QueueName.CALLBACKS), "group": group, "limit": most + 1}
-        jobs = connection.execute(_COUNTED, parameters).scalar_one()
-        counted[name] = min(jobs, most)
-        counted[f"{name}_is_longer"] = jobs > most
+        parameters = {"queue": int(QueueName.CALLBACKS), "group": group, "limit": max_counted + 1}
+        jobs = connection.execute(_COUNT_GROUP_JOBS, parameters).scalar_one()
+        counted[name] = min(jobs, max_counted)
+        counted[f"{name}_is_longer"] = jobs > max_counted
     first = (
         select(queue_jobs.c.ref)
         .where(queue_jobs.c.queue == int(QueueName.CALLBACKS), queue_jobs.c.concurrency_group == live_group(id))
@@ -174,16 +178,16 @@ def _waiting(connection: Connection, id: int, most: int) -> dict[str, Any]:
     return counted
 
 
-_some = (  # unordered: with an order, PostgreSQL may sort all of them before it stops
+_group_jobs = (  # unordered: with an order, PostgreSQL may sort all of them before it stops
     select(queue_jobs.c.position)
     .where(queue_jobs.c.queue == bindparam("queue"), queue_jobs.c.concurrency_group == bindparam("group"))
     .limit(bindparam("limit"))
     .subquery()
 )
-_COUNTED: Final = select(func.count()).select_from(_some)
-_RECEIVER: Final = select_row(subscriptions, ReceiverRow).with_for_update()
-_STANDING: Final = Changing(subscriptions, "id", "failing_since_ms", "asked_until_ms", "next_attempt_ms")
-_SHOWN: Final[Select[Any]] = select(
+_COUNT_GROUP_JOBS: Final = select(func.count()).select_from(_group_jobs)
+_LOCK_RECEIVER: Final = select_row(subscriptions, ReceiverRow).with_for_update()
+_UPDATE_STATUSES: Final = BulkUpdate(subscriptions, "id", "failing_since_ms", "asked_until_ms", "next_attempt_ms")
+_SELECT_RECEIVERS: Final[Select[Any]] = select(
     *(
         subscriptions.c[name]
         for name in (

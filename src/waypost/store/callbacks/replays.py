@@ -5,18 +5,18 @@ from typing import Final
 
 from sqlalchemy import ColumnElement, Connection, and_, func, or_, select
 
-from waypost.store.callbacks.receivers import Whose
+from waypost.store.callbacks.receivers import SubscriptionFilter
 from waypost.store.callbacks.subscriptions import replay_group
 from waypost.store.queue.job_subjects import JobSubject, SubjectKind
 from waypost.store.queue.jobs import NewJob, QueueName, enqueue_jobs
 from waypost.store.tables import callbacks, recipients, subscriptions
 
-BATCH: Final = 500
+REPLAY_BATCH_JOBS: Final = 500
 """How many jobs one transaction enqueues, so that no other write waits long for it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ReplayFilter:
     """Filter of callbacks: all given conditions must match. A callback that still waits never matches.
 
     Attributes:
@@ -29,33 +29,33 @@ class Wanted:
         to_ms: and before then.
     """
 
-    whose: Whose
+    subscriptions: SubscriptionFilter
     callback_id: str | None
     recipient: str | None
-    news: str | None
+    event: str | None
     delivered: bool | None
     from_ms: int
     to_ms: int
 
 
-Cursor = tuple[int, int, str, int]
+ReplayCursor = tuple[int, int, str, int]
 """Subscription, time, subject and sequence number of the last callback that was read."""
 
 
-def count_wanted(connection: Connection, wanted: Wanted) -> dict[str, int]:
+def count_replays(connection: Connection, query: ReplayFilter) -> dict[str, int]:
     """Return how many match, and how many more still wait for their first delivery."""
-    fits = _fits(connection, wanted)
+    fits = _filter_condition(connection, query)
     ended, waiting = callbacks.c.ended_on_ms.is_not(None), callbacks.c.ended_on_ms.is_(None)
     counted = select(func.count())
     return {
-        "callbacks": connection.execute(counted.where(fits, ended, *_ended_so(wanted))).scalar_one(),
+        "callbacks": connection.execute(counted.where(fits, ended, *_outcome_conditions(query))).scalar_one(),
         "waiting": connection.execute(counted.where(fits, waiting)).scalar_one(),
     }
 
 
-def append_replays(
-    connection: Connection, wanted: Wanted, after: Cursor | None, due_ms: int
-) -> tuple[int, Cursor | None]:
+def enqueue_replays(
+    connection: Connection, query: ReplayFilter, after: ReplayCursor | None, due_ms: int
+) -> tuple[int, ReplayCursor | None]:
     """Enqueue jobs for the next callbacks, oldest first for each subscription.
 
     Returns:
@@ -63,11 +63,11 @@ def append_replays(
     """
     order = (callbacks.c.subscription_id, callbacks.c.created_on_ms, callbacks.c.about, callbacks.c.sequence)
     statement = select(callbacks.c.id, *order).where(
-        _fits(connection, wanted), callbacks.c.ended_on_ms.is_not(None), *_ended_so(wanted)
+        _filter_condition(connection, query), callbacks.c.ended_on_ms.is_not(None), *_outcome_conditions(query)
     )
     if after is not None:
-        statement = statement.where(_beyond(after))
-    rows = connection.execute(statement.order_by(*order).limit(BATCH)).all()
+        statement = statement.where(_cursor_condition(after))
+    rows = connection.execute(statement.order_by(*order).limit(REPLAY_BATCH_JOBS)).all()
     enqueue_jobs(
         connection,
         [
@@ -82,46 +82,46 @@ def append_replays(
             for row in rows
         ],
     )
-    if len(rows) < BATCH:
+    if len(rows) < REPLAY_BATCH_JOBS:
         return len(rows), None
     last = rows[-1]
-    return BATCH, (last.subscription_id, last.created_on_ms, last.about, last.sequence)
+    return REPLAY_BATCH_JOBS, (last.subscription_id, last.created_on_ms, last.about, last.sequence)
 
 
-def _fits(connection: Connection, wanted: Wanted) -> ColumnElement[bool]:
+def _filter_condition(connection: Connection, query: ReplayFilter) -> ColumnElement[bool]:
     statement = select(subscriptions.c.id, subscriptions.c.app_id, subscriptions.c.partner_id)
-    statement = statement.where(*wanted.whose.fits)
-    if wanted.callback_id is not None:
-        subscription_id = select(callbacks.c.subscription_id).where(callbacks.c.id == wanted.callback_id)
+    statement = statement.where(*query.subscriptions.conditions)
+    if query.callback_id is not None:
+        subscription_id = select(callbacks.c.subscription_id).where(callbacks.c.id == query.callback_id)
         statement = statement.where(subscriptions.c.id == subscription_id.scalar_subquery())
     chosen = connection.execute(statement).all()
     conditions: list[ColumnElement[bool]] = [
         callbacks.c.subscription_id.in_([row.id for row in chosen]),
         callbacks.c.partner_id.in_({row.partner_id for row in chosen}),
-        callbacks.c.created_on_ms >= wanted.from_ms,
-        callbacks.c.created_on_ms < wanted.to_ms,
+        callbacks.c.created_on_ms >= query.from_ms,
+        callbacks.c.created_on_ms < query.to_ms,
     ]
-    if wanted.callback_id is not None:
-        conditions.append(callbacks.c.id == wanted.callback_id)
-    if wanted.news is not None:
-        conditions.append(callbacks.c.news == wanted.news)
-    if wanted.recipient is not None:
+    if query.callback_id is not None:
+        conditions.append(callbacks.c.id == query.callback_id)
+    if query.event is not None:
+        conditions.append(callbacks.c.news == query.event)
+    if query.recipient is not None:
         known = connection.execute(
             select(recipients.c.id).where(
                 recipients.c.app_id.in_({row.app_id for row in chosen}),
-                or_(recipients.c.phone_number == wanted.recipient, recipients.c.user_id == wanted.recipient),
+                or_(recipients.c.phone_number == query.recipient, recipients.c.user_id == query.recipient),
             )
         ).scalars()
         # Before the operator has identified a recipient, its callbacks are about the destination.
-        conditions.append(callbacks.c.about.in_([wanted.recipient, *map(str, known)]))
+        conditions.append(callbacks.c.about.in_([query.recipient, *map(str, known)]))
     return and_(*conditions)
 
 
-def _ended_so(wanted: Wanted) -> tuple[ColumnElement[bool], ...]:
-    return () if wanted.delivered is None else (callbacks.c.delivered.is_(wanted.delivered),)
+def _outcome_conditions(query: ReplayFilter) -> tuple[ColumnElement[bool], ...]:
+    return () if query.delivered is None else (callbacks.c.delivered.is_(query.delivered),)
 
 
-def _beyond(after: Cursor) -> ColumnElement[bool]:
+def _cursor_condition(after: ReplayCursor) -> ColumnElement[bool]:
     subscription_id, created_on_ms, about, sequence = after
     same_subscription = callbacks.c.subscription_id == subscription_id
     same_time = callbacks.c.created_on_ms == created_on_ms

@@ -8,18 +8,18 @@ from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
 from waypost.domain.callbacks.subscription import Subscription
 from waypost.store.queue.jobs import QueueName
-from waypost.store.sql import one_of
+from waypost.store.sql import equals_any
 from waypost.store.tables import subscriptions
 from waypost.store.typed_rows import RowReader, select_row
-from waypost.store.write_through_cache import APPENDED
+from waypost.store.write_through_cache import enqueued_jobs
 
-_subscription_of: Final = RowReader(Subscription)
+_read_subscription: Final = RowReader(Subscription)
 
 Seal = Callable[[str, str], bytes]
 Unseal = Callable[[bytes, str], str]
 
 
-def add_subscription(connection: Connection, subscription: Subscription, seal: Seal, most: int) -> str:
+def add_subscription(connection: Connection, subscription: Subscription, seal: Seal, max_subscriptions: int) -> str:
     """Store a subscription and return its id.
 
     Raises:
@@ -30,9 +30,9 @@ def add_subscription(connection: Connection, subscription: Subscription, seal: S
     if connection.execute(
         select(subscriptions.c.id).where(of_app, subscriptions.c.tag == subscription.tag)
     ).one_or_none():
-        raise TagTaken(subscription.tag)
-    if connection.execute(select(func.count()).where(of_app)).scalar_one() >= most:
-        raise TooMany(subscription.app_id)
+        raise DuplicateTag(subscription.tag)
+    if connection.execute(select(func.count()).where(of_app)).scalar_one() >= max_subscriptions:
+        raise TooManySubscriptions(subscription.app_id)
     new_id = connection.execute(
         insert(subscriptions).returning(subscriptions.c.id),
         {
@@ -47,7 +47,7 @@ def add_subscription(connection: Connection, subscription: Subscription, seal: S
 
 def change_subscription(
     connection: Connection,
-    named: Subscription,
+    target: Subscription,
     change: Callable[[Subscription], Subscription],
     seal: Seal,
     unseal: Unseal,
@@ -64,8 +64,8 @@ def change_subscription(
     Raises:
         DuplicateTag: another subscription of the app has this tag.
     """
-    current = subscription_of_partner(connection, named.partner_id, int(named.id), unseal, to_change=True)
-    if current is None or current.app_id != named.app_id:
+    current = subscription_of_partner(connection, target.partner_id, int(target.id), unseal, for_update=True)
+    if current is None or current.app_id != target.app_id:
         return None
     changed = change(current)
     of_app = subscriptions.c.app_id == current.app_id
@@ -73,17 +73,17 @@ def change_subscription(
     if connection.execute(
         select(subscriptions.c.id).where(of_app, subscriptions.c.tag == changed.tag, ~is_same)
     ).one_or_none():
-        raise TagTaken(changed.tag)
+        raise DuplicateTag(changed.tag)
     columns = _columns(changed, seal)
     connection.execute(update(subscriptions).where(of_app, is_same).values(**columns))
-    tell_worker(connection, current.id)
+    wake_callback_worker(connection, current.id)
     return changed
 
 
-def tell_worker(connection: Connection, id: int | str) -> None:
+def wake_callback_worker(connection: Connection, id: int | str) -> None:
     """Make the worker of a subscription's callbacks read its jobs again, once this is committed."""
     for group in (live_group(id), replay_group(id)):
-        connection.info[APPENDED].look_at(QueueName.CALLBACKS, group)
+        enqueued_jobs(connection).add_group(QueueName.CALLBACKS, group)
 
 
 def live_group(id: int | str) -> str:
@@ -96,7 +96,7 @@ def replay_group(id: int | str) -> str:
     return f"replay {id}"
 
 
-def subscription_in(group: str) -> int:
+def group_subscription_id(group: str) -> int:
     """Return the id of the subscription of a concurrency group in the callbacks queue."""
     return int(group.rpartition(" ")[2])
 
@@ -120,31 +120,31 @@ def _columns(subscription: Subscription, seal: Seal) -> dict[str, Any]:
     }
 
 
-class TagTaken(Exception):
+class DuplicateTag(Exception):
     """The app already has a subscription with this tag."""
 
 
-class TooMany(Exception):
+class TooManySubscriptions(Exception):
     """The app already has as many subscriptions as it may."""
 
 
-def subscriptions_of(connection: Connection, app_id: str, partner_id: int, unseal: Unseal) -> list[Subscription]:
+def list_app_subscriptions(connection: Connection, app_id: str, partner_id: int, unseal: Unseal) -> list[Subscription]:
     """Return an app's subscriptions, oldest first."""
     rows = connection.execute(
         select(subscriptions)
         .where(subscriptions.c.app_id == app_id, subscriptions.c.partner_id == partner_id)
         .order_by(subscriptions.c.id)
     )
-    return [subscription_of(row, unseal) for row in rows]
+    return [decode_subscription(row, unseal) for row in rows]
 
 
 def subscription_of_partner(
-    connection: Connection, partner_id: int, id: int, unseal: Unseal, *, to_change: bool = False
+    connection: Connection, partner_id: int, id: int, unseal: Unseal, *, for_update: bool = False
 ) -> Subscription | None:
     """Return one of a partner's subscriptions, of any of its apps; None if there is no such subscription."""
     query = select(subscriptions).where(subscriptions.c.id == id, subscriptions.c.partner_id == partner_id)
-    row = connection.execute(query.with_for_update() if to_change else query).one_or_none()
-    return None if row is None else subscription_of(row, unseal)
+    row = connection.execute(query.with_for_update() if for_update else query).one_or_none()
+    return None if row is None else decode_subscription(row, unseal)
 
 
 def delete_subscriptions(connection: Connection, app_id: str, partner_id: int, id: str | None = None) -> int:
@@ -154,14 +154,14 @@ def delete_subscriptions(connection: Connection, app_id: str, partner_id: int, i
         chosen = chosen.where(subscriptions.c.id == int(id))
     deleted_ids = connection.execute(chosen.returning(subscriptions.c.id)).scalars().all()
     for deleted_id in deleted_ids:
-        tell_worker(connection, deleted_id)  # its waiting callbacks are ended
+        wake_callback_worker(connection, deleted_id)  # its waiting callbacks are ended
     return len(deleted_ids)
 
 
 def subscriptions_by_ids(connection: Connection, ids: set[int], unseal: Unseal) -> dict[int, Subscription]:
     """Return subscriptions by id; those that were deleted are left out."""
-    rows = connection.execute(_BY_ID, {"ids": list(ids)})
-    return {row.id: subscription_of(row, unseal) for row in rows}
+    rows = connection.execute(_SUBSCRIPTIONS_BY_IDS, {"ids": list(ids)})
+    return {row.id: decode_subscription(row, unseal) for row in rows}
 
 
 class ActiveSubscription(NamedTuple):
@@ -175,10 +175,10 @@ class ActiveSubscription(NamedTuple):
 
 def active_subscriptions(connection: Connection, app_ids: Collection[str]) -> list[ActiveSubscription]:
     """Return the subscriptions of these apps that their partners have not paused."""
-    return list(map(ActiveSubscription._make, connection.execute(_ACTIVE, {"apps": app_ids})))
+    return list(map(ActiveSubscription._make, connection.execute(_ACTIVE_SUBSCRIPTIONS, {"apps": app_ids})))
 
 
-def tags_of(connection: Connection, ids: Sequence[int]) -> dict[int, str]:
+def tags_by_ids(connection: Connection, ids: Sequence[int]) -> dict[int, str]:
     """Return the tags of subscriptions; those that were deleted are left out."""
     rows = connection.execute(select(subscriptions.c.id, subscriptions.c.tag).where(subscriptions.c.id.in_(ids)))
     return {row.id: row.tag for row in rows}
@@ -189,14 +189,14 @@ def _headers_in(meta: str | None) -> dict[str, str]:
     return {name: str(value) for name, value in headers.items()}
 
 
-def subscription_of(row: Row[Any], unseal: Unseal) -> Subscription:
+def decode_subscription(row: Row[Any], unseal: Unseal) -> Subscription:
     """Return a subscription from its row, with its headers decrypted."""
     meta = None if row.sealed_meta is None else unseal(row.sealed_meta, row.app_id)
     modes = tuple(row.modes.split(","))
-    return _subscription_of(row, id=str(row.id), modes=modes, meta=meta, headers=_headers_in(meta))
+    return _read_subscription(row, id=str(row.id), modes=modes, meta=meta, headers=_headers_in(meta))
 
 
-_BY_ID: Final = select(subscriptions).where(one_of(subscriptions.c.id, "ids"))
-_ACTIVE: Final = select_row(subscriptions, ActiveSubscription).where(
-    one_of(subscriptions.c.app_id, "apps"), subscriptions.c.active
+_SUBSCRIPTIONS_BY_IDS: Final = select(subscriptions).where(equals_any(subscriptions.c.id, "ids"))
+_ACTIVE_SUBSCRIPTIONS: Final = select_row(subscriptions, ActiveSubscription).where(
+    equals_any(subscriptions.c.app_id, "apps"), subscriptions.c.active
 )

@@ -24,21 +24,21 @@ from waypost.store.tables import (
     templates,
 )
 
-MOST_WAITING: Final = 2_000
+MAX_COUNTED_PER_GROUP: Final = 2_000
 """How many jobs of a group are counted; a longer one is only known to be longer."""
 MAX_DEAD_LETTERS: Final = 500
 """How many dead letters are searched for those of an app."""
-MOST_TEMPLATES: Final = 20
+MAX_PROBLEM_TEMPLATES: Final = 20
 MAX_WEBHOOKS: Final = 500
 """How many of the newest inbound webhooks are searched for those of an operator account."""
-MOST_CALLBACKS: Final = 50
+MAX_CHECKED_CALLBACKS: Final = 50
 
-_HURT: Final = ("PAUSED", "DISABLED", "FLAGGED", "LOCKED")
-_REFUSED: Final = ("REJECTED", "FAILED")
+_BLOCKED_STATUSES: Final = ("PAUSED", "DISABLED", "FLAGGED", "LOCKED")
+_REJECTED_STATUSES: Final = ("REJECTED", "FAILED")
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class MinuteCount:
     """Messages of one minute that are in one state, with one error code.
 
     Attributes:
@@ -55,20 +55,20 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class StoredMinuteCounts:
     """Counts of a time range.
 
     Attributes:
         from_ms: nothing older was counted.
     """
 
-    rows: list[Count]
+    rows: list[MinuteCount]
     from_ms: int
 
 
 def counts_by_minute(
     connection: Connection, partner_id: int, app_id: str, from_ms: int, before_ms: int, at_most: int
-) -> Counts:
+) -> StoredMinuteCounts:
     """Return the number of messages of each minute by state, newest minutes first.
 
     Args:
@@ -100,18 +100,18 @@ def counts_by_minute(
             func.max(failed).label("reason"),
         ).group_by(minute, scanned.c.state, scanned.c.code)
     ).all()  # fmt: skip
-    counts = [Count(*row) for row in rows]
+    counts = [MinuteCount(*row) for row in rows]
     if sum(count.messages for count in counts) < at_most:
-        return Counts(counts, from_ms)
+        return StoredMinuteCounts(counts, from_ms)
     oldest = min(count.minute for count in counts)
     complete = [count for count in counts if count.minute > oldest]
     if not complete:
-        return Counts(counts, oldest * MINUTE_MS)
-    return Counts(complete, (oldest + 1) * MINUTE_MS)
+        return StoredMinuteCounts(counts, oldest * MINUTE_MS)
+    return StoredMinuteCounts(complete, (oldest + 1) * MINUTE_MS)
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class AppQueueDepth:
     """The depth of one queue for one app.
 
     Attributes:
@@ -123,7 +123,7 @@ class Waiting:
     """
 
     queue: QueueName
-    entries: int
+    jobs: int
     is_longer: bool
     oldest_due_ms: int | None
     tries: int
@@ -147,12 +147,14 @@ def groups_of_app(app: App, subscription_ids: Collection[int]) -> tuple[tuple[Qu
     )
 
 
-def waiting_of_app(connection: Connection, app: App, subscription_ids: Collection[int]) -> list[Waiting]:
+def app_queue_depths(connection: Connection, app: App, subscription_ids: Collection[int]) -> list[AppQueueDepth]:
     """Return the depth of each queue for an app, without dead letters."""
-    return [_waiting(connection, queue_name, groups) for queue_name, groups in groups_of_app(app, subscription_ids)]
+    return [
+        _read_queue_depth(connection, queue_name, groups) for queue_name, groups in groups_of_app(app, subscription_ids)
+    ]
 
 
-def _waiting(connection: Connection, queue_name: QueueName, groups: Sequence[str]) -> Waiting:
+def _read_queue_depth(connection: Connection, queue_name: QueueName, groups: Sequence[str]) -> AppQueueDepth:
     jobs, is_longer, oldest, tries, note = 0, False, None, 0, ""
     for group in groups:
         scanned = (
@@ -163,7 +165,7 @@ def _waiting(connection: Connection, queue_name: QueueName, groups: Sequence[str
                 queue_jobs.c.state < int(JobState.DEAD_LETTER),
             )
             .order_by(queue_jobs.c.position)
-            .limit(MOST_WAITING)
+            .limit(MAX_COUNTED_PER_GROUP)
             .subquery()
         )
         row = connection.execute(
@@ -174,14 +176,14 @@ def _waiting(connection: Connection, queue_name: QueueName, groups: Sequence[str
             ).select_from(scanned)
         ).one()
         jobs += row.jobs
-        is_longer = is_longer or row.jobs >= MOST_WAITING
+        is_longer = is_longer or row.jobs >= MAX_COUNTED_PER_GROUP
         if row.jobs:
             oldest = row.oldest_due_ms if oldest is None else min(oldest, row.oldest_due_ms)
         if row.jobs and row.tries > tries:
             tries = row.tries
             note_query = select(scanned.c.note).where(scanned.c.attempt == tries).limit(1)
             note = connection.execute(note_query).scalar_one_or_none() or ""
-    return Waiting(queue_name, jobs, is_longer, oldest, tries, note)
+    return AppQueueDepth(queue_name, jobs, is_longer, oldest, tries, note)
 
 
 def dead_letters_of_app(connection: Connection, app: App, subscription_ids: Collection[int]) -> list[DeadLetter]:
@@ -208,13 +210,13 @@ def receivers_of_app(connection: Connection, partner_id: int, app_id: str) -> li
     return [dict(row) for row in connection.execute(query.order_by(subscriptions.c.id)).mappings()]
 
 
-def hurt_templates(
-    connection: Connection, partner_id: int, business_account_id: str, refused_since_ms: int
+def templates_with_problems(
+    connection: Connection, partner_id: int, business_account_id: str, rejected_since_ms: int
 ) -> list[Any]:
     """Return templates that cannot be sent or have low quality, and those rejected since a time, newest first."""
     column = templates.c
-    is_blocked = column.status.in_(_HURT) | ((column.quality == "LOW") & (column.status == "APPROVED"))
-    is_rejected = column.status.in_(_REFUSED) & (column.modified_on_ms >= refused_since_ms)
+    is_blocked = column.status.in_(_BLOCKED_STATUSES) | ((column.quality == "LOW") & (column.status == "APPROVED"))
+    is_rejected = column.status.in_(_REJECTED_STATUSES) & (column.modified_on_ms >= rejected_since_ms)
     query = (
         select(
             column.id, column.element_name, column.language_code, column.status, column.quality,
@@ -226,13 +228,13 @@ def hurt_templates(
             is_blocked | is_rejected,
         )
         .order_by(column.id.desc())
-        .limit(MOST_TEMPLATES)
+        .limit(MAX_PROBLEM_TEMPLATES)
     )  # fmt: skip
     return list(connection.execute(query).all())
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class OperatorActivity:
     """Recent activity of the operator, from an app's newest messages.
 
     Attributes:
@@ -241,12 +243,12 @@ class Line:
         failed_why: and the reason.
     """
 
-    taken_ms: int | None
+    accepted_ms: int | None
     failed_ms: int | None
     failed_why: str
 
 
-def line_of_app(connection: Connection, partner_id: int, app_id: str, at_most: int = 200) -> Line:
+def operator_activity(connection: Connection, partner_id: int, app_id: str, at_most: int = 200) -> OperatorActivity:
     """Return how the operator handled the newest messages of an app."""
     rows = connection.execute(
         select(messages.c.state, messages.c.changed_on_ms, messages.c.operator_message_id, messages.c.reason)
@@ -256,7 +258,7 @@ def line_of_app(connection: Connection, partner_id: int, app_id: str, at_most: i
     ).all()
     accepted = [row.changed_on_ms for row in rows if row.operator_message_id and row.state != "failed"]
     failed = max((row for row in rows if row.state == "failed"), key=lambda row: row.changed_on_ms, default=None)
-    return Line(
+    return OperatorActivity(
         max(accepted, default=None),
         None if failed is None else failed.changed_on_ms,
         "" if failed is None else failed.reason or "",
@@ -264,7 +266,7 @@ def line_of_app(connection: Connection, partner_id: int, app_id: str, at_most: i
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class OnboardingProgress:
     """Progress of a new partner.
 
     Attributes:
@@ -277,7 +279,9 @@ class Begun:
     has_callback: bool
 
 
-def begun(connection: Connection, partner_id: int, app_id: str, subscription_ids: Collection[int]) -> Begun:
+def onboarding_progress(
+    connection: Connection, partner_id: int, app_id: str, subscription_ids: Collection[int]
+) -> OnboardingProgress:
     """Return whether an app has ever sent a message, received one and delivered a callback."""
 
     def exists(query: Any) -> bool:
@@ -288,31 +292,31 @@ def begun(connection: Connection, partner_id: int, app_id: str, subscription_ids
         select(messages.c.accepted_on_ms).where(*of_app).order_by(messages.c.accepted_on_ms).limit(1)
     ).scalar_one_or_none()
     if first_ms is None:
-        return Begun(False, False, False)
+        return OnboardingProgress(False, False, False)
     is_reply = (
         inbound_messages.c.app_id == app_id,
         inbound_messages.c.partner_id == partner_id,
         inbound_messages.c.received_on_ms >= first_ms,
     )
-    return Begun(
+    return OnboardingProgress(
         True,
         exists(select(inbound_messages.c.operator_message_id).where(*is_reply)),
-        any(_has_taken(connection, subscription_id) for subscription_id in subscription_ids),
+        any(_has_delivered(connection, subscription_id) for subscription_id in subscription_ids),
     )
 
 
-def _has_taken(connection: Connection, subscription_id: int) -> bool:
+def _has_delivered(connection: Connection, subscription_id: int) -> bool:
     """Return True if one of a receiver's newest callbacks was delivered."""
     newest = (
         select(callbacks.c.delivered)
         .where(callbacks.c.subscription_id == subscription_id)
         .order_by(callbacks.c.created_on_ms.desc())
-        .limit(MOST_CALLBACKS)
+        .limit(MAX_CHECKED_CALLBACKS)
     )
     return True in connection.execute(newest).scalars().all()
 
 
-def last_call_of(connection: Connection, operator_account_id: str) -> int | None:
+def last_webhook_ms(connection: Connection, operator_account_id: str) -> int | None:
     """Return when an operator account last called its webhook; None if none of the newest webhooks is its own."""
     newest = (
         select(inbound_webhooks.c.operator_account_id, inbound_webhooks.c.received_on_ms)

@@ -5,15 +5,15 @@ from typing import Any, Final
 from sqlalchemy import Connection, func, select
 
 from waypost.domain.message import MessageState
-from waypost.store.callbacks.callbacks import shown_callback
+from waypost.store.callbacks.callbacks import read_callback_details
 from waypost.store.callbacks.receivers import receiver_failure
 from waypost.store.callbacks.subscriptions import live_group
-from waypost.store.messages.one_time_codes import codes_among
+from waypost.store.messages.one_time_codes import find_messages_with_codes
 from waypost.store.queue.job_subjects import JobSubject, SubjectKind
 from waypost.store.queue.jobs import JobState, QueueName
 from waypost.store.tables import callbacks, message_events, messages, queue_jobs, templates
 
-MOST_LOOKED_AT: Final = 20_000
+MAX_SCANNED_JOBS: Final = 20_000
 """Of a group's jobs, when one is searched for by its subject: no index leads there."""
 
 
@@ -59,22 +59,22 @@ def message_trace(connection: Connection, message_id: str) -> dict[str, Any] | N
         return None
     trace = {name: value for name, value in row.items() if name not in ("content", "request")}
     trace["words_kept"] = bool(row["content"])
-    trace["holds_code"] = bool(codes_among(connection, row["partner_id"], [row]))
+    trace["holds_code"] = bool(find_messages_with_codes(connection, row["partner_id"], [row]))
     event_query = select(message_events).where(message_events.c.message_id == message_id)
     trace["news"] = [dict(event) for event in connection.execute(event_query.order_by(message_events.c.id)).mappings()]
-    trace["waiting"] = _waiting(connection, row["source"], message_id, row["state"])
+    trace["waiting"] = _find_message_job(connection, row["source"], message_id, row["state"])
     callback_query = (
         select(callbacks)
         .where(callbacks.c.message_id == message_id)
         .order_by(callbacks.c.created_on_ms, callbacks.c.sequence)  # ids of one millisecond have no order
     )
     trace["callbacks"] = [
-        shown_callback(connection, dict(callback)) for callback in connection.execute(callback_query).mappings()
+        read_callback_details(connection, dict(callback)) for callback in connection.execute(callback_query).mappings()
     ]
     return trace
 
 
-def whole_way(connection: Connection, message_id: str) -> dict[str, Any] | None:
+def full_message_trace(connection: Connection, message_id: str) -> dict[str, Any] | None:
     """Like `message_trace`, with the request as received, and the waiting jobs of its callbacks.
 
     Args:
@@ -103,18 +103,20 @@ def whole_way(connection: Connection, message_id: str) -> dict[str, Any] | None:
     return trace
 
 
-def way_of_app(connection: Connection, partner_id: int, app_id: str, message_id: str) -> dict[str, Any] | None:
+def app_message_trace(connection: Connection, partner_id: int, app_id: str, message_id: str) -> dict[str, Any] | None:
     """Like `full_message_trace`, for one of an app's messages; None if the app has no such message."""
     is_own = (messages.c.partner_id == partner_id, messages.c.app_id == app_id)
     for id_column in (messages.c.id, messages.c.operator_message_id):
         query = select(messages.c.id).where(id_column == message_id, *is_own).limit(1)
         own_id = connection.execute(query).scalar_one_or_none()
         if own_id is not None:
-            return whole_way(connection, own_id)
+            return full_message_trace(connection, own_id)
     return None
 
 
-def words_of_app(connection: Connection, partner_id: int, app_id: str, message_id: str) -> tuple[Any, bool] | None:
+def app_message_content(
+    connection: Connection, partner_id: int, app_id: str, message_id: str
+) -> tuple[Any, bool] | None:
     """Return one of an app's messages (kind, content, request), and whether it holds a one-time code; or None."""
     query = select(
         messages.c.id, messages.c.kind, messages.c.content, messages.c.request, messages.c.destination,
@@ -128,10 +130,10 @@ def words_of_app(connection: Connection, partner_id: int, app_id: str, message_i
     if row is None:
         return None
     code_columns = {"id": row.id, "kind": row.kind, "template_id": row.template_id, "content": row.content}
-    return row, bool(codes_among(connection, partner_id, [code_columns]))
+    return row, bool(find_messages_with_codes(connection, partner_id, [code_columns]))
 
 
-def _waiting(connection: Connection, source: str, message_id: str, state: str) -> dict[str, Any] | None:
+def _find_message_job(connection: Connection, source: str, message_id: str, state: str) -> dict[str, Any] | None:
     """Return the message's own job: it waits to be sent or, if the message is uncertain, for a status."""
     job = _find_job(connection, QueueName.OUTBOUND, source, JobSubject(SubjectKind.MESSAGE, message_id))
     if job is None and state == MessageState.UNCERTAIN:
@@ -147,7 +149,7 @@ def _find_job(connection: Connection, queue_name: QueueName, group: str, subject
         select(queue_jobs)
         .where(queue_jobs.c.queue == int(queue_name), queue_jobs.c.concurrency_group == group)
         .order_by(queue_jobs.c.position)
-        .limit(MOST_LOOKED_AT)
+        .limit(MAX_SCANNED_JOBS)
         .subquery()
     )
     names = ("queue", "position", "attempt", "defects", "due_ms", "state", "note")

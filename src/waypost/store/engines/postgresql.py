@@ -18,30 +18,30 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from waypost.base.telemetry.logs import log
-from waypost.store.bulk_statements import WAYS
-from waypost.store.contract import Hear, StoreAway, WrongStore
-from waypost.store.engines.many_rows import ManyRows
-from waypost.store.revision import make_or_check
+from waypost.store.bulk_statements import BULK_STATEMENTS
+from waypost.store.contract import PayloadListener, StoreUnavailable, WrongStore
+from waypost.store.engines.postgresql_bulk import PostgresBulkStatements
+from waypost.store.revision import create_or_check_schema
 
 CHANNEL: Final = "waypost"
-MOST_BYTES: Final = 7_000
+MAX_NOTIFICATION_BYTES: Final = 7_000
 """Of one notification; PostgreSQL allows 8,000."""
 
-TELL_EVERY_S: Final = 0.002
+MIN_NOTIFY_INTERVAL_S: Final = 0.002
 """Minimum time between two notifications: every process has to read each."""
-TELL_AT_LEAST_EVERY_S: Final = 0.016
+MAX_NOTIFY_INTERVAL_S: Final = 0.016
 """Each time that payloads already wait when the pause is over, the next pause is twice as long, up to this:
 under load each notification costs the server and this process as much as several messages do."""
 
 # fmt: off
-SETTINGS: Final = (  # Source: postgresql.org, "Client Connection Defaults", "Write Ahead Log"; libpq, "Parameter Key Words"
+SESSION_SETTINGS: Final = (  # Source: postgresql.org, "Client Connection Defaults", "Write Ahead Log"; libpq, "Parameter Key Words"
     #  name                                   value    why
     ("idle_in_transaction_session_timeout",  "10s"),  # a process that hangs in a transaction delays reads of the others
     ("lock_timeout",                         "8s"),   # a lock that is not obtained is a defect of ours, and becomes visible
     ("timezone",                             "UTC"),
     ("client_min_messages",                  "warning"),  # a warning reports that a commit is on one server only
 )
-CONNECT: Final = {  # an unreachable server is noticed within seconds
+CONNECT_PARAMETERS: Final = {  # an unreachable server is noticed within seconds
     "connect_timeout":       5,
     "tcp_user_timeout":      10_000,
     "keepalives_idle":       5,
@@ -49,19 +49,19 @@ CONNECT: Final = {  # an unreachable server is noticed within seconds
     "keepalives_count":      3,
     "application_name":      "waypost",
 }
-AWAY: Final = ("08", "53", "57P", "25006", "55000", "XX000")  # classes and codes of errors: not now, or not this server
-CLASHES: Final = ("40001", "40P01", "55P03")
-CLASHES_AT_OPENING: Final = 8  # each waits for a lock for up to lock_timeout
+UNAVAILABLE_SQLSTATES: Final = ("08", "53", "57P", "25006", "55000", "XX000")  # classes and codes of errors: not now, or not this server
+CONFLICT_SQLSTATES: Final = ("40001", "40P01", "55P03")
+MAX_OPENING_ATTEMPTS: Final = 8  # each waits for a lock for up to lock_timeout
 # fmt: on
 
-FLUSHED: Final = (
+REQUIRE_FLUSH: Final = (
     "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
 )
 """Without waiting for its flush, a commit would be no acknowledgement, whatever the server's default is."""
 
-WAITS_FOR_STANDBY: Final = "SyncRepWaitForLSN"
+STANDBY_WAIT_FUNCTION: Final = "SyncRepWaitForLSN"
 """The server function that issues this warning: its text is in the server's language."""
-NOT_REPLICATED: Final = "canceling wait for synchronous replication"
+NOT_REPLICATED_WARNING: Final = "canceling wait for synchronous replication"
 """A commit with this warning is on this server only: it must not be acknowledged."""
 
 
@@ -78,25 +78,25 @@ class PostgresEngine:
     """
 
     name = "postgresql"
-    sole = False
+    is_exclusive = False
     writers = 2  # one for writes that clients wait for, one for writes of the stages
-    in_order = False  # numbers are assigned before the commit
+    commits_in_order = False  # numbers are assigned before the commit
 
     def __init__(self, url: str, *, readers: int = 4, upgrade: bool = True) -> None:
         self.readers = readers
         self._upgrade = upgrade
         self._url = url
         self._pool: Pool | None = None
-        self._writing: list[Connection | None] = [None] * self.writers
-        self._idle: queue.SimpleQueue[Connection | None] = queue.SimpleQueue()
-        self._aside: queue.SimpleQueue[Connection | None] = queue.SimpleQueue()
-        self._ways = ManyRows()
+        self._writer_connections: list[Connection | None] = [None] * self.writers
+        self._idle_readers: queue.SimpleQueue[Connection | None] = queue.SimpleQueue()
+        self._idle_background: queue.SimpleQueue[Connection | None] = queue.SimpleQueue()
+        self._bulk_statements = PostgresBulkStatements()
         self._not_replicated: set[int] = set()  # writers whose last commit is on this server only
-        self._told: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._outgoing: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._closed = threading.Event()
-        self._bell: tuple[socket.socket, socket.socket] | None = None  # closing one end wakes the listener
-        self._me = secrets.token_hex(4)  # in this process's notifications: it ignores its own
+        self._wake_sockets: tuple[socket.socket, socket.socket] | None = None  # closing one end wakes the listener
+        self._sender_id = secrets.token_hex(4)  # in this process's notifications: it ignores its own
         self._log = log("store")
 
     def open(self) -> None:
@@ -112,36 +112,38 @@ class PostgresEngine:
             poolclass=NullPool,
             hide_parameters=True,  # error texts are logged, and parameters may hold messages of people
         )
-        for runs_left in reversed(range(CLASHES_AT_OPENING)):
+        for runs_left in reversed(range(MAX_OPENING_ATTEMPTS)):
             try:
                 with self.write() as connection:
                     self._check_server(connection)
                     connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('waypost revision'))"))
-                    make_or_check(connection, upgrade=self._upgrade)
+                    create_or_check_schema(connection, upgrade=self._upgrade)
             except Exception as error:
-                if self.is_away(error):
-                    raise StoreAway(f"cannot connect to PostgreSQL at database_url: {_short(error)}") from error
-                if not self.is_clash(error):
+                if self.is_unavailable(error):
+                    raise StoreUnavailable(
+                        f"cannot connect to PostgreSQL at database_url: {_first_line(error)}"
+                    ) from error
+                if not self.is_conflict(error):
                     raise
                 if not runs_left:
-                    raise StoreAway("the store is being upgraded, or is too busy; try again later") from error
+                    raise StoreUnavailable("the store is being upgraded, or is too busy; try again later") from error
             else:
                 break
-        self._aside.put(None)
+        self._idle_background.put(None)
         for _ in range(self.readers):
-            self._idle.put(None)
+            self._idle_readers.put(None)
 
     @contextmanager
     def write(self, nth: int = 0) -> Generator[Connection]:
         """Return a transaction on a writing connection, which is reconnected when it has broken."""
         if self._pool is None:
             raise RuntimeError("the store is not open")
-        connection = self._writing[nth]
+        connection = self._writer_connections[nth]
         if connection is None:
-            connection = self._writing[nth] = self._pool.connect()
-            connection.info[WAYS] = self._ways
+            connection = self._writer_connections[nth] = self._pool.connect()
+            connection.info[BULK_STATEMENTS] = self._bulk_statements
             driver: Any = connection.connection.driver_connection
-            driver.add_notice_handler(partial(self._noticed, nth))
+            driver.add_notice_handler(partial(self._handle_notice, nth))
         try:
             self._not_replicated.discard(nth)
             with connection.begin():
@@ -150,14 +152,14 @@ class PostgresEngine:
             self._discard_broken(nth)
             raise
         if nth in self._not_replicated:
-            raise StoreAway("the commit was not confirmed by its synchronous standby")
+            raise StoreUnavailable("the commit was not confirmed by its synchronous standby")
 
     @contextmanager
     def read(self) -> Generator[Connection]:
         """Return a connection on which each statement sees what is committed; it is returned to the pool afterwards."""
         if self._pool is None:
             raise RuntimeError("the store is not open")
-        connection = self._idle.get()
+        connection = self._idle_readers.get()
         try:
             if connection is None:
                 connection = self._pool.connect().execution_options(isolation_level="AUTOCOMMIT")
@@ -168,33 +170,33 @@ class PostgresEngine:
                 with suppress(Exception):
                     connection.close()
                 connection = None
-                self._forget_idle()
+                self._close_idle_readers()
             raise
         finally:
-            self._idle.put(connection)
+            self._idle_readers.put(connection)
 
-    def _forget_idle(self) -> None:
+    def _close_idle_readers(self) -> None:
         """Close all idle readers: when one connection has broken, the others have too."""
         for _ in range(self.readers):
             try:
-                connection = self._idle.get_nowait()
+                connection = self._idle_readers.get_nowait()
             except queue.Empty:
                 return
             if connection is not None:
                 with suppress(Exception):
                     connection.close()
-            self._idle.put(None)
+            self._idle_readers.put(None)
 
     @contextmanager
-    def beside(self) -> Generator[Connection]:
+    def background_transaction(self) -> Generator[Connection]:
         """Begin a background transaction on a connection of its own."""
         if self._pool is None:
             raise RuntimeError("the store is not open")
-        connection = self._aside.get()
+        connection = self._idle_background.get()
         try:
             if connection is None:
                 connection = self._pool.connect()
-                connection.info[WAYS] = self._ways
+                connection.info[BULK_STATEMENTS] = self._bulk_statements
             with connection.begin():
                 yield connection
         except BaseException:
@@ -204,73 +206,76 @@ class PostgresEngine:
                 connection = None
             raise
         finally:
-            self._aside.put(connection)
+            self._idle_background.put(connection)
 
-    def is_away(self, error: BaseException) -> bool:
+    def is_unavailable(self, error: BaseException) -> bool:
         """Return True if the server was not reached, is stopping or starting, or accepts no writes."""
-        if isinstance(error, StoreAway):
+        if isinstance(error, StoreUnavailable):
             return True
         if isinstance(error, DBAPIError) and error.connection_invalidated:
             return True
         cause = error.orig if isinstance(error, DBAPIError) else error
         if isinstance(cause, psycopg.Error) and cause.sqlstate is not None:
-            return cause.sqlstate.startswith(AWAY)
+            return cause.sqlstate.startswith(UNAVAILABLE_SQLSTATES)
         return isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError)
 
-    def is_clash(self, error: BaseException) -> bool:
+    def is_conflict(self, error: BaseException) -> bool:
         """Return True for a deadlock, or a lock that was not obtained in time."""
         cause = error.orig if isinstance(error, DBAPIError) else error
-        return isinstance(cause, psycopg.Error) and cause.sqlstate in CLASHES
+        return isinstance(cause, psycopg.Error) and cause.sqlstate in CONFLICT_SQLSTATES
 
-    def listen(self, hear: Hear) -> None:
+    def listen(self, listener: PayloadListener) -> None:
         """Receive notifications of other processes, on a thread and a connection of their own."""
-        self._bell = socket.socketpair()
-        for name, work in (("store-listen", lambda: self._hear_on(hear)), ("store-notify", self._tell_on)):
+        self._wake_sockets = socket.socketpair()
+        for name, work in (
+            ("store-listen", lambda: self._receive_notifications(listener)),
+            ("store-notify", self._send_notifications),
+        ):
             thread = threading.Thread(target=work, name=name, daemon=True)
             self._threads.append(thread)
             thread.start()
 
-    def notify(self, words: Sequence[str]) -> None:
+    def notify(self, payloads: Sequence[str]) -> None:
         """Queue payloads for the other processes, in order; see `_send_notifications`."""
-        for payload in words:
-            self._told.put(payload)
+        for payload in payloads:
+            self._outgoing.put(payload)
 
     def close(self) -> None:
         """Send the notifications that wait, and close every connection."""
         self._closed.set()
         if self._threads:
-            self._told.put("bye")  # wakes the listener
-        self._told.put(None)
-        if self._bell is not None:
-            self._bell[1].close()
+            self._outgoing.put("bye")  # wakes the listener
+        self._outgoing.put(None)
+        if self._wake_sockets is not None:
+            self._wake_sockets[1].close()
         for thread in self._threads:
             thread.join(timeout=3)
-        if self._bell is not None:
-            self._bell[0].close()
-        for idle in (self._idle, self._aside):
+        if self._wake_sockets is not None:
+            self._wake_sockets[0].close()
+        for idle in (self._idle_readers, self._idle_background):
             while not idle.empty():
                 connection = idle.get()
                 if connection is not None:
                     with suppress(Exception):
                         connection.close()
-        for connection in self._writing:
+        for connection in self._writer_connections:
             if connection is not None:
                 with suppress(Exception):
                     connection.close()
-        self._writing = [None] * self.writers
+        self._writer_connections = [None] * self.writers
         if self._pool is not None:
             self._pool.dispose()
 
     def _connect(self) -> psycopg.Connection[Any]:
         url_parameters = conninfo_to_dict(self._url)
-        parameters = {**CONNECT, **url_parameters}
+        parameters = {**CONNECT_PARAMETERS, **url_parameters}
         if "," in str(parameters.get("host", "")):
             parameters.setdefault("target_session_attrs", "read-write")
-        options = " ".join(f"-c {name}={value}" for name, value in SETTINGS)
+        options = " ".join(f"-c {name}={value}" for name, value in SESSION_SETTINGS)
         parameters["options"] = f"{url_parameters.get('options', '')} {options}".strip()
         connection = psycopg.connect(**cast("Any", parameters))
         connection.autocommit = True
-        connection.execute(FLUSHED)
+        connection.execute(REQUIRE_FLUSH)
         if connection.info.server_version >= 170_000:
             connection.execute("SET transaction_timeout = '15s'")
         connection.autocommit = False
@@ -292,20 +297,20 @@ class PostgresEngine:
                 "this PostgreSQL does not flush (fsync = off): what is acknowledged can be lost with the power"
             )
 
-    def _noticed(self, nth: int, diagnostic: psycopg.errors.Diagnostic) -> None:
-        if diagnostic.source_function == WAITS_FOR_STANDBY or (diagnostic.message_primary or "").startswith(
-            NOT_REPLICATED
+    def _handle_notice(self, nth: int, diagnostic: psycopg.errors.Diagnostic) -> None:
+        if diagnostic.source_function == STANDBY_WAIT_FUNCTION or (diagnostic.message_primary or "").startswith(
+            NOT_REPLICATED_WARNING
         ):
             self._not_replicated.add(nth)
 
     def _discard_broken(self, nth: int) -> None:
-        connection = self._writing[nth]
+        connection = self._writer_connections[nth]
         if connection is not None and _is_broken(connection):
             with suppress(Exception):
                 connection.close()
-            self._writing[nth] = None
+            self._writer_connections[nth] = None
 
-    def _hear_on(self, hear: Hear) -> None:
+    def _receive_notifications(self, listener: PayloadListener) -> None:
         is_first = True
         while not self._closed.is_set():
             try:
@@ -313,25 +318,25 @@ class PostgresEngine:
                     connection.autocommit = True
                     connection.execute(f"LISTEN {CHANNEL}")
                     if not is_first:
-                        hear("")
+                        listener("")
                     is_first = False
                     poll = select.poll()
                     poll.register(connection.fileno(), select.POLLIN)
-                    if self._bell is not None:
-                        poll.register(self._bell[0], select.POLLIN)
+                    if self._wake_sockets is not None:
+                        poll.register(self._wake_sockets[0], select.POLLIN)
                     while not self._closed.is_set():
                         poll.poll(5_000)
                         for notified in connection.notifies(timeout=0):
                             if self._closed.is_set():
                                 return
                             sender_id, *payloads = notified.payload.split("\n")
-                            if sender_id != self._me:
+                            if sender_id != self._sender_id:
                                 for payload in payloads:
-                                    hear(payload)
+                                    listener(payload)
             except psycopg.Error:
                 self._closed.wait(0.5)
 
-    def _tell_on(self) -> None:
+    def _send_notifications(self) -> None:
         """Collect payloads while the last notification is being sent.
 
         A notification is a transaction of its own, after the one that it announces: PostgreSQL lets only one
@@ -339,20 +344,20 @@ class PostgresEngine:
         processes flush one after the other. A lost notification delays its receivers until their next poll.
         """
         connection: psycopg.Connection[Any] | None = None
-        pause_s = TELL_EVERY_S
+        pause_s = MIN_NOTIFY_INTERVAL_S
         while True:
-            has_waited = not self._told.empty()
-            pause_s = min(2 * pause_s, TELL_AT_LEAST_EVERY_S) if has_waited else TELL_EVERY_S
-            payload = self._told.get()
+            has_waited = not self._outgoing.empty()
+            pause_s = min(2 * pause_s, MAX_NOTIFY_INTERVAL_S) if has_waited else MIN_NOTIFY_INTERVAL_S
+            payload = self._outgoing.get()
             payloads = dict.fromkeys([payload] if payload is not None else [])
-            while not self._told.empty():
-                next_payload = self._told.get()
+            while not self._outgoing.empty():
+                next_payload = self._outgoing.get()
                 if next_payload is None:
                     payload = None
                 else:
                     payloads[next_payload] = None
             try:
-                for notification in _payloads(self._me, list(payloads)):
+                for notification in _pack_notifications(self._sender_id, list(payloads)):
                     if connection is None or connection.closed:
                         connection = self._connect()
                         connection.autocommit = True
@@ -376,14 +381,14 @@ def _is_broken(connection: Connection) -> bool:
     return driver is None or driver.closed or driver.broken
 
 
-def _payloads(teller: str, words: Sequence[str]) -> list[str]:
+def _pack_notifications(sender_id: str, payloads: Sequence[str]) -> list[str]:
     """Return notifications that hold all payloads, each within the size limit."""
     notifications: list[str] = []
-    parts, size = [teller], len(teller)
-    for payload in words:
-        if size + len(payload.encode()) + 1 > MOST_BYTES and len(parts) > 1:
+    parts, size = [sender_id], len(sender_id)
+    for payload in payloads:
+        if size + len(payload.encode()) + 1 > MAX_NOTIFICATION_BYTES and len(parts) > 1:
             notifications.append("\n".join(parts))
-            parts, size = [teller], len(teller)
+            parts, size = [sender_id], len(sender_id)
         parts.append(payload)
         size += len(payload.encode()) + 1
     if len(parts) > 1:
@@ -391,6 +396,6 @@ def _payloads(teller: str, words: Sequence[str]) -> list[str]:
     return notifications
 
 
-def _short(error: BaseException) -> str:
+def _first_line(error: BaseException) -> str:
     cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
     return str(cause).strip().splitlines()[0] if str(cause).strip() else type(cause).__name__

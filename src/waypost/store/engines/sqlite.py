@@ -15,9 +15,9 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from waypost.base.files import create_private
-from waypost.store.bulk_statements import WAYS, OneByOne
-from waypost.store.contract import Hear, StoreInUse
-from waypost.store.revision import make_or_check
+from waypost.store.bulk_statements import BULK_STATEMENTS, SqliteBulkStatements
+from waypost.store.contract import PayloadListener, StoreInUse
+from waypost.store.revision import create_or_check_schema
 
 # fmt: off
 PRAGMAS: Final = (  # Source: decisions 0002, 0003; sqlite.org, "PRAGMA Statements"
@@ -29,7 +29,7 @@ PRAGMAS: Final = (  # Source: decisions 0002, 0003; sqlite.org, "PRAGMA Statemen
     ("temp_store",         "MEMORY"),
     ("wal_autocheckpoint", "4000"),   # pages; fewer, larger checkpoints than the default of 1000
 )
-AWAY: Final = {  # primary result codes of temporary errors. Source: sqlite.org, "Result and Error Codes"
+UNAVAILABLE_RESULT_CODES: Final = {  # primary result codes of temporary errors. Source: sqlite.org, "Result and Error Codes"
     sqlite3.SQLITE_FULL,
     sqlite3.SQLITE_IOERR,
     sqlite3.SQLITE_BUSY,
@@ -49,12 +49,12 @@ class SqliteEngine:
     """
 
     name = "sqlite"
-    in_order = True
+    commits_in_order = True
     readers = 2
     writers = 1
 
-    def __init__(self, path: Path, *, sole: bool = True, upgrade: bool = True) -> None:
-        self.sole = sole
+    def __init__(self, path: Path, *, exclusive: bool = True, upgrade: bool = True) -> None:
+        self.is_exclusive = exclusive
         self._upgrade = upgrade
         self._path = path
         self._lock: int | None = None
@@ -82,9 +82,9 @@ class SqliteEngine:
         event.listen(self._pool, "connect", _set_up)
         event.listen(self._pool, "begin", _begin_immediate)
         self._writer = self._pool.connect()
-        self._writer.info[WAYS] = OneByOne()
+        self._writer.info[BULK_STATEMENTS] = SqliteBulkStatements()
         with self.write() as connection:
-            make_or_check(connection, upgrade=self._upgrade)
+            create_or_check_schema(connection, upgrade=self._upgrade)
         for _ in range(self.readers):
             reader = self._pool.connect().execution_options(reader=True)
             self._open_readers.append(reader)
@@ -110,23 +110,26 @@ class SqliteEngine:
             self._idle.put(connection)
 
     @property
-    def beside(self) -> None:
+    def background_transaction(self) -> None:
         """Return None: there is one writer."""
         return None
 
-    def is_away(self, error: BaseException) -> bool:
+    def is_unavailable(self, error: BaseException) -> bool:
         """Return True if the disk is full, broken or missing for now: nothing was written, and a retry may succeed."""
         cause = error.orig if isinstance(error, DBAPIError) else error
-        return isinstance(cause, sqlite3.OperationalError) and getattr(cause, "sqlite_errorcode", 0) & 0xFF in AWAY
+        return (
+            isinstance(cause, sqlite3.OperationalError)
+            and getattr(cause, "sqlite_errorcode", 0) & 0xFF in UNAVAILABLE_RESULT_CODES
+        )
 
-    def is_clash(self, error: BaseException) -> bool:
+    def is_conflict(self, error: BaseException) -> bool:
         """Return False: there is one writer."""
         return False
 
-    def listen(self, hear: Hear) -> None:
+    def listen(self, listener: PayloadListener) -> None:
         """Do nothing: there is no other process."""
 
-    def notify(self, words: Sequence[str]) -> None:
+    def notify(self, payloads: Sequence[str]) -> None:
         """Do nothing: there is no other process."""
 
     def close(self) -> None:
@@ -142,7 +145,7 @@ class SqliteEngine:
             self._lock = None
 
     def _take_lock(self) -> None:
-        if self.sole:
+        if self.is_exclusive:
             self._lock = take_lock(self._path)
 
 

@@ -21,18 +21,18 @@ from waypost.base.files import open_on_thread
 
 HEAD_BYTES: Final = 4 * 1024
 TAIL_BYTES: Final = 256 * 1024
-YOUNG_MS: Final = 60 * 60 * 1000
+MIN_SWEEP_AGE_MS: Final = 60 * 60 * 1000
 """A file received more recently may belong to a row that is not written yet."""
 
-_GATHER_BYTES: Final = 512 * 1024
-_INCOMING: Final = "incoming-"
-_SWEEP_AT_ONCE: Final = 500
+_WRITE_BUFFER_BYTES: Final = 512 * 1024
+_INCOMING_PREFIX: Final = "incoming-"
+_SWEEP_BATCH_FILES: Final = 500
 
-Referenced = Callable[[Sequence[str]], Awaitable[set[str]]]
+ReferencedNamesQuery = Callable[[Sequence[str]], Awaitable[set[str]]]
 """Returns those of these names that some row refers to."""
 
 
-class NoRoom(OSError):
+class NotEnoughSpace(OSError):
     """The free space on the disk is reserved for the store."""
 
     def __init__(self) -> None:
@@ -51,26 +51,26 @@ class MediaFiles:
         self._folder = folder
         self._reserved_bytes = reserved_bytes
         self._clock = SystemClock()
-        self._naming = threading.Lock()  # between renaming and deleting files
+        self._rename_lock = threading.Lock()  # between renaming and deleting files
 
-    async def open(self, *, sole: bool) -> None:
+    async def open(self, *, exclusive: bool) -> None:
         """Create the folder, and delete incomplete files of an earlier process.
 
         Args:
             exclusive: no other process can be writing; otherwise recent files are left alone.
         """
-        await asyncio.to_thread(self._open, sole)
+        await asyncio.to_thread(self._open, exclusive)
 
-    async def begin(self) -> "Incoming":
+    async def begin(self) -> "IncomingFile":
         """Begin a file.
 
         Raises:
             NotEnoughSpace: also raised while adding to it, once there is not enough space.
         """
-        descriptor, name = await open_on_thread(self._begin, _discard)
-        return Incoming(self, descriptor, Path(name))
+        descriptor, name = await open_on_thread(self._begin, _discard_file)
+        return IncomingFile(self, descriptor, Path(name))
 
-    def check_room(self, size_bytes: int) -> None:
+    def check_space(self, size_bytes: int) -> None:
         """Check, on a thread, that so many more bytes leave the reserve free.
 
         Raises:
@@ -79,62 +79,64 @@ class MediaFiles:
         if self._reserved_bytes:
             free_bytes = shutil.disk_usage(self._folder).free
             if free_bytes < self._reserved_bytes + size_bytes:
-                raise NoRoom
+                raise NotEnoughSpace
 
     def path(self, sha256: str) -> Path:
         """Return the path of the file with this digest."""
         return self._folder / sha256
 
-    async def sweep(self, referenced: Referenced) -> int:
+    async def sweep(self, referenced: ReferencedNamesQuery) -> int:
         """Delete files that no row refers to, unless they are recent; return how many."""
         names = await asyncio.to_thread(self._old_names)
         removed = 0
-        for first in range(0, len(names), _SWEEP_AT_ONCE):
-            batch = names[first : first + _SWEEP_AT_ONCE]
+        for first in range(0, len(names), _SWEEP_BATCH_FILES):
+            batch = names[first : first + _SWEEP_BATCH_FILES]
             referenced_names = await referenced(batch)
             unreferenced = [name for name in batch if name not in referenced_names]
             removed += await asyncio.to_thread(self._remove, unreferenced)
         return removed
 
-    def give_name(self, incoming: Path, sha256: str) -> None:
+    def rename_to_digest(self, incoming: Path, sha256: str) -> None:
         """Rename a flushed file to its digest; a file with the same bytes may exist already."""
-        with self._naming:
+        with self._rename_lock:
             incoming.replace(self.path(sha256))
         _flush_folder(self._folder)
 
     def _begin(self) -> tuple[int, str]:
-        self.check_room(0)
-        return tempfile.mkstemp(dir=self._folder, prefix=_INCOMING)
+        self.check_space(0)
+        return tempfile.mkstemp(dir=self._folder, prefix=_INCOMING_PREFIX)
 
-    def _open(self, sole: bool) -> None:
+    def _open(self, exclusive: bool) -> None:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for path in self._folder.glob(f"{_INCOMING}*"):
-            if sole or not self._is_young(path):
+        for path in self._folder.glob(f"{_INCOMING_PREFIX}*"):
+            if exclusive or not self._is_recent(path):
                 path.unlink(missing_ok=True)
 
     def _old_names(self) -> list[str]:
-        return sorted(path.name for path in self._folder.iterdir() if len(path.name) == 64 and not self._is_young(path))
+        return sorted(
+            path.name for path in self._folder.iterdir() if len(path.name) == 64 and not self._is_recent(path)
+        )
 
     def _remove(self, names: Sequence[str]) -> int:
         removed = 0
         for name in names:
             path = self.path(name)
             # Checked again here: the same bytes may have been received since the rows were read.
-            with self._naming:
-                if path.exists() and not self._is_young(path):
+            with self._rename_lock:
+                if path.exists() and not self._is_recent(path):
                     path.unlink()
                     removed += 1
         return removed
 
-    def _is_young(self, path: Path) -> bool:
+    def _is_recent(self, path: Path) -> bool:
         try:
             changed_ms = path.stat().st_mtime_ns // 1_000_000
         except FileNotFoundError:
             return False
-        return self._clock.now_ms() - changed_ms < YOUNG_MS
+        return self._clock.now_ms() - changed_ms < MIN_SWEEP_AGE_MS
 
 
-class Incoming:
+class IncomingFile:
     """A file that is being received. It ends with `commit` or `discard`.
 
     Attributes:
@@ -147,34 +149,34 @@ class Incoming:
         self._path = path
         self._file = os.fdopen(descriptor, "w+b", buffering=0)
         self._digest = hashlib.sha256()
-        self._waiting = bytearray()
+        self._buffer = bytearray()
         self.size_bytes = 0
         self.head = b""
 
-    async def add(self, part: bytes) -> None:
+    async def add(self, chunk: bytes) -> None:
         """Add bytes; they are written in larger chunks, off the loop."""
-        self.size_bytes += len(part)
+        self.size_bytes += len(chunk)
         if len(self.head) < HEAD_BYTES:
-            self.head += part[: HEAD_BYTES - len(self.head)]
-        self._waiting += part
-        if len(self._waiting) >= _GATHER_BYTES:
+            self.head += chunk[: HEAD_BYTES - len(self.head)]
+        self._buffer += chunk
+        if len(self._buffer) >= _WRITE_BUFFER_BYTES:
             await asyncio.to_thread(self._write)
 
     async def tail(self) -> bytes:
         """Return the last bytes, at most 256 KiB."""
         return await asyncio.to_thread(self._tail)
 
-    async def keep(self) -> str:
+    async def commit(self) -> str:
         """Flush it, rename it to its digest, flush the folder; return the digest, in hex."""
-        return await asyncio.to_thread(self._keep)
+        return await asyncio.to_thread(self._commit)
 
-    async def drop(self) -> None:
+    async def discard(self) -> None:
         """Delete it, unless it was committed."""
-        await asyncio.to_thread(self._drop)
+        await asyncio.to_thread(self._discard)
 
     def _write(self) -> None:
-        self._files.check_room(len(self._waiting))
-        chunk, self._waiting = self._waiting, bytearray()
+        self._files.check_space(len(self._buffer))
+        chunk, self._buffer = self._buffer, bytearray()
         self._digest.update(chunk)
         view = memoryview(chunk)
         while view:
@@ -188,15 +190,15 @@ class Incoming:
         self._file.seek(0, os.SEEK_END)
         return tail
 
-    def _keep(self) -> str:
+    def _commit(self) -> str:
         self._write()
         os.fsync(self._file.fileno())
         self._file.close()
         sha256 = self._digest.hexdigest()
-        self._files.give_name(self._path, sha256)
+        self._files.rename_to_digest(self._path, sha256)
         return sha256
 
-    def _drop(self) -> None:
+    def _discard(self) -> None:
         with contextlib.suppress(OSError):
             self._file.close()
         self._path.unlink(missing_ok=True)
@@ -210,7 +212,7 @@ def _flush_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _discard(begun: tuple[int, str]) -> None:
-    descriptor, name = begun
+def _discard_file(opened_file: tuple[int, str]) -> None:
+    descriptor, name = opened_file
     os.close(descriptor)
     Path(name).unlink(missing_ok=True)

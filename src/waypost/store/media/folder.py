@@ -16,10 +16,10 @@ from waypost.store.contract import WrongStore
 from waypost.store.tables import store_facts
 
 NAME_FILE: Final = ".waypost-media"
-_FACT: Final = "media folder"
+_FOLDER_PROPERTY: Final = "media folder"
 
 
-def name_of(folder: Path, new_name: str) -> str:
+def ensure_folder_name(folder: Path, new_name: str) -> str:
     """Return the name of a folder; a folder without one gets the new name, from one process only."""
     path = folder / NAME_FILE
     if not path.exists():
@@ -45,9 +45,11 @@ def check_folder(connection: Connection, folder: Path, name: str) -> None:
     Raises:
         WrongStore: the store has another folder.
     """
-    known = connection.execute(select(store_facts.c.value).where(store_facts.c.name == _FACT)).scalar_one_or_none()
+    known = connection.execute(
+        select(store_facts.c.value).where(store_facts.c.name == _FOLDER_PROPERTY)
+    ).scalar_one_or_none()
     if known is None:
-        connection.execute(insert(store_facts), {"name": _FACT, "value": name})
+        connection.execute(insert(store_facts), {"name": _FOLDER_PROPERTY, "value": name})
     elif known != name:
         raise WrongStore(
             f"{folder} is not the media folder that the other processes of this store use: set the same one "

@@ -6,47 +6,47 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Select, and_, delete, func, insert, select, tuple_, update
 
-from waypost.domain.media import InboundMedia, Media
+from waypost.domain.media import InboundMedia, UploadedMedia
 from waypost.store.queue.job_subjects import JobSubject, SubjectKind
 from waypost.store.queue.jobs import NewJob, QueueName, complete_jobs, enqueue_jobs
-from waypost.store.sql import insert_or
+from waypost.store.sql import upsert
 from waypost.store.tables import inbound_media, media, media_copies
 from waypost.store.typed_rows import RowReader
 
-_media_of: Final = RowReader(Media)
-_inbound_media_of: Final = RowReader(InboundMedia)
+_read_media: Final = RowReader(UploadedMedia)
+_read_inbound_media: Final = RowReader(InboundMedia)
 
-MOST_NAMES: Final = 5_000
+MAX_QUERY_NAMES: Final = 5_000
 """How many media ids and handles one query may contain; SQLite allows about 32,000 parameters."""
-MOST_FORGOTTEN: Final = 1_000
+MAX_DELETED_MEDIA_ROWS: Final = 1_000
 
 
-def add_media(connection: Connection, uploads: Sequence[Media]) -> list[bool]:
+def add_media(connection: Connection, uploads: Sequence[UploadedMedia]) -> list[bool]:
     """Store uploads whose bytes are on disk; False for one whose id or handle exists already."""
     added: list[bool] = []
     for upload in uploads:
-        statement = insert_or(media).values(_media_columns(upload)).on_conflict_do_nothing()
+        statement = upsert(media).values(_media_columns(upload)).on_conflict_do_nothing()
         inserted = connection.execute(statement.returning(media.c.id))  # its count of rows is unknown
         added.append(inserted.one_or_none() is not None)
     return added
 
 
-def media_of_app(connection: Connection, app_id: str, media_id: str, now_ms: int) -> Media | None:
+def media_of_app(connection: Connection, app_id: str, media_id: str, now_ms: int) -> UploadedMedia | None:
     """Return one unexpired upload of an app."""
     row = connection.execute(
         select(media).where(media.c.id == media_id, media.c.app_id == app_id, media.c.expires_on_ms > now_ms)
     ).one_or_none()
-    return None if row is None else _media_of(row)
+    return None if row is None else _read_media(row)
 
 
-def live_media(connection: Connection, media_id: str, now_ms: int) -> Media | None:
+def live_media(connection: Connection, media_id: str, now_ms: int) -> UploadedMedia | None:
     """Return one unexpired upload by its id, of any app: only for callers that have proved their access."""
     row = connection.execute(select(media).where(media.c.id == media_id, media.c.expires_on_ms > now_ms)).one_or_none()
-    return None if row is None else _media_of(row)
+    return None if row is None else _read_media(row)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class MediaReferences:
     """The media that one submission refers to.
 
     Attributes:
@@ -56,7 +56,7 @@ class Wanted:
     """
 
     partner_id: int
-    place: str
+    location: str
     references: tuple[str, ...]
 
 
@@ -69,7 +69,7 @@ def stored_bytes(connection: Connection, partner_id: int, now_ms: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class KnownMediaCopies:
     """The known media among references.
 
     Attributes:
@@ -78,43 +78,43 @@ class Found:
     """
 
     copies: dict[str, str]
-    missing: dict[str, Media]
+    missing: dict[str, UploadedMedia]
 
 
-def find_copies(connection: Connection, wanted: Sequence[Wanted], now_ms: int) -> list[Found]:
+def find_copies(connection: Connection, requests: Sequence[MediaReferences], now_ms: int) -> list[KnownMediaCopies]:
     """Look up references of submissions, among the partner's own media only; expired media count as not ours.
 
     Two queries for all of them together, unless there are very many.
     """
-    names = sorted({name for request in wanted for name in request.references})
-    partners = {request.partner_id for request in wanted if request.references}
-    uploads: dict[tuple[int, str], Media] = {}
+    names = sorted({name for request in requests for name in request.references})
+    partners = {request.partner_id for request in requests if request.references}
+    uploads: dict[tuple[int, str], UploadedMedia] = {}
     copies: dict[tuple[str, str], str] = {}
-    for begin in range(0, len(names), MOST_NAMES):
-        rows = connection.execute(_named(partners, names[begin : begin + MOST_NAMES], now_ms)).all()
+    for begin in range(0, len(names), MAX_QUERY_NAMES):
+        rows = connection.execute(_select_uploads(partners, names[begin : begin + MAX_QUERY_NAMES], now_ms)).all()
         for row in rows:
-            upload = _media_of(row)
+            upload = _read_media(row)
             uploads.update({(row.partner_id, name): upload for name in (row.id, row.handle) if name})
         if rows:
-            copies.update(_copies_of(connection, [row.id for row in rows], now_ms))
-    return [_found(request, uploads, copies) for request in wanted]
+            copies.update(_read_copies(connection, [row.id for row in rows], now_ms))
+    return [_match_references(request, uploads, copies) for request in requests]
 
 
 @dataclass(frozen=True, slots=True)
-class Copy:
+class OperatorCopy:
     """The operator's id of an upload at one location, and when it expires."""
 
     media_id: str
-    place: str
+    location: str
     operator_id: str
     expires_on_ms: int
 
 
-def record_copies(connection: Connection, copies: Sequence[Copy]) -> list[None]:
+def record_copies(connection: Connection, copies: Sequence[OperatorCopy]) -> list[None]:
     """Store the operator's copies; a newer copy replaces an older one."""
     for copy in copies:
-        statement = insert_or(media_copies).values(
-            media_id=copy.media_id, place=copy.place, operator_id=copy.operator_id, expires_on_ms=copy.expires_on_ms
+        statement = upsert(media_copies).values(
+            media_id=copy.media_id, place=copy.location, operator_id=copy.operator_id, expires_on_ms=copy.expires_on_ms
         )
         statement = statement.on_conflict_do_update(
             index_elements=["media_id", "place"],
@@ -124,15 +124,15 @@ def record_copies(connection: Connection, copies: Sequence[Copy]) -> list[None]:
     return [None] * len(copies)
 
 
-def drop_copies(connection: Connection, place: str, operator_ids: Sequence[str]) -> None:
+def delete_copies(connection: Connection, location: str, operator_ids: Sequence[str]) -> None:
     """Delete copies that the operator no longer has."""
     connection.execute(
-        delete(media_copies).where(media_copies.c.place == place, media_copies.c.operator_id.in_(list(operator_ids)))
+        delete(media_copies).where(media_copies.c.place == location, media_copies.c.operator_id.in_(list(operator_ids)))
     )
 
 
 def add_inbound_media(
-    connection: Connection, one: InboundMedia, *, operator_account_id: str, phone_number_id: str, now_ms: int
+    connection: Connection, inbound: InboundMedia, *, operator_account_id: str, phone_number_id: str, now_ms: int
 ) -> None:
     """Store inbound media, with the job that fetches it, in the event's own transaction.
 
@@ -146,20 +146,20 @@ def add_inbound_media(
     connection.execute(
         insert(inbound_media),
         {
-            "key": one.key,
-            "partner_id": one.partner_id,
-            "app_id": one.app_id,
-            "operator_media_id": one.operator_media_id,
-            "mime_type": one.mime_type,
-            "file_name": one.file_name,
-            "expires_on_ms": one.expires_on_ms,
+            "key": inbound.key,
+            "partner_id": inbound.partner_id,
+            "app_id": inbound.app_id,
+            "operator_media_id": inbound.operator_media_id,
+            "mime_type": inbound.mime_type,
+            "file_name": inbound.file_name,
+            "expires_on_ms": inbound.expires_on_ms,
         },
     )
     job = NewJob(
         QueueName.MEDIA,
         concurrency_group=phone_number_id,
-        ordering_key=one.key,
-        subject=JobSubject(SubjectKind.INBOUND_MEDIA, one.key, operator_account_id),
+        ordering_key=inbound.key,
+        subject=JobSubject(SubjectKind.INBOUND_MEDIA, inbound.key, operator_account_id),
         due_ms=now_ms,
     )
     enqueue_jobs(connection, [job])
@@ -168,7 +168,7 @@ def add_inbound_media(
 def inbound_by_keys(connection: Connection, keys: Sequence[str]) -> dict[str, InboundMedia]:
     """Return inbound media by key; keys without a row are left out."""
     rows = connection.execute(select(inbound_media).where(inbound_media.c.key.in_(list(keys))))
-    return {row.key: _inbound_media_of(row) for row in rows}
+    return {row.key: _read_inbound_media(row) for row in rows}
 
 
 def inbound_of_app(connection: Connection, app_id: str, operator_media_id: str, now_ms: int) -> InboundMedia | None:
@@ -183,7 +183,7 @@ def inbound_of_app(connection: Connection, app_id: str, operator_media_id: str, 
         )
         .limit(1)
     ).one_or_none()
-    return None if row is None else _inbound_media_of(row)
+    return None if row is None else _read_inbound_media(row)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +209,7 @@ def record_fetches(connection: Connection, outcomes: Sequence[FetchOutcome]) -> 
     return [None] * len(outcomes)
 
 
-def forget_expired(connection: Connection, now_ms: int, *, at_most: int = MOST_FORGOTTEN) -> bool:
+def delete_expired_media(connection: Connection, now_ms: int, *, at_most: int = MAX_DELETED_MEDIA_ROWS) -> bool:
     """Delete expired rows, a limited number of each table; True while there may be more."""
     is_more = False
     for table in (media_copies, media, inbound_media):
@@ -220,7 +220,7 @@ def forget_expired(connection: Connection, now_ms: int, *, at_most: int = MOST_F
     return is_more
 
 
-def forget_media(connection: Connection, partner_id: int, media_id: str, now_ms: int) -> bool:
+def delete_upload(connection: Connection, partner_id: int, media_id: str, now_ms: int) -> bool:
     """Delete one upload of a partner, and its operator copies; False if there is none.
 
     Its file stays until a sweep finds that no row refers to it.
@@ -244,14 +244,16 @@ def referenced_files(connection: Connection, names: Sequence[str]) -> set[str]:
     }
 
 
-def uploads_named(connection: Connection, partner_id: int, references: Sequence[str], now_ms: int) -> dict[str, Media]:
+def find_uploads(
+    connection: Connection, partner_id: int, references: Sequence[str], now_ms: int
+) -> dict[str, UploadedMedia]:
     """Return a partner's own unexpired uploads among media ids and handles, by reference."""
     names = set(references)
-    rows = connection.execute(_named([partner_id], names, now_ms)).all()
-    return {name: _media_of(row) for row in rows for name in (row.id, row.handle) if name in names}
+    rows = connection.execute(_select_uploads([partner_id], names, now_ms)).all()
+    return {name: _read_media(row) for row in rows for name in (row.id, row.handle) if name in names}
 
 
-def _named(partners: Collection[int], names: Collection[str], now_ms: int) -> Select[Any]:
+def _select_uploads(partners: Collection[int], names: Collection[str], now_ms: int) -> Select[Any]:
     return select(media).where(
         media.c.id.in_(names) | media.c.handle.in_(names),
         media.c.partner_id.in_(partners),
@@ -259,7 +261,7 @@ def _named(partners: Collection[int], names: Collection[str], now_ms: int) -> Se
     )
 
 
-def _copies_of(connection: Connection, media_ids: Sequence[str], now_ms: int) -> dict[tuple[str, str], str]:
+def _read_copies(connection: Connection, media_ids: Sequence[str], now_ms: int) -> dict[tuple[str, str], str]:
     """Return the operator's ids of these uploads, by id and location."""
     rows = connection.execute(
         select(media_copies.c.media_id, media_copies.c.place, media_copies.c.operator_id).where(
@@ -269,13 +271,15 @@ def _copies_of(connection: Connection, media_ids: Sequence[str], now_ms: int) ->
     return {(row.media_id, row.place): row.operator_id for row in rows}
 
 
-def _found(one: Wanted, ours: Mapping[tuple[int, str], Media], there: Mapping[tuple[str, str], str]) -> Found:
-    result = Found({}, {})
-    for reference in one.references:
-        upload = ours.get((one.partner_id, reference))
+def _match_references(
+    request: MediaReferences, uploads: Mapping[tuple[int, str], UploadedMedia], copies: Mapping[tuple[str, str], str]
+) -> KnownMediaCopies:
+    result = KnownMediaCopies({}, {})
+    for reference in request.references:
+        upload = uploads.get((request.partner_id, reference))
         if upload is None:
             continue
-        operator_id = there.get((upload.id, one.place))
+        operator_id = copies.get((upload.id, request.location))
         if operator_id is None:
             result.missing[reference] = upload
         else:
@@ -283,16 +287,16 @@ def _found(one: Wanted, ours: Mapping[tuple[int, str], Media], there: Mapping[tu
     return result
 
 
-def _media_columns(one: Media) -> dict[str, Any]:
+def _media_columns(upload: UploadedMedia) -> dict[str, Any]:
     return {
-        "id": one.id,
-        "handle": one.handle,
-        "partner_id": one.partner_id,
-        "app_id": one.app_id,
-        "mime_type": one.mime_type,
-        "size_bytes": one.size_bytes,
-        "sha256": one.sha256,
-        "file_name": one.file_name,
-        "created_on_ms": one.created_on_ms,
-        "expires_on_ms": one.expires_on_ms,
+        "id": upload.id,
+        "handle": upload.handle,
+        "partner_id": upload.partner_id,
+        "app_id": upload.app_id,
+        "mime_type": upload.mime_type,
+        "size_bytes": upload.size_bytes,
+        "sha256": upload.sha256,
+        "file_name": upload.file_name,
+        "created_on_ms": upload.created_on_ms,
+        "expires_on_ms": upload.expires_on_ms,
     }

@@ -10,13 +10,13 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, bindparam, select, tuple_
 
-from waypost.store.sql import one_of
+from waypost.store.sql import equals_any
 from waypost.store.tables import messages, recipients, templates
 
-MOST: Final = 200
+MAX_PAGE_ROWS: Final = 200
 """Maximum number of rows on a page."""
 
-SHOWN: Final = (  # without the content of the message, which a list does not show
+LIST_COLUMNS: Final = (  # without the content of the message, which a list does not show
     messages.c.id, messages.c.source, messages.c.destination, messages.c.kind, messages.c.template_id,
     messages.c.state, messages.c.code, messages.c.reason, messages.c.operator_message_id,
     messages.c.sandbox, messages.c.unconfirmed, messages.c.accepted_on_ms, messages.c.changed_on_ms,
@@ -24,7 +24,7 @@ SHOWN: Final = (  # without the content of the message, which a list does not sh
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class MessageCursor:
     """The end of a page: its last message."""
 
     accepted_on_ms: int
@@ -37,7 +37,7 @@ def messages_of_app(
     app_id: str,
     *,
     destination: str | None = None,
-    before: Place | None = None,
+    before: MessageCursor | None = None,
     at_most: int = 50,
 ) -> list[dict[str, Any]]:
     """Return one page of the messages that an app has sent, newest first.
@@ -53,7 +53,7 @@ def messages_of_app(
         before: return the page after the one that ended there.
         at_most: how many; never more than `MAX_PAGE_ROWS`.
     """
-    query = select(*SHOWN).where(messages.c.app_id == app_id, messages.c.partner_id == partner_id)
+    query = select(*LIST_COLUMNS).where(messages.c.app_id == app_id, messages.c.partner_id == partner_id)
     if destination is not None:
         name = recipients.c.phone_number if destination.isdecimal() else recipients.c.user_id
         recipient_id = select(recipients.c.id).where(recipients.c.app_id == app_id, name == destination)
@@ -62,7 +62,7 @@ def messages_of_app(
         position = tuple_(messages.c.accepted_on_ms, messages.c.id)
         query = query.where(position < (before.accepted_on_ms, before.id))
     newest = query.order_by(messages.c.accepted_on_ms.desc(), messages.c.id.desc())
-    return [dict(row) for row in connection.execute(newest.limit(min(at_most, MOST))).mappings()]
+    return [dict(row) for row in connection.execute(newest.limit(min(at_most, MAX_PAGE_ROWS))).mappings()]
 
 
 def template_names(connection: Connection, partner_id: int, app_id: str, at_most: int = 1000) -> dict[str, str]:
@@ -73,10 +73,10 @@ def template_names(connection: Connection, partner_id: int, app_id: str, at_most
         .order_by(templates.c.id.desc())
         .limit(at_most)
     )
-    return _named(connection.execute(query))
+    return _format_names(connection.execute(query))
 
 
-def names_of_templates(connection: Connection, partner_id: int, ids: Iterable[str | None]) -> dict[str, str]:
+def template_names_by_ids(connection: Connection, partner_id: int, ids: Iterable[str | None]) -> dict[str, str]:
     """Return the names of a partner's templates by id, of any of its apps, deleted or not.
 
     Args:
@@ -87,13 +87,13 @@ def names_of_templates(connection: Connection, partner_id: int, ids: Iterable[st
     template_ids = {template_id for template_id in ids if template_id}
     if not template_ids:
         return {}
-    return _named(connection.execute(_NAMES, {"ids": sorted(template_ids), "partner_id": partner_id}))
+    return _format_names(connection.execute(_TEMPLATE_NAMES, {"ids": sorted(template_ids), "partner_id": partner_id}))
 
 
-def _named(rows: Iterable[Any]) -> dict[str, str]:
+def _format_names(rows: Iterable[Any]) -> dict[str, str]:
     return {row.id: f"{row.element_name} ({row.language_code})" for row in rows}
 
 
-_NAMES: Final = select(templates.c.id, templates.c.element_name, templates.c.language_code).where(
-    one_of(templates.c.id, "ids"), templates.c.partner_id == bindparam("partner_id")
+_TEMPLATE_NAMES: Final = select(templates.c.id, templates.c.element_name, templates.c.language_code).where(
+    equals_any(templates.c.id, "ids"), templates.c.partner_id == bindparam("partner_id")
 )

@@ -7,15 +7,15 @@ from typing import Final, NamedTuple
 from sqlalchemy import Connection
 
 from waypost.domain.message import Message, MessageState
-from waypost.store.bulk_statements import Adding, Changing
-from waypost.store.encoding import content_of, message_columns
+from waypost.store.bulk_statements import BulkInsert, BulkUpdate
+from waypost.store.encoding import decode_content, message_columns
 from waypost.store.queue.job_subjects import JobSubject, SubjectKind
 from waypost.store.queue.jobs import NewJob, QueueName, enqueue_jobs
-from waypost.store.sql import one_of, to_change
+from waypost.store.sql import equals_any, select_for_update
 from waypost.store.tables import messages
 from waypost.store.trace_events import MessageTraceEvent, add_trace_events
 from waypost.store.typed_rows import columns_getter, select_row
-from waypost.store.write_through_cache import FreshTable, are_fresh
+from waypost.store.write_through_cache import CachedTable, cache_new_rows
 
 
 class MessageRow(NamedTuple):
@@ -40,10 +40,12 @@ class MessageRow(NamedTuple):
     reason: str | None = None
 
 
-FRESH: Final[FreshTable[str, MessageRow]] = FreshTable("messages", lambda row: len(row.content))
+CACHED_MESSAGES: Final[CachedTable[str, MessageRow]] = CachedTable("messages", lambda row: len(row.content))
 """Newly accepted messages, while this process has them in memory."""
 
-_accepted: Final = columns_getter(name for name in MessageRow._fields if name not in MessageRow._field_defaults)
+_get_accepted_columns: Final = columns_getter(
+    name for name in MessageRow._fields if name not in MessageRow._field_defaults
+)
 
 
 def record_messages(connection: Connection, accepted: Sequence[Message]) -> list[None]:
@@ -52,13 +54,13 @@ def record_messages(connection: Connection, accepted: Sequence[Message]) -> list
     Called with everything that waits at this moment. Ids are new, so none can exist already.
     """
     rows = [message_columns(message) for message in accepted]
-    _RECORD.run(connection, rows)
-    are_fresh(connection, FRESH, ((row["id"], MessageRow(*_accepted(row))) for row in rows))
-    enqueue_jobs(connection, [submission(message) for message in accepted])
+    _INSERT_MESSAGES.run(connection, rows)
+    cache_new_rows(connection, CACHED_MESSAGES, ((row["id"], MessageRow(*_get_accepted_columns(row))) for row in rows))
+    enqueue_jobs(connection, [submission_job(message) for message in accepted])
     return [None] * len(accepted)
 
 
-def submission(message: Message) -> NewJob:
+def submission_job(message: Message) -> NewJob:
     """Return the job that carries a message: paced by source, in order per source and destination."""
     return NewJob(
         QueueName.OUTBOUND,
@@ -69,7 +71,7 @@ def submission(message: Message) -> NewJob:
     )
 
 
-def message_of(row: MessageRow) -> Message:
+def decode_message(row: MessageRow) -> Message:
     """Return a message from its row, without the partner's request."""
     return Message(
         id=row.id,
@@ -77,7 +79,7 @@ def message_of(row: MessageRow) -> Message:
         app_id=row.app_id,
         source=row.source,
         destination=row.destination,
-        content=content_of(row.kind, row.content),
+        content=decode_content(row.kind, row.content),
         accepted_on_ms=row.accepted_on_ms,
         sandbox=row.sandbox,
     )
@@ -87,7 +89,7 @@ def messages_by_ids(connection: Connection, ids: set[str]) -> dict[str, MessageR
     """Return rows by our id, locked in a writing transaction; ids without a row are left out."""
     if not ids:
         return {}
-    rows = connection.execute(to_change(connection, _BY_ID), {"ids": ids})
+    rows = connection.execute(select_for_update(connection, _MESSAGES_BY_IDS), {"ids": ids})
     return {row.id: row for row in map(MessageRow._make, rows)}
 
 
@@ -95,7 +97,7 @@ def messages_by_operator_ids(connection: Connection, ids: set[str]) -> dict[str,
     """Return rows by the operator's id, locked in a writing transaction; ids without a row are left out."""
     if not ids:
         return {}
-    rows = connection.execute(to_change(connection, _BY_OPERATOR_ID), {"ids": ids})
+    rows = connection.execute(select_for_update(connection, _MESSAGES_BY_OPERATOR_IDS), {"ids": ids})
     return {row.operator_message_id: row for row in map(MessageRow._make, rows) if row.operator_message_id}
 
 
@@ -116,11 +118,11 @@ class MessageChange:
     unconfirmed: bool = False
     code: int | None = None
     reason: str | None = None
-    is_named: bool = True
+    changes_ids: bool = True
 
 
 def change_messages(
-    connection: Connection, changes: Sequence[MessageChange], news: Sequence[MessageTraceEvent]
+    connection: Connection, changes: Sequence[MessageChange], events: Sequence[MessageTraceEvent]
 ) -> None:
     """Write the new states of messages, and the events that led to them."""
     rows = [
@@ -136,21 +138,25 @@ def change_messages(
         }
         for change in changes
     ]
-    with_new_ids = [change.is_named for change in changes]
-    _NAME.run(connection, [row for row, changes_ids in zip(rows, with_new_ids, strict=True) if changes_ids])
-    _MOVE.run(connection, [row for row, changes_ids in zip(rows, with_new_ids, strict=True) if not changes_ids])
-    add_trace_events(connection, news)
+    with_new_ids = [change.changes_ids for change in changes]
+    _UPDATE_STATES_AND_IDS.run(
+        connection, [row for row, changes_ids in zip(rows, with_new_ids, strict=True) if changes_ids]
+    )
+    _UPDATE_STATES.run(
+        connection, [row for row, changes_ids in zip(rows, with_new_ids, strict=True) if not changes_ids]
+    )
+    add_trace_events(connection, events)
 
 
-_ROW: Final = select_row(messages, MessageRow).order_by(messages.c.id)
-_BY_ID: Final = _ROW.where(one_of(messages.c.id, "ids"))
-_BY_OPERATOR_ID: Final = _ROW.where(one_of(messages.c.operator_message_id, "ids"))
-_RECORD: Final = Adding(
+_SELECT_MESSAGES: Final = select_row(messages, MessageRow).order_by(messages.c.id)
+_MESSAGES_BY_IDS: Final = _SELECT_MESSAGES.where(equals_any(messages.c.id, "ids"))
+_MESSAGES_BY_OPERATOR_IDS: Final = _SELECT_MESSAGES.where(equals_any(messages.c.operator_message_id, "ids"))
+_INSERT_MESSAGES: Final = BulkInsert(
     messages, "id", "partner_id", "app_id", "source", "destination", "kind", "template_id", "content",
     "request", "sandbox", "state", "unconfirmed", "accepted_on_ms", "changed_on_ms",
 )  # fmt: skip
-_MOVE: Final = Changing(messages, "id", "state", "changed_on_ms", "unconfirmed", "code", "reason")
-_NAME: Final = Changing(
+_UPDATE_STATES: Final = BulkUpdate(messages, "id", "state", "changed_on_ms", "unconfirmed", "code", "reason")
+_UPDATE_STATES_AND_IDS: Final = BulkUpdate(
     messages, "id", "state", "changed_on_ms", "recipient_id", "operator_message_id", "unconfirmed", "code",
     "reason",
 )  # fmt: skip

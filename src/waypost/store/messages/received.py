@@ -11,13 +11,13 @@ from typing import Any, Final, cast
 import msgspec
 from sqlalchemy import ColumnElement, Connection, Select, func, select
 
-from waypost.store.messages.one_time_codes import codes_named
-from waypost.store.messages.search import Wanted
-from waypost.store.messages.search_pages import FIRST, ByTime, Found, Page
+from waypost.store.messages.one_time_codes import find_ids_with_codes
+from waypost.store.messages.search import MessageFilter
+from waypost.store.messages.search_pages import FIRST_PAGE, SearchPage, SearchResults, TimeOrder
 from waypost.store.tables import inbound_messages, recipients, webhook_items
 
 
-def inbound_message(connection: Connection, app_id: str, operator_message_id: str) -> Any | None:
+def find_inbound_message(connection: Connection, app_id: str, operator_message_id: str) -> Any | None:
     """Return the row of a message that one app has received, or None."""
     return connection.execute(
         select(inbound_messages).where(
@@ -26,7 +26,7 @@ def inbound_message(connection: Connection, app_id: str, operator_message_id: st
     ).one_or_none()
 
 
-def inbound_with_sender(connection: Connection, app_id: str, operator_message_id: str) -> Any | None:
+def find_inbound_with_sender(connection: Connection, app_id: str, operator_message_id: str) -> Any | None:
     """Like `find_inbound_message`, with `phone_number` and `user_id` of the sender; either may be None."""
     return connection.execute(
         select(inbound_messages, recipients.c.phone_number, recipients.c.user_id)
@@ -35,13 +35,15 @@ def inbound_with_sender(connection: Connection, app_id: str, operator_message_id
     ).one_or_none()
 
 
-MOST_KINDS: Final = 40
-_ORDER: Final = ByTime(inbound_messages.c.received_on_ms, inbound_messages.c.operator_message_id)
-_TEXTS: Final = ("body", "text", "caption", "title", "emoji", "name", "description", "filename")
-_decode = msgspec.json.Decoder().decode
+MAX_INBOUND_KINDS: Final = 40
+_INBOUND_ORDER: Final = TimeOrder(inbound_messages.c.received_on_ms, inbound_messages.c.operator_message_id)
+_TEXT_MEMBERS: Final = ("body", "text", "caption", "title", "emoji", "name", "description", "filename")
+_decode_item = msgspec.json.Decoder().decode
 
 
-def search_inbound(connection: Connection, partner_id: int, app_id: str, wanted: Wanted, page: Page = FIRST) -> Found:
+def search_inbound(
+    connection: Connection, partner_id: int, app_id: str, query: MessageFilter, page: SearchPage = FIRST_PAGE
+) -> SearchResults:
     """Return one page of the messages that an app has received, newest first.
 
     Args:
@@ -52,45 +54,47 @@ def search_inbound(connection: Connection, partner_id: int, app_id: str, wanted:
         page: its cursor holds the operator's id, and its scan limit applies to a search by number.
 
     Returns:
-        Rows with the sender, `kind`, `received_on_ms`, `text`, `answers`: the operator's id of the
+        Rows with the sender, `kind`, `received_on_ms`, `text`, `choose_status`: the operator's id of the
         message that it replies to, and `group_id` if it was sent to a group, whose sender is not stored.
         All three are None once retention has cleared them. `holds_code`: it replies to a message with a
         one-time code.
     """
-    page = page.until(wanted.until_ms)
+    page = page.limit_to(query.until_ms)
     kinds = list(_kinds(connection, app_id))
     horizons = [
-        _ORDER.horizon_ms(connection, _of(app_id, kind), page.before, page.look_at // len(kinds))
+        _INBOUND_ORDER.find_horizon_ms(
+            connection, _kind_conditions(app_id, kind), page.before, page.scan_limit // len(kinds)
+        )
         for kind in kinds
-        if wanted.number is not None
+        if query.number is not None
     ]
     horizon_ms = max((horizon for horizon in horizons if horizon is not None), default=None)
-    sources = [_of_kind(connection, partner_id, app_id, kind, wanted, page, horizon_ms) for kind in kinds]
-    results = _ORDER.found(sources, page, from_ms=wanted.from_ms, horizon_ms=horizon_ms)
-    return replace(results, rows=_with_words(connection, partner_id, results.rows))
+    sources = [_read_kind(connection, partner_id, app_id, kind, query, page, horizon_ms) for kind in kinds]
+    results = _INBOUND_ORDER.merge_page(sources, page, from_ms=query.from_ms, horizon_ms=horizon_ms)
+    return replace(results, rows=_add_texts(connection, partner_id, results.rows))
 
 
-def inbound_by_id(
+def find_inbound_details(
     connection: Connection, partner_id: int, app_id: str, operator_message_id: str
 ) -> dict[str, Any] | None:
     """Return one inbound message of an app, as `search_inbound` does; None if there is none."""
-    query = _asked(partner_id).where(
+    query = _select_inbound(partner_id).where(
         inbound_messages.c.app_id == app_id, inbound_messages.c.operator_message_id == operator_message_id
     )
     rows = [dict(row) for row in connection.execute(query.limit(1)).mappings()]
-    return _with_words(connection, partner_id, rows)[0] if rows else None
+    return _add_texts(connection, partner_id, rows)[0] if rows else None
 
 
-def _with_words(connection: Connection, partner_id: int, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    rows_with_texts = [{**row, **_words(row["item"])} for row in rows]
-    codes = codes_named(connection, partner_id, [row["answers"] for row in rows_with_texts if row["answers"]])
+def _add_texts(connection: Connection, partner_id: int, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    rows_with_texts = [{**row, **_read_item_texts(row["item"])} for row in rows]
+    codes = find_ids_with_codes(connection, partner_id, [row["answers"] for row in rows_with_texts if row["answers"]])
     return [{**row, "holds_code": row["answers"] in codes} for row in rows_with_texts]
 
 
 def _kinds(connection: Connection, app_id: str) -> Iterator[str]:
     """Yield the kinds that an app has received, found by skipping through the index."""
     last = ""
-    for _ in range(MOST_KINDS):
+    for _ in range(MAX_INBOUND_KINDS):
         query = select(func.min(inbound_messages.c.kind)).where(
             inbound_messages.c.app_id == app_id, inbound_messages.c.kind > last
         )
@@ -101,18 +105,24 @@ def _kinds(connection: Connection, app_id: str) -> Iterator[str]:
         last = kind
 
 
-def _of_kind(
-    connection: Connection, partner_id: int, app_id: str, kind: str, wanted: Wanted, page: Page, horizon_ms: int | None
+def _read_kind(
+    connection: Connection,
+    partner_id: int,
+    app_id: str,
+    kind: str,
+    query: MessageFilter,
+    page: SearchPage,
+    horizon_ms: int | None,
 ) -> list[dict[str, Any]]:
-    statement = _asked(partner_id).where(*_of(app_id, kind))
-    if wanted.number is not None:
-        statement = statement.where(recipients.c.phone_number.contains(wanted.number))
-    statement = statement.where(*_ORDER.since(wanted.from_ms, horizon_ms))
-    newest = _ORDER.newest(statement, page.before).limit(page.at_most + 1)
+    statement = _select_inbound(partner_id).where(*_kind_conditions(app_id, kind))
+    if query.number is not None:
+        statement = statement.where(recipients.c.phone_number.contains(query.number))
+    statement = statement.where(*_INBOUND_ORDER.time_conditions(query.from_ms, horizon_ms))
+    newest = _INBOUND_ORDER.sort_newest_first(statement, page.before).limit(page.at_most + 1)
     return [dict(row) for row in connection.execute(newest).mappings()]
 
 
-def _asked(partner_id: int) -> Select[Any, Any, Any, Any, Any, Any, Any]:
+def _select_inbound(partner_id: int) -> Select[Any, Any, Any, Any, Any, Any, Any]:
     return (
         select(
             inbound_messages.c.operator_message_id,
@@ -129,16 +139,16 @@ def _asked(partner_id: int) -> Select[Any, Any, Any, Any, Any, Any, Any]:
     )
 
 
-def _of(app_id: str, kind: str) -> tuple[ColumnElement[bool], ...]:
+def _kind_conditions(app_id: str, kind: str) -> tuple[ColumnElement[bool], ...]:
     return inbound_messages.c.app_id == app_id, inbound_messages.c.kind == kind
 
 
-def _words(item: bytes | None) -> dict[str, Any]:
+def _read_item_texts(item: bytes | None) -> dict[str, Any]:
     """Return the texts of an inbound message, from the operator's JSON. Source: operator's facts 7.4."""
     if not item:
         return {"text": None, "answers": None, "group_id": None}
     try:
-        message = _members(_members(_decode(item)).get("message"))
+        message = _members(_members(_decode_item(item)).get("message"))
     except (msgspec.DecodeError, RecursionError):
         return {"text": None, "answers": None, "group_id": None}
     texts = list(_texts(message.get(str(message.get("type")))))
@@ -159,7 +169,7 @@ def _texts(value: Any, depth: int = 4) -> Iterator[str]:
         for member in cast("list[Any]", value)[:10]:
             yield from _texts(member, depth - 1)
     for name, member in _members(value).items():
-        if isinstance(member, str) and name in _TEXTS:
+        if isinstance(member, str) and name in _TEXT_MEMBERS:
             yield member
         elif depth and not isinstance(member, str):
             yield from _texts(member, depth - 1)

@@ -6,11 +6,13 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Connection, case, func, insert, select, update
 
 from waypost.domain.app import App
-from waypost.store.sql import insert_or, one_of
+from waypost.store.sql import equals_any, upsert
 from waypost.store.tables import recipients
 
 
-def recipient_id(connection: Connection, app: App, phone_number: str | None, user_id: str | None = None) -> int:
+def get_or_create_recipient(
+    connection: Connection, app: App, phone_number: str | None, user_id: str | None = None
+) -> int:
     """Return the id of the recipient with this phone number or business-scoped id, created if it is new.
 
     Whichever of the two was missing is added. If each belongs to a different row, both rows were created
@@ -19,8 +21,8 @@ def recipient_id(connection: Connection, app: App, phone_number: str | None, use
     """
     if phone_number and not phone_number.isdecimal():  # a message's destination may be either
         phone_number, user_id = None, user_id or phone_number
-    by_number = _by(connection, app, recipients.c.phone_number, phone_number)
-    by_user = _by(connection, app, recipients.c.user_id, user_id)
+    by_number = _find_recipient(connection, app, recipients.c.phone_number, phone_number)
+    by_user = _find_recipient(connection, app, recipients.c.user_id, user_id)
     if by_number is not None and by_user is not None:
         return by_number.id
     recipient = by_number if by_number is not None else by_user
@@ -39,7 +41,9 @@ def recipient_id(connection: Connection, app: App, phone_number: str | None, use
     return recipient.id
 
 
-def recipient_ids(connection: Connection, wanted: Set[tuple[str, int, str]]) -> dict[tuple[str, str], int]:
+def get_or_create_recipients(
+    connection: Connection, identities: Set[tuple[str, int, str]]
+) -> dict[tuple[str, str], int]:
     """Return recipients by phone number or business-scoped id, created if they are new.
 
     Args:
@@ -49,37 +53,38 @@ def recipient_ids(connection: Connection, wanted: Set[tuple[str, int, str]]) -> 
     Returns:
         Their ids by app id and phone number or business-scoped id.
     """
-    ids = _known(connection, wanted)
-    new = [identity for identity in sorted(wanted) if (identity[0], identity[2]) not in ids]
+    ids = _find_ids(connection, identities)
+    new = [identity for identity in sorted(identities) if (identity[0], identity[2]) not in ids]
     if new:
         rows = [
-            {"partner_id": partner_id, "app_id": app_id, "name": "", **_named(name)} for app_id, partner_id, name in new
+            {"partner_id": partner_id, "app_id": app_id, "name": "", **_identity_columns(name)}
+            for app_id, partner_id, name in new
         ]
-        connection.execute(_ADD, rows)
-        ids |= _known(connection, new)
+        connection.execute(_INSERT_RECIPIENTS, rows)
+        ids |= _find_ids(connection, new)
     return ids
 
 
-def _known(connection: Connection, wanted: Collection[tuple[str, int, str]]) -> dict[tuple[str, str], int]:
+def _find_ids(connection: Connection, identities: Collection[tuple[str, int, str]]) -> dict[tuple[str, str], int]:
     """Find recipients in one statement for all apps; pairs of app and name that were not requested are left out."""
-    pairs = {(app_id, name) for app_id, _, name in wanted}
+    pairs = {(app_id, name) for app_id, _, name in identities}
     names = {name for _, name in pairs}
     app_ids = {app_id for app_id, _ in pairs}
     numbers = {name for name in names if name.isdecimal()}
     known: dict[tuple[str, str], int] = {}
-    for statement, chosen in ((_KNOWN, numbers), (_KNOWN_USERS, names - numbers)):
+    for statement, chosen in ((_IDS_BY_PHONE_NUMBER, numbers), (_IDS_BY_USER_ID, names - numbers)):
         if chosen:
             rows = connection.execute(statement, {"app_ids": app_ids, "names": chosen}).all()
             known |= {(row.app_id, row.named): row.id for row in rows}
     return {pair: known[pair] for pair in pairs if pair in known}
 
 
-def _named(name: str) -> dict[str, str | None]:
+def _identity_columns(name: str) -> dict[str, str | None]:
     is_number = name.isdecimal()
     return {"phone_number": name if is_number else None, "user_id": None if is_number else name}
 
 
-def has_written(connection: Connection, id: int, name: str, window_until_ms: int) -> None:
+def record_recipient_activity(connection: Connection, id: int, name: str, window_until_ms: int) -> None:
     """Store a recipient's name and extend its window; an older message that is processed late does not shorten it."""
     is_later = func.coalesce(recipients.c.window_until_ms, 0) < window_until_ms
     connection.execute(
@@ -89,17 +94,17 @@ def has_written(connection: Connection, id: int, name: str, window_until_ms: int
     )
 
 
-def _by(connection: Connection, app: App, column: ColumnElement[Any], value: str | None) -> Any:
+def _find_recipient(connection: Connection, app: App, column: ColumnElement[Any], value: str | None) -> Any:
     if not value:
         return None
     query = select(recipients).where(recipients.c.app_id == app.id, column == value)
     return connection.execute(query).one_or_none()
 
 
-_ADD: Final = insert_or(recipients).on_conflict_do_nothing()  # another process may insert them first
-_KNOWN: Final = select(recipients.c.id, recipients.c.app_id, recipients.c.phone_number.label("named")).where(
-    one_of(recipients.c.app_id, "app_ids"), one_of(recipients.c.phone_number, "names")
-)
-_KNOWN_USERS: Final = select(recipients.c.id, recipients.c.app_id, recipients.c.user_id.label("named")).where(
-    one_of(recipients.c.app_id, "app_ids"), one_of(recipients.c.user_id, "names")
+_INSERT_RECIPIENTS: Final = upsert(recipients).on_conflict_do_nothing()  # another process may insert them first
+_IDS_BY_PHONE_NUMBER: Final = select(
+    recipients.c.id, recipients.c.app_id, recipients.c.phone_number.label("named")
+).where(equals_any(recipients.c.app_id, "app_ids"), equals_any(recipients.c.phone_number, "names"))
+_IDS_BY_USER_ID: Final = select(recipients.c.id, recipients.c.app_id, recipients.c.user_id.label("named")).where(
+    equals_any(recipients.c.app_id, "app_ids"), equals_any(recipients.c.user_id, "names")
 )

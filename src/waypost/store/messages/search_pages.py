@@ -8,16 +8,16 @@ from typing import Any, Final
 
 from sqlalchemy import Column, ColumnElement, Connection, select, tuple_
 
-from waypost.store.messages.lists import MOST, Place
+from waypost.store.messages.lists import MAX_PAGE_ROWS, MessageCursor
 
 _Select = Any  # of many columns
 
-LOOKED_AT: Final = 20_000
+MAX_SCANNED_ROWS: Final = 20_000
 """Rows of an app that one request scans for rare matches: about 50 ms on either engine."""
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class SearchPage:
     """The page of a search to be returned, and its limits.
 
     Attributes:
@@ -26,24 +26,24 @@ class Page:
         scan_limit: how many rows are scanned at most for matches without an index.
     """
 
-    before: Place | None = None
+    before: MessageCursor | None = None
     at_most: int = 50
-    look_at: int = LOOKED_AT
+    scan_limit: int = MAX_SCANNED_ROWS
 
-    def until(self, until_ms: int | None) -> "Page":
+    def limit_to(self, until_ms: int | None) -> "SearchPage":
         """Return the same page restricted to rows before a time, with at most the maximum number of rows."""
         before = self.before
         if until_ms is not None and (before is None or before.accepted_on_ms >= until_ms):
-            before = Place(until_ms, "")
-        return replace(self, before=before, at_most=min(self.at_most, MOST))
+            before = MessageCursor(until_ms, "")
+        return replace(self, before=before, at_most=min(self.at_most, MAX_PAGE_ROWS))
 
 
-FIRST: Final = Page()
+FIRST_PAGE: Final = SearchPage()
 """The first page, within the default limits."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResults:
     """One page of results.
 
     Attributes:
@@ -53,12 +53,12 @@ class Found:
     """
 
     rows: list[dict[str, Any]]
-    next: Place | None = None
-    back_to_ms: int | None = None
+    next: MessageCursor | None = None
+    searched_to_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class ByTime:
+class TimeOrder:
     """The order in which a search scans a table, newest first.
 
     Attributes:
@@ -69,33 +69,42 @@ class ByTime:
     at_ms: Column[Any]
     id: Column[Any]
 
-    def newest(self, asked: _Select, before: Place | None) -> _Select:
+    def sort_newest_first(self, query: _Select, before: MessageCursor | None) -> _Select:
         """Return the query in this order, from a cursor on."""
         if before is not None:
-            asked = asked.where(tuple_(self.at_ms, self.id) < (before.accepted_on_ms, before.id))
-        return asked.order_by(self.at_ms.desc(), self.id.desc())
+            query = query.where(tuple_(self.at_ms, self.id) < (before.accepted_on_ms, before.id))
+        return query.order_by(self.at_ms.desc(), self.id.desc())
 
-    def since(self, from_ms: int | None, horizon_ms: int | None) -> list[ColumnElement[bool]]:
+    def time_conditions(self, from_ms: int | None, horizon_ms: int | None) -> list[ColumnElement[bool]]:
         """Return conditions that exclude rows older than the filter or the horizon."""
         bounds = [bound for bound in (from_ms, horizon_ms) if bound is not None]
         return [self.at_ms >= max(bounds)] if bounds else []
 
-    def horizon_ms(
-        self, connection: Connection, of_index: Iterable[ColumnElement[bool]], before: Place | None, look_at: int
+    def find_horizon_ms(
+        self,
+        connection: Connection,
+        conditions: Iterable[ColumnElement[bool]],
+        before: MessageCursor | None,
+        scan_limit: int,
     ) -> int | None:
         """Return how far an index is followed: the time of the row after the last one to be scanned.
 
         None if the index ends before.
         """
-        query = select(self.at_ms).where(*of_index)
+        query = select(self.at_ms).where(*conditions)
         if before is not None:
             query = query.where(self.at_ms <= before.accepted_on_ms)
-        query = query.order_by(self.at_ms.desc()).offset(look_at).limit(1)
+        query = query.order_by(self.at_ms.desc()).offset(scan_limit).limit(1)
         return connection.execute(query).scalar_one_or_none()
 
-    def found(
-        self, sources: Iterable[Iterable[dict[str, Any]]], page: Page, *, from_ms: int | None, horizon_ms: int | None
-    ) -> Found:
+    def merge_page(
+        self,
+        sources: Iterable[Iterable[dict[str, Any]]],
+        page: SearchPage,
+        *,
+        from_ms: int | None,
+        horizon_ms: int | None,
+    ) -> SearchResults:
         """Return one page, merged from sources that are each in this order.
 
         Args:
@@ -108,10 +117,10 @@ class ByTime:
         rows = list(islice(newest, page.at_most + 1))
         if len(rows) > page.at_most:
             rows.pop()
-            return Found(rows, Place(*self._key(rows[-1])))
+            return SearchResults(rows, MessageCursor(*self._key(rows[-1])))
         if horizon_ms is None or (from_ms is not None and horizon_ms <= from_ms):
-            return Found(rows)
-        return Found(rows, Place(horizon_ms, ""), horizon_ms)
+            return SearchResults(rows)
+        return SearchResults(rows, MessageCursor(horizon_ms, ""), horizon_ms)
 
     def _key(self, row: dict[str, Any]) -> tuple[int, str]:
         return row[self.at_ms.name], row[self.id.name]

@@ -18,10 +18,10 @@ from waypost.base.telemetry.logs import log
 from waypost.store.properties import set_revision
 from waypost.store.schema import POSTGRESQL
 
-STEPS: Final = Path(__file__).parent / "versions"
+VERSIONS_FOLDER: Final = Path(__file__).parent / "versions"
 
 # fmt: off
-LIMITS: Final = (  # of an upgrade on PostgreSQL: running processes are blocked for this long at most
+UPGRADE_LIMITS: Final = (  # of an upgrade on PostgreSQL: running processes are blocked for this long at most
     #  name                  value
     ("lock_timeout",        "2s"),
     ("transaction_timeout", "0"),   # a revision locks only the tables that it changes
@@ -29,7 +29,7 @@ LIMITS: Final = (  # of an upgrade on PostgreSQL: running processes are blocked 
 # fmt: on
 
 
-def steps_after(revision: int, *, further: Sequence[Path] = ()) -> list[Any]:
+def pending_revisions(revision: int, *, extra_folders: Sequence[Path] = ()) -> list[Any]:
     """Return the modules of the revisions that are still to be applied, in order.
 
     Args:
@@ -37,26 +37,28 @@ def steps_after(revision: int, *, further: Sequence[Path] = ()) -> list[Any]:
         extra_folders: folders with more revisions.
     """
     config = Config()
-    config.set_main_option("script_location", str(STEPS.parent))
+    config.set_main_option("script_location", str(VERSIONS_FOLDER.parent))
     config.set_main_option("path_separator", "os")
-    directory = ScriptDirectory(str(STEPS.parent), version_locations=[str(STEPS), *map(str, further)])
+    directory = ScriptDirectory(
+        str(VERSIONS_FOLDER.parent), version_locations=[str(VERSIONS_FOLDER), *map(str, extra_folders)]
+    )
     base = str(revision) if revision else "base"
     return [script.module for script in directory.walk_revisions(base, "heads") if int(script.revision) > revision][
         ::-1
     ]
 
 
-def upgrade_store(connection: Connection, revision: int, *, further: Sequence[Path] = ()) -> int:
+def upgrade_store(connection: Connection, revision: int, *, extra_folders: Sequence[Path] = ()) -> int:
     """Apply every later revision, within the caller's transaction.
 
     Returns:
         The store's revision afterwards.
     """
     if connection.dialect.name == POSTGRESQL:
-        for name, value in LIMITS:
+        for name, value in UPGRADE_LIMITS:
             if name != "transaction_timeout" or _version(connection) >= 170_000:
                 connection.exec_driver_sql(f"SET LOCAL {name} = '{value}'")
-    for script in steps_after(revision, further=further):
+    for script in pending_revisions(revision, extra_folders=extra_folders):
         with Operations.context(MigrationContext.configure(connection)):
             script.upgrade()
         revision = int(script.revision)

@@ -8,20 +8,20 @@ from sqlalchemy import Connection, insert
 from waypost.domain.inbound_webhook import InboundWebhook
 from waypost.store.queue.job_subjects import JobSubject, SubjectKind
 from waypost.store.queue.jobs import NewJob, QueueName, enqueue_jobs
-from waypost.store.sql import insert_or, one_of
+from waypost.store.sql import equals_any, upsert
 from waypost.store.tables import inbound_messages, inbound_webhooks, webhook_items
 from waypost.store.typed_rows import select_row
-from waypost.store.write_through_cache import FreshTable, are_fresh
+from waypost.store.write_through_cache import CachedTable, cache_new_rows
 
 
-class ItemRow(NamedTuple):
+class WebhookItemRow(NamedTuple):
     """One status, message or template change of a webhook, as it is applied."""
 
     id: int
     item: bytes
 
 
-FRESH: Final[FreshTable[int, ItemRow]] = FreshTable("webhook_items", lambda row: len(row.item))
+CACHED_ITEMS: Final[CachedTable[int, WebhookItemRow]] = CachedTable("webhook_items", lambda row: len(row.item))
 """New items, while this process has them in memory."""
 
 NO_RECIPIENT: Final = 0
@@ -50,27 +50,31 @@ def _record_items(connection: Connection, webhook: InboundWebhook) -> int:
         return 0
     by_key = {item.dedupe_key: item for item in reversed(webhook.items)}
     new = connection.execute(
-        _ADD_NEW_ITEMS,
+        _INSERT_NEW_ITEMS,
         [
             {
                 "operator_account_id": webhook.operator_account_id,
                 "dedupe_key": item.dedupe_key,
                 "webhook_id": webhook.id,
-                "place": item.place,
-                "item": item.item,
+                "place": item.path,
+                "item": item.payload,
                 "received_on_ms": webhook.received_on_ms,
             }
             for item in by_key.values()
         ],
     ).all()
     ids = {row.dedupe_key: row.id for row in new}
-    are_fresh(connection, FRESH, ((item_id, ItemRow(item_id, by_key[key].item)) for key, item_id in ids.items()))
+    cache_new_rows(
+        connection,
+        CACHED_ITEMS,
+        ((item_id, WebhookItemRow(item_id, by_key[key].payload)) for key, item_id in ids.items()),
+    )
     enqueue_jobs(
         connection,
         [
             NewJob(
                 QueueName.WEBHOOKS,
-                item.group,
+                item.concurrency_group,
                 item.ordering_key,
                 JobSubject(SubjectKind.WEBHOOK_ITEM, str(ids[item.dedupe_key]), webhook.operator_account_id),
                 webhook.received_on_ms,
@@ -82,20 +86,20 @@ def _record_items(connection: Connection, webhook: InboundWebhook) -> int:
     return len(ids)
 
 
-def items_by_ids(connection: Connection, ids: set[int]) -> dict[int, ItemRow]:
+def items_by_ids(connection: Connection, ids: set[int]) -> dict[int, WebhookItemRow]:
     """Return rows of items by id."""
-    return {row.id: row for row in map(ItemRow._make, connection.execute(_BY_ID, {"ids": ids}))}
+    return {row.id: row for row in map(WebhookItemRow._make, connection.execute(_ITEMS_BY_IDS, {"ids": ids}))}
 
 
-def record_inbound(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
+def record_inbound_messages(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
     """Store which recipient sent which message; its content stays in the webhook item."""
     if rows:
-        connection.execute(insert_or(inbound_messages).on_conflict_do_nothing(), list(rows))
+        connection.execute(upsert(inbound_messages).on_conflict_do_nothing(), list(rows))
 
 
-_ADD_NEW_ITEMS: Final = (
-    insert_or(webhook_items)
+_INSERT_NEW_ITEMS: Final = (
+    upsert(webhook_items)
     .on_conflict_do_nothing(index_elements=["operator_account_id", "dedupe_key"])
     .returning(webhook_items.c.id, webhook_items.c.dedupe_key, sort_by_parameter_order=False)
 )
-_BY_ID: Final = select_row(webhook_items, ItemRow).where(one_of(webhook_items.c.id, "ids"))
+_ITEMS_BY_IDS: Final = select_row(webhook_items, WebhookItemRow).where(equals_any(webhook_items.c.id, "ids"))

@@ -27,10 +27,10 @@ class SubjectKind(StrEnum):
 
     prefix: str
 
-    def __new__(cls, word: str, prefix: str = "") -> Self:
+    def __new__(cls, value: str, prefix: str = "") -> Self:
         """Create a member with its prefix."""
-        member = str.__new__(cls, word)
-        member._value_ = word
+        member = str.__new__(cls, value)
+        member._value_ = value
         member.prefix = prefix
         return member
 
@@ -61,7 +61,7 @@ class JobSubject(NamedTuple):
 def read_submission(ref: str) -> JobSubject:
     """Parse the subject of a job of the outbound queue."""
     name, _, subject_id = ref.partition(" ")
-    kind = _SUBMITTED.get(name)
+    kind = _SUBMISSION_KINDS.get(name)
     return JobSubject(kind, subject_id) if kind and subject_id else JobSubject(SubjectKind.UNKNOWN, ref)
 
 
@@ -82,10 +82,10 @@ def read_medium(ref: str) -> JobSubject:
     return JobSubject(SubjectKind.INBOUND_MEDIA, key, account_id)
 
 
-def only(kind: SubjectKind) -> Callable[[str], JobSubject]:
+def single_kind_reader(kind: SubjectKind) -> Callable[[str], JobSubject]:
     """Return the parser for a queue whose jobs are all of one kind: the texts are ids."""
     return lambda ref: JobSubject(kind, ref)
 
 
 TEMPLATE_KINDS: Final = (SubjectKind.TEMPLATE_SUBMISSION, SubjectKind.TEMPLATE_EDIT, SubjectKind.TEMPLATE_DELETION)
-_SUBMITTED: Final = {kind.prefix.strip(): kind for kind in (SubjectKind.MESSAGE, *TEMPLATE_KINDS)}
+_SUBMISSION_KINDS: Final = {kind.prefix.strip(): kind for kind in (SubjectKind.MESSAGE, *TEMPLATE_KINDS)}

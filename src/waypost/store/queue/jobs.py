@@ -21,14 +21,21 @@ from sqlalchemy import (
     true,
 )
 
-from waypost.store.bulk_statements import WAYS, Adding, Changing, Removing
-from waypost.store.queue.job_subjects import JobSubject, SubjectKind, only, read_item, read_medium, read_submission
+from waypost.store.bulk_statements import BULK_STATEMENTS, BulkDelete, BulkInsert, BulkUpdate
+from waypost.store.queue.job_subjects import (
+    JobSubject,
+    SubjectKind,
+    read_item,
+    read_medium,
+    read_submission,
+    single_kind_reader,
+)
 from waypost.store.schema import POSTGRESQL
-from waypost.store.sql import one_of
+from waypost.store.sql import equals_any
 from waypost.store.tables import leases, queue_jobs
 from waypost.store.trace_events import MessageTraceEvent, add_trace_events
 from waypost.store.typed_rows import select_row
-from waypost.store.write_through_cache import APPENDED
+from waypost.store.write_through_cache import enqueued_jobs
 
 
 class QueueName(IntEnum):
@@ -52,12 +59,12 @@ class JobState(IntEnum):
 
 def subject_reader(queue_name: QueueName) -> Callable[[str], JobSubject]:
     """Return the parser of the subjects of a queue's jobs."""
-    return _SUBJECTS[queue_name]
+    return _SUBJECT_READERS[queue_name]
 
 
 def read_subject(queue_name: QueueName, ref: str) -> JobSubject:
     """Return the subject of a job, parsed from the text in its row."""
-    return _SUBJECTS[queue_name](ref)
+    return _SUBJECT_READERS[queue_name](ref)
 
 
 class NewJob(NamedTuple):
@@ -93,12 +100,12 @@ def enqueue_jobs(connection: Connection, new_jobs: Sequence[NewJob]) -> None:
             for job in new_jobs
         ],
     )
-    enqueued = connection.info[APPENDED]
+    enqueued = enqueued_jobs(connection)
     if positions is not None:
-        enqueued.told(new_jobs, positions)
+        enqueued.add_jobs(new_jobs, positions)
         return
     for job in new_jobs:
-        enqueued.look_at(job.queue, job.concurrency_group)
+        enqueued.add_group(job.queue, job.concurrency_group)
 
 
 def complete_jobs(connection: Connection, positions: Sequence[int]) -> set[int]:
@@ -131,7 +138,7 @@ def valid_fences(connection: Connection, fences: set[ShardFence]) -> set[ShardFe
     valid = fences - leased
     if not leased:
         return valid
-    now_ms = connection.info[WAYS].now_ms(connection)
+    now_ms = connection.info[BULK_STATEMENTS].now_ms(connection)
     for queue_name, holder in sorted({(fence.queue, fence.holder) for fence in leased}):
         by_shard = {fence.shard: fence for fence in leased if (fence.queue, fence.holder) == (queue_name, holder)}
         statement = (
@@ -185,7 +192,7 @@ class JobRetry:
     detached: bool
     note: str
     fence: ShardFence
-    news: MessageTraceEvent | None = None
+    event: MessageTraceEvent | None = None
 
 
 def retry_jobs_later(connection: Connection, retries: Sequence[JobRetry]) -> list[bool]:
@@ -218,10 +225,10 @@ def retry_jobs_later(connection: Connection, retries: Sequence[JobRetry]) -> lis
 
 def _new_trace_events(connection: Connection, retries: Sequence[JobRetry]) -> list[MessageTraceEvent]:
     """Return the events of retries, except those that a commit without a response has already stored."""
-    events = {retry.position: (retry.attempt, retry.news) for retry in retries if retry.news is not None}
+    events = {retry.position: (retry.attempt, retry.event) for retry in retries if retry.event is not None}
     if not events:
         return []
-    rows = connection.execute(_ATTEMPTS, {"positions": list(events)}).all()
+    rows = connection.execute(_ATTEMPTS_BY_POSITIONS, {"positions": list(events)}).all()
     attempts = {row.position: row.attempt for row in rows}
     return [event for position, (attempt, event) in events.items() if attempts.get(position, attempt) < attempt]
 
@@ -301,14 +308,14 @@ def read_jobs_after(connection: Connection, queue_name: QueueName, cursors: Sequ
             "last": cursor.after,
             "limit": cursor.at_most,
         }
-        jobs_by_group[cursor.group] = list(map(JobRow._make, connection.execute(_AFTER, parameters)))
+        jobs_by_group[cursor.group] = list(map(JobRow._make, connection.execute(_JOBS_AFTER, parameters)))
     return GroupJobs(jobs_by_group)
 
 
 def _read_jobs_at_once(connection: Connection, queue_name: QueueName, cursors: Sequence[GroupCursor]) -> GroupJobs:
     jobs_by_group: dict[str, list[JobRow]] = {cursor.group: [] for cursor in cursors}
     rows = connection.execute(
-        _AFTER_EACH,
+        _JOBS_AFTER_CURSORS,
         {
             "queue": int(queue_name),
             "groups": [cursor.group for cursor in cursors],
@@ -374,7 +381,7 @@ def reopen_dead_letter(connection: Connection, position: int, due_ms: int) -> bo
             "replay": row.replay,
         },
     )
-    connection.info[APPENDED].look_at(row.queue, row.concurrency_group)
+    enqueued_jobs(connection).add_group(row.queue, row.concurrency_group)
     return True
 
 
@@ -384,11 +391,11 @@ def remove_dead_letter(connection: Connection, position: int) -> bool:
     return deleted.rowcount == 1
 
 
-_SUBJECTS: Final = {
+_SUBJECT_READERS: Final = {
     QueueName.OUTBOUND: read_submission,
     QueueName.WEBHOOKS: read_item,
-    QueueName.CALLBACKS: only(SubjectKind.CALLBACK),
-    QueueName.UNCONFIRMED: only(SubjectKind.UNCONFIRMED_MESSAGE),
+    QueueName.CALLBACKS: single_kind_reader(SubjectKind.CALLBACK),
+    QueueName.UNCONFIRMED: single_kind_reader(SubjectKind.UNCONFIRMED_MESSAGE),
     QueueName.MEDIA: read_medium,
 }
 IS_DEAD_LETTER: Final = queue_jobs.c.state >= literal_column(str(int(JobState.DEAD_LETTER)))
@@ -396,20 +403,22 @@ IS_DEAD_LETTER: Final = queue_jobs.c.state >= literal_column(str(int(JobState.DE
 _OLDEST_DEAD_LETTERS: Final = (
     select_row(queue_jobs, DeadLetter).where(IS_DEAD_LETTER).order_by(queue_jobs.c.queue, queue_jobs.c.position)
 )
-_ENQUEUE: Final = Adding(
-    queue_jobs, "queue", "concurrency_group", "ordering_key", "ref", "due_ms", "replay", counts=True
+_ENQUEUE: Final = BulkInsert(
+    queue_jobs, "queue", "concurrency_group", "ordering_key", "ref", "due_ms", "replay", returns_ids=True
 )
-_COMPLETE: Final = Removing(queue_jobs, "position")
-_MARK_IN_FLIGHT: Final = Changing(queue_jobs, "position", "state")
-_RETRY_LATER: Final = Changing(queue_jobs, "position", "due_ms", "attempt", "defects", "state", "detached", "note")
-_ATTEMPTS: Final = select(queue_jobs.c.position, queue_jobs.c.attempt).where(one_of(queue_jobs.c.position, "positions"))
+_COMPLETE: Final = BulkDelete(queue_jobs, "position")
+_MARK_IN_FLIGHT: Final = BulkUpdate(queue_jobs, "position", "state")
+_RETRY_LATER: Final = BulkUpdate(queue_jobs, "position", "due_ms", "attempt", "defects", "state", "detached", "note")
+_ATTEMPTS_BY_POSITIONS: Final = select(queue_jobs.c.position, queue_jobs.c.attempt).where(
+    equals_any(queue_jobs.c.position, "positions")
+)
 _NEXT_GROUP: Final = (
     select(queue_jobs.c.concurrency_group)
     .where(queue_jobs.c.queue == bindparam("queue"), queue_jobs.c.concurrency_group > bindparam("last"))
     .order_by(queue_jobs.c.concurrency_group)
     .limit(1)
 )
-_AFTER: Final = (
+_JOBS_AFTER: Final = (
     select_row(queue_jobs, JobRow)
     .where(
         queue_jobs.c.queue == bindparam("queue"),
@@ -420,17 +429,17 @@ _AFTER: Final = (
     .order_by(queue_jobs.c.position)
     .limit(bindparam("limit"))
 )
-_EACH = (
+_CURSORS = (
     func.unnest(bindparam("groups", type_=ARRAY(Text)), bindparam("lasts", type_=ARRAY(BigInteger)))
     .table_valued(column("group_name", Text), column("last", BigInteger), name="cursors")
     .render_derived()
 )
-_OF_EACH = (
-    select(*_AFTER.selected_columns)
+_CURSOR_JOBS = (
+    select(*_JOBS_AFTER.selected_columns)
     .where(
         queue_jobs.c.queue == bindparam("queue"),
-        queue_jobs.c.concurrency_group == _EACH.c.group_name,
-        queue_jobs.c.position > _EACH.c.last,
+        queue_jobs.c.concurrency_group == _CURSORS.c.group_name,
+        queue_jobs.c.position > _CURSORS.c.last,
         queue_jobs.c.state < int(JobState.DEAD_LETTER),
         queue_jobs.c.position != all_(bindparam("excluded", type_=ARRAY(BigInteger))),
     )
@@ -438,9 +447,9 @@ _OF_EACH = (
     .limit(bindparam("limit"))
     .lateral("jobs")
 )
-_AFTER_EACH: Final = select(
-    _EACH.c.group_name,
+_JOBS_AFTER_CURSORS: Final = select(
+    _CURSORS.c.group_name,
     literal_column("pg_snapshot_xmin(pg_current_snapshot())::text::bigint", BigInteger).label("oldest"),
     literal_column("pg_snapshot_xmax(pg_current_snapshot())::text::bigint", BigInteger).label("next"),
-    _OF_EACH,
-).select_from(_EACH.join(_OF_EACH, true()))
+    _CURSOR_JOBS,
+).select_from(_CURSORS.join(_CURSOR_JOBS, true()))

@@ -18,23 +18,23 @@ from sqlalchemy import (
     update,
 )
 
-from waypost.store.bulk_statements import WAYS
+from waypost.store.bulk_statements import BULK_STATEMENTS
 from waypost.store.queue.jobs import QueueName
-from waypost.store.sql import insert_or
+from waypost.store.sql import upsert
 from waypost.store.tables import leases, processes
 
-SHARDS: Final = 256
+SHARD_COUNT: Final = 256
 """How many shards the groups of a queue are hashed into."""
 
-NOBODY: Final = ""
+NO_HOLDER: Final = ""
 """Holder of a lease that is free."""
 
-FORGOTTEN_MS: Final = 10 * 60 * 1000
+PROCESS_RETENTION_MS: Final = 10 * 60 * 1000
 """How long a killed process stays in the list: far longer than a process can be suspended and continue."""
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class ClaimedShard:
     """A shard that a process has claimed.
 
     Attributes:
@@ -42,11 +42,11 @@ class Taken:
     """
 
     shard: int
-    rested_ms: int | None
+    idle_ms: int | None
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class LeaseShare:
     """The shards that a process holds of each queue.
 
     Attributes:
@@ -56,12 +56,12 @@ class Share:
     """
 
     held: dict[QueueName, set[int]]
-    taken: dict[QueueName, list[Taken]]
-    most: dict[QueueName, int]
+    claimed: dict[QueueName, list[ClaimedShard]]
+    max_shards: dict[QueueName, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Keeping:
+class LeaseRequest:
     """A process's request for leases.
 
     Attributes:
@@ -74,78 +74,78 @@ class Keeping:
 
     holder: str
     queues: Sequence[QueueName]
-    given_back: Mapping[QueueName, Collection[int]]
+    released: Mapping[QueueName, Collection[int]]
     lease_ms: int
     now_ms: int
 
 
-def keep_leases(connection: Connection, keepings: Sequence[Keeping]) -> list[Share]:
+def renew_leases(connection: Connection, requests: Sequence[LeaseRequest]) -> list[LeaseShare]:
     """Release and renew leases, and claim the process's fair share of free shards.
 
     A row is claimed by locking it after it has expired; one that another process has locked is left for
     the next time. So this waits for no other process, not even for one that was suspended within a
     transaction, and no shard ever has two holders.
     """
-    return [_keep(connection, keeping) for keeping in keepings]
+    return [_renew(connection, keeping) for keeping in requests]
 
 
-def _keep(connection: Connection, keeping: Keeping) -> Share:
-    now_ms = connection.info[WAYS].now_ms(connection) or keeping.now_ms
-    until_ms = now_ms + keeping.lease_ms
-    queue_names = ",".join(queue_name.name.lower() for queue_name in keeping.queues)
-    connection.execute(_HERE, {"holder": keeping.holder, "queues": queue_names, "seen_ms": now_ms})
-    for queue_name, released in keeping.given_back.items():
+def _renew(connection: Connection, request: LeaseRequest) -> LeaseShare:
+    now_ms = connection.info[BULK_STATEMENTS].now_ms(connection) or request.now_ms
+    until_ms = now_ms + request.lease_ms
+    queue_names = ",".join(queue_name.name.lower() for queue_name in request.queues)
+    connection.execute(_UPSERT_PROCESS, {"holder": request.holder, "queues": queue_names, "seen_ms": now_ms})
+    for queue_name, released in request.released.items():
         if released:
             connection.execute(
                 update(leases)
                 .where(
-                    leases.c.queue == int(queue_name), leases.c.holder == keeping.holder, leases.c.shard.in_(released)
+                    leases.c.queue == int(queue_name), leases.c.holder == request.holder, leases.c.shard.in_(released)
                 )
-                .values(holder=NOBODY, until_ms=now_ms)
+                .values(holder=NO_HOLDER, until_ms=now_ms)
             )
-    held = {queue_name: set[int]() for queue_name in keeping.queues}
-    renewed = connection.execute(_RENEW, {"where_holder": keeping.holder, "until": until_ms})
+    held = {queue_name: set[int]() for queue_name in request.queues}
+    renewed = connection.execute(_RENEW_LEASES, {"where_holder": request.holder, "until": until_ms})
     for queue_name, shard in renewed.all():
         held.setdefault(QueueName(queue_name), set()).add(shard)
-    workers = queues_worked(connection, now_ms - keeping.lease_ms)
-    share = Share(held, {}, {})
-    for queue_name in keeping.queues:
-        share.most[queue_name] = max_shards = -(-SHARDS // max(workers.get(queue_name, 0), 1))
-        share.taken[queue_name] = claimed = _take(
-            connection, keeping.holder, queue_name, max_shards - len(held[queue_name]), now_ms, until_ms
+    workers = count_queue_workers(connection, now_ms - request.lease_ms)
+    share = LeaseShare(held, {}, {})
+    for queue_name in request.queues:
+        share.max_shards[queue_name] = max_shards = -(-SHARD_COUNT // max(workers.get(queue_name, 0), 1))
+        share.claimed[queue_name] = claimed = _claim_shards(
+            connection, request.holder, queue_name, max_shards - len(held[queue_name]), now_ms, until_ms
         )
         held[queue_name] |= {lease.shard for lease in claimed}
     return share
 
 
-def _take(
+def _claim_shards(
     connection: Connection, holder: str, queue_name: QueueName, at_most: int, now_ms: int, until_ms: int
-) -> list[Taken]:
+) -> list[ClaimedShard]:
     if at_most <= 0:
         return []
     parameters = {"queue": int(queue_name), "now": now_ms, "limit": at_most}
-    free = connection.execute(_FREE, parameters).all()
-    if len(free) < at_most and _make_rows(connection, queue_name):
-        free = connection.execute(_FREE, parameters).all()
+    free = connection.execute(_FREE_SHARDS, parameters).all()
+    if len(free) < at_most and _create_shard_rows(connection, queue_name):
+        free = connection.execute(_FREE_SHARDS, parameters).all()
     if free:
         connection.execute(
             update(leases)
             .where(leases.c.queue == int(queue_name), leases.c.shard.in_([row.shard for row in free]))
             .values(holder=holder, until_ms=until_ms)
         )
-    return [Taken(row.shard, now_ms - row.until_ms if row.until_ms else None) for row in free]
+    return [ClaimedShard(row.shard, now_ms - row.until_ms if row.until_ms else None) for row in free]
 
 
-def _make_rows(connection: Connection, queue_name: QueueName) -> bool:
+def _create_shard_rows(connection: Connection, queue_name: QueueName) -> bool:
     """Create the rows of a queue if they do not exist yet."""
     count = select(func.count()).select_from(leases).where(leases.c.queue == int(queue_name))
-    if connection.execute(count).scalar_one() == SHARDS:
+    if connection.execute(count).scalar_one() == SHARD_COUNT:
         return False
-    connection.execute(_MAKE_ROWS, {"queue": int(queue_name), "holder": NOBODY})
+    connection.execute(_INSERT_SHARDS, {"queue": int(queue_name), "holder": NO_HOLDER})
     return True
 
 
-def queues_worked(connection: Connection, since_ms: int) -> dict[QueueName, int]:
+def count_queue_workers(connection: Connection, since_ms: int) -> dict[QueueName, int]:
     """Return how many processes work each queue, of those that were active since a time."""
     counts: dict[QueueName, int] = {}
     active = select(processes.c.queues).where(processes.c.seen_ms > since_ms)
@@ -157,37 +157,37 @@ def queues_worked(connection: Connection, since_ms: int) -> dict[QueueName, int]
     return counts
 
 
-def queues_leased(connection: Connection, now_ms: int) -> set[QueueName]:
+def leased_queues(connection: Connection, now_ms: int) -> set[QueueName]:
     """Return the queues of which some process holds shards; called on the writer's connection."""
-    now_ms = connection.info[WAYS].now_ms(connection) or now_ms
+    now_ms = connection.info[BULK_STATEMENTS].now_ms(connection) or now_ms
     leased = connection.execute(
-        select(leases.c.queue).where(leases.c.until_ms > now_ms, leases.c.holder != NOBODY).distinct()
+        select(leases.c.queue).where(leases.c.until_ms > now_ms, leases.c.holder != NO_HOLDER).distinct()
     ).scalars()
     return {QueueName(queue_name) for queue_name in leased if queue_name in set(QueueName)}
 
 
-def give_back_leases(connection: Connection, holder: str, now_ms: int) -> None:
+def release_leases(connection: Connection, holder: str, now_ms: int) -> None:
     """End every lease of a holder, and remove it from the list of processes.
 
     Processes that were killed long ago are removed too: no process reuses a name.
     """
-    now_ms = connection.info[WAYS].now_ms(connection) or now_ms
-    connection.execute(update(leases).where(leases.c.holder == holder).values(holder=NOBODY, until_ms=now_ms))
+    now_ms = connection.info[BULK_STATEMENTS].now_ms(connection) or now_ms
+    connection.execute(update(leases).where(leases.c.holder == holder).values(holder=NO_HOLDER, until_ms=now_ms))
     connection.execute(
-        delete(processes).where((processes.c.holder == holder) | (processes.c.seen_ms < now_ms - FORGOTTEN_MS))
+        delete(processes).where((processes.c.holder == holder) | (processes.c.seen_ms < now_ms - PROCESS_RETENTION_MS))
     )
 
 
-def forget_leases(connection: Connection) -> None:
+def delete_leases(connection: Connection) -> None:
     """End every lease: for a process that has the store to itself."""
     connection.execute(delete(leases))
     connection.execute(delete(processes))
 
 
 _SHARDS = select(literal_column("0", Integer).label("shard")).cte("shards", recursive=True)
-_ALL_SHARDS = _SHARDS.union_all(select(_SHARDS.c.shard + 1).where(_SHARDS.c.shard < SHARDS - 1))
-_MAKE_ROWS: Final = (
-    insert_or(leases)
+_ALL_SHARDS = _SHARDS.union_all(select(_SHARDS.c.shard + 1).where(_SHARDS.c.shard < SHARD_COUNT - 1))
+_INSERT_SHARDS: Final = (
+    upsert(leases)
     .from_select(
         ["queue", "shard", "holder", "until_ms"],
         select(
@@ -199,17 +199,17 @@ _MAKE_ROWS: Final = (
     )
     .on_conflict_do_nothing()
 )
-_PROCESS = insert_or(processes)
-_HERE: Final = _PROCESS.on_conflict_do_update(
+_PROCESS = upsert(processes)
+_UPSERT_PROCESS: Final = _PROCESS.on_conflict_do_update(
     index_elements=["holder"], set_={"queues": _PROCESS.excluded.queues, "seen_ms": _PROCESS.excluded.seen_ms}
 )
-_RENEW: Final = (
+_RENEW_LEASES: Final = (
     update(leases)
     .where(leases.c.holder == bindparam("where_holder"))
     .values(until_ms=bindparam("until"))
     .returning(leases.c.queue, leases.c.shard)
 )
-_FREE: Final = (
+_FREE_SHARDS: Final = (
     select(leases.c.shard, leases.c.until_ms)
     .where(leases.c.queue == bindparam("queue"), leases.c.until_ms <= bindparam("now"))
     .order_by(leases.c.shard)

@@ -12,20 +12,20 @@ from typing import Any, Final, TypeVar
 from sqlalchemy import Connection, bindparam, delete, literal_column, select, tuple_, update
 
 from waypost.domain.message import Message
-from waypost.store.bulk_statements import WAYS
+from waypost.store.bulk_statements import BULK_STATEMENTS
 from waypost.store.messages.messages import record_messages
-from waypost.store.sql import insert_or
+from waypost.store.sql import upsert
 from waypost.store.tables import idempotency_keys as keys
 
-Result = TypeVar("Result")
+WorkResult = TypeVar("WorkResult")
 
-LIFE_MS: Final = 24 * 60 * 60 * 1000
+KEY_RETENTION_MS: Final = 24 * 60 * 60 * 1000
 """How long a response is retained."""
-LEASE_MS: Final = 120_000
+KEY_LEASE_MS: Final = 120_000
 """How long a request may run before its key may be used again: four times what the slowest needs."""
 
 
-class LostKey(Exception):
+class IdempotencyKeyLost(Exception):
     """The work took so long that another request has claimed its key."""
 
 
@@ -51,7 +51,7 @@ class KeyedRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Earlier:
+class EarlierRequest:
     """The earlier request of a key.
 
     Attributes:
@@ -60,44 +60,47 @@ class Earlier:
 
     body_hash: bytes
     app_id: str | None
-    answer: bytes | None
+    response: bytes | None
 
 
-def earlier_request(connection: Connection, asked: KeyedRequest) -> Earlier | None:
+def find_earlier_request(connection: Connection, request: KeyedRequest) -> EarlierRequest | None:
     """Return the earlier request of a key that has not expired; None if there is none."""
-    row = connection.execute(_LOOK, _at(asked) | {"now_ms": asked.at_ms}).one_or_none()
-    return None if row is None else Earlier(row.body_hash, row.app_id, row.answer)
+    row = connection.execute(_SELECT_UNEXPIRED, _key_parameters(request) | {"now_ms": request.at_ms}).one_or_none()
+    return None if row is None else EarlierRequest(row.body_hash, row.app_id, row.answer)
 
 
-def mark_running(connection: Connection, asked: KeyedRequest) -> Earlier | None:
+def mark_running(connection: Connection, request: KeyedRequest) -> EarlierRequest | None:
     """Mark a key as running for the request's holder, for `KEY_LEASE_MS` at most.
 
     Returns:
         The earlier request of the key, and then nothing is marked; None: it is marked.
     """
-    now_ms = _now_ms(connection, asked.at_ms)
-    return _add(connection, [(asked, None)], now_ms, LEASE_MS)[0]
+    now_ms = _now_ms(connection, request.at_ms)
+    return _insert_keys(connection, [(request, None)], now_ms, KEY_LEASE_MS)[0]
 
 
-def was_begun(connection: Connection, asked: KeyedRequest) -> bool:
+def has_unknown_outcome(connection: Connection, request: KeyedRequest) -> bool:
     """Return True if the same request was begun before and its outcome is unknown. Call it before `mark_running`."""
-    return asked.body_hash in connection.execute(_LEFT, _at(asked)).scalars().all()
+    return request.body_hash in connection.execute(_SELECT_WITHOUT_RESPONSE, _key_parameters(request)).scalars().all()
 
 
-def unmark_running(connection: Connection, asked: KeyedRequest) -> None:
+def unmark_running(connection: Connection, request: KeyedRequest) -> None:
     """Remove the mark of a request that was not carried out: its key may be used again at once."""
-    connection.execute(_UNMARK, _at(asked) | {"where_holder": asked.holder})
+    connection.execute(_DELETE_MARK, _key_parameters(request) | {"where_holder": request.holder})
 
 
-def leave_running(connection: Connection, asked: KeyedRequest) -> None:
+def mark_outcome_unknown(connection: Connection, request: KeyedRequest) -> None:
     """End the mark of a request whose outcome is unknown: its key may be used again at once, but the row stays."""
-    now_ms = _now_ms(connection, asked.at_ms)
-    connection.execute(_LEAVE, _at(asked) | {"where_holder": asked.holder, "until_ms": now_ms})
+    now_ms = _now_ms(connection, request.at_ms)
+    connection.execute(_EXPIRE_MARK, _key_parameters(request) | {"where_holder": request.holder, "until_ms": now_ms})
 
 
 def write_keyed(
-    connection: Connection, asked: KeyedRequest, work: Callable[[Connection], Result], answer: Callable[[Result], bytes]
-) -> Earlier | None:
+    connection: Connection,
+    request: KeyedRequest,
+    work: Callable[[Connection], WorkResult],
+    encode_response: Callable[[WorkResult], bytes],
+) -> EarlierRequest | None:
     """Run a write and store its response, in one transaction, unless the key has an earlier request.
 
     Args:
@@ -112,25 +115,25 @@ def write_keyed(
     Raises:
         IdempotencyKeyLost: the mark of the request's holder has expired, and another request has the key.
     """
-    now_ms = _now_ms(connection, asked.at_ms)
-    if asked.holder is None:
-        earlier = _add(connection, [(asked, None)], now_ms, LIFE_MS)[0]
+    now_ms = _now_ms(connection, request.at_ms)
+    if request.holder is None:
+        earlier = _insert_keys(connection, [(request, None)], now_ms, KEY_RETENTION_MS)[0]
         if earlier is not None:
             return earlier
-    response = answer(work(connection))
-    parameters = _at(asked) | {"sealed": response, "until_ms": now_ms + LIFE_MS}
-    statement = _ANSWERED
-    if asked.holder is not None:
-        parameters["where_holder"] = asked.holder
-        statement = _ANSWERED.where(_IS_MARKED)
+    response = encode_response(work(connection))
+    parameters = _key_parameters(request) | {"sealed": response, "until_ms": now_ms + KEY_RETENTION_MS}
+    statement = _STORE_RESPONSE
+    if request.holder is not None:
+        parameters["where_holder"] = request.holder
+        statement = _STORE_RESPONSE.where(_IS_MARKED)
     if connection.execute(statement, parameters).rowcount != 1:
-        raise LostKey(asked.key)
+        raise IdempotencyKeyLost(request.key)
     return None
 
 
 def record_keyed_messages(
     connection: Connection, accepted: Sequence[tuple[KeyedRequest, Message, bytes]]
-) -> list[Earlier | None]:
+) -> list[EarlierRequest | None]:
     """Write messages whose keys are new, with their jobs and responses, in one transaction.
 
     Args:
@@ -142,7 +145,7 @@ def record_keyed_messages(
     """
     now_ms = _now_ms(connection, max(request.at_ms for request, _, _ in accepted))
     keyed = [(request, response) for request, _, response in accepted]
-    earlier = _add(connection, keyed, now_ms, LIFE_MS)
+    earlier = _insert_keys(connection, keyed, now_ms, KEY_RETENTION_MS)
     new = [
         message for (_, message, _), earlier_request in zip(accepted, earlier, strict=True) if earlier_request is None
     ]
@@ -158,7 +161,7 @@ def delete_expired(connection: Connection, now_ms: int, at_most: int) -> int:
     """
     now_ms = _now_ms(connection, now_ms)
     is_over = (keys.c.expires_on_ms <= now_ms) & (
-        keys.c.answer.is_not(None) | (keys.c.expires_on_ms <= now_ms - LIFE_MS)
+        keys.c.answer.is_not(None) | (keys.c.expires_on_ms <= now_ms - KEY_RETENTION_MS)
     )
     expired = (
         select(keys.c.partner_id, keys.c.route, keys.c.key).where(is_over).order_by(keys.c.expires_on_ms).limit(at_most)
@@ -168,15 +171,15 @@ def delete_expired(connection: Connection, now_ms: int, at_most: int) -> int:
     return connection.execute(delete(keys).where(row_key.in_(expired), is_over)).rowcount
 
 
-def _add(
-    connection: Connection, given: Sequence[tuple[KeyedRequest, bytes | None]], now_ms: int, life_ms: int
-) -> list[Earlier | None]:
+def _insert_keys(
+    connection: Connection, requests: Sequence[tuple[KeyedRequest, bytes | None]], now_ms: int, life_ms: int
+) -> list[EarlierRequest | None]:
     """Add a row for each new key; return the earlier requests of the others.
 
     Of two with one key the first is added, and the second finds it. Rows are added in the order of
     their keys, so that no two processes deadlock; this may wait for another process's transaction.
     """
-    row_keys = [(request.partner_id, request.route, request.key) for request, _ in given]
+    row_keys = [(request.partner_id, request.route, request.key) for request, _ in requests]
     first: dict[tuple[int, str, str], int] = {}
     for index, row_key in enumerate(row_keys):
         first.setdefault(row_key, index)
@@ -191,35 +194,35 @@ def _add(
             "answer": response,
             "expires_on_ms": now_ms + life_ms,
         }
-        for request, response in (given[index] for _, index in sorted(first.items()))
+        for request, response in (requests[index] for _, index in sorted(first.items()))
     ]
-    added = {tuple(row) for row in connection.execute(_ADD[life_ms], rows)}
-    earlier: list[Earlier | None] = []
+    added = {tuple(row) for row in connection.execute(_INSERT_KEYS[life_ms], rows)}
+    earlier: list[EarlierRequest | None] = []
     for index, row_key in enumerate(row_keys):
         if row_key in added and first[row_key] == index:
             earlier.append(None)
             continue
-        row = connection.execute(_HELD, _at(given[index][0])).one()  # locked by the insert
-        earlier.append(Earlier(row.body_hash, row.app_id, row.answer))
+        row = connection.execute(_SELECT_KEY, _key_parameters(requests[index][0])).one()  # locked by the insert
+        earlier.append(EarlierRequest(row.body_hash, row.app_id, row.answer))
     return earlier
 
 
-def _at(asked: KeyedRequest) -> dict[str, Any]:
-    return {"where_partner_id": asked.partner_id, "where_route": asked.route, "where_key": asked.key}
+def _key_parameters(request: KeyedRequest) -> dict[str, Any]:
+    return {"where_partner_id": request.partner_id, "where_route": request.route, "where_key": request.key}
 
 
 def _now_ms(connection: Connection, at_ms: int) -> int:
     """Return the current time by the store's own clock, if it has one: clocks of several machines differ."""
-    store_ms: int | None = connection.info[WAYS].now_ms(connection)
+    store_ms: int | None = connection.info[BULK_STATEMENTS].now_ms(connection)
     return at_ms if store_ms is None else store_ms
 
 
-def _adding(life_ms: int) -> Any:
+def _build_insert(life_ms: int) -> Any:
     """Return an insert that also replaces expired rows, and returns the keys of the rows it wrote.
 
     A row that is added now will expire at `now + life`; so what expires by `that - life` has expired.
     """
-    statement = insert_or(keys)
+    statement = upsert(keys)
     columns = ("body_hash", "app_id", "holder", "answer", "expires_on_ms")
     now_ms = statement.excluded.expires_on_ms - literal_column(str(life_ms))
     return statement.on_conflict_do_update(
@@ -229,18 +232,18 @@ def _adding(life_ms: int) -> Any:
     ).returning(keys.c.partner_id, keys.c.route, keys.c.key)
 
 
-_ADD: Final = {life_ms: _adding(life_ms) for life_ms in (LIFE_MS, LEASE_MS)}
-_IS_ITS: Final = (
+_INSERT_KEYS: Final = {life_ms: _build_insert(life_ms) for life_ms in (KEY_RETENTION_MS, KEY_LEASE_MS)}
+_IS_KEY: Final = (
     (keys.c.partner_id == bindparam("where_partner_id"))
     & (keys.c.route == bindparam("where_route"))
     & (keys.c.key == bindparam("where_key"))
 )
-_HELD: Final = select(keys.c.body_hash, keys.c.app_id, keys.c.answer).where(_IS_ITS)
-_LOOK: Final = _HELD.where(keys.c.expires_on_ms > bindparam("now_ms"))
+_SELECT_KEY: Final = select(keys.c.body_hash, keys.c.app_id, keys.c.answer).where(_IS_KEY)
+_SELECT_UNEXPIRED: Final = _SELECT_KEY.where(keys.c.expires_on_ms > bindparam("now_ms"))
 _IS_MARKED: Final = keys.c.answer.is_(None) & (keys.c.holder == bindparam("where_holder"))
-_UNMARK: Final = delete(keys).where(_IS_ITS, _IS_MARKED)
-_LEAVE: Final = update(keys).where(_IS_ITS, _IS_MARKED).values(expires_on_ms=bindparam("until_ms"))
-_LEFT: Final = select(keys.c.body_hash).where(_IS_ITS, keys.c.answer.is_(None))
-_ANSWERED: Final = (
-    update(keys).where(_IS_ITS).values(answer=bindparam("sealed"), expires_on_ms=bindparam("until_ms"), holder=None)
+_DELETE_MARK: Final = delete(keys).where(_IS_KEY, _IS_MARKED)
+_EXPIRE_MARK: Final = update(keys).where(_IS_KEY, _IS_MARKED).values(expires_on_ms=bindparam("until_ms"))
+_SELECT_WITHOUT_RESPONSE: Final = select(keys.c.body_hash).where(_IS_KEY, keys.c.answer.is_(None))
+_STORE_RESPONSE: Final = (
+    update(keys).where(_IS_KEY).values(answer=bindparam("sealed"), expires_on_ms=bindparam("until_ms"), holder=None)
 )

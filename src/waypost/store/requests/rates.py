@@ -7,16 +7,16 @@ from typing import Any, Final
 import msgspec
 from sqlalchemy import Connection, bindparam, delete, select, update
 
-from waypost.store.bulk_statements import WAYS
-from waypost.store.sql import insert_or
+from waypost.store.bulk_statements import BULK_STATEMENTS
+from waypost.store.sql import upsert
 from waypost.store.tables import rate_windows as windows
 
-_encode: Final = msgspec.json.Encoder().encode
-_decode: Final = msgspec.json.Decoder(list[int]).decode
+_encode_times: Final = msgspec.json.Encoder().encode
+_decode_times: Final = msgspec.json.Decoder(list[int]).decode
 
 
 @dataclass(frozen=True, slots=True)
-class Spending:
+class RateRequest:
     """A request that counts against a rate limit.
 
     Attributes:
@@ -25,14 +25,14 @@ class Spending:
     """
 
     name: str
-    whose: str
+    subject: str
     at_most: int
-    within_ms: int
+    window_ms: int
     at_ms: int
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class RateDecision:
     """The decision for one request.
 
     Attributes:
@@ -44,57 +44,57 @@ class Spent:
     wait_ms: int
 
 
-def spend_rates(connection: Connection, spendings: Sequence[Spending]) -> list[Spent]:
+def count_rate_requests(connection: Connection, requests: Sequence[RateRequest]) -> list[RateDecision]:
     """Count requests that are within their limits; a window is locked until the transaction ends."""
-    store_ms: int | None = connection.info[WAYS].now_ms(connection)
-    decisions: dict[int, Spent] = {}
+    store_ms: int | None = connection.info[BULK_STATEMENTS].now_ms(connection)
+    decisions: dict[int, RateDecision] = {}
     by_window: dict[tuple[str, str], list[int]] = {}
-    for index, request in enumerate(spendings):
-        by_window.setdefault((request.name, request.whose), []).append(index)
+    for index, request in enumerate(requests):
+        by_window.setdefault((request.name, request.subject), []).append(index)
     for (name, subject), indexes in sorted(by_window.items()):  # in one order, so that no two transactions deadlock
-        times = _locked(connection, name, subject)
+        times = _lock_window(connection, name, subject)
         stored_times = list(times)
         for index in indexes:
-            request = spendings[index]
+            request = requests[index]
             now_ms = request.at_ms if store_ms is None else store_ms
             wait_ms = _wait_ms(times, request, now_ms)
             if wait_ms == 0:
-                times = sorted([*_alive(times, request, now_ms), now_ms])
-            decisions[index] = Spent(now_ms, wait_ms)
+                times = sorted([*_recent_times(times, request, now_ms), now_ms])
+            decisions[index] = RateDecision(now_ms, wait_ms)
         if times != stored_times:
-            _keep(connection, name, subject, times, spendings[indexes[0]].within_ms)
-    return [decisions[index] for index in range(len(spendings))]
+            _save_window(connection, name, subject, times, requests[indexes[0]].window_ms)
+    return [decisions[index] for index in range(len(requests))]
 
 
-def wait_of_rate(connection: Connection, spending: Spending) -> int:
+def rate_wait_ms(connection: Connection, request: RateRequest) -> int:
     """Return milliseconds until a request is allowed; 0: now. Counts nothing, and waits for no lock."""
-    row = connection.execute(_LOOK, _at(spending.name, spending.whose)).one_or_none()
-    return 0 if row is None else _wait_ms(_decode(row.spent_ms), spending, spending.at_ms)
+    row = connection.execute(_SELECT_TIMES, _window_parameters(request.name, request.subject)).one_or_none()
+    return 0 if row is None else _wait_ms(_decode_times(row.spent_ms), request, request.at_ms)
 
 
 @dataclass(frozen=True, slots=True)
-class Return:
+class RateRefund:
     """Removal of a request that was counted at a time."""
 
     name: str
-    whose: str
-    within_ms: int
-    spent_ms: int
+    subject: str
+    window_ms: int
+    counted_ms: int
 
 
-def give_back_rates(connection: Connection, returns: Sequence[Return]) -> list[None]:
+def refund_rates(connection: Connection, refunds: Sequence[RateRefund]) -> list[None]:
     """Remove requests from their windows that failed after they were counted."""
-    for refund in sorted(returns, key=lambda refund: (refund.name, refund.whose)):
-        times = _locked(connection, refund.name, refund.whose)
-        if refund.spent_ms in times:
-            times.remove(refund.spent_ms)
-            _keep(connection, refund.name, refund.whose, times, refund.within_ms)
-    return [None] * len(returns)
+    for refund in sorted(refunds, key=lambda refund: (refund.name, refund.subject)):
+        times = _lock_window(connection, refund.name, refund.subject)
+        if refund.counted_ms in times:
+            times.remove(refund.counted_ms)
+            _save_window(connection, refund.name, refund.subject, times, refund.window_ms)
+    return [None] * len(refunds)
 
 
 def delete_idle_windows(connection: Connection, now_ms: int, at_most: int) -> int:
     """Delete windows without any counted request; return how many. Locked windows are skipped."""
-    store_ms: int | None = connection.info[WAYS].now_ms(connection)
+    store_ms: int | None = connection.info[BULK_STATEMENTS].now_ms(connection)
     is_idle = windows.c.expires_on_ms <= (now_ms if store_ms is None else store_ms)
     idle = connection.execute(
         select(windows.c.name, windows.c.whose)
@@ -104,42 +104,44 @@ def delete_idle_windows(connection: Connection, now_ms: int, at_most: int) -> in
         .with_for_update(skip_locked=True)
     ).all()
     for name, subject in idle:
-        connection.execute(delete(windows).where(_IS_ITS, is_idle), _at(name, subject))
+        connection.execute(delete(windows).where(_IS_WINDOW, is_idle), _window_parameters(name, subject))
     return len(idle)
 
 
-def _locked(connection: Connection, name: str, whose: str) -> list[int]:
+def _lock_window(connection: Connection, name: str, subject: str) -> list[int]:
     """Return the counted times of a window, oldest first; its row is locked until the transaction ends."""
     while True:
-        row = connection.execute(_LOCK, _at(name, whose)).one_or_none()
+        row = connection.execute(_LOCK_TIMES, _window_parameters(name, subject)).one_or_none()
         if row is not None:
-            return _decode(row.spent_ms)
-        connection.execute(_BEGIN, {"name": name, "whose": whose, "spent_ms": "[]", "expires_on_ms": 0})
+            return _decode_times(row.spent_ms)
+        connection.execute(_INSERT_WINDOW, {"name": name, "whose": subject, "spent_ms": "[]", "expires_on_ms": 0})
 
 
-def _keep(connection: Connection, name: str, whose: str, times: list[int], within_ms: int) -> None:
-    until_ms = times[-1] + within_ms if times else 0
-    parameters = {"times": _encode(times).decode(), "until_ms": until_ms}
-    connection.execute(_KEEP, _at(name, whose) | parameters)
+def _save_window(connection: Connection, name: str, subject: str, times: list[int], window_ms: int) -> None:
+    until_ms = times[-1] + window_ms if times else 0
+    parameters = {"times": _encode_times(times).decode(), "until_ms": until_ms}
+    connection.execute(_UPDATE_WINDOW, _window_parameters(name, subject) | parameters)
 
 
-def _alive(times: list[int], spending: Spending, now_ms: int) -> list[int]:
-    return [at_ms for at_ms in times if at_ms > now_ms - spending.within_ms]
+def _recent_times(times: list[int], request: RateRequest, now_ms: int) -> list[int]:
+    return [at_ms for at_ms in times if at_ms > now_ms - request.window_ms]
 
 
-def _wait_ms(times: list[int], spending: Spending, now_ms: int) -> int:
-    alive = _alive(times, spending, now_ms)
-    if len(alive) < spending.at_most:
+def _wait_ms(times: list[int], request: RateRequest, now_ms: int) -> int:
+    alive = _recent_times(times, request, now_ms)
+    if len(alive) < request.at_most:
         return 0
-    return alive[-spending.at_most] + spending.within_ms - now_ms
+    return alive[-request.at_most] + request.window_ms - now_ms
 
 
-def _at(name: str, whose: str) -> dict[str, Any]:
-    return {"where_name": name, "where_whose": whose}
+def _window_parameters(name: str, subject: str) -> dict[str, Any]:
+    return {"where_name": name, "where_whose": subject}
 
 
-_IS_ITS: Final = (windows.c.name == bindparam("where_name")) & (windows.c.whose == bindparam("where_whose"))
-_LOOK: Final = select(windows.c.spent_ms).where(_IS_ITS)
-_LOCK: Final = _LOOK.with_for_update()
-_BEGIN: Final = insert_or(windows).on_conflict_do_nothing()
-_KEEP: Final = update(windows).where(_IS_ITS).values(spent_ms=bindparam("times"), expires_on_ms=bindparam("until_ms"))
+_IS_WINDOW: Final = (windows.c.name == bindparam("where_name")) & (windows.c.whose == bindparam("where_whose"))
+_SELECT_TIMES: Final = select(windows.c.spent_ms).where(_IS_WINDOW)
+_LOCK_TIMES: Final = _SELECT_TIMES.with_for_update()
+_INSERT_WINDOW: Final = upsert(windows).on_conflict_do_nothing()
+_UPDATE_WINDOW: Final = (
+    update(windows).where(_IS_WINDOW).values(spent_ms=bindparam("times"), expires_on_ms=bindparam("until_ms"))
+)

@@ -14,30 +14,30 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
 from waypost.base.telemetry.logs import log
-from waypost.store.bulk_statements import WAYS
-from waypost.store.schema import POSTGRESQL, RANGED, Every, Ranged
+from waypost.store.bulk_statements import BULK_STATEMENTS
+from waypost.store.schema import PARTITIONED_TABLES, POSTGRESQL, PartitionedTable, PartitionInterval
 from waypost.store.tables import callbacks, messages
 
 # fmt: off
-AHEAD: Final = {  # how many partitions there are after the current one
-    Every.WEEK:  3,
-    Every.MONTH: 2,
+PARTITIONS_AHEAD: Final = {  # how many partitions there are after the current one
+    PartitionInterval.WEEK:  3,
+    PartitionInterval.MONTH: 2,
 }
-PATIENCE: Final = (  # adding and dropping a partition blocks the whole table: only for a moment, or retried later
+LOCK_LIMITS: Final = (  # adding and dropping a partition blocks the whole table: only for a moment, or retried later
     #  name               value
     ("lock_timeout",      "300ms"),
     ("statement_timeout", "3s"),
 )
 # fmt: on
-NOT_NOW: Final = ("55P03", "57014", "40P01")
+BUSY_SQLSTATES: Final = ("55P03", "57014", "40P01")
 """A lock that was not obtained, a statement that took too long, a deadlock."""
-IN_DEFAULT: Final = ("23514", "42P07", "42P17")
+UNATTACHABLE_SQLSTATES: Final = ("23514", "42P07", "42P17")
 """Rows of the range are in the default partition already; another process has just created it."""
 _BOUNDS: Final = re.compile(r"FROM \('([0-9a-f-]*)'\) TO \('([0-9a-f-]*)'\)")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Partition:
     """One partition of a table.
 
     Attributes:
@@ -45,7 +45,7 @@ class Part:
         high: the first id after its range.
     """
 
-    of: Ranged
+    parent: PartitionedTable
     name: str
     low: str
     high: str
@@ -57,151 +57,153 @@ def floor_id(at_ms: int) -> str:
     return f"{digits[:8]}-{digits[8:]}"
 
 
-def wanted_parts(now_ms: int) -> list[Part]:
+def required_partitions(now_ms: int) -> list[Partition]:
     """Return the partitions that should exist: the current ones, and those ahead."""
-    return [part for partitioned in RANGED for part in parts_from(partitioned, now_ms, now_ms)]
+    return [part for partitioned in PARTITIONED_TABLES for part in partitions_since(partitioned, now_ms, now_ms)]
 
 
-def parts_from(one: Ranged, from_ms: int, now_ms: int) -> list[Part]:
+def partitions_since(parent: PartitionedTable, from_ms: int, now_ms: int) -> list[Partition]:
     """Return the partitions of a table from a time on, up to those ahead of now."""
-    begin = _begin_of(one.every, datetime.fromtimestamp(from_ms / 1000, UTC))
-    last = _begin_of(one.every, datetime.fromtimestamp(now_ms / 1000, UTC))
-    for _ in range(AHEAD[one.every]):
-        last = _next(one.every, last)
-    partitions: list[Part] = []
+    begin = _interval_start(parent.interval, datetime.fromtimestamp(from_ms / 1000, UTC))
+    last = _interval_start(parent.interval, datetime.fromtimestamp(now_ms / 1000, UTC))
+    for _ in range(PARTITIONS_AHEAD[parent.interval]):
+        last = _next_start(parent.interval, last)
+    partitions: list[Partition] = []
     while begin <= last:
-        end = _next(one.every, begin)
-        stamp = f"{begin:%Y%m%d}" if one.every is Every.WEEK else f"{begin:%Y%m}"
-        partitions.append(Part(one, f"{one.table.name}_{stamp}", _id_at(begin), _id_at(end)))
+        end = _next_start(parent.interval, begin)
+        stamp = f"{begin:%Y%m%d}" if parent.interval is PartitionInterval.WEEK else f"{begin:%Y%m}"
+        partitions.append(Partition(parent, f"{parent.table.name}_{stamp}", _id_at(begin), _id_at(end)))
         begin = end
     return partitions
 
 
-def parts_there(connection: Connection) -> list[Part]:
+def existing_partitions(connection: Connection) -> list[Partition]:
     """Return the existing partitions, oldest first, without default partitions."""
-    rows = connection.execute(_THERE, {"names": [partitioned.table.name for partitioned in RANGED]}).all()
-    partitioned_tables = {partitioned.table.name: partitioned for partitioned in RANGED}
-    partitions: list[Part] = []
+    rows = connection.execute(
+        _EXISTING_PARTITIONS, {"names": [partitioned.table.name for partitioned in PARTITIONED_TABLES]}
+    ).all()
+    partitioned_tables = {partitioned.table.name: partitioned for partitioned in PARTITIONED_TABLES}
+    partitions: list[Partition] = []
     for row in rows:
         if row.bound is None:  # it is being dropped: the catalogue's functions see a drop at once
             continue
         bounds = _BOUNDS.search(row.bound)
         if bounds is not None:
-            partitions.append(Part(partitioned_tables[row.parent], row.name, bounds[1], bounds[2]))
-    return sorted(partitions, key=lambda part: (part.of.table.name, part.low))
+            partitions.append(Partition(partitioned_tables[row.parent], row.name, bounds[1], bounds[2]))
+    return sorted(partitions, key=lambda part: (part.parent.table.name, part.low))
 
 
-def missing_parts(connection: Connection, now_ms: int) -> list[Part]:
+def missing_partitions(connection: Connection, now_ms: int) -> list[Partition]:
     """Return the partitions that should exist and do not."""
-    existing = {part.name for part in parts_there(connection)}
-    return [part for part in wanted_parts(now_ms) if part.name not in existing]
+    existing = {part.name for part in existing_partitions(connection)}
+    return [part for part in required_partitions(now_ms) if part.name not in existing]
 
 
-def make_first_parts(connection: Connection) -> None:
+def create_first_partitions(connection: Connection) -> None:
     """Create the partitions of a new store, in the transaction that creates its tables."""
     if connection.dialect.name != POSTGRESQL:
         return
-    now_ms: int = connection.info[WAYS].now_ms(connection)
-    make_parts(connection, wanted_parts(now_ms))
+    now_ms: int = connection.info[BULK_STATEMENTS].now_ms(connection)
+    create_partitions(connection, required_partitions(now_ms))
 
 
-def make_parts(connection: Connection, parts: Sequence[Part]) -> None:
+def create_partitions(connection: Connection, partitions: Sequence[Partition]) -> None:
     """Create partitions of empty tables."""
-    for part in parts:
+    for part in partitions:
         connection.exec_driver_sql(
-            f'CREATE TABLE "{part.name}" PARTITION OF "{part.of.table.name}" '
+            f'CREATE TABLE "{part.name}" PARTITION OF "{part.parent.table.name}" '
             f"FOR VALUES FROM ('{part.low}') TO ('{part.high}')"
         )
 
 
-def add_part(connection: Connection, part: Part) -> bool:
+def attach_partition(connection: Connection, partition: Partition) -> bool:
     """Add a partition, within a transaction of its own; return False if that is not possible now.
 
     It is created apart and then attached, which blocks reads and writes of the default partition only.
     """
-    table = part.of.table.name
+    table = partition.parent.table.name
     try:
-        _be_patient(connection)
-        connection.exec_driver_sql(f'CREATE TABLE "{part.name}" (LIKE "{table}" INCLUDING ALL)')
+        _set_lock_limits(connection)
+        connection.exec_driver_sql(f'CREATE TABLE "{partition.name}" (LIKE "{table}" INCLUDING ALL)')
         connection.exec_driver_sql(
-            f'ALTER TABLE "{table}" ATTACH PARTITION "{part.name}" '
-            f"FOR VALUES FROM ('{part.low}') TO ('{part.high}')"
+            f'ALTER TABLE "{table}" ATTACH PARTITION "{partition.name}" '
+            f"FOR VALUES FROM ('{partition.low}') TO ('{partition.high}')"
         )
     except DBAPIError as error:
         connection.rollback()
-        if _code_of(error) not in (*NOT_NOW, *IN_DEFAULT):
+        if _sqlstate(error) not in (*BUSY_SQLSTATES, *UNATTACHABLE_SQLSTATES):
             raise
-        log("store").info("partition not added", table=part.name, sqlstate=_code_of(error))
+        log("store").info("partition not added", table=partition.name, sqlstate=_sqlstate(error))
         return False
     return True
 
 
-def past_parts(connection: Connection, table: str, before: str) -> list[Part]:
+def past_partitions(connection: Connection, table: str, before: str) -> list[Partition]:
     """Return the partitions of a table in which every id is lower than one."""
-    return [part for part in parts_there(connection) if part.of.table.name == table and part.high <= before]
+    return [part for part in existing_partitions(connection) if part.parent.table.name == table and part.high <= before]
 
 
-def begin_of_range(connection: Connection, table: str, at_ms: int) -> int:
+def partition_start_ms(connection: Connection, table: str, at_ms: int) -> int:
     """Return the start of the partition that holds a time; the time itself if no partition holds it.
 
     Rows of a partition that is not entirely past are not deleted one by one: they go with the partition.
     """
     id_floor = floor_id(at_ms)
-    for part in parts_there(connection):
-        if part.of.table.name == table and part.low <= id_floor < part.high:
+    for part in existing_partitions(connection):
+        if part.parent.table.name == table and part.low <= id_floor < part.high:
             return int(part.low.replace("-", ""), 16)
     return at_ms
 
 
-def holds_open(connection: Connection, part: Part) -> bool:
+def is_partition_in_use(connection: Connection, partition: Partition) -> bool:
     """Return True if a partition has rows that must be retained although it is old.
 
     A callback without an outcome, and its attempts; the trace of a message whose row still exists.
     """
-    statement = _IN_USE[part.of.table.name]
+    statement = _IN_USE[partition.parent.table.name]
     if statement is None:
         return False
-    if _has_timeout(connection):
+    if _has_transaction_timeout(connection):
         connection.exec_driver_sql("SET LOCAL transaction_timeout = 0")
-    parameters = {"low": part.low, "high": part.high}
+    parameters = {"low": partition.low, "high": partition.high}
     return connection.execute(statement, parameters).first() is not None
 
 
-def drop_part(connection: Connection, part: Part) -> bool:
+def drop_partition(connection: Connection, partition: Partition) -> bool:
     """Drop a partition with all its rows, within a transaction of its own; return False if that is not possible now."""
     try:
-        _be_patient(connection)
-        connection.exec_driver_sql(f'DROP TABLE IF EXISTS "{part.name}"')
+        _set_lock_limits(connection)
+        connection.exec_driver_sql(f'DROP TABLE IF EXISTS "{partition.name}"')
     except DBAPIError as error:
         connection.rollback()
-        if _code_of(error) not in NOT_NOW:
+        if _sqlstate(error) not in BUSY_SQLSTATES:
             raise
         return False
-    log("store").info("partition dropped", table=part.name)
+    log("store").info("partition dropped", table=partition.name)
     return True
 
 
-def _be_patient(connection: Connection) -> None:
-    for name, value in PATIENCE:
+def _set_lock_limits(connection: Connection) -> None:
+    for name, value in LOCK_LIMITS:
         connection.exec_driver_sql(f"SET LOCAL {name} = '{value}'")
 
 
-def _has_timeout(connection: Connection) -> bool:
+def _has_transaction_timeout(connection: Connection) -> bool:
     """Return True if the server has a transaction timeout, which a scan of a whole partition may have to disable."""
     return int(connection.exec_driver_sql("SHOW server_version_num").scalar_one()) >= 170_000
 
 
-def _code_of(error: DBAPIError) -> str:
+def _sqlstate(error: DBAPIError) -> str:
     return str(getattr(error.orig, "sqlstate", ""))
 
 
-def _begin_of(every: Every, at: datetime) -> datetime:
+def _interval_start(interval: PartitionInterval, at: datetime) -> datetime:
     day = at.replace(hour=0, minute=0, second=0, microsecond=0)
-    return day - timedelta(days=day.weekday()) if every is Every.WEEK else day.replace(day=1)
+    return day - timedelta(days=day.weekday()) if interval is PartitionInterval.WEEK else day.replace(day=1)
 
 
-def _next(every: Every, begin: datetime) -> datetime:
-    if every is Every.WEEK:
+def _next_start(interval: PartitionInterval, begin: datetime) -> datetime:
+    if interval is PartitionInterval.WEEK:
         return begin + timedelta(days=7)
     return (begin + timedelta(days=32)).replace(day=1)
 
@@ -210,7 +212,7 @@ def _id_at(at: datetime) -> str:
     return floor_id(int(at.timestamp() * 1000))
 
 
-_THERE: Final = text(
+_EXISTING_PARTITIONS: Final = text(
     "SELECT p.relname AS parent, c.relname AS name, pg_get_expr(c.relpartbound, c.oid) AS bound "
     "FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid JOIN pg_class p ON p.oid = i.inhparent "
     "WHERE p.relname = ANY(:names) AND p.relnamespace = current_schema()::regnamespace"

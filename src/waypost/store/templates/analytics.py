@@ -9,7 +9,7 @@ from sqlalchemy import Connection, func, select
 from waypost.base.clock import DAY_MS
 from waypost.store.tables import apps, inbound_messages, messages, operator_accounts, webhook_items
 
-_AT_ONCE: Final = 500
+_BATCH_IDS: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,9 @@ def state_counts(
     return [StateCount(*row) for row in rows]
 
 
-def taps(connection: Connection, app_id: str, from_ms: int, until_ms: int) -> list[tuple[int, str, bytes]]:
+def list_template_taps(
+    connection: Connection, app_id: str, from_ms: int, until_ms: int
+) -> list[tuple[int, str, bytes]]:
     """Return the time of each tap on a template's button, the kind of its operator, and its webhook item as stored."""
     rows = connection.execute(
         select(inbound_messages.c.received_on_ms, operator_accounts.c.kind, webhook_items.c.item)
@@ -78,10 +80,10 @@ def templates_of_messages(
     """Return the template of each message by the operator's message id; other messages are left out."""
     ids = sorted(operator_message_ids)
     template_ids: dict[str, str] = {}
-    for first in range(0, len(ids), _AT_ONCE):
+    for first in range(0, len(ids), _BATCH_IDS):
         rows = connection.execute(
             select(messages.c.operator_message_id, messages.c.template_id).where(
-                messages.c.operator_message_id.in_(ids[first : first + _AT_ONCE]),
+                messages.c.operator_message_id.in_(ids[first : first + _BATCH_IDS]),
                 messages.c.partner_id == partner_id,
                 messages.c.template_id.is_not(None),
             )

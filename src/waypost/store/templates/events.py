@@ -11,22 +11,22 @@ from typing import Any, Final
 import msgspec
 from sqlalchemy import Connection, insert, select
 
-from waypost.domain.templates.fields import Draft
+from waypost.domain.templates.fields import TemplateDraft
 from waypost.domain.templates.template import Template, TemplateStatus
 from waypost.store.tables import template_events
 
-MOST: Final = 200
+MAX_TEMPLATE_EVENTS: Final = 200
 """Maximum events of one template that are read at once; the newest."""
 
 
-class Told(StrEnum):
+class TemplateEventKind(StrEnum):
     """Kinds of events; the values are stored."""
 
     SUBMITTED = "submitted"  # by the partner
     ADOPTED = "adopted"  # created at the operator from its library, and stored here
     EDITED = "edited"  # by the partner; detail: fields
-    TAKEN = "taken"  # the operator accepted it; detail: operator_id
-    REVIEWING = "reviewing"  # the operator reviews it again
+    ACCEPTED = "taken"  # the operator accepted it; detail: operator_id
+    IN_REVIEW = "reviewing"  # the operator reviews it again
     APPROVED = "approved"
     REJECTED = "rejected"  # detail: reason
     FAILED = "failed"  # it could not be submitted; detail: reason
@@ -37,29 +37,29 @@ class Told(StrEnum):
     FLAGGED = "flagged"
     LOCKED = "locked"
     ARCHIVED = "archived"
-    RATED = "rated"  # detail: old, new
-    ANNOUNCED = "announced"  # a category change is planned; detail: old, new
-    FILED = "filed"  # its category changed; detail: old, new
+    QUALITY_CHANGED = "rated"  # detail: old, new
+    CATEGORY_CHANGE_ANNOUNCED = "announced"  # a category change is planned; detail: old, new
+    CATEGORY_CHANGED = "filed"  # its category changed; detail: old, new
     DELETED = "deleted"
 
 
 _S: Final = TemplateStatus
 # fmt: off
-BY_STATUS: Final = {  # the event of a template's change to a status
-    _S.PENDING:           Told.REVIEWING,
-    _S.APPROVED:          Told.APPROVED,
-    _S.REJECTED:          Told.REJECTED,
-    _S.FAILED:            Told.FAILED,
-    _S.PAUSED:            Told.PAUSED,
-    _S.DISABLED:          Told.DISABLED,
-    _S.IN_APPEAL:         Told.APPEALED,
-    _S.FLAGGED:           Told.FLAGGED,
-    _S.LOCKED:            Told.LOCKED,
-    _S.ARCHIVED:          Told.ARCHIVED,
-    _S.SANDBOX_REQUESTED: Told.REVIEWING,
-    _S.DELETED:           Told.DELETED,
+EVENT_BY_STATUS: Final = {  # the event of a template's change to a status
+    _S.PENDING:           TemplateEventKind.IN_REVIEW,
+    _S.APPROVED:          TemplateEventKind.APPROVED,
+    _S.REJECTED:          TemplateEventKind.REJECTED,
+    _S.FAILED:            TemplateEventKind.FAILED,
+    _S.PAUSED:            TemplateEventKind.PAUSED,
+    _S.DISABLED:          TemplateEventKind.DISABLED,
+    _S.IN_APPEAL:         TemplateEventKind.APPEALED,
+    _S.FLAGGED:           TemplateEventKind.FLAGGED,
+    _S.LOCKED:            TemplateEventKind.LOCKED,
+    _S.ARCHIVED:          TemplateEventKind.ARCHIVED,
+    _S.SANDBOX_REQUESTED: TemplateEventKind.IN_REVIEW,
+    _S.DELETED:           TemplateEventKind.DELETED,
 }
-HELD_BACK: Final = {_S.PAUSED, _S.DISABLED, _S.FLAGGED, _S.LOCKED, _S.ARCHIVED}
+SUSPENDED_STATUSES: Final = {_S.PAUSED, _S.DISABLED, _S.FLAGGED, _S.LOCKED, _S.ARCHIVED}
 # fmt: on
 
 
@@ -69,11 +69,13 @@ class TemplateEvent:
 
     id: int
     at_ms: int
-    what: str
+    kind: str
     detail: dict[str, Any]
 
 
-def tell_of(connection: Connection, template: Template, what: Told, at_ms: int, **detail: str | list[str]) -> None:
+def record_template_event(
+    connection: Connection, template: Template, kind: TemplateEventKind, at_ms: int, **detail: str | list[str]
+) -> None:
     """Write an event; empty details are left out."""
     details = {name: value for name, value in detail.items() if value}
     connection.execute(
@@ -82,27 +84,27 @@ def tell_of(connection: Connection, template: Template, what: Told, at_ms: int, 
             "partner_id": template.partner_id,
             "template_id": template.id,
             "at_ms": at_ms,
-            "what": what.value,
+            "what": kind.value,
             "detail": msgspec.json.encode(details).decode(),
         },
     )
 
 
-def told_by_status(before: TemplateStatus, after: TemplateStatus) -> Told:
+def status_event_kind(before: TemplateStatus, after: TemplateStatus) -> TemplateEventKind:
     """Return the kind of event for a change from one status to another."""
-    if after is TemplateStatus.APPROVED and before in HELD_BACK:
-        return Told.RESUMED
-    return BY_STATUS[after]
+    if after is TemplateStatus.APPROVED and before in SUSPENDED_STATUSES:
+        return TemplateEventKind.RESUMED
+    return EVENT_BY_STATUS[after]
 
 
-def edited_fields(before: Draft, after: Draft) -> list[str]:
+def edited_fields(before: TemplateDraft, after: TemplateDraft) -> list[str]:
     """Return the names of the draft's fields that an edit has changed."""
-    names = [field.name for field in fields(Draft)]
+    names = [field.name for field in fields(TemplateDraft)]
     return [name for name in names if getattr(before, name) != getattr(after, name)]
 
 
 def template_history(
-    connection: Connection, partner_id: int, template_id: str, at_most: int = MOST
+    connection: Connection, partner_id: int, template_id: str, at_most: int = MAX_TEMPLATE_EVENTS
 ) -> list[TemplateEvent]:
     """Return the events of a partner's template, newest first; for another partner there are none."""
     query = (

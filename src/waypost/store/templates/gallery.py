@@ -6,19 +6,19 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Select, func, select
 
-from waypost.domain.templates.fields import Draft
-from waypost.domain.templates.rendering import flattened
+from waypost.domain.templates.fields import TemplateDraft
+from waypost.domain.templates.rendering import flatten_template
 from waypost.domain.templates.template import Category, Template, TemplateStatus
-from waypost.store.encoding import template_of
+from waypost.store.encoding import decode_template
 from waypost.store.tables import templates
 
 _BATCH: Final = 500
-_ESCAPED: Final = ('"', "\\", "\n", "\t")
+_JSON_ESCAPED: Final = ('"', "\\", "\n", "\t")
 """Characters that JSON escapes; other control characters are not typed into a search."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
+class GalleryFilter:
     """Filter of templates; empty fields match all.
 
     Attributes:
@@ -29,11 +29,11 @@ class Sought:
     category: str = ""
     template_type: str = ""
     language_code: str = ""
-    words: str = ""
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class GalleryPage:
     """One page.
 
     Attributes:
@@ -46,9 +46,15 @@ class Shelf:
     languages: list[str]
 
 
-def shelf(
-    connection: Connection, partner_id: int, business_account_id: str, sought: Sought, *, at_most: int, skipped: int = 0
-) -> Shelf:
+def gallery_page(
+    connection: Connection,
+    partner_id: int,
+    business_account_id: str,
+    query: GalleryFilter,
+    *,
+    at_most: int,
+    skipped: int = 0,
+) -> GalleryPage:
     """Return a page of a business account's templates, newest first, without deleted ones.
 
     Texts are rendered from the draft, so they are compared here and not by the store; an account has at most
@@ -61,18 +67,18 @@ def shelf(
     ]
     language_query = select(templates.c.language_code).where(*is_visible).distinct()
     languages = sorted(connection.execute(language_query).scalars())
-    conditions = [*is_visible, *_claims(sought)]
+    conditions = [*is_visible, *_filter_conditions(query)]
     newest = select(templates).where(*conditions).order_by(templates.c.id.desc())
-    if sought.words:
-        matches = list(_saying(connection, newest, sought.words))
-        return Shelf(matches[skipped : skipped + at_most], len(matches), languages)
+    if query.text:
+        matches = list(_search_texts(connection, newest, query.text))
+        return GalleryPage(matches[skipped : skipped + at_most], len(matches), languages)
     page = connection.execute(newest.limit(at_most).offset(skipped or None))
-    page_templates = [template_of(row) for row in page]
+    page_templates = [decode_template(row) for row in page]
     count: int = connection.execute(select(func.count()).where(*conditions)).scalar_one()
-    return Shelf(page_templates, count, languages)
+    return GalleryPage(page_templates, count, languages)
 
 
-def names_on_shelf(
+def account_template_names(
     connection: Connection, partner_id: int, business_account_id: str, at_most: int
 ) -> list[tuple[str, str, str]]:
     """Return `(id, name, language)` of a business account's templates, newest first, without deleted ones."""
@@ -100,10 +106,12 @@ def template_of_account(
             templates.c.business_account_id == business_account_id,
         )
     ).one_or_none()
-    return None if row is None else template_of(row)
+    return None if row is None else decode_template(row)
 
 
-def templates_now(connection: Connection, partner_id: int, business_account_id: str, ids: list[str]) -> list[Template]:
+def current_templates(
+    connection: Connection, partner_id: int, business_account_id: str, ids: list[str]
+) -> list[Template]:
     """Return the current rows of templates of a partner's business account, by id."""
     rows = connection.execute(
         select(templates).where(
@@ -112,10 +120,10 @@ def templates_now(connection: Connection, partner_id: int, business_account_id: 
             templates.c.business_account_id == business_account_id,
         )
     )
-    return [template_of(row) for row in rows]
+    return [decode_template(row) for row in rows]
 
 
-def newest_id(connection: Connection, partner_id: int, business_account_id: str) -> str:
+def newest_template_id(connection: Connection, partner_id: int, business_account_id: str) -> str:
     """Return the id of the newest template that is not deleted; empty if there is none."""
     newest = select(func.max(templates.c.id)).where(
         templates.c.business_account_id == business_account_id,
@@ -125,25 +133,25 @@ def newest_id(connection: Connection, partner_id: int, business_account_id: str)
     return connection.execute(newest).scalar_one() or ""
 
 
-def _claims(sought: Sought) -> list[ColumnElement[bool]]:
+def _filter_conditions(query: GalleryFilter) -> list[ColumnElement[bool]]:
     values = (
-        (templates.c.status, sought.status),
-        (templates.c.category, sought.category),
-        (templates.c.template_type, sought.template_type),
-        (templates.c.language_code, sought.language_code),
+        (templates.c.status, query.status),
+        (templates.c.category, query.category),
+        (templates.c.template_type, query.template_type),
+        (templates.c.language_code, query.language_code),
     )
     return [column == value for column, value in values if value]
 
 
-def _saying(connection: Connection, found: Select[Any], words: str) -> Iterator[Template]:
+def _search_texts(connection: Connection, statement: Select[Any], text: str) -> Iterator[Template]:
     """Yield templates whose name or texts contain the text; most others are excluded by the stored bytes alone."""
-    needle = words.casefold()
+    needle = text.casefold()
     offset = 0
     while True:
-        rows = connection.execute(found.limit(_BATCH).offset(offset or None)).all()
+        rows = connection.execute(statement.limit(_BATCH).offset(offset or None)).all()
         for row in rows:
-            if _may_say(row.category, row.draft, needle):
-                template = template_of(row)
+            if _may_contain(row.category, row.draft, needle):
+                template = decode_template(row)
                 if needle in f"{row.element_name}\n{_texts(template.draft)}".casefold():
                     yield template
         if len(rows) < _BATCH:
@@ -151,14 +159,14 @@ def _saying(connection: Connection, found: Select[Any], words: str) -> Iterator[
         offset += _BATCH
 
 
-def _may_say(category: str, draft: bytes, wanted: str) -> bool:
+def _may_contain(category: str, draft: bytes, needle: str) -> bool:
     """Return True if the texts may contain it: texts of codes are the operator's, and not in the draft."""
-    if category == Category.AUTHENTICATION or any(char in wanted for char in _ESCAPED):
+    if category == Category.AUTHENTICATION or any(char in needle for char in _JSON_ESCAPED):
         return True
-    return wanted in draft.decode().casefold()
+    return needle in draft.decode().casefold()
 
 
-def _texts(draft: Draft) -> str:
+def _texts(draft: TemplateDraft) -> str:
     cards = [card.body or "" for card in draft.cards or ()]
     labels = [button.text for card in draft.cards or () for button in card.buttons]
-    return "\n".join([flattened(draft), *cards, *labels])
+    return "\n".join([flatten_template(draft), *cards, *labels])

@@ -7,34 +7,38 @@ from sqlalchemy import Connection, bindparam, select, update
 
 from waypost.domain.media import MEDIA_LIFE_MS
 from waypost.domain.templates.template import TemplateStatus, sample_references
-from waypost.domain.templates.types import types_where
-from waypost.store.encoding import template_of
+from waypost.domain.templates.types import find_types
+from waypost.store.encoding import decode_template
 from waypost.store.tables import media, templates
 
-AHEAD_MS: Final = 2 * 60 * 60 * 1000
+SAMPLE_RENEWAL_MS: Final = 2 * 60 * 60 * 1000
 """How long before its expiry a sample is renewed: longer than the time between two sweeps, so none expires."""
 
-_WITH_SAMPLES: Final = types_where(lambda row: row.medium is not None or row.has_cards)
+_SAMPLE_TYPES: Final = find_types(lambda row: row.medium is not None or row.has_cards)
 
 
-def ending_samples(connection: Connection, now_ms: int) -> list[str]:
+def expiring_samples(connection: Connection, now_ms: int) -> list[str]:
     """Return the ids of uploads that have expired or are about to, and that a template of their partner uses.
 
     Deleted templates use none.
     """
     expiring = connection.execute(
-        select(media.c.id, media.c.handle, media.c.partner_id).where(media.c.expires_on_ms <= now_ms + AHEAD_MS)
+        select(media.c.id, media.c.handle, media.c.partner_id).where(
+            media.c.expires_on_ms <= now_ms + SAMPLE_RENEWAL_MS
+        )
     ).all()
     if not expiring:
         return []
     drafts = connection.execute(
         select(templates).where(
             templates.c.partner_id.in_({row.partner_id for row in expiring}),
-            templates.c.template_type.in_(_WITH_SAMPLES),
+            templates.c.template_type.in_(_SAMPLE_TYPES),
             templates.c.status != TemplateStatus.DELETED.value,
         )
     )
-    in_use = {(row.partner_id, reference) for row in drafts for reference in sample_references(template_of(row).draft)}
+    in_use = {
+        (row.partner_id, reference) for row in drafts for reference in sample_references(decode_template(row).draft)
+    }
     return [
         row.id for row in expiring if not in_use.isdisjoint({(row.partner_id, row.id), (row.partner_id, row.handle)})
     ]

@@ -6,14 +6,14 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, insert, select, update
 
-from waypost.domain.templates.filter import TemplateWish
+from waypost.domain.templates.filter import TemplateFilter
 from waypost.domain.templates.template import Template, TemplateStatus
-from waypost.store.encoding import template_columns, template_of
+from waypost.store.encoding import decode_template, template_columns
 from waypost.store.queue.job_subjects import JobSubject, SubjectKind
 from waypost.store.queue.jobs import JobState, NewJob, QueueName, enqueue_jobs, read_subject
-from waypost.store.sql import to_change
+from waypost.store.sql import select_for_update
 from waypost.store.tables import queue_jobs, templates
-from waypost.store.templates.events import Told, edited_fields, tell_of
+from waypost.store.templates.events import TemplateEventKind, edited_fields, record_template_event
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,10 @@ def template_links(
 
 
 _DELETED: Final = TemplateStatus.DELETED.value
-_IS_THERE: Final = templates.c.status != _DELETED
-_OF_TEMPLATES: Final = (queue_jobs.c.concurrency_group > "templates ") & (queue_jobs.c.concurrency_group < "templates!")
+_NOT_DELETED: Final = templates.c.status != _DELETED
+_IS_TEMPLATE_JOB: Final = (queue_jobs.c.concurrency_group > "templates ") & (
+    queue_jobs.c.concurrency_group < "templates!"
+)
 """Jobs about templates of any business account: one whose id has changed since keeps its old group."""
 
 
@@ -51,27 +53,27 @@ def record_template(connection: Connection, template: Template) -> bool:
 
     Source: facts 3.3: also while the earlier one is REJECTED or FAILED.
     """
-    if not _keep(connection, template):
+    if not _insert_template(connection, template):
         return False
     enqueue_jobs(connection, [template_job(template, SubjectKind.TEMPLATE_SUBMISSION, due_ms=template.created_on_ms)])
-    tell_of(connection, template, Told.SUBMITTED, template.created_on_ms)
+    record_template_event(connection, template, TemplateEventKind.SUBMITTED, template.created_on_ms)
     return True
 
 
 def adopt_template(connection: Connection, template: Template) -> bool:
     """Store a template that the operator has already; return False if its name exists in its language."""
-    if not _keep(connection, template):
+    if not _insert_template(connection, template):
         return False
-    tell_of(connection, template, Told.ADOPTED, template.created_on_ms)
+    record_template_event(connection, template, TemplateEventKind.ADOPTED, template.created_on_ms)
     return True
 
 
-def _keep(connection: Connection, template: Template) -> bool:
+def _insert_template(connection: Connection, template: Template) -> bool:
     duplicate = select(templates.c.id).where(
         templates.c.business_account_id == template.business_account_id,
         templates.c.element_name == template.draft.element_name,
         templates.c.language_code == template.draft.language_code,
-        _IS_THERE,
+        _NOT_DELETED,
     )
     if connection.execute(duplicate).one_or_none() is not None:
         return False
@@ -93,8 +95,8 @@ def template_job(template: Template, kind: SubjectKind, *, due_ms: int) -> NewJo
 def template_by_id(connection: Connection, template_id: str) -> Template | None:
     """Return one template of any partner, even a deleted one, or None; the caller compares `partner_id`."""
     by_id = select(templates).where(templates.c.id == template_id)
-    row = connection.execute(to_change(connection, by_id)).one_or_none()
-    return None if row is None else template_of(row)
+    row = connection.execute(select_for_update(connection, by_id)).one_or_none()
+    return None if row is None else decode_template(row)
 
 
 def templates_by_ids(connection: Connection, ids: set[str]) -> dict[str, Template]:
@@ -102,11 +104,11 @@ def templates_by_ids(connection: Connection, ids: set[str]) -> dict[str, Templat
     if not ids:
         return {}
     rows = connection.execute(select(templates).where(templates.c.id.in_(ids)))
-    return {row.id: template_of(row) for row in rows}
+    return {row.id: decode_template(row) for row in rows}
 
 
 def find_templates(
-    connection: Connection, partner_id: int, business_account_id: str, wish: TemplateWish
+    connection: Connection, partner_id: int, business_account_id: str, query: TemplateFilter
 ) -> list[Template]:
     """Return the matching templates of a business account, newest first, without deleted ones.
 
@@ -118,48 +120,48 @@ def find_templates(
         .where(
             templates.c.business_account_id == business_account_id,
             templates.c.partner_id == partner_id,
-            _IS_THERE,
-            *_wished(wish),
+            _NOT_DELETED,
+            *_filter_conditions(query),
         )
         .order_by(templates.c.id.desc())
-        .limit(wish.at_most)
-        .offset(wish.skipped or None)
+        .limit(query.at_most)
+        .offset(query.skipped or None)
     )
-    return [template_of(row) for row in rows]
+    return [decode_template(row) for row in rows]
 
 
-def _wished(wish: TemplateWish) -> list[ColumnElement[bool]]:
+def _filter_conditions(query: TemplateFilter) -> list[ColumnElement[bool]]:
     column = templates.c
     single_values = (
-        (column.id, wish.template_id),
-        (column.element_name, wish.element_name),
-        (column.language_code, wish.language_code),
+        (column.id, query.template_id),
+        (column.element_name, query.element_name),
+        (column.language_code, query.language_code),
     )
     value_sets = (
-        (column.template_type, wish.template_types),
-        (column.status, wish.statuses),
-        (column.stage, wish.stages),
-        (column.category, wish.categories),
-        (column.quality, wish.qualities),
+        (column.template_type, query.template_types),
+        (column.status, query.statuses),
+        (column.stage, query.stages),
+        (column.category, query.categories),
+        (column.quality, query.qualities),
     )
     conditions = [single_column == value for single_column, value in single_values if value is not None]
     conditions += [set_column.in_(members) for set_column, members in value_sets if members is not None]
-    if wish.from_ms is not None:
-        conditions.append(column.created_on_ms >= wish.from_ms)
-    if wish.until_ms is not None:
-        conditions.append(column.created_on_ms <= wish.until_ms)
+    if query.from_ms is not None:
+        conditions.append(column.created_on_ms >= query.from_ms)
+    if query.until_ms is not None:
+        conditions.append(column.created_on_ms <= query.until_ms)
     return conditions
 
 
-def templates_named(
+def templates_by_name(
     connection: Connection, partner_id: int, business_account_id: str, element_name: str
 ) -> list[Template]:
     """Return the templates of a name in every language; deleted ones are left out."""
-    query = TemplateWish(element_name=element_name)
+    query = TemplateFilter(element_name=element_name)
     return find_templates(connection, partner_id, business_account_id, query)
 
 
-def template_known_to_operator(
+def find_operator_template(
     connection: Connection, business_account_id: str, operator_template_id: str, element_name: str, language_code: str
 ) -> Template | None:
     """Return the template that an operator means: by its id, or by name and language before we have the id.
@@ -170,19 +172,19 @@ def template_known_to_operator(
     in_account = select(templates).where(templates.c.business_account_id == business_account_id)
     by_id = in_account.where(templates.c.operator_template_id == operator_template_id)
     newest = by_id.order_by(templates.c.id.desc()).limit(1)
-    row = connection.execute(to_change(connection, newest)).one_or_none()
+    row = connection.execute(select_for_update(connection, newest)).one_or_none()
     if row is None:
         by_name = in_account.where(
             templates.c.element_name == element_name,
             templates.c.language_code == language_code,
             templates.c.operator_template_id.is_(None),
-            _IS_THERE,
+            _NOT_DELETED,
         )
-        row = connection.execute(to_change(connection, by_name)).one_or_none()
+        row = connection.execute(select_for_update(connection, by_name)).one_or_none()
     if row is None:
         # Between the two queries another process may have stored its id: then neither finds it.
-        row = connection.execute(to_change(connection, newest)).one_or_none()
-    return None if row is None else template_of(row)
+        row = connection.execute(select_for_update(connection, newest)).one_or_none()
+    return None if row is None else decode_template(row)
 
 
 def change_template(connection: Connection, template_id: str, **columns: Any) -> None:
@@ -205,11 +207,11 @@ def edit_template(connection: Connection, before: Template, after: Template) -> 
         return False
     enqueue_jobs(connection, [template_job(after, SubjectKind.TEMPLATE_EDIT, due_ms=after.modified_on_ms)])
     changed_fields = edited_fields(before.draft, after.draft)
-    tell_of(connection, after, Told.EDITED, after.modified_on_ms, fields=changed_fields)
+    record_template_event(connection, after, TemplateEventKind.EDITED, after.modified_on_ms, fields=changed_fields)
     return True
 
 
-def deleted_with_operator_id(connection: Connection, template: Template, operator_template_id: str) -> bool:
+def is_id_of_deleted_template(connection: Connection, template: Template, operator_template_id: str) -> bool:
     """Return True if a deleted template of the same account has this id at the operator."""
     query = select(templates.c.id).where(
         templates.c.business_account_id == template.business_account_id,
@@ -220,20 +222,20 @@ def deleted_with_operator_id(connection: Connection, template: Template, operato
     return connection.execute(query.limit(1)).one_or_none() is not None
 
 
-def edit_is_ours_only(connection: Connection, template: Template) -> bool:
+def has_unsent_edit(connection: Connection, template: Template) -> bool:
     """Return True if a template has an edit that was not sent to the operator: its events refer to the old text."""
     query = select(queue_jobs.c.position).where(
         queue_jobs.c.queue == int(QueueName.OUTBOUND),
-        _OF_TEMPLATES,
+        _IS_TEMPLATE_JOB,
         queue_jobs.c.ref == JobSubject(SubjectKind.TEMPLATE_EDIT, template.id).ref,
         queue_jobs.c.state.in_([int(JobState.OPEN), int(JobState.DEAD_LETTER)]),
     )
     return connection.execute(query.limit(1)).one_or_none() is not None
 
 
-def templates_on_their_way(connection: Connection, business_account_id: str) -> set[str]:
+def queued_template_ids(connection: Connection, business_account_id: str) -> set[str]:
     """Return the ids of templates with jobs that wait to be sent to the operator."""
-    query = select(queue_jobs.c.ref).where(queue_jobs.c.queue == int(QueueName.OUTBOUND), _OF_TEMPLATES)
+    query = select(queue_jobs.c.ref).where(queue_jobs.c.queue == int(QueueName.OUTBOUND), _IS_TEMPLATE_JOB)
     ids = {read_subject(QueueName.OUTBOUND, ref).id for ref in connection.execute(query).scalars()}
     in_account = select(templates.c.id).where(
         templates.c.business_account_id == business_account_id, templates.c.id.in_(ids)

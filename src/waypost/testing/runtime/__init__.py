@@ -1,1 +1,1 @@
-"""How the service of a test run is started: in a thread, in a child process, or found running."""
+"""The service of a test run: started in a thread or in a child process, or running already."""

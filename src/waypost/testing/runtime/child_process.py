@@ -1,4 +1,4 @@
-"""The service as a child: `waypost dev` in a process of its own, for tests that patch time or sockets."""
+"""The service as a child process: `waypost dev`, for tests that patch time or sockets."""
 
 import os
 import shutil
@@ -11,22 +11,22 @@ from pathlib import Path
 from typing import Final
 
 from waypost.client.dev_variables import read_variables
-from waypost.testing.runtime.engine import NotStarted
+from waypost.testing.runtime.contract import NotStarted
 
-START_WITHIN_S: Final = 60
-_STOP_WITHIN_S: Final = 20
-_LOOK_AGAIN_S: Final = 0.01
-_LAST: Final = "ADMIN_TOKEN"
+CHILD_START_TIMEOUT_S: Final = 60
+_CHILD_STOP_TIMEOUT_S: Final = 20
+_POLL_INTERVAL_S: Final = 0.01
+_LAST_VARIABLE: Final = "ADMIN_TOKEN"
 
 
-class ChildEngine:
+class ChildRuntime:
     """Runs `waypost dev --memory` until it is stopped.
 
     Args:
-        settings: of the service; variables of the shell that begin with WAYPOST_ do not count.
+        settings: of the service; WAYPOST_ variables of the shell are ignored.
 
     Raises:
-        NotStarted: it did not start; the text has what it printed.
+        NotStarted: it did not start; the text has its output.
     """
 
     def __init__(self, settings: Mapping[str, str]) -> None:
@@ -41,33 +41,33 @@ class ChildEngine:
                 command,
                 cwd=self._folder,
                 env=shell | chosen,
-                stdin=subprocess.PIPE,  # ends with this process, however this one ends
+                stdin=subprocess.PIPE,  # it closes when this process ends, however that happens
                 stdout=output,
                 stderr=subprocess.STDOUT,
             )
-        self.variables = self._started(env_file)
+        self.variables = self._wait_until_started(env_file)
 
     def stop(self) -> None:
-        """Stop it by a signal, wait for its end, and remove its folder."""
+        """Stop it with a signal, wait for its end, and remove its folder."""
         self._process.terminate()
         if self._process.stdin is not None:
             self._process.stdin.close()
         try:
-            self._process.wait(_STOP_WITHIN_S)
+            self._process.wait(_CHILD_STOP_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _started(self, env_file: Path) -> Mapping[str, str]:
-        until_s = time.monotonic() + START_WITHIN_S
+    def _wait_until_started(self, env_file: Path) -> Mapping[str, str]:
+        until_s = time.monotonic() + CHILD_START_TIMEOUT_S
         while time.monotonic() < until_s and self._process.poll() is None:
-            # The file is there before its last line is.
+            # The file exists before its last line is written.
             if env_file.exists() and env_file.read_text(encoding="utf-8").endswith("\n"):
                 variables = read_variables(env_file)
-                if _LAST in variables:
+                if _LAST_VARIABLE in variables:
                     return variables
-            time.sleep(_LOOK_AGAIN_S)
-        told = (self._folder / "output.txt").read_text(encoding="utf-8")
+            time.sleep(_POLL_INTERVAL_S)
+        output = (self._folder / "output.txt").read_text(encoding="utf-8")
         self.stop()
-        raise NotStarted(f"`waypost dev` did not start; it printed:\n{told}")
+        raise NotStarted(f"`waypost dev` did not start; it printed:\n{output}")

@@ -1,4 +1,4 @@
-"""The service that tests talk to: started in this process, as a child, or found running."""
+"""The service that tests use: started in this process or as a child, or running already."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,17 +6,17 @@ from typing import Any, Final
 
 from waypost.client.blocking_client import BlockingApiClient
 from waypost.client.dev_variables import MissingVariable, read_variables
-from waypost.client.responses import ApiResponseError, NotReached, is_told
-from waypost.testing.runtime.engine import Elsewhere, Engine, NotStarted
+from waypost.client.responses import ApiResponseError, ApiUnreachable, is_api_error
+from waypost.testing.runtime.contract import ExternalRuntime, NotStarted, ServiceRuntime
 from waypost.testing.runtime.receiver import Receiver
 
-__tracebackhide__ = is_told
+__tracebackhide__ = is_api_error
 
-WITHIN_S: Final = 5.0
-"""How long anything waits unless a test says otherwise."""
+DEFAULT_WAIT_TIMEOUT_S: Final = 5.0
+"""Default timeout of every wait."""
 # fmt: off
-AT_ONCE: Final = {  # the simulator of a service of our own: nothing happens later than it must
-    "review_delay_ms":  None,  # a template waits until a test says what became of it
+NO_DELAYS: Final = {  # settings of the simulator of a service that we start: no delays
+    "review_delay_ms":  None,  # a review waits until a test decides it
     "deliver_after_ms": 0,
     "gather_ms":        0,
 }
@@ -27,13 +27,13 @@ class Service:
     """A running service, its simulator, and the receiver of callbacks; shared by the tests of one process.
 
     Args:
-        engine: what runs it.
-        within_s: how long waits last unless told otherwise.
+        runtime: what runs it.
+        within_s: default timeout of waits.
     """
 
-    def __init__(self, engine: Engine, *, within_s: float = WITHIN_S) -> None:
-        self._engine = engine
-        self.variables = dict(engine.variables)
+    def __init__(self, runtime: ServiceRuntime, *, within_s: float = DEFAULT_WAIT_TIMEOUT_S) -> None:
+        self._runtime = runtime
+        self.variables = dict(runtime.variables)
         self.within_s = within_s
         self.admin = BlockingApiClient(
             self.variables["ADMIN_URL"], {"Authorization": f"Bearer {self.variables['ADMIN_TOKEN']}"}
@@ -43,16 +43,16 @@ class Service:
 
     @property
     def api_url(self) -> str:
-        """Where the partner API and the messaging API are."""
+        """URL of the partner API and the messaging API."""
         return self.variables["API_URL"]
 
     @property
     def graph_url(self) -> str:
-        """Where the simulator's Graph interface is."""
+        """URL of the simulator's Graph API."""
         return self.variables["GRAPH_URL"]
 
     def simulator_settings(self) -> dict[str, Any]:
-        """The simulator's settings that may change while it runs."""
+        """Return the simulator's settings that can change while it runs."""
         settings: dict[str, Any] = self.control.json("GET", "/state")["settings"]
         return settings
 
@@ -60,51 +60,51 @@ class Service:
         """Change settings of the simulator for every test of this process.
 
         Raises:
-            DoorRefused: there is no such setting, or its value will not do; the text says what would.
+            ApiResponseError: there is no such setting, or its value is invalid; the text names the valid ones.
         """
         self.control.json("PUT", "/settings", settings)
 
     def close(self) -> None:
-        """Stop what was started."""
+        """Stop the receiver and the service, if it was started here."""
         self.receiver.close()
-        self._engine.stop()
+        self._runtime.stop()
 
 
-def start(how: str, settings: Sequence[str] = (), *, within_s: float = WITHIN_S) -> Service:
-    """Start a service, or find one.
+def start_service(how: str, settings: Sequence[str] = (), *, within_s: float = DEFAULT_WAIT_TIMEOUT_S) -> Service:
+    """Start a service, or connect to a running one.
 
     Args:
-        how: `thread`, `child`, or the file of variables that a running `waypost dev` has written.
-        settings: lines such as `per_second=200`: settings of the service, for one that is started.
-        within_s: how long waits last unless told otherwise.
+        how: `thread`, `child`, or the environment file of a running `waypost dev`.
+        settings: lines such as `per_second=200`, for a service that is started.
+        within_s: default timeout of waits.
 
     Raises:
-        NotStarted: it did not start, or there is none; the text says why.
+        NotStarted: it did not start, or there is none; the text has the reason.
     """
-    engine: Engine
+    engine: ServiceRuntime
     match how:
         case "thread":
-            from waypost.testing.runtime.thread import ThreadEngine
+            from waypost.testing.runtime.thread import ThreadRuntime
 
-            engine = ThreadEngine(settings_of(settings))
+            engine = ThreadRuntime(parse_settings(settings))
         case "child":
-            from waypost.testing.runtime.child_process import ChildEngine
+            from waypost.testing.runtime.child_process import ChildRuntime
 
-            engine = ChildEngine(settings_of(settings))
+            engine = ChildRuntime(parse_settings(settings))
         case _:
-            return _found(Path(how), within_s=within_s)
+            return _connect(Path(how), within_s=within_s)
     service = Service(engine, within_s=within_s)
-    service.change_simulator(**AT_ONCE)
+    service.change_simulator(**NO_DELAYS)
     return service
 
 
-def settings_of(lines: Sequence[str]) -> dict[str, str]:
-    """Lines such as `per_second=200` as settings of the service.
+def parse_settings(lines: Sequence[str]) -> dict[str, str]:
+    """Return lines such as `per_second=200` as settings of the service.
 
-    Documented rates are off: a suite creates more than ten templates a minute. `rates=true` has them.
+    Documented rates are off: a suite creates more than ten templates a minute. `rates=true` turns them on.
 
     Raises:
-        NotStarted: a line is no setting.
+        NotStarted: a line is not a setting.
     """
     settings = {"rates": "false"}
     for line in lines:
@@ -115,12 +115,12 @@ def settings_of(lines: Sequence[str]) -> dict[str, str]:
     return settings
 
 
-def _found(path: Path, *, within_s: float) -> Service:
+def _connect(path: Path, *, within_s: float) -> Service:
     try:
         variables = read_variables(path)
     except MissingVariable as error:
         raise NotStarted(
-            f"--waypost must be thread, child, or the file of variables of a running "
+            f"--waypost must be thread, child, or the environment file of a running "
             f"`waypost dev`; there is no file {path}"
         ) from error
     missing = [
@@ -128,11 +128,11 @@ def _found(path: Path, *, within_s: float) -> Service:
     ]
     if missing:
         raise NotStarted(f"{path} lacks {', '.join(missing)}; `waypost dev` writes them")
-    service = Service(Elsewhere(variables), within_s=within_s)
+    service = Service(ExternalRuntime(variables), within_s=within_s)
     try:
         service.simulator_settings()
         service.admin.json("GET", "/queues")
-    except (NotReached, ApiResponseError) as error:
+    except (ApiUnreachable, ApiResponseError) as error:
         service.close()
-        raise NotStarted(f"the service that {path} names does not run any more: {error}") from error
+        raise NotStarted(f"the service of {path} is not running: {error}") from error
     return service

@@ -1,4 +1,4 @@
-"""The service in this process: a thread with an event loop of its own, on free ports, in a temporary folder."""
+"""The service in a thread of this process: its own event loop, free ports, a temporary folder."""
 
 import asyncio
 import tempfile
@@ -11,21 +11,21 @@ from typing import Any, Final, cast
 import structlog
 from pydantic import ValidationError
 
-from waypost.assembly.dev.dev import Dev, DevOptions
+from waypost.assembly.dev.dev import DevOptions, DevServer
 from waypost.base.clock import VirtualClock
 from waypost.base.telemetry.logs import set_up_logs
 from waypost.config import Settings
-from waypost.testing.runtime.engine import NotStarted
+from waypost.testing.runtime.contract import NotStarted
 
-START_WITHIN_S: Final = 60
-_STOP_WITHIN_S: Final = 20
+THREAD_START_TIMEOUT_S: Final = 60
+_THREAD_STOP_TIMEOUT_S: Final = 20
 
 
-class ThreadEngine:
-    """Runs `Dev` until it is stopped. It quietly shares the interpreter with the tests.
+class ThreadRuntime:
+    """Runs `DevServer` until it is stopped, in the interpreter of the tests.
 
     Args:
-        settings: of the service; the environment does not count, so that no shell changes a test.
+        settings: of the service; the environment is ignored, so that no shell changes a test.
 
     Raises:
         NotStarted: it did not start.
@@ -34,20 +34,20 @@ class ThreadEngine:
     def __init__(self, settings: Mapping[str, str]) -> None:
         self._ready: Future[Mapping[str, str]] = Future()
         self._stop: Callable[[], object] = lambda: None
-        self._settings = _settings(settings)
-        if not structlog.is_configured():  # else the logs are the tests' own
+        self._settings = _make_settings(settings)
+        if not structlog.is_configured():  # otherwise the tests have configured logging
             set_up_logs(VirtualClock(), as_json=False, level="error")
         self._thread = threading.Thread(target=self._run, name="waypost-service", daemon=True)
         self._thread.start()
         try:
-            self.variables = self._ready.result(START_WITHIN_S)
+            self.variables = self._ready.result(THREAD_START_TIMEOUT_S)
         except Exception as error:
             raise NotStarted(f"the service did not start: {error!r}") from error
 
     def stop(self) -> None:
-        """Stop doors, drain stages, close stores, and wait for the thread to end."""
+        """Stop servers, drain stages, close stores, and wait for the thread to end."""
         self._stop()
-        self._thread.join(_STOP_WITHIN_S)
+        self._thread.join(_THREAD_STOP_TIMEOUT_S)
 
     def _run(self) -> None:
         try:
@@ -58,21 +58,21 @@ class ThreadEngine:
             factory = None
         try:
             with asyncio.Runner(loop_factory=factory) as runner:
-                runner.run(self._live())
+                runner.run(self._run_service())
         except BaseException as error:
             if not self._ready.done():
                 self._ready.set_exception(error)
             else:
                 raise
 
-    async def _live(self) -> None:
+    async def _run_service(self) -> None:
         stopped = asyncio.Event()
         loop = asyncio.get_running_loop()
         with tempfile.TemporaryDirectory(prefix="waypost-") as folder:
             options = DevOptions(
                 self._settings, simulator_port=0, memory=True, env_file=Path(folder) / "waypost-dev.env"
             )
-            dev = Dev(options)
+            dev = DevServer(options)
             try:
                 running = await dev.open()
                 self._stop = lambda: loop.call_soon_threadsafe(stopped.set)
@@ -82,17 +82,19 @@ class ThreadEngine:
                 await dev.close()
 
 
-def _settings(given: Mapping[str, str]) -> Settings:
-    known = set(Settings.model_fields)
-    unknown = sorted(set(given) - known)
+def _make_settings(values: Mapping[str, str]) -> Settings:
+    valid = set(Settings.model_fields)
+    unknown = sorted(set(values) - valid)
     if unknown:
-        raise NotStarted(f"waypost_settings: {unknown[0]} is no setting; there are {', '.join(sorted(known))}")
+        raise NotStarted(
+            f"waypost_settings: there is no setting {unknown[0]}; the settings are {', '.join(sorted(valid))}"
+        )
     try:
         return Settings(
             _env_prefix="WAYPOST_OF_NO_SHELL_",  # pyright: ignore[reportCallIssue]  # of the base class
-            **cast("dict[str, Any]", {"port": 0, **given}),
+            **cast("dict[str, Any]", {"port": 0, **values}),
         )
     except ValidationError as error:
-        wrong = error.errors()[0]
-        name = ".".join(map(str, wrong["loc"]))
-        raise NotStarted(f"waypost_settings: {name} is wrong: {wrong['msg']}") from error
+        first = error.errors()[0]
+        name = ".".join(map(str, first["loc"]))
+        raise NotStarted(f"waypost_settings: {name} is invalid: {first['msg']}") from error

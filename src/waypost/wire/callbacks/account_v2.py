@@ -8,7 +8,7 @@ from waypost.domain.app import App
 from waypost.domain.event import AccountEvent
 from waypost.wire.callbacks.callback_v2 import envelope
 
-Value = dict[str, Any]
+AccountValue = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class AccountKind:
 
     type: str
     inner_type: str
-    payload: Callable[[Value, int], Value | None]
+    payload: Callable[[AccountValue, int], AccountValue | None]
 
 
 def account_body(app: App, at_ms: int, event: AccountEvent) -> bytes | None:
@@ -31,18 +31,18 @@ def account_body(app: App, at_ms: int, event: AccountEvent) -> bytes | None:
 
     Source: facts 6.6, 6.8.
     """
-    kind = KINDS.get(event.field)
+    kind = V2_ACCOUNT_KINDS.get(event.field)
     inner = None if kind is None else kind.payload(event.members, at_ms)
     if kind is None or inner is None:
         return None
     return envelope(app, at_ms, kind.type, {"type": kind.inner_type, "payload": inner})
 
 
-def _review(value: Value, at_ms: int) -> Value:
+def _review(value: AccountValue, at_ms: int) -> AccountValue:
     return {"status": _text(value, "decision"), "actionDate": at_ms}
 
 
-def _status(value: Value, at_ms: int) -> Value | None:
+def _status(value: AccountValue, at_ms: int) -> AccountValue | None:
     """Return the status of the account itself, with the names of version 2."""
     event = _text(value, "event").upper()
     ban = _object(value.get("ban_info"))
@@ -52,7 +52,7 @@ def _status(value: Value, at_ms: int) -> Value | None:
             kind = _text(_object(value.get("violation_info")), "violation_type")
             return {"status": "ACCOUNT_VIOLATION", "violation_type": kind}
         case "DISABLED_UPDATE":
-            status = BANS.get(state, "DISABLE")
+            status = BAN_STATES.get(state, "DISABLE")
             return {"status": status, "actionDate": _text(ban, "waba_ban_date") or at_ms}
         case "VERIFIED_ACCOUNT" | "ACCOUNT_VERIFIED":
             return {"status": "ACCOUNT_VERIFIED"}
@@ -73,16 +73,16 @@ def _status(value: Value, at_ms: int) -> Value | None:
             return None
 
 
-def _display_name(value: Value, _: int) -> Value:
+def _display_name(value: AccountValue, _: int) -> AccountValue:
     decision = _text(value, "decision").lower()
     reason = _text(value, "rejection_reason")
-    payload: Value = {"status": decision}
+    payload: AccountValue = {"status": decision}
     if reason and reason.upper() != "NONE":
         payload["rejectedReason"] = reason
     return payload
 
 
-def _tier(value: Value, _: int) -> Value:
+def _tier(value: AccountValue, _: int) -> AccountValue:
     return {
         "event": _text(value, "event").lower(),
         "oldLimit": _text(value, "old_limit"),
@@ -90,32 +90,34 @@ def _tier(value: Value, _: int) -> Value:
     }
 
 
-def _capability(value: Value, _: int) -> Value:
+def _capability(value: AccountValue, _: int) -> AccountValue:
     return {
-        "maxDailyConversationPerPhone": _first(
+        "maxDailyConversationPerPhone": _first_present(
             value, "max_daily_conversation_per_phone", "max_daily_conversations_per_business"
         ),
-        "maxPhoneNumbersPerBusiness": _first(value, "max_phone_numbers_per_business", "max_phone_numbers_per_waba"),
+        "maxPhoneNumbersPerBusiness": _first_present(
+            value, "max_phone_numbers_per_business", "max_phone_numbers_per_waba"
+        ),
     }
 
 
-def _preferences(value: Value, _: int) -> Value:
+def _preferences(value: AccountValue, _: int) -> AccountValue:
     names = ("wa_id", "detail", "category", "value", "timestamp")
     preferences = [_object(item) for item in _items(value.get("user_preferences"))]
     return {"user_preferences": [{name: item.get(name) for name in names} for item in preferences]}
 
 
-def _first(value: Value, *names: str) -> Any:
+def _first_present(value: AccountValue, *names: str) -> Any:
     return next((value[name] for name in names if name in value), None)
 
 
-def _text(value: Value, name: str) -> str:
+def _text(value: AccountValue, name: str) -> str:
     member = value.get(name)
     return "" if member is None else str(member)
 
 
-def _object(value: Any) -> Value:
-    return cast(Value, value) if isinstance(value, dict) else {}
+def _object(value: Any) -> AccountValue:
+    return cast(AccountValue, value) if isinstance(value, dict) else {}
 
 
 def _items(value: Any) -> list[Any]:
@@ -123,12 +125,12 @@ def _items(value: Any) -> list[Any]:
 
 
 # fmt: off
-BANS: Final = {  # the operator's ban states. Source: facts 6.6, status-event; their pairing is ours
+BAN_STATES: Final = {  # the operator's ban states. Source: facts 6.6, status-event; their pairing is ours
     "SCHEDULE_FOR_DISABLE": "ACCOUNT_DISABLE",
     "DISABLE":              "DISABLE",
     "REINSTATE":            "REINSTATE",
 }
-KINDS: Final = {  # Source: facts 6.6, 6.8
+V2_ACCOUNT_KINDS: Final = {  # Source: facts 6.6, 6.8
     # the operator's field                      type                inner type          payload
     "account_review_update":       AccountKind("account-event",    "review-event",     _review),
     "account_update":              AccountKind("account-event",    "status-event",     _status),

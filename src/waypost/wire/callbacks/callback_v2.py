@@ -10,12 +10,12 @@ from waypost.domain.event import StatusEvent
 from waypost.domain.message import MessageKind, MessageState
 from waypost.wire.callbacks.billing import deductions
 
-_encode: Callable[[Any], bytes] = msgspec.json.Encoder().encode
+_encode_body: Callable[[Any], bytes] = msgspec.json.Encoder().encode
 
 
 def envelope(app: App, at_ms: int, type: str, payload: dict[str, Any]) -> bytes:
     """Return the whole body. Source: spec, "Events"; facts 6.1."""
-    return _encode(
+    return _encode_body(
         {"app": app.name, "phone": app.phone_number, "timestamp": at_ms, "version": 2, "type": type, "payload": payload}
     )
 
@@ -115,19 +115,19 @@ def _ids(message_id: str, operator_message_id: str | None) -> dict[str, str]:
     return {"id": operator_message_id, "gsId": message_id}
 
 
-def _conversation(given: dict[str, Any]) -> dict[str, Any]:
-    body: dict[str, Any] = {"id": given.get("id")}
-    expires = str(given.get("expiration_timestamp", ""))
+def _conversation(conversation: dict[str, Any]) -> dict[str, Any]:
+    body: dict[str, Any] = {"id": conversation.get("id")}
+    expires = str(conversation.get("expiration_timestamp", ""))
     if expires.isdecimal():
         body["expiresAt"] = int(expires)
-    origin = given.get("origin")
+    origin = conversation.get("origin")
     if isinstance(origin, dict):
         body["type"] = origin.get("type")  # pyright: ignore[reportUnknownMemberType]
     return body
 
 
-def _pricing(given: dict[str, Any]) -> dict[str, Any]:
-    body = {"policy": given.get("pricing_model"), "category": given.get("category")}
-    if "type" in given:
-        body["type"] = given["type"]
+def _pricing(pricing: dict[str, Any]) -> dict[str, Any]:
+    body = {"policy": pricing.get("pricing_model"), "category": pricing.get("category")}
+    if "type" in pricing:
+        body["type"] = pricing["type"]
     return body

@@ -11,15 +11,15 @@ import msgspec
 
 from waypost.base.ids import is_uuid
 from waypost.domain.app import App
-from waypost.domain.event import InboundEvent, OddStatusEvent, PaymentEvent, StatusEvent
-from waypost.domain.inbound_context import Around
-from waypost.domain.phone_number import group_of
+from waypost.domain.event import InboundEvent, OtherStatusEvent, PaymentEvent, StatusEvent
+from waypost.domain.inbound_context import InboundContext
+from waypost.domain.phone_number import parse_group_id
 from waypost.domain.postback import is_reference
 from waypost.wire.callbacks.billing import deductions
 
-_encode: Callable[[Any], bytes] = msgspec.json.Encoder().encode
-_OURS: Final = "biz_opaque_callback_data"
-TEMPLATE_ID: Final = "gs_template_id"
+_encode_v3_body: Callable[[Any], bytes] = msgspec.json.Encoder().encode
+_CALLBACK_DATA: Final = "biz_opaque_callback_data"
+TEMPLATE_ID_MEMBER: Final = "gs_template_id"
 """The member with our template id in a change of a template. Source: ledger rows 63, 64."""
 
 
@@ -38,7 +38,7 @@ def change_body(app: App, field: str, value: Any, *, time: Any = None) -> bytes:
     if time is not None:
         entry["time"] = time
     entry["changes"] = [{"field": field, "value": value}]
-    return _encode({"object": "whatsapp_business_account", "entry": [entry], "gs_app_id": app.id})
+    return _encode_v3_body({"object": "whatsapp_business_account", "entry": [entry], "gs_app_id": app.id})
 
 
 def enqueued_body(app: App, at_ms: int, *, message_id: str, operator_message_id: str | None, destination: str) -> bytes:
@@ -68,12 +68,12 @@ def failed_body(
     return _statuses_body(app, status)
 
 
-def status_body(app: App, event: StatusEvent | PaymentEvent | OddStatusEvent, *, message_id: str) -> bytes:
+def status_body(app: App, event: StatusEvent | PaymentEvent | OtherStatusEvent, *, message_id: str) -> bytes:
     """Return the body of a status as received, with `gs_id` beside its `id`. Source: facts 7, statuses."""
-    return _statuses_body(app, _without_ours(event.raw) | {"gs_id": message_id})
+    return _statuses_body(app, _remove_our_data(event.raw) | {"gs_id": message_id})
 
 
-def inbound_body(app: App, event: InboundEvent, around: Around) -> bytes:
+def inbound_body(app: App, event: InboundEvent, context: InboundContext) -> bytes:
     """Return the body of a recipient's message as received.
 
     A medium gets a `url` that needs no token, a context both ids, and a tapped button or a choice the
@@ -85,12 +85,12 @@ def inbound_body(app: App, event: InboundEvent, around: Around) -> bytes:
     kind = message.get("type")
     inner = message.get(kind) if isinstance(kind, str) else None
     if isinstance(inner, dict) and isinstance(kind, str):
-        message[kind] = _inner(event, around, dict(inner))  # pyright: ignore[reportUnknownArgumentType]
+        message[kind] = _type_object(event, context, dict(inner))  # pyright: ignore[reportUnknownArgumentType]
     reply_context = message.get("context")
     if isinstance(reply_context, dict) and event.reply_to is not None:
         ids = {"meta_msg_id": event.reply_to}
-        if around.answered_id is not None:
-            ids["gs_id"] = around.answered_id
+        if context.reply_target_id is not None:
+            ids["gs_id"] = context.reply_target_id
         message["context"] = {**reply_context, **ids}
     value = {"messages": [message]}
     if event.contact:
@@ -105,7 +105,7 @@ def billing_body(app: App, event: StatusEvent, *, message_id: str, destination: 
     if conversation:
         references["conversation_id"] = conversation
     billing = {"deductions": deductions(event), "references": references}
-    return change_body(app, "billing-event", {**_about(app), "billing": billing})
+    return change_body(app, "billing-event", {**_metadata(app), "billing": billing})
 
 
 def check_body(app: App) -> bytes:
@@ -118,34 +118,34 @@ def _statuses_body(app: App, status: dict[str, Any]) -> bytes:
 
 
 def _messages_body(app: App, value: dict[str, Any]) -> bytes:
-    return change_body(app, "messages", {**_about(app), **value})
+    return change_body(app, "messages", {**_metadata(app), **value})
 
 
-def _about(app: App) -> dict[str, Any]:
+def _metadata(app: App) -> dict[str, Any]:
     metadata = {"display_phone_number": app.phone_number, "phone_number_id": app.phone_number_id}
     return {"messaging_product": "whatsapp", "metadata": metadata}
 
 
-def _inner(event: InboundEvent, around: Around, inner: dict[str, Any]) -> dict[str, Any]:
-    if around.media is not None:
-        return {**inner, "url": around.media.url}
+def _type_object(event: InboundEvent, context: InboundContext, inner: dict[str, Any]) -> dict[str, Any]:
+    if context.media is not None:
+        return {**inner, "url": context.media.url}
     if event.is_tap and is_reference(event.text("payload")):
-        return {**inner, "payload": around.postback_text or event.text("text")}
-    if around.reply is not None and is_reference(event.text("id")):
-        chosen = around.reply.postback_text or event.text("title")
+        return {**inner, "payload": context.postback_text or event.text("text")}
+    if context.reply is not None and is_reference(event.text("id")):
+        chosen = context.reply.postback_text or event.text("title")
         return {**inner, event.kind: {**event.content, "id": chosen}}
     return inner
 
 
-def _without_ours(raw: dict[str, Any]) -> dict[str, Any]:
+def _remove_our_data(raw: dict[str, Any]) -> dict[str, Any]:
     """Return a status without our id in the callback data; the partner's own callback data stays."""
-    status = {name: value for name, value in raw.items() if name != _OURS}
-    ours, _, theirs = str(raw.get(_OURS, "")).partition(" ")
-    return {**status, _OURS: theirs} if theirs and is_uuid(ours) else status
+    status = {name: value for name, value in raw.items() if name != _CALLBACK_DATA}
+    ours, _, theirs = str(raw.get(_CALLBACK_DATA, "")).partition(" ")
+    return {**status, _CALLBACK_DATA: theirs} if theirs and is_uuid(ours) else status
 
 
 def _recipient(destination: str) -> dict[str, str]:
-    group_id = group_of(destination)
+    group_id = parse_group_id(destination)
     if group_id is not None:
         return {"recipient_id": group_id, "recipient_type": "group"}
     name = "recipient_id" if destination.isdecimal() else "recipient_user_id"

@@ -6,7 +6,7 @@ from typing import Any, Final, cast
 
 from waypost.domain.app import App
 from waypost.domain.event import InboundEvent
-from waypost.domain.inbound_context import Around
+from waypost.domain.inbound_context import InboundContext
 from waypost.domain.phone_number import country_and_national
 from waypost.wire.callbacks.callback_v2 import envelope
 
@@ -23,21 +23,21 @@ class InboundKind:
     """
 
     type: str
-    payload: Callable[[InboundEvent, Around], Payload]
+    payload: Callable[[InboundEvent, InboundContext], Payload]
 
 
-def inbound_body(app: App, at_ms: int, event: InboundEvent, around: Around) -> bytes | None:
+def inbound_body(app: App, at_ms: int, event: InboundEvent, context: InboundContext) -> bytes | None:
     """Return the body of a recipient's message; None where version 2 has no format for it.
 
     Args:
         app: the app of the number that received it.
         at_ms: now; the operator's time has whole seconds and would run backwards.
         event: the message.
-        around: our data about it.
+        context: our data about it.
 
     Source: spec, "Events"; facts 6.4 (`context.id` is the operator's id, `context.gsId` ours).
     """
-    kind = KINDS.get(event.kind)
+    kind = V2_INBOUND_KINDS.get(event.kind)
     if kind is None:
         return None
     phone = event.sender or event.sender_user_id or ""
@@ -46,45 +46,45 @@ def inbound_body(app: App, at_ms: int, event: InboundEvent, around: Around) -> b
         "id": event.operator_message_id,
         "source": phone,
         "type": kind.type,
-        "payload": kind.payload(event, around),
+        "payload": kind.payload(event, context),
         "sender": {"phone": phone, "name": event.sender_name, "country_code": country_code, "dial_code": national},
     }
     if event.reply_to is not None or event.forwarded or event.frequently_forwarded:
-        payload["context"] = _context(event, around)
+        payload["context"] = _context(event, context)
     if event.referral:
         payload["referral"] = event.referral
     return envelope(app, at_ms, "message", payload)
 
 
-def _context(event: InboundEvent, around: Around) -> Payload:
+def _context(event: InboundEvent, context: InboundContext) -> Payload:
     payload: Payload = {}
     if event.reply_to is not None:
         payload["id"] = event.reply_to
-    if around.answered_id is not None:
-        payload["gsId"] = around.answered_id
+    if context.reply_target_id is not None:
+        payload["gsId"] = context.reply_target_id
     payload["forwarded"] = event.forwarded
     payload["frequently_forwarded"] = event.frequently_forwarded
     return payload
 
 
-def _text(event: InboundEvent, _: Around) -> Payload:
+def _text(event: InboundEvent, _: InboundContext) -> Payload:
     return {"text": event.text("body")}
 
 
-def _tap(event: InboundEvent, around: Around) -> Payload:
+def _tap(event: InboundEvent, context: InboundContext) -> Payload:
     payload: Payload = {"text": event.text("text"), "type": "button"}
-    if around.postback_text is not None:
-        payload["postbackText"] = around.postback_text
+    if context.postback_text is not None:
+        payload["postbackText"] = context.postback_text
     return payload
 
 
-def _choice(event: InboundEvent, around: Around) -> Payload:
+def _choice(event: InboundEvent, context: InboundContext) -> Payload:
     """Return the choice. Without the partner's `msgid` the `id` is ours, as in the response to the send."""
-    title, reply = event.text("title"), around.reply
+    title, reply = event.text("title"), context.reply
     number = None if reply is None else reply.number
     payload: Payload = {
         "title": title,
-        "id": (reply.sender_id if reply else "") or around.answered_id or "",
+        "id": (reply.sender_id if reply else "") or context.reply_target_id or "",
         "reply": title if number is None else f"{title} {number}",
     }
     if reply is not None and reply.postback_text is not None:
@@ -92,25 +92,25 @@ def _choice(event: InboundEvent, around: Around) -> Payload:
     return payload
 
 
-def _row(event: InboundEvent, around: Around) -> Payload:
-    return {**_choice(event, around), "description": event.text("description")}
+def _list_choice(event: InboundEvent, context: InboundContext) -> Payload:
+    return {**_choice(event, context), "description": event.text("description")}
 
 
-def _medium(event: InboundEvent, around: Around) -> Payload:
+def _medium(event: InboundEvent, context: InboundContext) -> Payload:
     payload: Payload = {}
     if event.text("caption"):
         payload["caption"] = event.text("caption")
     if event.kind == "document":
         payload["name"] = event.text("filename")
-    if around.media is not None:
-        payload["url"] = around.media.url
+    if context.media is not None:
+        payload["url"] = context.media.url
     payload["contentType"] = event.text("mime_type")
-    if around.media is not None:
-        payload["urlExpiry"] = around.media.until_ms
+    if context.media is not None:
+        payload["urlExpiry"] = context.media.until_ms
     return payload
 
 
-def _location(event: InboundEvent, _: Around) -> Payload:
+def _location(event: InboundEvent, _: InboundContext) -> Payload:
     """Return the location; degrees are texts, as in the sample. Source: facts 6.4."""
     location = _object(event.content)
     payload: Payload = {name: str(location.get(name, "")) for name in ("longitude", "latitude")}
@@ -118,7 +118,7 @@ def _location(event: InboundEvent, _: Around) -> Payload:
     return payload
 
 
-def _contacts(event: InboundEvent, _: Around) -> Payload:
+def _contacts(event: InboundEvent, _: InboundContext) -> Payload:
     cards = [_object(card) for card in _items(event.content)]
     return {"contacts": [_card(card) for card in cards]}
 
@@ -128,28 +128,28 @@ def _card(card: Payload) -> Payload:
     addresses = [_object(item) for item in _items(card.get("addresses"))]
     return {
         "addresses": [
-            {**_some(address, "city", "country"), "countryCode": address.get("country_code", "")}
-            | _some(address, "state", "street", "type", "zip")
+            {**_select_members(address, "city", "country"), "countryCode": address.get("country_code", "")}
+            | _select_members(address, "state", "street", "type", "zip")
             for address in addresses
         ],
-        "emails": [_some(_object(item), "email", "type") for item in _items(card.get("emails"))],
+        "emails": [_select_members(_object(item), "email", "type") for item in _items(card.get("emails"))],
         "ims": _items(card.get("ims")),
-        "name": _some(_object(card.get("name")), "first_name", "formatted_name", "last_name"),
-        "org": _some(_object(card.get("org")), "company"),
-        "phones": [_some(_object(item), "phone", "type") for item in _items(card.get("phones"))],
-        "urls": [_some(_object(item), "url", "type") for item in _items(card.get("urls"))],
+        "name": _select_members(_object(card.get("name")), "first_name", "formatted_name", "last_name"),
+        "org": _select_members(_object(card.get("org")), "company"),
+        "phones": [_select_members(_object(item), "phone", "type") for item in _items(card.get("phones"))],
+        "urls": [_select_members(_object(item), "url", "type") for item in _items(card.get("urls"))],
     }
 
 
-def _reaction(event: InboundEvent, around: Around) -> Payload:
+def _reaction(event: InboundEvent, context: InboundContext) -> Payload:
     """Return the reaction; without an emoji it was removed."""
     payload: Payload = {"emoji": event.text("emoji"), "id": event.text("message_id")}
-    if around.answered_id is not None:
-        payload["gsId"] = around.answered_id
+    if context.reply_target_id is not None:
+        payload["gsId"] = context.reply_target_id
     return payload
 
 
-def _order(event: InboundEvent, _: Around) -> Payload:
+def _order(event: InboundEvent, _: InboundContext) -> Payload:
     names = ("product_retailer_id", "quantity", "item_price", "currency")
     items = [_object(item) for item in _items(_object(event.content).get("product_items"))]
     return {
@@ -159,8 +159,8 @@ def _order(event: InboundEvent, _: Around) -> Payload:
     }
 
 
-def _some(given: Payload, *names: str) -> Payload:
-    return {name: given.get(name, "") for name in names}
+def _select_members(value: Payload, *names: str) -> Payload:
+    return {name: value.get(name, "") for name in names}
 
 
 def _object(value: Any) -> Payload:
@@ -172,12 +172,12 @@ def _items(value: Any) -> list[Any]:
 
 
 # fmt: off
-KINDS: Final = {  # Source: facts 6.4; a flow's reply, and other kinds not listed, have no format in version 2
+V2_INBOUND_KINDS: Final = {  # Source: facts 6.4; a flow's reply, and other kinds not listed, have no format in version 2
     # the operator's kind          `payload.type`  inner payload
     "text":         InboundKind("text",         _text),
     "button":       InboundKind("quick_reply",  _tap),
     "button_reply": InboundKind("button_reply", _choice),
-    "list_reply":   InboundKind("list_reply",   _row),
+    "list_reply":   InboundKind("list_reply",   _list_choice),
     "image":        InboundKind("image",        _medium),
     "video":        InboundKind("video",        _medium),
     "audio":        InboundKind("audio",        _medium),

@@ -21,18 +21,18 @@ class CallbackKind:
     type: str
     inner_type: str
     field: str
-    what: str
-    when: str
+    value_content: str
+    occasion: str
     source: str
 
 
-def _passed_on(mode: str, field: str, when: str, source: str) -> CallbackKind:
+def _passthrough_kind(mode: str, field: str, occasion: str, source: str) -> CallbackKind:
     """Return a row for a field that version 3 passes on unchanged, and version 2 does not have."""
-    return CallbackKind(mode, "", "", field, "as received", when, source)
+    return CallbackKind(mode, "", "", field, "as received", occasion, source)
 
 
 # fmt: off
-STATUS: Final = {  # by the state of a message. Source: facts 4.4, 6.2, 7
+STATUS_KINDS: Final = {  # by the state of a message. Source: facts 4.4, 6.2, 7
     "enqueued":  CallbackKind("ENQUEUED",  "message-event", "enqueued",  "messages", "statuses", "The operator accepted the message.", "facts 6.2, 7"),
     "sent":      CallbackKind("SENT",      "message-event", "sent",      "messages", "statuses", "The operator sent it to the recipient.", "facts 6.2, 7"),
     "delivered": CallbackKind("DELIVERED", "message-event", "delivered", "messages", "statuses", "It is on the recipient's device.", "facts 6.2, 7"),
@@ -45,7 +45,7 @@ BILLING: Final = CallbackKind("BILLING", "billing-event", "", "billing-event", "
 PAYMENT: Final = CallbackKind("PAYMENTS", "", "", "messages", "statuses", "The status of a payment that a message requested has changed.", "facts 4.4")
 OTHER_STATUS: Final = CallbackKind("OTHERS", "", "", "messages", "statuses", "The operator reports a status that has no message state here, such as `warning`.", "facts 4.4; operator's facts 7.3")
 GROUP_STATUS: Final = CallbackKind("GROUP_MESSAGING_EVENTS", "", "", "messages", "statuses", "The status of a message to a group has changed, for one member or for all.", "ledger row 77")
-INBOUND: Final = {  # by the operator's kind. Source: facts 4.4, 6.4, 7
+INBOUND_KINDS: Final = {  # by the operator's kind. Source: facts 4.4, 6.4, 7
     "text":         CallbackKind("MESSAGE", "message", "text",         "messages", "messages", "A recipient sent a text.", "spec, Events; facts 6.4, 7"),
     "button":       CallbackKind("MESSAGE", "message", "quick_reply",  "messages", "messages", "A template's quick reply was tapped.", "spec, Events; facts 6.4, 7"),
     "button_reply": CallbackKind("MESSAGE", "message", "button_reply", "messages", "messages", "A choice of a session quick reply was tapped.", "facts 6.4, 7"),
@@ -64,14 +64,14 @@ INBOUND: Final = {  # by the operator's kind. Source: facts 4.4, 6.4, 7
 }
 OTHER_INBOUND: Final = CallbackKind("OTHERS", "", "", "messages", "messages", "A message of a type without a format in version 2 was received, such as `unsupported`, or of an unknown type.", "facts 4.4")
 GROUP_INBOUND: Final = CallbackKind("GROUP_MESSAGING_EVENTS", "", "", "messages", "messages, with `group_id`", "A message was sent to a group; a subscription with `MESSAGE` gets it too.", "ledger 1.4, row 76")
-BESIDE_MESSAGES: Final = CallbackKind("OTHERS", "", "", "messages", "as received", "The field `messages` has other content: `user_actions` (clicks), `errors`, or an unknown member.", "ledger row 62; operator's facts 7.2")
-TEMPLATE: Final = {  # by the operator's field. Source: facts 4.4, 6.5
+OTHER_MESSAGES_CONTENT: Final = CallbackKind("OTHERS", "", "", "messages", "as received", "The field `messages` has other content: `user_actions` (clicks), `errors`, or an unknown member.", "ledger row 62; operator's facts 7.2")
+TEMPLATE_KINDS: Final = {  # by the operator's field. Source: facts 4.4, 6.5
     "message_template_status_update":     CallbackKind("TEMPLATE", "template-event", "status-update",   "message_template_status_update", "as received", "A template was reviewed, paused, disabled or deleted.", "facts 6.5"),
     "message_template_quality_update":    CallbackKind("TEMPLATE", "template-event", "quality-update",  "message_template_quality_update", "as received", "A template's quality has changed.", "facts 6.5"),
     "template_category_update":           CallbackKind("TEMPLATE", "template-event", "category-update", "template_category_update", "as received", "A template's category will change, or has.", "facts 6.5"),
     "message_template_components_update": CallbackKind("TEMPLATE", "", "",                              "message_template_components_update", "as received", "A template was edited.", "operator's facts 3.3"),
 }
-ACCOUNT: Final = {  # by the operator's field. Source: facts 4.4, 6.6, 6.8
+ACCOUNT_KINDS: Final = {  # by the operator's field. Source: facts 4.4, 6.6, 6.8
     "account_review_update":       CallbackKind("ACCOUNT", "account-event", "review-event",        "account_review_update", "as received", "The account was reviewed.", "facts 6.6"),
     "account_update":              CallbackKind("ACCOUNT", "account-event", "status-event",        "account_update", "as received", "The account was verified, restricted, disabled, reinstated or linked.", "facts 6.6"),
     "phone_number_name_update":    CallbackKind("ACCOUNT", "account-event", "pndn-event",          "phone_number_name_update", "as received", "The display name was reviewed.", "facts 6.6"),
@@ -81,32 +81,32 @@ ACCOUNT: Final = {  # by the operator's field. Source: facts 4.4, 6.6, 6.8
     "user_preferences":            CallbackKind("OTHERS",  "preference-event", "user_preferences", "user_preferences", "as received", "A recipient stops or resumes marketing messages.", "facts 6.8"),
     "flows":                       CallbackKind("OTHERS",  "", "",                                 "flows", "as received", "A flow's state or health has changed.", "operator's facts 7.2; mode ours"),
 }
-PASSED_ON: Final = {  # fields that are passed on unchanged, by the operator's field. Source: the operator's pages "Webhooks overview" and "Override webhooks", and the fields that its dashboard lists (May 2026); modes: facts 4.4, ledger 1.4
-    "template_correct_category_detection": _passed_on("TEMPLATE",              "template_correct_category_detection", "The operator suggests another category for a template.", "mode ours"),
-    "account_settings_update":             _passed_on("ACCOUNT",               "account_settings_update", "A setting of a number, such as calling, has changed.", "mode ours"),
-    "business_status_update":              _passed_on("ACCOUNT",               "business_status_update", "The status of the business portfolio has changed, such as verified or disabled.", "mode ours"),
-    "business_username_updates":           _passed_on("ACCOUNT",               "business_username_updates", "A number's user name was reserved, approved or removed.", "mode ours"),
-    "security":                            _passed_on("ACCOUNT",               "security", "The PIN of a number was set, changed or switched off.", "mode ours"),
-    "partner_solutions":                   _passed_on("ACCOUNT",               "partner_solutions", "A solution shared with other partners was created or changed.", "mode ours; the entry may name a portfolio, then no app is concerned"),
-    "payment_configuration_update":        _passed_on("PAYMENTS",              "payment_configuration_update", "A payment configuration was connected, or needs an action.", "mode ours"),
-    "calls":                               _passed_on("VOICE",                 "calls", "A call was started, answered or ended.", "ledger 1.4, row 78"),
-    "group_lifecycle_update":              _passed_on("GROUP_ACCOUNT_EVENTS",  "group_lifecycle_update", "A group was created or deleted.", "ledger 1.4, row 74"),
-    "group_participants_update":           _passed_on("GROUP_ACCOUNT_EVENTS",  "group_participants_update", "A participant joined or left a group, or requested to join.", "ledger 1.4, row 75"),
-    "group_settings_update":               _passed_on("GROUP_ACCOUNT_EVENTS",  "group_settings_update", "A group's subject, description or picture has changed.", "ledger 1.4"),
-    "group_status_update":                 _passed_on("GROUP_ACCOUNT_EVENTS",  "group_status_update", "A group was suspended, or is active again.", "ledger 1.4"),
-    "smb_message_echoes":                  _passed_on("COEXISTENCE",           "smb_message_echoes", "The business sent a message with its own application.", "ledger 1.4, row 73"),
-    "smb_app_state_sync":                  _passed_on("COEXISTENCE",           "smb_app_state_sync", "A contact of the business's own application was added or removed.", "ledger 1.4, row 72; mode ours"),
-    "history":                             _passed_on("COEXISTENCE",           "history", "Older messages of the business's own application.", "ledger 1.4, row 71; mode ours"),
-    "message_echoes":                      _passed_on("OTHERS",                "message_echoes", "Another application sent a message from the number, such as an assistant of the operator.", "mode ours"),
-    "standby":                             _passed_on("OTHERS",                "standby", "An event of a conversation that another application controls.", "mode ours"),
-    "messaging_handovers":                 _passed_on("OTHERS",                "messaging_handovers", "Another application takes over a conversation, or returns it.", "mode ours"),
-    "automatic_events":                    _passed_on("OTHERS",                "automatic_events", "The operator has detected a purchase or a lead in a conversation.", "mode ours"),
-    "tracking_events":                     _passed_on("OTHERS",                "tracking_events", "The operator reports clicks and views for measurement.", "mode ours"),
-    "consumer_profile":                    _passed_on("OTHERS",                "consumer_profile", "A recipient's profile has changed.", "mode ours"),
-    "user_id_update":                      _passed_on("OTHERS",                "user_id_update", "A recipient's business-scoped id has changed.", "mode ours"),
+PASSTHROUGH_KINDS: Final = {  # fields that are passed on unchanged, by the operator's field. Source: the operator's pages "Webhooks overview" and "Override webhooks", and the fields that its dashboard lists (May 2026); modes: facts 4.4, ledger 1.4
+    "template_correct_category_detection": _passthrough_kind("TEMPLATE",              "template_correct_category_detection", "The operator suggests another category for a template.", "mode ours"),
+    "account_settings_update":             _passthrough_kind("ACCOUNT",               "account_settings_update", "A setting of a number, such as calling, has changed.", "mode ours"),
+    "business_status_update":              _passthrough_kind("ACCOUNT",               "business_status_update", "The status of the business portfolio has changed, such as verified or disabled.", "mode ours"),
+    "business_username_updates":           _passthrough_kind("ACCOUNT",               "business_username_updates", "A number's user name was reserved, approved or removed.", "mode ours"),
+    "security":                            _passthrough_kind("ACCOUNT",               "security", "The PIN of a number was set, changed or switched off.", "mode ours"),
+    "partner_solutions":                   _passthrough_kind("ACCOUNT",               "partner_solutions", "A solution shared with other partners was created or changed.", "mode ours; the entry may name a portfolio, then no app is concerned"),
+    "payment_configuration_update":        _passthrough_kind("PAYMENTS",              "payment_configuration_update", "A payment configuration was connected, or needs an action.", "mode ours"),
+    "calls":                               _passthrough_kind("VOICE",                 "calls", "A call was started, answered or ended.", "ledger 1.4, row 78"),
+    "group_lifecycle_update":              _passthrough_kind("GROUP_ACCOUNT_EVENTS",  "group_lifecycle_update", "A group was created or deleted.", "ledger 1.4, row 74"),
+    "group_participants_update":           _passthrough_kind("GROUP_ACCOUNT_EVENTS",  "group_participants_update", "A participant joined or left a group, or requested to join.", "ledger 1.4, row 75"),
+    "group_settings_update":               _passthrough_kind("GROUP_ACCOUNT_EVENTS",  "group_settings_update", "A group's subject, description or picture has changed.", "ledger 1.4"),
+    "group_status_update":                 _passthrough_kind("GROUP_ACCOUNT_EVENTS",  "group_status_update", "A group was suspended, or is active again.", "ledger 1.4"),
+    "smb_message_echoes":                  _passthrough_kind("COEXISTENCE",           "smb_message_echoes", "The business sent a message with its own application.", "ledger 1.4, row 73"),
+    "smb_app_state_sync":                  _passthrough_kind("COEXISTENCE",           "smb_app_state_sync", "A contact of the business's own application was added or removed.", "ledger 1.4, row 72; mode ours"),
+    "history":                             _passthrough_kind("COEXISTENCE",           "history", "Older messages of the business's own application.", "ledger 1.4, row 71; mode ours"),
+    "message_echoes":                      _passthrough_kind("OTHERS",                "message_echoes", "Another application sent a message from the number, such as an assistant of the operator.", "mode ours"),
+    "standby":                             _passthrough_kind("OTHERS",                "standby", "An event of a conversation that another application controls.", "mode ours"),
+    "messaging_handovers":                 _passthrough_kind("OTHERS",                "messaging_handovers", "Another application takes over a conversation, or returns it.", "mode ours"),
+    "automatic_events":                    _passthrough_kind("OTHERS",                "automatic_events", "The operator has detected a purchase or a lead in a conversation.", "mode ours"),
+    "tracking_events":                     _passthrough_kind("OTHERS",                "tracking_events", "The operator reports clicks and views for measurement.", "mode ours"),
+    "consumer_profile":                    _passthrough_kind("OTHERS",                "consumer_profile", "A recipient's profile has changed.", "mode ours"),
+    "user_id_update":                      _passthrough_kind("OTHERS",                "user_id_update", "A recipient's business-scoped id has changed.", "mode ours"),
 }
 OTHER_CHANGE: Final = CallbackKind("OTHERS", "", "", "any other", "as received", "The operator sends a field that this version does not know.", "ledger 1.4, `OTHERS`")
-USER: Final = {  # by preference. Source: facts 6.3
+USER_KINDS: Final = {  # by preference. Source: facts 6.3
     "stop":   CallbackKind("OTHERS", "user-event", "opted-out", "", "", "A user opts out: through the API, or by stopping marketing messages.", "facts 6.3, 6.8; pairing ours"),
     "resume": CallbackKind("OTHERS", "user-event", "opted-in",  "", "", "A user opts in: through the API, or by resuming marketing messages.", "facts 6.3, 6.8; pairing ours"),
 }
@@ -114,21 +114,21 @@ PAUSED: Final = CallbackKind("ACCOUNT", "account-event", "subscription-paused", 
 PING: Final = CallbackKind("", "user-event", "sandbox-start", "messages", "statuses, `set-callback`", "A URL is registered or changed; sent to that URL only.", "facts 4.5, 6.3")
 # fmt: on
 
-KINDS: Final = (
-    *STATUS.values(), MISMATCH, BILLING, PAYMENT, OTHER_STATUS, GROUP_STATUS, *INBOUND.values(), GROUP_INBOUND, OTHER_INBOUND, BESIDE_MESSAGES, *TEMPLATE.values(),
-    *ACCOUNT.values(), *PASSED_ON.values(), OTHER_CHANGE, *USER.values(), PAUSED, PING,
+CALLBACK_KINDS: Final = (
+    *STATUS_KINDS.values(), MISMATCH, BILLING, PAYMENT, OTHER_STATUS, GROUP_STATUS, *INBOUND_KINDS.values(), GROUP_INBOUND, OTHER_INBOUND, OTHER_MESSAGES_CONTENT, *TEMPLATE_KINDS.values(),
+    *ACCOUNT_KINDS.values(), *PASSTHROUGH_KINDS.values(), OTHER_CHANGE, *USER_KINDS.values(), PAUSED, PING,
 )  # fmt: skip
 """Every row, in the order of the reference page."""
 
-CHANGES: Final = {**TEMPLATE, **ACCOUNT, **PASSED_ON}
+CHANGE_KINDS: Final = {**TEMPLATE_KINDS, **ACCOUNT_KINDS, **PASSTHROUGH_KINDS}
 """Every documented field of the operator's webhooks except `messages`, whose change has many items."""
 
 
 def inbound_kind(kind: str) -> CallbackKind:
     """Return the row of an inbound message."""
-    return INBOUND.get(kind, OTHER_INBOUND)
+    return INBOUND_KINDS.get(kind, OTHER_INBOUND)
 
 
 def change_kind(field: str) -> CallbackKind:
     """Return the row of a change of a template, an account or anything else; an unknown field is for `OTHERS`."""
-    return CHANGES.get(field, OTHER_CHANGE)
+    return CHANGE_KINDS.get(field, OTHER_CHANGE)

@@ -32,7 +32,7 @@ def signature_headers(id: str, at_s: int, body: bytes, keys: Sequence[bytes]) ->
     }
 
 
-def laid_over(theirs: Mapping[str, str], ours: Mapping[str, str]) -> dict[str, str]:
+def merge_headers(theirs: Mapping[str, str], ours: Mapping[str, str]) -> dict[str, str]:
     """Return the partner's own headers and ours, which replace theirs of the same name in any case."""
     all_ours = {"Content-Type": CONTENT_TYPE, "User-Agent": f"Waypost/{__version__}", **ours}
     reserved = {name.lower() for name in all_ours}

@@ -10,7 +10,7 @@ from waypost.domain.app import App
 from waypost.domain.event import CategoryEvent, QualityEvent, ReviewEvent
 from waypost.domain.templates.template import Template, TemplateStatus
 from waypost.wire.callbacks.callback_v2 import envelope
-from waypost.wire.callbacks.callback_v3 import TEMPLATE_ID, change_body
+from waypost.wire.callbacks.callback_v3 import TEMPLATE_ID_MEMBER, change_body
 
 _STATUS_FIELD: Final = "message_template_status_update"
 _CATEGORY_FIELD: Final = "template_category_update"
@@ -32,9 +32,9 @@ def status_body(
     Source: facts 6.5; operator's facts 3.3.
     """
     if version == 3:
-        return _passed_on(app, template, event.raw, _STATUS_FIELD, _status_value(template, status, event))
+        return _v3_body(app, template, event.raw, _STATUS_FIELD, _status_value(template, status, event))
     payload = {"type": "status-update", "id": template.id, "status": status.value.lower()}
-    payload |= _named(template)
+    payload |= _template_names(template)
     if event.reason:
         payload["rejectedReason"] = event.reason
     if event.description:
@@ -46,8 +46,8 @@ def quality_body(version: int, app: App, at_ms: int, template: Template, quality
     """Return the body for a template whose quality is now HIGH, MEDIUM, LOW or UNKNOWN. Source: facts 6.5."""
     if version == 3:
         value = {"new_quality_score": event.quality, **_operators_names(template)}
-        return _passed_on(app, template, event.raw, "message_template_quality_update", value)
-    payload = {"type": "quality-update", "id": template.id, **_named(template), "quality": quality}
+        return _v3_body(app, template, event.raw, "message_template_quality_update", value)
+    payload = {"type": "quality-update", "id": template.id, **_template_names(template), "quality": quality}
     return envelope(app, at_ms, "template-event", payload)
 
 
@@ -59,13 +59,13 @@ def category_body(version: int, app: App, at_ms: int, template: Template, event:
         if not event.is_done:  # then `new_category` is the present one
             names = ("new_category", "correct_category")
         value = {**_operators_names(template), **dict(zip(names, (old, new), strict=True))}
-        return _passed_on(app, template, event.raw, _CATEGORY_FIELD, value)
+        return _v3_body(app, template, event.raw, _CATEGORY_FIELD, value)
     category = {"old": old, "new": new} if event.is_done else {"current": old, "correct": new}
-    payload = {"type": "category-update", "id": template.id, **_named(template), "category": category}
+    payload = {"type": "category-update", "id": template.id, **_template_names(template), "category": category}
     return envelope(app, at_ms, "template-event", payload)
 
 
-def _named(template: Template) -> dict[str, Any]:
+def _template_names(template: Template) -> dict[str, Any]:
     draft = template.draft
     return {"elementName": draft.element_name, "languageCode": draft.language_code}
 
@@ -92,7 +92,7 @@ def _status_value(template: Template, status: TemplateStatus, event: ReviewEvent
     return {"event": status.value, **_operators_names(template), "reason": reason}
 
 
-def _passed_on(app: App, template: Template, raw: dict[str, Any], field: str, value: dict[str, Any]) -> bytes:
+def _v3_body(app: App, template: Template, raw: dict[str, Any], field: str, value: dict[str, Any]) -> bytes:
     """Return the body of version 3: the operator's own change, or ours for an event of our own, and our id.
 
     Source: facts 7; ledger rows 63, 64.
@@ -102,5 +102,5 @@ def _passed_on(app: App, template: Template, raw: dict[str, Any], field: str, va
         value = received  # pyright: ignore[reportUnknownVariableType]
     name = raw.get("field")
     return change_body(
-        app, name if isinstance(name, str) else field, {**value, TEMPLATE_ID: template.id}, time=raw.get("time")
+        app, name if isinstance(name, str) else field, {**value, TEMPLATE_ID_MEMBER: template.id}, time=raw.get("time")
     )

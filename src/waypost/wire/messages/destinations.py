@@ -11,7 +11,7 @@ CHANNEL: Final = "whatsapp"
 
 
 @dataclass(frozen=True, slots=True)
-class Addresses:
+class SendAddresses:
     """Source and destination as digits, and the app's name.
 
     Attributes:
@@ -24,7 +24,7 @@ class Addresses:
     app_name: str
 
 
-def read_addresses(form: Form, app_id: str = "") -> Addresses:
+def read_addresses(form: Form, app_id: str = "") -> SendAddresses:
     """Read source, destination and app name; the destination is checked before the app details.
 
     The endpoint decides if the app's name may be missing.
@@ -53,4 +53,4 @@ def read_addresses(form: Form, app_id: str = "") -> Addresses:
         raise ApiError(
             ErrorCode.INVALID_APP_DETAILS, "source must be the phone number of one of your apps: 8 to 15 digits."
         )
-    return Addresses(source, destination, form.text("src.name") or "")
+    return SendAddresses(source, destination, form.text("src.name") or "")

@@ -6,31 +6,31 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from waypost.domain.coercion import Text, as_text
+from waypost.domain.coercion import Text, coerce_text
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field
 from waypost.domain.message import Passthrough
-from waypost.domain.phone_number import group_destination, group_of, read_phone_number
+from waypost.domain.phone_number import group_destination, parse_group_id, read_phone_number
 from waypost.wire.forms import Form, read_json, read_json_body
 
 Decoded = TypeVar("Decoded")
-PRODUCT: Final = "whatsapp"
+MESSAGING_PRODUCT: Final = "whatsapp"
 MESSAGE_EVENT: Final = "message-event"
 CALLBACK_DATA: Final = "biz_opaque_callback_data"
-MOST_CALLBACK_DATA_CHARS: Final = 512 - 37
+MAX_CALLBACK_DATA_CHARS: Final = 512 - 37
 """The operator's limit, minus our id and a space before it. Source: operator's facts 4.1."""
-MOST_GROUP_ID_CHARS: Final = 200
+MAX_GROUP_ID_CHARS: Final = 200
 RECIPIENT_TYPES: Final = ("individual", "group")  # Source: ledger C31
 RECEIPT_MEMBERS: Final = (  # Source: facts 9.1, read receipts
     "messaging_product", "status", "message_id", "typing_indicator",
 )  # fmt: skip
-TYPES: Final = (  # Source: facts 9.3
+PASSTHROUGH_TYPES: Final = (  # Source: facts 9.3
     "text", "image", "audio", "video", "document", "sticker", "location", "contacts", "reaction",
     "interactive", "template",
 )  # fmt: skip
 _USER_ID: Final = re.compile(r"[A-Z]{2}\.(ENT\.)?[0-9A-Za-z]{1,128}", re.ASCII)  # operator's facts 7.5
 
 
-class Language(msgspec.Struct):
+class TemplateLanguage(msgspec.Struct):
     """The language of a template."""
 
     code: str
@@ -41,11 +41,11 @@ class TemplateObject(msgspec.Struct):
     """The `template` of a passthrough. Source: spec, "Flow passthrough message"; facts 9.3."""
 
     name: str
-    language: Language
+    language: TemplateLanguage
     components: list[dict[str, Any]] | None = None
 
 
-class AnsweredMessage(msgspec.Struct):
+class MessageContext(msgspec.Struct):
     """The `context` of a passthrough, with our message id or the operator's."""
 
     message_id: Text | None = None
@@ -66,7 +66,7 @@ class ReadMessage(msgspec.Struct):
     typing_indicator: TypingIndicator | None = None
 
 
-class Event(msgspec.Struct):
+class ReceiptEvent(msgspec.Struct):
     """The body of `v1/event`. Source: facts 9.1, read receipts."""
 
     type: str | None = None
@@ -100,14 +100,14 @@ class ReadReceipt:
     typing: bool = False
 
 
-_object: Final = msgspec.json.Decoder(dict[str, Any])
-_list: Final = msgspec.json.Decoder(list[dict[str, Any]])
-_context: Final = msgspec.json.Decoder(AnsweredMessage)
-_any: Final = msgspec.json.Decoder(Any)
+_object_decoder: Final = msgspec.json.Decoder(dict[str, Any])
+_list_decoder: Final = msgspec.json.Decoder(list[dict[str, Any]])
+_context_decoder: Final = msgspec.json.Decoder(MessageContext)
+_any_decoder: Final = msgspec.json.Decoder(Any)
 Members = dict[str, Any]
 
 
-def read_passthrough(given: Members | Form) -> PassthroughSend | ReadReceipt:
+def read_passthrough(request: Members | Form) -> PassthroughSend | ReadReceipt:
     """Read a message, or the receipt that some clients send to the same endpoint (facts 9.1).
 
     The body is not checked against the operator's rules: every member is passed on unchanged, and the
@@ -117,33 +117,33 @@ def read_passthrough(given: Members | Form) -> PassthroughSend | ReadReceipt:
         ApiError: another product, an invalid recipient, a missing or unknown type, no object for it, a
             template without a name, or a receipt with a member that it cannot have.
     """
-    members = _members_of(given) if isinstance(given, Form) else dict(given)
-    product = _word(members, "messaging_product")
-    if product not in ("", PRODUCT):
+    members = _form_members(request) if isinstance(request, Form) else dict(request)
+    product = _read_lower_text(members, "messaging_product")
+    if product not in ("", MESSAGING_PRODUCT):
         raise invalid_field("messaging_product", "whatsapp")
-    if _word(members, "status") == "read":
-        return _receipt(members)
-    recipient_type = _word(members, "recipient_type")
+    if _read_lower_text(members, "status") == "read":
+        return _read_receipt(members)
+    recipient_type = _read_lower_text(members, "recipient_type")
     if recipient_type not in ("", *RECIPIENT_TYPES):
         raise invalid_field("recipient_type", " or ".join(RECIPIENT_TYPES))
-    written, destination = _recipient(members, is_group=recipient_type == "group")
-    kind = _word(members, "type")
+    written, destination = _read_recipient(members, is_group=recipient_type == "group")
+    kind = _read_lower_text(members, "type")
     if not kind:
-        raise _missing("type", ", ".join(TYPES))
-    if kind not in TYPES:
-        raise invalid_field("type", f"one of {', '.join(TYPES)}")
-    body = _object_of(members, kind)
+        raise _missing("type", ", ".join(PASSTHROUGH_TYPES))
+    if kind not in PASSTHROUGH_TYPES:
+        raise invalid_field("type", f"one of {', '.join(PASSTHROUGH_TYPES)}")
+    body = _read_type_object(members, kind)
     _check_callback_data(members)
     for name, value in (("messaging_product", product), ("recipient_type", recipient_type)):
         members.pop(name, None)
         if value:
             members[name] = value
     del members["type"], members[kind]
-    reply_to = _answered(members)
+    reply_to = _read_reply_to(members)
     return PassthroughSend(written, destination, Passthrough(kind, body, reply_to, members))
 
 
-def _members_of(form: Form) -> Members:
+def _form_members(form: Form) -> Members:
     """Return the members from a form's fields, without empty ones.
 
     A field with a JSON object or list is decoded, `ttl_seconds` is a number, every other field is a text.
@@ -153,16 +153,16 @@ def _members_of(form: Form) -> Members:
         members[name] = text
         if name == "ttl_seconds" and text.isascii() and text.isdecimal() and len(text) < 10:
             members[name] = int(text)
-        elif text[0] in "{[" and name not in (*TYPES, "context"):
+        elif text[0] in "{[" and name not in (*PASSTHROUGH_TYPES, "context"):
             try:
-                members[name] = read_json(text, _any, name=name, accepted="JSON")
+                members[name] = read_json(text, _any_decoder, name=name, accepted="JSON")
             except ApiError as error:
                 if not isinstance(error.__cause__, msgspec.DecodeError):
                     raise
     return members
 
 
-def _word(members: Members, name: str) -> str:
+def _read_lower_text(members: Members, name: str) -> str:
     """Return a text member in lower case; empty where it is missing.
 
     Raises:
@@ -176,7 +176,7 @@ def _word(members: Members, name: str) -> str:
     return value.strip().lower()
 
 
-def _receipt(members: Members) -> ReadReceipt:
+def _read_receipt(members: Members) -> ReadReceipt:
     unknown = [name for name, value in members.items() if value is not None]
     unknown = [name for name in unknown if name not in RECEIPT_MEMBERS]
     if unknown:
@@ -191,7 +191,7 @@ def _receipt(members: Members) -> ReadReceipt:
     return ReadReceipt(str(message_id), bool(typing.strip() if isinstance(typing, str) else typing))
 
 
-def _recipient(members: Members, *, is_group: bool) -> tuple[str, str]:
+def _read_recipient(members: Members, *, is_group: bool) -> tuple[str, str]:
     """Return the recipient as written, and as the destination of a message: `to`, else `recipient`."""
     name = "to" if members.get("to") not in (None, "") else "recipient"
     value = members.get(name, "")
@@ -201,10 +201,10 @@ def _recipient(members: Members, *, is_group: bool) -> tuple[str, str]:
         raise invalid_field(name, "a text")
     written = str(value)
     if is_group:
-        if not written.strip() or len(written) > MOST_GROUP_ID_CHARS:
+        if not written.strip() or len(written) > MAX_GROUP_ID_CHARS:
             raise ApiError(
                 ErrorCode.INVALID_DESTINATION,
-                f"to must be the id of a group, of at most {MOST_GROUP_ID_CHARS} characters.",
+                f"to must be the id of a group, of at most {MAX_GROUP_ID_CHARS} characters.",
             )
         return written, group_destination(written.strip())
     return written, _destination(written.strip(), name)
@@ -223,15 +223,15 @@ def _destination(recipient: str, name: str) -> str:
     )
 
 
-def _object_of(members: Members, kind: str) -> Any:
+def _read_type_object(members: Members, kind: str) -> Any:
     """Return the object under the name of the type, which may be JSON text; a template must have a name."""
     accepted = "a list of objects" if kind == "contacts" else "an object"
     body = members.get(kind)
     if body is None or body == "":
         raise _missing(kind, f"{accepted}, as the operator's documentation shows it")
     if kind == "contacts":
-        return _shaped(body, _list, name=kind, accepted=accepted)
-    body = _shaped(body, _object, name=kind, accepted=accepted)
+        return _convert(body, _list_decoder, name=kind, accepted=accepted)
+    body = _convert(body, _object_decoder, name=kind, accepted=accepted)
     if kind == "template":
         name = body.get("name")
         if not isinstance(name, str) or not name.strip():
@@ -239,22 +239,22 @@ def _object_of(members: Members, kind: str) -> Any:
     return body
 
 
-def _answered(members: Members) -> str | None:
+def _read_reply_to(members: Members) -> str | None:
     """Return the id of the message that this one replies to; a context in JSON text becomes an object."""
     context = members.get("context")
     if context is None or (isinstance(context, str) and not context.strip()):
         return None
-    reply_context = _shaped(context, _context, name="context", accepted='{"message_id":"..."}')
-    members["context"] = _shaped(context, _object, name="context", accepted="an object")
-    return as_text(reply_context.message_id) or None
+    reply_context = _convert(context, _context_decoder, name="context", accepted='{"message_id":"..."}')
+    members["context"] = _convert(context, _object_decoder, name="context", accepted="an object")
+    return coerce_text(reply_context.message_id) or None
 
 
-def _shaped(value: Any, shape: "msgspec.json.Decoder[Decoded]", *, name: str, accepted: str) -> Decoded:
+def _convert(value: Any, decoder: "msgspec.json.Decoder[Decoded]", *, name: str, accepted: str) -> Decoded:
     """Return a value as a type; it may be JSON text."""
     if isinstance(value, str):
-        return read_json(value, shape, name=name, accepted=accepted)
+        return read_json(value, decoder, name=name, accepted=accepted)
     try:
-        return msgspec.convert(value, shape.type)
+        return msgspec.convert(value, decoder.type)
     except msgspec.ValidationError as error:
         raise ApiError(ErrorCode.UNREADABLE, f"{name} must be {accepted}: {error}.") from error
 
@@ -262,8 +262,8 @@ def _shaped(value: Any, shape: "msgspec.json.Decoder[Decoded]", *, name: str, ac
 def _check_callback_data(members: Members) -> None:
     """Check that the partner's callback data, which follows our id, is within the operator's limit."""
     data = members.get(CALLBACK_DATA)
-    if data is not None and not (isinstance(data, str) and len(data) <= MOST_CALLBACK_DATA_CHARS):
-        raise invalid_field(CALLBACK_DATA, f"a text of at most {MOST_CALLBACK_DATA_CHARS} characters")
+    if data is not None and not (isinstance(data, str) and len(data) <= MAX_CALLBACK_DATA_CHARS):
+        raise invalid_field(CALLBACK_DATA, f"a text of at most {MAX_CALLBACK_DATA_CHARS} characters")
 
 
 def _missing(name: str, accepted: str) -> ApiError:
@@ -281,9 +281,9 @@ def read_event(body: bytes) -> ReadReceipt:
     except ApiError as error:
         raise ApiError(ErrorCode.INVALID_JSON_PAYLOAD, error.explanation) from error
     if isinstance(members.get("type"), str) and members["type"] != MESSAGE_EVENT:
-        raise _not_supported()  # before the other members are checked: they may differ
+        raise _event_not_supported()  # before the other members are checked: they may differ
     try:
-        event = msgspec.convert(members, Event, strict=False)
+        event = msgspec.convert(members, ReceiptEvent, strict=False)
     except msgspec.ValidationError as error:
         raise ApiError(ErrorCode.INVALID_JSON_PAYLOAD, f"The body is not as documented: {error}.") from error
     message = event.message
@@ -293,26 +293,26 @@ def read_event(body: bytes) -> ReadReceipt:
             'The body must be {"type":"message-event","message":{"status":"read","message_id":"..."}}.',
         )
     if (message.status or "").lower() != "read":
-        raise _not_supported()
-    message_id = as_text(message.message_id)
+        raise _event_not_supported()
+    message_id = coerce_text(message.message_id)
     if not message_id:
         raise ApiError(ErrorCode.INVALID_JSON_PAYLOAD, "message.message_id must be the id of an inbound message.")
     return ReadReceipt(message_id, message.typing_indicator is not None)
 
 
-def _not_supported() -> ApiError:
+def _event_not_supported() -> ApiError:
     return ApiError(ErrorCode.EVENT_NOT_SUPPORTED, f"type must be {MESSAGE_EVENT}, and message.status read.")
 
 
-def taken(message_id: str, send: PassthroughSend) -> dict[str, Any]:
+def passthrough_response(message_id: str, send: PassthroughSend) -> dict[str, Any]:
     """Return the response to an accepted message; a business-scoped id has no phone number.
 
     Source: spec, "Flow passthrough message", Response; operator's facts 4.3.
     """
-    group_id = group_of(send.destination)
+    group_id = parse_group_id(send.destination)
     id_name = "wa_id" if group_id or send.destination[:1].isdecimal() else "user_id"
     return {
         "messages": [{"id": message_id}],
-        "messaging_product": PRODUCT,
+        "messaging_product": MESSAGING_PRODUCT,
         "contacts": [{"input": send.input, id_name: group_id or send.destination}],
     }

@@ -4,14 +4,14 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
-from waypost.domain.coercion import Text, as_text, read_integer
+from waypost.domain.coercion import Text, coerce_text, read_integer
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field
 from waypost.domain.message import CardSend, TemplateSend
-from waypost.domain.session_messages.content import MediaKind, Place, ProductSection, media_ref, read_place
+from waypost.domain.session_messages.content import Location, MediaKind, ProductSection, read_location, read_media_ref
 from waypost.wire.forms import Form, read_json
 
-MOST_PARAMS: Final = 400
-MOST_CARDS: Final = 30
+MAX_PARAMS: Final = 400
+MAX_SEND_CARDS: Final = 30
 
 Index = Annotated[int, msgspec.Meta(ge=0, le=99)]
 
@@ -28,17 +28,17 @@ class TemplateId(msgspec.Struct):
 class ProductSections(msgspec.Struct):
     """The products of a PRODUCT template."""
 
-    sections: "list[Section] | None" = None
+    sections: "list[SendSection] | None" = None
 
 
-class Section(msgspec.Struct):
+class SendSection(msgspec.Struct):
     """One section: products as ids, or as objects."""
 
     title: Text | None = None
-    products: "list[Text | Product] | None" = None
+    products: "list[Text | SendProduct] | None" = None
 
 
-class Product(msgspec.Struct):
+class SendProduct(msgspec.Struct):
     """A product as an object. Source: facts 9.2, PRODUCT."""
 
     product_retailer_id: Text | None = None
@@ -56,7 +56,7 @@ PostbackTexts = list[PostbackText] | PostbackText | None
 """The postback texts of a message; some clients send a single one without a list."""
 
 
-class Medium(msgspec.Struct):
+class SendMedium(msgspec.Struct):
     """A medium by id or URL."""
 
     id: Text | None = None
@@ -80,8 +80,8 @@ class CardMedium(msgspec.Struct):
     id: Text | None = None
     link: str | None = None
     url: str | None = None
-    image: Medium | None = None
-    video: Medium | None = None
+    image: SendMedium | None = None
+    video: SendMedium | None = None
     postbackTexts: PostbackTexts = None  # noqa: N815  the wire's name
 
 
@@ -93,11 +93,11 @@ class TemplateMessage(msgspec.Struct):
 
     type: str | None = None
     postbackTexts: PostbackTexts = None  # noqa: N815  the wire's name, as below
-    image: Medium | None = None
-    video: Medium | None = None
-    document: Medium | None = None
-    audio: Medium | None = None
-    gif: Medium | None = None
+    image: SendMedium | None = None
+    video: SendMedium | None = None
+    document: SendMedium | None = None
+    audio: SendMedium | None = None
+    gif: SendMedium | None = None
     filename: Text | None = None
     location: LocationObject | str | None = None
     LOCATION: LocationObject | str | None = None
@@ -114,7 +114,7 @@ _postback_texts: Final = msgspec.json.Decoder(PostbackTexts, strict=False)
 _template_message: Final = msgspec.json.Decoder(TemplateMessage, strict=False)
 
 _MEDIA: Final = ("image", "video", "document", "audio", "gif")
-_TYPES: Final = ("text", *_MEDIA, "location", "carousel")
+_MESSAGE_TYPES: Final = ("text", *_MEDIA, "location", "carousel")
 
 
 def read_template_send(form: Form) -> TemplateSend:
@@ -130,14 +130,14 @@ def read_template_send(form: Form) -> TemplateSend:
     text = form.required("template", accepted)
     template = read_json(text, _template, name="template", accepted=accepted)
     values = template.params or []
-    if len(values) > MOST_PARAMS:
-        raise ApiError(ErrorCode.FIELD_BROKEN, f"template.params must hold at most {MOST_PARAMS} values.")
+    if len(values) > MAX_PARAMS:
+        raise ApiError(ErrorCode.FIELD_BROKEN, f"template.params must hold at most {MAX_PARAMS} values.")
     params = tuple(value if isinstance(value, str) else _param(value) for value in values)
     message = json_text(form, "message")
     own = _own_postback_texts(form)
     if message is None and not template.mpm and not template.expiration:
         return TemplateSend(template.id, params, own)
-    return _with_message(template, params, own, message)
+    return _read_message(template, params, own, message)
 
 
 def json_text(form: Form, name: str) -> str | None:
@@ -149,7 +149,7 @@ def json_text(form: Form, name: str) -> str | None:
 def _param(value: float | bool | None) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    return as_text(value)
+    return coerce_text(value)
 
 
 def _own_postback_texts(form: Form) -> dict[int, str] | None:
@@ -158,14 +158,14 @@ def _own_postback_texts(form: Form) -> dict[int, str] | None:
         return None
     accepted = '[{"index":0,"text":"..."}]'
     texts = read_json(own, _postback_texts, name="postbackTexts", accepted=accepted)
-    return _by_index(texts, "postbackTexts")
+    return _texts_by_index(texts, "postbackTexts")
 
 
-def _by_index(given: PostbackTexts, field: str) -> dict[int, str] | None:
-    items = [given] if isinstance(given, PostbackText) else given
+def _texts_by_index(postback_texts: PostbackTexts, field: str) -> dict[int, str] | None:
+    items = [postback_texts] if isinstance(postback_texts, PostbackText) else postback_texts
     texts: dict[int, str] = {}
     for position, item in enumerate(items or []):
-        text = as_text(item.text)
+        text = coerce_text(item.text)
         if not text.strip():
             raise ApiError(
                 ErrorCode.FIELD_BROKEN,
@@ -178,7 +178,7 @@ def _by_index(given: PostbackTexts, field: str) -> dict[int, str] | None:
     return texts or None
 
 
-def _with_message(
+def _read_message(
     template: TemplateId, params: tuple[str, ...], own: dict[int, str] | None, text: str | None
 ) -> TemplateSend:
     message = TemplateMessage()
@@ -187,20 +187,20 @@ def _with_message(
         message = read_json(text, _template_message, name="message", accepted=accepted)
     written_type = message.type if message.type is not None else _type_by_member(message)
     kind = written_type.strip().lower()
-    if kind not in _TYPES:
-        raise invalid_field("message.type", f"one of {', '.join(_TYPES)}")
+    if kind not in _MESSAGE_TYPES:
+        raise invalid_field("message.type", f"one of {', '.join(_MESSAGE_TYPES)}")
     members: dict[str, Any] = {}
     if kind in _MEDIA:
         members = _media(kind, message)
     elif kind == "location":
-        members = {"place": _place(written_type.strip(), message)}
+        members = {"place": _read_location(written_type.strip(), message)}
     elif kind == "carousel":
         members = _carousel(message)
     expiration = template.expiration
     return TemplateSend(
         template.id,
         params,
-        own or _by_index(message.postbackTexts, "message.postbackTexts"),
+        own or _texts_by_index(message.postbackTexts, "message.postbackTexts"),
         expiration_ms=None
         if expiration is None or expiration == ""
         else read_integer(expiration, "template.expiration"),
@@ -217,13 +217,13 @@ def _type_by_member(message: TemplateMessage) -> str:
 
 
 def _media(kind: str, message: TemplateMessage) -> dict[str, Any]:
-    medium: Medium = getattr(message, kind) or Medium()
-    media = media_ref(medium.id, medium.link or medium.url, f"{kind}.link", f"or message.{kind}.id")
+    medium: SendMedium = getattr(message, kind) or SendMedium()
+    media = read_media_ref(medium.id, medium.link or medium.url, f"{kind}.link", f"or message.{kind}.id")
     name = medium.filename if medium.filename is not None else message.filename
-    return {"media_kind": MediaKind(kind), "media": media, "file_name": as_text(name)}
+    return {"media_kind": MediaKind(kind), "media": media, "file_name": coerce_text(name)}
 
 
-def _place(given: str, message: TemplateMessage) -> Place | None:
+def _read_location(written_type: str, message: TemplateMessage) -> Location | None:
     """Return the location; None for the spec's own sample, whose object has only an example text.
 
     The message is then sent without a location, and the operator decides.
@@ -232,9 +232,9 @@ def _place(given: str, message: TemplateMessage) -> Place | None:
     for inner in (message.location, message.LOCATION):
         if isinstance(inner, LocationObject):
             location = inner
-    if given == "LOCATION" and location.latitude is None and location.longitude is None:
+    if written_type == "LOCATION" and location.latitude is None and location.longitude is None:
         return None
-    return read_place(location.latitude, location.longitude, location.name, location.address, "message.location")
+    return read_location(location.latitude, location.longitude, location.name, location.address, "message.location")
 
 
 def _carousel(message: TemplateMessage) -> dict[str, Any]:
@@ -245,26 +245,29 @@ def _carousel(message: TemplateMessage) -> dict[str, Any]:
             raise invalid_field("message.cardHeaderType", "one of IMAGE, VIDEO")
         kind = MediaKind(spelled)
     cards = message.cards or []
-    if not cards or len(cards) > MOST_CARDS:
-        raise ApiError(ErrorCode.FIELD_BROKEN, f"message.cards must hold 1 to {MOST_CARDS} cards.")
+    if not cards or len(cards) > MAX_SEND_CARDS:
+        raise ApiError(ErrorCode.FIELD_BROKEN, f"message.cards must hold 1 to {MAX_SEND_CARDS} cards.")
     return {"cards": tuple(_card(index, card) for index, card in enumerate(cards)), "card_media_kind": kind}
 
 
-def _card(at: int, card: CardMedium) -> CardSend:
-    medium = card.image or card.video or Medium(card.id, card.link, card.url)
-    media = media_ref(medium.id, medium.link or medium.url, f"cards[{at}].link", f"or message.cards[{at}].id")
-    postback_texts = _by_index(card.postbackTexts, f"message.cards[{at}].postbackTexts")
+def _card(index: int, card: CardMedium) -> CardSend:
+    medium = card.image or card.video or SendMedium(card.id, card.link, card.url)
+    media = read_media_ref(
+        medium.id, medium.link or medium.url, f"cards[{index}].link", f"or message.cards[{index}].id"
+    )
+    postback_texts = _texts_by_index(card.postbackTexts, f"message.cards[{index}].postbackTexts")
     return CardSend(media, postback_texts or {})
 
 
 def _sections(mpm: ProductSections | None) -> tuple[ProductSection, ...]:
     sections = (mpm.sections if mpm else None) or []
     return tuple(
-        ProductSection(as_text(section.title), tuple(map(_product_id, section.products or []))) for section in sections
+        ProductSection(coerce_text(section.title), tuple(map(_product_id, section.products or [])))
+        for section in sections
     )
 
 
-def _product_id(given: Text | Product) -> str:
-    if isinstance(given, Product):
-        return as_text(given.product_retailer_id or given.productId)
-    return as_text(given)
+def _product_id(product: Text | SendProduct) -> str:
+    if isinstance(product, SendProduct):
+        return coerce_text(product.product_retailer_id or product.productId)
+    return coerce_text(product)

@@ -7,20 +7,20 @@ from typing import Any, Final
 
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field
 
-Query = Callable[[str], str | None]
+QueryReader = Callable[[str], str | None]
 
 DAY_S: Final = 24 * 60 * 60
-USUAL_DAYS: Final = 30
-MOST_DAYS: Final = 90
-MOST_POINTS: Final = 30
+DEFAULT_DAYS: Final = 30
+MAX_ANALYTICS_DAYS: Final = 90
+MAX_POINTS: Final = 30
 METRICS: Final = ("SENT", "DELIVERED", "READ", "CLICKED")
 GRANULARITIES: Final = ("AGGREGATED", "DAILY")
 WINDOWS_D: Final = (7, 30, 60, 90)
-LEAST_SENDS: Final = 1_000
+MIN_SENDS: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class AnalyticsWish:
+class AnalyticsQuery:
     """A query of template analytics.
 
     Attributes:
@@ -38,7 +38,7 @@ class AnalyticsWish:
 
 
 @dataclass(slots=True)
-class Point:
+class AnalyticsPoint:
     """The statistics of a template's messages in a time range; `clicked` by button text."""
 
     template_id: str
@@ -50,41 +50,41 @@ class Point:
     clicked: Counter[str] = field(default_factory=Counter[str])
 
 
-def read_wish(query: Query, now_s: int) -> AnalyticsWish:
+def read_analytics_query(query: QueryReader, now_s: int) -> AnalyticsQuery:
     """Read the query.
 
     Raises:
         ApiError: the start is more than 90 days ago, or a value cannot be read.
     """
-    end_s = _number(query, "end", most=2**40)
+    end_s = _number(query, "end", maximum=2**40)
     end_s = now_s if end_s is None else end_s
-    start_s = _number(query, "start", most=2**40)
-    start_s = end_s - USUAL_DAYS * DAY_S if start_s is None else start_s
-    if start_s < now_s - MOST_DAYS * DAY_S:
+    start_s = _number(query, "start", maximum=2**40)
+    start_s = end_s - DEFAULT_DAYS * DAY_S if start_s is None else start_s
+    if start_s < now_s - MAX_ANALYTICS_DAYS * DAY_S:
         raise ApiError(ErrorCode.ANALYTICS_TOO_OLD)
     if end_s <= start_s or end_s > now_s + DAY_S:
         raise invalid_field("end", "after start and not in the future: seconds since 1970")
     granularity = (query("granularity") or "AGGREGATED").strip().upper()
     if granularity not in GRANULARITIES:
         raise invalid_field("granularity", f"one of {', '.join(GRANULARITIES)}")
-    ids = _words(query("template_ids"))
+    ids = _split_list(query("template_ids"))
     if len(ids) > 1:
         raise ApiError(ErrorCode.FIELD_BROKEN, "template_ids must hold one id.")
-    metrics = frozenset(name.upper() for name in _words(query("metric_types"))) or set(METRICS)
+    metrics = frozenset(name.upper() for name in _split_list(query("metric_types"))) or set(METRICS)
     if metrics - set(METRICS):
         raise invalid_field("metric_types", f"of {', '.join(METRICS)}")
-    limit = _number(query, "limit", least=1, most=MOST_POINTS)
-    return AnalyticsWish(
+    limit = _number(query, "limit", minimum=1, maximum=MAX_POINTS)
+    return AnalyticsQuery(
         start_s=start_s,
         end_s=end_s,
         daily=granularity == "DAILY",
         metrics=frozenset(metrics),
         template_id=ids[0] if ids else None,
-        limit=MOST_POINTS if limit is None else limit,
+        limit=MAX_POINTS if limit is None else limit,
     )
 
 
-def read_comparison(query: Query, now_s: int) -> AnalyticsWish:
+def read_comparison(query: QueryReader, now_s: int) -> AnalyticsQuery:
     """Read the query of a comparison: the other template, and a window of 7, 30, 60 or 90 days.
 
     The window is `start` and `end`; our own parameter `days` sets the start relative to the end.
@@ -92,19 +92,19 @@ def read_comparison(query: Query, now_s: int) -> AnalyticsWish:
     Raises:
         ApiError: the other template is missing, or the window is another. Source: public page "Compare templates"; facts 3.6.
     """
-    days = _number(query, "days", most=MOST_DAYS)
+    days = _number(query, "days", maximum=MAX_ANALYTICS_DAYS)
     days = WINDOWS_D[0] if days is None else days
     if days not in WINDOWS_D:
         raise invalid_field("days", "one of 7, 30, 60, 90")
-    end_s = _number(query, "end", most=2**40)
+    end_s = _number(query, "end", maximum=2**40)
     end_s = now_s if end_s is None else end_s
-    start_s = _number(query, "start", most=2**40)
+    start_s = _number(query, "start", maximum=2**40)
     start_s = end_s - days * DAY_S if start_s is None else start_s
     if start_s >= end_s:
         raise ApiError(ErrorCode.COMPARISON_ENDS_FIRST, "start and end are seconds since 1970.")
     if end_s - start_s not in (days * DAY_S for days in WINDOWS_D):
         raise ApiError(ErrorCode.COMPARISON_WINDOW, "start and end are seconds since 1970.")
-    ids = _words(query("templateList")) or _words(query("template_ids"))
+    ids = _split_list(query("templateList")) or _split_list(query("template_ids"))
     if not ids:
         raise ApiError(
             ErrorCode.FIELD_MISSING,
@@ -115,10 +115,10 @@ def read_comparison(query: Query, now_s: int) -> AnalyticsWish:
             ErrorCode.FIELD_BROKEN,
             "templateList must hold one id: two templates are compared, and the path names the other.",
         )
-    return AnalyticsWish(start_s, end_s, False, frozenset({"SENT"}), ids[0], MOST_POINTS)
+    return AnalyticsQuery(start_s, end_s, False, frozenset({"SENT"}), ids[0], MAX_POINTS)
 
 
-def shown_comparison(points: Sequence[Point]) -> list[dict[str, Any]]:
+def comparison_metrics(points: Sequence[AnalyticsPoint]) -> list[dict[str, Any]]:
     """Return the metrics of a comparison. Blocks are not reported to us, so their metrics are empty.
 
     Source: public page "Compare templates".
@@ -131,7 +131,7 @@ def shown_comparison(points: Sequence[Point]) -> list[dict[str, Any]]:
     ]
 
 
-def shown_point(point: Point, metrics: frozenset[str]) -> dict[str, Any]:
+def point_object(point: AnalyticsPoint, metrics: frozenset[str]) -> dict[str, Any]:
     """Return a point of the response. Taps on quick replies are counted; opened URLs are not visible to us."""
     counts: Mapping[str, Any] = {
         "SENT": point.sent,
@@ -150,15 +150,15 @@ def shown_point(point: Point, metrics: frozenset[str]) -> dict[str, Any]:
     }
 
 
-def _words(text: str | None) -> list[str]:
+def _split_list(text: str | None) -> list[str]:
     items = (item.strip().strip("\"'") for item in (text or "").strip().strip("[]").split(","))
     return [item for item in items if item]
 
 
-def _number(query: Query, name: str, *, least: int = 0, most: int) -> int | None:
+def _number(query: QueryReader, name: str, *, minimum: int = 0, maximum: int) -> int | None:
     text = (query(name) or "").strip()
     if not text:
         return None
-    if text.isascii() and text.isdecimal() and len(text) < 20 and least <= int(text) <= most:
+    if text.isascii() and text.isdecimal() and len(text) < 20 and minimum <= int(text) <= maximum:
         return int(text)
-    raise invalid_field(name, f"a whole number from {least} to {most}")
+    raise invalid_field(name, f"a whole number from {minimum} to {maximum}")

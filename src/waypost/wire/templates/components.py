@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from waypost.domain.templates.buttons import Button, ButtonKind
+from waypost.domain.templates.buttons import ButtonKind, TemplateButton
 from waypost.domain.templates.cards import Card
 
 
-def submitted_buttons(buttons: tuple[Button, ...]) -> list[dict[str, Any]]:
+def submitted_buttons(buttons: tuple[TemplateButton, ...]) -> list[dict[str, Any]]:
     """Return buttons in the partner's format, for the copy in `containerMeta`."""
-    return [_present(_submitted(button)) for button in buttons]
+    return [_present(_button_members(button)) for button in buttons]
 
 
 def submitted_cards(cards: tuple[Card, ...]) -> list[dict[str, Any]]:
@@ -30,7 +30,7 @@ def submitted_cards(cards: tuple[Card, ...]) -> list[dict[str, Any]]:
     ]
 
 
-def _submitted(button: Button) -> dict[str, Any]:
+def _button_members(button: TemplateButton) -> dict[str, Any]:
     members: dict[str, Any] = {"type": button.kind.value, "text": button.text}
     match button.kind:
         case ButtonKind.URL:

@@ -5,20 +5,20 @@ from typing import Any, Final
 
 import msgspec
 
-from waypost.domain.coercion import Flag, Text, as_text, read_flag, read_integer
+from waypost.domain.coercion import Flag, Text, coerce_text, read_flag, read_integer
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field
-from waypost.domain.templates.buttons import Button, ButtonKind, OtpType, SupportedApp
+from waypost.domain.templates.buttons import ButtonKind, OtpType, SupportedApp, TemplateButton
 from waypost.domain.templates.cards import Card
-from waypost.domain.templates.fields import TEMPLATE_FIELDS, Draft, FieldFormat
-from waypost.domain.templates.languages import spelled
-from waypost.domain.templates.template import completed
+from waypost.domain.templates.fields import TEMPLATE_FIELDS, FieldFormat, TemplateDraft
+from waypost.domain.templates.languages import canonical_language
+from waypost.domain.templates.template import add_type_button
 from waypost.wire.forms import Form, read_json
 
-MOST_BUTTONS: Final = 20  # that are read; the rule table limits how many a template may have
-MOST_CARDS: Final = 20  # as MAX_BUTTONS_READ
+MAX_BUTTONS_READ: Final = 20  # that are read; the rule table limits how many a template may have
+MAX_CARDS_READ: Final = 20  # as MAX_BUTTONS_READ
 COPY_CODE_LABEL: Final = "Copy code"
 """The default label of a button that copies the code. Source: operator's facts 2.2."""
-_KINDS: Final = ", ".join(ButtonKind)
+_BUTTON_KIND_NAMES: Final = ", ".join(ButtonKind)
 
 
 class SentApp(msgspec.Struct):
@@ -68,7 +68,7 @@ _buttons: Final = msgspec.json.Decoder(list[SentButton])
 _cards: Final = msgspec.json.Decoder(list[SentCard])
 
 
-def read_draft(form: Form) -> Draft:
+def read_draft(form: Form) -> TemplateDraft:
     """Read a form. `check_draft` checks the rules.
 
     Raises:
@@ -78,16 +78,16 @@ def read_draft(form: Form) -> Draft:
     for field in TEMPLATE_FIELDS:
         if field.format is not FieldFormat.CARDS:
             values[field.attribute] = _READERS[field.format](form, field.name)
-    return completed(Draft(**values))
+    return add_type_button(TemplateDraft(**values))
 
 
-def read_buttons(text: str | None) -> tuple[Button, ...]:
+def read_buttons(text: str | None) -> tuple[TemplateButton, ...]:
     """Return the buttons in a JSON text; empty when there is none.
 
     Raises:
         ApiError: it is not JSON of this format, or has an unknown kind or far too many buttons.
     """
-    json_text = _json(text)
+    json_text = _json_text(text)
     if json_text is None:
         return ()
     accepted = '[{"type":"QUICK_REPLY","text":"..."}]'
@@ -100,12 +100,12 @@ def read_cards(text: str | None) -> tuple[Card, ...] | None:
     Raises:
         ApiError: as `read_buttons`.
     """
-    json_text = _json(text)
+    json_text = _json_text(text)
     if json_text is None:
         return None
     accepted = '[{"headerType":"IMAGE","exampleMedia":"...","body":"...","buttons":[...]}]'
     cards = read_json(json_text, _cards, name="cards", accepted=accepted)
-    if len(cards) > MOST_CARDS:
+    if len(cards) > MAX_CARDS_READ:
         raise ApiError(ErrorCode.FIELD_BROKEN, "cards must hold 1 to 10 cards.", field="cards")
     return tuple(_read_card(index, card) for index, card in enumerate(cards))
 
@@ -115,95 +115,98 @@ _READERS: Final[dict[FieldFormat, Callable[[Form, str], Any]]] = {
     FieldFormat.TEXT:          lambda form, name: form.text(name),
     FieldFormat.OPTIONAL:      lambda form, name: form.text(name) or None,
     FieldFormat.UPPER:         lambda form, name: (form.text(name) or "").upper() or None,
-    FieldFormat.LANGUAGE:      lambda form, name: spelled(form.text(name) or "en_US"),
+    FieldFormat.LANGUAGE:      lambda form, name: canonical_language(form.text(name) or "en_US"),
     FieldFormat.FLAG:          lambda form, name: form.flag(name),
     FieldFormat.OPTIONAL_FLAG: lambda form, name: form.flag(name) if form.text(name) else None,
-    FieldFormat.WHOLE:         lambda form, name: _whole(form, name),
+    FieldFormat.WHOLE:         lambda form, name: _read_whole(form, name),
     FieldFormat.BUTTONS:       lambda form, name: read_buttons(form.text(name)),
 }
 # fmt: on
 
 
-def _json(text: str | None) -> str | None:
+def _json_text(text: str | None) -> str | None:
     """Return the JSON text of a field; None where it is absent, empty or null."""
     return None if text is None or text.strip() in ("", "null") else text
 
 
-def _whole(form: Form, name: str) -> int | None:
+def _read_whole(form: Form, name: str) -> int | None:
     """Return a whole number that may be written as 10, "10" or 10.0."""
     text = (form.text(name) or "").strip().strip('"')
     return None if text in ("", "null") else read_integer(text, name)
 
 
-def _read_card(at: int, given: SentCard) -> Card:
+def _read_card(index: int, card: SentCard) -> Card:
     return Card(
-        header_type=as_text(given.header_type).upper(),
-        media_url=as_text(given.media_url) or None,
-        media_id=as_text(given.media_id) or None,
-        example_media=as_text(given.example_media) or None,
-        body=as_text(given.body) or None,
-        sample_text=as_text(given.sample_text) or None,
-        buttons=_read_buttons(given.buttons or [], f"cards[{at}].buttons"),
+        header_type=coerce_text(card.header_type).upper(),
+        media_url=coerce_text(card.media_url) or None,
+        media_id=coerce_text(card.media_id) or None,
+        example_media=coerce_text(card.example_media) or None,
+        body=coerce_text(card.body) or None,
+        sample_text=coerce_text(card.sample_text) or None,
+        buttons=_read_buttons(card.buttons or [], f"cards[{index}].buttons"),
     )
 
 
-def _read_buttons(given: list[SentButton], name: str) -> tuple[Button, ...]:
-    if len(given) > MOST_BUTTONS:
-        raise ApiError(ErrorCode.FIELD_BROKEN, f"{name} must hold at most {MOST_BUTTONS} buttons.", field=name)
-    return tuple(_read_button(f"{name}[{index}]", button) for index, button in enumerate(given))
+def _read_buttons(buttons: list[SentButton], name: str) -> tuple[TemplateButton, ...]:
+    if len(buttons) > MAX_BUTTONS_READ:
+        raise ApiError(ErrorCode.FIELD_BROKEN, f"{name} must hold at most {MAX_BUTTONS_READ} buttons.", field=name)
+    return tuple(_read_button(f"{name}[{index}]", button) for index, button in enumerate(buttons))
 
 
-def _read_button(name: str, given: SentButton) -> Button:
+def _read_button(name: str, button: SentButton) -> TemplateButton:
     try:
-        kind = ButtonKind(given.type.strip().upper())
+        kind = ButtonKind(button.type.strip().upper())
     except ValueError as error:
-        raise invalid_field(f"{name}.type", f"one of {_KINDS}") from error
-    suffix, value = as_text(given.suffix), as_text(given.button_value)
-    url = as_text(given.url)
+        raise invalid_field(f"{name}.type", f"one of {_BUTTON_KIND_NAMES}") from error
+    suffix, value = coerce_text(button.suffix), coerce_text(button.button_value)
+    url = coerce_text(button.url)
     if kind is ButtonKind.URL and not url and value:
         # Of a card: the URL without its variable, and a sample of the variable.
         url = value + ("{{1}}" if suffix and "{{" not in value else "")
-    example = given.example if isinstance(given.example, list) else [given.example]
-    examples = tuple(as_text(value) for value in example if value is not None)
+    example = button.example if isinstance(button.example, list) else [button.example]
+    examples = tuple(coerce_text(value) for value in example if value is not None)
     if not any(examples) and "{{" in url and suffix:
         examples = (suffix,)
-    apps, is_flat = _read_apps(given)
-    text = as_text(given.text)
-    otp_type = (as_text(given.otp_type) or as_text(given.otp_type_in_camel_case)).upper()
+    apps, is_flat = _read_apps(button)
+    text = coerce_text(button.text)
+    otp_type = (coerce_text(button.otp_type) or coerce_text(button.otp_type_in_camel_case)).upper()
     if kind is ButtonKind.OTP and otp_type == OtpType.COPY_CODE and not text:
         text = COPY_CODE_LABEL
-    return Button(
+    return TemplateButton(
         kind=kind,
         text=text,
         url=url,
-        phone_number=as_text(given.phone_number),
+        phone_number=coerce_text(button.phone_number),
         example=examples,
         button_value=value,
         suffix=suffix,
-        payment_link_preview=_flag(given.payment_link_preview, f"{name}.paymentLinkPreview"),
+        payment_link_preview=_optional_flag(button.payment_link_preview, f"{name}.paymentLinkPreview"),
         otp_type=otp_type,
-        autofill_text=as_text(given.autofill_text),
+        autofill_text=coerce_text(button.autofill_text),
         supported_apps=apps,
         is_flat=is_flat,
-        zero_tap_terms_accepted=_flag(given.zero_tap_terms_accepted, f"{name}.zero_tap_terms_accepted"),
-        flow_id=as_text(given.flow_id),
-        flow_action=as_text(given.flow_action).upper(),
-        navigate_screen=as_text(given.navigate_screen),
-        icon=as_text(given.icon),
+        zero_tap_terms_accepted=_optional_flag(button.zero_tap_terms_accepted, f"{name}.zero_tap_terms_accepted"),
+        flow_id=coerce_text(button.flow_id),
+        flow_action=coerce_text(button.flow_action).upper(),
+        navigate_screen=coerce_text(button.navigate_screen),
+        icon=coerce_text(button.icon),
     )
 
 
-def _read_apps(given: SentButton) -> tuple[tuple[SupportedApp, ...], bool]:
+def _read_apps(button: SentButton) -> tuple[tuple[SupportedApp, ...], bool]:
     """Return the applications of a button, and true if it has one in the spec's flat fields."""
-    if given.supported_apps:
+    if button.supported_apps:
         return (
-            tuple(SupportedApp(as_text(app.package_name), as_text(app.signature_hash)) for app in given.supported_apps),
+            tuple(
+                SupportedApp(coerce_text(app.package_name), coerce_text(app.signature_hash))
+                for app in button.supported_apps
+            ),
             False,
         )
-    if given.package_name is None and given.signature_hash is None:
+    if button.package_name is None and button.signature_hash is None:
         return (), False
-    return (SupportedApp(as_text(given.package_name), as_text(given.signature_hash)),), True
+    return (SupportedApp(coerce_text(button.package_name), coerce_text(button.signature_hash)),), True
 
 
-def _flag(value: Flag | None, name: str) -> bool | None:
+def _optional_flag(value: Flag | None, name: str) -> bool | None:
     return None if value is None else read_flag(value, name)

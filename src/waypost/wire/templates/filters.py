@@ -11,20 +11,20 @@ from typing import Final
 
 from waypost.domain.errors import invalid_field
 from waypost.domain.lifecycle import SENDABLE
-from waypost.domain.templates.filter import TemplateWish
-from waypost.domain.templates.languages import spelled
+from waypost.domain.templates.filter import TemplateFilter
+from waypost.domain.templates.languages import canonical_language
 from waypost.domain.templates.template import TemplateStatus
 
-Query = Callable[[str], str | None]
+QueryReader = Callable[[str], str | None]
 """Returns a parameter of the query, or None."""
 
-USUAL_PAGE: Final = 20
+DEFAULT_PAGE_SIZE: Final = 20
 """The page size when only a page number is given."""
-MOST_A_PAGE: Final = 1_000
-LATEST_MS: Final = 2**53
+MAX_PAGE_SIZE: Final = 1_000
+MAX_TIME_MS: Final = 2**53
 """The latest time; larger numbers are not exact in every JSON reader."""
 
-_LISTED: Final = frozenset(status.value for status in TemplateStatus) - {"DELETED"}
+_LISTED_STATUSES: Final = frozenset(status.value for status in TemplateStatus) - {"DELETED"}
 # fmt: off
 _SYNONYMS: Final = {  # Source: facts 3.4
     "SUBMITTED":    TemplateStatus.PENDING.value,
@@ -36,7 +36,7 @@ _SYNONYMS: Final = {  # Source: facts 3.4
 # fmt: on
 
 
-def partner_wish(query: Query) -> TemplateWish:
+def read_partner_filter(query: QueryReader) -> TemplateFilter:
     """Read the query of the partner API's list.
 
     Raises:
@@ -46,67 +46,67 @@ def partner_wish(query: Query) -> TemplateWish:
     useable = _flag(query, "useable")
     if useable is not None:
         sendable = frozenset(status.value for status in SENDABLE)
-        allowed = sendable if useable else _LISTED - sendable
+        allowed = sendable if useable else _LISTED_STATUSES - sendable
         statuses = allowed if statuses is None else statuses & allowed
-    template_filter = TemplateWish(
+    template_filter = TemplateFilter(
         template_id=query("id") or None,
         element_name=query("elementName") or None,
-        template_types=_words(query("templateType")),
+        template_types=_split_list(query("templateType")),
         statuses=statuses,
-        stages=_words(query("stage")),
-        from_ms=_number(query, "startTime", least=0, most=LATEST_MS),
-        until_ms=_number(query, "endTime", least=0, most=LATEST_MS),
+        stages=_split_list(query("stage")),
+        from_ms=_number(query, "startTime", minimum=0, maximum=MAX_TIME_MS),
+        until_ms=_number(query, "endTime", minimum=0, maximum=MAX_TIME_MS),
     )
-    return _paged(query, template_filter)
+    return _add_page(query, template_filter)
 
 
-def self_serve_wish(query: Query) -> TemplateWish:
+def read_self_serve_filter(query: QueryReader) -> TemplateFilter:
     """Read the query of the self-serve API's list. Source: facts 3.5.
 
     Raises:
         ApiError: a number cannot be read.
     """
-    template_filter = TemplateWish(
-        template_types=_words(query("templateType")),
+    template_filter = TemplateFilter(
+        template_types=_split_list(query("templateType")),
         statuses=_statuses(query("templateStatus")),
-        categories=_words(query("templateCategory")),
-        qualities=_words(query("quality")),
-        language_code=spelled(query("languageCode") or "") or None,
+        categories=_split_list(query("templateCategory")),
+        qualities=_split_list(query("quality")),
+        language_code=canonical_language(query("languageCode") or "") or None,
     )
-    return _paged(query, template_filter)
+    return _add_page(query, template_filter)
 
 
-def _paged(query: Query, wish: TemplateWish) -> TemplateWish:
+def _add_page(query: QueryReader, template_filter: TemplateFilter) -> TemplateFilter:
     """Return the filter with its page. Pages are numbered from 1; 0 is ignored, because many clients send it."""
-    size = _number(query, "pageSize", least=0, most=MOST_A_PAGE) or None
-    number = _number(query, "pageNo", least=0, most=10**9) or None
+    size = _number(query, "pageSize", minimum=0, maximum=MAX_PAGE_SIZE) or None
+    number = _number(query, "pageNo", minimum=0, maximum=10**9) or None
     if size is None and number is None:
-        return wish
-    size = size or USUAL_PAGE
-    return replace(wish, at_most=size, skipped=((number or 1) - 1) * size)
+        return template_filter
+    size = size or DEFAULT_PAGE_SIZE
+    return replace(template_filter, at_most=size, skipped=((number or 1) - 1) * size)
 
 
-def _words(text: str | None) -> frozenset[str] | None:
+def _split_list(text: str | None) -> frozenset[str] | None:
     """Return the items of a comma-separated list in upper case; None without any."""
     items = frozenset(item.strip().upper() for item in (text or "").split(","))
     return (items - {""}) or None
 
 
 def _statuses(text: str | None) -> frozenset[str] | None:
-    names = _words(text)
+    names = _split_list(text)
     return None if names is None else frozenset(_SYNONYMS.get(name, name) for name in names)
 
 
-def _number(query: Query, name: str, *, least: int, most: int) -> int | None:
+def _number(query: QueryReader, name: str, *, minimum: int, maximum: int) -> int | None:
     text = (query(name) or "").strip()
     if not text:
         return None
-    if text.isascii() and text.isdecimal() and len(text) < 20 and least <= int(text) <= most:
+    if text.isascii() and text.isdecimal() and len(text) < 20 and minimum <= int(text) <= maximum:
         return int(text)
-    raise invalid_field(name, f"a whole number from {least} to {most}")
+    raise invalid_field(name, f"a whole number from {minimum} to {maximum}")
 
 
-def _flag(query: Query, name: str) -> bool | None:
+def _flag(query: QueryReader, name: str) -> bool | None:
     text = (query(name) or "").strip().lower()
     if not text:
         return None

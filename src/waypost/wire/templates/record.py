@@ -3,11 +3,11 @@
 import json
 from typing import Any
 
-from waypost.domain.templates.buttons import button_supported
+from waypost.domain.templates.buttons import button_codes
 from waypost.domain.templates.extras import TEMPLATE_EXTRAS
-from waypost.domain.templates.fields import TEMPLATE_FIELDS, Draft
-from waypost.domain.templates.rendering import body_of, flattened, footer_of
-from waypost.domain.templates.template import PRIORITY, Category, Template
+from waypost.domain.templates.fields import TEMPLATE_FIELDS, TemplateDraft
+from waypost.domain.templates.rendering import flatten_template, render_body, render_footer
+from waypost.domain.templates.template import CATEGORY_PRIORITIES, Category, Template
 from waypost.wire.templates.components import submitted_buttons, submitted_cards
 
 
@@ -21,11 +21,11 @@ def template_record(template: Template) -> dict[str, Any]:
     record: dict[str, Any] = {
         "allowTemplateCategoryChange": draft.allow_template_category_change,
         "appId": template.app_id,
-        "buttonSupported": button_supported(draft.buttons),
+        "buttonSupported": button_codes(draft.buttons),
         "category": template.category.value,
         "containerMeta": _json(_container_meta(template)),
         "createdOn": template.created_on_ms,
-        "data": flattened(draft),
+        "data": flatten_template(draft),
         "elementName": draft.element_name,
         "id": template.id,
         "languageCode": draft.language_code,
@@ -35,7 +35,7 @@ def template_record(template: Template) -> dict[str, Any]:
         "modifiedOn": template.modified_on_ms,
         "namespace": template.namespace,
         "parameterFormat": draft.parameter_format,
-        "priority": PRIORITY[template.category],
+        "priority": CATEGORY_PRIORITIES[template.category],
         "quality": template.quality,
         "retry": template.retry,
         "stage": template.stage,
@@ -52,7 +52,7 @@ def template_record(template: Template) -> dict[str, Any]:
     return _present(record)
 
 
-def _meta(draft: Draft) -> dict[str, Any]:
+def _meta(draft: TemplateDraft) -> dict[str, Any]:
     meta: dict[str, Any] = {"example": draft.example or ""}
     if draft.category == Category.AUTHENTICATION:
         meta["newAuthTemplate"] = True
@@ -71,10 +71,10 @@ def _container_meta(template: Template) -> dict[str, Any]:
     return _present(
         {
             "appId": template.app_id,
-            "data": draft.content or body_of(draft),
+            "data": draft.content or render_body(draft),
             "buttons": submitted_buttons(draft.buttons) or None,
             "header": draft.header,
-            "footer": footer_of(draft),
+            "footer": render_footer(draft),
             "sampleText": draft.example,
             "sampleHeader": draft.example_header,
             "sampleMedia": draft.example_media,
@@ -86,7 +86,7 @@ def _container_meta(template: Template) -> dict[str, Any]:
             "messageSendTTLSeconds": draft.message_validity_s,
             **extras,
             "isCPR": draft.is_call_permission_request or None,
-            **{field.name: getattr(draft, field.attribute) for field in TEMPLATE_FIELDS if field.recorded},
+            **{field.name: getattr(draft, field.attribute) for field in TEMPLATE_FIELDS if field.is_recorded},
             "cards": submitted_cards(draft.cards) if draft.cards else None,
             "correctCategory": template.new_category,
         }

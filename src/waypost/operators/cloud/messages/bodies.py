@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
-from waypost.domain.message import MEDIA_MEMBERS, PARTNERS_DATA, Message, Passthrough, TemplateSend
+from waypost.domain.message import MEDIA_MEMBERS, PARTNER_DATA_MEMBERS, Message, Passthrough, TemplateSend
 from waypost.domain.session_messages.content import SendContext
 from waypost.domain.templates.template import Template
 from waypost.operators.cloud.messages.template_components import template_object
@@ -12,7 +12,7 @@ CALLBACK_DATA: Final = "biz_opaque_callback_data"
 """The member that every status repeats. Source: operator's facts 4.1."""
 
 
-def our_id_in(data: object) -> str:
+def parse_message_id(data: object) -> str:
     """Return our id of a status's message, from the callback data; it precedes the sender's own data."""
     return data.partition(" ")[0] if isinstance(data, str) else ""
 
@@ -35,7 +35,7 @@ def message_body(
     """
     match message.content:
         case Passthrough(members=dict()) as passthrough:
-            return _passed_through(passthrough, message.id, reply_to, copies)
+            return _passthrough_body(passthrough, message.id, reply_to, copies)
         case _:
             pass
     body: dict[str, Any] = {"messaging_product": "whatsapp", "recipient_type": "individual"}
@@ -54,7 +54,7 @@ def message_body(
             return body
         case Passthrough(type=message_type, body=members):
             body["type"] = message_type
-            body |= cast("dict[str, Any]", _with_copies({message_type: members}, copies))
+            body |= cast("dict[str, Any]", _replace_media_ids({message_type: members}, copies))
         case content:
             message_type, members = content.operator_body(SendContext(message.id, reply_to, copies))
             body |= {"type": message_type, message_type: members}
@@ -65,25 +65,25 @@ def message_body(
     return body
 
 
-def _passed_through(
-    sent: Passthrough, message_id: str, reply_to: str | None, copies: Mapping[str, str]
+def _passthrough_body(
+    passthrough: Passthrough, message_id: str, reply_to: str | None, copies: Mapping[str, str]
 ) -> dict[str, Any]:
     """Return the body that the partner sent, with the operator's media and message ids in place of ours.
 
     `messaging_product` and `recipient_type` are added if missing, and our id as callback data before
     the partner's own. Source: decision 0061.
     """
-    members = sent.members or {}
+    members = passthrough.members or {}
     body: dict[str, Any] = {
         "messaging_product": "whatsapp",
         "recipient_type": "individual",
         **members,
-        "type": sent.type,
-        **cast("dict[str, Any]", _with_copies({sent.type: sent.body}, copies)),
+        "type": passthrough.type,
+        **cast("dict[str, Any]", _replace_media_ids({passthrough.type: passthrough.body}, copies)),
     }
     partner_data = members.get(CALLBACK_DATA)
     body[CALLBACK_DATA] = f"{message_id} {partner_data}" if partner_data else message_id
-    match sent:
+    match passthrough:
         case Passthrough(type="reaction", body={"message_id": str()}):
             body["reaction"] = {**body["reaction"], "message_id": reply_to}
         case Passthrough(reply_to=str(partner_reply_to)) if partner_reply_to != reply_to:
@@ -93,7 +93,7 @@ def _passed_through(
     return body
 
 
-def _with_copies(value: object, copies: Mapping[str, str]) -> object:
+def _replace_media_ids(value: object, copies: Mapping[str, str]) -> object:
     """Return the value with the operator's media ids in place of ours."""
     match value:
         case dict():
@@ -103,12 +103,12 @@ def _with_copies(value: object, copies: Mapping[str, str]) -> object:
                     case {"id": str() | int() as media_id} if name in MEDIA_MEMBERS:
                         medium = cast("dict[str, object]", member)
                         replaced[name] = {**medium, "id": copies.get(str(media_id), media_id)}
-                    case _ if name in PARTNERS_DATA:
+                    case _ if name in PARTNER_DATA_MEMBERS:
                         replaced[name] = member
                     case _:
-                        replaced[name] = _with_copies(member, copies)
+                        replaced[name] = _replace_media_ids(member, copies)
             return replaced
         case list():
-            return [_with_copies(item, copies) for item in cast("list[object]", value)]
+            return [_replace_media_ids(item, copies) for item in cast("list[object]", value)]
         case _:
             return value

@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 
 from waypost.domain.message import CardSend, TemplateSend
-from waypost.domain.postback import payload_of
-from waypost.domain.session_messages.content import Body, medium_body, place_body, product_section_body
-from waypost.domain.templates.buttons import Button, ButtonKind
+from waypost.domain.postback import button_payload
+from waypost.domain.session_messages.content import Body, location_body, medium_body, product_section_body
+from waypost.domain.templates.buttons import ButtonKind, TemplateButton
 from waypost.domain.templates.extras import TEMPLATE_EXTRAS
-from waypost.domain.templates.fields import Draft
-from waypost.domain.templates.parameters import CardParameters, Parameters, split
+from waypost.domain.templates.fields import TemplateDraft
+from waypost.domain.templates.parameters import CardParameters, TemplateParameters, split_parameters
 from waypost.domain.templates.template import Template
-from waypost.domain.templates.variables import variables
+from waypost.domain.templates.variables import variable_names
 
 
 def template_object(send: TemplateSend, template: Template | None, message_id: str, copies: Mapping[str, str]) -> Body:
@@ -33,53 +33,55 @@ def template_object(send: TemplateSend, template: Template | None, message_id: s
     }
 
 
-def _components(send: TemplateSend, draft: Draft, message_id: str, copies: Mapping[str, str]) -> list[Body]:
-    params = split(draft, send.params)
+def _components(send: TemplateSend, draft: TemplateDraft, message_id: str, copies: Mapping[str, str]) -> list[Body]:
+    params = split_parameters(draft, send.params)
     components: list[Body] = []
     header = _header(send, draft, params, copies)
     if header:
         components.append({"type": "header", "parameters": header})
     if params.body:
         components.append(
-            {"type": "body", "parameters": _texts(params.body, draft.content, draft)}
+            {"type": "body", "parameters": _text_parameters(params.body, draft.content, draft)}
         )  # fmt: skip
     extras = [extra.send_component(send, draft) for extra in TEMPLATE_EXTRAS]
     components += [component for component in extras if component is not None]
     postback_texts = send.postback_texts or {}
     for index, button in enumerate(draft.buttons):
         parameter = _parameter(button, params.buttons.get(index))
-        if button.kind in _OF_PRODUCTS:
-            parameter = _products(send, button, params.thumbnail)
+        if button.kind in _PRODUCT_BUTTONS:
+            parameter = _product_action(send, button, params.thumbnail)
         elif button.kind is ButtonKind.QUICK_REPLY and index in postback_texts:
-            payload = payload_of(message_id, index, postback_texts[index])
+            payload = button_payload(message_id, index, postback_texts[index])
             parameter = {"type": "payload", "payload": payload}
         if parameter is not None:
             components.append(_button(button, index, parameter))
     if draft.cards is not None:
         cards = [
-            _card(send, draft, card_index, card, _of_card(params, card_index), message_id, copies)
+            _card(send, draft, card_index, card, _card_parameters(params, card_index), message_id, copies)
             for card_index, card in enumerate(send.cards)
         ]
         components.append({"type": "carousel", "cards": cards})
     return components
 
 
-def _header(send: TemplateSend, draft: Draft, params: Parameters, copies: Mapping[str, str]) -> list[Body]:
+def _header(
+    send: TemplateSend, draft: TemplateDraft, params: TemplateParameters, copies: Mapping[str, str]
+) -> list[Body]:
     """Return a media or location header if the send has one; a media header always needs its parameter."""
     if send.media_kind is not None:
         kind = send.media_kind.value
         name = send.file_name if kind == "document" else ""
         return [{"type": kind, kind: medium_body(send.media, copies, name)}]
     if send.place is not None:
-        return [{"type": "location", "location": place_body(send.place)}]
-    return _texts(params.header, draft.header, draft)
+        return [{"type": "location", "location": location_body(send.place)}]
+    return _text_parameters(params.header, draft.header, draft)
 
 
-def _texts(values: Sequence[str], text: str | None, draft: Draft) -> list[Body]:
+def _text_parameters(values: Sequence[str], text: str | None, draft: TemplateDraft) -> list[Body]:
     """Return parameters by position; for a template with named variables each with its name."""
     parameters: list[Body] = [{"type": "text", "text": value} for value in values]
     if draft.parameter_format == "NAMED":
-        for parameter, name in zip(parameters, dict.fromkeys(variables(text)), strict=False):
+        for parameter, name in zip(parameters, dict.fromkeys(variable_names(text)), strict=False):
             parameter["parameter_name"] = name.strip()
     return parameters
 
@@ -93,15 +95,15 @@ _SUB_TYPES = {  # Source: operator's facts 4.2; the operator treats a one-time c
     ButtonKind.MPM:         "mpm",
     ButtonKind.CATALOG:     "catalog",
 }
-_OF_PRODUCTS = (ButtonKind.MPM, ButtonKind.CATALOG)
+_PRODUCT_BUTTONS = (ButtonKind.MPM, ButtonKind.CATALOG)
 # fmt: on
 
 
-def _button(button: Button, index: int, parameter: Body) -> Body:
+def _button(button: TemplateButton, index: int, parameter: Body) -> Body:
     return {"type": "button", "sub_type": _SUB_TYPES[button.kind], "index": str(index), "parameters": [parameter]}
 
 
-def _parameter(button: Button, value: str | None) -> Body | None:
+def _parameter(button: TemplateButton, value: str | None) -> Body | None:
     if value is None:
         return None
     if button.kind is ButtonKind.COPY_CODE:
@@ -109,7 +111,7 @@ def _parameter(button: Button, value: str | None) -> Body | None:
     return {"type": "text", "text": value}
 
 
-def _products(send: TemplateSend, button: Button, thumbnail: str | None) -> Body | None:
+def _product_action(send: TemplateSend, button: TemplateButton, thumbnail: str | None) -> Body | None:
     action: Body = {}
     if thumbnail:
         action["thumbnail_product_retailer_id"] = thumbnail
@@ -118,38 +120,38 @@ def _products(send: TemplateSend, button: Button, thumbnail: str | None) -> Body
     return {"type": "action", "action": action} if action else None
 
 
-def _of_card(params: Parameters, at: int) -> CardParameters:
-    return params.cards[at] if at < len(params.cards) else CardParameters()
+def _card_parameters(params: TemplateParameters, card_index: int) -> CardParameters:
+    return params.cards[card_index] if card_index < len(params.cards) else CardParameters()
 
 
 def _card(
     send: TemplateSend,
-    draft: Draft,
-    at: int,
+    draft: TemplateDraft,
+    card_index: int,
     card: CardSend,
     params: CardParameters,
     message_id: str,
     copies: Mapping[str, str],
 ) -> Body:
     """Return one card; all cards that were sent are passed on, because the operator checks their number."""
-    template_card = draft.cards[at] if draft.cards and at < len(draft.cards) else None
+    template_card = draft.cards[card_index] if draft.cards and card_index < len(draft.cards) else None
     kind = _card_media_kind(send, template_card.header_type if template_card else "")
     components: list[Body] = [{"type": "header", "parameters": [{"type": kind, kind: medium_body(card.media, copies)}]}]
     if params.body:
         text = template_card.body if template_card else None
-        components.append({"type": "body", "parameters": _texts(params.body, text, draft)})
+        components.append({"type": "body", "parameters": _text_parameters(params.body, text, draft)})
     for index, button in enumerate(template_card.buttons if template_card else ()):
         parameter = _parameter(button, params.buttons.get(index))
         if button.kind is ButtonKind.QUICK_REPLY and index in card.postback_texts:
             text = card.postback_texts[index]
-            payload = payload_of(message_id, index, text, card=at)
+            payload = button_payload(message_id, index, text, card=card_index)
             parameter = {"type": "payload", "payload": payload}
         if parameter is not None:
             components.append(_button(button, index, parameter))
-    return {"card_index": at, "components": components}
+    return {"card_index": card_index, "components": components}
 
 
-def _card_media_kind(send: TemplateSend, of_template: str) -> str:
+def _card_media_kind(send: TemplateSend, header_type: str) -> str:
     if send.card_media_kind is not None:
         return send.card_media_kind.value
-    return of_template.lower() or "image"
+    return header_type.lower() or "image"

@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from waypost.domain.templates.buttons import Button, ButtonKind
+from waypost.domain.templates.buttons import ButtonKind, TemplateButton
 from waypost.domain.templates.cards import Card
 from waypost.domain.templates.extras import TEMPLATE_EXTRAS
-from waypost.domain.templates.fields import Draft
+from waypost.domain.templates.fields import TemplateDraft
 from waypost.domain.templates.rendering import product_header
-from waypost.domain.templates.template import Category, Template, sample_of
+from waypost.domain.templates.template import Category, Template, sample_reference
 from waypost.domain.templates.types import HeaderFormat, type_row
-from waypost.domain.templates.variables import example_values, named_examples, variables
+from waypost.domain.templates.variables import example_values, named_examples, variable_names
 
 Component = dict[str, Any]
 
@@ -41,7 +41,7 @@ def template_body(template: Template, copies: Mapping[str, str]) -> dict[str, An
     return body
 
 
-def template_components(draft: Draft, copies: Mapping[str, str]) -> list[Component]:
+def template_components(draft: TemplateDraft, copies: Mapping[str, str]) -> list[Component]:
     """Return the components in the operator's order, for creation and for an edit.
 
     Source: operator's facts 2.2.
@@ -60,7 +60,7 @@ def template_components(draft: Draft, copies: Mapping[str, str]) -> list[Compone
     return [component for component in components if component is not None]
 
 
-def _header(draft: Draft, copies: Mapping[str, str]) -> Component | None:
+def _header(draft: TemplateDraft, copies: Mapping[str, str]) -> Component | None:
     match type_row(draft.template_type).header:
         case HeaderFormat.MEDIUM:
             return _media_header(draft.template_type or "", draft, copies)
@@ -73,9 +73,9 @@ def _header(draft: Draft, copies: Mapping[str, str]) -> Component | None:
             return _text("HEADER", text, draft.example_header, draft.parameter_format) if text else None
 
 
-def _media_header(format: str, part: Draft | Card, copies: Mapping[str, str]) -> Component:
+def _media_header(format: str, draft: TemplateDraft | Card, copies: Mapping[str, str]) -> Component:
     header: Component = {"type": "HEADER", "format": format}
-    sample = sample_of(part)
+    sample = sample_reference(draft)
     if sample:
         header["example"] = {"header_handle": [copies.get(sample, sample)]}
     return header
@@ -85,7 +85,7 @@ def _text(type: str, text: str, example: str | None, parameter_format: str | Non
     component: Component = {"type": type, "text": text}
     if type == "HEADER":
         component = {"type": type, "format": "TEXT", "text": text}
-    if not variables(text):
+    if not variable_names(text):
         return component
     member = f"{type.lower()}_text"
     if parameter_format == "NAMED":
@@ -103,16 +103,16 @@ def _text(type: str, text: str, example: str | None, parameter_format: str | Non
     return component
 
 
-def _code_body(draft: Draft) -> Component:
+def _code_body(draft: TemplateDraft) -> Component:
     return {"type": "BODY", "add_security_recommendation": draft.add_security_recommendation}
 
 
-def _code_footer(draft: Draft) -> Component | None:
+def _code_footer(draft: TemplateDraft) -> Component | None:
     minutes = draft.code_expiration_minutes
     return None if minutes is None else {"type": "FOOTER", "code_expiration_minutes": minutes}
 
 
-def _carousel(draft: Draft, copies: Mapping[str, str]) -> Component | None:
+def _carousel(draft: TemplateDraft, copies: Mapping[str, str]) -> Component | None:
     if not draft.cards:
         return None
     cards = [_card(card, draft.parameter_format, copies) for card in draft.cards]
@@ -128,11 +128,11 @@ def _card(card: Card, parameter_format: str | None, copies: Mapping[str, str]) -
     return {"components": [component for component in components if component is not None]}
 
 
-def _buttons(buttons: tuple[Button, ...]) -> Component | None:
+def _buttons(buttons: tuple[TemplateButton, ...]) -> Component | None:
     return {"type": "BUTTONS", "buttons": [_button(button) for button in buttons]} if buttons else None
 
 
-def _button(button: Button) -> Component:
+def _button(button: TemplateButton) -> Component:
     body: Component = {"type": button.kind.value, "text": button.text}
     match button.kind:
         case ButtonKind.URL:
@@ -157,7 +157,7 @@ def _button(button: Button) -> Component:
     return body
 
 
-def _otp(button: Button) -> Component:
+def _otp(button: TemplateButton) -> Component:
     """Return a one-time code's button, with the spec's flat fields in `supported_apps`. Source: operator's facts 2.2, notes."""
     body: Component = {"type": button.kind.value, "otp_type": button.otp_type, "text": button.text}
     if button.autofill_text:

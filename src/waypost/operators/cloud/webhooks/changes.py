@@ -6,25 +6,25 @@ from typing import Any, Final
 from waypost.base.json_values import object_of
 from waypost.domain.event import AccountEvent, CategoryEvent, Event, QualityEvent, ReviewEvent
 from waypost.domain.phone_number import read_phone_number
-from waypost.operators.cloud.tolerant_json import as_name, as_seconds, as_text
+from waypost.operators.cloud.tolerant_json import parse_name, parse_seconds, parse_text
 
 
 def _review(content: dict[str, Any]) -> Event:
     value = object_of(content.get("value"))
-    reason = as_text(value.get("reason"))
-    rejection_reason = as_text(object_of(value.get("rejection_info")).get("reason"))
+    reason = parse_text(value.get("reason"))
+    rejection_reason = parse_text(object_of(value.get("rejection_info")).get("reason"))
     return ReviewEvent(
         **_template(content),
-        status=as_text(value.get("event")).upper(),
+        status=parse_text(value.get("event")).upper(),
         reason=rejection_reason or (reason if reason not in ("", "NONE") else None),
-        description=as_text(object_of(value.get("other_info")).get("description")) or None,
-        at_s=as_seconds(content.get("time")),
+        description=parse_text(object_of(value.get("other_info")).get("description")) or None,
+        at_s=parse_seconds(content.get("time")),
     )
 
 
 def _quality(content: dict[str, Any]) -> Event:
     value = object_of(content.get("value"))
-    return QualityEvent(**_template(content), quality=as_text(value.get("new_quality_score")).upper())
+    return QualityEvent(**_template(content), quality=parse_text(value.get("new_quality_score")).upper())
 
 
 def _category(content: dict[str, Any]) -> Event:
@@ -33,11 +33,11 @@ def _category(content: dict[str, Any]) -> Event:
     Source: operator's facts 3.3.
     """
     value = object_of(content.get("value"))
-    correct = as_text(value.get("correct_category"))
-    new = as_text(value.get("new_category")).upper()
+    correct = parse_text(value.get("correct_category"))
+    new = parse_text(value.get("new_category")).upper()
     return CategoryEvent(
         **_template(content),
-        category=new if correct else as_text(value.get("previous_category")).upper(),
+        category=new if correct else parse_text(value.get("previous_category")).upper(),
         next_category=correct.upper() if correct else new,
         is_done=not correct,
     )
@@ -51,17 +51,17 @@ def account_event(content: dict[str, Any]) -> Event:
     """
     value = object_of(content.get("value"))
     objects = [value, object_of(value.get("metadata")), object_of(value.get("phone_number_settings"))]
-    ids = [as_text(source.get("phone_number_id")) for source in objects]
-    number = as_text(value.get("display_phone_number")) or as_text(value.get("phone_number"))
-    shared = as_text(object_of(value.get("waba_info")).get("waba_id"))
+    ids = [parse_text(source.get("phone_number_id")) for source in objects]
+    number = parse_text(value.get("display_phone_number")) or parse_text(value.get("phone_number"))
+    shared = parse_text(object_of(value.get("waba_info")).get("waba_id"))
     return AccountEvent(
-        business_account_id=as_text(content.get("business_account_id")),
-        field=as_text(content.get("field")),
+        business_account_id=parse_text(content.get("business_account_id")),
+        field=parse_text(content.get("field")),
         value=content.get("value"),
         phone_number_id=next((number_id for number_id in ids if number_id), None),
         phone_number=read_phone_number(number),
         other_account_id=shared or None,
-        operator_template_id=as_name(value.get("message_template_id")) or None,
+        operator_template_id=parse_name(value.get("message_template_id")) or None,
         time=content.get("time"),
     )
 
@@ -69,10 +69,10 @@ def account_event(content: dict[str, Any]) -> Event:
 def _template(content: dict[str, Any]) -> dict[str, Any]:
     value = object_of(content.get("value"))
     return {
-        "business_account_id": as_text(content.get("business_account_id")),
-        "operator_template_id": as_name(value.get("message_template_id")),
-        "element_name": as_text(value.get("message_template_name")),
-        "language_code": as_text(value.get("message_template_language")).replace("-", "_"),
+        "business_account_id": parse_text(content.get("business_account_id")),
+        "operator_template_id": parse_name(value.get("message_template_id")),
+        "element_name": parse_text(value.get("message_template_name")),
+        "language_code": parse_text(value.get("message_template_language")).replace("-", "_"),
         "raw": {"field": content.get("field"), "value": value, "time": content.get("time")},
     }
 

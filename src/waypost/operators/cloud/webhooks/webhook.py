@@ -11,16 +11,16 @@ from waypost.base.json_values import list_of, object_of
 from waypost.domain.app import OperatorAccount
 from waypost.domain.event import Event, UnknownEvent
 from waypost.domain.inbound_webhook import WebhookItem
-from waypost.operators.cloud.tolerant_json import as_name, as_text, decode
+from waypost.operators.cloud.tolerant_json import decode, parse_name, parse_text
 from waypost.operators.cloud.webhooks.changes import CHANGES, account_event
-from waypost.operators.cloud.webhooks.messages import contact_named, contact_of, inbound_event
+from waypost.operators.cloud.webhooks.messages import find_contact, inbound_event, sender_contact
 from waypost.operators.cloud.webhooks.statuses import status_event, status_key
 
-MESSAGES: Final = "messages"
+MESSAGES_FIELD: Final = "messages"
 """The field whose change holds many items: messages and statuses. Source: operator's facts 7.2."""
-_SPLIT: Final = {MESSAGES, ""}
-_AROUND_MESSAGES: Final = {"messaging_product", "metadata", "contacts", "statuses", "messages"}
-_encode: Final = msgspec.json.Encoder().encode
+_SPLIT_FIELDS: Final = {MESSAGES_FIELD, ""}
+_MESSAGES_MEMBERS: Final = {"messaging_product", "metadata", "contacts", "statuses", "messages"}
+_encode_item: Final = msgspec.json.Encoder().encode
 
 
 def is_signed(account: OperatorAccount, headers: Mapping[str, str], body: bytes) -> bool:
@@ -39,7 +39,7 @@ def handshake(account: OperatorAccount, challenge: str, *, is_right: bool) -> di
     return {"hub.mode": "subscribe", "hub.challenge": challenge, "hub.verify_token": token}
 
 
-def answer_handshake(account: OperatorAccount, query: Mapping[str, str]) -> str | None:
+def verify_handshake(account: OperatorAccount, query: Mapping[str, str]) -> str | None:
     """Return the challenge if mode and verify token are correct. Source: operator's facts 7.1."""
     token = query.get("hub.verify_token", "")
     is_right = hmac.compare_digest(token.encode(), account["verify_token"].encode())
@@ -51,15 +51,15 @@ def split(account: OperatorAccount, body: bytes) -> Sequence[WebhookItem]:
     try:
         decoded = decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeError):
-        return [_whole(account, "body", {"unreadable": True, "sha256": _digest(body)})]
+        return [_unsplit_item(account, "body", {"unreadable": True, "sha256": _digest(body)})]
     items: list[WebhookItem] = []
     for entry_index, entry in enumerate(list_of(object_of(decoded).get("entry"))):
         changes = list_of(object_of(entry).get("changes"))
         for change_index, change in enumerate(changes):
-            items.extend(_of_change(account, f"{entry_index}.{change_index}", object_of(entry), object_of(change)))
+            items.extend(_split_change(account, f"{entry_index}.{change_index}", object_of(entry), object_of(change)))
         if not changes:
-            items.append(_whole(account, f"{entry_index}", {"unknown": entry}))
-    return items or [_whole(account, "body", {"unknown": decoded})]
+            items.append(_unsplit_item(account, f"{entry_index}", {"unknown": entry}))
+    return items or [_unsplit_item(account, "body", {"unknown": decoded})]
 
 
 def read(item: bytes) -> Event:
@@ -71,89 +71,90 @@ def read(item: bytes) -> Event:
         return inbound_event(content, object_of(content["message"]))
     if "field" not in content:
         return UnknownEvent("unreadable body" if "unreadable" in content else "body without changes")
-    return CHANGES.get(as_text(content["field"]), account_event)(content)
+    return CHANGES.get(parse_text(content["field"]), account_event)(content)
 
 
-def _of_change(
-    account: OperatorAccount, place: str, entry: dict[str, Any], change: dict[str, Any]
+def _split_change(
+    account: OperatorAccount, path: str, entry: dict[str, Any], change: dict[str, Any]
 ) -> list[WebhookItem]:
-    field, value = as_text(change.get("field")), object_of(change.get("value"))
-    if field not in _SPLIT:
-        return [_about(account, place, entry, field, change.get("value"))]
+    field, value = parse_text(change.get("field")), object_of(change.get("value"))
+    if field not in _SPLIT_FIELDS:
+        return [_change_item(account, path, entry, field, change.get("value"))]
     metadata = object_of(value.get("metadata"))
-    number = as_name(metadata.get("phone_number_id")) or account.id
+    number = parse_name(metadata.get("phone_number_id")) or account.id
     contacts = list_of(value.get("contacts"))
     items = [
-        _status(number, f"{place}.statuses.{index}", object_of(status), contacts)
+        _status_item(number, f"{path}.statuses.{index}", object_of(status), contacts)
         for index, status in enumerate(list_of(value.get("statuses")))
     ]
     items += [
-        _message(number, f"{place}.messages.{index}", object_of(message), contacts)
+        _message_item(number, f"{path}.messages.{index}", object_of(message), contacts)
         for index, message in enumerate(list_of(value.get("messages")))
     ]
-    if items and not {name for name, member in value.items() if member} - _AROUND_MESSAGES:
+    if items and not {name for name, member in value.items() if member} - _MESSAGES_MEMBERS:
         return items
     # Errors of the account, clicks and other content beside messages is an item of its own.
     rest = {name: member for name, member in value.items() if name not in ("statuses", "messages")}
-    return [*items, _about(account, place, entry, field or MESSAGES, rest if items else change.get("value"))]
+    return [*items, _change_item(account, path, entry, field or MESSAGES_FIELD, rest if items else change.get("value"))]
 
 
-def _status(number: str, place: str, given: dict[str, Any], contacts: list[Any]) -> WebhookItem:
-    phone, user = as_name(given.get("recipient_id")), as_name(given.get("recipient_user_id"))
-    content: dict[str, Any] = {"phone_number_id": number, "status": given}
-    contact = contact_named({phone, user}, contacts) if contacts else {}
+def _status_item(number: str, path: str, status_object: dict[str, Any], contacts: list[Any]) -> WebhookItem:
+    phone, user = parse_name(status_object.get("recipient_id")), parse_name(status_object.get("recipient_user_id"))
+    content: dict[str, Any] = {"phone_number_id": number, "status": status_object}
+    contact = find_contact({phone, user}, contacts) if contacts else {}
     if contact:
         content["contact"] = contact
     return WebhookItem(
-        dedupe_key=as_name(status_key(given)) or f"status by its content {_digest(_encode(given))}",
-        group=number,
-        ordering_key=f"{number} {phone or user or as_name(given.get('id'))}",
-        place=place,
-        item=_encode(content),
+        dedupe_key=parse_name(status_key(status_object))
+        or f"status by its content {_digest(_encode_item(status_object))}",
+        concurrency_group=number,
+        ordering_key=f"{number} {phone or user or parse_name(status_object.get('id'))}",
+        path=path,
+        payload=_encode_item(content),
     )
 
 
-def _message(number: str, place: str, given: dict[str, Any], contacts: list[Any]) -> WebhookItem:
-    user = as_name(given.get("from")) or as_name(given.get("from_user_id"))
-    group = as_name(given.get("group_id"))
-    message_id = as_name(given.get("id"))
-    content = {"phone_number_id": number, "message": given, "contact": contact_of(given, contacts)}
+def _message_item(number: str, path: str, message: dict[str, Any], contacts: list[Any]) -> WebhookItem:
+    user = parse_name(message.get("from")) or parse_name(message.get("from_user_id"))
+    group = parse_name(message.get("group_id"))
+    message_id = parse_name(message.get("id"))
+    content = {"phone_number_id": number, "message": message, "contact": sender_contact(message, contacts)}
     return WebhookItem(
-        dedupe_key=f"message {message_id or 'by its content ' + _digest(_encode(given))}",
-        group=number,
+        dedupe_key=f"message {message_id or 'by its content ' + _digest(_encode_item(message))}",
+        concurrency_group=number,
         ordering_key=f"{number} group {group}" if group else f"{number} {user}",
-        place=place,
-        item=_encode(content),
+        path=path,
+        payload=_encode_item(content),
     )
 
 
-def _about(account: OperatorAccount, place: str, entry: dict[str, Any], field: str, value: Any) -> WebhookItem:
+def _change_item(account: OperatorAccount, path: str, entry: dict[str, Any], field: str, value: Any) -> WebhookItem:
     """Return the item of a change of a template, of the business account or of a number, known or not.
 
     The time has whole seconds, so the content distinguishes two events of one second.
     """
     content = {
         "field": field,
-        "business_account_id": as_name(entry.get("id")),
+        "business_account_id": parse_name(entry.get("id")),
         "value": value,
         "time": entry.get("time"),
     }
-    template = as_name(object_of(value).get("message_template_id"))
+    template = parse_name(object_of(value).get("message_template_id"))
     if not template:
-        return _whole(account, place, content)
-    time, event = as_text(entry.get("time")), as_text(object_of(value).get("event"))
+        return _unsplit_item(account, path, content)
+    time, event = parse_text(entry.get("time")), parse_text(object_of(value).get("event"))
     return WebhookItem(
-        dedupe_key=as_name(f"template {time} {template} {field} {event} {_digest(_encode(value))}"),
-        group=as_name(entry.get("id")) or account.id,
+        dedupe_key=parse_name(f"template {time} {template} {field} {event} {_digest(_encode_item(value))}"),
+        concurrency_group=parse_name(entry.get("id")) or account.id,
         ordering_key=f"template {template}",
-        place=place,
-        item=_encode(content),
+        path=path,
+        payload=_encode_item(content),
     )
 
 
-def _whole(account: OperatorAccount, place: str, content: dict[str, Any]) -> WebhookItem:
-    item = _encode(content)
-    return WebhookItem(f"other {_digest(item)}", account.id, account.id, place, item)
+def _unsplit_item(account: OperatorAccount, path: str, content: dict[str, Any]) -> WebhookItem:
+    item = _encode_item(content)
+    return WebhookItem(f"other {_digest(item)}", account.id, account.id, path, item)
 
 
 def _digest(body: bytes) -> str:

@@ -12,12 +12,12 @@ revision = "5"
 down_revision = None
 works_with = 5
 
-Words: Final = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
+TextColumn: Final = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 Number: Final = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 # fmt: off
-STORAGE: Final[dict[str, str]] = {  # of PostgreSQL's tables; as in store/schema.py
+STORAGE_PARAMETERS: Final[dict[str, str]] = {  # of PostgreSQL's tables; as in store/schema.py
     "queue_jobs": "autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_cost_delay=0, autovacuum_analyze_scale_factor=0, autovacuum_analyze_threshold=50000",
     "leases": "autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500, autovacuum_vacuum_cost_delay=0, fillfactor=50",
     "processes": "autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=100, fillfactor=50",
@@ -33,19 +33,19 @@ def upgrade() -> None:
     """Create every table."""
     op.create_table(
         "api_keys",
-        sa.Column("hash", Words, nullable=False),
+        sa.Column("hash", TextColumn, nullable=False),
         sa.Column("partner_id", sa.BigInteger(), nullable=False),
-        sa.Column("name", Words, nullable=False),
+        sa.Column("name", TextColumn, nullable=False),
         sa.Column("created_on_ms", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("hash"),
     )
     op.create_table(
         "app_keys",
-        sa.Column("id", Words, nullable=False),
-        sa.Column("hash", Words, nullable=False),
+        sa.Column("id", TextColumn, nullable=False),
+        sa.Column("hash", TextColumn, nullable=False),
         sa.Column("partner_id", sa.BigInteger(), nullable=False),
-        sa.Column("app_id", Words, nullable=False),
-        sa.Column("name", Words, nullable=False),
+        sa.Column("app_id", TextColumn, nullable=False),
+        sa.Column("name", TextColumn, nullable=False),
         sa.Column("created_on_ms", sa.BigInteger(), nullable=False),
         sa.Column("expires_on_ms", sa.BigInteger()),
         sa.Column("revoked_on_ms", sa.BigInteger()),
@@ -55,30 +55,30 @@ def upgrade() -> None:
     op.create_index(op.f("ix_app_keys_app_id"), "app_keys", ["app_id"])
     op.create_table(
         "app_stays",
-        sa.Column("app_id", Words, nullable=False),
-        sa.Column("operator_account_id", Words, nullable=False),
+        sa.Column("app_id", TextColumn, nullable=False),
+        sa.Column("operator_account_id", TextColumn, nullable=False),
         sa.Column("partner_id", sa.BigInteger(), nullable=False),
-        sa.Column("business_account_id", Words, nullable=False),
-        sa.Column("phone_number_id", Words, nullable=False),
-        sa.Column("phone_number", Words, nullable=False),
+        sa.Column("business_account_id", TextColumn, nullable=False),
+        sa.Column("phone_number_id", TextColumn, nullable=False),
+        sa.Column("phone_number", TextColumn, nullable=False),
         sa.Column("left_ms", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("app_id", "operator_account_id"),
     )
     op.create_index("app_stays_by_number", "app_stays", ["operator_account_id", "phone_number_id"])
     op.create_table(
         "apps",
-        sa.Column("id", Words, nullable=False),
+        sa.Column("id", TextColumn, nullable=False),
         sa.Column("partner_id", sa.BigInteger(), nullable=False),
-        sa.Column("name", Words, nullable=False),
-        sa.Column("phone_number", Words),
-        sa.Column("phone_number_id", Words, nullable=False),
-        sa.Column("business_account_id", Words, nullable=False),
+        sa.Column("name", TextColumn, nullable=False),
+        sa.Column("phone_number", TextColumn),
+        sa.Column("phone_number_id", TextColumn, nullable=False),
+        sa.Column("business_account_id", TextColumn, nullable=False),
         sa.Column("live", sa.Boolean(), nullable=False),
-        sa.Column("hosting", Words, nullable=False),
+        sa.Column("hosting", TextColumn, nullable=False),
         sa.Column("token_serial", sa.Integer(), nullable=False),
-        sa.Column("token_hash", Words, nullable=False),
+        sa.Column("token_hash", TextColumn, nullable=False),
         sa.Column("per_second", sa.Integer()),
-        sa.Column("preferences", Words, server_default=sa.text("'{}'"), nullable=False),
+        sa.Column("preferences", TextColumn, server_default=sa.text("'{}'"), nullable=False),
         sa.Column("created_on_ms", sa.BigInteger(), nullable=False),
         sa.Column("modified_on_ms", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("id"),
@@ -90,61 +90,61 @@ def upgrade() -> None:
     op.create_table(
         "webhook_items",
         sa.Column("id", Number, nullable=False),
-        sa.Column("operator_account_id", Words, nullable=False),
-        sa.Column("dedupe_key", Words, nullable=False),
-        sa.Column("webhook_id", Words, nullable=False),
-        sa.Column("place", Words, nullable=False),
+        sa.Column("operator_account_id", TextColumn, nullable=False),
+        sa.Column("dedupe_key", TextColumn, nullable=False),
+        sa.Column("webhook_id", TextColumn, nullable=False),
+        sa.Column("place", TextColumn, nullable=False),
         sa.Column("item", sa.LargeBinary(), nullable=False),
         sa.Column("received_on_ms", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("id"),
         sa.UniqueConstraint("operator_account_id", "dedupe_key"),
     )
-    _create_ranged(
+    _create_partitioned(
         "inbound_webhooks",
         "id",
         ("id",),
-        sa.Column("id", Words, nullable=False),
-        sa.Column("operator_account_id", Words, nullable=False),
+        sa.Column("id", TextColumn, nullable=False),
+        sa.Column("operator_account_id", TextColumn, nullable=False),
         sa.Column("received_on_ms", sa.BigInteger(), nullable=False),
         sa.Column("body", sa.LargeBinary(), nullable=False),
     )
-    _create_ranged(
+    _create_partitioned(
         "attempts",
         "callback_id",
         ("callback_id", "id"),
         sa.Column("id", Number, nullable=False),
-        sa.Column("callback_id", Words, nullable=False),
+        sa.Column("callback_id", TextColumn, nullable=False),
         sa.Column("at_ms", sa.BigInteger(), nullable=False),
         sa.Column("duration_ms", sa.Integer(), nullable=False),
         sa.Column("status", sa.Integer()),
         sa.Column("answer", sa.LargeBinary(), nullable=False),
-        sa.Column("error", Words),
+        sa.Column("error", TextColumn),
         sa.Column("subscription_id", sa.BigInteger()),
-        sa.Column("request_headers", Words),
-        sa.Column("answer_headers", Words),
+        sa.Column("request_headers", TextColumn),
+        sa.Column("answer_headers", TextColumn),
     )
-    if not _on_postgresql():
+    if not _is_postgresql():
         op.create_index(op.f("ix_attempts_callback_id"), "attempts", ["callback_id"])
     op.create_table(
         "business_accounts",
-        sa.Column("id", Words, nullable=False),
+        sa.Column("id", TextColumn, nullable=False),
         sa.Column("partner_id", sa.BigInteger(), nullable=False),
-        sa.Column("namespace", Words, nullable=False),
-        sa.Column("operator_account_id", Words, nullable=False),
+        sa.Column("namespace", TextColumn, nullable=False),
+        sa.Column("operator_account_id", TextColumn, nullable=False),
         sa.PrimaryKeyConstraint("id"),
     )
-    _create_ranged(
+    _create_partitioned(
         "callbacks",
         "id",
         ("id",),
-        sa.Column("id", Words, nullable=False),
+        sa.Column("id", TextColumn, nullable=False),
         sa.Column("partner_id", sa.BigInteger(), nullable=False),
-        sa.Column("app_id", Words, nullable=False),
+        sa.Column("app_id", TextColumn, nullable=False),
         sa.Column("subscription_id", sa.BigInteger(), nullable=False),
-        sa.Column("about", Words, nullable=False),
+        sa.Column("about", TextColumn, nullable=False),
         sa.Column("sequence", sa.BigInteger(), nullable=False),
-        sa.Column("message_id", Words),
-        sa.Column("news", Words, nullable=False),
+        sa.Column("message_id", TextColumn),
+        sa.Column("news", TextColumn, nullable=False),
         sa.Column("body", sa.LargeBinary(), nullable=False),
         sa.Column("created_on_ms", sa.BigInteger(), nullable=False),
         sa.Column("ended_on_ms", sa.BigInteger()),
@@ -153,7 +153,7 @@ def upgrade() -> None:
     )
     op.create_table(
         "client_secrets",
-        sa.Column("hash", Words, nullable=False),
+        sa.Column("hash", TextColumn, nullable=False),
         sa.Column("partner_id", sa.BigInteger(), nullable=False),
         sa.Column("created_on_ms", sa.BigInteger(), nullable=False),
         sa.Column("expires_on_ms", sa.BigInteger()),
@@ -161,15 +161,15 @@ def upgrade() -> None:
     )
     op.create_table(
         "inbound_media",
-        sa.Column("key", Words, nullable=False),
+        sa.Column("key", TextColumn, nullable=False),
         sa.Column("partner_id", sa.BigInteger(), nullable=False),
-        sa.Column("app_id", Words, nullable=False),
-        sa.Column("operator_media_id", Words, nullable=False),
-        sa.Column("mime_type", Words, nullable=False),
-        sa.Column("file_name", Words, nullable=False),
+        sa.Column("app_id", TextColumn, nullable=False),
+        sa.Column("operator_media_id", TextColumn, nullable=False),
+        sa.Column("mime_type", TextColumn, nullable=False),
+        sa.Column("file_name", TextColumn, nullable=False),
         sa.Column("expires_on_ms", sa.BigInteger(), nullable=False),
-        sa.Column("sha256", Words),
-        sa.Column("failed", Words),
+        sa.Column("sha256", TextColumn),
+        sa.Column("failed", TextColumn),
         sa.PrimaryKeyConstraint("key"),
     )
     op.create_index("inbound_media_by_operators_id", "inbound_media", ["app_id", "operator_media_id"])
@@ -177,11 +177,11 @@ def upgrade() -> None:
     op.create_index(op.f("ix_inbound_media_sha256"), "inbound_media", ["sha256"])
     op.create_table(
         "inbound_messages",
-        sa.Column("operator_message_id", Words, nullable=False),
+        sa.Column("operator_message_id", TextColumn, nullable=False),
         sa.Column("partner_id", sa.BigInteger(), nullable=False),
-        sa.Column("app_id", Words, nullable=False),
+        sa.Column("app_id", TextColumn, nullable=False),
         sa.Column("recipient_id", sa.BigInteger(), nullable=False),
-        sa.Column("kind", Words, nullable=False),
+        sa.Column("kind", TextColumn, nullable=False),
         sa.Column("item_id", sa.BigInteger(), nullable=False),
         sa.Column("received_on_ms", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("operator_message_id"),
@@ -191,14 +191,14 @@ def upgrade() -> None:
         "queue_jobs",
         sa.Column("position", Number, nullable=False),
         sa.Column("queue", sa.SmallInteger(), nullable=False),
-        sa.Column("concurrency_group", Words, nullable=False),
-        sa.Column("ordering_key", Words, nullable=False),
-        sa.Column("ref", Words, nullable=False),
+        sa.Column("concurrency_group", TextColumn, nullable=False),
+        sa.Column("ordering_key", TextColumn, nullable=False),
+        sa.Column("ref", TextColumn, nullable=False),
         sa.Column("due_ms", sa.BigInteger(), nullable=False),
         sa.Column("attempt", sa.Integer(), server_default=sa.text("0"), nullable=False),
         sa.Column("defects", sa.SmallInteger(), server_default=sa.text("0"), nullable=False),
         sa.Column("state", sa.SmallInteger(), server_default=sa.text("0"), nullable=False),
-        sa.Column("note", Words),
+        sa.Column("note", TextColumn),
         sa.PrimaryKeyConstraint("position"),
         sqlite_autoincrement=True,
     )
@@ -207,21 +207,21 @@ def upgrade() -> None:
         "leases",
         sa.Column("queue", sa.SmallInteger(), autoincrement=False, nullable=False),
         sa.Column("shard", sa.SmallInteger(), autoincrement=False, nullable=False),
-        sa.Column("holder", Words, nullable=False),
+        sa.Column("holder", TextColumn, nullable=False),
         sa.Column("until_ms", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("queue", "shard"),
         sqlite_with_rowid=False,
     )
     op.create_table(
         "media",
-        sa.Column("id", Words, nullable=False),
-        sa.Column("handle", Words),
+        sa.Column("id", TextColumn, nullable=False),
+        sa.Column("handle", TextColumn),
         sa.Column("partner_id", sa.BigInteger(), nullable=False),
-        sa.Column("app_id", Words, nullable=False),
-        sa.Column("mime_type", Words, nullable=False),
+        sa.Column("app_id", TextColumn, nullable=False),
+        sa.Column("mime_type", TextColumn, nullable=False),
         sa.Column("size_bytes", sa.BigInteger(), nullable=False),
-        sa.Column("sha256", Words, nullable=False),
-        sa.Column("file_name", Words, nullable=False),
+        sa.Column("sha256", TextColumn, nullable=False),
+        sa.Column("file_name", TextColumn, nullable=False),
         sa.Column("created_on_ms", sa.BigInteger(), nullable=False),
         sa.Column("expires_on_ms", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("id"),
@@ -231,44 +231,44 @@ def upgrade() -> None:
     op.create_index(op.f("ix_media_sha256"), "media", ["sha256"])
     op.create_table(
         "media_copies",
-        sa.Column("media_id", Words, nullable=False),
-        sa.Column("place", Words, nullable=False),
-        sa.Column("operator_id", Words, nullable=False),
+        sa.Column("media_id", TextColumn, nullable=False),
+        sa.Column("place", TextColumn, nullable=False),
+        sa.Column("operator_id", TextColumn, nullable=False),
         sa.Column("expires_on_ms", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("media_id", "place"),
     )
     op.create_index(op.f("ix_media_copies_expires_on_ms"), "media_copies", ["expires_on_ms"])
-    _create_ranged(
+    _create_partitioned(
         "message_events",
         "message_id",
         ("message_id", "id"),
         sa.Column("id", Number, nullable=False),
-        sa.Column("message_id", Words, nullable=False),
-        sa.Column("news", Words, nullable=False),
+        sa.Column("message_id", TextColumn, nullable=False),
+        sa.Column("news", TextColumn, nullable=False),
         sa.Column("at_ms", sa.BigInteger(), nullable=False),
         sa.Column("moved", sa.Boolean(), nullable=False),
-        sa.Column("detail", Words, nullable=False),
+        sa.Column("detail", TextColumn, nullable=False),
     )
-    if not _on_postgresql():
+    if not _is_postgresql():
         op.create_index(op.f("ix_message_events_message_id"), "message_events", ["message_id"])
     op.create_table(
         "messages",
-        sa.Column("id", Words, nullable=False),
+        sa.Column("id", TextColumn, nullable=False),
         sa.Column("partner_id", sa.BigInteger(), nullable=False),
-        sa.Column("app_id", Words, nullable=False),
-        sa.Column("source", Words, nullable=False),
-        sa.Column("destination", Words, nullable=False),
+        sa.Column("app_id", TextColumn, nullable=False),
+        sa.Column("source", TextColumn, nullable=False),
+        sa.Column("destination", TextColumn, nullable=False),
         sa.Column("recipient_id", sa.BigInteger()),
-        sa.Column("kind", Words, nullable=False),
-        sa.Column("template_id", Words),
+        sa.Column("kind", TextColumn, nullable=False),
+        sa.Column("template_id", TextColumn),
         sa.Column("content", sa.LargeBinary(), nullable=False),
-        sa.Column("request", Words, nullable=False),
+        sa.Column("request", TextColumn, nullable=False),
         sa.Column("sandbox", sa.Boolean(), nullable=False),
-        sa.Column("state", Words, nullable=False),
+        sa.Column("state", TextColumn, nullable=False),
         sa.Column("unconfirmed", sa.Boolean(), nullable=False),
-        sa.Column("operator_message_id", Words),
+        sa.Column("operator_message_id", TextColumn),
         sa.Column("code", sa.BigInteger()),
-        sa.Column("reason", Words),
+        sa.Column("reason", TextColumn),
         sa.Column("accepted_on_ms", sa.BigInteger(), nullable=False),
         sa.Column("changed_on_ms", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("id"),
@@ -284,15 +284,15 @@ def upgrade() -> None:
     )
     op.create_table(
         "operator_accounts",
-        sa.Column("id", Words, nullable=False),
-        sa.Column("base_url", Words, nullable=False),
-        sa.Column("kind", Words, nullable=False),
+        sa.Column("id", TextColumn, nullable=False),
+        sa.Column("base_url", TextColumn, nullable=False),
+        sa.Column("kind", TextColumn, nullable=False),
         sa.Column("sealed_fields", sa.LargeBinary(), nullable=False),
         sa.PrimaryKeyConstraint("id"),
     )
     op.create_table(
         "partner_tokens",
-        sa.Column("hash", Words, nullable=False),
+        sa.Column("hash", TextColumn, nullable=False),
         sa.Column("partner_id", sa.BigInteger(), nullable=False),
         sa.Column("expires_on_ms", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("hash"),
@@ -300,10 +300,10 @@ def upgrade() -> None:
     op.create_table(
         "partners",
         sa.Column("id", Number, nullable=False),
-        sa.Column("email", Words, nullable=False),
-        sa.Column("password_hash", Words, nullable=False),
+        sa.Column("email", TextColumn, nullable=False),
+        sa.Column("password_hash", TextColumn, nullable=False),
         sa.Column("password_changed", sa.Boolean(), server_default=sa.false(), nullable=False),
-        sa.Column("profile", Words, nullable=False),
+        sa.Column("profile", TextColumn, nullable=False),
         sa.Column("created_on_ms", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("id"),
         sa.UniqueConstraint("email"),
@@ -312,10 +312,10 @@ def upgrade() -> None:
         "recipients",
         sa.Column("id", Number, nullable=False),
         sa.Column("partner_id", sa.BigInteger(), nullable=False),
-        sa.Column("app_id", Words, nullable=False),
-        sa.Column("phone_number", Words),
-        sa.Column("user_id", Words),
-        sa.Column("name", Words, server_default="", nullable=False),
+        sa.Column("app_id", TextColumn, nullable=False),
+        sa.Column("phone_number", TextColumn),
+        sa.Column("user_id", TextColumn),
+        sa.Column("name", TextColumn, server_default="", nullable=False),
         sa.Column("window_until_ms", sa.BigInteger()),
         sa.PrimaryKeyConstraint("id"),
     )
@@ -324,26 +324,26 @@ def upgrade() -> None:
     op.create_table(
         "sequences",
         sa.Column("subscription_id", sa.BigInteger(), nullable=False),
-        sa.Column("about", Words, nullable=False),
+        sa.Column("about", TextColumn, nullable=False),
         sa.Column("last", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("subscription_id", "about"),
         sqlite_with_rowid=False,
     )
     op.create_table(
         "store_facts",
-        sa.Column("name", Words, nullable=False),
-        sa.Column("value", Words, nullable=False),
+        sa.Column("name", TextColumn, nullable=False),
+        sa.Column("value", TextColumn, nullable=False),
         sa.PrimaryKeyConstraint("name"),
     )
     op.create_table(
         "subscriptions",
         sa.Column("id", Number, nullable=False),
         sa.Column("partner_id", sa.BigInteger(), nullable=False),
-        sa.Column("app_id", Words, nullable=False),
-        sa.Column("tag", Words, nullable=False),
-        sa.Column("url", Words, nullable=False),
+        sa.Column("app_id", TextColumn, nullable=False),
+        sa.Column("tag", TextColumn, nullable=False),
+        sa.Column("url", TextColumn, nullable=False),
         sa.Column("version", sa.SmallInteger(), nullable=False),
-        sa.Column("modes", Words, nullable=False),
+        sa.Column("modes", TextColumn, nullable=False),
         sa.Column("active", sa.Boolean(), nullable=False),
         sa.Column("show_on_ui", sa.Boolean(), nullable=False),
         sa.Column("sealed_meta", sa.LargeBinary()),
@@ -354,39 +354,39 @@ def upgrade() -> None:
         sa.Column("failing_since_ms", sa.BigInteger()),
         sa.Column("asked_until_ms", sa.BigInteger()),
         sa.Column("paused_on_ms", sa.BigInteger()),
-        sa.Column("pause_reason", Words),
+        sa.Column("pause_reason", TextColumn),
         sa.PrimaryKeyConstraint("id"),
         sa.UniqueConstraint("app_id", "tag"),
         sqlite_autoincrement=True,
     )
     op.create_table(
         "template_stays",
-        sa.Column("template_id", Words, nullable=False),
-        sa.Column("operator_account_id", Words, nullable=False),
-        sa.Column("operator_template_id", Words, nullable=False),
+        sa.Column("template_id", TextColumn, nullable=False),
+        sa.Column("operator_account_id", TextColumn, nullable=False),
+        sa.Column("operator_template_id", TextColumn, nullable=False),
         sa.PrimaryKeyConstraint("template_id", "operator_account_id"),
         sqlite_with_rowid=False,
     )
     op.create_table(
         "templates",
-        sa.Column("id", Words, nullable=False),
+        sa.Column("id", TextColumn, nullable=False),
         sa.Column("partner_id", sa.BigInteger(), nullable=False),
-        sa.Column("app_id", Words, nullable=False),
-        sa.Column("business_account_id", Words, nullable=False),
-        sa.Column("namespace", Words, nullable=False),
-        sa.Column("element_name", Words, nullable=False),
-        sa.Column("language_code", Words, nullable=False),
-        sa.Column("template_type", Words, server_default=sa.text("''"), nullable=False),
-        sa.Column("category", Words, nullable=False),
-        sa.Column("old_category", Words),
-        sa.Column("new_category", Words),
+        sa.Column("app_id", TextColumn, nullable=False),
+        sa.Column("business_account_id", TextColumn, nullable=False),
+        sa.Column("namespace", TextColumn, nullable=False),
+        sa.Column("element_name", TextColumn, nullable=False),
+        sa.Column("language_code", TextColumn, nullable=False),
+        sa.Column("template_type", TextColumn, server_default=sa.text("''"), nullable=False),
+        sa.Column("category", TextColumn, nullable=False),
+        sa.Column("old_category", TextColumn),
+        sa.Column("new_category", TextColumn),
         sa.Column("edited", sa.Boolean(), server_default=sa.false(), nullable=False),
-        sa.Column("status", Words, nullable=False),
-        sa.Column("quality", Words, nullable=False),
-        sa.Column("stage", Words, nullable=False),
+        sa.Column("status", TextColumn, nullable=False),
+        sa.Column("quality", TextColumn, nullable=False),
+        sa.Column("stage", TextColumn, nullable=False),
         sa.Column("retry", sa.Integer(), nullable=False),
-        sa.Column("reason", Words),
-        sa.Column("operator_template_id", Words),
+        sa.Column("reason", TextColumn),
+        sa.Column("operator_template_id", TextColumn),
         sa.Column("decided_on_s", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
         sa.Column("draft", sa.LargeBinary(), nullable=False),
         sa.Column("created_on_ms", sa.BigInteger(), nullable=False),
@@ -407,11 +407,11 @@ def upgrade() -> None:
     op.create_table(
         "idempotency_keys",
         sa.Column("partner_id", sa.BigInteger(), autoincrement=False, nullable=False),
-        sa.Column("route", Words, nullable=False),
-        sa.Column("key", Words, nullable=False),
+        sa.Column("route", TextColumn, nullable=False),
+        sa.Column("key", TextColumn, nullable=False),
         sa.Column("body_hash", sa.LargeBinary(), nullable=False),
-        sa.Column("app_id", Words),
-        sa.Column("holder", Words),
+        sa.Column("app_id", TextColumn),
+        sa.Column("holder", TextColumn),
         sa.Column("answer", sa.LargeBinary()),
         sa.Column("expires_on_ms", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("partner_id", "route", "key"),
@@ -420,17 +420,17 @@ def upgrade() -> None:
     op.create_index(op.f("ix_idempotency_keys_expires_on_ms"), "idempotency_keys", ["expires_on_ms"])
     op.create_table(
         "processes",
-        sa.Column("holder", Words, nullable=False),
-        sa.Column("queues", Words, nullable=False),
+        sa.Column("holder", TextColumn, nullable=False),
+        sa.Column("queues", TextColumn, nullable=False),
         sa.Column("seen_ms", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("holder"),
         sqlite_with_rowid=False,
     )
     op.create_table(
         "rate_windows",
-        sa.Column("name", Words, nullable=False),
-        sa.Column("whose", Words, nullable=False),
-        sa.Column("spent_ms", Words, nullable=False),
+        sa.Column("name", TextColumn, nullable=False),
+        sa.Column("whose", TextColumn, nullable=False),
+        sa.Column("spent_ms", TextColumn, nullable=False),
         sa.Column("expires_on_ms", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("name", "whose"),
         sqlite_with_rowid=False,
@@ -456,7 +456,7 @@ def upgrade() -> None:
     )
     op.create_table(
         "console_sessions",
-        sa.Column("hash", Words, nullable=False),
+        sa.Column("hash", TextColumn, nullable=False),
         sa.Column("partner_id", sa.BigInteger(), nullable=False),
         sa.Column("began_ms", sa.BigInteger(), nullable=False),
         sa.Column("expires_on_ms", sa.BigInteger(), nullable=False),
@@ -468,28 +468,30 @@ def upgrade() -> None:
         "template_events",
         sa.Column("id", Number, nullable=False),
         sa.Column("partner_id", sa.BigInteger(), nullable=False),
-        sa.Column("template_id", Words, nullable=False),
+        sa.Column("template_id", TextColumn, nullable=False),
         sa.Column("at_ms", sa.BigInteger(), nullable=False),
-        sa.Column("what", Words, nullable=False),
-        sa.Column("detail", Words, nullable=False),
+        sa.Column("what", TextColumn, nullable=False),
+        sa.Column("detail", TextColumn, nullable=False),
         sa.PrimaryKeyConstraint("id"),
     )
     op.create_index("template_events_by_template", "template_events", ["template_id", "id"])
-    if _on_postgresql():
-        for name, parameters in STORAGE.items():
+    if _is_postgresql():
+        for name, parameters in STORAGE_PARAMETERS.items():
             op.execute(f"ALTER TABLE {name} SET ({parameters})")
 
 
-def _on_postgresql() -> bool:
+def _is_postgresql() -> bool:
     return op.get_context().dialect.name == "postgresql"
 
 
-def _create_ranged(name: str, by: str, key: tuple[str, ...], *columns: sa.Column[Any], **options: Any) -> None:
-    if not _on_postgresql():
+def _create_partitioned(
+    name: str, range_column: str, key: tuple[str, ...], *columns: sa.Column[Any], **options: Any
+) -> None:
+    if not _is_postgresql():
         op.create_table(name, *columns, sa.PrimaryKeyConstraint("id"), **options)
         return
     for column in columns:
         if column.type is Number and column.name == "id":
             column.autoincrement = True
-    op.create_table(name, *columns, sa.PrimaryKeyConstraint(*key), postgresql_partition_by=f"RANGE ({by})")
+    op.create_table(name, *columns, sa.PrimaryKeyConstraint(*key), postgresql_partition_by=f"RANGE ({range_column})")
     op.execute(f"CREATE TABLE {name}_default PARTITION OF {name} DEFAULT")

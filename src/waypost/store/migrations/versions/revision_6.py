@@ -9,7 +9,7 @@ revision = "6"
 down_revision = "5"
 works_with = 6  # an older process detects replays by their group, and detached jobs by their ordering key
 
-Words: Final = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
+TextColumn: Final = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 Number: Final = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
@@ -29,12 +29,12 @@ def _add_audit_log() -> None:
         sa.Column("id", Number, nullable=False),
         sa.Column("at_ms", sa.BigInteger(), nullable=False),
         sa.Column("partner_id", sa.BigInteger(), nullable=True),
-        sa.Column("actor", Words, nullable=False),
-        sa.Column("remote_address", Words, nullable=False),
-        sa.Column("action", Words, nullable=False),
-        sa.Column("subject", Words, nullable=False),
+        sa.Column("actor", TextColumn, nullable=False),
+        sa.Column("remote_address", TextColumn, nullable=False),
+        sa.Column("action", TextColumn, nullable=False),
+        sa.Column("subject", TextColumn, nullable=False),
         sa.Column("status", sa.Integer(), nullable=False),
-        sa.Column("detail", Words, nullable=False),
+        sa.Column("detail", TextColumn, nullable=False),
         sa.PrimaryKeyConstraint("id"),
     )
     op.create_index(op.f("ix_audit_log_at_ms"), "audit_log", ["at_ms"], unique=False)
@@ -43,18 +43,18 @@ def _add_audit_log() -> None:
 
 def _add_origins_of_access() -> None:
     """Add the client secret that issued a token, and the administrator's rights of a session."""
-    op.add_column("partner_tokens", sa.Column("secret_hash", Words, nullable=True))
+    op.add_column("partner_tokens", sa.Column("secret_hash", TextColumn, nullable=True))
     op.add_column("console_sessions", sa.Column("administers_until_ms", sa.BigInteger(), nullable=True))
 
 
 def _add_app_users() -> None:
     op.create_table(
         "app_users",
-        sa.Column("app_id", Words, nullable=False),
-        sa.Column("phone_number", Words, nullable=False),
+        sa.Column("app_id", TextColumn, nullable=False),
+        sa.Column("phone_number", TextColumn, nullable=False),
         sa.Column("partner_id", sa.BigInteger(), nullable=False),
         sa.Column("opted_in", sa.Boolean(), nullable=True),
-        sa.Column("source", Words, server_default="", nullable=False),
+        sa.Column("source", TextColumn, server_default="", nullable=False),
         sa.Column("opted_on_ms", sa.BigInteger(), nullable=True),
         sa.Column("blocked", sa.Boolean(), server_default=sa.false(), nullable=False),
         sa.PrimaryKeyConstraint("app_id", "phone_number"),
@@ -64,7 +64,7 @@ def _add_app_users() -> None:
 
 def _add_delivery_history() -> None:
     """Add the reason of each attempt, and when the next one of an open circuit is due."""
-    op.add_column("attempts", sa.Column("kind", Words, server_default=sa.text("''"), nullable=False))
+    op.add_column("attempts", sa.Column("kind", TextColumn, server_default=sa.text("''"), nullable=False))
     op.add_column("subscriptions", sa.Column("next_attempt_ms", sa.BigInteger(), nullable=True))
 
 

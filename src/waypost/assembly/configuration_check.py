@@ -1,0 +1,33 @@
+"""Check of settings before real traffic."""
+
+from waypost.assembly.dev import demo
+from waypost.config import STAGES, Settings
+
+
+class InvalidConfiguration(Exception):
+    """A setting is missing, public or incompatible with another; the text has a fix hint."""
+
+
+def check_configuration(settings: Settings) -> None:
+    """Return if these settings are fit for real traffic.
+
+    Raises:
+        InvalidConfiguration: a setting is missing, public or incompatible with another.
+    """
+    if settings.secret_key is None:
+        raise InvalidConfiguration(
+            "secret_key is not set: set WAYPOST_SECRET_KEY to 64 random hex digits "
+            "and keep it, because encrypted secrets cannot be decrypted with another one"
+        )
+    if settings.secret_key == demo.INSTANCE_KEY or settings.admin_token == demo.ADMIN_TOKEN:
+        raise InvalidConfiguration("secret_key or admin_token is the demonstration's, which is public; set others")
+    if settings.database_url is None and settings.workers > 1:
+        raise InvalidConfiguration(
+            "an SQLite store supports one process: leave --workers out, "
+            "or set WAYPOST_DATABASE_URL to a PostgreSQL database"
+        )
+    if settings.database_url is None and settings.stages != STAGES:
+        raise InvalidConfiguration(
+            "an SQLite store supports one process, which runs all stages: leave --stages out, "
+            "or set WAYPOST_DATABASE_URL to a PostgreSQL database"
+        )

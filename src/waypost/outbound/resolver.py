@@ -1,0 +1,122 @@
+"""Resolves names to addresses, on threads of its own: a name without a response delays no other."""
+
+import asyncio
+import socket
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from ipaddress import ip_address
+from typing import Final
+
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from waypost.base.http.post_client import AddrInfo, Resolve
+
+RESOLVER_THREADS: Final = 64
+"""A lookup cannot be cancelled. With the loop's own few threads, some dead names would stop all lookups."""
+
+LOOKUP_CACHE_S: Final = 10
+"""How long a result is used again. Every use is vetted, so a name may change its address."""
+
+MAX_CACHED_LOOKUPS: Final = 10_000
+
+
+class ThreadResolver:
+    """Resolves by the system's resolver, as other programs on the machine do; once for simultaneous requests."""
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(RESOLVER_THREADS, thread_name_prefix="resolver")
+        self._lookups: dict[tuple[str, int], tuple[float, asyncio.Future[list[AddrInfo]]]] = {}
+
+    async def __call__(self, host: str, port: int) -> Sequence[AddrInfo]:
+        """Return every address of a name.
+
+        Raises:
+            OSError: it has none, or no name server responds.
+        """
+        loop = asyncio.get_running_loop()
+        key = (host, port)
+        known = self._lookups.get(key)
+        if known is None or known[0] <= loop.time() or _has_failed(known[1]):
+            if len(self._lookups) >= MAX_CACHED_LOOKUPS:
+                self._lookups.clear()
+            lookup = loop.run_in_executor(self._threads, _resolve_host, host, port)
+            known = self._lookups[key] = (loop.time() + LOOKUP_CACHE_S, lookup)
+        # A caller that is cancelled does not cancel the lookup for the others.
+        return await asyncio.shield(known[1])
+
+    def close(self) -> None:
+        """Shut down without waiting for running lookups."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+class VettedResolver(AbstractResolver):
+    """The same for the general client: all addresses of a name, every result vetted.
+
+    Args:
+        resolve: returns the addresses.
+        vet: raises `OSError` for one that may not be reached.
+    """
+
+    def __init__(self, resolve: Resolve, vet: Callable[[str], None]) -> None:
+        self._resolve = resolve
+        self._vet = vet
+
+    async def resolve_all(self, host: str, port: int) -> Sequence[AddrInfo]:
+        """Return every address of a name, all of them allowed.
+
+        Raises:
+            OSError: it has none, no name server responds, or one address may not be reached.
+        """
+        literal = literal_address(host)
+        if literal is not None:  # whether or not this system's resolver knows the spelling
+            self._vet(literal)
+        infos = await self._resolve(host, port)
+        for info in infos:
+            self._vet(str(info[4][0]))
+        return infos
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        """Return every address of a name, in the form of the general client."""
+        return [
+            ResolveResult(
+                hostname=host,
+                host=str(address[0]),
+                port=port,
+                family=known,
+                proto=protocol,
+                flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
+            )
+            for known, _, protocol, _, address in await self.resolve_all(host, port)
+            if family in (known, socket.AF_UNSPEC)
+        ]
+
+    async def close(self) -> None:
+        """Do nothing: no resource is held."""
+
+
+def literal_address(host: str) -> str | None:
+    """Return the address that a host is by itself: a literal one, also with a final dot or zone, or this machine.
+
+    Source: RFC 6761, section 6.3, for names that end with `localhost`.
+    """
+    plain = host.rstrip(".").partition("%")[0]
+    if plain.lower() == "localhost" or plain.lower().endswith(".localhost"):
+        return "127.0.0.1"
+    try:
+        return str(ip_address(plain))
+    except ValueError:
+        pass
+    try:  # the short forms, one number, octal and hexadecimal parts
+        return socket.inet_ntoa(socket.inet_aton(plain))
+    except (OSError, UnicodeError):
+        return None
+
+
+def _resolve_host(host: str, port: int) -> list[AddrInfo]:
+    return list(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+
+
+def _has_failed(lookup: "asyncio.Future[list[AddrInfo]]") -> bool:
+    return lookup.done() and (lookup.cancelled() or lookup.exception() is not None)

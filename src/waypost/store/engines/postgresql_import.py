@@ -1,0 +1,167 @@
+"""Import of another store into an empty PostgreSQL database, which is marked until the import is complete."""
+
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, Final
+
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
+from sqlalchemy import Connection, Table, create_engine, delete, select, text
+from sqlalchemy.engine import Engine as Pool
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.pool import NullPool
+
+from waypost.store.contract import StoreUnavailable, WrongStore
+from waypost.store.engines.postgresql import CONNECT_PARAMETERS
+from waypost.store.engines.postgresql_bulk import postgres_type
+from waypost.store.properties import set_properties, set_revision
+from waypost.store.retention.partitions import Partition, create_partitions
+from waypost.store.revision import MOVING_PROPERTY, read_schema_status
+from waypost.store.schema import create_schema
+from waypost.store.tables import REVISION, metadata, store_facts
+
+READ_BATCH_ROWS: Final = 2_000
+
+
+class PostgresImport:
+    """The target database of `waypost move`. Only one process fills it at a time.
+
+    Args:
+        url: as libpq accepts it.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._pool: Pool = create_engine(
+            "postgresql+psycopg://", creator=self._connect, poolclass=NullPool, hide_parameters=True
+        )
+        self._connection: Connection | None = None
+
+    @contextmanager
+    def open(self) -> Generator[None]:
+        """Connect, and lock out other imports.
+
+        Raises:
+            StoreUnavailable: no server responds.
+            WrongStore: another import is running.
+        """
+        try:
+            self._connection = self._pool.connect()
+        except DBAPIError as error:
+            raise StoreUnavailable(f"cannot connect to PostgreSQL: {str(error.orig).splitlines()[0]}") from error
+        try:
+            with self._open_connection.begin():
+                is_locked = self._open_connection.execute(_TRY_LOCK).scalar_one()
+            if not is_locked:
+                raise WrongStore("another `waypost move` is writing to this database")
+            try:
+                yield
+            finally:
+                self._release_lock()
+        except (DBAPIError, psycopg.Error) as error:
+            cause = error.orig if isinstance(error, DBAPIError) else error
+            raise StoreUnavailable(f"writing to the database failed: {str(cause).splitlines()[0]}") from error
+        finally:
+            self._connection.close()
+            self._pool.dispose()
+
+    def _release_lock(self) -> None:
+        """Unlock before the connection is closed: the server notices a close only after the next import has tried."""
+        with suppress(SQLAlchemyError), self._open_connection.begin():  # unlocked already, if the connection broke
+            self._open_connection.execute(_UNLOCK)
+
+    def prepare(self, partitions: Sequence[Partition], *, resume_only: bool = False) -> bool:
+        """Create the schema and the mark; return True if the rows of an interrupted import were removed first.
+
+        Args:
+            partitions: those that the rows need.
+            resume_only: an import must have been interrupted in this database, and nowhere else.
+
+        Raises:
+            WrongStore: the database has tables that are not of an interrupted import; or none, where it must
+                have some.
+        """
+        with self._open_connection.begin():
+            status = read_schema_status(self._open_connection)
+            if status is not None and not status.is_moving:
+                raise WrongStore("this database holds a store already; choose an empty database")
+            if status is None and self._open_connection.execute(_HAS_TABLES).scalar_one():
+                raise WrongStore("this database holds tables already; choose an empty database")
+            if status is None and resume_only:
+                raise WrongStore(
+                    "this store has been moved to PostgreSQL already, to another database; "
+                    "if both ran, everything would be sent twice"
+                )
+            if status is not None:
+                for table in reversed(metadata.sorted_tables):
+                    self._open_connection.exec_driver_sql(f'DROP TABLE IF EXISTS "{table.name}" CASCADE')
+            create_schema(self._open_connection)
+            create_partitions(self._open_connection, partitions)
+            set_revision(self._open_connection, REVISION, REVISION)
+            set_properties(self._open_connection, {MOVING_PROPERTY: ""})
+        return status is not None
+
+    def add(self, table: Table, rows: Iterable[Sequence[Any]]) -> None:
+        """Add rows by COPY, in one commit."""
+        names = [column.name for column in table.columns]
+        statement = sql.SQL("COPY {} ({}) FROM STDIN (FORMAT BINARY)").format(
+            sql.Identifier(table.name), sql.SQL(", ").join(map(sql.Identifier, names))
+        )
+        with self._open_connection.begin(), self._driver.cursor() as cursor, cursor.copy(statement) as copy:
+            copy.set_types([postgres_type(column) for column in table.columns])
+            for row in rows:
+                copy.write_row(row)
+
+    def add_properties(self, properties: dict[str, str]) -> None:
+        """Store properties of the other store."""
+        with self._open_connection.begin():
+            set_properties(self._open_connection, properties)
+
+    def read_rows(self, table: Table) -> Iterator[Sequence[Any]]:
+        """Return every row of a table, unordered."""
+        statement = select(table)
+        if table is store_facts:
+            statement = statement.where(store_facts.c.name != MOVING_PROPERTY)
+        with self._open_connection.begin():
+            rows = self._open_connection.execute(statement, execution_options={"yield_per": READ_BATCH_ROWS})
+            yield from rows
+
+    def set_sequence(self, table: Table, column: str, last: int) -> None:
+        """Set a column's sequence to continue after the last number that was ever used."""
+        with self._open_connection.begin():
+            self._open_connection.execute(
+                _SET_SEQUENCE, {"table": table.name, "column": column, "last": max(last, 1), "used": last > 0}
+            )
+
+    def finish(self) -> None:
+        """Remove the mark: from now on it is an ordinary store."""
+        with self._open_connection.begin():
+            self._open_connection.exec_driver_sql("ANALYZE")
+            self._open_connection.execute(delete(store_facts).where(store_facts.c.name == MOVING_PROPERTY))
+
+    @property
+    def _open_connection(self) -> Connection:
+        if self._connection is None:
+            raise RuntimeError("not opened")
+        return self._connection
+
+    @property
+    def _driver(self) -> psycopg.Connection[Any]:
+        driver: Any = self._open_connection.connection.driver_connection
+        return driver
+
+    def _connect(self) -> psycopg.Connection[Any]:
+        url_parameters = conninfo_to_dict(self._url)
+        options = f"{url_parameters.get('options', '')} -c timezone=UTC -c lock_timeout=5s".strip()
+        parameters: dict[str, Any] = {**CONNECT_PARAMETERS, **url_parameters, "options": options}
+        return psycopg.connect(**parameters)
+
+
+_TRY_LOCK: Final = text("SELECT pg_try_advisory_lock(hashtext('waypost move'))")
+_UNLOCK: Final = text("SELECT pg_advisory_unlock(hashtext('waypost move'))")
+_HAS_TABLES: Final = text(
+    "SELECT EXISTS (SELECT 1 FROM pg_class WHERE relkind IN ('r', 'p', 'v', 'm', 'f') "
+    "AND relnamespace = current_schema()::regnamespace)"
+)
+_SET_SEQUENCE: Final = text("SELECT setval(pg_get_serial_sequence(:table, :column), :last, :used)")

@@ -1,0 +1,377 @@
+"""The editor: what is written is drawn and checked at once, and without modules it works as well."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.async_api import Dialog, expect
+
+from tests.console.conftest import LOOP, Desk, Tabs
+from tests.support.media_samples import sample
+from waypost.assembly.dev import demo
+from waypost.console.templates.character_limits import CONDITIONAL_MAX_CHARS, MAX_CHARS_BY_FIELD
+from waypost.console.templates.draft_text import draft_content, parse_content
+from waypost.console.templates.submission import encode_content, encode_draft
+from waypost.domain.templates.buttons import ButtonKind, TemplateButton
+from waypost.domain.templates.cards import Card
+from waypost.domain.templates.fields import DRAFT_ATTRIBUTES, TEMPLATE_FIELDS, FieldFormat, TemplateDraft, has_part
+from waypost.domain.templates.rules import TEMPLATE_RULES
+from waypost.domain.templates.types import type_row
+from waypost.wire.forms import Form
+from waypost.wire.templates.changes import apply_edit
+from waypost.wire.templates.drafts import read_draft
+
+pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
+
+NEW = f"/apps/{demo.APP_ID}/templates/new"
+DEMO = f"/apps/{demo.APP_ID}/templates/{demo.TEMPLATE_ID}"
+# fmt: off
+WRITTEN = {
+    "elementName": "order_update", "languageCode": "en_US", "category": "UTILITY", "templateType": "TEXT",
+    "vertical": "Orders", "content": "Hi {{1}}, your order is on its way.", "value-1": "Ann",
+}
+CARD = {"headerType": "IMAGE", "mediaUrl": "https://shop.example/a.png", "body": "A coat for {{1}} days",
+        "sampleText": "A coat for cold days", "buttons": [{"type": "QUICK_REPLY", "text": "More"}]}
+FORMS: dict[str, dict[str, Any]] = {  # of each type, as the API takes them
+    "text": {
+        "elementName": "a", "languageCode": "de", "category": "MARKETING", "templateType": "TEXT", "vertical": "b",
+        "content": "Hi {{1}}, all *well* with {{2}}?", "example": "Hi Ann, all *well* with Ben?", "header": "For {{1}}",
+        "exampleHeader": "For Ann", "footer": "Acme", "allowTemplateCategoryChange": "true", "messageValidity": "86400",
+        "buttons": [
+            {"type": "QUICK_REPLY", "text": "Yes"},
+            {"type": "URL", "text": "Look", "url": "https://acme.test/{{1}}", "example": ["https://acme.test/a"]},
+            {"type": "PHONE_NUMBER", "text": "Call", "phone_number": "+15550001111"},
+            {"type": "FLOW", "text": "Ask", "flow_id": "7", "flow_action": "NAVIGATE", "navigate_screen": "ONE"},
+        ],
+    },
+    "image": {
+        "elementName": "a", "languageCode": "de", "category": "UTILITY", "templateType": "IMAGE", "vertical": "b",
+        "content": "Look", "example": "Look", "exampleMedia": "4::aW1n:x", "enableSample": "true",
+    },
+    "offer": {
+        "elementName": "a", "languageCode": "de", "category": "MARKETING", "templateType": "TEXT", "vertical": "b",
+        "content": "Look", "example": "Look", "isLTO": "true", "limitedOfferText": "Soon", "hasExpiration": "true",
+        "buttons": [{"type": "COPY_CODE", "text": "Copy offer code", "example": "SAVE"},
+                    {"type": "URL", "text": "Look", "url": "https://acme.test"}],
+    },
+    "code": {
+        "elementName": "a", "languageCode": "de", "category": "AUTHENTICATION", "templateType": "TEXT", "vertical": "b",
+        "content": "{{1}} is your verification code.", "example": "123456 is your verification code.",
+        "addSecurityRecommendation": "true", "codeExpirationMinutes": "10",
+        "buttons": [{"type": "OTP", "otp_type": "ZERO_TAP", "text": "Copy", "autofill_text": "Fill",
+                     "supported_apps": [{"package_name": "com.a.b", "signature_hash": "AbC/def1234"},
+                                        {"package_name": "com.a.c", "signature_hash": "AbC/def1234"}],
+                     "zero_tap_terms_accepted": True}],
+    },
+    "carousel": {
+        "elementName": "a", "languageCode": "de", "category": "MARKETING", "templateType": "CAROUSEL", "vertical": "b",
+        "content": "Look", "example": "Look", "cards": [CARD, CARD],
+    },
+    "products": {
+        "elementName": "a", "languageCode": "de", "category": "MARKETING", "templateType": "PRODUCT", "vertical": "b",
+        "content": "Look", "example": "Look",
+    },
+    "named": {
+        "elementName": "a", "languageCode": "de", "category": "UTILITY", "templateType": "TEXT", "vertical": "b",
+        "content": "Hi {{name}}, all well?", "example": "Hi Ann, all well?", "parameterFormat": "NAMED", "isCPR": "true",
+    },
+}
+# fmt: on
+FORMS["labelled"] = FORMS["text"] | {
+    field.name: "true" if field.format is FieldFormat.FLAG else field.example
+    for field in TEMPLATE_FIELDS
+    if field.label
+}
+
+
+def drafted(form: dict[str, Any]) -> TemplateDraft:
+    texts = {k: v if isinstance(v, str) else json.dumps(v) for k, v in form.items()}
+    return read_draft(Form(list(texts.items())))
+
+
+@pytest.mark.parametrize("kind", FORMS)
+async def test_draft_survives_the_editor(kind: str) -> None:
+    draft = drafted(FORMS[kind])
+
+    handed_in = encode_content(draft_content(draft))
+
+    assert read_draft(Form(list(handed_in.items()))) == draft
+    assert read_draft(Form(list(encode_draft(draft).items()))) == draft
+
+
+@pytest.mark.parametrize("kind", FORMS)
+async def test_edit_that_changes_nothing_changes_nothing(kind: str) -> None:
+    draft = drafted(FORMS[kind])
+
+    form = Form(list(encode_content(draft_content(draft, "its id")).items()))
+
+    assert apply_edit(draft, form) == draft
+
+
+async def test_line_breaks_of_a_browser_are_one_character() -> None:
+    writing = parse_content([("content", "Hi\r\nAnn")])
+
+    assert encode_content(writing)["content"] == "Hi\nAnn"
+
+
+# fmt: off
+OF_LENGTH: dict[str, Callable[[str], TemplateDraft]] = {  # a draft that has a text where a counter stands
+    "content of an offer":  lambda text: TemplateDraft(content=text, is_lto=True),
+    "button.text":          lambda text: TemplateDraft(buttons=(TemplateButton(ButtonKind.QUICK_REPLY, text),)),
+    "button.autofill_text": lambda text: TemplateDraft(buttons=(TemplateButton(ButtonKind.OTP, autofill_text=text),)),
+    "button.url":           lambda text: TemplateDraft(buttons=(TemplateButton(ButtonKind.URL, url=f"https://{text[8:]}"),)),
+    "button.phone_number":  lambda text: TemplateDraft(buttons=(TemplateButton(ButtonKind.PHONE_NUMBER, phone_number=text.replace("x", "5")),)),
+    "button.code":          lambda text: TemplateDraft(buttons=(TemplateButton(ButtonKind.COPY_CODE, example=(text,)),)),
+    "card.body":            lambda text: TemplateDraft(template_type="CAROUSEL", cards=(Card(body=text),)),
+}
+# fmt: on
+
+
+async def test_field_with_a_length_rule_has_a_counter_to_its_number() -> None:
+    told = {
+        rule.field: rule.requirement
+        for rule in TEMPLATE_RULES
+        if rule.id.endswith("-length") and rule.field in DRAFT_ATTRIBUTES
+    }
+    counted = {
+        name: f"must be at most {most} characters"
+        for name, most in MAX_CHARS_BY_FIELD.items()
+        if name in DRAFT_ATTRIBUTES
+    }
+
+    assert counted == {name: says for name, says in told.items() if name not in ("buttons", "cards")}
+
+
+@pytest.mark.parametrize("name", CONDITIONAL_MAX_CHARS)
+async def test_counter_counts_to_what_the_rule_says(name: str) -> None:
+    most, rule_id = CONDITIONAL_MAX_CHARS[name]
+    rule = next(one for one in TEMPLATE_RULES if one.id == rule_id)
+
+    assert rule.check(OF_LENGTH[name]("x" * most)) is None
+    assert rule.check(OF_LENGTH[name]("x" * (most + 1))) is not None
+
+
+async def test_form_submits_without_modules(desk: Desk) -> None:
+    answer = await desk.post(NEW, {**WRITTEN, "do": "submit"})
+
+    page = await desk.get(answer.headers["location"])
+    assert "order_update" in page
+    assert "The operator is reviewing it" in page
+
+
+async def test_refused_submit_comes_back_with_everything_and_the_finding_at_its_field(desk: Desk) -> None:
+    page = await posted(desk, NEW, {**WRITTEN, "elementName": "Order Update", "footer": "Acme", "button-0-type": "QUICK_REPLY", "button-0-text": "Thanks", "do": "submit"}, 400)  # fmt: skip
+
+    for typed in (
+        "Order Update",
+        "Hi {{1}}, your order is on its way.",
+        'value="Ann"',
+        'value="Acme"',
+        'value="Thanks"',
+    ):
+        assert typed in page
+    note = page.partition('id="n-f-elementName"')[2].partition("</p>")[0]
+    assert "Use a to z" in note
+    assert "API error" in page
+
+
+async def test_taken_name_is_told_before_it_is_submitted(desk: Desk) -> None:
+    page = await posted(desk, NEW, {**WRITTEN, "elementName": "order_ready", "do": "check"})
+
+    assert "elementName order_ready is taken in en_US." in page
+
+
+async def test_buttons_are_added_moved_and_removed_without_modules(desk: Desk) -> None:
+    rows = {
+        "button-0-type": "QUICK_REPLY",
+        "button-0-text": "One",
+        "button-1-type": "QUICK_REPLY",
+        "button-1-text": "Two",
+    }
+
+    added = await posted(desk, NEW, {**WRITTEN, **rows, "new-button-kind": "URL", "do": "add-button"})
+    moved = await posted(desk, NEW, {**WRITTEN, **rows, "do": "up-button-1"})
+    removed = await posted(desk, NEW, {**WRITTEN, **rows, "do": "remove-button-0"})
+
+    assert 'name="button-2-url"' in added
+    assert moved.index('value="Two"') < moved.index('value="One"')
+    assert 'value="One"' not in removed
+    for nonsense in ("up-button-9", "remove-card-3", "add-card-7-button", "fly"):
+        await posted(desk, NEW, {**WRITTEN, **rows, "do": nonsense})
+
+
+async def test_edit_goes_through_and_a_category_of_an_approved_one_stays(desk: Desk) -> None:
+    page = await desk.get(f"{DEMO}/edit")
+    assert '<input type="hidden" name="category" value="UTILITY">' in page
+
+    answer = await desk.post(
+        f"{DEMO}/edit",
+        {"category": "UTILITY", "templateType": "TEXT", "content": "Hi {{1}}, your {{2}} is here now.",
+         "value-1": "Ann", "value-2": "coat", "footer": "Acme", "do": "submit"},
+    )  # fmt: skip
+
+    shown = await desk.get(answer.headers["location"])
+    assert "your coat is here now" in shown
+    assert "Edited" in shown
+    await desk.get(f"{DEMO}/edit", status=404)  # it is under review
+
+
+async def test_duplicate_begins_with_what_the_template_says_and_no_name(desk: Desk) -> None:
+    page = await desk.get(f"{NEW}?from={demo.TEMPLATE_ID}")
+
+    assert "Shall we bring it today?" in page
+    assert 'name="button-1-text" value="Another day"' in page
+    assert 'name="elementName" value=""' in page
+
+
+async def test_number_that_is_none_is_a_finding_and_no_defect(desk: Desk) -> None:
+    page = await posted(desk, NEW, {**WRITTEN, "messageValidity": "soon", "do": "check"})
+
+    assert "messageValidity" in page
+    assert "A field cannot be read" in page
+
+
+async def posted(desk: Desk, path: str, fields: dict[str, str], status: int = 200) -> str:
+    form = {"csrf": await desk.csrf(), **fields}
+    async with desk.http.post(desk.base_url + path, data=form, allow_redirects=False) as answer:
+        text = await answer.text()
+        assert answer.status == status, text[:2000]
+        return text
+
+
+async def test_template_is_written_approved_and_sent_on_screen(tabs: Tabs, desk: Desk) -> None:
+    page = (await tabs(NEW)).page
+    await page.get_by_label("Name", exact=True).fill("order_packed")
+    await page.get_by_label("Topic").fill("Orders")
+    await page.get_by_role("textbox", name="Body", exact=True).fill("Hi ")
+    await page.get_by_role("button", name="Variable").click()
+    await page.keyboard.type(", it is packed.")
+    await page.get_by_label("Sample for {{1}}").fill("Ann")
+    await page.get_by_label("New button").select_option("QUICK_REPLY")
+    await page.get_by_role("button", name="Add button").click()
+    await expect(page.locator("#f-button-0-text")).to_be_focused()
+    await page.keyboard.type("Thanks")
+    await expect(page.locator("#preview")).to_contain_text("Hi Ann, it is packed.")
+    await expect(page.locator("#preview")).to_contain_text("Thanks")
+    await page.get_by_label("Header", exact=True).fill("Box {{1}}")
+    await page.get_by_label("Sample for the header").fill("7")
+    await expect(page.locator("#preview")).to_contain_text("Box 7")
+    await expect(page.locator("#lint")).to_contain_text("0 violations")
+
+    await page.get_by_role("button", name="Submit").click()
+
+    await page.wait_for_url("**/templates/0*")
+    await expect(page.locator("#status")).to_contain_text("approved")
+    await expect(page.locator("#history")).to_contain_text("Accepted by the operator")
+    await page.get_by_label("Body, {{1}}").fill("Zoe")
+    await page.get_by_role("button", name="Send", exact=True).click()
+    await page.wait_for_url("**/messages/0*")
+
+
+async def test_finding_appears_while_one_types_leads_to_its_field_and_goes(tabs: Tabs) -> None:
+    page = (await tabs(NEW)).page
+    await page.get_by_role("textbox", name="Body", exact=True).fill("Your code is {{1}}")
+    finding = page.get_by_role("link", name="content must neither begin nor end with a variable.")
+    await finding.wait_for()
+    await expect(page.locator("#n-f-content")).to_contain_text("Put a word")
+    await expect(page.locator("#f-content")).to_have_attribute("aria-invalid", "true")
+
+    await finding.click()
+    await expect(page.locator("#f-content")).to_be_focused()
+    await page.keyboard.press("End")
+    await page.keyboard.type(" for today.")
+
+    await finding.wait_for(state="detached")
+    await expect(page.locator("#n-f-content")).to_be_empty()
+    await expect(page.locator("[data-counts=f-content]")).to_have_text("29/1024")
+
+
+async def test_sample_is_uploaded_and_drawn(tabs: Tabs) -> None:
+    page = (await tabs(NEW)).page
+    await page.get_by_label("Type").select_option("IMAGE")
+
+    picture = {"name": "a.png", "mimeType": "image/png", "buffer": sample("png")}
+    await page.get_by_label("Sample image").set_input_files(picture)  # type: ignore[arg-type]
+
+    await page.locator("#preview img").wait_for()
+    await expect(page.locator(".sample-there")).to_contain_text("a.png")
+    assert await page.locator("#preview img").evaluate("one => one.complete && one.naturalWidth") > 0
+
+
+async def test_carousel_is_written_card_by_card_by_keyboard(tabs: Tabs) -> None:
+    page = (await tabs(NEW)).page
+    await page.get_by_label("Category", exact=True).select_option("MARKETING")
+    await page.get_by_label("Type").select_option("CAROUSEL")
+    await expect(page.locator(".a-card")).to_have_count(2)
+    await page.locator("#f-card-0-body").fill("First")
+    await page.locator("#f-card-1-body").fill("Second")
+    await page.get_by_role("button", name="Add card").press("Enter")
+    await expect(page.locator(".a-card")).to_have_count(3)
+    await page.locator("#f-card-2-body").fill("Third")
+
+    await page.get_by_role("button", name="Move card 3 up").press("Enter")
+
+    await expect(page.locator("#f-card-1-body")).to_have_value("Third")
+    await expect(page.locator("#f-card-2-body")).to_have_value("Second")
+    await expect(page.get_by_role("button", name="Move card 2 up")).to_be_focused()
+    await expect(page.locator("#preview")).to_contain_text("Third")
+
+
+async def test_words_of_a_carousel_are_edited_and_its_media_stay(tabs: Tabs, desk: Desk) -> None:
+    base = f"/partner/app/{demo.APP_ID}"
+    upload = await desk.api.file(f"{base}/upload/media", sample("png"), name="a.png", media_type="image/png")
+    of_card = {"exampleMedia": upload["handleId"]["message"], "mediaUrl": ""}
+    form = FORMS["carousel"] | {"cards": json.dumps([CARD | of_card] * 2)}
+    template_id = (await desk.api.form("POST", f"{base}/templates", form))["template"]["id"]
+    page = (await tabs(f"/apps/{demo.APP_ID}/templates/{template_id}")).page
+    await expect(page.locator("#status")).to_contain_text("approved")
+
+    await page.get_by_role("link", name="Edit").click()
+    await page.locator("#f-card-1-body").fill("A hat for {{1}} days")
+    assert await page.get_by_role("button", name="Add card").count() == 0
+    await page.get_by_role("button", name="Submit edit").click()
+
+    await expect(page.locator("#history")).to_contain_text("Edited")
+    await expect(page.locator(".phone-frame")).to_contain_text("A hat for cold days")
+    assert await page.locator(".phone-frame img").count() == 2
+
+
+async def test_leaving_with_something_written_is_asked_about(tabs: Tabs) -> None:
+    page = (await tabs(NEW)).page
+    asked: list[str] = []
+
+    async def stay(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        await dialog.dismiss()
+
+    page.on("dialog", stay)
+    await page.get_by_label("Footer").fill("Acme")
+    await page.locator(".up").get_by_role("link", name="Templates").click(no_wait_after=True)
+    await page.wait_for_timeout(300)
+
+    assert asked == ["beforeunload"]
+    assert page.url.endswith("/templates/new")
+    page.remove_listener("dialog", stay)
+    page.on("dialog", lambda dialog: dialog.accept())
+
+
+@pytest.mark.parametrize("width", [360, 1440])
+async def test_pages_need_no_scrolling_sideways(tabs: Tabs, width: int) -> None:
+    tab = await tabs(NEW, width=width)
+    for path in (f"{NEW}?from={demo.TEMPLATE_ID}", DEMO, DEMO.rpartition("/")[0]):
+        await tab.go(path)
+        assert await tab.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+async def test_labelled_fields_stand_under_more_and_of_an_edit_those_that_may_change(desk: Desk) -> None:
+    row = type_row("TEXT")
+    labelled = [one for one in TEMPLATE_FIELDS if one.label and has_part(one.part, row, {"isCPR"}, is_code=False)]
+
+    new = (await posted(desk, NEW, {**WRITTEN, "isCPR": "on", "do": "refresh"})).partition("<h2>More options</h2>")[2]
+    edited = await posted(desk, f"{DEMO}/edit", {**WRITTEN, "isCPR": "on", "do": "refresh"})
+
+    assert [one.name for one in labelled if f'id="f-{one.name}"' not in new or one.label not in new] == []
+    assert [one.name for one in labelled if (f'id="f-{one.name}"' in edited) is not one.changeable] == []
+    assert 'name="isCPR" value="on" checked' in new
+    assert '<input type="hidden" name="isCPR" value="on">' in edited

@@ -1,0 +1,141 @@
+"""What the operator says of an account, its numbers and its users is called back to its apps."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.builders import ACCOUNT, ANN, APP, is_event
+from tests.support.pipeline import PipelineHarness
+from tests.support.version_3_receiver import listening, value_of
+
+pytestmark = pytest.mark.content_only
+
+RESTRICTION = {"restriction_type": "RESTRICTED_ADD_PHONE_NUMBER_ACTION", "expiration": 1760003600}
+
+# fmt: off
+NEWS: list[tuple[str, dict[str, Any], str, dict[str, Any]]] = [  # Source: facts 6.6; operator's facts 7.2
+    # field                         value                                                  type                inner payload
+    ("account_update",              {"event": "VERIFIED_ACCOUNT"},                         "status-event",     {"status": "ACCOUNT_VERIFIED"}),
+    ("account_update",              {"event": "ACCOUNT_VIOLATION", "violation_info": {"violation_type": "SCAM"}}, "status-event", {"status": "ACCOUNT_VIOLATION", "violation_type": "SCAM"}),
+    ("account_update",              {"event": "ACCOUNT_RESTRICTION", "restriction_info": [RESTRICTION]}, "status-event", {"status": "ACCOUNT_RESTRICTED", "restrictionInfo": [{"restrictionType": "RESTRICTED_ADD_PHONE_NUMBER_ACTION", "expiration": 1760003600}]}),
+    ("account_update",              {"event": "DISABLED_UPDATE", "ban_info": {"waba_ban_state": "DISABLE", "waba_ban_date": "March 6, 2026"}}, "status-event", {"status": "DISABLE", "actionDate": "March 6, 2026"}),
+    ("account_update",              {"event": "DISABLED_UPDATE", "ban_info": {"waba_ban_state": "REINSTATE", "waba_ban_date": "March 7, 2026"}}, "status-event", {"status": "REINSTATE", "actionDate": "March 7, 2026"}),
+    ("account_update",              {"event": "DISABLED_UPDATE", "ban_info": {"waba_ban_state": "SCHEDULE_FOR_DISABLE", "waba_ban_date": "March 8, 2026"}}, "status-event", {"status": "ACCOUNT_DISABLE", "actionDate": "March 8, 2026"}),
+    ("account_update",              {"event": "AD_ACCOUNT_LINKED", "waba_info": {"waba_id": "1", "owner_business_id": "2", "ad_account_id": "3"}}, "status-event", {"status": "AD_ACCOUNT_LINKED", "waba_id": "1", "owner_business_id": "2", "ad_account_id": "3"}),
+    ("phone_number_name_update",    {"display_phone_number": APP.phone_number, "decision": "APPROVED", "requested_verified_name": "Acme"}, "pndn-event", {"status": "approved"}),
+    ("phone_number_name_update",    {"display_phone_number": APP.phone_number, "decision": "REJECTED", "rejection_reason": "INVALID_FORMAT"}, "pndn-event", {"status": "rejected", "rejectedReason": "INVALID_FORMAT"}),
+    ("phone_number_quality_update", {"display_phone_number": APP.phone_number, "event": "UPGRADE", "old_limit": "TIER_250", "current_limit": "TIER_1K"}, "tier-event", {"event": "upgrade", "oldLimit": "TIER_250", "currentLimit": "TIER_1K"}),
+    ("business_capability_update",  {"max_daily_conversation_per_phone": 1000, "max_phone_numbers_per_business": 25}, "capability-event", {"maxDailyConversationPerPhone": 1000, "maxPhoneNumbersPerBusiness": 25}),
+]
+# fmt: on
+
+
+async def tell(pipeline: PipelineHarness, field: str, value: dict[str, Any]) -> None:
+    told = await pipeline.control("POST", f"accounts/{ACCOUNT.id}/webhooks", {"field": field, "value": value})
+    assert told == {"told": True}
+
+
+@pytest.mark.holds("event-others")
+@pytest.mark.parametrize(("field", "value", "type", "inner"), NEWS, ids=range(len(NEWS)))
+async def test_news_of_an_account_is_called_back_in_both_versions(
+    pipeline: PipelineHarness, field: str, value: dict[str, Any], type: str, inner: dict[str, Any]
+) -> None:
+    async with listening(pipeline, "ACCOUNT") as third:
+        await tell(pipeline, field, value)
+
+        callback = await pipeline.wait_for_callback(is_event("account-event"))
+        body = await third.change(field)
+
+    assert callback["payload"] == {"type": type, "payload": inner}
+    assert value_of(body) == value
+
+
+async def test_review_of_an_account_is_called_back_with_its_time(pipeline: PipelineHarness) -> None:
+    await tell(pipeline, "account_review_update", {"decision": "APPROVED"})
+
+    callback = await pipeline.wait_for_callback(is_event("account-event"))
+
+    payload = callback["payload"]["payload"]
+    assert callback["payload"]["type"] == "review-event"
+    assert payload["status"] == "APPROVED"
+    assert abs(payload["actionDate"] - pipeline.clock.now_ms()) < 60_000
+
+
+@pytest.mark.parametrize(
+    ("field", "modes"),
+    [("account_alerts", "ACCOUNT"), ("flows", "OTHERS"), ("message_template_components_update", "TEMPLATE")],
+)  # fmt: skip
+async def test_news_without_a_shape_in_version_2_is_told_in_version_3(
+    pipeline: PipelineHarness, field: str, modes: str
+) -> None:
+    async with listening(pipeline, modes) as third:
+        await tell(pipeline, field, {"event": "SOMETHING"})
+        body = await third.change(field)
+    await pipeline.reply(ANN, "Hello?")
+
+    assert value_of(body) == {"event": "SOMETHING"}
+    assert [one["type"] for one in pipeline.callbacks] == ["message"]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("phone_number_name_update", {"display_phone_number": "15559990000", "decision": "APPROVED"}),
+        ("phone_number_quality_update", {"display_phone_number": "15559990000", "event": "UPGRADE"}),
+        ("user_preferences", {"metadata": {"phone_number_id": "2000000000000099"}, "user_preferences": [{"wa_id": ANN, "value": "stop"}]}),
+    ],
+)  # fmt: skip
+async def test_news_of_a_number_that_no_app_has_is_told_to_nobody(
+    pipeline: PipelineHarness, field: str, value: dict[str, Any]
+) -> None:
+    await tell(pipeline, field, value)
+    await tell(pipeline, "account_update", {"event": "VERIFIED_ACCOUNT", "phone_number": "15559990000"})  # fmt: skip
+
+    await pipeline.wait_for_callback(is_event("account-event", type="status-event"))
+    assert [one["payload"]["type"] for one in pipeline.callbacks] == ["status-event"]
+
+
+@pytest.mark.parametrize(("wants", "word", "type"), [(False, "stop", "opted-out"), (True, "resume", "opted-in")])  # fmt: skip
+@pytest.mark.both_engines
+async def test_who_stops_marketing_is_told_as_a_preference_and_as_a_user(
+    pipeline: PipelineHarness, wants: bool, word: str, type: str
+) -> None:
+    await pipeline.open_window()
+    if wants:
+        await pipeline.control("POST", f"phones/{ANN}/marketing", {"to": APP.phone_number, "wants": False})
+        await pipeline.wait_for_callback(is_event("user-event", type="opted-out"))
+
+    await pipeline.control("POST", f"phones/{ANN}/marketing", {"to": APP.phone_number, "wants": wants})
+
+    user = await pipeline.wait_for_callback(is_event("user-event", type=type))
+    assert user["payload"] == {"phone": ANN, "type": type}
+    told = [one["payload"] for one in pipeline.callbacks if one["type"] == "preference-event"]
+    [preference] = told[-1]["payload"]["user_preferences"]
+    assert told[-1]["type"] == "user_preferences"
+    assert preference.keys() == {"wa_id", "detail", "category", "value", "timestamp"}
+    assert (preference["wa_id"], preference["value"]) == (ANN, word)
+
+
+async def test_payment_is_told_in_version_3_only(pipeline: PipelineHarness) -> None:
+    """Here of a message that is no order, as the operator would never tell it."""
+    await pipeline.open_window()
+    async with listening(pipeline, "PAYMENTS") as third:
+        message_id = await pipeline.send_text()
+        events = await pipeline.events_of(message_id, until="delivered")
+        status = {
+            "id": events[-1]["id"],
+            "type": "payment",
+            "status": "captured",
+            "timestamp": "1760000000",
+            "recipient_id": ANN,
+            "payment": {"reference_id": "r-1"},
+        }
+        metadata = {"phone_number_id": APP.phone_number_id}
+
+        await tell(pipeline, "messages", {"metadata": metadata, "statuses": [status]})
+
+        told = await third.status(message_id, "captured")
+
+    assert told["payment"] == {"reference_id": "r-1"}
+    assert len(third.sink.taken) == 1
+    assert (await pipeline.trace(message_id))["state"] == "delivered"

@@ -1,0 +1,320 @@
+"""One event, two bodies: what becomes of messages, what they cost, who pauses, who is told when."""
+
+import hashlib
+import hmac
+import json
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, func, select
+
+from tests.support.builders import ACCOUNT, ANN, APP, OPERATOR, is_event
+from tests.support.pipeline import PipelineHarness
+from tests.support.version_3_receiver import listening, value_of
+from tests.support.waiting import patiently
+from waypost import __version__
+from waypost.assembly.service import WEBHOOK_PATH
+from waypost.base.clock import ManualClock
+from waypost.store.tables import callbacks, inbound_messages
+
+pytestmark = pytest.mark.content_only
+
+SUBSCRIPTION = f"/partner/app/{APP.id}/subscription"
+
+
+@pytest.mark.holds("version-negotiation")
+async def test_each_state_is_told_in_version_3_with_our_id_beside_the_operators(pipeline: PipelineHarness) -> None:
+    await pipeline.open_window()
+    async with listening(pipeline) as third:
+        message_id = await pipeline.send_text()
+        await third.status(message_id, "delivered")
+        await pipeline.read()
+
+        statuses = [await third.status(message_id, name) for name in ("enqueued", "sent", "delivered", "read")]
+    operator_id = (await pipeline.inbox())[-1]["wamid"]
+    for status in statuses:
+        assert (status["id"], status["gs_id"]) == (operator_id, message_id)
+        assert status["recipient_id"] == ANN
+        assert "biz_opaque_callback_data" not in status
+    enqueued, sent, *_ = statuses
+    assert abs(int(enqueued["timestamp"]) - pipeline.clock.now_ms()) < 60_000
+    assert abs(int(sent["timestamp"]) * 1000 - pipeline.clock.now_ms()) < 60_000
+
+
+async def test_body_of_version_3_is_the_operators_envelope_with_the_app(pipeline: PipelineHarness) -> None:
+    async with listening(pipeline) as third:
+        await pipeline.reply(ANN, "Hello?")
+        body = await third.change("messages")
+
+    assert body["object"] == "whatsapp_business_account"
+    assert body["gs_app_id"] == APP.id
+    assert [job["id"] for job in body["entry"]] == [ACCOUNT.id]
+
+
+@pytest.mark.both_engines
+async def test_failure_before_the_operator_has_it_is_told_in_both_versions(pipeline: PipelineHarness) -> None:
+    template_id = await pipeline.approved_template()
+    async with listening(pipeline) as third:
+        message_id = await pipeline.send(template_id, params=["Ann", "one too many"])
+
+        [failed] = await pipeline.events_of(message_id, until="failed")
+        status = await third.status(message_id, "failed")
+
+    assert failed["id"] == message_id
+    assert "gsId" not in failed
+    assert status["id"] == status["gs_id"] == message_id
+    assert status["errors"][0]["code"] == failed["payload"]["code"] == 132000
+
+
+async def test_failure_that_comes_later_is_told_in_both_versions(pipeline: PipelineHarness) -> None:
+    await pipeline.open_window()
+    await pipeline.control("PUT", f"phones/{ANN}", {"deliver_after_ms": 3_600_000})
+    async with listening(pipeline) as third:
+        message_id = await pipeline.send_text()
+        await pipeline.events_of(message_id, until="sent")
+        wamid = await _operator_id(pipeline, message_id)
+        await pipeline.control("POST", "statuses", {"message_id": wamid, "status": "failed", "code": 131026})
+        events = await pipeline.events_of(message_id, until="failed")
+        status = await third.status(message_id, "failed")
+
+    assert (events[-1]["id"], events[-1]["gsId"]) == (wamid, message_id)
+    assert events[-1]["payload"]["code"] == status["errors"][0]["code"] == 131026
+
+
+async def test_all_adds_nothing_to_the_modes_of_a_version_2_subscription(pipeline: PipelineHarness) -> None:
+    [everything] = await _subscriptions(pipeline)
+    some = await pipeline.subscribe(tag="some", modes="DELIVERED,ALL")
+    await pipeline.open_window()
+    message_id = await pipeline.send_text()
+    await pipeline.events_of(message_id, until="delivered")
+    await pipeline.read()
+    await pipeline.events_of(message_id, until="read")
+
+    def kept(connection: Connection) -> set[tuple[int, str]]:
+        columns = (callbacks.c.subscription_id, callbacks.c.news)
+        return {(row[0], row[1]) for row in connection.execute(select(*columns))}
+
+    rows = await pipeline.waypost.database.read(kept)
+    assert {news for whose, news in rows if whose == int(some["id"])} == {"delivered"}
+    all_of_it = {news for whose, news in rows if whose == int(everything["id"])}
+    assert all_of_it > {"enqueued", "sent", "delivered", "read"}
+
+
+@pytest.mark.holds("submission-states")
+async def test_deleted_message_is_told_as_deleted(pipeline: PipelineHarness) -> None:
+    await pipeline.open_window()
+    async with listening(pipeline) as third:
+        message_id = await pipeline.send_text()
+        await pipeline.events_of(message_id, until="delivered")
+        wamid = await _operator_id(pipeline, message_id)
+
+        await pipeline.control("POST", "statuses", {"message_id": wamid, "status": "deleted"})
+
+        events = await pipeline.events_of(message_id, until="deleted")
+        status = await third.status(message_id, "deleted")
+
+    assert (events[-1]["id"], events[-1]["gsId"]) == (wamid, message_id)
+    assert list(events[-1]["payload"]) == ["ts"]
+    assert status["id"] == wamid
+    assert (await pipeline.trace(message_id))["state"] == "deleted"
+
+
+@pytest.mark.both_engines
+async def test_message_is_billed_once_whatever_its_statuses_say(pipeline: PipelineHarness) -> None:
+    await pipeline.subscribe(tag="prices", modes="BILLING")
+    template_id = await pipeline.approved_template()
+    async with listening(pipeline) as third:
+        message_id = await pipeline.send(template_id)
+        await pipeline.events_of(message_id, until="delivered")
+        await pipeline.read()
+        await pipeline.events_of(message_id, until="read")
+        change = await third.change("billing-event")
+
+    bills = [one["payload"] for one in pipeline.callbacks if one["type"] == "billing-event"]
+    operator_id = (await pipeline.inbox())[-1]["wamid"]
+    assert bills == [
+        {
+            "deductions": {
+                "type": "regular",
+                "model": "PMP",
+                "source": "whatsapp",
+                "billable": True,
+                "category": "utility",
+            },
+            "references": {"id": operator_id, "gsId": message_id, "destination": ANN},
+        }
+    ]
+    billing = value_of(change)["billing"]
+    assert billing["deductions"] == bills[0]["deductions"]
+    assert billing["references"] == {"id": operator_id, "gs_id": message_id, "destination": ANN}
+
+
+async def test_recipient_whom_the_operator_knows_by_another_number_is_told_once(cut_pipeline: PipelineHarness) -> None:
+    await cut_pipeline.open_window()
+    assert cut_pipeline.between is not None
+    cut_pipeline.between.let_webhooks_pass = False
+    message_id = await cut_pipeline.send_text()
+    await cut_pipeline.wait_for_state(message_id, "enqueued")
+    wamid = await _operator_id(cut_pipeline, message_id)
+
+    for status in ("sent", "delivered"):
+        await _tell_service(cut_pipeline, id=wamid, status=status, recipient_id="15559990000")
+
+    events = await cut_pipeline.events_of(message_id, until="delivered")
+    [mismatch] = [event for event in events if event["type"] == "mismatch"]
+    assert mismatch == {
+        "id": wamid,
+        "gsId": message_id,
+        "type": "mismatch",
+        "destination": ANN,
+        "payload": {"wa_id": "15559990000", "phone": ANN},
+    }
+
+
+async def test_message_is_billed_with_the_first_status_that_has_a_price(cut_pipeline: PipelineHarness) -> None:
+    await cut_pipeline.subscribe(tag="prices", modes="BILLING,READ")
+    await cut_pipeline.open_window()
+    assert cut_pipeline.between is not None
+    cut_pipeline.between.let_webhooks_pass = False
+    message_id = await cut_pipeline.send_text()
+    await cut_pipeline.wait_for_state(message_id, "enqueued")
+    wamid = await _operator_id(cut_pipeline, message_id)
+    price = {"billable": False, "pricing_model": "CBP", "category": "service"}
+    talk = {"id": "c-1", "origin": {"type": "free_entry_point"}}
+
+    await _tell_service(cut_pipeline, id=wamid, status="sent")
+    await _tell_service(cut_pipeline, id=wamid, status="delivered", pricing=price, conversation=talk)
+    await _tell_service(cut_pipeline, id=wamid, status="read", pricing=price)
+
+    await cut_pipeline.events_of(message_id, until="read")
+    bills = [one["payload"] for one in cut_pipeline.callbacks if one["type"] == "billing-event"]
+    assert [bill["deductions"] for bill in bills] == [
+        {
+            "type": "service",
+            "model": "CBP",
+            "source": "whatsapp",
+            "billable": False,
+            "category": "service",
+            "conversationType": "FTC",
+        }
+    ]
+    assert bills[0]["references"]["conversationId"] == "c-1"
+
+
+async def test_message_to_a_business_scoped_id_is_told_in_order_with_what_it_answers(pipeline: PipelineHarness) -> None:
+    await pipeline.control("PUT", f"phones/{ANN}", {"user_id": "US.1349", "username": "ann", "shows_number": False})
+    told = await pipeline.control("POST", f"phones/{ANN}/messages", {"to": APP.phone_number, "text": "Hello?"})
+    await pipeline.wait_for_callback(is_event("message", id=told["wamid"]))
+    body = {"recipient": "US.1349", "type": "text", "text": json.dumps({"body": "Yes?"})}
+    answer = await pipeline.ask(
+        "POST",
+        f"/partner/app/{APP.id}/v3/message",
+        {"messaging_product": "whatsapp", **body},
+        {"Authorization": pipeline.app_token},
+    )
+    message_id = answer.body["messages"][0]["id"]
+
+    events = await pipeline.events_of(message_id, until="delivered")
+
+    assert [event["type"] for event in events] == ["enqueued", "sent", "delivered"]
+    assert {event["destination"] for event in events} == {"US.1349"}
+    assert [one.sequence for one in pipeline.sink.taken] == [1, 2, 3, 4]
+
+
+@pytest.mark.both_engines
+async def test_paused_subscription_hears_nothing_new_and_loses_nothing_old(make_pipeline: Any) -> None:
+    clock = ManualClock()
+    pipeline: PipelineHarness = await make_pipeline(clock=clock)
+    subscription = (await _subscriptions(pipeline))[0]
+    path = f"{SUBSCRIPTION}/{subscription['id']}"
+    headers = {"Authorization": pipeline.app_token}
+    pipeline.sink.answers = lambda _: 500
+    await pipeline.control("POST", f"phones/{ANN}/messages", {"to": APP.phone_number, "text": "old"})
+    await pipeline.sink.wait_until(lambda: len(pipeline.sink.tries) == 1)
+
+    paused = await pipeline.ask("PUT", path, {"active": "false"}, headers)
+    pipeline.sink.answers = lambda _: 200
+    await pipeline.control("POST", f"phones/{ANN}/messages", {"to": APP.phone_number, "text": "new"})
+    await patiently(lambda: pipeline.waypost.database.read(_received), lambda count: count == 2)
+    clock.advance(ms=100_000)
+    assert paused.body["subscription"]["active"] is False
+    assert len(pipeline.sink.tries) == 1
+
+    await pipeline.ask("PUT", path, {"active": "true"}, headers)
+    await pipeline.pass_time_until(lambda: len(pipeline.sink.tries) > 1)
+    await pipeline.control("POST", f"phones/{ANN}/messages", {"to": APP.phone_number, "text": "last"})
+    await pipeline.pass_time_until(lambda: len(pipeline.sink.tries) > 2)
+
+    assert [one["payload"]["payload"]["text"] for one in pipeline.callbacks] == ["old", "last"]
+
+
+async def test_changed_subscription_is_told_at_its_new_address(pipeline: PipelineHarness) -> None:
+    subscription = (await _subscriptions(pipeline))[0]
+
+    await pipeline.ask(
+        "PUT",
+        f"{SUBSCRIPTION}/{subscription['id']}",
+        {"url": f"{pipeline.sink.url}/moved", "doCheck": "false"},
+        {"Authorization": pipeline.app_token},
+    )
+    await pipeline.reply(ANN, "Hello?")
+
+    assert [one.path for one in pipeline.sink.taken] == ["/callbacks/moved"]
+
+
+async def test_address_is_pinged_in_the_words_of_its_version(pipeline: PipelineHarness) -> None:
+    await pipeline.subscribe(tag="second", doCheck="true")
+    await pipeline.subscribe(tag="third", doCheck="true", version="3")
+
+    second, third = (one.value for one in pipeline.sink.taken)
+    assert {one.headers["User-Agent"] for one in pipeline.sink.taken} == {f"Waypost/{__version__}"}
+    assert second["payload"] == {"phone": "callbackSetPhone", "type": "sandbox-start"}
+    assert value_of(third)["statuses"] == [{"type": "set-callback"}]
+    assert third["gs_app_id"] == APP.id
+
+
+@pytest.mark.both_engines
+async def test_events_are_held_back_as_long_as_set_after_a_message_was_accepted(make_pipeline: Any) -> None:
+    clock = ManualClock()
+    pipeline: PipelineHarness = await make_pipeline(clock=clock, changes={"hold_events_s": 5})
+    await pipeline.open_window()
+    accepted_ms = clock.now_ms()
+    message_id = await pipeline.send_text()
+    await pipeline.wait_for_state(message_id, "delivered")
+    assert not [one for one in pipeline.callbacks if one["type"] == "message-event"]
+
+    await pipeline.pass_time_until(lambda: any(one["type"] == "message-event" for one in pipeline.callbacks))
+
+    assert clock.now_ms() >= accepted_ms + 5_000
+    events = await pipeline.events_of(message_id, until="delivered")
+    assert [event["type"] for event in events] == ["enqueued", "sent", "delivered"]
+
+
+async def _operator_id(pipeline: PipelineHarness, message_id: str) -> str:
+    [delivery] = await pipeline.deliveries(message_id)
+    return delivery["wamid"]
+
+
+async def _tell_service(pipeline: PipelineHarness, **status: Any) -> None:
+    """Tell the service a status as the operator would, rightly signed."""
+    given = {"timestamp": "1760000000", "recipient_id": ANN, **status}
+    value = {"metadata": {"phone_number_id": APP.phone_number_id}, "statuses": [given]}
+    job = {"id": ACCOUNT.id, "changes": [{"field": "messages", "value": value}]}
+    body = json.dumps({"object": "whatsapp_business_account", "entry": [job]}).encode()
+    digest = hmac.new(OPERATOR["app_secret"].encode(), body, hashlib.sha256).hexdigest()
+    async with pipeline.http.post(
+        f"{pipeline.service_url}{WEBHOOK_PATH}/{OPERATOR.id}",
+        data=body,
+        headers={"X-Hub-Signature-256": f"sha256={digest}"},
+    ) as answer:
+        assert answer.status == 200
+
+
+async def _subscriptions(pipeline: PipelineHarness) -> list[dict[str, Any]]:
+    answer = await pipeline.ask("GET", SUBSCRIPTION, headers={"Authorization": pipeline.app_token})
+    return answer.body["subscriptions"]
+
+
+def _received(connection: Connection) -> int:
+    """How many messages of phones have been applied; callbacks are made in the same transaction."""
+    return connection.execute(select(func.count()).select_from(inbound_messages)).scalar_one()

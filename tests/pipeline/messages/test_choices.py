@@ -1,0 +1,250 @@
+"""Who chooses from what a partner offered is called back with what the partner put behind it."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.builders import ANN, APP, is_event
+from tests.support.pipeline import PipelineHarness
+from tests.support.version_3_receiver import listening
+
+pytestmark = pytest.mark.content_only
+
+QUESTION: dict[str, Any] = {
+    "type": "quick_reply",
+    "msgid": "q-1",
+    "content": {"type": "text", "text": "Shall we come?"},
+    "options": [
+        {"type": "text", "title": "Yes", "postbackText": "come"},
+        {"type": "text", "title": "No", "postbackText": "come"},
+        {"type": "text", "title": "Later"},
+    ],
+}
+LIST: dict[str, Any] = {
+    "type": "list",
+    "title": "Menu",
+    "body": "What would you like?",
+    "msgid": "l-1",
+    "globalButtons": [{"type": "text", "title": "Open"}],
+    "items": [
+        {"title": "Warm", "subtitle": "", "options": [
+            {"type": "text", "title": "Soup", "description": "Hot", "postbackText": "soup"}]},
+        {"title": "Cold", "subtitle": "", "options": [
+            {"type": "text", "title": "Ice", "description": "Cold", "postbackText": "ice"}]},
+    ],
+}  # fmt: skip
+OWN_BUTTONS = {
+    "type": "button",
+    "body": {"text": "Shall we come?"},
+    "action": {
+        "buttons": [
+            {"type": "reply", "reply": {"id": "own-1", "title": "Yes"}},
+            {"type": "reply", "reply": {"id": "own-2", "title": "No"}},
+        ]
+    },
+}
+FLOW = {
+    "type": "flow",
+    "body": {"text": "Book a table"},
+    "action": {
+        "name": "flow",
+        "parameters": {
+            "flow_message_version": "3",
+            "flow_token": "token-7",
+            "flow_id": "1",
+            "flow_cta": "Book",
+            "mode": "draft",
+            "flow_action": "navigate",
+            "flow_action_payload": {"screen": "START"},
+        },
+    },
+}
+
+
+async def offer(pipeline: PipelineHarness, message: dict[str, Any]) -> str:
+    """Send a session message of any type, once the window is open; gives our id of it."""
+    await pipeline.open_window()
+    form = {
+        "channel": "whatsapp",
+        "source": APP.phone_number,
+        "destination": ANN,
+        "src.name": APP.name,
+        "message": json.dumps(message),
+    }
+    answer = await pipeline.ask("POST", "/wa/api/v1/msg", form, {"apikey": "street-key"})
+    assert answer.status == 200, answer
+    return answer.body["messageId"]
+
+
+async def pass_through(pipeline: PipelineHarness, type: str, content: Any) -> str:
+    """Send a message in the operator's own words; gives our id of it."""
+    await pipeline.open_window()
+    body = {
+        "messaging_product": "whatsapp",
+        "recipient_type": "individual",
+        "to": ANN,
+        "type": type,
+        type: json.dumps(content),
+    }
+    answer = await pipeline.ask(
+        "POST", f"/partner/app/{APP.id}/v3/message", body, {"Authorization": pipeline.app_token}
+    )
+    assert answer.status == 200, answer
+    return answer.body["messages"][0]["id"]
+
+
+@pytest.mark.parametrize(("index", "title", "postback"), [(0, "Yes", "come"), (1, "No", "come"), (2, "Later", None)])
+async def test_reply_to_a_session_message_is_called_back_with_its_number_and_text(
+    pipeline: PipelineHarness, index: int, title: str, postback: str | None
+) -> None:
+    async with listening(pipeline) as third:
+        message_id = await offer(pipeline, QUESTION)
+
+        callback = await pipeline.tap(ANN, index)
+        value = await third.message(callback["payload"]["id"])
+
+    expected = {"title": title, "id": "q-1", "reply": f"{title} {index + 1}"}
+    if postback is not None:
+        expected["postbackText"] = postback
+    assert callback["payload"]["type"] == "button_reply"
+    assert callback["payload"]["payload"] == expected
+    assert callback["payload"]["context"]["gsId"] == message_id
+    reply = value["messages"][0]["interactive"]["button_reply"]
+    assert reply == {"id": postback or title, "title": title}
+
+
+@pytest.mark.parametrize(("index", "title", "text"), [(0, "Soup", "Hot"), (1, "Ice", "Cold")])
+async def test_row_that_is_chosen_is_numbered_through_all_sections(
+    pipeline: PipelineHarness, index: int, title: str, text: str
+) -> None:
+    async with listening(pipeline) as third:
+        message_id = await offer(pipeline, LIST)
+
+        callback = await pipeline.tap(ANN, index)
+        value = await third.message(callback["payload"]["id"])
+
+    assert callback["payload"]["type"] == "list_reply"
+    assert callback["payload"]["payload"] == {
+        "title": title,
+        "id": "l-1",
+        "reply": f"{title} {index + 1}",
+        "postbackText": title.lower(),
+        "description": text,
+    }
+    assert callback["payload"]["context"]["gsId"] == message_id
+    reply = value["messages"][0]["interactive"]["list_reply"]
+    assert reply == {"id": title.lower(), "title": title, "description": text}
+
+
+async def test_reply_to_a_message_without_a_msgid_is_called_back_with_our_id(pipeline: PipelineHarness) -> None:
+    message = {name: value for name, value in QUESTION.items() if name != "msgid"}
+    message_id = await offer(pipeline, message)
+
+    callback = await pipeline.tap(ANN, 0)
+
+    assert callback["payload"]["payload"]["id"] == message_id
+
+
+async def test_reply_to_a_passthrough_is_called_back_with_the_partners_own_id(pipeline: PipelineHarness) -> None:
+    async with listening(pipeline) as third:
+        message_id = await pass_through(pipeline, "interactive", OWN_BUTTONS)
+
+        callback = await pipeline.tap(ANN, 1)
+        value = await third.message(callback["payload"]["id"])
+
+    assert callback["payload"]["payload"] == {"title": "No", "id": "own-2", "reply": "No 2", "postbackText": "own-2"}
+    assert callback["payload"]["context"]["gsId"] == message_id
+    reply = value["messages"][0]["interactive"]["button_reply"]
+    assert reply == {"id": "own-2", "title": "No"}
+
+
+async def test_flow_that_is_sent_back_is_told_in_version_3_only(pipeline: PipelineHarness) -> None:
+    await pipeline.control("PUT", "settings", {"check_references": False})
+    await pipeline.control("PUT", f"phones/{ANN}", {"name": "Ann Ames"})
+    async with listening(pipeline, "FLOWS_MESSAGE") as third:
+        message_id = await pass_through(pipeline, "interactive", FLOW)
+        await pipeline.events_of(message_id, until="delivered")
+
+        told = await pipeline.control("POST", f"phones/{ANN}/answer", {"response": {"seats": "4"}, "wait_ms": 5000})
+        value = await third.message(told["wamid"])
+
+    [message] = value["messages"]
+    reply = message["interactive"]["nfm_reply"]
+    assert message["interactive"]["type"] == "nfm_reply"
+    assert json.loads(reply["response_json"]) == {"flow_token": "token-7", "seats": "4"}
+    assert message["timestamp"].isdecimal()
+    assert message["context"]["gs_id"] == message_id
+    [contact] = value["contacts"]
+    assert (contact["wa_id"], contact["profile"]["name"]) == (ANN, "Ann Ames")
+    heard = [one["payload"]["id"] for one in pipeline.callbacks if one["type"] == "message"]
+    assert told["wamid"] not in heard
+
+
+@pytest.mark.holds("flow-id")
+@pytest.mark.both_engines
+async def test_flow_of_a_template_is_sent_filled_in_and_told(pipeline: PipelineHarness) -> None:
+    await pipeline.control("PUT", "settings", {"check_references": False})
+    button = {"type": "FLOW", "text": "Book", "flow_id": "1", "flow_action": "NAVIGATE", "navigate_screen": "START"}
+    template_id = await pipeline.approved_template(
+        buttons=[button], category="MARKETING", content="Book a table.", example="Book a table."
+    )
+    async with listening(pipeline, "FLOWS_MESSAGE") as third:
+        message_id = await pipeline.send(template_id, params=())
+        await pipeline.events_of(message_id, until="delivered")
+
+        told = await pipeline.control("POST", f"phones/{ANN}/answer", {"response": {"seats": "2"}, "wait_ms": 5000})
+        value = await third.message(told["wamid"])
+
+    reply = value["messages"][0]["interactive"]["nfm_reply"]
+    assert json.loads(reply["response_json"])["seats"] == "2"
+    assert value["messages"][0]["context"]["gs_id"] == message_id
+
+
+@pytest.mark.both_engines
+async def test_long_postback_text_is_told_whole_in_both_versions(pipeline: PipelineHarness) -> None:
+    text = "x" * 1000
+    template_id = await pipeline.approved_template()
+    async with listening(pipeline) as third:
+        await pipeline.send(template_id, postback_texts={0: text, 1: "n-1"})
+
+        callback = await pipeline.tap(ANN, 0)
+        value = await third.message(callback["payload"]["id"])
+
+    assert callback["payload"]["payload"] == {"text": "Yes", "type": "button", "postbackText": text}
+    assert value["messages"][0]["button"] == {"text": "Yes", "payload": text}
+
+
+@pytest.mark.holds("postback-cards", "postback-returned")
+@pytest.mark.parametrize("card", [0, 1])
+async def test_card_that_is_tapped_calls_back_its_own_text(pipeline: PipelineHarness, card: int) -> None:
+    reply = {"type": "QUICK_REPLY", "text": "Buy"}
+    await pipeline.control("PUT", "settings", {"check_references": False})
+    cards = [{"headerType": "IMAGE", "body": f"Card {n}", "sampleText": f"Card {n}",
+              "exampleMedia": "4::aW1hZ2UvcG5n:a:e:1:1:1:x", "buttons": [reply]} for n in (0, 1)]  # fmt: skip
+    template_id = await pipeline.approved_template(
+        buttons=(), templateType="CAROUSEL", category="MARKETING", cards=json.dumps(cards)
+    )
+    message = {
+        "type": "carousel",
+        "cardHeaderType": "IMAGE",
+        "cards": [
+            {"link": "https://img.test/1.png", "postbackTexts": [{"index": 0, "text": f"buy-{n}"}]} for n in (0, 1)
+        ],
+    }
+    form = {
+        "source": APP.phone_number,
+        "destination": ANN,
+        "src.name": APP.name,
+        "template": json.dumps({"id": template_id, "params": ["Ann"]}),
+        "message": json.dumps(message),
+    }
+    answer = await pipeline.ask(
+        "POST", f"/partner/app/{APP.id}/template/msg", form, {"Authorization": pipeline.app_token}
+    )
+    assert answer.status == 200, answer
+
+    told = await pipeline.control("POST", f"phones/{ANN}/tap", {"card": card, "index": 0, "wait_ms": 5000})
+
+    callback = await pipeline.wait_for_callback(is_event("message", id=told["wamid"]))
+    assert callback["payload"]["payload"]["postbackText"] == f"buy-{card}"

@@ -1,0 +1,140 @@
+"""What the control door shows to whoever chooses: kinds of faults, templates that are asked for, settings."""
+
+from collections.abc import Iterator
+from typing import Any, get_args
+
+import pytest
+from msgspec import Meta, Struct
+from msgspec.structs import fields
+
+from tests.simulator.conftest import ANN, WABA, Bench
+from waypost.console.simulator.rules import SIMULATOR_RULES
+from waypost.simulator.control.control_api import CALLS
+from waypost.simulator.control.endpoints import Endpoint, declared_struct
+from waypost.simulator.control.request_structs import accepted_by
+from waypost.simulator.faults.fault_kinds import FAULT_KINDS, FAULT_TRIGGERS, WEBHOOKS
+from waypost.simulator.graph.call_names import CALL_NAMES
+from waypost.simulator.settings import ChangeableSettings
+
+BODY = [{"type": "BODY", "text": "Hello there"}]
+
+
+async def test_kinds_of_faults_are_those_of_the_table(bench: Bench) -> None:
+    shown = (await bench.control("GET", "faults/kinds")).body
+
+    assert [(one["on"], one["name"], one["sees"]) for one in shown["kinds"]] == [
+        (kind.target, kind.name, kind.effect) for kind in FAULT_KINDS
+    ]
+    assert [one["name"] for one in shown["when"]] == [parameter.name for parameter, _ in FAULT_TRIGGERS]
+    assert set(shown["call"]) == {"*", *CALL_NAMES}
+    assert set(shown["webhook"]) == {"*", *WEBHOOKS}
+    assert set(shown["filters"]) == {"app", "waba_id", "number", "phone", "template"}
+
+
+async def test_kind_shows_what_its_value_may_be_and_what_stands_beside_it(bench: Bench) -> None:
+    kinds = (await bench.control("GET", "faults/kinds")).body["kinds"]
+
+    [garbage] = [one for one in kinds if (one["on"], one["name"]) == ("call", "garbage")]
+    assert garbage["value"] == {
+        "name": "garbage",
+        "type": "choice",
+        "accepted": "html, truncated, empty or not_json",
+        "choices": ["html", "truncated", "empty", "not_json"],
+    }
+    assert garbage["beside"][0] == {
+        "name": "status",
+        "type": "whole",
+        "accepted": "a whole number from 200 to 599",
+        "at_least": 200,
+        "at_most": 599,
+    }
+    [fail] = [one for one in kinds if one["name"] == "fail"]
+    assert fail["only"] == "messages.send"
+
+
+async def test_templates_are_narrowed_counted_and_limited_to_the_newest(bench: Bench) -> None:
+    await bench.control("PUT", "settings", {"review_delay_ms": None})
+    for name in ("spring_sale", "summer_sale", "order_ready"):
+        await bench.create(BODY, name=name)
+    [order] = await asked(bench, "name=order")
+    await bench.control("POST", f"templates/{order['id']}/approve")
+
+    assert await names(bench, "") == ["spring_sale", "summer_sale", "order_ready"]
+    assert await names(bench, "name=SALE") == ["spring_sale", "summer_sale"]
+    assert await names(bench, "status=PENDING&status=IN_APPEAL") == ["spring_sale", "summer_sale"]
+    assert await names(bench, "not_status=PENDING") == ["order_ready"]
+    assert await names(bench, f"waba_id={WABA}&id={order['id']}") == ["order_ready"]
+    assert await names(bench, "waba_id=4") == []
+    assert await names(bench, "limit=1") == ["order_ready"]
+    assert (await bench.control("GET", "templates?limit=0")).body["count"] == 3
+    assert (await bench.control("GET", "templates?limit=few")).status == 400
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "field", "accepted"),
+    [
+        ("PUT", "settings", {"throttle_status": 430}, "throttle_status", "400 or 429"),
+        ("PUT", "settings", {"marketing_words": [""]}, "marketing_words[0]", "a list of at most 100, each 1 to 100 characters"),
+        ("PUT", f"phones/{ANN}", {"read_after_ms": -1}, "read_after_ms", "0 to 604800000, or null: only by a call that reads"),
+        ("POST", "tokens/expire", {}, "body", "{token: one that GET /control/tokens shows}"),
+        ("POST", "reset", {"now": True}, "body", "an object without members"),
+        ("GET", "chats?limit=501", None, "limit", "0 to 500"),
+        ("GET", "deliveries?after=x", None, "after", "0 to 4611686018427387904"),
+    ],
+)  # fmt: skip
+async def test_refusal_says_what_the_field_takes(
+    bench: Bench, method: str, path: str, body: Any, field: str, accepted: str
+) -> None:
+    answer = await bench.control(method, path, body)
+
+    assert (answer.status, answer.body["field"], answer.body["accepted"]) == (400, field, accepted)
+
+
+async def test_reasons_of_rejections_are_shown_with_the_templates(bench: Bench) -> None:
+    shown = (await bench.control("GET", "templates")).body
+
+    assert "INVALID_FORMAT" in shown["reasons"]
+
+
+async def test_settings_are_shown_as_they_are_now(bench: Bench) -> None:
+    await bench.control("PUT", "settings", {"read_after_ms": 300})
+
+    shown = (await bench.control("GET", "settings")).body
+
+    assert shown["read_after_ms"] == 300
+    assert shown == (await bench.control("GET", "state")).body["settings"]
+
+
+def test_every_setting_says_what_it_means_and_the_console_shows_it() -> None:
+    described = {one.name: [meta.description for meta in get_args(one.type)[1:]] for one in fields(ChangeableSettings)}
+
+    assert [name for name, texts in described.items() if not any(texts)] == []
+    assert {rule.name for _, rules in SIMULATOR_RULES for rule in rules} == set(described)
+
+
+@pytest.mark.parametrize(("method", "path", "function"), CALLS)
+def test_every_call_says_what_it_does_and_in_words_what_it_takes(method: str, path: str, function: Endpoint) -> None:
+    struct = declared_struct(function)
+
+    assert function.__doc__, (method, path)
+    assert struct is None or "{" in accepted_by(struct)
+    assert [one for one in patterns_without_words(struct) if struct] == []
+
+
+def patterns_without_words(type_: Any) -> Iterator[Any]:
+    """What a regular expression checks, and no words say: the words would be those of any text."""
+    metas = [one for one in get_args(type_) if isinstance(one, Meta)]
+    if any(one.pattern for one in metas) and not any(one.extra for one in metas):
+        yield type_
+    structs: list[type[Struct]] = [type_] if isinstance(type_, type) and issubclass(type_, Struct) else []
+    inner = [one.type for struct in structs for one in fields(struct)] or get_args(type_)
+    for one in inner:
+        yield from patterns_without_words(one)
+
+
+async def asked(bench: Bench, query: str) -> list[dict[str, Any]]:
+    return (await bench.control("GET", f"templates?{query}")).body["templates"]
+
+
+async def names(bench: Bench, query: str) -> list[str]:
+    return [one["name"] for one in await asked(bench, query)]

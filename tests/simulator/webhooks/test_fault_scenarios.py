@@ -1,0 +1,95 @@
+"""Scenarios: files of faults, armed once; those of the examples say what can be."""
+
+from pathlib import Path
+from typing import Any, Final
+
+import aiohttp
+import pytest
+
+from tests.simulator.conftest import Bench, Receiver, make_bench
+from waypost.base.clock import SystemClock
+from waypost.simulator import InvalidScenario, read_scenario
+
+EXAMPLES: Final = Path(__file__).parents[3] / "examples" / "scenarios"
+ONE: Final = """
+seed = 7
+[[faults]]
+on = "call"
+call = "messages.send"
+when = { next = 3 }
+what = { error = 131016 }
+"""
+# fmt: off
+WRONG: Final = {  # the file, and what the complaint names
+    "no_toml":        ("faults = [",                                            "is no TOML"),
+    "no_text":        (b"\xff\xfe",                                             "is no TOML"),
+    "no_faults":      ("seed = 7",                                              "faults: is missing"),
+    "a_wrong_member": ('[[faults]]\non = "call"\nwhat = { slow_ms = 0 }',       "faults[0].what.slow_ms"),
+    "a_date":         ('[[faults]]\non = "call"\nwhat = { error = 1979-05-27 }', "faults[0].what.error"),
+    "a_float":        ('[[faults]]\non = "call"\nwhat = { error = 2.0 }',       "faults[0].what.error"),
+}
+# fmt: on
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.stem)
+def test_example_is_a_scenario(path: Path) -> None:
+    scenario = read_scenario(path)
+
+    assert all(fault.get("label") for fault in scenario.faults)
+
+
+def test_there_are_examples() -> None:
+    assert (EXAMPLES / "bad-day.toml").is_file()
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_file_is_refused_with_what_is_wrong(tmp_path: Path, name: str) -> None:
+    content, names = WRONG[name]
+    path = tmp_path / "scenario.toml"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+    with pytest.raises(InvalidScenario) as wrong:
+        read_scenario(path)
+
+    assert str(path) in str(wrong.value)
+    assert names in str(wrong.value)
+
+
+def test_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InvalidScenario, match="No such file"):
+        read_scenario(tmp_path / "nowhere.toml")
+
+
+async def test_scenario_is_armed_once_whatever_restarts_there_are(
+    tmp_path: Path, receiver: Receiver, http: aiohttp.ClientSession
+) -> None:
+    bench = make_bench(tmp_path, SystemClock(), receiver, http)
+    await bench.start()
+    path = tmp_path / "one.toml"
+    path.write_text(ONE, encoding="utf-8")
+    await bench.simulator.arm_scenario(read_scenario(path))
+    await bench.send({"type": "text", "text": {"body": "Hello"}})
+
+    await bench.restart()
+    await bench.simulator.arm_scenario(read_scenario(path))
+
+    [fault] = await faults(bench)
+    await bench.stop()
+    assert (fault["hits"], fault["left"], fault["seed"]) == (1, 2, 7)
+
+
+async def test_another_scenario_takes_the_place_of_the_first_and_of_nothing_else(bench: Bench, tmp_path: Path) -> None:
+    path = tmp_path / "one.toml"
+    path.write_text(ONE, encoding="utf-8")
+    await bench.control("POST", "faults", {"on": "call", "what": {"error": 2}, "label": "by hand"})
+    await bench.simulator.arm_scenario(read_scenario(path))
+
+    path.write_text(ONE.replace("131016", "131000"), encoding="utf-8")
+    await bench.simulator.arm_scenario(read_scenario(path))
+
+    assert [(one.get("label"), one["what"]["error"]) for one in await faults(bench)] == [("by hand", 2), (None, 131000)]
+
+
+async def faults(bench: Bench) -> list[dict[str, Any]]:
+    """What is armed."""
+    return (await bench.control("GET", "faults")).body["faults"]

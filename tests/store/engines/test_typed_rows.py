@@ -1,0 +1,104 @@
+"""What is read from the store is typed: each field is a column, and of the column's type."""
+
+import dataclasses
+import subprocess
+import sys
+from types import NoneType, UnionType
+from typing import Any, Final, NamedTuple, get_args, get_origin, get_type_hints
+
+import msgspec
+import pytest
+from sqlalchemy import LargeBinary, Table, create_engine
+
+from waypost.domain.app import App, AppKey, AppUser, BusinessAccount, OperatorAccount
+from waypost.domain.callbacks.subscription import Subscription
+from waypost.domain.media import InboundMedia, UploadedMedia
+from waypost.domain.templates.template import Template
+from waypost.store import tables
+from waypost.store.callbacks.callbacks import CallbackRow
+from waypost.store.callbacks.deliveries import DeliveryJob
+from waypost.store.callbacks.receivers import ReceiverRow
+from waypost.store.callbacks.subscriptions import ActiveSubscription
+from waypost.store.messages.messages import MessageRow
+from waypost.store.queue.inbound_webhooks import WebhookItemRow
+from waypost.store.queue.jobs import DeadLetter, JobRow
+from waypost.store.typed_rows import RowReader
+
+ROWS: Final[tuple[tuple[type[NamedTuple], Table], ...]] = (
+    (MessageRow, tables.messages),
+    (CallbackRow, tables.callbacks),
+    (WebhookItemRow, tables.webhook_items),
+    (JobRow, tables.queue_jobs),
+    (DeadLetter, tables.queue_jobs),
+    (DeliveryJob, tables.queue_jobs),
+    (ReceiverRow, tables.subscriptions),
+    (ActiveSubscription, tables.subscriptions),
+)
+VALUES: Final[tuple[tuple[type[Any], Table, set[str]], ...]] = (
+    #                                           made of other columns
+    (App, tables.apps, {"phone_number", "preferences"}),
+    (BusinessAccount, tables.business_accounts, set()),
+    (OperatorAccount, tables.operator_accounts, {"fields"}),
+    (Template, tables.templates, {"draft"}),
+    (Subscription, tables.subscriptions, {"id", "modes", "meta", "headers"}),
+    (AppKey, tables.app_keys, set()),
+    (AppUser, tables.app_users, {"opted_on_ms", "last_written_ms"}),
+    (UploadedMedia, tables.media, set()),
+    (InboundMedia, tables.inbound_media, set()),
+)
+
+
+@pytest.mark.parametrize(("kind", "table", "given"), [*((row, table, set[str]()) for row, table in ROWS), *VALUES])
+def test_field_is_a_column_of_its_type(kind: type[Any], table: Table, given: set[str]) -> None:
+    hints = get_type_hints(kind)
+    names = [one.name for one in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else list(kind._fields)
+
+    for name in names:
+        if name in given:
+            continue
+        column, kinds = table.c[name], _kinds(hints[name])
+        assert column.nullable == (NoneType in kinds), name
+        stored = bytes if isinstance(column.type, LargeBinary) else column.type.python_type
+        assert all(one is NoneType or issubclass(one, stored) for one in kinds), name
+
+
+def test_value_whose_column_has_another_type_is_not_read() -> None:
+    with create_engine("sqlite://").connect() as connection:
+        row = connection.exec_driver_sql("SELECT 7 AS id, 'main' AS namespace").one()
+
+    with pytest.raises(msgspec.ValidationError, match=r"Expected `str`, got `int` - at `\$.id`"):
+        RowReader(BusinessAccount)(row, partner_id=1, operator_account_id="main")
+
+
+def _kinds(hint: Any) -> tuple[type[Any], ...]:
+    return get_args(hint) if get_origin(hint) is UnionType else (hint,)
+
+
+READ_ON_THREADS: Final = """
+import sys, threading
+from dataclasses import make_dataclass
+from enum import StrEnum
+from types import SimpleNamespace
+from waypost.store.typed_rows import RowReader
+
+sys.setswitchinterval(1e-6)
+for _ in range(200):
+    State = StrEnum("State", ["A", "B"])
+    Inner = make_dataclass("Inner", [("state", State)])
+    Kind = make_dataclass("Kind", [*((f"f{n}", State) for n in range(10)), ("inner", tuple[Inner, ...])])
+    row = SimpleNamespace(**{f"f{n}": "a" for n in range(10)}, inner=())
+    read = RowReader(Kind)
+    together = threading.Barrier(8)
+    def work():
+        together.wait()
+        read(row)
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for one in threads: one.start()
+    for one in threads: one.join()
+"""
+
+
+def test_threads_may_read_the_first_rows_of_a_kind_at_the_same_time() -> None:
+    ran = subprocess.run([sys.executable, "-c", READ_ON_THREADS], capture_output=True, text=True, check=False)
+
+    assert ran.returncode == 0, ran.stderr

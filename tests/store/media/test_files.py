@@ -1,0 +1,137 @@
+"""The folder of media: what has its name is whole, and nothing is taken away that somebody needs."""
+
+import hashlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from waypost.store.media.files import MIN_SWEEP_AGE_MS, TAIL_BYTES, MediaFiles
+
+CONTENT = os.urandom(1_300_000)
+
+
+@pytest.fixture
+async def files(tmp_path: Path) -> MediaFiles:
+    files = MediaFiles(tmp_path / "media")
+    await files.open(exclusive=True)
+    return files
+
+
+async def kept(files: MediaFiles, content: bytes, part_bytes: int = 65_536) -> str:
+    incoming = await files.begin()
+    for first in range(0, len(content), part_bytes):
+        await incoming.add(content[first : first + part_bytes])
+    sha256 = await incoming.commit()
+    await incoming.discard()
+    return sha256
+
+
+def names(files: MediaFiles) -> list[str]:
+    return sorted(path.name for path in files.path("x").parent.iterdir())
+
+
+def make_old(files: MediaFiles, sha256: str) -> None:
+    os.utime(files.path(sha256), (0, 0))
+
+
+async def no_row(_names: Sequence[str]) -> set[str]:
+    return set()
+
+
+async def test_file_is_named_by_its_digest(files: MediaFiles) -> None:
+    sha256 = await kept(files, CONTENT)
+
+    assert sha256 == hashlib.sha256(CONTENT).hexdigest()
+    assert files.path(sha256).read_bytes() == CONTENT
+    assert names(files) == [sha256]
+
+
+async def test_same_bytes_share_one_file(files: MediaFiles) -> None:
+    first, second = await kept(files, CONTENT), await kept(files, CONTENT, 1000)
+
+    assert first == second
+    assert names(files) == [first]
+
+
+async def test_head_and_tail_are_known_before_it_is_kept(files: MediaFiles) -> None:
+    incoming = await files.begin()
+    for first in range(0, len(CONTENT), 1000):
+        await incoming.add(CONTENT[first : first + 1000])
+
+    tail = await incoming.tail()
+
+    assert incoming.head == CONTENT[:4096]
+    assert tail == CONTENT[-TAIL_BYTES:]
+    assert await incoming.commit() == hashlib.sha256(CONTENT).hexdigest()
+
+
+async def test_dropped_file_leaves_nothing(files: MediaFiles) -> None:
+    incoming = await files.begin()
+    await incoming.add(CONTENT)
+
+    await incoming.discard()
+
+    assert names(files) == []
+
+
+async def test_what_a_crash_left_half_written_is_removed_at_the_next_start(files: MediaFiles) -> None:
+    sha256 = await kept(files, CONTENT)
+    incoming = await files.begin()
+    await incoming.add(CONTENT)
+
+    await MediaFiles(files.path("x").parent).open(exclusive=True)
+
+    assert names(files) == [sha256]
+    await incoming.discard()
+
+
+async def test_start_beside_others_leaves_what_they_are_writing(files: MediaFiles) -> None:
+    incoming = await files.begin()
+
+    await MediaFiles(files.path("x").parent).open(exclusive=False)
+
+    assert len(names(files)) == 1
+    await incoming.discard()
+
+
+async def test_sweep_removes_old_files_that_nothing_refers_to(files: MediaFiles) -> None:
+    loose, needed, young = await kept(files, b"1"), await kept(files, b"2"), await kept(files, b"3")
+    make_old(files, loose)
+    make_old(files, needed)
+
+    async def referenced(_names: Sequence[str]) -> set[str]:
+        return {needed}
+
+    removed = await files.sweep(referenced)
+
+    assert removed == 1
+    assert names(files) == sorted([needed, young])
+
+
+async def test_file_that_comes_again_while_it_is_swept_stays(files: MediaFiles) -> None:
+    sha256 = await kept(files, CONTENT)
+    make_old(files, sha256)
+
+    async def referenced(_names: Sequence[str]) -> set[str]:
+        await kept(files, CONTENT)  # its row is not written yet
+        return set()
+
+    removed = await files.sweep(referenced)
+
+    assert removed == 0
+    assert files.path(sha256).read_bytes() == CONTENT
+
+
+async def test_many_files_are_swept(files: MediaFiles) -> None:
+    for number in range(600):
+        path = files.path(hashlib.sha256(str(number).encode()).hexdigest())
+        path.write_bytes(b"x")
+        os.utime(path, (0, 0))
+
+    assert await files.sweep(no_row) == 600
+
+
+def test_an_hour_is_longer_than_any_upload_takes() -> None:
+    assert MIN_SWEEP_AGE_MS == 3_600_000

@@ -1,0 +1,83 @@
+"""Which messages hold one-time codes, by the category of what was sent; on each engine."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, insert
+
+from tests.support.builders import APP, AT_MS, PARTNER, draft, message, template
+from waypost.domain.message import Content, Message, Passthrough, TemplateSend
+from waypost.domain.session_messages.plain import SessionText
+from waypost.domain.templates.template import Category
+from waypost.store.database import Database
+from waypost.store.encoding import app_columns, template_columns
+from waypost.store.messages.messages import record_messages
+from waypost.store.messages.one_time_codes import callback_holds_code, find_ids_with_codes
+from waypost.store.messages.search import MessageFilter, search_messages
+from waypost.store.tables import apps, templates
+
+CODE = "730519"
+SIGN_IN = template(1, draft(element_name="sign_in"), category=Category.AUTHENTICATION)
+OFFER = template(2, draft(element_name="offer"))
+
+
+def by_name(name: Any) -> Passthrough:
+    return Passthrough("template", {"name": name, "values": [CODE]})
+
+
+SENT: dict[str, tuple[Content, bool]] = {
+    "text": (SessionText(CODE), False),
+    "of a code": (TemplateSend(SIGN_IN.id, (CODE,)), True),
+    "of an offer": (TemplateSend(OFFER.id, (CODE,)), False),
+    "passed with a code": (by_name("sign_in"), True),
+    "passed with an offer": (by_name("offer"), False),
+    "passed with an unknown name": (by_name("elsewhere"), True),
+    "passed without a name": (by_name(7), True),
+}
+
+
+def _add(connection: Connection) -> None:
+    connection.execute(insert(apps), [app_columns(APP, "hash")])
+    connection.execute(insert(templates), [template_columns(one) for one in (SIGN_IN, OFFER)])
+
+
+@pytest.fixture
+async def sent(database: Database) -> dict[str, Message]:
+    await database.write(_add)
+    made = {
+        name: replace(message(number), content=content) for number, (name, (content, _)) in enumerate(SENT.items(), 1)
+    }
+    await database.join_all(record_messages, list(made.values()))
+    return made
+
+
+async def test_codes_are_told_by_the_category(database: Database, sent: dict[str, Message]) -> None:
+    ids = [one.id for one in sent.values()]
+
+    codes = await database.read(find_ids_with_codes, PARTNER.id, ids)
+
+    assert {name for name, one in sent.items() if one.id in codes} == {
+        name for name, (_, holds_code) in SENT.items() if holds_code
+    }
+    assert await database.read(find_ids_with_codes, PARTNER.id + 1, ids) == set()
+
+
+async def test_message_with_a_code_is_not_found_by_its_words(database: Database, sent: dict[str, Message]) -> None:
+    wanted = MessageFilter(text=CODE, from_ms=AT_MS - 1)
+
+    found = await database.read(search_messages, PARTNER.id, APP.id, wanted)
+
+    assert {row["id"] for row in found.rows} == {
+        sent[name].id for name, (_, holds_code) in SENT.items() if not holds_code
+    }
+
+
+async def test_callback_that_names_a_message_with_a_code_holds_it(database: Database, sent: dict[str, Message]) -> None:
+    def row(body: bytes) -> dict[str, Any]:
+        return {"partner_id": PARTNER.id, "message_id": None, "body": body}
+
+    for name, (_, holds_code) in SENT.items():
+        body = b'{"payload":{"context":{"gsId":"%s"}}}' % sent[name].id.encode()
+        assert await database.read(callback_holds_code, row(body)) is holds_code, name
+    assert await database.read(callback_holds_code, row(b"no JSON")) is True

@@ -1,0 +1,66 @@
+"""Retry schedules: what they wait, with jitter, and the operator's own wish."""
+
+import itertools
+import random
+
+import pytest
+
+from waypost.base.backoff import delay_ms
+from waypost.callbacks import retries as callback_retries
+from waypost.dispatch.retries import retry_delay_ms
+from waypost.domain.outcome import RetryReason, Unavailable
+
+
+class Middle(random.Random):
+    """Chance that gives no jitter."""
+
+    def random(self) -> float:
+        return 0.5
+
+
+def test_delay_follows_the_schedule_and_repeats_its_last_wait() -> None:
+    delays = [delay_ms((1, 5, 30), attempt, Middle()) for attempt in range(1, 6)]
+
+    assert delays == [1000, 5000, 30_000, 30_000, 30_000]
+
+
+def test_jitter_spreads_a_delay_over_a_fifth_either_way() -> None:
+    chance = random.Random("seed")
+
+    delays = [delay_ms((10,), 1, chance) for _ in range(500)]
+
+    assert min(delays) >= 8000
+    assert max(delays) <= 12_000
+    assert max(delays) - min(delays) > 3000
+
+
+@pytest.mark.parametrize("again", RetryReason)
+def test_schedule_of_whatever_keeps_it_never_shortens(again: RetryReason) -> None:
+    outcome = Unavailable("", retry_reason=again)
+
+    waits = [retry_delay_ms(outcome, attempt, Middle()) for attempt in range(1, 12)]
+
+    assert waits == sorted(waits)
+    assert waits[0] >= 1000
+
+
+def test_operators_wish_counts_when_it_is_longer() -> None:
+    assert retry_delay_ms(Unavailable("", 0, 60, RetryReason.THROUGHPUT), 1, Middle()) == 60_000
+    assert retry_delay_ms(Unavailable("", 0, 0.1, RetryReason.THROUGHPUT), 1, Middle()) == 1000
+
+
+def test_wish_of_years_is_asked_about_again_after_an_hour() -> None:
+    assert retry_delay_ms(Unavailable("", 0, 9e9), 1, Middle()) == 3_600_000
+
+
+def test_outage_is_waited_for_more_and_more_seldom() -> None:
+    assert retry_delay_ms(Unavailable(""), 1, Middle()) == 1000
+    assert retry_delay_ms(Unavailable(""), 99, Middle()) == 300_000
+
+
+def test_callbacks_are_given_up_after_more_than_a_day() -> None:
+    waits = [callback_retries.retry_delay_ms(attempt, Middle()) for attempt in range(1, 20)]
+
+    tried = list(itertools.takewhile(lambda wait: wait is not None, waits))
+    assert all(wait is None for wait in waits[len(tried) :])
+    assert sum(wait or 0 for wait in tried) > 24 * 3600 * 1000

@@ -1,0 +1,107 @@
+"""Records and where they go."""
+
+import io
+import os
+import subprocess
+import sys
+
+import pytest
+
+from waypost.base.telemetry.logs import CurrentStderr, LossyStream
+from waypost.base.telemetry.tracing import Tracer, TraceRecord, TraceStep
+
+
+def test_records_follow_standard_error_and_survive_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = LossyStream(CurrentStderr())
+    first, second = io.StringIO(), io.StringIO()
+    monkeypatch.setattr(sys, "stderr", first)
+    stream.write("to the first")
+
+    first.close()
+    print("lost, and nobody's defect", file=stream, flush=True)
+    monkeypatch.setattr(sys, "stderr", second)
+    print("to the second", file=stream, flush=True)
+
+    assert second.getvalue() == "to the second\n"
+
+
+class Failing:
+    """A stream on which nothing can be written."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def write(self, _text: str, /) -> int:
+        raise self.error
+
+    def flush(self) -> None:
+        raise self.error
+
+    def fileno(self) -> int:
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(28, "no space left"), BrokenPipeError(), ValueError("closed"), OSError(27, "")]
+)
+def test_records_that_cannot_be_written_are_lost_and_counted(error: Exception) -> None:
+    stream = LossyStream(Failing(error))
+
+    print("lost", file=stream, flush=True)
+
+    assert stream.lost == 2  # the text and its end
+
+
+def test_pipe_that_nobody_reads_loses_records_and_holds_up_nobody() -> None:
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "rb") as reader, os.fdopen(writing, "w", encoding="utf-8") as pipe:
+        stream = LossyStream(pipe)
+        long = "é" * 3_000 + "\n"
+
+        for number in range(100):  # 600 kB, several times what a pipe holds
+            stream.write(f"{number} {long}")
+        lost = stream.lost
+        os.set_blocking(reading, False)
+        before = reader.read()
+        stream.write("after\n")
+        after = reader.read()
+
+    *whole, last = before.decode().split("\n")
+    assert all(one.endswith("é" * 3_000) for one in whole)
+    assert 0 < len(last) < 3_000  # its end is lost
+    assert lost == 100 - len(whole)
+    assert after == b"\nafter\n"  # on a line of its own
+
+
+def test_record_that_cannot_be_rendered_is_replaced_by_one_that_can() -> None:
+    code = (
+        "from waypost.base.clock import SystemClock\n"
+        "from waypost.base.telemetry.logs import log, set_up_logs\n"
+        "class Unreadable:\n"
+        "    def __repr__(self): raise ValueError\n"
+        "set_up_logs(SystemClock(), as_json=False, level='info')\n"
+        "log('a').info('before', odd=Unreadable())\n"
+        "log('a').info('after')\n"
+    )
+
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    first, second = ran.stderr.splitlines()
+    assert first == "a record could not be rendered: 'before' (ValueError)"
+    assert "after" in second
+
+
+def test_listener_that_fails_does_not_concern_whoever_takes_a_step() -> None:
+    heard: list[TraceRecord] = []
+    failing = Tracer()
+
+    def fails(_told: TraceRecord) -> None:
+        raise OSError(28, "no space left")
+
+    failing.log_to(fails, include_successes=True)
+    failing.trace_to(fails)
+    failing.trace_to(heard.append)
+
+    failing.record(TraceStep.ACCEPTED, "an id")
+
+    assert [told.message_id for told in heard] == ["an id"]

@@ -1,0 +1,174 @@
+"""Travelling from due time to due time."""
+
+import asyncio
+
+import pytest
+
+from waypost.base.clock import VirtualClock
+from waypost.base.time_travel import ClockAdvance, ClockNotAtRest, TimeTravel
+
+MINUTE_MS = 60_000
+
+
+class Sleeper:
+    """A side with things to do at given times, each of which takes a while."""
+
+    name = "the sleeper"
+
+    def __init__(self, clock: VirtualClock, dues_ms: list[int], *, never_ends: bool = False) -> None:
+        self.clock = clock
+        self.dues_ms = dues_ms
+        self.did_ms: list[int] = []
+        self.busy = False
+        self.travelled: list[bool] = []
+        self.moves = 0
+        self.woken = asyncio.Event()
+        self.began = asyncio.Event()
+        self.never_ends = never_ends
+
+    def set_travelling(self, is_travelling: bool) -> None:
+        self.travelled.append(is_travelling)
+
+    async def next_due_ms(self) -> int | None:
+        return min(self.dues_ms, default=None)
+
+    async def describe_in_flight(self) -> list[str]:
+        return ["1 nap"] if self.busy else []
+
+    async def run(self) -> None:
+        while True:
+            due_ms = min(self.dues_ms, default=self.clock.now_ms() + 10**9)
+            self.woken.clear()
+            await self.clock.wait(self.woken, until_ms=due_ms)
+            if due_ms > self.clock.now_ms():
+                continue
+            self.busy = True
+            self.moves += 1
+            self.dues_ms.remove(due_ms)
+            self.did_ms.append(self.clock.now_ms())
+            self.began.set()
+            await asyncio.sleep(3600 if self.never_ends else 0.002)
+            self.busy = False
+
+
+async def test_everything_happens_at_its_own_time_in_order() -> None:
+    clock = VirtualClock()
+    start_ms = clock.now_ms()
+    dues_ms = [start_ms + minutes * MINUTE_MS for minutes in (30, 1, 10)]
+    sleeper = Sleeper(clock, list(dues_ms))
+    running = asyncio.create_task(sleeper.run())
+
+    journey = await TimeTravel(clock, [sleeper]).advance(to_ms=start_ms + 15 * MINUTE_MS)
+
+    assert sleeper.did_ms == [start_ms + MINUTE_MS, start_ms + 10 * MINUTE_MS]
+    assert journey == ClockAdvance(stops=2, left_ms=0, is_complete=True)
+    assert start_ms + 15 * MINUTE_MS <= clock.now_ms() < start_ms + 16 * MINUTE_MS
+    running.cancel()
+
+
+async def test_what_one_stop_leads_to_happens_before_the_next() -> None:
+    clock = VirtualClock()
+    start_ms = clock.now_ms()
+    first = Sleeper(clock, [start_ms + MINUTE_MS])
+    second = Sleeper(clock, [start_ms + 5 * MINUTE_MS])
+    running = [asyncio.create_task(side.run()) for side in (first, second)]
+
+    async def hand_over() -> None:
+        await first.began.wait()
+        second.dues_ms.append(start_ms + 2 * MINUTE_MS)
+        second.woken.set()
+
+    handing = asyncio.create_task(hand_over())
+    await TimeTravel(clock, [first, second]).advance(to_ms=start_ms + 6 * MINUTE_MS)
+
+    assert second.did_ms == [start_ms + 2 * MINUTE_MS, start_ms + 5 * MINUTE_MS]
+    for task in (*running, handing):
+        task.cancel()
+
+
+async def test_a_stopped_clock_stays_stopped_after_a_journey() -> None:
+    clock = VirtualClock()
+    clock.run(factor=0)
+    there_ms = clock.now_ms() + MINUTE_MS
+
+    await TimeTravel(clock).advance(to_ms=there_ms)
+    await asyncio.sleep(0.005)
+
+    assert clock.now_ms() == there_ms
+    assert clock.setting.factor == 0
+
+
+async def test_a_side_that_does_not_come_to_rest_is_named() -> None:
+    clock = VirtualClock()
+    sleeper = Sleeper(clock, [clock.now_ms() + MINUTE_MS], never_ends=True)
+    running = asyncio.create_task(sleeper.run())
+
+    with pytest.raises(ClockNotAtRest, match="the sleeper had not come to rest"):
+        await TimeTravel(clock, [sleeper]).advance(to_ms=clock.now_ms() + 2 * MINUTE_MS, stop_timeout_s=0.05)
+
+    running.cancel()
+
+
+async def test_looking_at_rest_looks_again_when_something_moved_meanwhile() -> None:
+    clock = VirtualClock()
+    sleeper = Sleeper(clock, [])
+    looks = 0
+
+    async def look() -> None:
+        nonlocal looks
+        looks += 1
+        if looks == 1:
+            sleeper.moves += 1
+
+    await TimeTravel(clock, [sleeper]).run_at_rest(look, timeout_s=5)
+
+    assert looks == 2
+
+
+async def test_looking_at_rest_gives_up_where_there_is_none() -> None:
+    clock = VirtualClock()
+    sleeper = Sleeper(clock, [])
+    sleeper.busy = True
+
+    async def look() -> None:
+        raise AssertionError("it never rests")
+
+    with pytest.raises(ClockNotAtRest):
+        await TimeTravel(clock, [sleeper]).run_at_rest(look, timeout_s=0.05)
+
+
+async def test_a_journey_that_takes_too_long_says_how_far_it_came_and_goes_on() -> None:
+    clock = VirtualClock()
+    clock.run(factor=0)
+    start_ms = clock.now_ms()
+    sleeper = Sleeper(clock, [start_ms + minutes * MINUTE_MS for minutes in range(1, 200)])
+    running = asyncio.create_task(sleeper.run())
+    travel, to_ms = TimeTravel(clock, [sleeper]), start_ms + 200 * MINUTE_MS
+
+    part = await travel.advance(to_ms=to_ms, max_real_s=0.05)
+    came_ms = clock.now_ms()
+    rest = await travel.advance(to_ms=to_ms)
+
+    assert not part.is_complete
+    assert part.left_ms == to_ms - came_ms > 0
+    assert part.stops + rest.stops == 199
+    assert rest == ClockAdvance(rest.stops, left_ms=0, is_complete=True)
+    assert sleeper.travelled == [True, False, True, False]
+    running.cancel()
+
+
+async def test_a_journey_that_is_cancelled_leaves_the_clock_where_it_is() -> None:
+    clock = VirtualClock()
+    start_ms = clock.now_ms()
+    sleeper = Sleeper(clock, [start_ms + minutes * MINUTE_MS for minutes in range(1, 10_000)])
+    running = asyncio.create_task(sleeper.run())
+    travelling = asyncio.create_task(TimeTravel(clock, [sleeper]).advance(to_ms=start_ms + 10_000 * MINUTE_MS))
+    await sleeper.began.wait()
+
+    travelling.cancel()
+    await asyncio.gather(travelling, return_exceptions=True)
+    running.cancel()
+
+    assert start_ms + MINUTE_MS <= clock.now_ms() < start_ms + 9_000 * MINUTE_MS
+    assert clock.setting.factor == 1
+    assert sleeper.travelled[-1] is False

@@ -1,0 +1,123 @@
+"""The table of a circuit's steps, and how long it stays open."""
+
+import random
+
+import pytest
+
+from waypost.callbacks.circuits import (
+    CIRCUIT_TRANSITIONS,
+    OPEN_AFTER_FAILURES,
+    PROBE_DELAYS_S,
+    Circuit,
+    CircuitEvent,
+    CircuitState,
+    travel_grid_ms,
+)
+from waypost.callbacks.receivers import CallbackReceiver
+
+CHANCE = random.Random(1)
+
+
+def failed(circuit: Circuit, now_ms: int = 0, *, is_probe: bool = False, asked_ms: int = 0) -> None:
+    circuit.record_failed(now_ms, CHANCE, is_probe=is_probe, retry_after_ms=asked_ms)
+
+
+def test_circuit_opens_after_failures_in_a_row_and_a_success_between_starts_the_row_anew() -> None:
+    circuit = Circuit()
+    for _ in range(OPEN_AFTER_FAILURES - 1):
+        failed(circuit)
+    circuit.record_delivered(1)
+    for _ in range(OPEN_AFTER_FAILURES - 1):
+        failed(circuit)
+    assert circuit.state is CircuitState.CLOSED
+
+    failed(circuit)
+
+    assert circuit.state is CircuitState.OPEN
+
+
+def test_each_probe_in_vain_about_doubles_the_wait_up_to_a_minute() -> None:
+    circuit = Circuit(failures=OPEN_AFTER_FAILURES - 1)
+    failed(circuit)
+    waits = [circuit.until_ms]
+    for _ in range(8):
+        circuit.apply(CircuitEvent.DUE)
+        failed(circuit, is_probe=True)
+        waits.append(circuit.until_ms)
+
+    expected = [*PROBE_DELAYS_S, 60, 60]
+    assert all(0.8 * s <= wait / 1000 <= 1.2 * s for wait, s in zip(waits, expected, strict=True))
+
+
+def test_what_was_begun_before_the_circuit_opened_does_not_open_it_further() -> None:
+    circuit = Circuit(failures=OPEN_AFTER_FAILURES - 1)
+    failed(circuit)
+    until_ms = circuit.until_ms
+
+    for _ in range(60):
+        failed(circuit)
+
+    assert (circuit.state, circuit.until_ms) == (CircuitState.OPEN, until_ms)
+
+
+@pytest.mark.parametrize("state", [CircuitState.CLOSED, CircuitState.OPEN, CircuitState.HALF_OPEN])
+def test_success_closes_whatever_the_state_and_forgets_the_failures(state: CircuitState) -> None:
+    circuit = Circuit(state, failures=9, probes=4, failing_since_ms=5)
+
+    circuit.record_delivered(7)
+
+    assert circuit == Circuit(delivered_ms=7)
+
+
+def test_paused_circuit_moves_only_by_being_resumed() -> None:
+    moves = {came for (state, came) in CIRCUIT_TRANSITIONS if state is CircuitState.PAUSED}
+
+    assert moves == {CircuitEvent.RESUMED}
+
+
+def test_receiver_that_asks_is_left_alone_for_as_long_and_for_the_longest_it_asked() -> None:
+    circuit = Circuit()
+
+    failed(circuit, 1_000, asked_ms=60_000)
+    failed(circuit, 2_000, asked_ms=1_000)
+
+    assert (circuit.state, circuit.until_ms) == (CircuitState.OPEN, 61_000)
+
+
+def test_circuit_goes_on_from_what_the_store_has() -> None:
+    failing, asked, neither = Circuit(), Circuit(), Circuit()
+
+    failing.restore(10, failing_since_ms=3, retry_after_until_ms=9)
+    asked.restore(10, failing_since_ms=3, retry_after_until_ms=99)
+    neither.restore(10, failing_since_ms=None, retry_after_until_ms=None)
+
+    assert [one.state for one in (failing, asked, neither)] == [
+        CircuitState.HALF_OPEN,
+        CircuitState.OPEN,
+        CircuitState.CLOSED,
+    ]
+    assert asked.until_ms == 99
+
+
+@pytest.mark.parametrize(
+    ("failing_min", "grid_min"), [(0, None), (7.9, None), (8, 1), (15.9, 1), (16, 2), (60, 4), (64, 8), (1440, 128)]
+)
+def test_grid_of_a_moved_clock_is_an_eighth_of_the_failing_time_at_most(
+    failing_min: float, grid_min: int | None
+) -> None:
+    grid_ms = travel_grid_ms(round(failing_min * 60_000))
+
+    assert grid_ms == (None if grid_min is None else grid_min * 60_000)
+
+
+def test_a_moved_clock_tries_less_often_and_the_usual_wait_is_kept_for_its_arrival() -> None:
+    now_ms = 100 * 60_000 + 1
+    address = CallbackReceiver(Circuit(CircuitState.HALF_OPEN, probes=9, failing_since_ms=1), is_known=True)
+    failed(address.circuit, now_ms, is_probe=True)
+
+    usual_ms = address.blocked_until_ms(now_ms)
+    travelling_ms = address.blocked_until_ms(now_ms, is_travelling=True)
+
+    assert usual_ms is not None
+    assert 48_000 <= usual_ms - now_ms <= 72_000
+    assert travelling_ms == 104 * 60_000  # the grid is of eight minutes

@@ -1,0 +1,18 @@
+"""Handles: several of ours may stand in one text, a line each."""
+
+import pytest
+
+from waypost.domain.media import MAX_HANDLE_LINES, handle_lines
+
+
+@pytest.mark.parametrize(
+    ("handle", "lines"),
+    [("", ()), ("4::a", ("4::a",)), ("4::a\n4::b", ("4::a", "4::b")), (" 4::a \r\n\r\n4::b\n", ("4::a", "4::b"))],
+)
+def test_lines_of_a_handle_come_without_what_surrounds_them(handle: str, lines: tuple[str, ...]) -> None:
+    assert handle_lines(handle) == lines
+
+
+def test_text_with_more_lines_than_a_handle_has_is_left_whole() -> None:
+    assert len(handle_lines("a\n" * MAX_HANDLE_LINES)) == MAX_HANDLE_LINES
+    assert handle_lines("a\n" * (MAX_HANDLE_LINES + 1)) == ()

@@ -1,0 +1,330 @@
+"""The table of what each draft must satisfy."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.builders import draft
+from waypost.domain.app import Hosting
+from waypost.domain.errors import ApiError, ErrorCode
+from waypost.domain.templates.buttons import ButtonKind, SupportedApp, TemplateButton
+from waypost.domain.templates.cards import Card
+from waypost.domain.templates.fields import TemplateDraft
+from waypost.domain.templates.languages import LANGUAGES, canonical_language
+from waypost.domain.templates.rules import OPERATOR_RULES, SPEC_RULES, TEMPLATE_RULES, check_draft
+
+REPLY = ButtonKind.QUICK_REPLY
+URL = TemplateButton(ButtonKind.URL, "Look", url="https://acme.test")
+
+
+def broken(strict: bool = True, **more: Any) -> str | None:
+    """What the draft is told, or None when it is taken."""
+    try:
+        check_draft(draft(**more), strict=strict)
+    except ApiError as refused:
+        return refused.explanation
+    return None
+
+
+def replies(count: int) -> tuple[TemplateButton, ...]:
+    return tuple(TemplateButton(REPLY, f"b{n}") for n in range(count))
+
+
+def offer(**more: Any) -> dict[str, Any]:
+    given: dict[str, Any] = {
+        "category": "MARKETING",
+        "is_lto": True,
+        "limited_offer_text": "Ends soon",
+        "has_expiration": True,
+        "buttons": (copy_code("SAVE20"), URL),
+    }
+    return given | more
+
+
+def code(**more: Any) -> dict[str, Any]:
+    given: dict[str, Any] = {
+        "category": "AUTHENTICATION",
+        "content": "{{1}} is your verification code.",
+        "buttons": (TemplateButton(ButtonKind.OTP, "Copy code", otp_type="COPY_CODE"),),
+    }
+    return given | more
+
+
+def carousel(*cards: Card) -> dict[str, Any]:
+    return {"category": "MARKETING", "template_type": "CAROUSEL", "cards": cards}
+
+
+def sale(*buttons: TemplateButton) -> dict[str, Any]:
+    return {"category": "MARKETING", "buttons": buttons}
+
+
+def card(**more: Any) -> Card:
+    given: dict[str, Any] = {"header_type": "IMAGE", "media_id": "1", "buttons": (URL,)}
+    return Card(**(given | more))
+
+
+def app(package_name: str, signature_hash: str = "AbC/def1234") -> SupportedApp:
+    return SupportedApp(package_name, signature_hash)
+
+
+def tap(*apps: SupportedApp) -> TemplateButton:
+    return TemplateButton(
+        ButtonKind.OTP, "Copy code", otp_type="ZERO_TAP", supported_apps=apps, zero_tap_terms_accepted=True
+    )
+
+
+def copy_code(example: str) -> TemplateButton:
+    return TemplateButton(ButtonKind.COPY_CODE, example=(example,))
+
+
+CALL = TemplateButton(ButtonKind.PHONE_NUMBER, "Call", phone_number="+15550001111")
+CARD = card()
+APP = app("com.acme.shop")
+
+
+def test_draft_of_the_builders_breaks_no_rule() -> None:
+    assert broken() is None
+
+
+@pytest.mark.parametrize("rule", TEMPLATE_RULES, ids=lambda rule: rule.id)
+def test_every_rule_says_where_it_comes_from(rule: Any) -> None:
+    assert rule.source
+    assert rule.requirement[-1] not in ".;"
+
+
+def test_every_rule_has_a_name_of_its_own() -> None:
+    assert len({rule.id for rule in TEMPLATE_RULES}) == len(TEMPLATE_RULES)
+    assert not any(rule.is_operator_rule for rule in SPEC_RULES)
+    assert all(rule.is_operator_rule for rule in OPERATOR_RULES)
+
+
+@pytest.mark.parametrize("rule", TEMPLATE_RULES, ids=lambda rule: rule.id)
+def test_every_rule_can_judge_a_draft_that_says_nothing(rule: Any) -> None:
+    assert rule.check(TemplateDraft()) is None or rule.requirement
+
+
+# fmt: off
+BOUNDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "element_name":  ({"element_name": "x" * 180}, {"element_name": "x" * 181}),
+    "vertical":      ({"vertical": "x" * 180}, {"vertical": "x" * 181}),
+    "content":       ({"content": "x" * 1024, "example": "x"}, {"content": "x" * 1025, "example": "x"}),
+    "lto_content":   (offer(content="x" * 600, example="x"), offer(content="x" * 601, example="x")),
+    "offer_text":    (offer(limited_offer_text="x" * 16), offer(limited_offer_text="x" * 17)),
+    "minutes_low":   (code(code_expiration_minutes=1), code(code_expiration_minutes=0)),
+    "minutes_high":  (code(code_expiration_minutes=90), code(code_expiration_minutes=91)),
+    "validity_low":  ({"message_validity_s": 30}, {"message_validity_s": 29}),
+    "validity_high": ({"message_validity_s": 43_200}, {"message_validity_s": 43_201}),
+    "cards_few":     (carousel(CARD, CARD), carousel(CARD)),
+    "cards_many":    (carousel(*[CARD] * 10), carousel(*[CARD] * 11)),
+    "card_body":     (carousel(*[card(body="x" * 160)] * 2), carousel(*[card(body="x" * 161)] * 2)),
+    "card_buttons":  (carousel(*[card(buttons=(URL, CALL))] * 2), carousel(*[card(buttons=(URL, URL, CALL))] * 2)),
+    "copy_code":     (sale(copy_code("x" * 15)), sale(copy_code("x" * 16))),
+    "copy_codes":    (sale(copy_code("x")), sale(copy_code("x"), copy_code("x"))),
+    "apps":          (code(buttons=(tap(*[APP] * 5),)), code(buttons=(tap(*[APP] * 6),))),
+    "signature":     (code(buttons=(tap(app("com.a", "x" * 11)),)), code(buttons=(tap(app("com.a", "x" * 12)),))),
+    "package":       (code(buttons=(tap(app("c." + "x" * 222)),)), code(buttons=(tap(app("c." + "x" * 223)),))),
+    "header":        ({"header": "x" * 60}, {"header": "x" * 61}),
+    "footer":        ({"footer": "x" * 60}, {"footer": "x" * 61}),
+    "buttons":       ({"buttons": replies(10)}, {"buttons": replies(11)}),
+    "urls":          ({"buttons": (URL,) * 2}, {"buttons": (URL,) * 3}),
+    "label":         ({"buttons": (TemplateButton(REPLY, "x" * 25),)}, {"buttons": (TemplateButton(REPLY, "x" * 26),)}),
+    "header_variables": (
+        {"header": "{{1}}!", "example_header": "a!"},
+        {"header": "{{1}}{{2}}", "example_header": "ab"},
+    ),
+}
+# fmt: on
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_bound_takes_what_is_on_it_and_refuses_what_is_beyond(name: str) -> None:
+    within, beyond = BOUNDS[name]
+
+    assert broken(True, **within) is None
+    assert broken(True, **beyond) is not None
+
+
+@pytest.mark.parametrize("field", ["element_name", "category", "template_type", "vertical", "content", "example"])
+@pytest.mark.parametrize("nothing", [None, ""])
+def test_required_field_is_named_when_it_is_missing(field: str, nothing: str | None) -> None:
+    told = broken(True, **{field: nothing})
+
+    assert told is not None
+    assert told.startswith("Required request parameter '")
+
+
+@pytest.mark.parametrize(
+    ("content", "is_taken"),
+    [
+        ("Hello", True),
+        ("Hi {{1}}!", True),
+        ("{{1}} and {{2}} and {{1}}!", True),
+        ("{{2}} and {{1}}!", True),
+        ("Hi {{2}}!", False),
+        ("Hi {{0}}!", False),
+        ("Hi {{01}}!", False),
+        ("Hi {{ 1 }}!", False),
+        ("Hi {{name}}!", False),
+        ("Hi {{}}!", False),
+        ("Hi {{1}!", False),
+        ("Hi {1}}!", False),
+        ("Hi {1}!", True),
+        ("Hi {{\u0661}}!", False),
+        ("Hi {{99999}}!", False),
+    ],
+)
+def test_variables_are_numbered_from_1_without_a_gap(content: str, is_taken: bool) -> None:
+    text = f"Dear friends of ours, {content} Goodbye to all of you."
+
+    told = broken(content=text, example=text)
+
+    is_about_content = (told or "").startswith("content")
+    assert is_about_content is not is_taken
+
+
+@pytest.mark.parametrize(
+    ("order", "is_taken"), [("QQU", True), ("UQQ", True), ("QUQ", False), ("UQU", False), ("Q", True)]
+)
+def test_quick_replies_stand_together(order: str, is_taken: bool) -> None:
+    buttons = tuple(URL if one == "U" else TemplateButton(REPLY, "Yes") for one in order)
+
+    assert (broken(buttons=buttons) is None) is is_taken
+
+
+@pytest.mark.parametrize(
+    ("url", "is_taken"),
+    [
+        ("https://acme.test", True),
+        ("http://acme.test/a?b=c#d", True),
+        ("https://acme.test/{{1}}", True),
+        ("https://acme.test/?id={{1}}", True),
+        ("https://acme.test/{{2}}", False),
+        ("https://acme.test/{{1}}/x", False),
+        ("https://{{1}}", False),
+        ("https://acme.test/a b", False),
+        ("ftp://acme.test", False),
+        ("acme.test", False),
+        ("javascript:alert(1)", False),
+        ("https:///x", False),
+    ],
+)
+def test_url_is_absolute_and_its_variable_stands_at_the_end(url: str, is_taken: bool) -> None:
+    button = TemplateButton(ButtonKind.URL, "Look", url=url, example=("7",))
+
+    assert (broken(buttons=(button,)) is None) is is_taken
+
+
+@pytest.mark.parametrize(
+    ("number", "is_taken"),
+    [
+        ("+15550001111", True),
+        ("15550001111", True),
+        ("+1 (555) 000-1111", True),
+        ("12345", True),
+        ("1234", False),
+        ("1" * 20, True),
+        ("1" * 21, False),
+        ("++1555000", False),
+        ("call me", False),
+    ],
+)
+def test_number_to_call_is_a_number(number: str, is_taken: bool) -> None:
+    button = TemplateButton(ButtonKind.PHONE_NUMBER, "Call", phone_number=number)
+
+    assert (broken(buttons=(button,)) is None) is is_taken
+
+
+def test_operators_rules_wait_for_the_review_unless_the_service_is_strict() -> None:
+    assert broken(strict=False, buttons=replies(11)) is None
+    assert broken(strict=True, buttons=replies(11)) is not None
+
+
+def test_category_beyond_the_three_has_a_reason_of_its_own() -> None:
+    with pytest.raises(ApiError) as told:
+        check_draft(draft(category="PROMO"))
+
+    assert told.value.code is ErrorCode.INVALID_CATEGORY
+
+
+@pytest.mark.parametrize(
+    ("line", "is_taken"),
+    [
+        ("{{1}} is your verification code.", True),
+        ("*{{1}}* is your verification code.", True),
+        ("  {{1}} is your verification code.  ", True),
+        ("{{1}} is your verification code. For your security, do not share this code.", True),
+        ("{{1}} is your verification code.\nFor your security, do not share this code.", True),
+        ("{{1}} is your verification code. This code expires in 5 minutes.", True),
+        ("*{{1}} is your verification code.", False),
+        ("{{1}}* is your verification code.", False),
+        ("{{2}} is your verification code.", False),
+        ("{{1}} is your verification code", False),
+        ("{{1}} is your verification code. Buy our shoes!", False),
+        ("Your code is {{1}}.", False),
+    ],
+)
+def test_first_line_of_authentication_is_the_operators(line: str, is_taken: bool) -> None:
+    assert (broken(strict=False, **code(content=line)) is None) is is_taken
+
+
+@pytest.mark.parametrize(
+    ("content", "is_taken"),
+    [
+        ("Hi {{1}}, hello there.", True),
+        ("Hi {{1}}, hello.", False),
+        ("One {{1}} two {{2}} three four five.", True),
+        ("One {{1}} two {{2}} three four.", False),
+        ("One {{1}} two {{1}} three four.", False),
+        ("您好{{1}}您的订单", True),
+        ("{{1}}, your order is ready.", False),
+        ("Your order is ready, {{1}}", False),
+        ("Your order is ready, {{1}}.", True),
+        ("Your order {{1}}{{2}} is ready for you now.", False),
+        ("Your order {{1}} {{2}} is ready for you now.", False),
+        ("Your order {{1}}-{{2}} is ready for you now.", True),
+    ],
+)
+def test_body_has_words_around_its_variables(content: str, is_taken: bool) -> None:
+    filled = content.replace("{{1}}", "a").replace("{{2}}", "b")
+
+    assert (broken(content=content, example=filled) is None) is is_taken
+
+
+@pytest.mark.parametrize(
+    ("order", "is_taken"), [("CU", True), ("CUQ", True), ("UC", False), ("C", False), ("U", False), ("CQU", False)]
+)
+def test_offer_that_expires_begins_with_copy_code_and_url(order: str, is_taken: bool) -> None:
+    kinds = {"C": copy_code("SAVE20"), "U": URL, "Q": TemplateButton(REPLY, "Yes")}
+    buttons = tuple(kinds[one] for one in order)
+
+    assert (broken(**offer(buttons=buttons)) is None) is is_taken
+
+
+@pytest.mark.parametrize("template_type", ["IMAGE", "VIDEO", "DOCUMENT"])
+@pytest.mark.parametrize("sample", ["example_media", "media_id", "media_url"])
+def test_any_sample_serves_a_medium(template_type: str, sample: str) -> None:
+    given: dict[str, Any] = {"template_type": template_type, "enable_sample": True}
+
+    assert broken(**given) is not None
+    given[sample] = "x"
+    assert broken(**given) is None
+
+
+def test_what_the_on_premises_variant_lacks_is_refused_there_only() -> None:
+    for given in (offer(), carousel(CARD, CARD), sale() | {"template_type": "CATALOG"}):
+        check_draft(draft(**given))
+        with pytest.raises(ApiError, match="on-premises"):
+            check_draft(draft(**given), hosting=Hosting.ON_PREMISES)
+
+
+def test_first_card_that_differs_is_named() -> None:
+    cards = (CARD, CARD, card(header_type="VIDEO"))
+
+    assert broken(**carousel(*cards)) == "cards[2].headerType must be the same in all cards."
+
+
+def test_languages_are_found_in_any_case_and_spelled_as_the_operator_does() -> None:
+    assert len(set(LANGUAGES)) == len(LANGUAGES) == 114
+    assert canonical_language("PT_br") == "pt_BR"
+    assert canonical_language("es_cri") == "es_CRI"
+    assert canonical_language("klingon") == "klingon"

@@ -1,0 +1,112 @@
+"""Why an address gave no response: plain words, and nothing of a library's."""
+
+import asyncio
+import contextlib
+import re
+import socket
+import ssl
+from collections.abc import AsyncIterator, Sequence
+
+import aiohttp
+import pytest
+
+from waypost.base.http.post_client import AddrInfo, NotConnected, ResponseLost, ResponseTimeout
+from waypost.outbound.failures import AddressNotAllowed, plain_reason
+from waypost.outbound.vetted_client import VettedClient
+
+LIBRARY = re.compile(r"[A-Z]\w*(Error|Allowed|Reached|Out|Lost)|Errno|ssl:|\(|\[|object at|getaddrinfo")
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[str]:
+    """An address that takes connections, and answers by what the first byte of the path says."""
+
+    closing = asyncio.Event()
+    working: set[asyncio.Task[None]] = set()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        line = await reader.read(100)
+        if line[:1] == b"\x16":  # TLS
+            writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        if b"/nonsense" in line:
+            writer.write(b"220 smtp.example ready\r\n\r\n")
+        if b"/silent" in line:
+            await closing.wait()
+        writer.close()
+        with contextlib.suppress(OSError):
+            await writer.wait_closed()
+
+    def begin(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        working.add(asyncio.create_task(answer(reader, writer)))
+
+    listening = await asyncio.start_server(begin, "127.0.0.1", 0)
+    yield f"127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+    closing.set()
+    await asyncio.gather(*working, return_exceptions=True)
+    listening.close()
+    await listening.wait_closed()
+
+
+async def resolve(host: str, port: int) -> Sequence[AddrInfo]:
+    """Every name but one literal address is unknown."""
+    if host != "127.0.0.1":
+        raise socket.gaierror(-2, "Name or service not known")
+    return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, port))]
+
+
+# fmt: off
+REASONS = {  # address: of a get, of a post
+    "http://127.0.0.1:1/":       ("could not connect: the connection was refused",) * 2,
+    "https://127.0.0.1:1/":      ("could not connect: the connection was refused",) * 2,
+    "https://{server}/":         ("no secure connection could be made (TLS)",) * 2,
+    "http://nowhere.test/":      ("its name was not found",) * 2,
+    "http://{server}/cut":       ("the connection was closed before the response was complete",) * 2,
+    "http://{server}/nonsense":  ("its response is not HTTP",) * 2,
+    "http://{server}/silent":    ("timed out: no response in time",) * 2,
+    "ftp://127.0.0.1/":          ("this is no http or https address",) * 2,
+    "http://10.0.0.1/":          ("10.0.0.1 is not a public address, and not in allowed_networks",) * 2,
+}
+# fmt: on
+
+
+@pytest.mark.parametrize("address", REASONS)
+async def test_an_address_without_a_response_has_a_plain_reason(address: str, server: str) -> None:
+    client = VettedClient(allowed_networks=("127.0.0.0/8",), timeout_s=1, resolve=resolve)
+    await client.open()
+    url = address.replace("{server}", server)
+
+    async def take(_part: bytes) -> None:
+        raise AssertionError("nothing comes")
+
+    got = await client.get(url, take)
+    posted = await client.post(url, b"{}", {})
+
+    await client.close()
+    assert (got.error, posted.error) == REASONS[address]
+    assert got.status is posted.status is None
+
+
+def caused(error: BaseException, cause: BaseException) -> BaseException:
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (caused(NotConnected("x"), ssl.SSLCertVerificationError(1, "self-signed")), "its certificate is not valid"),
+        (caused(NotConnected("x"), TimeoutError()), "timed out: could not connect in time"),
+        (caused(NotConnected("x"), OSError(113, "No route to host")), "could not connect"),
+        (caused(NotConnected("x"), AddressNotAllowed("::1 is not public")), "::1 is not public"),
+        (ResponseTimeout("x"), "timed out: no response in time"),
+        (ResponseLost("x"), "the connection was closed before the response was complete"),
+        (aiohttp.ConnectionTimeoutError(), "timed out: could not connect in time"),
+        (aiohttp.ServerDisconnectedError(), "the connection was closed before the response was complete"),
+        (TimeoutError(), "timed out: no response in time"),
+        (NotConnected("the client is closed"), "could not connect"),
+        (RuntimeError("ClientConnectorError"), "could not connect"),
+    ],
+)  # fmt: skip
+def test_each_kind_of_failure_has_its_words(error: BaseException, reason: str) -> None:
+    assert plain_reason(error) == reason
+    assert not LIBRARY.search(reason.replace("(TLS)", ""))

@@ -1,0 +1,54 @@
+"""Sockets of our servers: bound before anything else is opened, and quick to answer."""
+
+import asyncio
+import contextlib
+import socket
+from typing import Any
+
+import pytest
+
+from tests.support.waiting import HANGS_AFTER_S
+from waypost.assembly.http.servers import HttpServer, PortInUse, bind_socket, port_of
+
+
+def test_answers_do_not_wait_for_an_acknowledgement_of_their_first_half() -> None:
+    with bind_socket("127.0.0.1", 0, option="--port") as bound:
+        with socket.create_connection(bound.getsockname()):
+            connection, _ = bound.accept()
+
+        with connection:
+            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+def test_port_that_is_taken_is_told_with_the_option_that_sets_it() -> None:
+    with bind_socket("127.0.0.1", 0, option="--port") as bound, pytest.raises(PortInUse, match="--simulator-port"):
+        bind_socket("127.0.0.1", port_of(bound), option="--simulator-port")
+
+
+async def nothing(_scope: Any, _receive: Any, send: Any) -> None:
+    await send({"type": "http.response.start", "status": 204, "headers": []})
+    await send({"type": "http.response.body", "body": b""})
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_server_that_stops_ends_connections_that_come_in_that_moment(turns: int) -> None:
+    bound = bind_socket("127.0.0.1", 0, option="--port")
+    server = HttpServer(nothing, bound, stop_within_s=10 * HANGS_AFTER_S)
+    await server.start()
+    coming = [asyncio.create_task(asyncio.open_connection(*bound.getsockname())) for _ in range(20)]
+    for _ in range(turns):
+        await asyncio.sleep(0)
+
+    async with asyncio.timeout(HANGS_AFTER_S):  # less than a stop waits for what is being answered
+        await server.stop()
+
+    for one in await asyncio.gather(*coming, return_exceptions=True):
+        if isinstance(one, BaseException):
+            assert isinstance(one, ConnectionError)
+            continue
+        reader, writer = one
+        async with asyncio.timeout(HANGS_AFTER_S):
+            with contextlib.suppress(ConnectionError):
+                assert not await reader.read()
+        writer.close()
+    assert not server._server.server_state.connections  # pyright: ignore[reportPrivateUsage]

@@ -1,0 +1,345 @@
+"""Addresses that partners chose: only public ones are reached, however they are written."""
+
+import socket
+from collections.abc import AsyncIterator
+from ipaddress import ip_address
+
+import pytest
+from yarl import URL
+
+from tests.support.callback_sink import CallbackSink, always
+from tests.support.file_server import FileServer
+from tests.support.media_samples import sample
+from waypost.base.http.post_client import AddrInfo
+from waypost.outbound.failures import AddressNotAllowed
+from waypost.outbound.public_addresses import is_public
+from waypost.outbound.vetted_client import InvalidRedirect, VettedClient, resolve_redirect
+
+PUBLIC = ["93.184.216.34", "8.8.8.8", "2606:4700:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"]
+PRIVATE = [
+    "0.0.0.0",
+    "10.0.0.1",
+    "100.64.0.1",
+    "127.0.0.1",
+    "127.255.255.254",
+    "169.254.169.254",
+    "172.16.0.1",
+    "192.0.0.1",
+    "192.0.2.1",
+    "192.168.1.1",
+    "198.18.0.1",
+    "203.0.113.1",
+    "224.0.0.1",
+    "240.0.0.1",
+    "255.255.255.255",
+    "::",
+    "::1",
+    "::127.0.0.1",
+    "::ffff:127.0.0.1",
+    "::ffff:10.0.0.1",
+    "::ffff:169.254.169.254",
+    "64:ff9b::7f00:1",
+    "64:ff9b::a00:1",
+    "64:ff9b:1::7f00:1",
+    "3fff::1",
+    "5f00::1",
+    "192.88.99.1",
+    "2002:7f00:1::",
+    "2002:a00:1::1",
+    "2002:a9fe:a9fe::",
+    "2001:0:7f00:1::",
+    "2001:db8::1",
+    "fc00::1",
+    "fd00:ec2::254",
+    "fe80::1",
+    "fec0::1",
+    "ff02::1",
+]
+
+
+@pytest.mark.parametrize("address", PUBLIC)
+def test_public_address_is_public(address: str) -> None:
+    assert is_public(ip_address(address))
+
+
+@pytest.mark.parametrize("address", PRIVATE)
+def test_address_that_is_not_public_unicast_is_refused(address: str) -> None:
+    client = VettedClient()
+
+    assert not is_public(ip_address(address))
+    with pytest.raises(AddressNotAllowed):
+        client.vet(address)
+
+
+def test_address_with_a_zone_is_vetted_without_it() -> None:
+    with pytest.raises(AddressNotAllowed):
+        VettedClient().vet("fe80::1%eth0")
+
+
+def test_allowed_network_opens_its_range_and_no_more() -> None:
+    client = VettedClient(allowed_networks=["10.1.0.0/16", "::1/128"])
+
+    client.vet("10.1.2.3")
+    client.vet("::ffff:10.1.2.3")
+    client.vet("::1")
+    for address in ("10.2.0.1", "127.0.0.1", "::ffff:10.2.0.1"):
+        with pytest.raises(AddressNotAllowed):
+            client.vet(address)
+
+
+@pytest.fixture
+async def strict() -> AsyncIterator[VettedClient]:
+    """A client that may reach public addresses only."""
+    client = VettedClient(timeout_s=5)
+    await client.open()
+    yield client
+    await client.close()
+
+
+@pytest.fixture
+async def local() -> AsyncIterator[VettedClient]:
+    """A client that may reach this machine too."""
+    client = VettedClient(allowed_networks=["127.0.0.0/8"], timeout_s=5)
+    await client.open()
+    yield client
+    await client.close()
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "127.0.0.1",
+        "localhost",
+        "127.1",
+        "2130706433",
+        "0x7f000001",
+        "0177.0.0.1",
+        "0",
+        "0.0.0.0",
+        "[::1]",
+        "[::ffff:127.0.0.1]",
+        "[::ffff:7f00:1]",
+        "[::]",
+        "127.0.0.1.",
+    ],
+)
+async def test_no_spelling_of_this_machine_is_reached(strict: VettedClient, sink: CallbackSink, host: str) -> None:
+    answer = await strict.post(f"http://{host}:{sink.port}/", b"{}", {})
+
+    assert answer.status is None
+    assert answer.error
+    assert sink.tries == []
+
+
+async def test_name_that_resolves_to_this_machine_is_not_reached(
+    strict: VettedClient, sink: CallbackSink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = socket.getaddrinfo
+
+    def poisoned(host: str, *args: object, **more: object) -> object:
+        name = "127.0.0.1" if host == "innocent.test" else host
+        return real(name, *args, **more)  # pyright: ignore[reportArgumentType]
+
+    monkeypatch.setattr(socket, "getaddrinfo", poisoned)
+
+    answer = await strict.post(f"http://innocent.test:{sink.port}/", b"{}", {})
+
+    assert answer.status is None
+    assert "is not a public address" in (answer.error or "")
+    assert sink.tries == []
+
+
+async def test_redirect_is_answered_and_not_followed(local: VettedClient, sink: CallbackSink) -> None:
+    sink.answers = always(302)
+
+    answer = await local.post(sink.url, b"{}", {})
+
+    assert answer.status == 302
+    assert len(sink.tries) == 1
+
+
+async def test_proxy_of_the_environment_is_not_used(
+    local: VettedClient, sink: CallbackSink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+
+    answer = await local.post(sink.url, b"{}", {})
+
+    assert answer.status == 200
+
+
+@pytest.mark.parametrize("url", ["http://", "ftp://acme.test/", "not a url", "http://[::1", "http://acme.test:99999/"])
+async def test_what_is_no_address_has_an_error_and_no_answer(local: VettedClient, url: str) -> None:
+    answer = await local.post(url, b"{}", {})
+
+    assert answer.status is None
+    assert answer.error
+
+
+async def test_bytes_and_headers_arrive_as_they_were_given(local: VettedClient, sink: CallbackSink) -> None:
+    body = b'{"a":"\xc3\xa4"}'
+
+    await local.post(sink.url, body, {"X-Name": "value", "Content-Type": "application/json"})
+
+    [one] = sink.tries
+    assert one.body == body
+    assert one.headers["X-Name"] == "value"
+    assert one.headers["Content-Type"] == "application/json"
+
+
+@pytest.fixture
+async def files() -> AsyncIterator[FileServer]:
+    """What stands behind addresses."""
+    files = FileServer()
+    await files.open()
+    yield files
+    await files.close()
+
+
+async def gotten(client: VettedClient, url: str) -> tuple[int | None, str | None, bytes]:
+    content = b""
+
+    async def take(part: bytes) -> None:
+        nonlocal content
+        content += part
+
+    answer = await client.get(url, take)
+    return answer.status, answer.error, content
+
+
+async def test_bytes_behind_an_address_are_handed_on_as_they_come(local: VettedClient, files: FileServer) -> None:
+    assert await gotten(local, f"{files.url}/png/300000") == (200, None, sample("png", 300_000))
+
+
+async def test_answer_with_another_status_is_not_read(local: VettedClient, files: FileServer) -> None:
+    assert await gotten(local, f"{files.url}/status/304") == (304, None, b"")
+    assert files.asked == ["/status/304"]
+
+
+@pytest.mark.parametrize("hops", [1, 2, 3])
+async def test_up_to_three_redirects_are_followed(local: VettedClient, files: FileServer, hops: int) -> None:
+    assert await gotten(local, f"{files.url}/hops/{hops}") == (200, None, sample("png"))
+    assert len(files.asked) == hops + 1
+
+
+async def test_a_fourth_redirect_is_not_followed(local: VettedClient, files: FileServer) -> None:
+    status, error, content = await gotten(local, f"{files.url}/hops/4")
+
+    assert (status, error, content) == (None, "it redirects more than 3 times", b"")
+    assert files.asked == ["/hops/4", "/hops/3", "/hops/2", "/hops/1"]
+
+
+@pytest.mark.parametrize("target", ["file:///etc/passwd", "ftp://93.184.216.34/a", "gopher://x", "http://", "//[::1"])
+async def test_a_redirect_to_what_is_no_web_address_is_not_followed(
+    local: VettedClient, files: FileServer, target: str
+) -> None:
+    status, error, _ = await gotten(local, f"{files.url}/to?{target}")
+
+    assert (status, error) == (None, "it redirects to what is no http or https address")
+
+
+@pytest.fixture
+async def second_files() -> AsyncIterator[FileServer]:
+    """What stands behind an address of another network."""
+    files = FileServer("127.0.0.2")
+    await files.open()
+    yield files
+    await files.close()
+
+
+async def test_each_redirect_is_vetted_like_the_first_address(files: FileServer, second_files: FileServer) -> None:
+    """The first address is allowed here by its network; none of those that it redirects to is."""
+    port = files.url.rpartition(":")[2]
+    client = VettedClient(allowed_networks=("127.0.0.2/32",))
+    await client.open()
+    hosts = ("127.0.0.1", "localhost", "[::1]", "0x7f.1", "2130706433", "[::ffff:127.0.0.1]")
+
+    answers = [await gotten(client, f"{second_files.url}/to?http://{host}:{port}/png") for host in hosts]
+
+    await client.close()
+    assert files.asked == []
+    assert len(second_files.asked) == len(hosts)
+    for status, error, _ in answers:
+        assert status is None
+        assert "is not a public" in (error or "") or error == "this is no http or https address"
+
+
+async def test_a_name_is_resolved_and_vetted_anew_at_each_redirect(files: FileServer, second_files: FileServer) -> None:
+    port = second_files.url.rpartition(":")[2]
+    answers = [["127.0.0.2"], ["127.0.0.1"]]  # the second time it leads elsewhere
+
+    async def resolve(_host: str, port: int) -> list[AddrInfo]:
+        found = answers.pop(0) if len(answers) > 1 else answers[0]
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (one, port)) for one in found]
+
+    client = VettedClient(allowed_networks=("127.0.0.2/32",), resolve=resolve)
+    await client.open()
+
+    status, error, _ = await gotten(client, f"http://a.test:{port}/to?http://b.test:{port}/png")
+
+    await client.close()
+    assert status is None
+    assert "127.0.0.1 is not a public address" in (error or "")
+    assert second_files.asked == ["/to"]
+    assert files.asked == []
+
+
+async def test_credentials_are_not_forwarded_to_where_a_redirect_leads(local: VettedClient, files: FileServer) -> None:
+    async def take(_part: bytes) -> None:
+        pass
+
+    port = files.url.rpartition(":")[2]
+    url = f"http://ann:secret@127.0.0.1:{port}/to?http://eve:other@127.0.0.1:{port}/png"
+    answer = await local.get(url, take, headers={"X-Secret": "s"})
+
+    first, second = files.headers
+    assert answer.status == 200
+    assert "Authorization" in first
+    assert first["X-Secret"] == "s"
+    assert "Authorization" not in second
+    assert "X-Secret" not in second
+    assert "Cookie" not in second
+
+
+def test_a_redirect_from_https_to_http_is_not_followed() -> None:
+    with pytest.raises(InvalidRedirect, match="from https to http"):
+        resolve_redirect(URL("https://a.test/x"), "http://a.test/y")
+
+    assert str(resolve_redirect(URL("https://a.test/x"), "/y?z=1")) == "https://a.test/y?z=1"
+    assert str(resolve_redirect(URL("http://a.test/x"), "https://b.test/")) == "https://b.test/"
+
+
+async def test_bytes_that_break_off_are_told_apart_from_whole_ones(local: VettedClient, files: FileServer) -> None:
+    status, error, _ = await gotten(local, f"{files.url}/broken")
+
+    assert status is None
+    assert error
+
+
+async def test_encoded_bytes_are_not_taken_for_the_file(local: VettedClient, files: FileServer) -> None:
+    status, error, content = await gotten(local, f"{files.url}/encoded")
+
+    assert (status, error, content) == (None, "its answer is encoded as zstd", b"")
+
+
+async def test_address_that_is_not_public_is_not_fetched(strict: VettedClient, files: FileServer) -> None:
+    status, error, _ = await gotten(strict, f"{files.url}/png")
+
+    assert status is None
+    assert error is not None
+    assert "is not a public address" in error
+    assert files.asked == []
+
+
+@pytest.mark.parametrize("error", [ValueError("no"), OSError(28, "full"), TimeoutError()])
+async def test_who_cannot_take_the_bytes_says_so_itself(
+    error: Exception, local: VettedClient, files: FileServer
+) -> None:
+    async def take(_part: bytes) -> None:
+        raise error
+
+    with pytest.raises(type(error)) as raised:
+        await local.get(f"{files.url}/png", take)
+
+    assert raised.value is error

@@ -1,0 +1,54 @@
+"""The table of callbacks has what the code can make, and the code makes what the table has."""
+
+from waypost.domain.callbacks.subscription import MODE_ALL, MODES
+from waypost.domain.message import MessageState
+from waypost.operators.cloud.webhooks.changes import CHANGES
+from waypost.wire.callbacks import account_v2, inbound_v2
+from waypost.wire.callbacks.kinds import (
+    ACCOUNT_KINDS,
+    CALLBACK_KINDS,
+    INBOUND_KINDS,
+    OTHER_CHANGE,
+    PASSTHROUGH_KINDS,
+    STATUS_KINDS,
+    TEMPLATE_KINDS,
+    change_kind,
+    inbound_kind,
+)
+
+
+def test_every_state_that_is_told_has_a_row_with_a_mode_of_its_name() -> None:
+    silent = {MessageState.ACCEPTED, MessageState.UNCERTAIN}
+
+    assert set(STATUS_KINDS) == {state.value for state in set(MessageState) - silent}
+    assert {name.upper() for name in STATUS_KINDS} == {row.mode for row in STATUS_KINDS.values()}
+
+
+def test_every_mode_but_those_that_bring_nothing_has_a_row() -> None:
+    modes = {row.mode for row in CALLBACK_KINDS if row.mode}
+
+    assert modes == set(MODES) - {MODE_ALL, "COPY", "NONE"}
+
+
+def test_what_recipients_send_is_in_both_tables_under_one_name() -> None:
+    shown = {kind: row.inner_type for kind, row in INBOUND_KINDS.items() if row.type == "message"}
+
+    assert shown == {kind: row.type for kind, row in inbound_v2.V2_INBOUND_KINDS.items()}
+
+
+def test_what_is_said_of_accounts_is_in_both_tables_under_one_name() -> None:
+    shown = {field: (row.type, row.inner_type) for field, row in ACCOUNT_KINDS.items() if row.type}
+
+    assert shown == {field: (row.type, row.inner_type) for field, row in account_v2.V2_ACCOUNT_KINDS.items()}
+
+
+def test_every_change_that_the_operator_tells_has_a_row() -> None:
+    assert set(CHANGES) <= set(TEMPLATE_KINDS)
+    assert all(change_kind(field).field == field for field in (*TEMPLATE_KINDS, *ACCOUNT_KINDS, *PASSTHROUGH_KINDS))
+    assert not (set(PASSTHROUGH_KINDS) & (set(TEMPLATE_KINDS) | set(ACCOUNT_KINDS)))
+    assert change_kind("brand_new") is OTHER_CHANGE
+
+
+def test_what_no_row_names_is_for_those_who_hear_everything_else() -> None:
+    assert inbound_kind("brand_new").mode == "OTHERS"
+    assert inbound_kind("text").mode == "MESSAGE"

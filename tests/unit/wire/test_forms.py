@@ -1,0 +1,214 @@
+"""Forms and JSON texts: read, or refused; never a guess, never an error of another kind."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from waypost.domain.coercion import Flag, Text, read_flag, read_integer
+from waypost.domain.errors import ApiError, ErrorCode
+from waypost.wire.forms import MAX_BRACKETS, Form, nesting_depth, read_form, read_json, read_json_body
+
+Found = TypeVar("Found")
+
+ANYTHING: "msgspec.json.Decoder[object]" = msgspec.json.Decoder(object)
+
+
+def read(text: str) -> object:
+    return read_json(text, ANYTHING, name="field", accepted="JSON")
+
+
+def or_reason(read: Callable[[], Found]) -> Found | ErrorCode:
+    """What was read, or why it was refused."""
+    try:
+        return read()
+    except ApiError as refused:
+        return refused.code
+
+
+def test_form_is_read_with_plus_percent_and_blanks() -> None:
+    form = read_form(b"a=1+2&b=%C3%A4&c=&d&a=3")
+
+    assert form.text("a") == "3"
+    assert form.text("b") == "ä"
+    assert (form.text("c"), form.text("d"), form.text("e")) == ("", "", None)
+    assert form.all_values("a", "b") == ["1 2", "ä", "3"]
+
+
+@given(st.binary(max_size=200))
+def test_whatever_bytes_come_a_form_is_read_or_refused(body: bytes) -> None:
+    form = or_reason(lambda: read_form(body))
+
+    assert isinstance(form, Form) or form is ErrorCode.UNREADABLE
+
+
+@given(st.text(max_size=200))
+def test_whatever_text_comes_json_is_read_or_refused(text: str) -> None:
+    found = or_reason(lambda: (read(text),))
+
+    assert isinstance(found, tuple) or found is ErrorCode.UNREADABLE
+
+
+@given(st.binary(max_size=200))
+def test_whatever_bytes_come_a_json_body_is_an_object_or_refused(body: bytes) -> None:
+    found = or_reason(lambda: read_json_body(body))
+
+    assert isinstance(found, dict) or found is ErrorCode.UNREADABLE
+
+
+@pytest.mark.parametrize(
+    ("text", "levels"), [("7", 0), ("[]", 1), ('{"a":[1]}', 2), ('"[[["', 0), ('["\\"[["]', 1), ('["\\\\"]', 1)]
+)
+def test_depth_counts_brackets_outside_of_texts(text: str, levels: int) -> None:
+    assert nesting_depth(text) == levels
+
+
+@pytest.mark.parametrize("levels", [32, 33])
+def test_json_may_nest_32_deep_and_no_deeper(levels: int) -> None:
+    text = "[" * levels + "]" * levels
+
+    if levels <= 32:
+        read(text)
+    else:
+        with pytest.raises(ApiError):
+            read(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_taken"),
+    [
+        (r'"\u0000"', False),
+        (r'"\\u0000"', True),
+        (r'"\\\u0000"', False),
+        (r'"\u0001"', True),
+        ('"\\ud800"', False),
+        ('"\\ud83d\\ude00"', True),
+    ],
+)
+def test_characters_that_cannot_be_kept_are_refused(text: str, is_taken: bool) -> None:
+    if is_taken:
+        read(text)
+    else:
+        with pytest.raises(ApiError):
+            read(text)
+
+
+@pytest.mark.parametrize("word", ["true", "TRUE", " yes ", "1"])
+def test_flag_is_true_in_any_of_its_spellings(word: str) -> None:
+    assert read_form(f"f={word}".encode()).flag("f") is True
+
+
+@pytest.mark.parametrize("body", [b"", b"f="])
+def test_flag_that_is_not_given_is_its_default(body: bytes) -> None:
+    assert read_form(body).flag("f", default=True) is True
+
+
+def test_flag_that_is_neither_is_refused() -> None:
+    with pytest.raises(ApiError):
+        read_form(b"f=2").flag("f")
+
+
+@pytest.mark.parametrize(
+    ("pairs", "expected"),
+    [
+        ([("a[b]", "x")], {"b": "x"}),
+        ([("a[b][c]", "x"), ("a[b][d]", "y")], {"b": {"c": "x", "d": "y"}}),
+        ([("a[0]", "x"), ("a[1]", "y")], ["x", "y"]),
+        ([("a[1]", "y"), ("a[0]", "x")], ["x", "y"]),
+        ([("a[10]", "z"), ("a[9]", "y")], ["y", "z"]),
+        ([("a[]", "x"), ("a[]", "y")], ["x", "y"]),
+        ([("a[0][b]", "x"), ("a[1][b]", "y")], [{"b": "x"}, {"b": "y"}]),
+        ([("a[0]", "x"), ("a[b]", "y")], {"0": "x", "b": "y"}),
+        ([("a[b]", "x"), ("a[b][c]", "y")], {"b": {"c": "y"}}),
+        ([("a[b][c]", "y"), ("a[b]", "x")], {"b": "x"}),
+        ([("a[b]", "x"), ("a[b]", "y")], {"b": "y"}),
+    ],
+)
+def test_field_that_comes_in_parts_is_put_together(pairs: list[tuple[str, str]], expected: object) -> None:
+    text = Form(pairs).text("a")
+
+    assert text is not None
+    assert msgspec.json.decode(text) == expected
+
+
+@pytest.mark.parametrize("name", ["a[b", "a]b[", "[a]", "a[b]c", "a[[b]]", "a"])
+def test_brackets_that_do_not_fit_make_no_part(name: str) -> None:
+    form = Form([(name, "x"), ("other", "y")])
+
+    assert form.text("a") == ("x" if name == "a" else None)
+
+
+def test_field_that_is_there_as_itself_counts_before_its_parts() -> None:
+    assert Form([("a[b]", "x"), ("a", "whole")]).text("a") == "whole"
+
+
+@pytest.mark.parametrize(("deep", "is_read"), [(32, True), (33, False)])
+def test_parts_nest_as_deep_as_json_may(deep: int, is_read: bool) -> None:
+    found = or_reason(lambda: Form([("a" + "[b]" * deep, "x")]).text("a"))
+
+    assert isinstance(found, str)
+    assert (found is not ErrorCode.UNREADABLE) is is_read
+
+
+@given(st.lists(st.tuples(st.text(alphabet="ab01[]", max_size=12), st.text(max_size=3))))
+def test_whatever_names_come_the_parts_are_json_or_refused(pairs: list[tuple[str, str]]) -> None:
+    found = or_reason(lambda: Form(pairs).text("a"))
+
+    if isinstance(found, str) and "a" not in dict(pairs) and not isinstance(found, ErrorCode):
+        msgspec.json.decode(found)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (5, 5), ("5", 5), (5.0, 5), ("5.0", 5), (" 5 ", 5), ("-3", -3), (2**63 - 1, 2**63 - 1),
+        (str(2**63 - 1), 2**63 - 1), (2**63, ErrorCode.FIELD_BROKEN), (1.5, ErrorCode.FIELD_BROKEN),
+        ("1.5", ErrorCode.FIELD_BROKEN), ("x", ErrorCode.FIELD_BROKEN), ("", ErrorCode.FIELD_BROKEN),
+        ("nan", ErrorCode.FIELD_BROKEN), ("inf", ErrorCode.FIELD_BROKEN), ("9" * 5000, ErrorCode.FIELD_BROKEN),
+    ],
+)  # fmt: skip
+def test_integers_are_read_in_every_spelling(value: Text, expected: int | ErrorCode) -> None:
+    assert or_reason(lambda: read_integer(value, "field")) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(True, True), ("TRUE", True), (" on ", True), (1, True), ("y", True), (0, False), ("No", False),
+     ("", False), ("maybe", ErrorCode.FIELD_BROKEN), (2, ErrorCode.FIELD_BROKEN)],
+)  # fmt: skip
+def test_booleans_are_read_in_every_spelling(value: Flag, expected: bool | ErrorCode) -> None:
+    assert or_reason(lambda: read_flag(value, "field")) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "is_read"),
+    [
+        ('{"a":9223372036854775807}', True),
+        ('{"a":9223372036854775808}', False),
+        ('{"a":-9223372036854775808}', True),
+        ('{"a":-9223372036854775809}', False),
+        ('{"a":%s}' % ("9" * 400), False),
+        ('{"a":"99999999999999999999"}', True),
+        ('{"a":1.00000000000000000000001}', True),
+    ],
+)
+def test_integers_have_at_most_64_bits(text: str, is_read: bool) -> None:
+    if is_read:
+        assert "a" in read_json_body(text.encode())
+        return
+    with pytest.raises(ApiError) as told:
+        read_json_body(text.encode())
+    assert told.value.explanation == "The body must hold integers of at most 64 bits."
+
+
+def test_json_text_of_too_many_lists_is_refused() -> None:
+    most = "[" + "[]," * (MAX_BRACKETS - 2) + "[]]"
+    assert nesting_depth(most) == 2
+
+    with pytest.raises(ApiError) as told:
+        read_json_body(('{"a":' + most + "}").encode())
+
+    assert told.value.explanation == "The body must hold at most 20000 lists and objects."
