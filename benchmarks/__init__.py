@@ -1,1 +1,1 @@
-"""Figures, taken on this machine and told with it. `make bench` runs them; README.md says what they mean."""
+"""Measurements of this machine, reported with it. `make bench` runs them; README.md explains them."""

@@ -1,4 +1,4 @@
-"""T1 and T2: durable acknowledgements of the accept stage alone, on each engine, against the bare server."""
+"""T1 and T2: durable acknowledgements of the API stage alone, on each engine, relative to the bare server."""
 
 import argparse
 import asyncio
@@ -11,16 +11,16 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.figures import Figure
-from benchmarks.load import as_fast_as_answered, prepared, session_text, template_message
-from benchmarks.parts import Sampler, table
+from benchmarks.load import prepare_requests, send_closed_loop, session_text, template_message
+from benchmarks.measurements import Measurement
 from benchmarks.processes import Child
+from benchmarks.profiling import Sampler, format_table
 from benchmarks.stores import Store, Stores
 
 SERVER_CORE, LOAD_CORE = 0, 1
 WARM_S = 0.3
 # fmt: off
-TARGETS = {  # Source: decision 0087, T1: by engine and connections the ratio that must be reached, and the aim
+TARGETS = {  # Source: decision 0087, T1: by engine and connections, the required ratio and the aim
     ("sqlite",     16): (0.35, None),
     ("sqlite",     64): (0.45, 0.60),
     ("postgresql", 16): (0.35, None),
@@ -28,46 +28,48 @@ TARGETS = {  # Source: decision 0087, T1: by engine and connections the ratio th
 }
 P99_OF_P50 = 5      # Source: decision 0087, T1
 CPU_AIM_US = 75     # Source: decision 0087, T2; on PostgreSQL 55 in the service and 20 in the database
-KINDS = {"session text": session_text, "template": template_message}
+REQUEST_KINDS = {"session text": session_text, "template": template_message}
 # fmt: on
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A process that is measured, and the store it keeps things in, where it has one."""
+    """A measured process, and its store if it has one."""
 
     child: Child
     store: Store | None = None
 
     def cpu_s(self) -> tuple[float, float]:
-        """Processor time of its own and of its database's processes."""
+        """Return the processor time of the process, and of its database's processes."""
         return self.child.cpu_s(), self.store.server_cpu_s() if self.store else 0.0
 
 
-async def measure(stores: Mapping[str, Stores], options: argparse.Namespace) -> tuple[list[Figure], dict[str, Any]]:
-    """T1 and T2 on each engine; the raw figures beside them."""
-    with only_on(LOAD_CORE), ExitStack() as ends:
+async def measure(
+    stores: Mapping[str, Stores], options: argparse.Namespace
+) -> tuple[list[Measurement], dict[str, Any]]:
+    """Measure T1 and T2 on each engine; return the measurements and the raw values."""
+    with PinnedToCore(LOAD_CORE), ExitStack() as stack:
         servers = {"bare": Server(Child("benchmarks.bare", "--core", str(SERVER_CORE)))}
-        ends.callback(servers["bare"].child.end)
-        for engine, made in stores.items():
-            servers[engine] = started(made.new(), "--core", str(SERVER_CORE))
-            ends.callback(servers[engine].child.end)
+        stack.callback(servers["bare"].child.end)
+        for engine, engine_stores in stores.items():
+            servers[engine] = start_server(engine_stores.new(), "--core", str(SERVER_CORE))
+            stack.callback(servers[engine].child.end)
         for server in servers.values():
             server.child.wait_ready()
         rows = await _rounds(servers, options)
         if options.profile:
             for engine in stores:
                 await _profile(servers[engine], engine)
-    return list(_figures(rows, list(stores))), {"rows": rows}
+    return list(_measurements(rows, list(stores))), {"rows": rows}
 
 
-def started(store: Store, *options: str) -> Server:
-    """The service on a store, with no stage but accept."""
+def start_server(store: Store, *options: str) -> Server:
+    """Start the service on a store, with the API stage only."""
     return Server(Child("benchmarks.service", *store.options, *options), store)
 
 
-class only_on:  # noqa: N801  reads as what it does
-    """This process on one core, so that the load never takes the server's; as before at the end."""
+class PinnedToCore:
+    """Pins this process to one core, so that the load never uses the server's; restores the affinity at the end."""
 
     def __init__(self, core: int) -> None:
         self._core = core
@@ -82,45 +84,47 @@ class only_on:  # noqa: N801  reads as what it does
 
 
 async def _rounds(servers: Mapping[str, Server], options: argparse.Namespace) -> list[dict[str, Any]]:
-    """Rounds are interleaved, so that noise of the machine meets all servers; medians are kept."""
+    """Run interleaved rounds, so that noise of the machine affects all servers; return the medians."""
     cases = [("session text", count) for count in options.connections]
     cases += [("template", 64)] if 64 in options.connections else []
-    found: dict[tuple[str, int, str], list[dict[str, float]]] = {}
+    rounds_of: dict[tuple[str, int, str], list[dict[str, float]]] = {}
     for _ in range(options.rounds):
         for kind, connections in cases:
             for name, server in servers.items():
-                one = await once([server], kind, connections, options.seconds)
-                found.setdefault((kind, connections, name), []).append(one)
+                round_values = await run_round([server], kind, connections, options.seconds)
+                rounds_of.setdefault((kind, connections, name), []).append(round_values)
     rows: list[dict[str, Any]] = []
     for kind, connections in cases:
         row: dict[str, Any] = {"kind": kind, "connections": connections}
-        bare = found[kind, connections, "bare"]
+        bare = rounds_of[kind, connections, "bare"]
         for name in servers:
-            rounds = found[kind, connections, name]
-            row[name] = {what: statistics.median(one[what] for one in rounds) for what in rounds[0]}
-            ratios = [one["per_s"] / other["per_s"] for one, other in zip(rounds, bare, strict=True)]
+            rounds = rounds_of[kind, connections, name]
+            row[name] = {what: statistics.median(values[what] for values in rounds) for what in rounds[0]}
+            ratios = [values["per_s"] / bare_values["per_s"] for values, bare_values in zip(rounds, bare, strict=True)]
             row[name]["ratio"] = statistics.median(ratios)
             row[name]["ratio_spread"] = max(ratios) - min(ratios)
         rows.append(row)
     return rows
 
 
-async def once(servers: Sequence[Server], kind: str, connections: int, seconds: float) -> dict[str, float]:
-    """One round: the connections shared out over the servers, all at once."""
-    requests = prepared(KINDS[kind], phones=2000, sources=8)
-    until_s = time.monotonic() + WARM_S + seconds
+async def run_round(servers: Sequence[Server], kind: str, connections: int, seconds: float) -> dict[str, float]:
+    """Run one round: the connections divided among the servers, all at the same time."""
+    requests = prepare_requests(REQUEST_KINDS[kind], phones=2000, sources=8)
+    deadline_s = time.monotonic() + WARM_S + seconds
     share = connections // len(servers)
     loads = [
-        asyncio.create_task(as_fast_as_answered(server.child.port, _until(requests, until_s), connections=share))
+        asyncio.create_task(
+            send_closed_loop(server.child.port, _requests_until(requests, deadline_s), connections=share)
+        )
         for server in servers
     ]
     await asyncio.sleep(WARM_S)
     from_s, before = time.monotonic(), [server.cpu_s() for server in servers]
     await asyncio.sleep(seconds)
     to_s, after = time.monotonic(), [server.cpu_s() for server in servers]
-    answers = [one for answered in await asyncio.gather(*loads) for one in answered]
-    counted = [one for one in answers if from_s <= one.ended_s < to_s]
-    took_ms = sorted(1000 * (one.ended_s - one.began_s) for one in counted)
+    exchanges = [exchange for responses in await asyncio.gather(*loads) for exchange in responses]
+    counted = [exchange for exchange in exchanges if from_s <= exchange.ended_s < to_s]
+    took_ms = sorted(1000 * (exchange.ended_s - exchange.began_s) for exchange in counted)
     own_s = sum(later[0] - earlier[0] for earlier, later in zip(before, after, strict=True))
     database_s = after[0][1] - before[0][1]  # the servers share one
     return {
@@ -132,38 +136,38 @@ async def once(servers: Sequence[Server], kind: str, connections: int, seconds: 
     }
 
 
-def _until(requests: Sequence[bytes], until_s: float) -> Iterator[bytes]:
-    return itertools.takewhile(lambda _: time.monotonic() < until_s, itertools.cycle(requests))
+def _requests_until(requests: Sequence[bytes], deadline_s: float) -> Iterator[bytes]:
+    return itertools.takewhile(lambda _: time.monotonic() < deadline_s, itertools.cycle(requests))
 
 
 async def _profile(server: Server, engine: str) -> None:
-    sampler = Sampler(f"accept alone on {engine}, 64 connections", server.child.pid, seconds=4)
+    sampler = Sampler(f"API stage alone on {engine}, 64 connections", server.child.pid, seconds=4)
     await asyncio.sleep(0.5)
-    figures = await once([server], "session text", 64, 4)
+    values = await run_round([server], "session text", 64, 4)
     stacks = await asyncio.to_thread(sampler.samples)
-    print(table(sampler.title, stacks, figures["cpu_us"], top=20), end="\n\n")
+    print(format_table(sampler.title, stacks, values["cpu_us"], top=20), end="\n\n")
 
 
-def _figures(rows: Sequence[dict[str, Any]], engines: Sequence[str]) -> Iterator[Figure]:
+def _measurements(rows: Sequence[dict[str, Any]], engines: Sequence[str]) -> Iterator[Measurement]:
     for row in rows:
         bare = row["bare"]
         what = f"{row['kind']}, {row['connections']} at once"
         for engine in engines:
-            one = row[engine]
-            is_judged = row["kind"] == "session text"
+            values = row[engine]
+            has_target = row["kind"] == "session text"
             least, aim = TARGETS.get((engine, row["connections"]), (None, None))
-            yield Figure(
-                "T1", engine, f"acknowledged / bare; {what}", one["ratio"], "x",
-                least if is_judged else None, aim if is_judged else None, is_ratio=True,
-                note=f"{one['per_s']:,.0f}/s of {bare['per_s']:,.0f}/s, p50 {one['p50_ms']:.1f} p99 {one['p99_ms']:.1f} ms",
+            yield Measurement(
+                "T1", engine, f"acknowledged / bare; {what}", values["ratio"], "x",
+                least if has_target else None, aim if has_target else None, is_ratio=True,
+                note=f"{values['per_s']:,.0f}/s of {bare['per_s']:,.0f}/s, p50 {values['p50_ms']:.1f} p99 {values['p99_ms']:.1f} ms",
             )  # fmt: skip
     for row in rows:
         if row["kind"] != "session text":
             continue
         for engine in engines:
-            one = row[engine]
-            yield Figure(
-                "T1", engine, f"p99 / p50; {row['connections']} at once", one["p99_ms"] / one["p50_ms"], "x",
+            values = row[engine]
+            yield Measurement(
+                "T1", engine, f"p99 / p50; {row['connections']} at once", values["p99_ms"] / values["p50_ms"], "x",
                 P99_OF_P50, lower_is_better=True, is_ratio=True,
                 note=f"bare {row['bare']['p99_ms'] / row['bare']['p50_ms']:.1f}",
             )  # fmt: skip
@@ -171,13 +175,13 @@ def _figures(rows: Sequence[dict[str, Any]], engines: Sequence[str]) -> Iterator
         if (row["kind"], row["connections"]) != ("session text", 64):
             continue
         for engine in engines:
-            one = row[engine]
-            yield Figure(
+            values = row[engine]
+            yield Measurement(
                 "T2", engine, "processor time an acknowledgement, 64 at once",
-                one["cpu_us"] + one["database_us"], "us", aim=CPU_AIM_US, lower_is_better=True,
-                note=f"service {one['cpu_us']:.0f}, database {one['database_us']:.0f}; bare {row['bare']['cpu_us']:.0f}",
+                values["cpu_us"] + values["database_us"], "us", aim=CPU_AIM_US, lower_is_better=True,
+                note=f"service {values['cpu_us']:.0f}, database {values['database_us']:.0f}; bare {row['bare']['cpu_us']:.0f}",
             )  # fmt: skip
-            yield Figure(
-                "T2", engine, "the same / bare", (one["cpu_us"] + one["database_us"]) / row["bare"]["cpu_us"], "x",
+            yield Measurement(
+                "T2", engine, "the same / bare", (values["cpu_us"] + values["database_us"]) / row["bare"]["cpu_us"], "x",
                 lower_is_better=True, is_ratio=True,
             )  # fmt: skip

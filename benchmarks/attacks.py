@@ -1,10 +1,10 @@
-"""What hostile connections cost everybody else: answers of others during an attack, and the memory it takes.
+"""The cost of hostile connections for other clients: their response times during an attack, and its memory.
 
     python -m benchmarks.attacks            # prints a table; about a minute and a half
 
-Everything is loopback: the service is `waypost dev --memory` in a process of its own with 1,024
-descriptors, the attacker connects from 127.0.0.2, the others from 127.0.0.1. Each attack is bounded in
-bytes, connections and time.
+Everything is on loopback: the service is `waypost dev --memory` as a separate process with 1,024
+descriptors, the attacker connects from 127.0.0.2, the other clients from 127.0.0.1. Each attack is
+bounded in bytes, connections and time.
 """
 
 import argparse
@@ -28,27 +28,27 @@ from waypost.client.dev_variables import read_variables
 
 ATTACKER = ("127.0.0.2", 0)
 DESCRIPTORS = 1024
-PATIENCE_S = 10.0
+TIMEOUT_S = 10.0
 HEADER_MB = 60
-HALVES = 1_002
-EVERY_S = 0.05
+HALF_REQUESTS = 1_002
+INTERVAL_S = 0.05
 
 Attack = Callable[[str, int, float], Awaitable[str]]
 
 
 @dataclass
-class Answers:
-    """What the others got.
+class ClientResults:
+    """The responses to the other clients.
 
     Attributes:
-        took_s: of each request that was answered.
-        failed: requests that were refused, reset, or not answered in time.
+        took_s: response time of each request that succeeded.
+        failed: requests that were rejected, reset, or timed out.
     """
 
     took_s: list[float] = field(default_factory=list[float])
     failed: int = 0
 
-    def row(self) -> str:
+    def format_row(self) -> str:
         if not self.took_s:
             return f"- | - | {self.failed} of {self.failed}"
         median, worst = statistics.median(self.took_s), max(self.took_s)
@@ -56,13 +56,13 @@ class Answers:
         return f"{median * 1000:,.1f} ms | {worst * 1000:,.0f} ms | {self.failed} of {total}"
 
 
-async def nobody(_host: str, _port: int, seconds: float) -> str:
+async def no_attack(_host: str, _port: int, seconds: float) -> str:
     await asyncio.sleep(seconds)
     return "nothing"
 
 
 async def large_headers(host: str, port: int, seconds: float) -> str:
-    """One connection with one header of 60 MB; when it is over, the next one."""
+    """Send one header of 60 MB on one connection; repeat when it has ended."""
     ends: Counter[str] = Counter()
 
     async def large() -> str:
@@ -88,20 +88,20 @@ async def large_headers(host: str, port: int, seconds: float) -> str:
 
 
 def summary(ends: Counter[str]) -> str:
-    """How often an attack ended in which way."""
-    return ", ".join(f"{count} times {end}" for end, count in sorted(ends.items())) or "nothing"
+    """Return the number of connections by how they ended."""
+    return ", ".join(f"{count} times {outcome}" for outcome, count in sorted(ends.items())) or "nothing"
 
 
 async def half_requests(host: str, port: int, seconds: float) -> str:
-    """Many clients that send the first half of a request and wait; whoever is put out comes again."""
-    refused: Counter[str] = Counter()
+    """Send the first half of a request from many clients and wait; a client that is disconnected reconnects."""
+    responses: Counter[str] = Counter()
 
     async def half() -> None:
         reader, writer = await asyncio.open_connection(host, port, local_addr=ATTACKER)
         try:
             writer.write(b"POST /wa/api/v1/msg HTTP/1.1\r\nHost: a\r\nContent-")
-            answer = await reader.read(4096)
-            refused[answer[9:12].decode() or "no answer"] += 1
+            response = await reader.read(4096)
+            responses[response[9:12].decode() or "no response"] += 1
         finally:
             writer.close()
 
@@ -111,19 +111,19 @@ async def half_requests(host: str, port: int, seconds: float) -> str:
                 await half()
             await asyncio.sleep(1)
 
-    clients = [asyncio.create_task(halves()) for _ in range(HALVES)]
+    clients = [asyncio.create_task(halves()) for _ in range(HALF_REQUESTS)]
     await asyncio.sleep(seconds)
     for client in clients:
         client.cancel()
     await asyncio.gather(*clients, return_exceptions=True)
-    return ", ".join(f"{count} times {what}" for what, count in sorted(refused.items())) or "nothing"
+    return ", ".join(f"{count} times {outcome}" for outcome, count in sorted(responses.items())) or "nothing"
 
 
-async def ask(host: str, port: int, key: str, known: dict[str, str]) -> None:
-    """Send one message on a connection of its own."""
+async def send_message(host: str, port: int, key: str, variables: dict[str, str]) -> None:
+    """Send one message on a new connection."""
     body = (
-        f"channel=whatsapp&source={known['SOURCE']}&destination={known['DESTINATION']}"
-        f"&src.name={known['SRC_NAME']}&message=%7B%22type%22%3A%22text%22%2C%22text%22%3A%22hi%22%7D"
+        f"channel=whatsapp&source={variables['SOURCE']}&destination={variables['DESTINATION']}"
+        f"&src.name={variables['SRC_NAME']}&message=%7B%22type%22%3A%22text%22%2C%22text%22%3A%22hi%22%7D"
     ).encode()
     head = (
         f"POST /wa/api/v1/msg HTTP/1.1\r\nHost: {host}:{port}\r\napikey: {key}\r\n"
@@ -133,52 +133,52 @@ async def ask(host: str, port: int, key: str, known: dict[str, str]) -> None:
     reader, writer = await asyncio.open_connection(host, port)
     try:
         writer.write(head + body)
-        answer = await reader.read()
-        if not answer.startswith(b"HTTP/1.1 200 "):
-            raise ConnectionError(answer[:80].decode())
+        response = await reader.read()
+        if not response.startswith(b"HTTP/1.1 200 "):
+            raise ConnectionError(response[:80].decode())
     finally:
         writer.close()
 
 
-async def others(host: str, port: int, known: dict[str, str], done: asyncio.Event) -> Answers:
-    """Send messages one after the other until the attack is over."""
-    answers = Answers()
+async def run_other_clients(host: str, port: int, variables: dict[str, str], done: asyncio.Event) -> ClientResults:
+    """Send messages one after the other until the attack has ended."""
+    results = ClientResults()
     while not done.is_set():
         began_s = time.monotonic()
         try:
-            async with asyncio.timeout(PATIENCE_S):
-                await ask(host, port, known["API_KEY"], known)
-            answers.took_s.append(time.monotonic() - began_s)
+            async with asyncio.timeout(TIMEOUT_S):
+                await send_message(host, port, variables["API_KEY"], variables)
+            results.took_s.append(time.monotonic() - began_s)
         except (OSError, TimeoutError):
-            answers.failed += 1
-        await asyncio.sleep(EVERY_S)
-    return answers
+            results.failed += 1
+        await asyncio.sleep(INTERVAL_S)
+    return results
 
 
 def resident_mb(pid: int) -> float:
-    """The process's memory."""
+    """Return the resident memory of a process."""
     pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 1_000_000
 
 
-async def highest_mb(pid: int, done: asyncio.Event) -> float:
-    """The most memory it had until the attack is over."""
-    most = resident_mb(pid)
+async def max_resident_mb(pid: int, done: asyncio.Event) -> float:
+    """Return the maximum memory of a process until the attack has ended."""
+    max_mb = resident_mb(pid)
     while not done.is_set():
         await asyncio.sleep(0.05)
-        most = max(most, resident_mb(pid))
-    return most
+        max_mb = max(max_mb, resident_mb(pid))
+    return max_mb
 
 
 ATTACKS: dict[str, tuple[Attack, float]] = {
-    "nobody attacks": (nobody, 5),
+    "no attack": (no_attack, 5),
     f"one header of {HEADER_MB} MB": (large_headers, 20),
-    f"{HALVES:,} requests sent by half": (half_requests, 30),
+    f"{HALF_REQUESTS:,} half-sent requests": (half_requests, 30),
 }
 
 
 async def measure(name: str, folder: Path) -> str:
-    """One attack against a service of its own; gives a row of the table."""
+    """Run one attack against a new service; return a row of the table."""
     attack, seconds = ATTACKS[name]
     env_file = folder / "dev.env"
     command = [sys.executable, "-c", "from waypost.cli.main import main; main()", "dev", "--memory"]
@@ -197,24 +197,24 @@ async def measure(name: str, folder: Path) -> str:
         while not env_file.exists():  # noqa: ASYNC110  another process writes it
             await asyncio.sleep(0.1)
         await asyncio.sleep(1)
-        known = read_variables(env_file)
-        where = urlsplit(known["PARTNER_URL"])
-        host, port = where.hostname or "127.0.0.1", where.port or 80
-        await ask(host, port, known["API_KEY"], known)
+        variables = read_variables(env_file)
+        url = urlsplit(variables["PARTNER_URL"])
+        host, port = url.hostname or "127.0.0.1", url.port or 80
+        await send_message(host, port, variables["API_KEY"], variables)
         before_mb, done = resident_mb(service.pid), asyncio.Event()
-        watching = asyncio.create_task(highest_mb(service.pid, done))
-        asking = asyncio.create_task(others(host, port, known, done))
-        end = await attack(host, port, seconds)
+        memory = asyncio.create_task(max_resident_mb(service.pid, done))
+        clients = asyncio.create_task(run_other_clients(host, port, variables, done))
+        outcome = await attack(host, port, seconds)
         done.set()
-        answers, most_mb = await asking, await watching
-        return f"| {name} | {answers.row()} | {before_mb:.0f} to {most_mb:.0f} MB | {end} |"
+        results, max_mb = await clients, await memory
+        return f"| {name} | {results.format_row()} | {before_mb:.0f} to {max_mb:.0f} MB | {outcome} |"
     finally:
         service.send_signal(signal.SIGTERM)
         service.wait(30)
 
 
 async def main(names: list[str]) -> None:
-    print("| Attack | Others: median | worst | failed | Memory | What became of it |")
+    print("| Attack | Others: median | worst | failed | Memory | Outcome |")
     print("|---|---|---|---|---|---|")
     for name in names:
         with tempfile.TemporaryDirectory() as folder:

@@ -1,7 +1,7 @@
-"""The frozen yardstick: raw ASGI on uvicorn, the checks of a message, an answer, and no store.
+"""The frozen baseline: raw ASGI on uvicorn, the checks of a message, a response, and no store.
 
-Every target is a ratio to this server measured in the same run, so it is never made faster (nor
-slower) later: a change here would make all kept results incomparable. It imports nothing of ours.
+Every target is a ratio to this server measured in the same run, so its speed must never change: a
+change here would make all kept results incomparable. It imports nothing of ours.
 """
 
 import argparse
@@ -44,14 +44,14 @@ read_text = msgspec.json.Decoder(Text).decode
 read_template = msgspec.json.Decoder(Template).decode
 
 
-def judge(path: str, headers: list[tuple[bytes, bytes]], body: bytes) -> int:
-    """The status that a request deserves."""
-    given = {name: value.decode().strip() for name, value in headers}
-    key = given.get(b"apikey")
+def check_request(path: str, headers: list[tuple[bytes, bytes]], body: bytes) -> int:
+    """Return the response status of a request."""
+    headers_by_name = {name: value.decode().strip() for name, value in headers}
+    key = headers_by_name.get(b"apikey")
     partner = PARTNERS.get(hashlib.sha256(key.encode()).hexdigest()) if key else None
     if partner is None:
         return 401
-    if given.get(b"content-type", FORM).partition(";")[0].strip().lower() != FORM:
+    if headers_by_name.get(b"content-type", FORM).partition(";")[0].strip().lower() != FORM:
         return 400
     try:
         form = dict(parse_qsl(body.decode(), True, errors="strict", max_num_fields=200))
@@ -70,20 +70,20 @@ def judge(path: str, headers: list[tuple[bytes, bytes]], body: bytes) -> int:
 
 
 async def application(scope: Any, receive: Any, send: Any) -> None:
-    """Answer one request."""
+    """Respond to one request."""
     message = await receive()
     body = message.get("body", b"")
     while message.get("more_body", False):
         message = await receive()
         body += message.get("body", b"")
-    status = judge(scope["path"], scope["headers"], body)
-    answer = b'{"status":"submitted","messageId":"' + str(uuid.uuid4()).encode() + b'"}'
+    status = check_request(scope["path"], scope["headers"], body)
+    response = b'{"status":"submitted","messageId":"' + str(uuid.uuid4()).encode() + b'"}'
     if status != 200:
-        answer = b'{"status":"error"}'
-    length = (b"content-length", str(len(answer)).encode())
+        response = b'{"status":"error"}'
+    length = (b"content-length", str(len(response)).encode())
     headers = [length, (b"content-type", b"application/json")]
     await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": answer})
+    await send({"type": "http.response.body", "body": response})
 
 
 if __name__ == "__main__":

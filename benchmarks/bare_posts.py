@@ -1,4 +1,4 @@
-"""What callbacks are compared with: the same bodies posted by aiohttp, and nothing kept. Frozen, like `bare.py`."""
+"""The baseline of callbacks: the same bodies posted by aiohttp, without a store. Frozen, like `bare.py`."""
 
 import argparse
 import asyncio
@@ -21,17 +21,17 @@ BODY = (
 
 async def post(to: int, count: int) -> None:
     url = f"http://127.0.0.1:{to}/callbacks"
-    left = iter(range(count))
+    numbers = iter(range(count))
     async with aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=AT_ONCE), cookie_jar=aiohttp.DummyCookieJar()
     ) as session:
 
-        async def some() -> None:
-            for n in left:
-                async with session.post(url, data=BODY % n, headers=HEADERS) as answer:
-                    await answer.read()
+        async def send_posts() -> None:
+            for n in numbers:
+                async with session.post(url, data=BODY % n, headers=HEADERS) as response:
+                    await response.read()
 
-        await asyncio.gather(*(some() for _ in range(AT_ONCE)))
+        await asyncio.gather(*(send_posts() for _ in range(AT_ONCE)))
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
-"""How fast entries are claimed and settled by one process and by two: leased shards against SKIP LOCKED.
+"""Rates at which one process and two claim and complete jobs: leased shards against SKIP LOCKED.
 
-Both give the same: one entry of a key at a time, oldest first, several keys side by side, each entry
-worked once. `leases` is the service's own journal, its claims in memory, its settling one DELETE for a
-batch. `skip locked` is what a table alone can do: lock the oldest entry of each key that nobody has
-locked, work it within the transaction, delete it.
+Both guarantee the same: one job of a key at a time, oldest first, several keys in parallel, each job
+worked once. `leases` is the service's own queue: claims in memory, one DELETE to complete a batch.
+`skip locked` uses a table alone: lock the oldest unlocked job of each key, work it within the
+transaction, delete it.
 
-    python -m benchmarks.claims [--entries 20000] [--keys 2000] [--sources 40]
+    python -m benchmarks.claims [--jobs 20000] [--keys 2000] [--sources 40]
 
-Decision 0052 has the figures.
+Decision 0052 has the results.
 """
 
 import argparse
@@ -35,7 +35,7 @@ from waypost.store.queue.jobs import NewJob, QueueName, complete_jobs, enqueue_j
 from waypost.store.queue.leases import SHARD_COUNT
 
 BATCH: Final = 100
-LANE: Final = QueueName.OUTBOUND
+QUEUE: Final = QueueName.OUTBOUND
 PLANS: Final = {queue: QueuePlan(BATCH, BATCH) for queue in QueueName}
 
 _OLDEST_OF_EACH_KEY: Final = """
@@ -51,8 +51,8 @@ _KEY_INDEX: Final = "CREATE INDEX journal_by_key ON queue_jobs (queue, concurren
 
 
 @dataclass(frozen=True, slots=True)
-class Worked:
-    """What one process has done: the entries in its order, and when it began and ended."""
+class WorkResult:
+    """The work of one process: the jobs in its order, and when it began and ended."""
 
     refs: list[str]
     began_s: float
@@ -61,29 +61,29 @@ class Worked:
 
 
 def work_leases(url: str, number: int, processes: int, out: Any) -> None:
-    """One process with the service's own journal."""
+    """Run one process with the service's own queue."""
     out.put(asyncio.run(_work_leases(url, number, processes)))
 
 
-async def _work_leases(url: str, number: int, processes: int) -> Worked:
+async def _work_leases(url: str, number: int, processes: int) -> WorkResult:
     database = Database(PostgresEngine(url))
     await database.open()
     clock = SystemClock()
-    queue = JobQueue(database, clock, holder=f"bench {number}", plans=PLANS, queue_names=(LANE,))
+    queue = JobQueue(database, clock, holder=f"bench {number}", plans=PLANS, queue_names=(QUEUE,))
     await queue.open()
     queue.start()
-    while len(queue.shards.held[LANE]) != SHARD_COUNT // processes:  # noqa: ASYNC110  until all have come to terms
+    while len(queue.shards.held[QUEUE]) != SHARD_COUNT // processes:  # noqa: ASYNC110  until the shards are divided among all processes
         await asyncio.sleep(0.01)
     refs: list[str] = []
     began_s = ended_s = time.monotonic()
     spent_s = time.process_time()
-    while time.monotonic() - ended_s < 1:  # idle for a second: it is all done
-        jobs = await queue.claim(LANE, at_most=BATCH)
+    while time.monotonic() - ended_s < 1:  # idle for a second: all jobs are complete
+        jobs = await queue.claim(QUEUE, at_most=BATCH)
         if not jobs:
             await asyncio.sleep(0.02)
             continue
-        pieces: list[tuple[Job, int]] = [(job, job.position) for job in jobs]
-        failed = await queue.complete_all(pieces, _settle)
+        claimed_jobs: list[tuple[Job, int]] = [(job, job.position) for job in jobs]
+        failed = await queue.complete_all(claimed_jobs, _complete)
         if failed:
             raise failed[0][1]
         refs += [job.subject.ref for job in jobs]
@@ -91,113 +91,115 @@ async def _work_leases(url: str, number: int, processes: int) -> Worked:
     spent_s = time.process_time() - spent_s
     await queue.close()
     await database.close()
-    return Worked(refs, began_s, ended_s, spent_s)
+    return WorkResult(refs, began_s, ended_s, spent_s)
 
 
 def work_skip_locked(url: str, _number: int, _processes: int, out: Any) -> None:
-    """One process that claims by locking rows."""
+    """Run one process that claims by locking rows."""
     refs: list[str] = []
     with psycopg.connect(url) as connection:
         began_s = ended_s = time.monotonic()
         spent_s = time.process_time()
         while time.monotonic() - ended_s < 1:
             now_ms = time.time_ns() // 1_000_000
-            claimed = connection.execute(_OLDEST_OF_EACH_KEY, (int(LANE), now_ms, BATCH)).fetchall()
-            gone = connection.execute(
-                "DELETE FROM queue_jobs WHERE position = ANY(%s) RETURNING ref", ([one[0] for one in claimed],)
+            claimed = connection.execute(_OLDEST_OF_EACH_KEY, (int(QUEUE), now_ms, BATCH)).fetchall()
+            deleted = connection.execute(
+                "DELETE FROM queue_jobs WHERE position = ANY(%s) RETURNING ref", ([row[0] for row in claimed],)
             ).fetchall()
             connection.commit()
             if not claimed:
                 time.sleep(0.02)
                 continue
-            refs += [one[0] for one in gone]
+            refs += [row[0] for row in deleted]
             ended_s = time.monotonic()
-    out.put(Worked(refs, began_s, ended_s, time.process_time() - spent_s))
+    out.put(WorkResult(refs, began_s, ended_s, time.process_time() - spent_s))
 
 
-WAYS: Final = {"leases": work_leases, "skip locked": work_skip_locked}
+METHODS: Final = {"leases": work_leases, "skip locked": work_skip_locked}
 
 
-def _settle(connection: Connection, positions: Sequence[int]) -> list[None]:
+def _complete(connection: Connection, positions: Sequence[int]) -> list[None]:
     complete_jobs(connection, positions)
     return [None] * len(positions)
 
 
-async def fill(url: str, jobs: int, keys: int, sources: int) -> None:
-    """Append so many entries, of keys in turn."""
+async def enqueue_all(url: str, jobs: int, keys: int, sources: int) -> None:
+    """Enqueue a number of jobs, of the keys in turn."""
     database = Database(PostgresEngine(url))
     await database.open()
-    new = [
-        NewJob(LANE, f"source {key % sources}", f"key {key}", read_subject(LANE, f"{key} {nth}"), 0)
+    new_jobs = [
+        NewJob(QUEUE, f"source {key % sources}", f"key {key}", read_subject(QUEUE, f"{key} {nth}"), 0)
         for nth in range(jobs // keys)
         for key in range(keys)
     ]
-    await database.write(enqueue_jobs, new)
+    await database.write(enqueue_jobs, new_jobs)
     await database.close()
 
 
-def measure(server: Server, url: str, way: str, processes: int) -> dict[str, Any]:
-    """Entries a second, processor time of each, and how many were out of order or worked twice."""
+def measure(server: Server, url: str, method: str, processes: int) -> dict[str, Any]:
+    """Return jobs a second, processor time of each, and how many were out of order or worked twice."""
     context = multiprocessing.get_context("spawn")
     out: Any = context.Queue()
     before_s = _server_s(server)
-    workers = [context.Process(target=WAYS[way], args=(url, number, processes, out)) for number in range(processes)]
+    workers = [
+        context.Process(target=METHODS[method], args=(url, number, processes, out)) for number in range(processes)
+    ]
     for worker in workers:
         worker.start()
-    done: list[Worked] = [out.get(timeout=300) for _ in workers]
+    results: list[WorkResult] = [out.get(timeout=300) for _ in workers]
     for worker in workers:
         worker.join()
-    took_s = max(one.ended_s for one in done) - min(one.began_s for one in done)
-    refs = [ref for one in done for ref in one.refs]
-    own_us = 1e6 * sum(one.processor_s for one in done) / len(refs)
+    took_s = max(result.ended_s for result in results) - min(result.began_s for result in results)
+    refs = [ref for result in results for ref in result.refs]
+    own_us = 1e6 * sum(result.processor_s for result in results) / len(refs)
     return {
-        "way": way,
+        "way": method,
         "processes": processes,
         "a_second": round(len(refs) / took_s),
         "own_us": round(own_us, 1),
         "server_us": round(1e6 * (_server_s(server) - before_s) / len(refs), 1),
-        "wrong": _wrong(done) + len(refs) - len(set(refs)),
+        "wrong": _count_out_of_order(results) + len(refs) - len(set(refs)),
     }
 
 
 def _server_s(server: Server) -> float:
-    """Processor time of a server's processes that have ended, and of its first."""
+    """Return the processor time of a server's first process and of those that have ended."""
     if server.process is None:
-        raise RuntimeError("the server does not run")
+        raise RuntimeError("the server is not running")
     stat = Path(f"/proc/{server.process.pid}/stat").read_text(encoding="ascii")
     return sum(map(int, stat.rpartition(")")[2].split()[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
-def _wrong(done: Sequence[Worked]) -> int:
-    """Within one process the entries of a key must count up."""
-    wrong = 0
-    for one in done:
+def _count_out_of_order(results: Sequence[WorkResult]) -> int:
+    """Return the number of jobs out of order: within one process the jobs of a key must count up."""
+    count = 0
+    for result in results:
         last: dict[str, int] = {}
-        for ref in one.refs:
+        for ref in result.refs:
             key, _, nth = ref.partition(" ")
-            wrong += int(nth) <= last.get(key, -1)
+            count += int(nth) <= last.get(key, -1)
             last[key] = int(nth)
-    return wrong
+    return count
 
 
 def main() -> None:
-    """Measure each way with one process and with two, and print a line of JSON for each."""
-    given = argparse.ArgumentParser(description=__doc__)
-    given.add_argument("--entries", type=int, default=20_000)
-    given.add_argument("--keys", type=int, default=2_000)
-    given.add_argument("--sources", type=int, default=40)
-    wanted = given.parse_args()
+    """Measure each method with one process and with two, and print a line of JSON for each."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--jobs", type=int, default=20_000)
+    parser.add_argument("--keys", type=int, default=2_000)
+    parser.add_argument("--sources", type=int, default=40)
+    options = parser.parse_args()
     with running_server() as server:
         for round_number in range(2):
-            for way in WAYS:
+            for method in METHODS:
                 for processes in (1, 2):
-                    url = server.create(f"claims_{way.replace(' ', '_')}_{processes}_{round_number}")
-                    asyncio.run(fill(url, wanted.entries, wanted.keys, wanted.sources))
+                    url = server.create(f"claims_{method.replace(' ', '_')}_{processes}_{round_number}")
+                    asyncio.run(enqueue_all(url, options.jobs, options.keys, options.sources))
                     with psycopg.connect(url, autocommit=True) as connection:
                         connection.execute(_KEY_INDEX)
                         connection.execute("ANALYZE queue_jobs")
-                    told = measure(server, url, way, processes)
-                    print(json.dumps({**told, "keys": wanted.keys}), flush=True)
+                    result = measure(server, url, method, processes)
+                    print(json.dumps({**result, "keys": options.keys}), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""How long the console's server takes over many messages: list, every filter, search and trace, as whole pages.
+"""Response times of the console's server with many messages: list, every filter, search and trace, as whole pages.
 
-`python -m benchmarks.console` fills one app with 200,000 messages on each engine, asks for each page through
-the service as a browser does, and prints the median and the slowest. It judges nothing: the aim is 100 ms.
+`python -m benchmarks.console` fills one app with 200,000 messages on each engine, requests each page from
+the service like a browser, and prints the median and the slowest. There is no target; the aim is 100 ms.
 """
 
 import argparse
@@ -13,10 +13,10 @@ from pathlib import Path
 
 from sqlalchemy import Connection, text
 
-from benchmarks.filling import fill, numbers_of_each
-from benchmarks.processes import folder
-from benchmarks.seeding import connected, seed
-from benchmarks.stores import ENGINES, Store, stores_of
+from benchmarks.bulk_fill import fill_store, numbers_per_app
+from benchmarks.processes import temporary_folder
+from benchmarks.seeding import connect_store, seed_store
+from benchmarks.stores import ENGINES, Store, open_stores
 from waypost.assembly.console import ConsoleOptions
 from waypost.assembly.dev import demo
 from waypost.assembly.service import Waypost
@@ -31,17 +31,17 @@ ROUNDS = 15
 AIM_MS = 100
 OLD = "time=custom&from=2020-01-01T00:00"
 RARE = 4096
-"""One in so many has failed."""
+"""One in this many messages has failed."""
 
 
 def fill_one_app(store: Store, count: int) -> None:
-    """Messages of the oldest app alone, a few of them failed, and one with a word that no other has."""
-    with connected(store) as connection:
+    """Insert messages of the oldest app only: a few have failed, and the oldest is uncertain."""
+    with connect_store(store) as connection:
         apps = connection.execute(text("SELECT id, phone_number, partner_id FROM apps ORDER BY id"))
         [app, *_] = apps.all()
         connection.rollback()
         now_ms = SystemClock().now_ms()
-        fill(connection, [(app.id, app.phone_number)], partner_id=app.partner_id, count=count, now_ms=now_ms)
+        fill_store(connection, [(app.id, app.phone_number)], partner_id=app.partner_id, count=count, now_ms=now_ms)
         _vary(connection, count)
         connection.commit()
 
@@ -55,7 +55,7 @@ def _vary(connection: Connection, count: int) -> None:
 
 
 def pages(app_id: str, numbers: int, message_id: str, operator_id: str) -> Sequence[tuple[str, str]]:
-    """What is asked for, and its address."""
+    """Return the name and the path of each page."""
     messages = f"/apps/{app_id}/messages"
     number = 15_560_000_000 + numbers // 2
     queries = (
@@ -73,21 +73,21 @@ def pages(app_id: str, numbers: int, message_id: str, operator_id: str) -> Seque
         ("digits that all numbers have", "q=1556"),
         ("a number that there is not", "q=4915112345678"),
         ("a number and a state", f"q={number}&state=failed"),
-        ("words that all say", f"text=ready&{OLD}"),
-        ("words that none says", f"text=elephant&{OLD}"),
-        ("words with an accent that none says", f"text=%C3%A9%C3%A8&{OLD}"),
-        ("words and a state that few have", f"text=tomorrow&state=failed&{OLD}"),
+        ("text in all messages", f"text=ready&{OLD}"),
+        ("text in no message", f"text=elephant&{OLD}"),
+        ("text with an accent in no message", f"text=%C3%A9%C3%A8&{OLD}"),
+        ("text and a state that few have", f"text=tomorrow&state=failed&{OLD}"),
     )
     return (
         *((name, f"{messages}?{query}" if query else messages) for name, query in queries),
-        ("our id, to its way", f"{messages}?q={message_id}"),
-        ("the operator's id, to its way", f"{messages}?q={operator_id}"),
-        ("the way of a message", f"{messages}/{message_id}"),
+        ("our id, to its trace", f"{messages}?q={message_id}"),
+        ("the operator's id, to its trace", f"{messages}?q={operator_id}"),
+        ("the trace of a message", f"{messages}/{message_id}"),
     )
 
 
 async def measure(store: Store, count: int) -> None:
-    """Ask for every page, and print how long it took."""
+    """Request every page, and print the response times."""
     settings = Settings(
         data=store.folder, database_url=store.url, secret_key="benchmarks only, known to everybody", rates=False
     )
@@ -104,41 +104,41 @@ async def measure(store: Store, count: int) -> None:
 
 async def _measure(waypost: Waypost, engine: str, count: int) -> None:
     session = await waypost.console.services.sessions.start(demo.PARTNER)
-    ask = InProcessTransport(waypost.application)
+    transport = InProcessTransport(waypost.application)
     cookie = {"cookie": f"waypost_session={session.token}", "host": "127.0.0.1"}
-    [app, *_] = sorted(await waypost.database.read(list_apps, demo.PARTNER.id), key=lambda one: one.id)
+    [app, *_] = sorted(await waypost.database.read(list_apps, demo.PARTNER.id), key=lambda app: app.id)
     newest = "SELECT id, operator_message_id FROM messages WHERE app_id = :app ORDER BY accepted_on_ms DESC LIMIT 1"
 
-    def look(connection: Connection) -> tuple[str, str]:
+    def read_newest(connection: Connection) -> tuple[str, str]:
         row = connection.execute(text(newest), {"app": app.id}).one()
         return str(row[0]), str(row[1])
 
-    message_id, operator_id = await waypost.database.read(look)
+    message_id, operator_id = await waypost.database.read(read_newest)
     print(f"\n{engine}, {count:,} messages of one app: whole pages, milliseconds at the server")
-    for name, path in pages(app.id, numbers_of_each(1, count), message_id, operator_id):
-        took: list[float] = []
+    for name, path in pages(app.id, numbers_per_app(1, count), message_id, operator_id):
+        took_ms: list[float] = []
         for _ in range(ROUNDS):
             began_s = time.perf_counter()
-            reply = await ask("GET", path, cookie, None)
-            took.append(1000 * (time.perf_counter() - began_s))
+            reply = await transport("GET", path, cookie, None)
+            took_ms.append(1000 * (time.perf_counter() - began_s))
             assert reply.status in (200, 303), (path, reply.status, reply.body[:500])
-        median = statistics.median(took)
+        median = statistics.median(took_ms)
         verdict = "" if median < AIM_MS else "  over the aim"
-        print(f"  {name:<40}{median:>8.1f}{max(took):>8.1f}{verdict}", flush=True)
+        print(f"  {name:<40}{median:>8.1f}{max(took_ms):>8.1f}{verdict}", flush=True)
 
 
 def main() -> None:
-    """Both engines, or the one that is chosen."""
+    """Measure both engines, or the selected one."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--stored", type=int, default=200_000)
     parser.add_argument("--engines", default=",".join(ENGINES))
     options = parser.parse_args()
     set_up_logs(SystemClock(), as_json=False, level="warning")
-    with folder() as at:
+    with temporary_folder() as at:
         for engine in options.engines.split(","):
-            with stores_of(engine, Path(at)) as stores:
+            with open_stores(engine, Path(at)) as stores:
                 store = stores.new()
-                seed(store)
+                seed_store(store)
                 fill_one_app(store, options.stored)
                 asyncio.run(measure(store, options.stored))
 

@@ -1,4 +1,4 @@
-"""T5: what a store of years costs. Acknowledgements and lists, with few messages stored and with many."""
+"""T5: the cost of a large store: acknowledgements and lists, with few messages stored and with many."""
 
 import argparse
 import asyncio
@@ -11,70 +11,70 @@ from typing import Any
 
 from sqlalchemy import select
 
-from benchmarks import plans
-from benchmarks.accept import LOAD_CORE, SERVER_CORE, Server, once, only_on
-from benchmarks.figures import Figure
-from benchmarks.filling import fill, numbers_of_each
+from benchmarks import query_plans
+from benchmarks.accept import LOAD_CORE, SERVER_CORE, PinnedToCore, Server, run_round
+from benchmarks.bulk_fill import fill_store, numbers_per_app
+from benchmarks.measurements import Measurement
 from benchmarks.processes import Child
-from benchmarks.seeding import connected, seed
+from benchmarks.seeding import connect_store, seed_store
 from benchmarks.stores import Store, Stores
 from waypost.store.messages.lists import messages_of_app
 from waypost.store.tables import apps
 
 FEW = 5_000
-LEAST = 0.9  # Source: decision 0087, T5
-BYTES_A_MESSAGE = 2_000
-"""On disk with all that hangs on it, as far as it was seen, and as much again for what is built meanwhile."""
-LOOKS = 300
+TARGET = 0.9  # Source: decision 0087, T5
+BYTES_PER_MESSAGE = 2_000
+"""Observed size on disk with dependent rows, doubled for indexes that are being built."""
+QUERIES = 300
 _APPS = select(apps.c.id, apps.c.phone_number, apps.c.partner_id).order_by(apps.c.phone_number)
 
 
-async def measure(stores: Stores, options: argparse.Namespace) -> tuple[list[Figure], dict[str, Any]]:
-    """T5 on one engine; and the plans of the hot statements, where they are asked for."""
+async def measure(stores: Stores, options: argparse.Namespace) -> tuple[list[Measurement], dict[str, Any]]:
+    """Measure T5 on one engine, and optionally the plans of the hot statements."""
     many = options.stored
     free = shutil.disk_usage(options.at).free
-    if free < 2 * many * BYTES_A_MESSAGE:
+    if free < 2 * many * BYTES_PER_MESSAGE:
         raise RuntimeError(
-            f"{many} messages need {2 * many * BYTES_A_MESSAGE / 1e9:.0f} GB free below {options.at}, "
+            f"{many} messages need {2 * many * BYTES_PER_MESSAGE / 1e9:.0f} GB free below {options.at}, "
             f"and there are {free / 1e9:.0f}"
         )
-    stocked: dict[int, Store] = {}
+    filled: dict[int, Store] = {}
     raw: dict[str, Any] = {}
     for count in (FEW, many):
-        stocked[count] = stores.new()
-        await asyncio.to_thread(seed, stocked[count])
-        raw[f"filling {count} took s"] = await asyncio.to_thread(_fill, stocked[count], count)
-    few, lots = await _acknowledged(stocked[FEW], stocked[many], options)
-    ratios = [b["per_s"] / a["per_s"] for a, b in zip(few, lots, strict=True)]
-    figures = [
-        Figure(
+        filled[count] = stores.new()
+        await asyncio.to_thread(seed_store, filled[count])
+        raw[f"filling {count} took s"] = await asyncio.to_thread(_fill, filled[count], count)
+    few, many_rounds = await _acknowledged(filled[FEW], filled[many], options)
+    ratios = [b["per_s"] / a["per_s"] for a, b in zip(few, many_rounds, strict=True)]
+    measurements = [
+        Measurement(
             "T5", stores.engine, f"acknowledged at 64 at once, {many:,} stored / {FEW:,}",
-            statistics.median(ratios), "x", LEAST, is_ratio=True,
-            note=f"{statistics.median(one['per_s'] for one in lots):,.0f}/s of "
-            f"{statistics.median(one['per_s'] for one in few):,.0f}/s",
+            statistics.median(ratios), "x", TARGET, is_ratio=True,
+            note=f"{statistics.median(values['per_s'] for values in many_rounds):,.0f}/s of "
+            f"{statistics.median(values['per_s'] for values in few):,.0f}/s",
         )
     ]  # fmt: skip
-    raw |= {"few": few, "many": lots}
+    raw |= {"few": few, "many": many_rounds}
     for name, by_number in (("newest 50 of an app", False), ("the same of one number", True)):
-        took = {count: await asyncio.to_thread(_looked_up, store, count, by_number) for count, store in stocked.items()}
+        took = {count: await asyncio.to_thread(_query_us, store, count, by_number) for count, store in filled.items()}
         raw[name] = took
-        figures.append(Figure(
-            "T5", stores.engine, f"{name}, {many:,} stored / {FEW:,}, a second", took[FEW] / took[many], "x", LEAST,
+        measurements.append(Measurement(
+            "T5", stores.engine, f"{name}, {many:,} stored / {FEW:,}, a second", took[FEW] / took[many], "x", TARGET,
             is_ratio=True, note=f"{took[many]:.0f} us of {took[FEW]:.0f} us",
         ))  # fmt: skip
     if options.plans:
-        figures += await plans.measure(stores, stocked[many])
-    return figures, raw
+        measurements += await query_plans.measure(stores, filled[many])
+    return measurements, raw
 
 
 def _fill(store: Store, count: int) -> float:
-    with connected(store) as connection:
-        of_partner = connection.execute(_APPS).all()
+    with connect_store(store) as connection:
+        app_rows = connection.execute(_APPS).all()
         connection.rollback()
-        return fill(
+        return fill_store(
             connection,
-            [(row.id, row.phone_number) for row in of_partner],
-            partner_id=of_partner[0].partner_id,
+            [(row.id, row.phone_number) for row in app_rows],
+            partner_id=app_rows[0].partner_id,
             count=count,
             now_ms=int(time.time() * 1000),
         )
@@ -83,40 +83,40 @@ def _fill(store: Store, count: int) -> float:
 async def _acknowledged(
     few: Store, many: Store, options: argparse.Namespace
 ) -> tuple[list[dict[str, float]], list[dict[str, float]]]:
-    with only_on(LOAD_CORE), ExitStack() as ends:
+    with PinnedToCore(LOAD_CORE), ExitStack() as stack:
         servers: list[Server] = []
         for store in (few, many):
-            options_of = (*store.options, "--seeded", "--core", str(SERVER_CORE))
-            child = Child("benchmarks.service", *options_of)
-            ends.callback(child.end)
+            service_options = (*store.options, "--seeded", "--core", str(SERVER_CORE))
+            child = Child("benchmarks.service", *service_options)
+            stack.callback(child.end)
             servers.append(Server(child, store))
         for server in servers:
-            await asyncio.to_thread(server.child.wait_answering)
-            await once([server], "session text", 64, 0.5)
-        found: tuple[list[dict[str, float]], list[dict[str, float]]] = ([], [])
+            await asyncio.to_thread(server.child.wait_responding)
+            await run_round([server], "session text", 64, 0.5)
+        all_rounds: tuple[list[dict[str, float]], list[dict[str, float]]] = ([], [])
         for nth in range(2 * options.rounds):
-            pairs = list(zip(found, servers, strict=True))
+            pairs = list(zip(all_rounds, servers, strict=True))
             for rounds, server in pairs if nth % 2 else reversed(pairs):
-                rounds.append(await once([server], "session text", 64, options.seconds))
-        return found
+                rounds.append(await run_round([server], "session text", 64, options.seconds))
+        return all_rounds
 
 
-def _looked_up(store: Store, count: int, by_number: bool) -> float:
-    """Microseconds of one list, the median of many apps and numbers."""
-    with connected(store) as connection:
-        found = connection.execute(_APPS).all()
+def _query_us(store: Store, count: int, by_number: bool) -> float:
+    """Return the median of the microseconds of a list, over many apps and numbers."""
+    with connect_store(store) as connection:
+        app_rows = connection.execute(_APPS).all()
         took: list[float] = []
-        for nth in range(LOOKS):
-            app = found[nth % len(found)]
-            number = str(_number(nth, len(found), count)) if by_number else None
-            look = partial(messages_of_app, connection, app.partner_id, app.id, destination=number)
+        for nth in range(QUERIES):
+            app = app_rows[nth % len(app_rows)]
+            number = str(_number(nth, len(app_rows), count)) if by_number else None
+            query = partial(messages_of_app, connection, app.partner_id, app.id, destination=number)
             began_s = time.perf_counter()
-            look()
+            query()
             took.append(time.perf_counter() - began_s)
         return 1e6 * statistics.median(took)
 
 
-def _number(nth: int, of_apps: int, count: int) -> int:
-    """One that the nth look's app has sent to, as `filling` numbers them."""
-    which = nth // of_apps * 7919 % numbers_of_each(of_apps, count)
-    return 15_560_000_000 + which * of_apps + nth % of_apps
+def _number(nth: int, app_count: int, count: int) -> int:
+    """Return a number to which the app of the nth query has sent, as `bulk_fill` numbers them."""
+    index = nth // app_count * 7919 % numbers_per_app(app_count, count)
+    return 15_560_000_000 + index * app_count + nth % app_count

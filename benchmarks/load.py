@@ -1,4 +1,4 @@
-"""A load generator that is light enough not to be what is measured: prepared bytes, bare protocols."""
+"""A load generator that is light enough not to affect the measurement: prepared bytes, bare protocols."""
 
 import asyncio
 import gc
@@ -17,27 +17,27 @@ _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
-    """One request and its answer; times are seconds of the machine's monotonic clock."""
+class Exchange:
+    """One request and its response; times are seconds of the machine's monotonic clock."""
 
     began_s: float
     ended_s: float
-    answer: bytes
+    response: bytes
 
     @property
     def message_id(self) -> str:
-        """The id in a submitted message's answer."""
-        return self.answer[-38:-2].decode()
+        """The message id in the response."""
+        return self.response[-38:-2].decode()
 
 
 def session_text(phone: int, source: str) -> bytes:
-    """One request of a session text."""
+    """Return a request that sends a session text."""
     message = '{"type":"text","text":"Your order 4711 is ready. Shall we bring it today?"}'
     return _request("/wa/api/v1/msg", phone, source, {"message": message})
 
 
 def template_message(phone: int, source: str) -> bytes:
-    """One request of a template message with postback texts."""
+    """Return a request that sends a template message with postback texts."""
     fields = {
         "template": f'{{"id":"{TEMPLATE_ID}","params":["Ann","4711"]}}',
         "postbackTexts": '[{"index":0,"text":"yes"},{"index":1,"text":"later"}]',
@@ -45,10 +45,10 @@ def template_message(phone: int, source: str) -> bytes:
     return _request("/wa/api/v1/template/msg", phone, source, fields)
 
 
-def prepared(make: Callable[[int, str], bytes], *, phones: int, sources: int) -> list[bytes]:
-    """One request for each phone, its source taken in turn."""
-    chosen = list(SOURCES)[:sources]
-    return [make(FIRST_PHONE + n, chosen[n % sources]) for n in range(phones)]
+def prepare_requests(make: Callable[[int, str], bytes], *, phones: int, sources: int) -> list[bytes]:
+    """Return one request for each phone, with the sources in turn."""
+    selected = list(SOURCES)[:sources]
+    return [make(FIRST_PHONE + n, selected[n % sources]) for n in range(phones)]
 
 
 def _request(path: str, phone: int, source: str, fields: dict[str, str]) -> bytes:
@@ -61,18 +61,18 @@ def _request(path: str, phone: int, source: str, fields: dict[str, str]) -> byte
     return head.encode() + body
 
 
-async def as_fast_as_answered(port: int, requests: Iterator[bytes], *, connections: int) -> list[Answered]:
-    """Each connection sends its next request as soon as the last one is answered."""
+async def send_closed_loop(port: int, requests: Iterator[bytes], *, connections: int) -> list[Exchange]:
+    """Send requests; each connection sends the next one as soon as it has the response to the last."""
     return await _Load(requests, None).run(port, connections)
 
 
-async def at_rate(port: int, requests: Sequence[bytes], *, per_second: float, connections: int) -> list[Answered]:
-    """Requests leave at a set rate, whatever the answers do, as long as a connection is free."""
+async def send_at_rate(port: int, requests: Sequence[bytes], *, per_second: float, connections: int) -> list[Exchange]:
+    """Send requests at a fixed rate, whatever the response times, as long as a connection is free."""
     return await _Load(iter(requests), per_second).run(port, connections)
 
 
 class _Load:
-    """Hands requests to connections and collects their answers."""
+    """Gives requests to connections and collects their responses."""
 
     def __init__(self, requests: Iterator[bytes], per_second: float | None) -> None:
         self._requests = requests
@@ -80,11 +80,11 @@ class _Load:
         self._idle: deque[_Connection] = deque()
         self._open = 0
         self._ended = asyncio.Event()
-        self.answers: list[Answered] = []
+        self.exchanges: list[Exchange] = []
         self.failure: str | None = None
 
-    async def run(self, port: int, connections: int) -> list[Answered]:
-        """Connect, send everything, return every answer."""
+    async def run(self, port: int, connections: int) -> list[Exchange]:
+        """Connect, send everything, return every response."""
         loop = asyncio.get_running_loop()
         gc.collect()
         gc.disable()  # a pause of ours would look like one of the server's
@@ -99,10 +99,10 @@ class _Load:
             gc.enable()
         if self.failure:
             raise RuntimeError(self.failure)
-        return self.answers
+        return self.exchanges
 
-    def free(self, connection: "_Connection") -> None:
-        """A connection may take the next request."""
+    def assign_next(self, connection: "_Connection") -> None:
+        """Give a free connection the next request."""
         if self._per_second is not None:
             self._idle.append(connection)
             return
@@ -112,8 +112,8 @@ class _Load:
         else:
             connection.send(request)
 
-    def gone(self) -> None:
-        """A connection has been closed."""
+    def connection_closed(self) -> None:
+        """Note that a connection has been closed."""
         self._open -= 1
         if not self._open:
             self._ended.set()
@@ -124,7 +124,7 @@ class _Load:
             while nth >= (time.monotonic() - began_s) * per_second or not self._idle:  # noqa: ASYNC110
                 await asyncio.sleep(0.002)
             self._idle.popleft().send(request)
-        while len(self._idle) < self._open:  # noqa: ASYNC110  the last answers
+        while len(self._idle) < self._open:  # noqa: ASYNC110  the last responses
             await asyncio.sleep(0.005)
         for connection in self._idle:
             connection.transport.close()
@@ -133,14 +133,14 @@ class _Load:
 class _Connection(asyncio.Protocol):
     def __init__(self, load: _Load) -> None:
         self._load = load
-        self._rest = b""
+        self._partial = b""
         self._began_s = 0.0
-        self._length = 0  # of the last answer: ours are all alike, so the next one is not searched
+        self._length = 0  # of the last response: all have the same length, so the next one is not parsed
         self.transport: Any = None
 
     def connection_made(self, transport: Any) -> None:
         self.transport = transport
-        self._load.free(self)
+        self._load.assign_next(self)
 
     def send(self, request: bytes) -> None:
         self._began_s = time.monotonic()
@@ -148,21 +148,21 @@ class _Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         ended_s = time.monotonic()
-        if self._rest:
-            data = self._rest + data
-        if len(data) != self._length and not self._is_whole(data):
-            self._rest = data
+        if self._partial:
+            data = self._partial + data
+        if len(data) != self._length and not self._is_complete(data):
+            self._partial = data
             return
-        self._rest = b""
+        self._partial = b""
         if not data.startswith(b"HTTP/1.1 200"):
             self._load.failure = data.decode("utf-8", "replace")
-        self._load.answers.append(Answered(self._began_s, ended_s, data))
-        self._load.free(self)
+        self._load.exchanges.append(Exchange(self._began_s, ended_s, data))
+        self._load.assign_next(self)
 
-    def _is_whole(self, data: bytes) -> bool:
+    def _is_complete(self, data: bytes) -> bool:
         head, separator, body = data.partition(b"\r\n\r\n")
-        found = _LENGTH.search(head)
-        if not separator or found is None or len(body) < int(found[1]):
+        match = _LENGTH.search(head)
+        if not separator or match is None or len(body) < int(match[1]):
             return False
         self._length = len(data)
         return True
@@ -170,4 +170,4 @@ class _Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         if exc is not None:
             self._load.failure = repr(exc)
-        self._load.gone()
+        self._load.connection_closed()

@@ -1,4 +1,4 @@
-"""The other processes of a measurement: started, watched, profiled, ended; and the machine they run on."""
+"""The other processes of a measurement: started, observed, profiled, ended; and the machine they run on."""
 
 import ctypes
 import json
@@ -26,7 +26,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Child:
-    """One Python process of a measurement, listening on a port of its own on loopback."""
+    """A Python process of a measurement that listens on its own loopback port."""
 
     def __init__(self, module: str, *options: str, port: int | None = None) -> None:
         self.module = module
@@ -36,49 +36,49 @@ class Child:
         self.pid = self._process.pid
 
     def wait_ready(self, *, within_s: float = 20) -> None:
-        """Return once it takes connections."""
-        until_s = time.monotonic() + within_s
-        while time.monotonic() < until_s:
+        """Return once it accepts connections."""
+        deadline_s = time.monotonic() + within_s
+        while time.monotonic() < deadline_s:
             if self._process.poll() is not None:
                 raise RuntimeError(f"{self.module} ended with {self._process.returncode}")
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", self.port)) == 0:
                     return
             time.sleep(0.02)
-        raise TimeoutError(f"{self.module} does not listen")
+        raise TimeoutError(f"{self.module} does not accept connections")
 
     def cpu_s(self) -> float:
-        """Processor time it has used, in its own and the system's code."""
+        """Return the processor time it has used, in user and system mode."""
         return cpu_s(self.pid)
 
     def get(self, path: str) -> Any:
-        """The JSON it answers."""
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=60) as answer:
-            return json.loads(answer.read())
+        """Return the JSON of the response."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=60) as response:
+            return json.loads(response.read())
 
-    def wait_answering(self, path: str = "/healthz", *, within_s: float = 30) -> None:
-        """Return once it answers: it listens before it has opened what it needs."""
+    def wait_responding(self, path: str = "/healthz", *, within_s: float = 30) -> None:
+        """Return once it responds: it listens before it has opened its store."""
         self.wait_ready(within_s=within_s)
-        address = f"http://127.0.0.1:{self.port}{path}"
-        urllib.request.urlopen(address, timeout=within_s).close()
+        url = f"http://127.0.0.1:{self.port}{path}"
+        urllib.request.urlopen(url, timeout=within_s).close()
 
     def wait_ended(self, *, within_s: float) -> None:
         """Return once it has ended by itself.
 
         Raises:
-            TimeoutExpired: it has not.
+            TimeoutExpired: it has not ended.
         """
         if self._process.wait(within_s):
             raise RuntimeError(f"{self.module} ended with {self._process.returncode}")
 
     def rss_mb(self) -> float:
-        """Memory of its own that it has in use."""
+        """Return its resident memory."""
         lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
         [kb] = [line.split()[1] for line in lines if line.startswith("VmRSS:")]
         return int(kb) / 1024
 
     def end(self) -> None:
-        """Ask it to stop, and wait."""
+        """Send SIGTERM and wait; kill it if it does not end."""
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGTERM)
         try:
@@ -89,47 +89,47 @@ class Child:
 
 
 def _end_with_parent() -> None:
-    """On Linux a child is told to stop when the measurement is killed, so that none is left behind."""
+    """Stop the child when its parent is killed, on Linux, so that none is left behind."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def cpu_s(pid: int) -> float:
-    """Processor time of a process, all its threads together."""
+    """Return the processor time of a process, all threads together."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
 def free_port() -> int:
-    """A port that nobody listens on."""
+    """Return a free port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
 
 
 @contextmanager
-def folder() -> Generator[Path]:
-    """A folder for stores, on the disk of the checkout (`/tmp` may be memory), gone at the end."""
+def temporary_folder() -> Generator[Path]:
+    """Yield a folder for stores, on the disk of the checkout (`/tmp` may be memory); deleted at the end."""
     LOCAL.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="stores-", dir=LOCAL, ignore_cleanup_errors=True) as at:
         yield Path(at)
 
 
 def flush_us(at: Path, *, times: int = 200) -> float:
-    """How long the disk takes to flush an append of 4 KiB, the median."""
-    took: list[float] = []
+    """Return the median time of a flush of an append of 4 KiB."""
+    took_s: list[float] = []
     with (at / "flush").open("wb") as file:
         for _ in range(times):
             file.write(os.urandom(4096))
             file.flush()
             began_s = time.perf_counter()
             os.fdatasync(file.fileno())
-            took.append(time.perf_counter() - began_s)
-    return round(statistics.median(took) * 1e6)
+            took_s.append(time.perf_counter() - began_s)
+    return round(statistics.median(took_s) * 1e6)
 
 
-def machine(at: Path) -> dict[str, Any]:
-    """What the figures were taken on."""
+def describe_machine(at: Path) -> dict[str, Any]:
+    """Return a description of the machine and the revision."""
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     model = next((line.partition(":")[2].strip() for line in lines if "model name" in line), "?")
     return {
@@ -146,14 +146,14 @@ def machine(at: Path) -> dict[str, Any]:
     }
 
 
-def keep(name: str, result: dict[str, Any]) -> Path:
-    """Write a result; it stays local until somebody moves it into `results/`."""
+def write_result(name: str, result: dict[str, Any]) -> Path:
+    """Write a result to `results/local/`; return its path."""
     LOCAL.mkdir(parents=True, exist_ok=True)
     path = LOCAL / f"{name}-{datetime.now(UTC):%Y%m%dT%H%M%S}.json"
     path.write_text(json.dumps(result, indent=1) + "\n")
     return path
 
 
-def _git(*words: str) -> str:
-    done = subprocess.run(["git", *words], capture_output=True, text=True, check=False)
-    return done.stdout.strip()
+def _git(*arguments: str) -> str:
+    completed_process = subprocess.run(["git", *arguments], capture_output=True, text=True, check=False)
+    return completed_process.stdout.strip()

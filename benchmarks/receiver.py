@@ -1,4 +1,4 @@
-"""A partner's receiver as one process of a measurement: takes callbacks, answers 200, and judges them at the end."""
+"""A partner's receiver as a process of a measurement: receives callbacks, responds 200, checks them at the end."""
 
 import argparse
 import asyncio
@@ -11,104 +11,104 @@ from typing import Any
 import msgspec
 import uvloop
 
-KINDS = ("enqueued", "sent", "delivered", "read")
-_ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+EVENTS = ("enqueued", "sent", "delivered", "read")
+_RESPONSE = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 _decode = msgspec.json.Decoder().decode
 
 
-class Received:
-    """Every callback as it came; nothing is understood until somebody asks."""
+class CallbackLog:
+    """Every callback as received; nothing is parsed until the summary is requested."""
 
     def __init__(self) -> None:
-        self.pieces: list[tuple[float, bytes, bytes]] = []
+        self.callbacks: list[tuple[float, bytes, bytes]] = []
         self.reads = 0
         self.taps = 0
 
-    def take(self, head: bytes, body: bytes) -> None:
-        self.pieces.append((time.monotonic(), head, body))
+    def record(self, head: bytes, body: bytes) -> None:
+        self.callbacks.append((time.monotonic(), head, body))
         self.reads += b'"type":"read"' in body
         self.taps += b'"type":"quick_reply"' in body
 
-    def judged(self) -> dict[str, Any]:
-        """When each message's callbacks came, and what is wrong with them.
+    def summarize(self) -> dict[str, Any]:
+        """Return the time of each message's callbacks, and the violations.
 
-        Out of order: a callback that came before one with a lower sequence number of the same
-        subscription and recipient, or whose message had gone further already.
+        Out of order: a callback that arrived before one with a lower sequence number of the same
+        subscription and recipient, or whose message already had a later event.
         """
-        seen: dict[str, dict[str, float]] = {}
+        times_by_message: dict[str, dict[str, float]] = {}
         last: dict[tuple[str, str], int] = {}
-        wrong: Counter[str] = Counter()
+        violations: Counter[str] = Counter()
         taps: Counter[str] = Counter()
-        for at_s, head, raw in self.pieces:
+        for at_s, head, raw in self.callbacks:
             body = _decode(raw)
-            told = body["payload"]
+            payload = body["payload"]
             if body["type"] == "message":
-                taps[told["id"]] += 1
+                taps[payload["id"]] += 1
                 continue
-            kind, about = told["type"], told.get("gsId") or told["id"]
-            of_message = seen.setdefault(about, {})
-            if kind not in KINDS:
-                wrong[f"kind {kind}"] += 1
+            event, message_id = payload["type"], payload.get("gsId") or payload["id"]
+            times = times_by_message.setdefault(message_id, {})
+            if event not in EVENTS:
+                violations[f"kind {event}"] += 1
                 continue
-            if kind in of_message:
-                wrong["told twice"] += 1
+            if event in times:
+                violations["duplicated"] += 1
                 continue
-            if len(of_message) != KINDS.index(kind):
-                wrong["out of order in its message"] += 1
-            of_message[kind] = at_s
-            key = (body["phone"], told["destination"])
+            if len(times) != EVENTS.index(event):
+                violations["out of order in its message"] += 1
+            times[event] = at_s
+            key = (body["phone"], payload["destination"])
             sequence = int(_header(head, b"waypost-sequence"))
             if key in last and sequence != last[key] + 1:
-                wrong["out of sequence"] += 1
+                violations["out of sequence"] += 1
             last[key] = max(sequence, last.get(key, 0))
         return {
-            "seen": seen,
-            "wrong": dict(wrong),
-            "callbacks": len(self.pieces),
-            "first_s": self.pieces[0][0] if self.pieces else 0,
-            "last_s": self.pieces[-1][0] if self.pieces else 0,
+            "seen": times_by_message,
+            "wrong": dict(violations),
+            "callbacks": len(self.callbacks),
+            "first_s": self.callbacks[0][0] if self.callbacks else 0,
+            "last_s": self.callbacks[-1][0] if self.callbacks else 0,
             "taps": len(taps),
             "taps_doubled": sum(taps.values()) - len(taps),
         }
 
 
-class Door(asyncio.Protocol):
-    """One connection: reads requests, answers each at once."""
+class ReceiverConnection(asyncio.Protocol):
+    """One connection: reads requests and responds to each at once."""
 
-    def __init__(self, received: Received) -> None:
-        self._received = received
-        self._rest = b""
+    def __init__(self, log: CallbackLog) -> None:
+        self._log = log
+        self._partial = b""
         self._transport: Any = None
 
     def connection_made(self, transport: Any) -> None:
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        data = self._rest + data if self._rest else data
+        data = self._partial + data if self._partial else data
         while True:
             end = data.find(b"\r\n\r\n")
             if end < 0:
                 break
             head = data[:end]
             if head.startswith(b"GET "):
-                self._tell(head.split(b" ")[1])
+                self._respond(head.split(b" ")[1])
                 return
             whole = end + 4 + int(_header(head, b"content-length"))
             if len(data) < whole:
                 break
-            self._received.take(head, data[end + 4 : whole])
-            self._transport.write(_ANSWER)
+            self._log.record(head, data[end + 4 : whole])
+            self._transport.write(_RESPONSE)
             data = data[whole:]
-        self._rest = data
+        self._partial = data
 
-    def _tell(self, path: bytes) -> None:
-        told: Any = {"reads": self._received.reads, "taps": self._received.taps}
-        if path == b"/judged":
-            told = self._received.judged()
-        elif path == b"/forget":
-            self._received.pieces.clear()
-            self._received.reads = self._received.taps = 0
-        body = json.dumps(told).encode()
+    def _respond(self, path: bytes) -> None:
+        content: Any = {"reads": self._log.reads, "taps": self._log.taps}
+        if path == b"/summary":
+            content = self._log.summarize()
+        elif path == b"/reset":
+            self._log.callbacks.clear()
+            self._log.reads = self._log.taps = 0
+        body = json.dumps(content).encode()
         head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
         self._transport.write(head.encode() + body)
         self._transport.close()
@@ -120,10 +120,10 @@ def _header(head: bytes, name: bytes) -> bytes:
 
 
 async def serve(port: int) -> None:
-    received, stop = Received(), asyncio.Event()
+    log, stop = CallbackLog(), asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, stop.set)
-    server = await loop.create_server(lambda: Door(received), "127.0.0.1", port, backlog=2048)
+    server = await loop.create_server(lambda: ReceiverConnection(log), "127.0.0.1", port, backlog=2048)
     await stop.wait()
     server.close()
 

@@ -1,8 +1,8 @@
-"""A quick receiver of callbacks beside others that are slow, dead, silent, or have ten thousand waiting.
+"""A fast receiver of callbacks beside others that are slow, unreachable, or have ten thousand callbacks queued.
 
-The service runs in this process with its stages; callbacks are appended as the stages append them. The
-receivers are a process of their own. What is measured is the time from a callback's commit being asked
-for to its arrival at the quick receiver, which answers after 5 ms.
+The service runs in this process with its stages; callbacks are enqueued as the stages do it. The
+receivers are a separate process. The measured time is from the request to commit a callback until it
+reaches the fast receiver, which responds after 5 ms.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from typing import Any
 import uvloop
 from sqlalchemy import Connection
 
-from benchmarks.processes import Child, folder, keep, machine
+from benchmarks.processes import Child, describe_machine, temporary_folder, write_result
 from waypost.admin import provisioning
 from waypost.assembly.dev import demo
 from waypost.assembly.service import Waypost
@@ -40,12 +40,12 @@ WAITING = 10_000
 RECIPIENTS = 200
 
 
-class Receivers:
-    """Answers by the path: `/quick` after 5 ms, `/slow/<seconds>` after so long, `/refused` with 503."""
+class ReceiverServer:
+    """Responds by path: `/quick` after 5 ms, `/slow/<seconds>` after that time, `/refused` with 503."""
 
     def __init__(self) -> None:
         self.took_ms: list[float] = []
-        self.tries: Counter[str] = Counter()
+        self.attempts: Counter[str] = Counter()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -53,20 +53,20 @@ class Receivers:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
                 length = int(head.partition("content-length:")[2].split("\r\n")[0] or 0)
                 body = await reader.readexactly(length)
-                await self._answer(head.split()[1], body, writer)
+                await self._respond(head.split()[1], body, writer)
         except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
             writer.close()
 
-    async def _answer(self, path: str, body: bytes, writer: asyncio.StreamWriter) -> None:
-        if path == "/figures":
-            told = json.dumps({"took_ms": self.took_ms, "tries": self.tries}).encode()
+    async def _respond(self, path: str, body: bytes, writer: asyncio.StreamWriter) -> None:
+        if path == "/statistics":
+            counts = json.dumps({"took_ms": self.took_ms, "tries": self.attempts}).encode()
             self.took_ms = []
-            self.tries.clear()
-            writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(told) + told)
+            self.attempts.clear()
+            writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(counts) + counts)
             writer.close()
             return
         kind, _, seconds = path.strip("/").partition("/")
-        self.tries[kind] += 1
+        self.attempts[kind] += 1
         if kind == "quick":
             self.took_ms.append(1000 * (time.monotonic() - json.loads(body)["at_s"]))
         await asyncio.sleep(QUICK_S if kind == "quick" else float(seconds or 0))
@@ -77,13 +77,13 @@ class Receivers:
 async def receive(port: int) -> None:
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-    server = await asyncio.start_server(Receivers().serve, "127.0.0.1", port, backlog=2048)
+    server = await asyncio.start_server(ReceiverServer().serve, "127.0.0.1", port, backlog=2048)
     await stop.wait()
     server.close()
 
 
-class Scene:
-    """The service, its receivers, and a subscription for each app: an app is one receiver here."""
+class ReceiverScenario:
+    """The service, its receivers, and a subscription for each app: here an app stands for one receiver."""
 
     def __init__(self, waypost: Waypost, receivers: Child, *, seconds: float) -> None:
         self._waypost = waypost
@@ -93,7 +93,7 @@ class Scene:
         self._count = 0
 
     async def subscribe(self, url: str) -> App:
-        """An app whose callbacks go there."""
+        """Create an app whose callbacks are sent to the URL."""
         self._count += 1
         now_ms = SystemClock().now_ms()
         app = replace(
@@ -109,84 +109,84 @@ class Scene:
         await self._waypost.database.write(add_subscription, subscription, seal, 5)
         return app
 
-    def own(self, path: str) -> str:
-        """An address of the receivers' process."""
+    def receiver_url(self, path: str) -> str:
+        """Return a URL of the receivers' process."""
         return f"http://127.0.0.1:{self._receivers.port}/{path}"
 
-    async def tell(self, app: App, count: int, *, first: int = 0) -> None:
-        """Something happens to so many recipients of an app, one each."""
+    async def enqueue_callbacks(self, app: App, count: int, *, first: int = 0) -> None:
+        """Enqueue one callback for each of `count` recipients of an app."""
         now_ms = SystemClock().now_ms()
-        await self._waypost.database.write(_tell, self._ids, now_ms, app, count, first)
+        await self._waypost.database.write(_enqueue, self._ids, now_ms, app, count, first)
 
-    async def steadily(self, app: App, *, per_s: float) -> None:
-        """So many a second, one at a time, for as long as a measurement lasts."""
+    async def enqueue_steadily(self, app: App, *, per_s: float) -> None:
+        """Enqueue callbacks one at a time, at a rate, for the length of a measurement."""
         began_s, nth = time.monotonic(), 0
-        waits: list[asyncio.Task[None]] = []
+        tasks: list[asyncio.Task[None]] = []
         while (now_s := time.monotonic()) - began_s < self._seconds:
             while nth <= (now_s - began_s) * per_s:
-                waits.append(asyncio.create_task(self.tell(app, 1, first=nth % RECIPIENTS)))
+                tasks.append(asyncio.create_task(self.enqueue_callbacks(app, 1, first=nth % RECIPIENTS)))
                 nth += 1
             await asyncio.sleep(0.002)
-        await asyncio.gather(*waits)
+        await asyncio.gather(*tasks)
 
-    async def measure(self, name: str, quick: App, beside: Sequence[App], *, per_s: float) -> dict[str, Any]:
-        """The quick receiver's times while others are told too."""
-        await asyncio.to_thread(self._receivers.get, "/figures")
+    async def measure(self, name: str, quick: App, other_apps: Sequence[App], *, per_s: float) -> dict[str, Any]:
+        """Measure the fast receiver's times while callbacks are sent to others too."""
+        await asyncio.to_thread(self._receivers.get, "/statistics")
         began_s, used_s = time.monotonic(), time.process_time()
-        others = [asyncio.create_task(self.steadily(one, per_s=per_s)) for one in beside]
-        await self.steadily(quick, per_s=PER_S)
+        others = [asyncio.create_task(self.enqueue_steadily(app, per_s=per_s)) for app in other_apps]
+        await self.enqueue_steadily(quick, per_s=PER_S)
         await asyncio.gather(*others)
         await asyncio.sleep(0.5)
-        told = await asyncio.to_thread(self._receivers.get, "/figures")
-        took = sorted(told["took_ms"])
+        counts = await asyncio.to_thread(self._receivers.get, "/statistics")
+        took_ms = sorted(counts["took_ms"])
         share = (time.process_time() - used_s) / (time.monotonic() - began_s)
-        figures = {
+        measurements = {
             "name": name,
             "processor": round(share, 3),
-            "callbacks": len(took),
-            "p50_ms": round(statistics.median(took), 2),
-            "p99_ms": round(took[len(took) * 99 // 100], 2),
-            "max_ms": round(took[-1], 2),
-            "tries_of_others": {kind: count for kind, count in told["tries"].items() if kind != "quick"},
+            "callbacks": len(took_ms),
+            "p50_ms": round(statistics.median(took_ms), 2),
+            "p99_ms": round(took_ms[len(took_ms) * 99 // 100], 2),
+            "max_ms": round(took_ms[-1], 2),
+            "tries_of_others": {kind: count for kind, count in counts["tries"].items() if kind != "quick"},
         }
         print(
-            f"  {name:<52} p50 {figures['p50_ms']:7.2f} ms   p99 {figures['p99_ms']:7.2f} ms   "
-            f"max {figures['max_ms']:8.2f} ms   {share:4.0%} of a core; others' tries {figures['tries_of_others']}",
+            f"  {name:<52} p50 {measurements['p50_ms']:7.2f} ms   p99 {measurements['p99_ms']:7.2f} ms   "
+            f"max {measurements['max_ms']:8.2f} ms   {share:4.0%} of a core; others' attempts {measurements['tries_of_others']}",
             flush=True,
         )
-        return figures
+        return measurements
 
 
-def _tell(connection: Connection, ids: RandomIds, at_ms: int, app: App, count: int, first: int) -> None:
-    telling = StateChangeRecorder(connection, ids, at_ms)
+def _enqueue(connection: Connection, ids: RandomIds, at_ms: int, app: App, count: int, first: int) -> None:
+    recorder = StateChangeRecorder(connection, ids, at_ms)
     body = json.dumps({"at_s": time.monotonic(), "text": "a" * 200}).encode()
     for nth in range(first, first + count):
         render: Callable[[int], bytes] = lambda _: body  # noqa: E731
-        telling.emit_callback(app, mode="MESSAGE", about=str(nth), message_id=None, event_name="text", render=render)
-    telling.write()
+        recorder.emit_callback(app, mode="MESSAGE", subject=str(nth), message_id=None, event_name="text", render=render)
+    recorder.write()
 
 
-def silent() -> list[socket.socket]:
-    """A port that takes no connection and refuses none: its queue is full. The last one listens."""
+def open_unresponsive_port() -> list[socket.socket]:
+    """Return sockets of a port that neither accepts nor refuses connections, because its queue is full; the listener last."""
     server = socket.socket()
     server.bind(("127.0.0.1", 0))
     server.listen(0)
-    fill: list[socket.socket] = []
+    clients: list[socket.socket] = []
     for _ in range(4):
-        one = socket.socket()
-        one.setblocking(False)
-        one.connect_ex(server.getsockname())
-        fill.append(one)
-    return [*fill, server]
+        client = socket.socket()
+        client.setblocking(False)
+        client.connect_ex(server.getsockname())
+        clients.append(client)
+    return [*clients, server]
 
 
 async def main(options: argparse.Namespace) -> dict[str, Any]:
-    """Measure, print, keep."""
+    """Measure, print, and write the result."""
     clock = SystemClock()
     set_up_logs(clock, as_json=False, level="error")
-    hole = silent()
-    with folder() as at:
-        about = machine(at)
+    unresponsive = open_unresponsive_port()
+    with temporary_folder() as at:
+        machine = describe_machine(at)
         receivers = Child("benchmarks.receivers", "--serve")
         settings = Settings(
             data=at, secret_key="benchmarks only, known to everybody", rates=False,
@@ -200,50 +200,56 @@ async def main(options: argparse.Namespace) -> dict[str, Any]:
             await waypost.database.write(add_partner, demo.PARTNER, "no password", 0)
             await provisioning.add_business_account(waypost.admin_context, demo.ACCOUNT)
             waypost.start()
-            rows = await _rounds(Scene(waypost, receivers, seconds=options.seconds), hole[-1].getsockname()[1])
+            rows = await _rounds(
+                ReceiverScenario(waypost, receivers, seconds=options.seconds), unresponsive[-1].getsockname()[1]
+            )
         finally:
             await waypost.drain()
             await waypost.close()
             receivers.end()
-            for one in hole:
-                one.close()
-    result = {"benchmark": "receivers", "machine": about, "rounds": rows}
-    print(f"kept in {keep('receivers', result)}")
+            for sock in unresponsive:
+                sock.close()
+    result = {"benchmark": "receivers", "machine": machine, "rounds": rows}
+    print(f"written to {write_result('receivers', result)}")
     return result
 
 
-async def _rounds(scene: Scene, hole: int) -> list[dict[str, Any]]:
-    print(f"A receiver that answers in 5 ms, {PER_S} callbacks a second to it, from the commit to the receiver:")
-    quick = await scene.subscribe(scene.own("quick"))
-    await scene.measure("(first second, not counted)", quick, [], per_s=0)
-    rows = [await scene.measure("alone", quick, [], per_s=0)]
-    slow = await scene.subscribe(scene.own("slow/9"))
-    rows.append(await scene.measure("beside one of 9 s", quick, [slow], per_s=20))
-    refused = await scene.subscribe("http://127.0.0.1:9/")
-    rows.append(await scene.measure("beside one whose connection is refused", quick, [refused], per_s=50))
-    black = await scene.subscribe(f"http://127.0.0.1:{hole}/")
-    rows.append(await scene.measure("beside one that takes no connection", quick, [black], per_s=50))
-    many = [await scene.subscribe(scene.own("slow/9")) for _ in range(40)]
-    rows.append(await scene.measure("beside forty of 9 s", quick, many, per_s=2))
-    behind = await scene.subscribe(scene.own("refused"))
-    await scene.tell(behind, WAITING)
-    rows.append(await scene.measure(f"beside a dead one with {WAITING} recipients waiting", quick, [behind], per_s=10))
-    backlog = await scene.subscribe(scene.own("slow/0.05"))
-    await scene.tell(backlog, WAITING)
-    rows.append(await scene.measure(f"beside a busy one with {WAITING} recipients waiting", quick, [backlog], per_s=10))
-    rows.append(await scene.measure("alone with all of these still waiting", quick, [], per_s=0))
+async def _rounds(scenario: ReceiverScenario, unresponsive: int) -> list[dict[str, Any]]:
+    print(f"Time from the commit to a receiver that responds in 5 ms, {PER_S} callbacks a second:")
+    quick = await scenario.subscribe(scenario.receiver_url("quick"))
+    await scenario.measure("(first second, not counted)", quick, [], per_s=0)
+    rows = [await scenario.measure("alone", quick, [], per_s=0)]
+    slow = await scenario.subscribe(scenario.receiver_url("slow/9"))
+    rows.append(await scenario.measure("beside one of 9 s", quick, [slow], per_s=20))
+    refused_app = await scenario.subscribe("http://127.0.0.1:9/")
+    rows.append(await scenario.measure("beside one whose connection is refused", quick, [refused_app], per_s=50))
+    unresponsive_app = await scenario.subscribe(f"http://127.0.0.1:{unresponsive}/")
+    rows.append(await scenario.measure("beside one that accepts no connection", quick, [unresponsive_app], per_s=50))
+    many = [await scenario.subscribe(scenario.receiver_url("slow/9")) for _ in range(40)]
+    rows.append(await scenario.measure("beside forty of 9 s", quick, many, per_s=2))
+    failing = await scenario.subscribe(scenario.receiver_url("refused"))
+    await scenario.enqueue_callbacks(failing, WAITING)
+    rows.append(
+        await scenario.measure(f"beside a failing one with {WAITING} recipients queued", quick, [failing], per_s=10)
+    )
+    backlog = await scenario.subscribe(scenario.receiver_url("slow/0.05"))
+    await scenario.enqueue_callbacks(backlog, WAITING)
+    rows.append(
+        await scenario.measure(f"beside a busy one with {WAITING} recipients queued", quick, [backlog], per_s=10)
+    )
+    rows.append(await scenario.measure("alone with all of these still queued", quick, [], per_s=0))
     return rows
 
 
-def options_of(words: Sequence[str] | None = None) -> argparse.Namespace:
-    """The command's options."""
+def parse_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Return the command's options."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=12, help="Of each round.")
-    parser.add_argument("--serve", action="store_true", help="Be the receivers.")
+    parser.add_argument("--seconds", type=float, default=12, help="Length of each round.")
+    parser.add_argument("--serve", action="store_true", help="Run the receivers only.")
     parser.add_argument("--port", type=int, default=0)
-    return parser.parse_args(words)
+    return parser.parse_args(arguments)
 
 
 if __name__ == "__main__":
-    chosen = options_of()
-    uvloop.run(receive(chosen.port) if chosen.serve else main(chosen))
+    options = parse_options()
+    uvloop.run(receive(options.port) if options.serve else main(options))

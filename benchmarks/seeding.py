@@ -1,4 +1,4 @@
-"""A store of a measurement opened beside the service: to fill it, to look into it, to explain statements."""
+"""Direct connections to the store of a measurement: to fill it, to read it, to explain statements."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -12,22 +12,24 @@ from waypost.config import Settings
 
 
 @contextmanager
-def connected(store: Store) -> Generator[Connection]:
-    """A connection of its own; what is done on it is committed by whoever does it."""
+def connect_store(store: Store) -> Generator[Connection]:
+    """Yield a new connection; its user commits."""
     if store.url is None:
         url = f"sqlite:///{Settings(data=store.folder).store_path}"
     else:
         url = store.url.replace("postgresql://", "postgresql+psycopg://")
     engine = create_engine(url, poolclass=NullPool)
     if store.url is None:
-        event.listen(engine, "connect", lambda made, _: made.execute("PRAGMA busy_timeout = 5000"))
+        event.listen(
+            engine, "connect", lambda connection_made, _: connection_made.execute("PRAGMA busy_timeout = 5000")
+        )
     with engine.connect() as connection:
         yield connection
     engine.dispose()
 
 
-def seed(store: Store) -> None:
-    """Make the store and what every measurement needs in it: by a service that starts and stops."""
+def seed_store(store: Store) -> None:
+    """Create the store and the rows that every measurement needs, by starting and stopping a service."""
     child = Child("benchmarks.service", *store.options)
-    child.wait_answering()
+    child.wait_responding()
     child.end()

@@ -1,4 +1,4 @@
-"""The service as one process of a measurement: seeded, and with its stages only where they are asked for."""
+"""The service as a process of a measurement: seeded, and with its other stages only if requested."""
 
 import argparse
 import asyncio
@@ -40,7 +40,7 @@ async def serve(options: argparse.Namespace) -> None:
         database_url=options.database_url,
         secret_key="benchmarks only, known to everybody",
         rates=False,
-        max_connections_per_address=0,  # all load comes from one
+        max_connections_per_address=0,  # all load comes from one address
         per_second=options.per_second,
         allowed_networks=NETWORK,
     )
@@ -60,19 +60,19 @@ async def serve(options: argparse.Namespace) -> None:
         await waypost.drain()
     await waypost.close()
     if statements is not None:
-        statements.keep(options.collect)
+        statements.write(options.collect)
 
 
 async def seed(waypost: Waypost, options: argparse.Namespace) -> None:
-    """A partner with an app for each source, one template, and a subscription where there is a receiver."""
-    office, now_ms = waypost.admin_context, SystemClock().now_ms()
-    await provisioning.put_operator_account(office, demo.operator_account(options.operator))
+    """Create a partner with an app for each source, one template, and subscriptions if there is a receiver."""
+    context, now_ms = waypost.admin_context, SystemClock().now_ms()
+    await provisioning.put_operator_account(context, demo.operator_account(options.operator))
     await waypost.database.write(add_partner, demo.PARTNER, "no password", now_ms)
     await waypost.database.write(add_credential, CredentialKind.API_KEY, demo.PARTNER.id, hash_secret(API_KEY), now_ms)
-    await provisioning.add_business_account(office, demo.ACCOUNT)
+    await provisioning.add_business_account(context, demo.ACCOUNT)
     for nth, (source, name) in enumerate(SOURCES.items()):
-        new = NewApp(demo.PARTNER.id, name, source, phone_number_id(nth), demo.WABA_ID, options.per_second)
-        app_id = (await add_app(office, new))["id"]
+        new_app = NewApp(demo.PARTNER.id, name, source, phone_number_id(nth), demo.WABA_ID, options.per_second)
+        app_id = (await add_app(context, new_app))["id"]
         if nth == 0:
             await waypost.database.write(seed_template, _template(app_id, now_ms))
         if options.receiver:
@@ -92,7 +92,7 @@ async def seed(waypost: Waypost, options: argparse.Namespace) -> None:
 
 
 def phone_number_id(nth: int) -> str:
-    """The operator's id of the nth source."""
+    """Return the operator's id of the nth source."""
     return str(int(demo.PHONE_NUMBER_ID) + 100 + nth)
 
 
@@ -111,9 +111,9 @@ if __name__ == "__main__":
     parser.add_argument("--per-second", type=int, default=1000)
     parser.add_argument("--database-url")
     parser.add_argument("--seeded", action="store_true", help="The store has been seeded before.")
-    parser.add_argument("--collect", type=Path, help="Keep every statement that was run in this file.")
-    chosen = parser.parse_args()
-    if chosen.core is not None:
-        os.sched_setaffinity(0, {chosen.core})
+    parser.add_argument("--collect", type=Path, help="Write every executed statement to this file.")
+    options = parser.parse_args()
+    if options.core is not None:
+        os.sched_setaffinity(0, {options.core})
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(serve(chosen))
+        runner.run(serve(options))

@@ -1,4 +1,4 @@
-"""What a service asks its store, collected while it runs and explained on another store."""
+"""The statements that a service executes, collected while it runs and explained on another store."""
 
 import pickle
 import re
@@ -12,12 +12,12 @@ from sqlalchemy import event
 from sqlalchemy.engine import Connection, Engine
 
 PLANNED = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")
-"""What a statement begins with that has a plan."""
+"""First words of the statements that have a plan."""
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One text, as the driver got it, with the parameters of one time."""
+    """One statement as the driver received it, with the parameters of one execution."""
 
     text: str
     parameters: Any
@@ -25,31 +25,31 @@ class Statement:
 
 
 class Statements:
-    """Hears every statement that this process asks of one store from now on, by whatever code.
+    """Records every statement that this process executes on one store from now on, by any code.
 
-    Of SQLite through SQLAlchemy; of PostgreSQL at the driver, where the busiest writes go straight.
+    On SQLite through SQLAlchemy; on PostgreSQL at the driver, because the busiest writes use it directly.
 
     Args:
-        store: the path of its file, or the name of its database; of None, of every store that the process has.
+        store: the path of its file, or the name of its database; None for every store of the process.
     """
 
     def __init__(self, store: str | None) -> None:
         self._store = store
-        self._seen: dict[str, tuple[Any, int]] = {}
+        self._recorded: dict[str, tuple[Any, int]] = {}
         self._ends = ExitStack()
-        event.listen(Engine, "before_cursor_execute", self._hear)
-        self._ends.callback(event.remove, Engine, "before_cursor_execute", self._hear)
+        event.listen(Engine, "before_cursor_execute", self._record_sqlite)
+        self._ends.callback(event.remove, Engine, "before_cursor_execute", self._record_sqlite)
         if find_spec("psycopg") is not None:
-            self._listen_to_psycopg()
+            self._patch_psycopg()
 
-    def _listen_to_psycopg(self) -> None:
+    def _patch_psycopg(self) -> None:
         import psycopg
 
         execute = psycopg.Cursor.execute
 
-        def heard(cursor: Any, query: Any, params: Any = None, **more: Any) -> Any:
+        def record_and_execute(cursor: Any, query: Any, params: Any = None, **options: Any) -> Any:
             if self._store not in (None, cursor.connection.info.dbname):
-                return execute(cursor, query, params, **more)
+                return execute(cursor, query, params, **options)
             match query:
                 case str():
                     text = query
@@ -57,50 +57,52 @@ class Statements:
                     text = query.decode()
                 case _:
                     text = query.as_string(cursor)
-            self._note(text, params)
-            return execute(cursor, query, params, **more)
+            self._record(text, params)
+            return execute(cursor, query, params, **options)
 
-        psycopg.Cursor.execute = heard
+        psycopg.Cursor.execute = record_and_execute
         self._ends.callback(setattr, psycopg.Cursor, "execute", execute)
 
-    def _hear(self, connection: Any, _cursor: Any, text: str, given: Any, _context: Any, many: bool) -> None:
+    def _record_sqlite(
+        self, connection: Any, _cursor: Any, text: str, parameters: Any, _context: Any, many: bool
+    ) -> None:
         if connection.dialect.name != "sqlite":
             return
         if self._store in (None, connection.engine.url.database):
-            self._note(text, given[0] if many else given)
+            self._record(text, parameters[0] if many else parameters)
 
-    def _note(self, text: str, given: Any) -> None:
+    def _record(self, text: str, parameters: Any) -> None:
         if text.lstrip().partition(" ")[0].upper() not in PLANNED:
             return
         shape = shape_of(text)
-        _, times = self._seen.get(shape, (None, 0))
-        self._seen[shape] = ((text, _plain(given)), times + 1)
+        _, times = self._recorded.get(shape, (None, 0))
+        self._recorded[shape] = ((text, _picklable(parameters)), times + 1)
 
     def all(self) -> list[Statement]:
-        """Each once, by its shape; the most frequent first."""
-        found = [Statement(text, given, times) for (text, given), times in self._seen.values()]
-        return sorted(found, key=lambda one: -one.times)
+        """Return each statement once, by its shape; the most frequent first."""
+        statements = [Statement(text, parameters, times) for (text, parameters), times in self._recorded.values()]
+        return sorted(statements, key=lambda statement: -statement.times)
 
-    def keep(self, path: Path) -> None:
-        """Write them, for another process."""
+    def write(self, path: Path) -> None:
+        """Write the statements to a file, for another process."""
         path.write_bytes(pickle.dumps(self.all()))
 
     def end(self) -> None:
-        """Hear no more."""
+        """Stop recording."""
         self._ends.close()
 
 
-def _plain(given: Any) -> Any:
-    """Parameters that can be kept in a file."""
-    if isinstance(given, dict):
-        return {name: _plain(value) for name, value in given.items()}
-    if isinstance(given, list | tuple):
-        return type(given)(_plain(value) for value in given)
-    return bytes(given) if isinstance(given, memoryview) else given
+def _picklable(parameters: Any) -> Any:
+    """Return parameters that can be pickled."""
+    if isinstance(parameters, dict):
+        return {name: _picklable(value) for name, value in parameters.items()}
+    if isinstance(parameters, list | tuple):
+        return type(parameters)(_picklable(value) for value in parameters)
+    return bytes(parameters) if isinstance(parameters, memoryview) else parameters
 
 
 def shape_of(text: str) -> str:
-    """A statement's text, whatever the number of rows or ids in it."""
+    """Return a statement's text independent of the number of rows or ids in it."""
     text = _MARK.sub("?", text)
     text = _LIST.sub("(?)", text)
     return _LISTS.sub("(?)", text)
@@ -113,21 +115,21 @@ _LISTS = re.compile(r"\(\?\)(\s*,\s*\(\?\))+")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of a plan that reads a whole table, or the whole of an index."""
+    """A step of a plan that reads a whole table, or a whole index."""
 
     table: str
     text: str
 
 
 SMALL = 1_000
-"""Rows, below which PostgreSQL rightly reads a table whole; then it is asked what it does when it grows."""
+"""Number of rows below which PostgreSQL rightly scans a table; then the plan for a larger table is requested."""
 
 
-_WAYS_OF_SMALL_TABLES = ("enable_seqscan", "enable_mergejoin", "enable_hashjoin")
+_SMALL_TABLE_PLANS = ("enable_seqscan", "enable_mergejoin", "enable_hashjoin")
 
 
 def plan_of(connection: Connection, statement: Statement) -> list[str]:
-    """The engine's plan, line by line; nothing is run."""
+    """Return the lines of the engine's plan; nothing is executed."""
     text = statement.text
     if connection.dialect.name == "sqlite":
         driver: Any = connection.connection.driver_connection
@@ -136,25 +138,25 @@ def plan_of(connection: Connection, statement: Statement) -> list[str]:
         return [row[3] for row in rows]
     plan = _explained(connection, statement)
     if any(_size(connection, step.table) < SMALL for step in scans(plan)):
-        for way in _WAYS_OF_SMALL_TABLES:
-            connection.exec_driver_sql(f"SET {way} = off")
+        for setting in _SMALL_TABLE_PLANS:
+            connection.exec_driver_sql(f"SET {setting} = off")
         plan = _explained(connection, statement)
-        for way in _WAYS_OF_SMALL_TABLES:
-            connection.exec_driver_sql(f"RESET {way}")
+        for setting in _SMALL_TABLE_PLANS:
+            connection.exec_driver_sql(f"RESET {setting}")
     return plan
 
 
 def scans(plan: list[str]) -> list[Step]:
-    """The steps that read a whole table; what is found by a key or a range of an index is none."""
-    found: list[Step] = []
+    """Return the steps that read a whole table, not those that use a key or a range of an index."""
+    steps: list[Step] = []
     for line, following in zip(plan, [*plan[1:], ""], strict=False):
         match = _SCAN.search(line)
         if match:
-            found.append(Step(match[1], line.strip()))
+            steps.append(Step(match[1], line.strip()))
         match = _WHOLE_INDEX.search(line)
         if match and "Index Cond" not in following and "Limit" not in "".join(plan):
-            found.append(Step(match[1], line.strip()))
-    return found
+            steps.append(Step(match[1], line.strip()))
+    return steps
 
 
 _SCAN = re.compile(r"(?:^SCAN (?:TABLE )?|Seq Scan on )(\w+)")
@@ -168,5 +170,7 @@ def _explained(connection: Connection, statement: Statement) -> list[str]:
 
 
 def _size(connection: Connection, table: str) -> float:
-    found = connection.exec_driver_sql("SELECT reltuples FROM pg_class WHERE relname = %(name)s", {"name": table})
-    return found.scalar() or 0
+    row_estimate = connection.exec_driver_sql(
+        "SELECT reltuples FROM pg_class WHERE relname = %(name)s", {"name": table}
+    )
+    return row_estimate.scalar() or 0

@@ -1,4 +1,4 @@
-"""The store of a measurement: a SQLite folder, or a database on a PostgreSQL server of its own."""
+"""The store of a measurement: an SQLite folder, or a database on a separate PostgreSQL server."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from benchmarks.processes import cpu_s
 
 ENGINES = ("sqlite", "postgresql")
 # fmt: off
-SETTINGS = {  # of the server: what its documentation recommends for a machine of this size; it flushes as it must
+SETTINGS = {  # as its documentation recommends for a machine of this size; flushes stay on
     "shared_buffers":      "512MB",
     "wal_buffers":         "16MB",
     "max_wal_size":        "4GB",
@@ -20,11 +20,11 @@ SETTINGS = {  # of the server: what its documentation recommends for a machine o
 
 @dataclass
 class Store:
-    """Where one service keeps what it has.
+    """The store of one service.
 
     Attributes:
-        options: for `benchmarks.service`.
-        pids: of the database's own processes, as far as it has any.
+        url: the URL of a PostgreSQL database; None for SQLite.
+        server_pid: the pid of the PostgreSQL server, if any.
     """
 
     engine: str
@@ -32,37 +32,37 @@ class Store:
     url: str | None = None
     server_pid: int | None = None
     version: str = ""
-    _seen: dict[int, float] = field(default_factory=dict[int, float])
+    _cpu_s_by_pid: dict[int, float] = field(default_factory=dict[int, float])
 
     @property
     def options(self) -> tuple[str, ...]:
-        given = ("--data", str(self.folder))
-        return given if self.url is None else (*given, "--database-url", self.url)
+        options = ("--data", str(self.folder))
+        return options if self.url is None else (*options, "--database-url", self.url)
 
     def server_cpu_s(self) -> float:
-        """Processor time of the database's processes, those that have ended included."""
+        """Return the processor time of the database's processes, including ended ones."""
         if self.server_pid is None:
             return 0.0
         for pid in (self.server_pid, *_children(self.server_pid)):
             try:
-                self._seen[pid] = cpu_s(pid)
+                self._cpu_s_by_pid[pid] = cpu_s(pid)
             except (FileNotFoundError, ProcessLookupError):
                 continue
-        return sum(self._seen.values())
+        return sum(self._cpu_s_by_pid.values())
 
 
 class Stores:
-    """Makes stores of one engine, each empty."""
+    """Creates empty stores of one engine."""
 
     def __init__(self, engine: str, at: Path, server: "object | None") -> None:
         self.engine = engine
         self._at = at
         self._server = server
-        self._made = 0
+        self._count = 0
 
     @property
     def version(self) -> str:
-        """Of the engine."""
+        """The name and version of the engine."""
         if self._server is None:
             import sqlite3
 
@@ -74,26 +74,26 @@ class Stores:
         return f"PostgreSQL {version}"
 
     def new(self) -> Store:
-        """An empty store."""
-        self._made += 1
-        folder = self._at / f"{self.engine}-{self._made}"
+        """Create an empty store."""
+        self._count += 1
+        folder = self._at / f"{self.engine}-{self._count}"
         folder.mkdir()
         if self._server is None:
             return Store(self.engine, folder)
-        url = self._server.create(f"bench_{self._made}")
+        url = self._server.create(f"bench_{self._count}")
         return Store(self.engine, folder, url, self._server.process.pid)
 
 
 @contextmanager
-def stores_of(engine: str, at: Path) -> Generator[Stores]:
-    """Stores of one engine; its server, where it has one, is gone at the end."""
+def open_stores(engine: str, at: Path) -> Generator[Stores]:
+    """Yield the stores of one engine; its server, if any, is stopped at the end."""
     if engine == "sqlite":
         yield Stores(engine, at, None)
         return
     from tests.support.postgres import Server
 
     server = Server(at / "server", settings=SETTINGS)
-    for folder in (at, *at.parents):  # the server's user must be able to walk there
+    for folder in (at, *at.parents):  # the server's user must be able to traverse it
         if folder.stat().st_uid == at.stat().st_uid and not folder.stat().st_mode & 0o001:
             folder.chmod(folder.stat().st_mode | 0o011)
     server.make()
@@ -106,6 +106,6 @@ def stores_of(engine: str, at: Path) -> Generator[Stores]:
 
 def _children(pid: int) -> list[int]:
     try:
-        return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+        return [int(pid) for pid in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
     except FileNotFoundError:
         return []

@@ -1,1 +1,1 @@
-"""`make crash`: real processes, real faults in the middle of a load, and what came of every message, counted from outside."""
+"""`make crash`: real processes, real faults under load, and the outcome of every message, counted from outside."""

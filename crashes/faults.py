@@ -1,4 +1,4 @@
-"""The faults, one function each: what is done to a running town, and what it was seen to hit."""
+"""The faults, one function each: each disrupts the running cluster and reports what it affected."""
 
 from __future__ import annotations
 
@@ -11,161 +11,161 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+from crashes.fault_context import OPERATOR_TIMEOUT_S, FaultContext, FaultResult, record_fault
 from crashes.postgres import Postgres
 from crashes.processes import NotInTime
-from crashes.scene import OPERATOR_TIMEOUT_S, Scene, Struck, over
 
-AWAY_S: Final = 1.0
-"""How long a killed party stays away."""
-SILENT_S: Final = 4.0
-"""How long a party that only stopped says nothing: longer than a call of the operator may take."""
-FULL_FOR_S: Final = 2.0
-ROOM_LASTS_S: Final = 15
-"""How long a full disk may go unnoticed."""
-TORN_FOR_S: Final = 4.0
-HOURS: Final = (3, -2, 0)
-"""Where the service's clock stands after each jump, beside the true time."""
+DOWN_S: Final = 1.0
+"""How long a killed process stays down."""
+PAUSED_S: Final = 4.0
+"""How long a process is paused: longer than the timeout of a call to the operator."""
+FULL_S: Final = 2.0
+FILL_TIMEOUT_S: Final = 15
+"""How long to wait until a full disk causes the first failure."""
+CUT_S: Final = 4.0
+CLOCK_OFFSETS_H: Final = (3, -2, 0)
+"""Offsets of the service's clock from the true time after each jump."""
 
 
-async def kill_service(scene: Scene) -> Struck:
-    """`kill -9` of the service, and its next start on the same store and port."""
-    town = scene.town
-    await scene.something_in_hand()
-    asking = scene.load.asking
-    town.service.kill()
-    in_flight = frozenset(town.stored.in_flight())
-    struck = over(len(in_flight) + asking, f"{len(in_flight)} in hand, {asking} unanswered",
+async def kill_service(context: FaultContext) -> FaultResult:
+    """Kill the service with `kill -9` and start it again on the same store and port."""
+    cluster = context.cluster
+    await context.wait_in_flight()
+    pending = context.load.pending
+    cluster.service.kill()
+    in_flight = frozenset(cluster.store.in_flight())
+    result = record_fault(len(in_flight) + pending, f"{len(in_flight)} in flight, {pending} without response",
                   in_flight=in_flight, waves=1)  # fmt: skip
-    town.service.start()
-    await town.is_ready(town.service)
-    return struck
+    cluster.service.start()
+    await cluster.wait_ready(cluster.service)
+    return result
 
 
-async def kill_worker(scene: Scene) -> Struck:
-    """`kill -9` of one process of several that share a store, in the middle of sending."""
-    town = scene.town
-    before = await scene.something_in_hand()
-    victim = town.services[scene.nth % len(town.services)]
-    asking = scene.load.asking
-    if town.plan.workers > 1:
-        os.kill(sender_of(victim.pid, urlsplit(town.graph_seen).port or 0), signal.SIGKILL)
+async def kill_worker(context: FaultContext) -> FaultResult:
+    """Kill one of several processes that share a store while it is sending."""
+    cluster = context.cluster
+    before = await context.wait_in_flight()
+    victim = cluster.services[context.nth % len(cluster.services)]
+    pending = context.load.pending
+    if cluster.layout.workers > 1:
+        os.kill(find_sending_worker(victim.pid, urlsplit(cluster.service_graph_url).port or 0), signal.SIGKILL)
     else:
         victim.kill()
-    in_flight = frozenset(await asyncio.to_thread(town.stored.in_flight)) | before
-    struck = over(len(in_flight) + asking, f"{len(in_flight)} in hand, {asking} unanswered", waves=1)
-    if town.plan.workers == 1:
-        await asyncio.sleep(AWAY_S)  # the others have to go on without it
+    in_flight = frozenset(await asyncio.to_thread(cluster.store.in_flight)) | before
+    result = record_fault(len(in_flight) + pending, f"{len(in_flight)} in flight, {pending} without response", waves=1)
+    if cluster.layout.workers == 1:
+        await asyncio.sleep(DOWN_S)  # the other processes have to continue without it
         victim.start()
-        await town.is_ready(victim)
-    return struck
+        await cluster.wait_ready(victim)
+    return result
 
 
-def sender_of(pid: int, operators_port: int) -> int:
-    """Of the processes that one has started, the one with the most connections to the operator."""
+def find_sending_worker(pid: int, operators_port: int) -> int:
+    """Return the pid of the child process with the most connections to the operator."""
     lines = Path("/proc/net/tcp").read_text().splitlines()[1:]
     fields = [line.split() for line in lines]
-    ours = {f"socket:[{one[9]}]" for one in fields if one[2].endswith(f":{operators_port:04X}")}
+    sockets = {f"socket:[{field[9]}]" for field in fields if field[2].endswith(f":{operators_port:04X}")}
     started = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
 
     def connections(worker: str) -> int:
         open_files = Path(f"/proc/{worker}/fd").iterdir()
-        return sum(file.readlink().name in ours for file in open_files)
+        return sum(file.readlink().name in sockets for file in open_files)
 
     return int(max(started, key=connections))
 
 
-async def kill_database(scene: Scene) -> Struck:
-    """`kill -9` of PostgreSQL's postmaster and all its processes, and its next start."""
-    in_flight = await scene.something_in_hand()
-    asking = scene.load.asking
-    server = scene.servers[0]
+async def kill_database(context: FaultContext) -> FaultResult:
+    """Kill PostgreSQL's postmaster and all its processes, and start it again."""
+    in_flight = await context.wait_in_flight()
+    pending = context.load.pending
+    server = context.servers[0]
     await asyncio.to_thread(server.kill)
-    await asyncio.sleep(AWAY_S)
+    await asyncio.sleep(DOWN_S)
     await asyncio.to_thread(server.start)
-    return over(len(in_flight) + asking, f"{len(in_flight)} in hand, {asking} unanswered", waves=1)
+    return record_fault(len(in_flight) + pending, f"{len(in_flight)} in flight, {pending} without response", waves=1)
 
 
-async def promote_standby(scene: Scene) -> Struck:
-    """`kill -9` of the primary; its synchronous standby takes over, and the dead one becomes the next standby."""
-    in_flight = await scene.something_in_hand()
-    asking = scene.load.asking
-    primary, standby = scene.servers
-    if not await asyncio.to_thread(primary.has_a_standby):
+async def promote_standby(context: FaultContext) -> FaultResult:
+    """Kill the primary, promote its synchronous standby, and rebuild the killed server as the next standby."""
+    in_flight = await context.wait_in_flight()
+    pending = context.load.pending
+    primary, standby = context.servers
+    if not await asyncio.to_thread(primary.has_sync_standby):
         raise NotInTime("the standby does not follow synchronously")
     await asyncio.to_thread(primary.kill)
     await asyncio.to_thread(standby.promote)
-    struck = over(len(in_flight) + asking, f"{len(in_flight)} in hand, {asking} unanswered", waves=1)
-    scene.town.look_into(standby.url)
-    await asyncio.to_thread(_follow_anew, primary, standby)
-    scene.servers.reverse()
-    return struck
+    result = record_fault(len(in_flight) + pending, f"{len(in_flight)} in flight, {pending} without response", waves=1)
+    context.cluster.read_store_from(standby.url)
+    await asyncio.to_thread(_rebuild_standby, primary, standby)
+    context.servers.reverse()
+    return result
 
 
-def _follow_anew(dead: Postgres, primary: Postgres) -> None:
-    """The disk of the dead server is thrown away, as that of a machine that burned."""
-    dead.forget()
-    pair_up(primary, dead)
+def _rebuild_standby(killed: Postgres, primary: Postgres) -> None:
+    """Rebuild the killed server as a standby on an empty disk: its data is lost with the machine."""
+    killed.delete_data()
+    start_replication(primary, killed)
 
 
-def pair_up(primary: Postgres, standby: Postgres) -> None:
-    """Make a synchronous pair; returns once no commit can be lost with the primary."""
-    standby.follow(primary)
+def start_replication(primary: Postgres, standby: Postgres) -> None:
+    """Start synchronous replication; return once no commit can be lost with the primary."""
+    standby.clone_primary(primary)
     standby.start()
-    primary.wants_a_standby()
-    until_s = time.monotonic() + 20
-    while not primary.has_a_standby():
-        if time.monotonic() > until_s:
+    primary.require_standby()
+    deadline_s = time.monotonic() + 20
+    while not primary.has_sync_standby():
+        if time.monotonic() > deadline_s:
             raise NotInTime(f"the standby does not follow\n{standby.child.last_lines()}")
         time.sleep(0.05)
 
 
-async def fill_disk(scene: Scene) -> Struck:
-    """The disk of the store is filled until something fails, stays full for a while, and gets room again."""
-    if scene.full is None:
-        return await _limit_files(scene)
-    refused, until_s = scene.load.refused, time.monotonic() + ROOM_LASTS_S
-    ballast = scene.full / "ballast"
+async def fill_disk(context: FaultContext) -> FaultResult:
+    """Fill the disk of the store until a request fails, keep it full for a while, and free the space again."""
+    if context.disk is None:
+        return await _limit_files(context)
+    errors_before, deadline_s = context.load.server_errors, time.monotonic() + FILL_TIMEOUT_S
+    ballast = context.disk / "ballast"
     full_s: float | None = None
     try:
         with ballast.open("wb") as file:
             size = 0
-            while full_s is None or time.monotonic() < full_s + FULL_FOR_S:
+            while full_s is None or time.monotonic() < full_s + FULL_S:
                 size = _fill(file.fileno(), size)
-                if full_s is None and scene.load.refused > refused:
+                if full_s is None and context.load.server_errors > errors_before:
                     full_s = time.monotonic()
-                if time.monotonic() > until_s:
+                if time.monotonic() > deadline_s:
                     break
                 await asyncio.sleep(0.005)
     finally:
         ballast.unlink()
-    hit = scene.load.refused - refused
-    struck = over(hit, f"{hit} answered with 500", waves=1)
-    for server in scene.servers:
+    hit = context.load.server_errors - errors_before
+    result = record_fault(hit, f"{hit} responses with status 500", waves=1)
+    for server in context.servers:
         await asyncio.to_thread(server.wait_ready)
-    return struck
+    return result
 
 
-async def _limit_files(scene: Scene) -> Struck:
-    """Where no disk can be mounted: no file of the service may grow for a while."""
-    refused = scene.load.refused
-    pid = scene.town.service.pid
+async def _limit_files(context: FaultContext) -> FaultResult:
+    """Prevent the files of the service from growing for a while, where no disk can be mounted."""
+    errors_before = context.load.server_errors
+    pid = context.cluster.service.pid
     soft, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)
-    log = max(path.stat().st_size for path in scene.folder.rglob("waypost.db-wal"))
+    log = max(path.stat().st_size for path in context.folder.rglob("waypost.db-wal"))
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (log, hard))
     try:
-        for _ in range(ROOM_LASTS_S * 100):  # what has room in the log is still written
-            if scene.load.refused > refused:
+        for _ in range(FILL_TIMEOUT_S * 100):  # writes succeed until the log has no space left
+            if context.load.server_errors > errors_before:
                 break
             await asyncio.sleep(0.01)
-        await asyncio.sleep(FULL_FOR_S)
+        await asyncio.sleep(FULL_S)
     finally:
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (soft, hard))
-    hit = scene.load.refused - refused
-    return over(hit, f"files limited, {hit} answered with 500", waves=1)
+    hit = context.load.server_errors - errors_before
+    return record_fault(hit, f"files limited, {hit} responses with status 500", waves=1)
 
 
 def _fill(file: int, size: int) -> int:
-    """Take all the room there is; give the new size."""
+    """Allocate all free space; return the new size."""
     step = 1 << 26
     while step >= 4096:
         try:
@@ -176,95 +176,95 @@ def _fill(file: int, size: int) -> int:
     return size
 
 
-async def stop_operator(scene: Scene) -> Struck:
-    """The operator says nothing for a while; or is killed, and starts again on its file."""
-    town = scene.town
-    in_flight = await scene.something_in_hand()
-    if scene.nth % 2:
-        town.simulator.kill()
-        await asyncio.sleep(AWAY_S)
-        struck = over(len(in_flight), f"killed, {len(in_flight)} in hand", waves=1)
-        await town.simulator_answers_again()
-        return struck
-    town.simulator.pause()
-    await asyncio.sleep(SILENT_S)
-    stuck = len(await asyncio.to_thread(town.stored.in_flight))
-    town.simulator.resume()
-    waves = 1 + int(SILENT_S / OPERATOR_TIMEOUT_S)
-    return over(stuck + len(in_flight), f"silent, {stuck} in hand at its end", waves=waves)
+async def stop_operator(context: FaultContext) -> FaultResult:
+    """Pause the operator for a while, or kill it and start it again on its file."""
+    cluster = context.cluster
+    in_flight = await context.wait_in_flight()
+    if context.nth % 2:
+        cluster.simulator.kill()
+        await asyncio.sleep(DOWN_S)
+        result = record_fault(len(in_flight), f"killed, {len(in_flight)} in flight", waves=1)
+        await cluster.restart_simulator()
+        return result
+    cluster.simulator.pause()
+    await asyncio.sleep(PAUSED_S)
+    stuck = len(await asyncio.to_thread(cluster.store.in_flight))
+    cluster.simulator.resume()
+    waves = 1 + int(PAUSED_S / OPERATOR_TIMEOUT_S)
+    return record_fault(stuck + len(in_flight), f"paused, {stuck} in flight at the end", waves=waves)
 
 
-async def stop_receiver(scene: Scene) -> Struck:
-    """The receiver says nothing for a while; or is killed, and starts again."""
-    town = scene.town
-    if scene.nth % 2:
-        town.receiver.kill()
-        await asyncio.sleep(AWAY_S)
-        waiting = (await asyncio.to_thread(town.stored.depths)).get("callbacks", 0)
-        await town.receiver_answers_again()
-        return over(waiting, f"killed, {waiting} callbacks waiting")
-    town.receiver.pause()
-    await asyncio.sleep(SILENT_S)
-    waiting = (await asyncio.to_thread(town.stored.depths)).get("callbacks", 0)
-    town.receiver.resume()
-    return over(waiting, f"silent, {waiting} callbacks waiting")
+async def stop_receiver(context: FaultContext) -> FaultResult:
+    """Pause the receiver for a while, or kill it and start it again."""
+    cluster = context.cluster
+    if context.nth % 2:
+        cluster.receiver.kill()
+        await asyncio.sleep(DOWN_S)
+        queued = (await asyncio.to_thread(cluster.store.depths)).get("callbacks", 0)
+        await cluster.restart_receiver()
+        return record_fault(queued, f"killed, {queued} callbacks queued")
+    cluster.receiver.pause()
+    await asyncio.sleep(PAUSED_S)
+    queued = (await asyncio.to_thread(cluster.store.depths)).get("callbacks", 0)
+    cluster.receiver.resume()
+    return record_fault(queued, f"paused, {queued} callbacks queued")
 
 
-async def jump_clock(scene: Scene) -> Struck:
-    """The service's clock jumps by hours, forwards or backwards, while it runs; and stays there.
+async def jump_clock(context: FaultContext) -> FaultResult:
+    """Move the service's clock by hours, forwards or backwards, while it runs, and leave it there.
 
-    Every third time the service is killed as well, and starts with what a clock that ran ahead has
-    written down.
+    Every third time the service is killed as well, and starts with times written by a clock that was
+    ahead.
     """
-    assert scene.clock is not None, "no clock that can be moved"
-    town = scene.town
-    hours = HOURS[scene.nth % len(HOURS)]
-    in_flight = await scene.something_in_hand()
-    waiting = sum((await asyncio.to_thread(town.stored.depths)).values())  # all with due times
-    scene.clock.write_text(f"{3600 * hours:+d}\n")
+    assert context.clock is not None, "the clock of this row cannot be moved"
+    cluster = context.cluster
+    hours = CLOCK_OFFSETS_H[context.nth % len(CLOCK_OFFSETS_H)]
+    in_flight = await context.wait_in_flight()
+    queued = sum((await asyncio.to_thread(cluster.store.depths)).values())  # each has a due time
+    context.clock.write_text(f"{3600 * hours:+d}\n")
     if restarts := hours == 0:
-        town.service.kill()
-        in_flight |= frozenset(town.stored.in_flight())
-    struck = over(1, "")
+        cluster.service.kill()
+        in_flight |= frozenset(cluster.store.in_flight())
+    result = record_fault(1, "")
     if restarts:
-        town.service.start()
-        await town.is_ready(town.service)
-    seen_h = 0.0
-    until_s = time.monotonic() + 5
-    while abs(seen_h - hours) > 0.05 and time.monotonic() < until_s:
-        seen_h = (await town.date_s() - time.time()) / 3600
+        cluster.service.start()
+        await cluster.wait_ready(cluster.service)
+    actual_h = 0.0
+    deadline_s = time.monotonic() + 5
+    while abs(actual_h - hours) > 0.05 and time.monotonic() < deadline_s:
+        actual_h = (await cluster.service_time_s() - time.time()) / 3600
         await asyncio.sleep(0.2)
-    hit = max(waiting, len(in_flight)) if abs(seen_h - hours) <= 0.05 else 0
-    what = (
-        f"its clock at {seen_h:+.1f} h, {waiting} waiting, {len(in_flight)} in hand{', restarted' if restarts else ''}"
+    hit = max(queued, len(in_flight)) if abs(actual_h - hours) <= 0.05 else 0
+    description = (
+        f"clock at {actual_h:+.1f} h, {queued} queued, {len(in_flight)} in flight{', restarted' if restarts else ''}"
     )
-    return Struck(hit, what, struck.ended_s, struck.ended_ms, waves=1)
+    return FaultResult(hit, description, result.ended_s, result.ended_ms, waves=1)
 
 
-async def tear_network(scene: Scene) -> Struck:
-    """Nothing comes through between the service and one other party for a while, and nobody is told."""
-    name, wire = list(scene.wires.items())[scene.nth % len(scene.wires)]
-    in_flight = await scene.something_in_hand()
-    await wire.cut()
-    await asyncio.sleep(TORN_FOR_S)
+async def cut_network(context: FaultContext) -> FaultResult:
+    """Drop all packets between the service and one other process for a while, without an error."""
+    name, link = list(context.links.items())[context.nth % len(context.links)]
+    in_flight = await context.wait_in_flight()
+    await link.cut()
+    await asyncio.sleep(CUT_S)
     if name == "the database":
-        stuck = scene.load.asking
+        stuck = context.load.pending
     else:
-        depths = await asyncio.to_thread(scene.town.stored.depths)
+        depths = await asyncio.to_thread(context.cluster.store.depths)
         stuck = depths.get("callbacks" if name == "the receiver" else "outbound", 0)
-    await wire.mend()
-    waves = 1 + int(TORN_FOR_S / OPERATOR_TIMEOUT_S)
-    return over(stuck, f"{name}: {len(in_flight)} in hand before, {stuck} stuck at its end", waves=waves)
+    await link.restore()
+    waves = 1 + int(CUT_S / OPERATOR_TIMEOUT_S)
+    return record_fault(stuck, f"{name}: {len(in_flight)} in flight before, {stuck} stuck at the end", waves=waves)
 
 
-async def break_connections(scene: Scene) -> Struck:
-    """Every connection between the service and one other party breaks at once."""
-    name, wire = list(scene.wires.items())[scene.nth % len(scene.wires)]
-    in_flight = await scene.something_in_hand()
-    await wire.reset()
-    return over(len(in_flight), f"{name}: {len(in_flight)} in hand", waves=1)
+async def reset_connections(context: FaultContext) -> FaultResult:
+    """Reset every connection between the service and one other process."""
+    name, link = list(context.links.items())[context.nth % len(context.links)]
+    in_flight = await context.wait_in_flight()
+    await link.reset()
+    return record_fault(len(in_flight), f"{name}: {len(in_flight)} in flight", waves=1)
 
 
-async def only_trace(_scene: Scene) -> Struck:
-    """No fault: the system calls are looked at afterwards."""
-    return over(1, "traced")
+async def trace_only(_scene: FaultContext) -> FaultResult:
+    """Cause no fault: the traced system calls are checked afterwards."""
+    return record_fault(1, "traced")

@@ -1,4 +1,4 @@
-"""A partner with all that sending needs, set up over HTTP only."""
+"""A partner with everything needed to send, created over HTTP only."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Partner:
-    """What a partner holds in the hand."""
+    """The ids and credentials of a partner."""
 
     app_id: str
     app_token: str
@@ -31,57 +31,59 @@ class Partner:
     template_id: str
 
 
-class Doors(Protocol):
-    """The doors of a town, and how its parties find each other."""
+class ClusterApis(Protocol):
+    """The APIs of a cluster, and the URLs under which its processes reach each other."""
 
-    webhooks: str
-    graph_seen: str
-    callbacks_seen: str
+    webhooks_url: str
+    service_graph_url: str
+    service_callbacks_url: str
 
     async def admin(self, method: str, path: str, body: Json | None = None) -> Any:
-        """One call of the administration door."""
+        """Call the admin API."""
         ...
 
     async def control(self, method: str, path: str, body: Json | None = None) -> Any:
-        """One call of the simulator's control door."""
+        """Call the simulator's control API."""
         ...
 
     async def app_call(self, app: Json, path: str, form: Json | None = None) -> Json:
-        """One call of the partner API."""
+        """Call the partner API."""
         ...
 
-    async def until(self, is_so: Callable[[], Awaitable[bool]], what: str, *, within_s: float = ...) -> None:
-        """Return when it is so."""
+    async def wait_until(
+        self, condition: Callable[[], Awaitable[bool]], description: str, *, within_s: float = ...
+    ) -> None:
+        """Return when the condition is true."""
         ...
 
 
-async def set_up(town: Doors) -> Partner:
-    """Make a partner with an app, an approved template and a subscription, over HTTP only."""
+async def set_up(cluster: ClusterApis) -> Partner:
+    """Create a partner with an app, an approved template and a subscription, over HTTP only."""
     account = {**SECRETS, "app_id": GRAPH_APP_ID}
-    await town.control("PUT", f"accounts/{WABA_ID}", {**account, "name": "Crash Business"})
+    await cluster.control("PUT", f"accounts/{WABA_ID}", {**account, "name": "Crash Business"})
     number = {"waba_id": WABA_ID, "phone_number": SOURCE, "name": "Crash"}
-    await town.control("PUT", f"numbers/{PHONE_NUMBER_ID}", {**number, "throughput": THROUGHPUT})
-    await town.control("PUT", "settings", {"read_after_ms": READ_AFTER_MS, "review_delay_ms": 100})
-    made = await town.admin(
+    await cluster.control("PUT", f"numbers/{PHONE_NUMBER_ID}", {**number, "throughput": THROUGHPUT})
+    await cluster.control("PUT", "settings", {"read_after_ms": READ_AFTER_MS, "review_delay_ms": 100})
+    operator_account = await cluster.admin(
         "PUT",
         "operator-accounts/crash",
-        {**account, "base_url": town.graph_seen, "version": "v25.0", "verify_token": VERIFY_TOKEN},
+        {**account, "base_url": cluster.service_graph_url, "version": "v25.0", "verify_token": VERIFY_TOKEN},
     )
-    await town.control(
+    await cluster.control(
         "PUT",
         f"apps/{GRAPH_APP_ID}/webhook",
-        {"callback_uri": town.webhooks + made["webhook_path"], "verify_token": VERIFY_TOKEN},
+        {"callback_uri": cluster.webhooks_url + operator_account["webhook_path"], "verify_token": VERIFY_TOKEN},
     )
-    partner = await town.admin(
+    partner = await cluster.admin(
         "POST", "partners", {"email": "crash@waypost.test", "password": "Crash-1234", "name": "C"}
     )
-    key = await town.admin("POST", f"partners/{partner['id']}/api-keys", {"name": "crash"})
-    await town.admin(
+    key = await cluster.admin("POST", f"partners/{partner['id']}/api-keys", {"name": "crash"})
+    await cluster.admin(
         "POST",
         "business-accounts",
         {"id": WABA_ID, "partner_id": partner["id"], "namespace": "crash", "operator_account_id": "crash"},
     )
-    app = await town.admin(
+    app = await cluster.admin(
         "POST",
         "apps",
         {
@@ -92,8 +94,10 @@ async def set_up(town: Doors) -> Partner:
             "business_account_id": WABA_ID,
         },
     )
-    await town.app_call(app, "subscription", {"modes": MODES, "tag": "all", "url": town.callbacks_seen + "/callbacks"})
-    template = await town.app_call(
+    await cluster.app_call(
+        app, "subscription", {"modes": MODES, "tag": "all", "url": cluster.service_callbacks_url + "/callbacks"}
+    )
+    template = await cluster.app_call(
         app,
         "templates",
         {
@@ -111,8 +115,8 @@ async def set_up(town: Doors) -> Partner:
     template_id: str = template["template"]["id"]
 
     async def is_approved() -> bool:
-        held = await town.app_call(app, "templates")
-        return [one["status"] for one in held["templates"]] == ["APPROVED"]
+        listed = await cluster.app_call(app, "templates")
+        return [template["status"] for template in listed["templates"]] == ["APPROVED"]
 
-    await town.until(is_approved, "the template is approved")
+    await cluster.wait_until(is_approved, "the template is approved")
     return Partner(app["id"], app["app_token"], key["api_key"], template_id)

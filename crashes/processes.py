@@ -1,4 +1,4 @@
-"""Processes of our own: each with a log of its own, and ended by its handle, never by a name."""
+"""Child processes: each has its own log and is ended by its handle, never by name."""
 
 import asyncio
 import ctypes
@@ -16,36 +16,36 @@ from typing import Final
 
 SOURCES: Final = Path(__file__).parents[1] / "src"
 _PR_SET_PDEATHSIG: Final = 1
-_MOST_WORKERS: Final = 16
+_MAX_WORKERS: Final = 16
 _recent_ports: Final = deque[int](maxlen=400)
-SETTLES_WITHIN_S: Final = 180
-"""What is waited for comes sooner, however busy the machine is, or does not come."""
+TIMEOUT_S: Final = 180
+"""A condition that is not true by then will not become true, however busy the machine is."""
 
 
 class NotInTime(AssertionError):
-    """What was waited for did not come; the text says what, and what was seen instead."""
+    """A condition was not true in time; the text names it and shows the state instead."""
 
 
 class Child:
-    """One process, which may be started again after its end.
+    """A process that can be started again after it has ended.
 
     Args:
-        name: for failures.
-        command: what to run.
-        variables: of its environment, beside those of ours that are not Waypost's.
-        log: takes what it prints, over all its starts.
+        name: used in failure messages.
+        command: the command to run.
+        variables: environment variables in addition to ours, without Waypost's.
+        log: the file that receives its output, over all its starts.
     """
 
     def __init__(self, name: str, command: Sequence[str], variables: dict[str, str], log: Path) -> None:
         self.name = name
         self._command = list(command)
-        ours = {key: text for key, text in os.environ.items() if not key.startswith("WAYPOST_")}
-        self._variables = {**ours, "PYTHONPATH": str(SOURCES), **variables}
+        inherited = {key: text for key, text in os.environ.items() if not key.startswith("WAYPOST_")}
+        self._variables = {**inherited, "PYTHONPATH": str(SOURCES), **variables}
         self._log = log
         self._running: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start it."""
+        """Start the process."""
         with self._log.open("ab") as log:
             self._running = subprocess.Popen(
                 self._command,
@@ -53,89 +53,89 @@ class Child:
                 stdout=log,
                 stderr=log,
                 stdin=subprocess.DEVNULL,
-                preexec_fn=end_with_parent,  # one thread starts everything, before it has others
+                preexec_fn=end_with_parent,  # safe: no other thread runs yet
             )
 
     @property
     def status(self) -> int | None:
-        """How it ended; None while it runs."""
+        """The exit status; None while it runs."""
         return self._running.poll() if self._running is not None else None
 
     @property
     def pid(self) -> int:
-        """Of the running process."""
+        """The pid of the running process."""
         assert self._running is not None, f"{self.name} was never started"
         return self._running.pid
 
     def kill(self) -> None:
-        """End it between any two instructions."""
+        """Kill the process with SIGKILL."""
         if self._running is not None:
             self._running.send_signal(signal.SIGKILL)
-            self._running.wait(SETTLES_WITHIN_S)
+            self._running.wait(TIMEOUT_S)
 
     def pause(self) -> None:
-        """Let it do nothing more, its connections open, until `resume`."""
+        """Stop it with its connections open, until `resume`."""
         if self._running is not None:
             self._running.send_signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Go on after `pause`."""
+        """Continue after `pause`."""
         if self._running is not None:
             self._running.send_signal(signal.SIGCONT)
 
-    def ask_to_stop(self) -> None:
+    def terminate(self) -> None:
         """Send SIGTERM."""
         if self._running is not None:
             self._running.send_signal(signal.SIGTERM)
 
-    async def ended(self, *, within_s: float = SETTLES_WITHIN_S) -> int:
-        """Its exit status."""
-        until_s = time.monotonic() + within_s
+    async def wait_ended(self, *, within_s: float = TIMEOUT_S) -> int:
+        """Wait until it has ended; return its exit status."""
+        deadline_s = time.monotonic() + within_s
         while (status := self.status) is None:
-            if time.monotonic() > until_s:
+            if time.monotonic() > deadline_s:
                 raise NotInTime(f"{self.name} did not end within {within_s} s\n{self.last_lines()}")
             await asyncio.sleep(0.005)
         return status
 
     def close(self) -> None:
-        """End it if it runs, politely first."""
+        """End it if it runs: SIGTERM first, then SIGKILL."""
         if self._running is None or self.status is not None:
             return
         self.resume()
-        self.ask_to_stop()
+        self.terminate()
         try:
             self._running.wait(10)
         except subprocess.TimeoutExpired:
             self.kill()
 
     def lines(self) -> list[str]:
-        """Everything it printed."""
+        """Return everything it printed."""
         return self._log.read_text(errors="replace").splitlines() if self._log.exists() else []
 
     def last_lines(self, count: int = 25) -> str:
-        """The end of what it printed, for failures."""
-        shown = "\n    ".join(self.lines()[-count:]) or "(nothing)"
-        return f"{self.name}, status {self.status}, printed last:\n    {shown}"
+        """Return the last lines it printed, for failure messages."""
+        lines = "\n    ".join(self.lines()[-count:]) or "(nothing)"
+        return f"{self.name}, status {self.status}, last output:\n    {lines}"
 
 
 def end_with_parent() -> None:
-    """On Linux a child is killed when whoever started it ends, so that none is ever left behind."""
+    """Kill the child when its parent ends, on Linux, so that none is left behind."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def free_port() -> int:
-    """A loopback port that nobody listens on, and that no outgoing connection is given.
+    """Return a free loopback port that no outgoing connection can be assigned.
 
-    It lies below the range of outgoing ports: while a killed process is away, a client's own
-    connection could otherwise be given its port, and keep it from coming back. Chance is the
-    system's: the seed of the tests is the same in every worker. Each worker of the tests has ports
-    of its own, and none is given twice in a row, so that two that ask before they listen do not meet.
+    It is below the range of outgoing ports: while a killed process is down, a client's connection could
+    otherwise be assigned its port and block its restart. The random source is the system's, because
+    the seed of the tests is the same in every worker. Each test worker has its own ports, and none is
+    returned twice in a row, so that two callers that do not listen yet do not collide.
     """
-    chance = random.SystemRandom()
-    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % _MOST_WORKERS
+    rng = random.SystemRandom()
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % _MAX_WORKERS
     for _ in range(200):
-        port = chance.randrange(12_000 + worker, 31_000, _MOST_WORKERS)
+        port = rng.randrange(12_000 + worker, 31_000, _MAX_WORKERS)
         if port in _recent_ports:
             continue
         with socket.socket() as probe:
@@ -146,4 +146,4 @@ def free_port() -> int:
                 continue
             _recent_ports.append(port)
             return port
-    raise NotInTime("no free port was found in 200 tries")
+    raise NotInTime("no free port in 200 attempts")

@@ -1,8 +1,8 @@
-"""What a trace proves: no acknowledgement's bytes leave before the flush that holds its message.
+"""Proofs from traces: no acknowledgement is sent before the flush that contains its message.
 
-On SQLite the trace of the service shows all of it. On PostgreSQL there are two: that of the service
-shows that the server's word about the commit was read before the answer was written, and that of the
-server that a flush of its log lay between the wish to commit and that word.
+On SQLite the trace of the service is enough. On PostgreSQL there are two: the service's trace shows
+that the server's confirmation of the commit was read before the response was written, and the server's
+trace that a flush of its log lay between the commit request and that confirmation.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from crashes.traces import Call, calls_of
+from crashes.traces import Call, parse_calls
 
 SENDS: Final = ("write", "writev", "sendto", "sendmsg")
 FLUSHES: Final = ("fdatasync", "fsync")
@@ -24,15 +24,15 @@ ID_BYTES: Final = 36
 
 _ID: Final = re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 _HEAD: Final = b"HTTP/1.1 20"
-_ANSWER: Final = re.compile(rb'"status" ?: ?"submitted", ?"messageId" ?: ?"([0-9a-f-]{36})"')
+_RESPONSE: Final = re.compile(rb'"status" ?: ?"submitted", ?"messageId" ?: ?"([0-9a-f-]{36})"')
 
 
 @dataclass
 class Proof:
-    """What was looked at, and what was found.
+    """The acknowledgements and flushes of a trace, and the violations.
 
     Attributes:
-        violations: acknowledgements that left too early, in words.
+        violations: a text for each acknowledgement that was sent too early.
     """
 
     acknowledged: int = 0
@@ -41,14 +41,14 @@ class Proof:
 
 
 def prove_sqlite(lines: Iterable[str], wal: str) -> Proof:
-    """Hold every acknowledgement of a message to the flush of the log that has its row.
+    """Check that every acknowledgement follows the flush of the log that contains its row.
 
-    An id counts as flushed once a page with it was written to the log, the frame that commits it
-    was written, and a flush of the log that began after that has ended well.
+    An id counts as flushed once a page with it was written to the log, the frame that commits it was
+    written, and a flush of the log that began after that has succeeded.
 
     Args:
-        lines: of the trace.
-        wal: how the path of the write-ahead log ends.
+        lines: the lines of the trace.
+        wal: the end of the path of the write-ahead log.
     """
     proof = Proof()
     written: set[bytes] = set()
@@ -56,7 +56,7 @@ def prove_sqlite(lines: Iterable[str], wal: str) -> Proof:
     flushed = _Flushed()
     flushing: dict[int, frozenset[bytes]] = {}
     is_commit = False
-    for call in calls_of(lines):
+    for call in parse_calls(lines):
         if call.path.endswith(wal):
             if call.name == "pwrite64" and call.begins:
                 if len(call.data) == FRAME_HEADER:
@@ -77,12 +77,12 @@ def prove_sqlite(lines: Iterable[str], wal: str) -> Proof:
                         flushed.add(done)
                         proof.flushes += 1
         else:
-            flushed.judge(call, proof)
+            flushed.check(call, proof)
     return proof
 
 
 class _Flushed:
-    """Which ids are on disk since when; and which answers have begun to leave."""
+    """The flushed ids with the moment of their flush, and the responses whose sending has begun."""
 
     def __init__(self) -> None:
         self._since: dict[bytes, int] = {}
@@ -90,63 +90,63 @@ class _Flushed:
         self._moment = 0
 
     def add(self, ids: Iterable[bytes]) -> None:
-        """These are on disk from now on."""
+        """Record that these ids are flushed from now on."""
         self._moment += 1
-        for one in ids:
-            self._since.setdefault(one, self._moment)
+        for message_id in ids:
+            self._since.setdefault(message_id, self._moment)
 
-    def judge(self, call: Call, proof: Proof) -> None:
-        """Look at what leaves: the head of an answer, and the id in its body, together or one by one."""
+    def check(self, call: Call, proof: Proof) -> None:
+        """Check a send: the head of a response and the id in its body, together or separately."""
         if not call.begins or call.name not in SENDS:
             return
         if _HEAD in call.data:
             self._heads[call.path] = self._moment
-        answer = _ANSWER.search(call.data)
-        if answer is None:
+        response = _RESPONSE.search(call.data)
+        if response is None:
             return
         proof.acknowledged += 1
-        left = min(self._moment, self._heads.pop(call.path, self._moment))
-        if self._since.get(answer[1], left + 1) > left:
-            proof.violations.append(f"{answer[1].decode()} was acknowledged before its flush")
+        sent_moment = min(self._moment, self._heads.pop(call.path, self._moment))
+        if self._since.get(response[1], sent_moment + 1) > sent_moment:
+            proof.violations.append(f"{response[1].decode()} was acknowledged before its flush")
 
 
 def prove_client(lines: Iterable[str]) -> Proof:
-    """Hold every acknowledgement to the server's word that the transaction with its row is committed.
+    """Check that every acknowledgement follows the server's confirmation of the commit of its row.
 
     Args:
-        lines: of the trace of the service.
+        lines: the trace of the service.
     """
     proof = Proof()
     flushed = _Flushed()
     sent = _Ids()
-    asked: dict[str, frozenset[bytes]] = {}
-    for call in calls_of(lines):
+    requested: dict[str, frozenset[bytes]] = {}
+    for call in parse_calls(lines):
         if call.name in SENDS and call.begins:
-            sent.look(call.path, call.data)
+            sent.collect(call.path, call.data)
             if COMMIT in call.data:
-                asked[call.path] = sent.take(call.path)
-            flushed.judge(call, proof)
+                requested[call.path] = sent.take_new(call.path)
+            flushed.check(call, proof)
         elif call.name == "recvfrom" and call.ends and COMMITTED in call.data:
-            flushed.add(asked.pop(call.path, frozenset[bytes]()))
+            flushed.add(requested.pop(call.path, frozenset[bytes]()))
             proof.flushes += 1
     return proof
 
 
 def prove_server(lines: Iterable[str], wal: str) -> Proof:
-    """Hold the server's word about each commit to a flush of its log after it was asked to commit.
+    """Check that a flush of the server's log lies between each commit request and its confirmation.
 
-    Any of its processes may have flushed: what one flushes is flushed for all.
+    Any of its processes may flush: a flush covers the commits of all of them.
 
     Args:
-        lines: of the trace of all processes of the server.
+        lines: the trace of all processes of the server.
         wal: a part of the path of its log.
     """
     proof = Proof()
     read = _Ids()
-    asked: dict[int, tuple[int, frozenset[bytes]]] = {}
+    requested: dict[int, tuple[int, frozenset[bytes]]] = {}
     flushing: dict[int, int] = {}
     newest = moment = 0
-    for moment, call in enumerate(calls_of(lines), 1):
+    for moment, call in enumerate(parse_calls(lines), 1):
         if call.name in FLUSHES and wal in call.path:
             if call.begins:
                 flushing[call.pid] = moment
@@ -154,11 +154,11 @@ def prove_server(lines: Iterable[str], wal: str) -> Proof:
                 newest = max(newest, began)
                 proof.flushes += 1
         elif call.name == "recvfrom" and call.ends:
-            read.look(str(call.pid), call.data)
+            read.collect(str(call.pid), call.data)
             if COMMIT in call.data:
-                asked[call.pid] = moment, read.take(str(call.pid))
+                requested[call.pid] = moment, read.take_new(str(call.pid))
         elif call.name in SENDS and call.begins and COMMITTED in call.data:
-            since, ids = asked.pop(call.pid, (0, frozenset[bytes]()))
+            since, ids = requested.pop(call.pid, (0, frozenset[bytes]()))
             proof.acknowledged += bool(ids)
             if ids and newest < since:
                 proof.violations.append(f"a commit with {len(ids)} ids was confirmed before a flush")
@@ -166,21 +166,21 @@ def prove_server(lines: Iterable[str], wal: str) -> Proof:
 
 
 class _Ids:
-    """The new ids in what goes over each connection, also where one lies across two pieces."""
+    """The new ids sent over each connection, including one that is split across two reads or writes."""
 
     def __init__(self) -> None:
         self._ends: defaultdict[str, bytes] = defaultdict(bytes)
         self._ids: defaultdict[str, set[bytes]] = defaultdict(set)
         self._known: set[bytes] = set()
 
-    def look(self, connection: str, data: bytes) -> None:
-        """Look through the next piece."""
+    def collect(self, connection: str, data: bytes) -> None:
+        """Collect the ids of the next bytes."""
         whole = self._ends[connection] + data
         self._ids[connection].update(_ID.findall(whole))
         self._ends[connection] = whole[1 - ID_BYTES :]
 
-    def take(self, connection: str) -> frozenset[bytes]:
-        """Those that no transaction had before this one."""
+    def take_new(self, connection: str) -> frozenset[bytes]:
+        """Return the ids that no earlier transaction contained."""
         new = frozenset(self._ids.pop(connection, set[bytes]()) - self._known)
         self._known |= new
         return new

@@ -1,4 +1,4 @@
-"""What a run prints and keeps: a line for each row as it ends, a table of all, and one JSON file."""
+"""The output of a run: a text for each row when it ends, a table of all rows, and one JSON file."""
 
 from __future__ import annotations
 
@@ -13,57 +13,57 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from crashes.play import Options, Played
+from crashes.row_runner import Options, RowResult
 from tests.support.postgres import binaries
 
-KEPT: Final = Path(__file__).parent / "results" / "local"
-TOLD_AT_MOST: Final = 12
-HEADS: Final = (
-    "fault", "engine", "times", "submitted", "acknowledged", "lost", "doubled", "uncertain (at most)",
-    "callbacks lost", "out of order", "to answer s", "to deliver s", "to call back s",
+RESULTS_FOLDER: Final = Path(__file__).parent / "results" / "local"
+MAX_VIOLATIONS_SHOWN: Final = 12
+COLUMNS: Final = (
+    "fault", "engine", "times", "submitted", "acknowledged", "lost", "duplicated", "uncertain (at most)",
+    "callbacks lost", "out of order", "to respond s", "to deliver s", "to call back s",
 )  # fmt: skip
 
 
-def told(played: Played) -> str:
-    """One row when it has ended: what each fault hit, and what is wrong."""
-    name = f"{played.row.name} on {played.engine}"
-    if played.missing:
-        return f"{name}: not run: {played.missing}"
+def format_result(result: RowResult) -> str:
+    """Return the text of one finished row: the effect of each fault, and the violations."""
+    name = f"{result.row.name} on {result.engine}"
+    if result.missing:
+        return f"{name}: not run: {result.missing}"
     lines = [
-        f"{name}: {'FAILED' if played.faults else 'kept'}, {played.took_s:.0f} s, settled in {played.settled_s:.1f} s. {played.note}"
+        f"{name}: {'FAILED' if result.violations else 'passed'}, {result.took_s:.0f} s, idle after {result.idle_after_s:.1f} s. {result.note}"
     ]
-    lines += [f"  {nth}. {one.what}" for nth, one in enumerate(played.struck, 1)]
-    lines += [f"  ! {fault}" for fault in played.faults[:TOLD_AT_MOST]]
-    if len(played.faults) > TOLD_AT_MOST:
-        lines.append(f"  ! and {len(played.faults) - TOLD_AT_MOST} more, in the file")
+    lines += [f"  {nth}. {fault.description}" for nth, fault in enumerate(result.fault_results, 1)]
+    lines += [f"  ! {fault}" for fault in result.violations[:MAX_VIOLATIONS_SHOWN]]
+    if len(result.violations) > MAX_VIOLATIONS_SHOWN:
+        lines.append(f"  ! and {len(result.violations) - MAX_VIOLATIONS_SHOWN} more in the JSON file")
     return "\n".join(lines)
 
 
-def table(rows: Sequence[Played]) -> str:
-    """All rows, for people."""
-    lines = [HEADS, *(_cells(played) for played in rows)]
-    widths = [max(len(line[nth]) for line in lines) for nth in range(len(HEADS))]
-    left = 2  # the first columns are words
+def format_table(rows: Sequence[RowResult]) -> str:
+    """Return the table of all rows."""
+    lines = [COLUMNS, *(_cells(result) for result in rows)]
+    widths = [max(len(line[nth]) for line in lines) for nth in range(len(COLUMNS))]
+    text_columns = 2  # the first columns are text
     return "\n".join(
         "  ".join(
-            cell.ljust(width) if nth < left else cell.rjust(width)
+            cell.ljust(width) if nth < text_columns else cell.rjust(width)
             for nth, (cell, width) in enumerate(zip(line, widths, strict=True))
         ).rstrip()
         for line in lines
     )
 
 
-def keep(rows: Sequence[Played], options: Options, machine: dict[str, Any]) -> Path:
-    """Write everything as JSON; the file's path."""
-    KEPT.mkdir(parents=True, exist_ok=True)
-    path = KEPT / f"crash-{datetime.now(UTC):%Y%m%dT%H%M%S}.json"
-    kept = {"machine": machine, "settings": asdict(options), "rows": [_kept(one) for one in rows]}
-    path.write_text(json.dumps(kept, indent=1) + "\n")
+def write_json(rows: Sequence[RowResult], options: Options, machine: dict[str, Any]) -> Path:
+    """Write everything as JSON; return the file's path."""
+    RESULTS_FOLDER.mkdir(parents=True, exist_ok=True)
+    path = RESULTS_FOLDER / f"crash-{datetime.now(UTC):%Y%m%dT%H%M%S}.json"
+    content = {"machine": machine, "settings": asdict(options), "rows": [_result_as_json(row) for row in rows]}
+    path.write_text(json.dumps(content, indent=1) + "\n")
     return path
 
 
 def machine() -> dict[str, Any]:
-    """What the run was made on."""
+    """Return a description of the machine and the revision."""
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     model = next((line.partition(":")[2].strip() for line in lines if "model name" in line), "?")
     return {
@@ -80,47 +80,47 @@ def machine() -> dict[str, Any]:
     }
 
 
-def _cells(played: Played) -> tuple[str, ...]:
-    row, counts = played.row, played.counts
+def _cells(result: RowResult) -> tuple[str, ...]:
+    row, counts = result.row, result.counts
     if not counts:
-        why = played.missing or "; ".join(played.faults) or "?"
-        return (row.title, played.engine, "not run" if played.missing else "failed", *[""] * 9, why[:60])
+        why = result.missing or "; ".join(result.violations) or "?"
+        return (row.title, result.engine, "not run" if result.missing else "failed", *[""] * 9, why[:60])
     return (
         row.title,
-        played.engine,
-        str(len(played.struck)),
+        result.engine,
+        str(len(result.fault_results)),
         str(counts["submitted"]),
         str(counts["acknowledged"]),
         str(counts["lost"]),
-        str(counts["doubled"]),
-        f"{counts['uncertain ever']} ({played.bound})",
+        str(counts["duplicated"]),
+        f"{counts['uncertain ever']} ({result.max_uncertain})",
         str(counts["callbacks missing"]),
         str(counts["out of order"]),
-        _worst(one.acknowledgement_s for one in played.recoveries),
-        _worst(one.delivery_s for one in played.recoveries),
-        _worst(one.callback_s for one in played.recoveries),
+        _longest(recovery.acknowledgement_s for recovery in result.recoveries),
+        _longest(recovery.delivery_s for recovery in result.recoveries),
+        _longest(recovery.callback_s for recovery in result.recoveries),
     )
 
 
-def _worst(values: Iterable[float | None]) -> str:
-    """The longest of them; a dash where one never came."""
-    every = list(values)
-    return "-" if None in every or not every else f"{max(one for one in every if one is not None):.2f}"
+def _longest(values: Iterable[float | None]) -> str:
+    """Return the longest time, or a dash if one is missing."""
+    times = list(values)
+    return "-" if None in times or not times else f"{max(seconds for seconds in times if seconds is not None):.2f}"
 
 
-def _kept(played: Played) -> dict[str, Any]:
+def _result_as_json(result: RowResult) -> dict[str, Any]:
     return {
-        "row": played.row.name,
-        "engine": played.engine,
-        "missing": played.missing,
-        "note": played.note,
-        "took_s": round(played.took_s, 1),
-        "settled_s": round(played.settled_s, 1),
-        "counts": played.counts,
-        "uncertain_at_most": played.bound,
-        "struck": [{"hit": one.hit, "what": one.what} for one in played.struck],
-        "recoveries": [asdict(one) for one in played.recoveries],
-        "faults": played.faults,
+        "row": result.row.name,
+        "engine": result.engine,
+        "missing": result.missing,
+        "note": result.note,
+        "took_s": round(result.took_s, 1),
+        "settled_s": round(result.idle_after_s, 1),
+        "counts": result.counts,
+        "uncertain_at_most": result.max_uncertain,
+        "struck": [{"hit": fault.hit, "what": fault.description} for fault in result.fault_results],
+        "recoveries": [asdict(recovery) for recovery in result.recoveries],
+        "faults": result.violations,
     }
 
 
@@ -136,5 +136,5 @@ def _first_line(command: Sequence[str]) -> str:
 
 
 def _lines(command: Sequence[str]) -> list[str]:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return done.stdout.splitlines()
+    completed_process = subprocess.run(command, capture_output=True, text=True, check=False)
+    return completed_process.stdout.splitlines()

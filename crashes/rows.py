@@ -1,4 +1,4 @@
-"""The table of rows: what is done to the service, on which engine, and what may come of it."""
+"""The table of rows: each fault, its engines, and what it needs."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from crashes import faults
-from crashes.scene import Scene, Struck
+from crashes.fault_context import FaultContext, FaultResult
 
 Engine = Literal["sqlite", "postgresql"]
-Needs = Literal["disk", "clock", "network", "go-between", "trace", "standby", "many"]
+Needs = Literal["disk", "clock", "network", "proxy", "trace", "standby", "many"]
 BOTH: Final[tuple[Engine, ...]] = ("sqlite", "postgresql")
 SERVER: Final[tuple[Engine, ...]] = ("postgresql",)
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One kind of fault.
+    """One row: a kind of fault.
 
     Attributes:
-        name: for `--rows`.
-        title: for the table.
-        engines: where it means something.
-        strike: does it once.
-        needs: what its stage has beside the town; None for nothing.
-        may_log: whether the fault is one of which the service has to log errors.
+        name: its name in `--rows`.
+        title: its title in the table.
+        engines: the engines on which it runs.
+        cause: causes the fault once.
+        needs: what its environment has in addition to the cluster; None for nothing.
+        may_log: true if the service has to log errors of this fault.
     """
 
     name: str
     title: str
     engines: tuple[Engine, ...]
-    strike: Callable[[Scene], Awaitable[Struck]]
+    cause: Callable[[FaultContext], Awaitable[FaultResult]]
     needs: Needs | None
     may_log: bool
 
@@ -44,11 +44,11 @@ ROWS: Final = (  # Source: decision 0047
     Row("database", "kill -9 PostgreSQL",                        SERVER,  faults.kill_database,     None,          True),
     Row("standby",  "kill -9 the primary, promote the standby",  SERVER,  faults.promote_standby,   "standby",     True),
     Row("disk",     "fill the disk of the store",                BOTH,    faults.fill_disk,         "disk",        True),
-    Row("operator", "stop the operator: silent, then killed",    BOTH,    faults.stop_operator,     None,          False),
-    Row("receiver", "stop the receiver: silent, then killed",    BOTH,    faults.stop_receiver,     None,          False),
+    Row("operator", "stop the operator: paused, then killed",    BOTH,    faults.stop_operator,     None,          False),
+    Row("receiver", "stop the receiver: paused, then killed",    BOTH,    faults.stop_receiver,     None,          False),
     Row("clock",    "jump the service's clock by hours",         BOTH,    faults.jump_clock,        "clock",       False),
-    Row("network",  "tear the network between two processes",    BOTH,    faults.tear_network,      "network",     True),
-    Row("reset",    "break every connection between two",        BOTH,    faults.break_connections, "go-between",  True),
-    Row("power",    "trace: nothing is answered before a flush", BOTH,    faults.only_trace,        "trace",       False),
+    Row("network",  "cut the network between two processes",     BOTH,    faults.cut_network,      "network",     True),
+    Row("reset",    "reset every connection between two",        BOTH,    faults.reset_connections, "proxy",  True),
+    Row("power",    "trace: no response is sent before a flush", BOTH,    faults.trace_only,        "trace",       False),
 )
 # fmt: on

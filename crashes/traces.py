@@ -1,7 +1,7 @@
-"""A trace of system calls, read: which thread began or ended which call, on what, with which bytes.
+"""Parses a trace of system calls: which thread began or ended which call, on which file, with which bytes.
 
-The trace is strace's (`-f -y`), whose lines stand in the order in which the kernel stopped each
-thread: a call that was seen to end before another began has ended before it.
+The trace is strace's (`-f -y`), whose lines are in the order in which the kernel stopped each
+thread: a call whose end is traced before the begin of another has ended before it.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Final
 
 CALLS: Final = "pwrite64,pwritev,write,writev,sendto,sendmsg,recvfrom,fdatasync,fsync"
 LONGEST: Final = 65536
-"""How many bytes of a buffer the trace has to show: all that is written at once."""
+"""Number of bytes of a buffer that the trace has to show: the longest single write."""
 
 _LINE: Final = re.compile(r"^(?P<pid>\d+)\s+(?P<rest>.*)$")
-_CALL: Final = re.compile(r"^(?P<name>\w+)\((?P<words>.*)$")
-_RESUMED: Final = re.compile(r"^<\.\.\. (?P<name>\w+) resumed>(?P<words>.*)$")
+_CALL: Final = re.compile(r"^(?P<name>\w+)\((?P<arguments>.*)$")
+_RESUMED: Final = re.compile(r"^<\.\.\. (?P<name>\w+) resumed>(?P<arguments>.*)$")
 _ENDED: Final = re.compile(r"\)\s+= (?P<result>-?\d+|\?)[^)]*$")
 _UNFINISHED: Final = " <unfinished ...>"
 _FILE: Final = re.compile(r"^\d+<(?P<path>[^>]*)>")
@@ -30,9 +30,9 @@ class Call:
     """One side of a system call.
 
     Attributes:
-        begins, ends: one line may show both.
-        path: of the file or socket, as the kernel names it.
-        data: the bytes of its buffer: of a send where it begins, of a read where it ends.
+        begins, ends: both are true if one line shows the whole call.
+        path: the path of the file or socket, as the kernel names it.
+        data: the bytes of its buffer: for a send at its begin, for a read at its end.
     """
 
     pid: int
@@ -44,20 +44,20 @@ class Call:
     failed: bool
 
 
-def calls_of(lines: Iterable[str]) -> Iterator[Call]:
-    """The calls of a trace, in order; a call that another interrupts comes as two."""
+def parse_calls(lines: Iterable[str]) -> Iterator[Call]:
+    """Yield the calls of a trace in order; an interrupted call as two."""
     open_calls: dict[int, tuple[str, str]] = {}
     for line in lines:
-        found = _LINE.match(line.rstrip("\n"))
-        if found is None:
+        match = _LINE.match(line.rstrip("\n"))
+        if match is None:
             continue
-        pid, rest = int(found["pid"]), found["rest"]
+        pid, rest = int(match["pid"]), match["rest"]
         if resumed := _RESUMED.match(rest):
             name, path = open_calls.pop(pid, (resumed["name"], ""))
             yield Call(pid, name, path, _bytes(rest), False, True, _has_failed(rest))
         elif call := _CALL.match(rest):
             is_whole = not rest.endswith(_UNFINISHED)
-            file = _FILE.match(call["words"])
+            file = _FILE.match(call["arguments"])
             path = file["path"] if file else ""
             if not is_whole:
                 open_calls[pid] = (call["name"], path)
@@ -71,6 +71,6 @@ def _has_failed(rest: str) -> bool:
 
 
 def _bytes(rest: str) -> bytes:
-    """All buffers that a line shows, one after the other."""
+    """Return the concatenated buffers of a line."""
     shown = [text.encode("latin-1", "replace") for text in _TEXT.findall(rest)]
     return b"".join(codecs.escape_decode(text)[0] for text in shown)

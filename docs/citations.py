@@ -1,9 +1,9 @@
-"""Citations of sources in code and wire cases: found, parsed, and resolved to a heading or a decision.
+"""Find the citations of sources in code and wire cases, and resolve them to a heading or a decision.
 
-A citation names a page of `docs/sources` and a place on it, such as `facts 9.2`, `operator's facts 5.1`,
-`ledger row 63`, `spec, Limits`, `decision 0026`, or a name that stands on a page, such as `public page "Flow JSON"`
-or `RFC 9110`. `docs/sources/README.md` has the forms. Words in quotes or between commas after a place have to stand
-there.
+A citation names a page of `docs/sources` and a section or row of it, such as `facts 9.2`, `operator's facts 5.1`,
+`ledger row 63`, `spec, Limits` or `decision 0026`, or a name on a page, such as `public page "Flow JSON"` or
+`RFC 9110`. `docs/sources/README.md` lists the forms. Text in quotes or between commas after it must be in that
+section.
 """
 
 import io
@@ -26,7 +26,7 @@ from waypost.wire.errors import ERRORS
 
 ROOT: Final = Path(__file__).parents[1]
 SOURCES: Final = ROOT / "docs" / "sources"
-OPERATORS: Final = (  # files whose `facts` are the operator's; they name the others `partner's facts`
+OPERATORS: Final = (  # in these files `facts` are the operator's; the others are `partner's facts`
     "src/waypost/simulator/", "src/waypost/operators/", "tests/simulator/", "tests/operators/", "tests/referee/",
 )  # fmt: skip
 PAGES: Final = {
@@ -37,7 +37,7 @@ PAGES: Final = {
     "named": "public-pages.md",
     "own": "README.md",
 }
-NAMES: Final = {  # what is cited without a number or quotes: the page and the heading
+NAMES: Final = {  # cited without a number or quotes: the page and the heading
     "client": ("named", "Public clients"),
     "older messaging api": ("named", "Older messaging API"),
     "ours": ("own", "Ours"),
@@ -50,7 +50,7 @@ NAMES: Final = {  # what is cited without a number or quotes: the page and the h
     ),
 }  # fmt: skip
 OWN_TEST: Final = "test_sources.py"
-"""Cites what is not there."""
+"""The test of this module; it contains citations that do not exist."""
 
 _HINT: Final = re.compile(r'Source|acts \d|operator \d|ledger|spec[,\']|decision|page "|RFC|design|issue')
 _HEAD: Final = re.compile(
@@ -75,11 +75,11 @@ _PHRASE: Final = re.compile(r"[\w/]{3,}")
 
 @dataclass(frozen=True, slots=True)
 class CitedText:
-    """A text that cites.
+    """A text that may contain citations.
 
     Attributes:
         place: `file:line`, `file#case` or the row of a table.
-        is_source: the text says nothing but the source of something, so it has to name one.
+        is_source: the text is only a source, so it must contain a citation.
     """
 
     place: str
@@ -89,36 +89,36 @@ class CitedText:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """One place that a text names.
+    """One citation.
 
     Attributes:
         page: a key of `PAGES`, `decision` or `file`.
         name: a number, a heading, or a file's path.
-        words: what has to stand there.
+        quotes: text that must be in that section.
     """
 
     page: str
     name: str
-    words: tuple[str, ...] = ()
+    quotes: tuple[str, ...] = ()
 
 
 class UnreadableCitation(ValueError):
-    """A text that looks like a citation and is none."""
+    """A text that looks like a citation and cannot be parsed."""
 
 
 def citations(cited: CitedText) -> list[Citation]:
     """Return the citations in a text, in order.
 
     Raises:
-        UnreadableCitation: a source names none, or what follows the name of a page is no place on one.
+        UnreadableCitation: a source contains no citation, or the page has no such section.
     """
     text = re.sub(r"\s+#?\s*", " ", cited.text).strip()
     is_case = ".toml#" in cited.place
     found: list[Citation] = []
     for number, clause in enumerate(_clauses(text)):
-        in_clause = list(_in_clause(clause, is_operators=cited.place.startswith(OPERATORS), is_case=is_case))
+        in_clause = list(_clause_citations(clause, is_operators=cited.place.startswith(OPERATORS), is_case=is_case))
         if cited.is_source and not in_clause:
-            in_clause = list(_by_name(clause))
+            in_clause = list(_named_citations(clause))
             if number == 0 and not in_clause:
                 raise UnreadableCitation(f"names no source: {clause}")
         found += in_clause
@@ -126,7 +126,7 @@ def citations(cited: CitedText) -> list[Citation]:
 
 
 def resolved(citation: Citation) -> str | None:
-    """Return where a citation leads, as a path from the root with an anchor; None: nowhere."""
+    """Return the target of a citation as a path from the root with an anchor; None if it does not exist."""
     if citation.page == "decision":
         pages = sorted((ROOT / "docs" / "decisions").glob(f"{citation.name}-*.md"))
         return pages[0].relative_to(ROOT).as_posix() if pages else None
@@ -134,14 +134,14 @@ def resolved(citation: Citation) -> str | None:
         homes = (ROOT, ROOT / "src" / "waypost")
         return next((citation.name for home in homes if (home / citation.name).is_file()), None)
     section = sections(PAGES[citation.page]).get(citation.name)
-    if section is None or not all(_stands_in(words, section.text) for words in citation.words):
+    if section is None or not all(_contains(section.text, quote) for quote in citation.quotes):
         return None
     return f"docs/sources/{PAGES[citation.page]}#{section.anchor}"
 
 
 @dataclass(frozen=True, slots=True)
 class PageSection:
-    """A heading of a page, with all that stands below it."""
+    """A heading of a page, with the text below it."""
 
     anchor: str
     text: str
@@ -168,17 +168,17 @@ def sections(page: str) -> dict[str, PageSection]:
 
 
 def cited_texts() -> Iterator[CitedText]:
-    """Yield every text of the code and the wire cases that may cite, and the sources of the tables."""
-    yield from (CitedText(f"{table} {key}", source, is_source=True) for table, key, source in _of_tables())
+    """Yield every text in the code and the wire cases that may contain citations, and the sources of the tables."""
+    yield from (CitedText(f"{table} {key}", source, is_source=True) for table, key, source in _cited_in_tables())
     for folder in ("src", "tests", "benchmarks", "crashes"):
         for path in sorted((ROOT / folder).rglob("*.py")):
             if path.name != OWN_TEST and _HINT.search(path.read_text(encoding="utf-8")):
-                yield from _of_python(path)
+                yield from _cited_in_python(path)
     for path in (*sorted((ROOT / "tests" / "wire" / "cases").glob("*.toml")), ROOT / "tests" / "wire" / "common.toml"):
-        yield from _of_cases(path)
+        yield from _cited_in_cases(path)
 
 
-def _of_tables() -> Iterator[tuple[str, str, str]]:
+def _cited_in_tables() -> Iterator[tuple[str, str, str]]:
     yield from (("wire/errors.py", reason.name, row.source) for reason, row in ERRORS.items())
     yield from (("api/limits/rate_limits.py", name, row.source) for name, row in RATES.items())
     yield from (("api/routes.py", f"{row.method} {row.path}", row.source) for row in ROUTES)
@@ -187,7 +187,7 @@ def _of_tables() -> Iterator[tuple[str, str, str]]:
     yield from (("src/waypost/simulator/faults/fault_kinds.py", row.name, row.source) for row in FAULTS)
 
 
-def _of_cases(path: Path) -> Iterator[CitedText]:
+def _cited_in_cases(path: Path) -> Iterator[CitedText]:
     file = tomllib.loads(path.read_text(encoding="utf-8"))
     groups: list[dict[str, dict[str, Any]]] = [file["cases"]] if "cases" in file else list(file.values())
     for name, case in (one for group in groups for one in group.items()):
@@ -195,7 +195,7 @@ def _of_cases(path: Path) -> Iterator[CitedText]:
         yield CitedText(f"{path.relative_to(ROOT).as_posix()}#{name}", source, is_source=True)
 
 
-def _of_python(path: Path) -> Iterator[CitedText]:
+def _cited_in_python(path: Path) -> Iterator[CitedText]:
     place = path.relative_to(ROOT).as_posix()
     for line, text in _prose(path):
         before, *sources = re.split(r"\bSources?: ", text)
@@ -207,14 +207,14 @@ def _of_python(path: Path) -> Iterator[CitedText]:
 
 
 def _prose(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the strings and the comments of a file with their lines; a comment of several lines is one."""
+    """Yield the strings and comments of a file with their line numbers; consecutive comment lines are joined."""
     comment: list[str] = []
     begins = last = 0
     is_alone = False
     for token in tokenize.generate_tokens(io.StringIO(path.read_text(encoding="utf-8")).readline):
         if token.type == tokenize.COMMENT:
-            goes_on = is_alone and token.start[0] == last + 1 and token.line.strip() == token.string
-            if comment and not goes_on:
+            continues = is_alone and token.start[0] == last + 1 and token.line.strip() == token.string
+            if comment and not continues:
                 yield begins, " ".join(comment)
                 comment = []
             begins = begins if comment else token.start[0]
@@ -237,7 +237,7 @@ def _clauses(text: str) -> list[str]:
     return [one.strip() for one in re.split(r";(?=(?:[^\"]*\"[^\"]*\")*[^\"]*$)", text)]
 
 
-def _in_clause(clause: str, *, is_operators: bool, is_case: bool) -> Iterator[Citation]:
+def _clause_citations(clause: str, *, is_operators: bool, is_case: bool) -> Iterator[Citation]:
     heads = list(_HEAD.finditer(clause))
     for head, end in zip(heads, [*(one.start() for one in heads[1:]), len(clause)], strict=False):
         page = str(head.lastgroup)
@@ -253,56 +253,56 @@ def _in_clause(clause: str, *, is_operators: bool, is_case: bool) -> Iterator[Ci
             case "named":
                 yield from (Citation("named", f"RFC {number}") for number in re.findall(r"\b\d{4}\b", tail))
             case "spec":
-                yield from _of_specification(tail, is_case=is_case)
+                yield from _specification_citations(tail, is_case=is_case)
             case _:
                 page = {"facts": "operator" if is_operators else "facts", "partner": "facts"}.get(page, page)
-                yield from _of_numbers(page, tail, is_case=is_case, is_row="row" in head[0])
+                yield from _numbered_citations(page, tail, is_case=is_case, is_row="row" in head[0])
 
 
-def _of_numbers(page: str, tail: str, *, is_case: bool, is_row: bool) -> Iterator[Citation]:
-    """Yield the numbered places that a text begins with, each with its words."""
+def _numbered_citations(page: str, tail: str, *, is_case: bool, is_row: bool) -> Iterator[Citation]:
+    """Yield the numbered sections that a text begins with, each with the text that must be in it."""
     known = sections(PAGES[page])
     names = list[str]()
-    words: dict[str, list[str]] = {}
+    quotes: dict[str, list[str]] = {}
     at = 0
     while found := (_NUMBER.match(tail, at) or _QUOTED.match(tail, at) or (_BARE.match(tail, at) if is_case else None)):
         at = found.end()
-        [said] = [one for one in found.groups() if one is not None]
-        name = f"row {said}" if is_row or "row" in found[0].split() else said
-        if found.re is _NUMBER and (name in known or not names or len(said) < len("100") or "." in said):
+        [quote] = [one for one in found.groups() if one is not None]
+        name = f"row {quote}" if is_row or "row" in found[0].split() else quote
+        if found.re is _NUMBER and (name in known or not names or len(quote) < len("100") or "." in quote):
             names.append(name)
-        else:  # a code or a status is words
-            words.setdefault(names[-1], []).append(said)
-    yield from (Citation(page, name, tuple(words.get(name, ()))) for name in names)
+        else:  # a code or a status, not a section number
+            quotes.setdefault(names[-1], []).append(quote)
+    yield from (Citation(page, name, tuple(quotes.get(name, ()))) for name in names)
 
 
-def _of_specification(tail: str, *, is_case: bool) -> Iterator[Citation]:
-    """Yield the headings that a text begins with, each with its words."""
+def _specification_citations(tail: str, *, is_case: bool) -> Iterator[Citation]:
+    """Yield the headings that a text begins with, each with the text that must be in its section."""
     names = sorted(sections(PAGES["spec"]), key=len, reverse=True)
     plain = re.sub(r'^["`]|(?<=\w|\))["`](?=[,;. ]|$)|(?<=[,d] )["`](?=[A-Z])', "", tail)
     name = next((one for one in names if re.match(rf"{re.escape(one)}(?!\w)", plain)), None)
     if name is None:
         raise UnreadableCitation(f"no section of the specification: {tail}")
     rest = plain[len(name) :]
-    words: list[str] = []
+    quotes: list[str] = []
     others: list[Citation] = []
     for part in re.split(r", | and ", rest.partition(":")[0].partition(".")[0]):
         if part in names:
             others.append(Citation("spec", part))
         elif part and is_case and not others and not part.isdigit():
-            words.append(part)
-    yield Citation("spec", name, tuple(words))
+            quotes.append(part)
+    yield Citation("spec", name, tuple(quotes))
     yield from others
 
 
-def _by_name(clause: str) -> Iterator[Citation]:
-    """Yield what a clause names that has no number: clients, a manual, ourselves, a file of ours."""
+def _named_citations(clause: str) -> Iterator[Citation]:
+    """Yield the sources without a number: clients, manuals, `ours`, and files of the repository."""
     yield from (Citation(page, name) for word, (page, name) in NAMES.items() if word in clause.lower())
     yield from (Citation("file", path) for path in _FILE.findall(clause))
 
 
-def _stands_in(words: str, text: str) -> bool:
-    return all(word in text for word in _PHRASE.findall(_plain(words)))
+def _contains(text: str, quote: str) -> bool:
+    return all(word in text for word in _PHRASE.findall(_plain(quote)))
 
 
 def _plain(text: str) -> str:

@@ -1,6 +1,7 @@
-"""Makes the pages of `docs/reference/`, and that of the specification, from tables. `make reference` writes them.
+"""Generate the pages of `docs/reference/`, and the specification page, from the tables in the code.
 
-A test holds each page to what this module makes, so no page can say anything that the code does not.
+`make reference` writes them, and a test compares each page with the output of this module. So the pages always
+match the code.
 """
 
 import sys
@@ -58,11 +59,11 @@ from waypost.wire.errors import ERRORS
 
 FOLDER = Path(__file__).parent / "reference"
 SPECIFICATION = Path(__file__).parent / "sources" / "specification.md"
-MADE = "<!-- Made from the tables in the code by `make reference`. Do not edit. -->"
+GENERATED = "<!-- Generated from the tables in the code by `make reference`. Do not edit. -->"
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    """A Markdown table."""
+    """Return a Markdown table."""
     names = list(head)
     lines = [f"| {' | '.join(names)} |", f"|{'---|' * len(names)}"]
     lines += [f"| {' | '.join(cell(value) for value in row)} |" for row in rows]
@@ -70,12 +71,12 @@ def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
 
 
 def cell(value: object) -> str:
-    """A value as a table shows it."""
+    """Return a value as the text of a table cell."""
     return str(value).replace("|", "\\|").replace("\n", " ").strip() or "-"
 
 
 def settings_page() -> str:
-    """Every setting."""
+    """Return the page of the settings."""
     rows = [
         (f"`WAYPOST_{name.upper()}`", _default(field.default), field.description or "")
         for name, field in Settings.model_fields.items()
@@ -88,27 +89,27 @@ def settings_page() -> str:
 
 
 def errors_page() -> str:
-    """Every refusal."""
+    """Return the page of the error codes."""
     rows = [
         (
-            f"`{reason.value}`",
+            f"`{code.value}`",
             row.status,
             f"`{row.text}`" if row.text else "names the field, the rule and what would be accepted",
             row.source,
         )
-        for reason, row in ERRORS.items()
+        for code, row in ERRORS.items()
     ]
     return page(
-        "Refusals",
-        'Every refusal is `{"status":"error","message":"…"}`. Where a text is documented it is the whole '
-        "`message`, and the explanation travels in the header `Waypost-Reason`. The admin API has a header more: "
-        "`Waypost-Error` is JSON of `field`, `rule`, which is the reason, and `accepted`.",
-        table(("Reason", "Status", "`message`", "Source"), rows),
+        "Errors",
+        'Every error response is `{"status":"error","message":"…"}`. If the specification documents a text, that text '
+        "is the whole `message`, and the header `Waypost-Reason` has the explanation. The admin API has one more header, "
+        "`Waypost-Error`: JSON with `field`, `rule` (the error code) and `accepted`.",
+        table(("Error code", "Status", "`message`", "Source"), rows),
     )
 
 
 def admin_page() -> str:
-    """Every operation of the admin API."""
+    """Return the page of the admin API."""
     operations = [
         (
             row.method,
@@ -120,51 +121,52 @@ def admin_page() -> str:
     ]
     return page(
         "Admin API",
-        "What whoever runs the service can do, by the commands too: JSON, with the admin token as `Authorization: "
-        "Bearer …`, for a loopback or known host (decision 0081). `?` marks what may be absent. GET and DELETE take it "
-        "in the query, all others in the body. [Refusals](errors.md) name the field in a header.",
-        table(("Method", "Path", "Takes", "Does"), operations),
+        "The API for administrators; the commands use it too. It accepts JSON with the admin token as `Authorization: "
+        "Bearer …`, for a loopback or known host (decision 0081). `?` marks optional members. GET and DELETE read them "
+        "from the query, all other methods from the body. [Errors](errors.md) name the field in a header.",
+        table(("Method", "Path", "Request", "Effect"), operations),
     )
 
 
-def _members(taken: type[msgspec.Struct] | type[AnyFields] | None) -> str:
-    """The fields of a struct as a table shows them."""
-    if taken is None:
+def _members(request_type: type[msgspec.Struct] | type[AnyFields] | None) -> str:
+    """Return the fields of a struct as the text of a table cell."""
+    if request_type is None:
         return "nothing"
-    if not issubclass(get_origin(taken) or taken, msgspec.Struct):
+    if not issubclass(get_origin(request_type) or request_type, msgspec.Struct):
         return "`{kind?, base_url?, …}`: further fields are the operator adapter's"
-    names = [one.name + ("" if one.required else "?") for one in fields(taken)]
+    names = [one.name + ("" if one.required else "?") for one in fields(request_type)]
     return f"`{{{', '.join(names)}}}`" if names else "nothing"
 
 
 def rates_page() -> str:
-    """Every rate."""
+    """Return the page of the rate limits."""
     rows = [
         (f"`{name}`", rate.at_most, f"{rate.within_ms // 1000} s", rate.per, rate.source)
         for name, rate in RATES.items()
     ]
     return page(
         "Rates",
-        "One moving window per row and per what it counts. Over it the answer is 429 with `Retry-After`. "
-        "Refused requests do not spend. `WAYPOST_RATES=false` switches all of them off.",
+        "Each row is a sliding window, one for each value of the column Per. A request above the limit gets 429 with "
+        "`Retry-After`. Requests that get an error do not count. `WAYPOST_RATES=false` disables all rates.",
         table(("Rate", "At most", "Within", "Per", "Source"), rows),
     )
 
 
 def rules_page() -> str:
-    """Every rule of a template."""
+    """Return the page of the validation rules."""
     return page(
         "Template rules",
-        "What a draft is told at creation is the field, inside `buttons` and `cards` the place, and the text "
-        "below. The first broken row answers, so rows further down can rely on those above. `POST "
-        "/partner/app/{app_id}/templates/check` takes the same form, keeps nothing, and answers with every row that "
-        "the draft breaks, its remedy, and who refuses it: `api` at creation, or the operator's `review`.",
-        "## Of the API",
-        "They refuse always, with 400.",
+        "The error at creation is the field, the position within `buttons` and `cards`, and the text below. Rules are "
+        "checked from the top, and the first one that the draft breaks is reported; a rule can rely on those above it. "
+        "`POST /partner/app/{app_id}/templates/check` accepts the same form and stores nothing. It returns every rule "
+        "that the draft breaks, with a fix hint (`remedy`) and who rejects the draft (`refused_by`): the `api` at "
+        "creation, or the operator's `review`.",
+        "## Rules of the API",
+        "A draft that breaks one of these rules always gets 400.",
         _rules(SPEC_RULES),
-        "## Of the operator",
-        "They refuse at creation when `WAYPOST_STRICT` is set. Otherwise the draft is taken as PENDING, and the "
-        "operator's review says so: the template becomes REJECTED, with its words as `reason`.",
+        "## Rules of the operator",
+        "A draft that breaks one of these rules gets 400 if `WAYPOST_STRICT` is set. Otherwise it is accepted as PENDING, "
+        "and the operator's review rejects it: the template becomes REJECTED, with the operator's text as `reason`.",
         _rules(OPERATOR_RULES),
     )
 
@@ -174,7 +176,7 @@ def _rules(rules: tuple[TemplateRule, ...]) -> str:
         (f"`{rule.id}`", f"`{rule.field}`", rule.requirement, rule.fix_hint, _only(rule.hosting), rule.source)
         for rule in rules
     ]
-    return table(("Rule", "Field", "Text", "Remedy", "Only", "Source"), rows)
+    return table(("Rule", "Field", "Text", "Fix hint", "Only", "Source"), rows)
 
 
 def _only(hosting: Hosting | None) -> str:
@@ -182,7 +184,7 @@ def _only(hosting: Hosting | None) -> str:
 
 
 def routes_page() -> str:
-    """Every route of the partner and messaging APIs."""
+    """Return the page of the partner and messaging APIs."""
     rows = [
         (
             row.method,
@@ -197,31 +199,31 @@ def routes_page() -> str:
     ]
     return page(
         "Routes",
-        "The partner API and the messaging API. Beside the answers named, any route may answer 413 to a body "
-        "over 1 MiB and 500 with the documented text. Every response of `/sm/api/…`, the older address of the messaging "
-        "API, has the header `Deprecation` ([0065](../decisions/0065-older-and-withdrawn-calls-are-served-with-the-effect-that-they.md)).",
-        table(("Method", "Path", "Credential", "Rate", "Form", "Answers", "Source"), rows),
+        "The routes of the partner API and the messaging API. In addition to the statuses listed, any route may return 413 "
+        "for a body over 1 MiB, and 500 with the documented text. Every response of `/sm/api/…`, the older path of the "
+        "messaging API, has the header `Deprecation` ([0065](../decisions/0065-older-and-withdrawn-calls-are-served-with-the-effect-that-they.md)).",
+        table(("Method", "Path", "Credential", "Rate", "Form", "Statuses", "Source"), rows),
     )
 
 
 def states_page() -> str:
-    """Every state and where it may go."""
+    """Return the page of the states and their transitions."""
     parts = [
         "## Messages",
         table(
             ("From", "To"),
             [(f"`{one}`", ", ".join(f"`{to}`" for to in sorted(to))) for one, to in MESSAGE_TRANSITIONS.items()],
         ),
-        "A message that failed only because we doubted it (code 4002) still goes to `sent`, `delivered`, "
-        "`read` or `deleted` when the operator says so later.",
+        "A message that failed because its outcome was not known (code 4002) can still become `sent`, `delivered`, "
+        "`read` or `deleted`, if a later status of the operator says so.",
         "## Templates",
         table(
             ("From", "To"),
             [(f"`{one}`", ", ".join(f"`{to}`" for to in sorted(to))) for one, to in TEMPLATE_TRANSITIONS.items()],
         ),
-        "What can be done with a template depends on its status. An approved or flagged one keeps its category.",
+        "The status decides what can be done with a template. The category of an approved or flagged one cannot be edited.",
         table(
-            ("Status", "Sent", "Edited", "Deleted"),
+            ("Status", "Can be sent", "Can be edited", "Can be deleted"),
             [
                 (
                     f"`{one}`",
@@ -232,17 +234,17 @@ def states_page() -> str:
                 for one in TEMPLATE_TRANSITIONS
             ],
         ),
-        "What the operator calls a status, and what it is called here:",
-        table(("Operator", "Here"), [(f"`{word}`", f"`{status}`") for word, status in OPERATOR_STATUSES.items()]),
-        "And likewise a quality:",
-        table(("Operator", "Here"), [(f"`{word}`", f"`{ours}`") for word, ours in QUALITIES.items()]),
-        "What the operator refuses, and what is tried again, is in [operator codes](operator-codes.md).",
+        "The operator's names of a status, and ours:",
+        table(("Operator", "Ours"), [(f"`{theirs}`", f"`{ours}`") for theirs, ours in OPERATOR_STATUSES.items()]),
+        "The operator's names of a quality, and ours:",
+        table(("Operator", "Ours"), [(f"`{theirs}`", f"`{ours}`") for theirs, ours in QUALITIES.items()]),
+        "[Operator codes](operator-codes.md) lists which errors of the operator are final, and which are retried.",
     ]
-    return page("States", "Where messages and templates stand, and where they may go.", *parts)
+    return page("States", "The states of messages and templates, and the transitions between them.", *parts)
 
 
 def operator_codes_page() -> str:
-    """Every error code of the operator's, and the rhythm of what is tried again."""
+    """Return the page of the operator's error codes and of the retry schedules."""
     rows = [
         (
             _code(one),
@@ -256,36 +258,36 @@ def operator_codes_page() -> str:
     ]
     return page(
         "Operator codes",
-        "What each error code of the operator means for a submission: the code in the answer decides, never its "
-        "HTTP status. A `failed` callback carries the operator's own code, except where only we can mend the cause.",
-        "A code that is not here is tried again where the operator calls it passing (`is_transient`), leaves the "
-        "message in doubt where the status is 5xx, and is final otherwise.",
-        "A failed status is final always: the operator had taken the message, and it is the partner who sends it "
-        "again or does not. 131049, for one, not before 24 hours.",
-        table(("Code", "Means", "Told in", "Then", "Who waits", "Code in the callback"), rows),
-        "## When it is tried again",
-        "Each wait is spread by a fifth either way. A wish of the operator's (`Retry-After`) counts when it is longer, "
-        "for at most an hour. Where the source, the business account or the operator account waits, everything of it waits for "
-        "the first wait of its row. A message that has been tried, or has waited so, for `message_ttl_s` fails with the code "
-        "of the last column above.",
+        "The effect of each error code of the operator on a submission. The code in the response decides, never the "
+        "HTTP status. A `failed` callback has the operator's own code, unless only the administrator can fix the cause.",
+        "A code that is not listed is retried if the operator marks it as transient (`is_transient`). Otherwise the "
+        "message becomes uncertain if the status is 5xx, and fails if it is not.",
+        "A failed status is always final: the operator had accepted the message. The partner decides whether to send it "
+        "again; after 131049, wait at least 24 hours.",
+        table(("Code", "Meaning", "Reported in", "Effect", "Paused", "Code in the callback"), rows),
+        "## Retry schedules",
+        "Each delay varies at random by up to a fifth. A longer delay in `Retry-After` is used instead, up to an hour. "
+        "If the source, the business account or the operator account is paused, all its submissions wait for the first "
+        "delay of the row. A message that has been retried or delayed for `message_ttl_s` fails with the code in the last "
+        "column above.",
         table(
-            ("What keeps it", "Waits in seconds; the last repeats"),
+            ("Reason", "Delays in seconds; the last one repeats"),
             [(again, ", ".join(map(str, waits))) for again, waits in OPERATOR_RETRY_SCHEDULES_S.items()],
         ),
-        "## Answers without a code",
+        "## Responses without a code",
         table(
-            ("Answer", "Then"),
+            ("Response", "Effect"),
             [
-                ("no connection", "tried again: nothing was handed over"),
-                (" and ".join(map(str, NOT_ACCEPTED_YET_STATUSES)) + " without a reason", "tried again"),
-                (f"4xx without a reason, but {REQUEST_TIMEOUT}", f"final, as {INVALID_RESPONSE_CODE}"),
+                ("no connection", "retried: the operator has nothing"),
+                (" and ".join(map(str, NOT_ACCEPTED_YET_STATUSES)) + " without a code", "retried"),
+                (f"4xx without a code, except {REQUEST_TIMEOUT}", f"final, with code {INVALID_RESPONSE_CODE}"),
                 (
-                    f"a broken or late answer, 200 or 5xx with what cannot be read, 3xx, {REQUEST_TIMEOUT}",
-                    f"in doubt: never sent again; it fails as {INVALID_RESPONSE_CODE} unless a status of it comes",
+                    f"an incomplete or late response, an unreadable 200 or 5xx, 3xx, {REQUEST_TIMEOUT}",
+                    f"uncertain: never sent again; fails with code {INVALID_RESPONSE_CODE} unless a status arrives",
                 ),
             ],
         ),
-        "A template or an upload that is in doubt is handed in again: that does nothing twice.",
+        "A template or an upload whose outcome is not known is submitted again, because submitting it twice is harmless.",
     )
 
 
@@ -299,19 +301,19 @@ def _then(row: OperatorErrorRow) -> str:
     if row.retry_reason is None:
         return "final"
     if row.retry_reason is RetryReason.ONCE:
-        return "one more try, then final"
-    return f"tried again: {row.retry_reason}" if row.report_mode is not ReportMode.LATER else "final"
+        return "one retry, then final"
+    return f"retried: {row.retry_reason}" if row.report_mode is not ReportMode.LATER else "final"
 
 
 def _yes(claim: object) -> str:
     return "yes" if claim else "no"
 
 
-BRINGS = {one.mode for one in CALLBACKS}
+MODES_WITH_CALLBACKS = {one.mode for one in CALLBACKS}
 
 
 def callbacks_page() -> str:
-    """Every kind of callback, and every mode."""
+    """Return the page of the callback kinds and the modes."""
     rows = [
         (
             f"`{one.mode}`" if one.mode else "any",
@@ -326,24 +328,24 @@ def callbacks_page() -> str:
     ]
     return page(
         "Callbacks",
-        "Every kind of callback. A subscription gets those of its modes, in its version. A kind without a `type` has no "
-        "body in version 2, one without a `field` none in version 3.",
+        "Every kind of callback. A subscription gets the kinds of its modes, in its version. A kind without a `type` has "
+        "no body in version 2; a kind without a `field` has none in version 3.",
         "[Receive callbacks](../how-to/receive-callbacks.md) shows bodies and a receiver.",
         table(("Mode", "`type`", "`payload.type`", "`field`", "In the value", "When", "Source"), rows),
         "## Fields of the operator",
-        "Every documented field of the operator's webhooks, and what it becomes. One that has no shape in version 2 comes in "
-        "version 3 as it came, with `gs_app_id`, and with `gs_template_id` where it is about a template of yours. A field "
-        "that is not in the table comes in the same way, under `OTHERS` "
+        "Every documented field of the operator's webhooks, and its callback. A field without a body in version 2 is passed "
+        "on unchanged in version 3, with `gs_app_id`, and with `gs_template_id` if it is about one of your templates. A "
+        "field that is not in the table is passed on in the same way, under `OTHERS` "
         "([decision 0060](../decisions/0060-every-field-of-the-operator-is-called-back.md)).",
         table(
             ("Field", "Version 2", "Version 3", "Mode", "Source"),
             [
-                ("`messages`", "see above", "see above", "by what is in it", "facts 4.4, 6, 7"),
+                ("`messages`", "see above", "see above", "by its content", "facts 4.4, 6, 7"),
                 *(
                     (
                         f"`{one.field}`",
                         f"`{one.type}`, `{one.inner_type}`" if one.type else "nothing",
-                        "as it came",
+                        "as received",
                         f"`{one.mode}`",
                         one.source,
                     )
@@ -352,14 +354,14 @@ def callbacks_page() -> str:
             ],
         ),
         "## Modes",
-        "`mode` of a subscription is the sum of its modes' bits. `MODE_ALL` is every mode in version 3, and adds "
+        "The `mode` of a subscription is the sum of the bits of its modes. `MODE_ALL` means every mode in version 3, and adds "
         "nothing in version 2.",
         table(
             ("Mode", "Bit", "Also written"),
             [
                 (
                     f"`{mode}`",
-                    MODE_BITS.get(mode, "none known" if mode in BRINGS else "none known; nothing comes"),
+                    MODE_BITS.get(mode, "none known" if mode in MODES_WITH_CALLBACKS else "none known; no callbacks"),
                     ", ".join(f"`{one}`" for one, of in MODE_ALIASES.items() if of == mode),
                 )
                 for mode in MODES
@@ -371,39 +373,37 @@ def callbacks_page() -> str:
 
 
 def testing_page() -> str:
-    """Every fixture and call for tests of other projects."""
+    """Return the page of the pytest plugin."""
     return page("Testing", *testing_parts(table))
 
 
 def faults_page() -> str:
-    """Every kind of fault, when it may fire, and what it may be for."""
+    """Return the page of the fault kinds, their triggers and their filters."""
     parts: list[str] = []
-    for on, title in ((CALL, "## Of calls"), (WEBHOOK, "## Of webhooks")):
+    for on, title in ((CALL, "## Faults of calls"), (WEBHOOK, "## Faults of webhooks")):
         rows = [
             (
                 f"`{one.name}`",
                 one.parameter.accepted,
                 "; ".join(f"`{more.name}`: {more.accepted}" for more in one.extra_parameters),
-                one.each + (f", `{one.only_call}` alone" if one.only_call else ""),
+                one.each + (f", `{one.only_call}` only" if one.only_call else ""),
                 one.effect,
                 one.source,
             )
             for one in FAULTS
             if one.target == on
         ]
-        head = ("`what`", "Value", "Beside it", "Counted by", "What the business sees", "Source")
+        head = ("`what`", "Value", "Optional members", "Counted by", "Effect", "Source")
         parts += [title, table(head, rows)]
     return page(
         "Faults",
-        "What the simulator can be told to do wrong. A fault is an object with `on`, with `call` or `webhook` (a name below, "
-        "or `*`, which is also what its absence means), perhaps with filters, `condition` (always unless told otherwise) and `what`. "
-        "`until_ms` ends it by the clock, `seed` is what chance is drawn from, `label` is for people.",
+        "The faults that the simulator can be armed with. A fault is an object with `on` (`call` or `webhook`), the member of "
+        "that name (a name below, or `*`, the default), filters, `when` (the default is always) and `what`. `until_ms` is "
+        "the time of the clock at which it ends, `seed` makes its random choices repeatable, and `label` is for people.",
         "[Simulate failures](../how-to/simulate-failures.md) shows how to arm one.",
         *parts,
         "## When",
-        table(
-            ("`condition`", "Value", "Fires"), [(f"`{one.name}`", one.accepted, fires) for one, fires in FAULT_TRIGGERS]
-        ),
+        table(("`when`", "Value", "Fires"), [(f"`{one.name}`", one.accepted, fires) for one, fires in FAULT_TRIGGERS]),
         "## Filters",
         table(("Member", "Value"), [(f"`{name}`", text) for name, text in FAULT_FILTERS.items()]),
         "## Calls",
@@ -414,17 +414,17 @@ def faults_page() -> str:
 
 
 def control_page() -> str:
-    """Every call of the simulator's control API, and its settings."""
-    read_otherwise = {
-        ("PUT", "/control/settings"): "some of the [settings](#settings)",
+    """Return the page of the simulator's control API and its settings."""
+    special_requests = {
+        ("PUT", "/control/settings"): "any of the [settings](#settings)",
         ("POST", "/control/faults"): "a [fault](faults.md), or `{faults: a list of them, seed?}`",
-        ("POST", "/control/media"): f"`{accepted_by(MediaBody)}`; or the file itself, and the others in the query",
+        ("POST", "/control/media"): f"`{accepted_by(MediaBody)}`; or the file as the body, the rest in the query",
     }
     calls: list[tuple[object, ...]] = []
     for method, path, function in CALLS:
         struct = declared_struct(function)
-        takes = read_otherwise.get((method, path)) or (f"`{accepted_by(struct)}`" if struct else "nothing")
-        calls.append((method, f"`{path}`", takes, (function.__doc__ or "").partition("\n")[0]))
+        accepts = special_requests.get((method, path)) or (f"`{accepted_by(struct)}`" if struct else "nothing")
+        calls.append((method, f"`{path}`", accepts, (function.__doc__ or "").partition("\n")[0]))
     settings = [
         (
             f"`{one.name}`",
@@ -436,16 +436,16 @@ def control_page() -> str:
     ]
     return page(
         "Control API",
-        "What no client of the operator may see or move: the simulator's phones, reviews, clock, faults and settings. "
-        "A request with a body has the `Content-Type` `application/json`; a simulator that was started with a control token "
-        "takes it as `Authorization: Bearer …`. An error is "
-        '`{"error": "…", "field": "…", "rule": "…", "accepted": "…"}`: `error` says the others in one sentence, and a '
-        "`hint`, where there is one, names the nearest name.",
+        "State and actions that a client of the operator does not have: the simulator's phones, reviews, clock, faults and "
+        "settings. A request with a body has the `Content-Type` `application/json`. A simulator that was started with a "
+        "control token requires it as `Authorization: Bearer …`. An error is "
+        '`{"error": "…", "field": "…", "rule": "…", "accepted": "…"}`: `error` is one sentence with the other members. '
+        "An error about an unknown name may have a `hint` with the most similar name.",
         "## Calls",
-        "`?` marks what may be absent. A GET takes it in the query, all others in the body.",
-        table(("Method", "Path", "Takes", "Does"), calls),
+        "`?` marks optional members. GET reads them from the query, all other methods from the body.",
+        table(("Method", "Path", "Request", "Effect"), calls),
         "## Settings",
-        "`PUT /control/settings` changes them while the simulator runs; they stay changed over a restart.",
+        "`PUT /control/settings` changes them while the simulator runs; the new values survive a restart.",
         table(("Setting", "Accepted", "Default", "Meaning"), settings),
     )
 
@@ -455,7 +455,7 @@ def _descriptions(type_: Any) -> Iterator[str]:
 
 
 def metrics_page() -> str:
-    """Every metric, every check of readiness, every step that is logged and traced."""
+    """Return the page of the metrics, the readiness checks and the trace steps."""
     metrics = [
         (f"`waypost_{row.name}`", row.kind.value, ", ".join(f"`{name}`" for name in row.labels), row.scope, row.meaning)
         for row in METRICS
@@ -467,34 +467,34 @@ def metrics_page() -> str:
     ]
     return page(
         "Metrics, checks and steps",
-        "What a running service says of itself. How to use it: [watch it run](../how-to/watch-it-run.md).",
+        "What a running service reports about itself. [Monitor the service](../how-to/watch-it-run.md) shows how to use it.",
         "## Metrics",
-        "`GET /metrics`. Every sample also has the label `process`. What is of the store is the same whichever "
-        "process is asked; the rest is what that process has counted since it started. `process_…` metrics of "
-        "the machine come with them.",
-        table(("Metric", "Kind", "Labels", "Of", "Meaning"), metrics),
+        "`GET /metrics` returns them. Every sample also has the label `process`. Metrics of the store are the same in "
+        "every process; the others count what that process has done since its start. The usual `process_…` metrics are "
+        "included.",
+        table(("Metric", "Kind", "Labels", "Scope", "Meaning"), metrics),
         "## Checks",
-        "`GET /readyz` asks each, and answers 503 where one fails.",
+        "`GET /readyz` runs each, and returns 503 if one fails.",
         table(("Check", "Passes when"), checks),
         "## Steps",
-        "Of every message: a record at log level `debug`, at `info` where it failed, and a span. Each has "
-        "`message_id`, these facts where they are known, and `took_ms` where the step takes time.",
-        table(("Record", "Part", "Facts"), steps),
+        "Each step of a message is a log record at level `debug`, or `info` if it failed, and a span. Each has "
+        "`message_id`, the fields below if they are known, and `took_ms` if the step takes time.",
+        table(("Record", "Part", "Fields"), steps),
     )
 
 
 def commands_page() -> str:
-    """Every command with its help."""
+    """Return the page of the commands with their help texts."""
     parts = [
         f"## `{name}`\n\n{command.help or ''}\n\n```text\n{_usage(name, command)}\n```"
         for name, command in _commands("waypost", typer.main.get_command(app))
     ]
-    return page("Commands", "Each command also answers `--help`.", *parts)
+    return page("Commands", "Each command also has `--help`.", *parts)
 
 
 def compatibility_page() -> str:
-    """Every statement of the specification."""
-    held = holders()
+    """Return the page of the specification's statements and their tests."""
+    tests = holders()
     parts: list[str] = []
     rows: list[tuple[str, ...]] = []
     everything = statements()
@@ -503,37 +503,38 @@ def compatibility_page() -> str:
             parts.append(f"## {one.section}")
             rows = []
         does = f" *{one.does}*" if one.does else ""
-        rows.append((f"{one.says}{does}", one.verdict, _holders(held.get(one.key, []))))
+        rows.append((f"{one.says}{does}", one.verdict, _test_links(tests.get(one.key, []))))
         if at + 1 == len(everything) or everything[at + 1].section != one.section:
-            parts.append(table(("Statement", "Verdict", "Held by"), rows))
+            parts.append(table(("Statement", "Verdict", "Tests"), rows))
     counts = Counter(one.verdict for one in everything)
-    cases = sum("#" in name for names in held.values() for name in names)
+    cases = sum("#" in name for names in tests.values() for name in names)
     return page(
         "Compatibility",
-        f"{len(everything)} statements of the specification: {counts['kept']} kept, {counts['differs']} differ, "
-        f"and {counts['answered']} that it leaves open are answered. {cases} times a wire case holds one; "
-        "what we do is in italics where there is more to say. Cases are in `tests/wire/cases`.",
+        f"The specification has {len(everything)} statements. Waypost does what {counts['kept']} of them say (`kept`), and "
+        f"something else for {counts['differs']} (`differs`). {counts['decided']} leave something open, and Waypost "
+        f"decides (`decided`). Text in italics says what Waypost does. The wire cases in `tests/wire/cases` check "
+        f"statements {cases} times.",
         *parts,
     )
 
 
 def specification_page() -> str:
-    """Every statement under the names that code and wire cases cite it by."""
+    """Return the page of the statements, by the names under which code and wire cases cite them."""
     parts: list[str] = []
     for level, heading, part in grouped():
         also = ", ".join(f'"{name}"' for name in ALIASES.get(heading, ()))
         parts += [f"{'#' * level} {heading}", *([f"Also cited as {also}."] if also else [])]
-        parts.append(table(("Statement", "Here"), rows(part)))
+        parts.append(table(("Statement", "Waypost"), rows(part)))
     return page(
         "Specification",
         "The statements of the specification, in our words, cited as `spec, Limits`. "
-        "[Compatibility](../reference/compatibility.md) says which tests hold each.",
+        "[Compatibility](../reference/compatibility.md) lists the tests of each.",
         *parts,
     )
 
 
-def _holders(names: list[str]) -> str:
-    """At most three, by name; the rest as a number."""
+def _test_links(names: list[str]) -> str:
+    """Return links to at most three tests, and the number of the others."""
     parts = [name.partition("#" if "#" in name else "::") for name in names[:3]]
     shown = [f"[{case}](../../{file})" for file, _, case in parts]
     return ", ".join(shown) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
@@ -561,13 +562,17 @@ PAGES: dict[str, Callable[[], str]] = {
 
 
 def page(title: str, first: str, *parts: str) -> str:
-    """One page."""
-    return "\n\n".join((f"# {title}", MADE, *map(wrapped, (first, *parts)))) + "\n"
+    """Return the text of one page."""
+    return "\n\n".join((f"# {title}", GENERATED, *map(wrapped, (first, *parts)))) + "\n"
 
 
 def wrapped(part: str) -> str:
-    """Prose in lines of at most 118 characters; tables, headings, lists and code as they are."""
-    return part if part.startswith(("|", "#", "- ", "```")) else textwrap.fill(part, 118)
+    """Return prose in lines of at most 118 characters; tables, headings, lists and code unchanged."""
+    return (
+        part
+        if part.startswith(("|", "#", "- ", "```"))
+        else textwrap.fill(part, 118, break_long_words=False, break_on_hyphens=False)
+    )
 
 
 def _default(value: object) -> str:
@@ -583,19 +588,19 @@ def _commands(name: str, command: Any) -> Iterable[tuple[str, Any]]:
     if inner is None:
         yield name, command
         return
-    for word, one in inner.items():
-        yield from _commands(f"{name} {word}", one)
+    for subcommand, one in inner.items():
+        yield from _commands(f"{name} {subcommand}", one)
 
 
 def _usage(name: str, command: Any) -> str:
-    words = [name]
+    usage = [name]
     for parameter in command.params:
         option = max(parameter.opts, key=len)
         if parameter.param_type_name == "argument":
-            words.append(str(parameter.name).upper())
+            usage.append(str(parameter.name).upper())
         elif option != "--help":
-            words.append(f"[{option}]" if not parameter.required else option)
-    return " ".join(words)
+            usage.append(f"[{option}]" if not parameter.required else option)
+    return " ".join(usage)
 
 
 def main() -> int:

@@ -1,7 +1,7 @@
-"""Makes the pictures of the console in `docs/images/console/`. `make screenshots` writes them.
+"""Make the screenshots of the console in `docs/images/console/`. `make screenshots` runs it.
 
-The scene they show is the one that the console's tests look at, at a time that is always the same. Each
-is reduced to 256 colours in the browser that made it, so that a page with forty of them opens quickly.
+They show the scene of the console's tests, always at the same time. Each is reduced to 256 colours in the browser
+that made it, so that a page with forty of them opens quickly.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from playwright.async_api import Browser, BrowserContext, Page, async_playwright
 
 from tests.console.conftest import CHROMIUM
 from tests.console.support import story
-from tests.console.support.addresses import filled, rows
+from tests.console.support.addresses import fill_path, list_routes
 from tests.console.support.scene import ANN, BEN, CHI, Scene, open_scene
 from waypost.console.route import RouteKind
 
@@ -34,7 +34,7 @@ NARROW: Final[Size] = (360, 740)
 THEMES: Final = ("light", "dark")
 
 # fmt: off
-NAMES: Final = {  # a page's path in the route table, how its picture is called, and whether there is a narrow one
+NAMES: Final = {  # a page's path in the route table, the name of its picture, and whether there is a narrow one
     "/sign-in":                                                  ("sign-in", True),
     "/apps/{app_id}":                                            ("overview", True),
     "/phones":                                                   ("phones", True),
@@ -51,7 +51,7 @@ NAMES: Final = {  # a page's path in the route table, how its picture is called,
     "/apps/{app_id}/callbacks/deliveries":                       ("deliveries", False),
     "/apps/{app_id}/callbacks/deliveries/{callback_id}":         ("delivery", False),
     "/apps/{app_id}/callbacks/replay":                           ("replay", False),
-    "/apps/{app_id}/callbacks/response-times":                   ("answer-times", False),
+    "/apps/{app_id}/callbacks/response-times":                   ("response-times", False),
     "/apps/{app_id}/callbacks/verify":                           ("verify", False),
     "/simulator":                                                ("reviews", True),
     "/simulator/faults":                                         ("faults", False),
@@ -129,7 +129,7 @@ REDUCE: Final = """async (png) => {
 
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """One picture."""
+    """One screenshot."""
 
     name: str
     path: str
@@ -138,16 +138,16 @@ class Shot:
 
 
 def shots(values: dict[str, str]) -> Iterator[Shot]:
-    """All pictures: every page wide in both themes, the main ones narrow in light.
+    """Yield all screenshots: every page wide in both themes, the main ones narrow in light.
 
     Raises:
         KeyError: a page has no name here.
     """
-    for row in rows(RouteKind.PAGE):
+    for row in list_routes(RouteKind.PAGE):
         if row.path in ELSEWHERE:
             continue
         name, is_narrow = NAMES[row.path]
-        path = filled(row, values)
+        path = fill_path(row, values)
         wide, narrow = QUERIES.get(row.path, ("", ""))
         for theme in THEMES:
             yield Shot(f"{name}-{theme}", path + wide, WIDE, theme)
@@ -156,12 +156,12 @@ def shots(values: dict[str, str]) -> Iterator[Shot]:
 
 
 async def make(folder: Path = FOLDER, *, only: str = "") -> list[tuple[str, int]]:
-    """Write the pictures; gives names and sizes in bytes."""
+    """Write the screenshots, and return their names and sizes in bytes."""
     made: list[tuple[str, int]] = []
     begins_ms = int(BEGINS.timestamp() * 1000)
     with tempfile.TemporaryDirectory() as data:
         async with (
-            open_scene(Path(data), story.tell_at_length, begins_ms=begins_ms) as scene,
+            open_scene(Path(data), story.populate_for_screenshots, begins_ms=begins_ms) as scene,
             async_playwright() as playwright,
         ):
             browser = await playwright.chromium.launch(
@@ -177,7 +177,7 @@ async def make(folder: Path = FOLDER, *, only: str = "") -> list[tuple[str, int]
                 if only and only not in shot.name:
                     continue
                 context = contexts[shot.size, shot.theme]
-                picture = await _taken(context, scene, shot)
+                picture = await _take_picture(context, scene, shot)
                 small = await _reduced(reducer, picture)
                 await asyncio.to_thread((folder / f"{shot.name}.png").write_bytes, small)
                 made.append((shot.name, len(small)))
@@ -193,22 +193,22 @@ async def _context(browser: Browser, scene: Scene, size: Size, theme: Any) -> Br
     )  # fmt: skip
 
 
-async def _taken(context: BrowserContext, scene: Scene, shot: Shot) -> bytes:
-    url = scene.desk.base_url
+async def _take_picture(context: BrowserContext, scene: Scene, shot: Shot) -> bytes:
+    url = scene.console.base_url
     await context.clear_cookies()
     if shot.path != "/sign-in":
-        cookie = next(one for one in scene.desk.http.cookie_jar if one.key == "waypost_session")
+        cookie = next(one for one in scene.console.http.cookie_jar if one.key == "waypost_session")
         await context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": url}])
     page = await context.new_page()
     await page.goto(url + shot.path, wait_until="load")
-    await page.wait_for_timeout(700)  # the first look of its stream has come, and what it moved stands
+    await page.wait_for_timeout(700)  # until the first update of its stream has arrived and the layout is stable
     picture = await page.screenshot(animations="disabled", caret="hide")
     await page.close()
     return picture
 
 
 async def _reduced(reducer: Page, picture: bytes) -> bytes:
-    """The same in 256 colours."""
+    """Return the picture reduced to 256 colours."""
     width, height, palette, indexes = await reducer.evaluate(REDUCE, base64.b64encode(picture).decode())
     pixels = base64.b64decode(indexes)
     lines = b"".join(b"\0" + pixels[at : at + width] for at in range(0, width * height, width))
@@ -225,7 +225,7 @@ def _chunk(kind: bytes, content: bytes) -> bytes:
 
 
 def main() -> None:
-    """Write them, and say how large they are."""
+    """Write the pictures, and print their sizes."""
     only = sys.argv[1] if len(sys.argv) > 1 else ""
     FOLDER.mkdir(parents=True, exist_ok=True)
     made = asyncio.run(make(only=only))
@@ -233,7 +233,7 @@ def main() -> None:
         note = "  is too large" if size > MOST_BYTES else ""
         sys.stdout.write(f"{size:>8,}  {name}.png{note}\n")
     all_of_them = sum(file.stat().st_size for file in FOLDER.glob("*.png"))
-    sys.stdout.write(f"{all_of_them:>8,}  in all of at most {MOST_BYTES_OF_ALL:,}\n")
+    sys.stdout.write(f"{all_of_them:>8,}  in total, of at most {MOST_BYTES_OF_ALL:,}\n")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The specification's statements as a page that citations lead to, made from `docs/statements.toml`."""
+"""The sections of the specification page, which citations refer to, from `docs/statements.toml`."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 from docs.statements import Statement, statements
 
 # fmt: off
-PARTS: Final = {  # headings below a section of the statements: its statements' keys, or what they begin with
+PARTS: Final = {  # subheadings, each with the keys of its statements, or their prefix with a final hyphen
     "Location message":         ("partner-send-location",),
     "Create template, rule 1":  ("create-category-types",),
     "Create template, rule 2":  ("create-on-premises",),
@@ -21,7 +21,7 @@ PARTS: Final = {  # headings below a section of the statements: its statements' 
     "Authentication, rule 2":   ("auth-first-password", "auth-changed-password"),
     "Errors, rule 1":           ("error-category",),
 }
-ALIASES: Final = {  # what else a heading is cited by
+ALIASES: Final = {  # other names under which a heading is cited
     "Partner account":          ("Partner account (login response)",),
     "Template record":          ("Resources and their fields",),
     "Message submission":       ("Message submission result",),
@@ -38,7 +38,7 @@ ALIASES: Final = {  # what else a heading is cited by
 
 
 def grouped() -> list[tuple[int, str, list[Statement]]]:
-    """Return the statements by level and heading; what is of a part stands under it, after its section's others."""
+    """Return level, heading and statements; the subheadings of a section follow its other statements."""
     groups: list[tuple[int, str, list[Statement]]] = []
     everything = statements()
     for section in dict.fromkeys(one.section for one in everything):
@@ -51,7 +51,7 @@ def grouped() -> list[tuple[int, str, list[Statement]]]:
 
 
 def rows(part: Iterable[Statement]) -> list[tuple[str, str]]:
-    """Return a statement and what we make of it, for each."""
+    """Return a table row for each statement: its text, and what Waypost does."""
     return [(one.says, f"{one.verdict}: {one.does}" if one.does else one.verdict) for one in part]
 
 

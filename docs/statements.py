@@ -1,4 +1,4 @@
-"""The statements of the specification, and which wire cases and journeys hold them."""
+"""The statements of the specification, and the wire cases and pipeline tests that check them."""
 
 import ast
 import tomllib
@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 CASES = ROOT / "tests" / "wire" / "cases"
-VERDICTS = ("kept", "differs", "answered")
+VERDICTS = ("kept", "differs", "decided")
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,9 @@ class Statement:
     """One row of the compatibility page.
 
     Attributes:
-        does: what we do, where we differ or answer, or where there is more to say.
+        verdict: `kept`, `differs`, or `decided` if the specification leaves it open.
+        says: the statement.
+        does: what Waypost does, if that differs or needs an explanation.
     """
 
     key: str
@@ -27,7 +29,7 @@ class Statement:
 
 
 def statements() -> list[Statement]:
-    """Every statement, in the order of the specification."""
+    """Return every statement, in the order of the specification."""
     text = (ROOT / "docs" / "statements.toml").read_text(encoding="utf-8")
     return [
         Statement(key, section, *value) for section, rows in tomllib.loads(text).items() for key, value in rows.items()
@@ -35,7 +37,7 @@ def statements() -> list[Statement]:
 
 
 def holders() -> dict[str, list[str]]:
-    """By statement, the cases and the journeys that hold it: `file#case` and `file::test`, from the root."""
+    """Return for each statement the tests that check it: `file#case` or `file::test`, relative to the root."""
     found: dict[str, list[str]] = {}
     for name, keys in (*_cases(), *_journeys()):
         for key in keys:
@@ -46,7 +48,7 @@ def holders() -> dict[str, list[str]]:
 def _cases() -> Iterator[tuple[str, list[str]]]:
     for path in sorted(CASES.glob("*.toml")):
         text = path.read_text(encoding="utf-8")
-        if "holds" in text:  # every worker of the suite reads them
+        if "holds" in text:  # a quick check: every worker of the test suite reads all files
             for name, case in tomllib.loads(text)["cases"].items():
                 yield f"{path.relative_to(ROOT).as_posix()}#{name}", case.get("holds", [])
 

@@ -1,4 +1,4 @@
-"""The reference of `waypost.testing`, made from its docstrings and signatures."""
+"""The reference of `waypost.testing`, generated from its docstrings and signatures."""
 
 import inspect
 import re
@@ -30,39 +30,39 @@ Table = Callable[[Iterable[str], Iterable[Iterable[object]]], str]
 
 
 def testing_parts(table: Table) -> tuple[str, ...]:
-    """The page's parts after its title."""
+    """Return the parts of the page after its title."""
     parts = [
         "Fixtures and calls of the pytest plugin. "
-        "[Test your integration](../how-to/test-your-integration.md) shows them at work.",
+        "[Test your integration](../how-to/test-your-integration.md) shows how to use them.",
         "## Fixtures",
-        table(("Fixture", "Scope", "What it gives"), map(_fixture, FIXTURES)),
+        table(("Fixture", "Scope", "Value"), map(_fixture, FIXTURES)),
         "## Options",
         table(("Option", "In the ini file", "Default", "Meaning"), plugin.OPTIONS),
     ]
     for one in CLASSES:
-        parts += [f"## `{one.__name__}`", *_told(inspect.getdoc(one) or "")]
+        parts += [f"## `{one.__name__}`", *_markdown(inspect.getdoc(one) or "")]
         for name, member in _members(one):
             parts += [f"### `{one.__name__}.{name}`", *_member(name, member)]
     parts += [
-        "## Awaited",
+        "## Coroutines",
         "`AsyncPartner`, `AsyncPhone`, `AsyncTimeMachine` and `AsyncFault` have the same calls, awaited. "
-        "What is a property above and asks the service (`chat`, `inbox`, `hits`) is a call there; "
-        "`original` is the one that waits.",
+        "A property above that calls the service (`chat`, `inbox`, `hits`) is a method there. "
+        "`original` is the object with the blocking calls.",
     ]
     return tuple(parts)
 
 
 def _fixture(name: str) -> tuple[str, str, str]:
     marked: Any = getattr(plugin, name)
-    scope: str = marked._fixture_function_marker.scope  # noqa: SLF001  shown nowhere else
+    scope: str = marked._fixture_function_marker.scope  # noqa: SLF001  pytest has no public attribute for it
     return f"`{name}`", scope, (inspect.getdoc(marked) or "").splitlines()[0]
 
 
 def _members(one: type[Any]) -> Iterator[tuple[str, Any]]:
-    """What a class says itself, in the order of its source."""
+    """Yield the public methods and properties that a class defines itself, in the order of its source."""
     for name, member in vars(one).items():
-        is_told = isinstance(member, property) or inspect.isfunction(member)
-        if is_told and not name.startswith("_"):
+        is_documented = isinstance(member, property) or inspect.isfunction(member)
+        if is_documented and not name.startswith("_"):
             yield name, member
 
 
@@ -72,11 +72,11 @@ def _member(name: str, member: Any) -> Iterator[str]:
         shown = [one.replace(annotation=inspect.Parameter.empty) for one in signature.parameters.values()]
         plain = str(signature.replace(parameters=shown[1:], return_annotation=inspect.Signature.empty))
         yield f"```text\n{name}{plain}\n```"
-    yield from _told(inspect.getdoc(member) or "")
+    yield from _markdown(inspect.getdoc(member) or "")
 
 
-def _told(docstring: str) -> Iterator[str]:
-    """A docstring as Markdown: its sections become lists."""
+def _markdown(docstring: str) -> Iterator[str]:
+    """Yield the parts of a docstring as Markdown; its sections become lists."""
     plain, *sections = _SECTION.split(docstring)
     for paragraph in plain.strip().split("\n\n"):
         yield " ".join(paragraph.split())
@@ -92,4 +92,4 @@ def _told(docstring: str) -> Iterator[str]:
 def _item(text: str, *, named: bool) -> str:
     name, colon, meaning = text.partition(": ")
     line = f"`{name}`: {meaning}" if named and colon else text
-    return textwrap.fill(f"- {line}", _WIDTH, subsequent_indent="  ")
+    return textwrap.fill(f"- {line}", _WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)

@@ -1,7 +1,7 @@
-"""`make dates`: the suite under other dates, to find what depends on the day on which it is run.
+"""`make dates`: runs the suite under other dates, to find tests that depend on the day of the run.
 
-Every process of a run sees the date, PostgreSQL's and the browser's too. Programs in Go ask the kernel themselves and
-do not: their one test is left out. Intervals are the machine's. Needs a C compiler, for the library that shifts the clock.
+Every process of a run sees the date, PostgreSQL and the browser too. Programs in Go read the clock by system calls
+and do not: their only test is left out. Intervals stay real. Needs a C compiler, for the library that shifts the clock.
 """
 
 import os
@@ -20,8 +20,8 @@ class Date:
     """One run.
 
     Attributes:
-        begins: when it begins, UTC.
-        zone: of the machine, as `TZ` takes it.
+        begins: the time at which it begins, UTC.
+        zone: of the machine, as in `TZ`.
     """
 
     begins: str
@@ -48,7 +48,7 @@ DATES: Final = (  # each weekday at least once
 
 _LEFT_OUT: Final = (
     "--deselect",
-    "tests/console/callbacks/test_callback_snippets.py::test_program_believes_what_is_ours_and_nothing_else[go]",
+    "tests/console/callbacks/test_callback_snippets.py::test_snippet_accepts_only_genuine_callbacks[go]",
 )
 SOURCE: Final = Path(__file__).with_name("shifted_clock.c")
 
@@ -56,13 +56,13 @@ SOURCE: Final = Path(__file__).with_name("shifted_clock.c")
 def main() -> int:
     """Run the suite once for each date; arguments go to pytest. The status is 1 if any run failed."""
     if not shutil.which("cc"):
-        sys.exit("needs a C compiler, as cc: it makes the library that shifts the clock")
+        sys.exit("needs a C compiler, as cc: it builds the library that shifts the clock")
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
         library = Path(folder) / "shifted_clock.so"
         flags = ("-O2", "-shared", "-fPIC", "-Wno-attribute-alias")
         subprocess.run(["cc", *flags, "-o", str(library), str(SOURCE), "-ldl"], check=True)
-        Path(folder).chmod(0o755)  # PostgreSQL's server is another user's
+        Path(folder).chmod(0o755)  # PostgreSQL's server runs as another user
         for date in DATES:
             failed += not _passes(date, library)
     return int(failed > 0)
@@ -74,20 +74,20 @@ def _passes(date: Date, library: Path) -> bool:
         **os.environ,
         "TZ": date.zone,
         "LD_PRELOAD": str(library),
-        "CLOCK_SHIFT_S": str(int(_begin_of(date).timestamp()) - now_s),
+        "CLOCK_SHIFT_S": str(int(_start_of(date).timestamp()) - now_s),
         "CLOCK_SHIFT_SINCE_S": str(now_s),
     }
     command = [sys.executable, "-m", "pytest", "-q", "--tb=short", *_LEFT_OUT, *sys.argv[1:]]
-    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    *report, closing = ran.stdout.strip().splitlines() or [ran.stderr]
-    if ran.returncode:
+    completed = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    *report, closing = completed.stdout.strip().splitlines() or [completed.stderr]
+    if completed.returncode:
         sys.stdout.write("\n".join(report[-200:]) + "\n")
     sys.stdout.write(f"{date.begins} {date.zone}, {date.why}: {closing}\n")
     sys.stdout.flush()
-    return ran.returncode == 0
+    return completed.returncode == 0
 
 
-def _begin_of(date: Date) -> datetime:
+def _start_of(date: Date) -> datetime:
     return datetime.strptime(date.begins, "%Y-%m-%d %H:%M").replace(tzinfo=UTC)
 
 

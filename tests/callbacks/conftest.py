@@ -1,4 +1,4 @@
-"""A service that has something to tell, on each engine."""
+"""A service with callbacks to send, on each engine."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
@@ -7,49 +7,51 @@ from typing import Any
 
 import pytest
 
-from tests.support.callback_service import Teller
+from tests.support.callback_service import CallbackService
 from tests.support.callback_sink import CallbackSink
-from tests.support.stores import ENGINES, Place
+from tests.support.store_locations import ENGINES, StoreLocation
 from waypost.base.clock import ManualClock
 
-MakeTeller = Callable[..., Awaitable[Teller]]
+MakeCallbackService = Callable[..., Awaitable[CallbackService]]
 
 
 @pytest.fixture(params=ENGINES)
 def engine(request: pytest.FixtureRequest) -> str:
-    """Each test runs once on each."""
+    """Run each test on every engine."""
     return request.param
 
 
 @pytest.fixture
 def clock() -> ManualClock:
-    """Stands still until the test moves it."""
+    """Return a clock that only the test advances."""
     return ManualClock()
 
 
 @pytest.fixture
-async def make_teller(tmp_path: Path, place: Place, clock: ManualClock) -> AsyncIterator[MakeTeller]:
-    """Opens a service with settings of the test's own; it is closed at the end."""
-    async with AsyncExitStack() as at_end:
+async def make_service(
+    tmp_path: Path, store_location: StoreLocation, clock: ManualClock
+) -> AsyncIterator[MakeCallbackService]:
+    """Open services with the test's own settings, and close them at the end."""
+    async with AsyncExitStack() as stack:
 
-        async def make(**changes: Any) -> Teller:
-            teller = Teller(tmp_path, place, clock, changes)
-            await teller.open()
-            at_end.push_async_callback(lambda: teller.close())
-            return teller
+        async def make(**changes: Any) -> CallbackService:
+            service = CallbackService(tmp_path, store_location, clock, changes)
+            await service.open()
+            stack.push_async_callback(lambda: service.close())
+            return service
 
         yield make
 
 
 @pytest.fixture
-async def teller(make_teller: MakeTeller) -> Teller:
-    """With the settings as they are."""
-    return await make_teller()
+async def service(make_service: MakeCallbackService) -> CallbackService:
+    """Open a service with the default settings."""
+    return await make_service()
 
 
 @pytest.fixture
-async def other() -> AsyncIterator[CallbackSink]:
-    """The partner's second receiver."""
+async def second_sink() -> AsyncIterator[CallbackSink]:
+    """Open the partner's second receiver."""
     sink = CallbackSink()
     await sink.open()
     yield sink

@@ -1,4 +1,4 @@
-"""An address that fails, or asks to be left alone: what waits for it is held and not tried, and nobody else waits."""
+"""A receiver that fails or sends Retry-After: its callbacks wait without attempts, and no other receiver waits."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -8,10 +8,10 @@ from functools import partial
 import pytest
 from sqlalchemy import Connection, update
 
-from tests.callbacks.conftest import MakeTeller
-from tests.support.callback_service import Teller
-from tests.support.callback_sink import CallbackSink, always, in_turn
-from tests.support.waiting import HANGS_AFTER_S, patiently
+from tests.callbacks.conftest import MakeCallbackService
+from tests.support.callback_service import CallbackService
+from tests.support.callback_sink import CallbackSink, respond_always, respond_in_turn
+from tests.support.polling import HANGS_AFTER_S, poll_until
 from waypost.base.clock import ManualClock, machine_ms
 from waypost.store.callbacks.subscriptions import live_group, replay_group
 from waypost.store.queue.jobs import QueueName
@@ -22,178 +22,178 @@ HOUR_MS = 3_600_000
 MANY = [f"recipient {number}" for number in range(300)]
 
 
-async def asked(teller: Teller, sink: CallbackSink, subscription: int) -> None:
-    """Return once the receiver has asked for something, and it is written down."""
-    await sink.wait_until(lambda: len(sink.tries) == 1)
-    await patiently(lambda: teller.standing(subscription), lambda one: one["asked_until_ms"] is not None)
+async def wait_for_retry_after(service: CallbackService, sink: CallbackSink, subscription: int) -> None:
+    """Wait until the receiver has sent a Retry-After and it is stored."""
+    await sink.wait_until(lambda: len(sink.requests) == 1)
+    await poll_until(
+        lambda: service.subscription_health(subscription), lambda status: status["retry_after_until_ms"] is not None
+    )
 
 
-async def test_dead_address_costs_few_tries_however_many_wait(
-    teller: Teller, sink: CallbackSink, clock: ManualClock
+async def test_failing_receiver_gets_few_attempts_however_many_callbacks_wait(
+    service: CallbackService, sink: CallbackSink, clock: ManualClock
 ) -> None:
-    sink.answers = always(500)
-    subscription = await teller.subscribe(sink.url)
+    sink.choose_status = respond_always(500)
+    subscription = await service.subscribe(sink.url)
 
-    await teller.tell(*MANY)
-    await patiently(lambda: teller.standing(subscription), lambda one: one["circuit"] == "open")
+    await service.emit_callbacks(*MANY)
+    await poll_until(lambda: service.subscription_health(subscription), lambda status: status["circuit"] == "open")
     for _ in range(40):  # twenty minutes
         clock.advance(ms=30_000)
         await asyncio.sleep(0.01)
 
-    assert len(sink.tries) <= 65 + 25
-    again = len(sink.tries) - len({one.callback_id for one in sink.tries})
-    assert again <= 5  # a leap of the clock runs out a lease, and who is next is thought of anew
-    standing = await teller.standing(subscription)
-    assert standing["state"] == "failing"
-    assert standing["circuit"] in ("open", "half-open")
-    assert standing["waiting"] == len(MANY)
+    assert len(sink.requests) <= 65 + 25
+    repeated = len(sink.requests) - len({attempt.callback_id for attempt in sink.requests})
+    assert repeated <= 5  # a jump of the clock ends a lease, and the next job is chosen again
+    status = await service.subscription_health(subscription)
+    assert status["state"] == "failing"
+    assert status["circuit"] in ("open", "half-open")
+    assert status["waiting"] == len(MANY)
 
 
-async def test_first_success_lets_everything_go_in_order(
-    teller: Teller, sink: CallbackSink, clock: ManualClock
+async def test_first_success_releases_all_callbacks_in_order(
+    service: CallbackService, sink: CallbackSink, clock: ManualClock
 ) -> None:
-    sink.answers = always(503)
-    subscription = await teller.subscribe(sink.url)
-    await teller.tell("ann", "ben", "cem", times=5)
-    await sink.wait_until(lambda: len(sink.tries) >= 3)
-    sink.answers = always(200)
+    sink.choose_status = respond_always(503)
+    subscription = await service.subscribe(sink.url)
+    await service.emit_callbacks("ann", "ben", "cem", times=5)
+    await sink.wait_until(lambda: len(sink.requests) >= 3)
+    sink.choose_status = respond_always(200)
 
-    await teller.pass_time_until(lambda: len(sink.taken) >= 15, step_ms=1_000)
+    await service.pass_time_until(lambda: len(sink.accepted) >= 15, step_ms=1_000)
 
     for about in ("ann", "ben", "cem"):
-        mine = [one.sequence for one in sink.taken if one.value["about"] == about]
-        assert mine == [1, 2, 3, 4, 5]
-    standing = await teller.standing(subscription)
-    assert (standing["state"], standing["circuit"], standing["waiting"]) == ("active", "closed", 0)
+        sequences = [attempt.sequence for attempt in sink.accepted if attempt.value["about"] == about]
+        assert sequences == [1, 2, 3, 4, 5]
+    status = await service.subscription_health(subscription)
+    assert (status["state"], status["circuit"], status["waiting"]) == ("active", "closed", 0)
 
 
 @pytest.mark.parametrize("status", [429, 503, 500])
-async def test_retry_after_in_seconds_holds_the_whole_address(
-    teller: Teller, sink: CallbackSink, clock: ManualClock, status: int
+async def test_retry_after_in_seconds_pauses_the_whole_endpoint_url(
+    service: CallbackService, sink: CallbackSink, clock: ManualClock, status: int
 ) -> None:
-    sink.answers = always(status)
-    sink.told = lambda _: {"Retry-After": "7200"}
-    subscription = await teller.subscribe(sink.url)
-    await teller.tell("ann")
-    await asked(teller, sink, subscription)
-    sink.answers = always(200)
-    await teller.tell("ben")
+    sink.choose_status = respond_always(status)
+    sink.choose_headers = lambda _: {"Retry-After": "7200"}
+    subscription = await service.subscribe(sink.url)
+    await service.emit_callbacks("ann")
+    await wait_for_retry_after(service, sink, subscription)
+    sink.choose_status = respond_always(200)
+    await service.emit_callbacks("ben")
 
     for _ in range(6):
         clock.advance(ms=HOUR_MS // 4)
         await asyncio.sleep(0.02)
 
-    assert len(sink.tries) == 1
-    await teller.pass_time_until(lambda: len(sink.taken) == 2, step_ms=HOUR_MS // 4)
+    assert len(sink.requests) == 1
+    await service.pass_time_until(lambda: len(sink.accepted) == 2, step_ms=HOUR_MS // 4)
 
 
-async def test_retry_after_as_a_date_is_read_by_the_receivers_own_clock(
-    teller: Teller, sink: CallbackSink, clock: ManualClock
+async def test_retry_after_as_a_date_is_read_by_the_receivers_clock(
+    service: CallbackService, sink: CallbackSink, clock: ManualClock
 ) -> None:
-    sink.answers = in_turn(503, 200)
+    sink.choose_status = respond_in_turn(503, 200)
     behind_s = machine_ms() / 1000 - 86_400
-    sink.told = lambda _: {
+    sink.choose_headers = lambda _: {
         "Date": formatdate(behind_s, usegmt=True),
         "Retry-After": formatdate(behind_s + 3600, usegmt=True),
     }
-    subscription = await teller.subscribe(sink.url)
-    await teller.tell("ann")
-    await asked(teller, sink, subscription)
+    subscription = await service.subscribe(sink.url)
+    await service.emit_callbacks("ann")
+    await wait_for_retry_after(service, sink, subscription)
 
     clock.advance(ms=HOUR_MS // 2)
     await asyncio.sleep(0.05)
 
-    assert len(sink.tries) == 1
-    await teller.pass_time_until(lambda: len(sink.taken) == 1, step_ms=HOUR_MS // 4)
+    assert len(sink.requests) == 1
+    await service.pass_time_until(lambda: len(sink.accepted) == 1, step_ms=HOUR_MS // 4)
 
 
-async def test_what_a_receiver_asked_for_outlives_a_restart(
-    teller: Teller, sink: CallbackSink, clock: ManualClock
-) -> None:
-    sink.answers = always(429)
-    sink.told = lambda _: {"Retry-After": "7200"}
-    subscription = await teller.subscribe(sink.url)
-    await teller.tell("ann")
-    await asked(teller, sink, subscription)
-    await teller.close()
-    await teller.open()
-    sink.answers = always(200)
+async def test_retry_after_survives_a_restart(service: CallbackService, sink: CallbackSink, clock: ManualClock) -> None:
+    sink.choose_status = respond_always(429)
+    sink.choose_headers = lambda _: {"Retry-After": "7200"}
+    subscription = await service.subscribe(sink.url)
+    await service.emit_callbacks("ann")
+    await wait_for_retry_after(service, sink, subscription)
+    await service.close()
+    await service.open()
+    sink.choose_status = respond_always(200)
 
-    await teller.tell("ben")
+    await service.emit_callbacks("ben")
     clock.advance(ms=HOUR_MS)
     await asyncio.sleep(0.1)
 
-    assert len(sink.tries) == 1
-    await teller.pass_time_until(lambda: len(sink.taken) == 2, step_ms=HOUR_MS // 2)
+    assert len(sink.requests) == 1
+    await service.pass_time_until(lambda: len(sink.accepted) == 2, step_ms=HOUR_MS // 2)
 
 
-async def test_address_that_failed_before_a_restart_is_only_tried_after_it(
-    teller: Teller, sink: CallbackSink, clock: ManualClock
+async def test_receiver_that_failed_before_a_restart_gets_one_attempt_after_it(
+    service: CallbackService, sink: CallbackSink, clock: ManualClock
 ) -> None:
-    sink.answers = always(500)
-    subscription = await teller.subscribe(sink.url)
-    await teller.tell(*MANY)
-    await sink.wait_until(lambda: len(sink.tries) >= 64)
-    await patiently(lambda: teller.standing(subscription), lambda one: one["state"] == "failing")
-    await teller.close()
-    before = len(sink.tries)
-    await teller.open()
+    sink.choose_status = respond_always(500)
+    subscription = await service.subscribe(sink.url)
+    await service.emit_callbacks(*MANY)
+    await sink.wait_until(lambda: len(sink.requests) >= 64)
+    await poll_until(lambda: service.subscription_health(subscription), lambda status: status["state"] == "failing")
+    await service.close()
+    before = len(sink.requests)
+    await service.open()
 
-    await sink.wait_until(lambda: len(sink.tries) > before)
+    await sink.wait_until(lambda: len(sink.requests) > before)
     await asyncio.sleep(0.1)
 
-    assert len(sink.tries) == before + 1
+    assert len(sink.requests) == before + 1
 
 
-async def test_address_that_does_not_answer_holds_up_no_other(
-    teller: Teller, sink: CallbackSink, other: CallbackSink
+async def test_receiver_that_does_not_respond_delays_no_other(
+    service: CallbackService, sink: CallbackSink, second_sink: CallbackSink
 ) -> None:
     sink.gate.clear()
-    await teller.subscribe(sink.url, "slow")
-    await teller.subscribe(other.url, "quick")
+    await service.subscribe(sink.url, "slow")
+    await service.subscribe(second_sink.url, "quick")
 
-    await teller.tell(*MANY)
-    await other.wait_until(lambda: len(other.taken) == len(MANY))
+    await service.emit_callbacks(*MANY)
+    await second_sink.wait_until(lambda: len(second_sink.accepted) == len(MANY))
 
-    assert len(sink.tries) <= 64
+    assert len(sink.requests) <= 64
     sink.gate.set()
-    await sink.wait_until(lambda: len(sink.taken) == len(MANY))
+    await sink.wait_until(lambda: len(sink.accepted) == len(MANY))
 
 
-async def test_changed_address_is_tried_at_once_though_the_old_one_asked_for_a_day(
-    teller: Teller, sink: CallbackSink, other: CallbackSink, clock: ManualClock
+async def test_new_endpoint_url_is_tried_at_once_despite_the_old_ones_retry_after(
+    service: CallbackService, sink: CallbackSink, second_sink: CallbackSink, clock: ManualClock
 ) -> None:
-    sink.answers = always(503)
-    sink.told = lambda _: {"Retry-After": "86400"}
-    subscription = await teller.subscribe(sink.url)
-    await teller.tell("ann")
-    await asked(teller, sink, subscription)
-    await teller.tell("ben")  # ann's own callback waits as long as was asked
+    sink.choose_status = respond_always(503)
+    sink.choose_headers = lambda _: {"Retry-After": "86400"}
+    subscription = await service.subscribe(sink.url)
+    await service.emit_callbacks("ann")
+    await wait_for_retry_after(service, sink, subscription)
+    await service.emit_callbacks("ben")  # ann's own callback waits for the requested time
 
-    await teller.partner("PUT", f"subscription/{subscription}", {"url": other.url, "doCheck": "false"})
+    await service.partner("PUT", f"subscription/{subscription}", {"url": second_sink.url, "doCheck": "false"})
 
-    # It was looked at when ben's callback came, and is again two seconds later at the soonest.
-    await teller.pass_time_until(lambda: len(other.taken) == 1, step_ms=500)
-    assert other.callbacks == [{"about": "ben", "turn": 0}]
+    # The circuit was read when ben's callback was enqueued; it is read again after two seconds at the earliest.
+    await service.pass_time_until(lambda: len(second_sink.accepted) == 1, step_ms=500)
+    assert second_sink.callbacks == [{"about": "ben", "turn": 0}]
 
 
 @pytest.mark.parametrize("groups", [(live_group, replay_group), (replay_group, live_group)])
-async def test_change_is_heard_of_whichever_of_its_groups_is_told_of_first(
-    teller: Teller, sink: CallbackSink, other: CallbackSink, groups: Sequence[Callable[[int], str]]
+async def test_change_is_noticed_whichever_of_its_groups_is_notified_first(
+    service: CallbackService, sink: CallbackSink, second_sink: CallbackSink, groups: Sequence[Callable[[int], str]]
 ) -> None:
-    sink.answers = always(503)
-    sink.told = lambda _: {"Retry-After": "86400"}
-    subscription = await teller.subscribe(sink.url)
-    await teller.tell("ann")
-    await asked(teller, sink, subscription)
-    await teller.tell("ben")
-    await patiently(lambda: teller.is_still())
+    sink.choose_status = respond_always(503)
+    sink.choose_headers = lambda _: {"Retry-After": "86400"}
+    subscription = await service.subscribe(sink.url)
+    await service.emit_callbacks("ann")
+    await wait_for_retry_after(service, sink, subscription)
+    await service.emit_callbacks("ben")
+    await poll_until(lambda: service.is_idle())
 
     for group in groups:
-        await teller.waypost.database.write(_move, subscription, other.url, group(subscription))
+        await service.waypost.database.write(_move, subscription, second_sink.url, group(subscription))
 
-    await teller.pass_time_until(lambda: len(other.taken) == 1, step_ms=500)
-    assert other.callbacks == [{"about": "ben", "turn": 0}]
+    await service.pass_time_until(lambda: len(second_sink.accepted) == 1, step_ms=500)
+    assert second_sink.callbacks == [{"about": "ben", "turn": 0}]
 
 
 def _move(connection: Connection, subscription: int, url: str, group: str) -> None:
@@ -202,55 +202,59 @@ def _move(connection: Connection, subscription: int, url: str, group: str) -> No
     enqueued_jobs(connection).add_group(QueueName.CALLBACKS, group)
 
 
-async def test_order_hold_goes_on_after_a_restart(
-    make_teller: MakeTeller, sink: CallbackSink, clock: ManualClock
+async def test_order_hold_continues_after_a_restart(
+    make_service: MakeCallbackService, sink: CallbackSink, clock: ManualClock
 ) -> None:
-    teller = await make_teller(order_hold_s=600)
+    service = await make_service(order_hold_s=600)
     poison = {"about": "ann", "turn": 0}
-    sink.answers = lambda one: 500 if one.value == poison else 200
-    await teller.subscribe(sink.url)
-    await teller.tell("ann", times=2)
-    await teller.pass_time_until(lambda: len(sink.tries) == 2, step_ms=1_000)
+    sink.choose_status = lambda attempt: 500 if attempt.value == poison else 200
+    await service.subscribe(sink.url)
+    await service.emit_callbacks("ann", times=2)
+    await service.pass_time_until(lambda: len(sink.requests) == 2, step_ms=1_000)
     first_ms = clock.now_ms()
     clock.advance(ms=590_000)
-    await teller.close()
-    await teller.open()
+    await service.close()
+    await service.open()
 
     def count(about: str) -> int:
-        return sum(one["about"] == about for one in sink.callbacks)
+        return sum(callback["about"] == about for callback in sink.callbacks)
 
     async with asyncio.timeout(HANGS_AFTER_S):
         while not count("ann"):
-            count_before = count("ben")
-            await teller.tell("ben")
-            await teller.pass_time_until(partial(_more, count, count_before), step_ms=1_000)
+            before = count("ben")
+            await service.emit_callbacks("ben")
+            await service.pass_time_until(partial(_exceeds, count, before), step_ms=1_000)
 
     assert sink.callbacks[-1] in ({"about": "ann", "turn": 1}, {"about": "ben", "turn": 0})
     assert poison not in sink.callbacks
     assert clock.now_ms() - first_ms < 590_000 + 300_000  # and not 600 s after the restart
 
 
-def _more(count: Callable[[str], int], than: int) -> bool:
-    return count("ben") > than
+def _exceeds(count: Callable[[str], int], before: int) -> bool:
+    return count("ben") > before
 
 
-async def test_open_circuit_says_since_when_it_fails_and_when_it_is_tried_next(
-    teller: Teller, sink: CallbackSink, clock: ManualClock
+async def test_open_circuit_shows_since_when_it_fails_and_its_next_attempt(
+    service: CallbackService, sink: CallbackSink, clock: ManualClock
 ) -> None:
-    sink.answers = always(500)
-    subscription = await teller.subscribe(sink.url)
+    sink.choose_status = respond_always(500)
+    subscription = await service.subscribe(sink.url)
     since_ms = clock.now_ms()
-    await teller.tell(*MANY[:5])
+    await service.emit_callbacks(*MANY[:5])
 
-    standing = await patiently(lambda: teller.standing(subscription), lambda one: one["next_attempt_ms"] is not None)
-    assert standing["failing_since_ms"] == since_ms
-    assert since_ms < standing["next_attempt_ms"] <= since_ms + 2_000
-    waits = await teller.admin("GET", f"callbacks/{sink.tries[0].callback_id}")
-    assert waits["failing_since_ms"] == since_ms
-    assert waits["next_attempt_ms"] == standing["next_attempt_ms"]
+    status = await poll_until(
+        lambda: service.subscription_health(subscription), lambda status: status["next_attempt_ms"] is not None
+    )
+    assert status["failing_since_ms"] == since_ms
+    assert since_ms < status["next_attempt_ms"] <= since_ms + 2_000
+    callback = await service.admin("GET", f"callbacks/{sink.requests[0].callback_id}")
+    assert callback["failing_since_ms"] == since_ms
+    assert callback["next_attempt_ms"] == status["next_attempt_ms"]
 
-    sink.answers = always(200)
-    await teller.pass_time_until(lambda: len(sink.taken) == 5, step_ms=1_000)
+    sink.choose_status = respond_always(200)
+    await service.pass_time_until(lambda: len(sink.accepted) == 5, step_ms=1_000)
 
-    well = await patiently(lambda: teller.standing(subscription), lambda one: one["failing_since_ms"] is None)
-    assert well["next_attempt_ms"] is None
+    recovered = await poll_until(
+        lambda: service.subscription_health(subscription), lambda status: status["failing_since_ms"] is None
+    )
+    assert recovered["next_attempt_ms"] is None

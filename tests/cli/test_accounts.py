@@ -1,4 +1,4 @@
-"""Operator accounts by command: where secrets come from, what is kept, what is shown."""
+"""Operator accounts by command: the sources of secrets, and what is stored and shown."""
 
 import asyncio
 import json
@@ -16,76 +16,76 @@ from waypost.domain.app import OperatorAccount
 NEW: Final = ("account", "operator", "cloud", "--base-url", "https://graph.example", "--app-id", "9")
 
 
-class Typist:
-    """Types commands to the street's service."""
+class CommandRunner:
+    """Runs commands against the pipeline's service."""
 
     def __init__(self, pipeline: PipelineHarness, folder: Path) -> None:
         self._pipeline = pipeline
         self.folder = folder
         self._env = {"WAYPOST_ADMIN_TOKEN": ADMIN_TOKEN, "WAYPOST_ADMIN_URL": f"{pipeline.service_url}/admin"}
 
-    async def run(self, *words: str, typed: str | None = None, **env: str) -> Result:
+    async def run(self, *arguments: str, typed: str | None = None, **env: str) -> Result:
         runner = CliRunner(env=self._env | env)
-        return await asyncio.to_thread(runner.invoke, commands, list(words), input=typed)
+        return await asyncio.to_thread(runner.invoke, commands, list(arguments), input=typed)
 
-    async def told(self, *words: str, typed: str | None = None, **env: str) -> Any:
-        result = await self.run(*words, typed=typed, **env)
+    async def run_json(self, *arguments: str, typed: str | None = None, **env: str) -> Any:
+        result = await self.run(*arguments, typed=typed, **env)
         assert result.exit_code == 0, result.output
         return json.loads(result.stdout)
 
-    async def kept(self, account_id: str = "cloud") -> OperatorAccount:
+    async def stored_account(self, account_id: str = "cloud") -> OperatorAccount:
         account = await self._pipeline.waypost.directory.operator_account(account_id)
         assert account is not None
         return account
 
 
 @pytest.fixture
-def typist(pipeline: PipelineHarness, tmp_path: Path) -> Typist:
-    return Typist(pipeline, tmp_path)
+def runner(pipeline: PipelineHarness, tmp_path: Path) -> CommandRunner:
+    return CommandRunner(pipeline, tmp_path)
 
 
-async def test_each_secret_takes_a_line_of_standard_input(typist: Typist) -> None:
+async def test_each_secret_is_read_from_a_line_of_standard_input(runner: CommandRunner) -> None:
     files = ("--token-file", "-", "--app-secret-file", "-", "--verify-token-file", "-")
 
-    told = await typist.told(*NEW, *files, typed="the-token\nthe-secret\nthe-word\n")
+    response = await runner.run_json(*NEW, *files, typed="the-token\nthe-secret\nthe-word\n")
 
-    account = await typist.kept()
+    account = await runner.stored_account()
     assert (account["token"], account["app_secret"]) == ("the-token", "the-secret")
     assert account["verify_token"] == "the-word"
-    assert "the-" not in json.dumps(told)
+    assert "the-" not in json.dumps(response)
 
 
-async def test_secrets_come_from_files_and_from_the_environment(typist: Typist) -> None:
-    file = typist.folder / "token.txt"
-    file.write_text("from-a-file\nand what stands below\n")
+async def test_secrets_are_read_from_files_and_from_the_environment(runner: CommandRunner) -> None:
+    file = runner.folder / "token.txt"
+    file.write_text("from-a-file\nand a second line\n")
 
-    await typist.told(*NEW, "--token-file", str(file), WAYPOST_OPERATOR_APP_SECRET="from-the-environment")
+    await runner.run_json(*NEW, "--token-file", str(file), WAYPOST_OPERATOR_APP_SECRET="from-the-environment")
 
-    account = await typist.kept()
+    account = await runner.stored_account()
     assert (account["token"], account["app_secret"]) == ("from-a-file", "from-the-environment")
 
 
-async def test_new_account_without_a_verify_token_gets_one_that_is_shown_once(typist: Typist) -> None:
-    made = await typist.told(*NEW, "--token", "t", "--app-secret", "s")
-    listed = await typist.told("account", "list")
-    again = await typist.told("account", "operator", "cloud", "--version", "v26.0")
+async def test_new_account_without_a_verify_token_gets_a_token_that_is_shown_once(runner: CommandRunner) -> None:
+    made = await runner.run_json(*NEW, "--token", "t", "--app-secret", "s")
+    listed = await runner.run_json("account", "list")
+    updated = await runner.run_json("account", "operator", "cloud", "--version", "v26.0")
 
-    account = await typist.kept()
+    account = await runner.stored_account()
     assert made["verify_token"] == account["verify_token"]
-    assert account["verify_token"] not in json.dumps([listed, again])
+    assert account["verify_token"] not in json.dumps([listed, updated])
     assert (account["version"], account["token"]) == ("v26.0", "t")
 
 
-async def test_token_is_rotated_and_nothing_else(typist: Typist) -> None:
-    await typist.told("account", "token", "main", "--token-file", "-", typed="the-next\n")
+async def test_rotation_changes_the_token_only(runner: CommandRunner) -> None:
+    await runner.run_json("account", "token", "main", "--token-file", "-", typed="the-next\n")
 
-    account = await typist.kept("main")
+    account = await runner.stored_account("main")
     assert account["token"] == "the-next"
     assert account["app_secret"] == OPERATOR["app_secret"]
 
 
-async def test_list_shows_who_carries_what_without_a_secret(typist: Typist) -> None:
-    listed = await typist.told("account", "list")
+async def test_list_shows_accounts_with_their_apps_and_no_secret(runner: CommandRunner) -> None:
+    listed = await runner.run_json("account", "list")
 
     [main] = listed["operator_accounts"]
     [owner] = main["business_accounts"]
@@ -95,27 +95,27 @@ async def test_list_shows_who_carries_what_without_a_secret(typist: Typist) -> N
     assert not [secret for secret in secrets if secret in json.dumps(listed)]
 
 
-async def test_numbers_of_a_business_account_are_asked_of_the_operator(typist: Typist) -> None:
-    told = await typist.told("account", "numbers", "main", ACCOUNT.id)
+async def test_numbers_of_a_business_account_are_read_from_the_operator(runner: CommandRunner) -> None:
+    listed = await runner.run_json("account", "numbers", "main", ACCOUNT.id)
 
-    assert [one["id"] for one in told["numbers"]] == [APP.phone_number_id]
+    assert [number["id"] for number in listed["numbers"]] == [APP.phone_number_id]
 
 
-async def test_namespace_of_a_business_account_is_asked_of_the_operator(
-    typist: Typist, pipeline: PipelineHarness
+async def test_namespace_of_a_business_account_is_read_from_the_operator(
+    runner: CommandRunner, pipeline: PipelineHarness
 ) -> None:
-    wish = {"name": "B", "namespace": "of_the_operator", "token": OPERATOR["token"]}
+    account = {"name": "B", "namespace": "of_the_operator", "token": OPERATOR["token"]}
     app = {"app_id": OPERATOR["app_id"], "app_secret": OPERATOR["app_secret"]}
-    await pipeline.control("PUT", "accounts/77", wish | app)
+    await pipeline.control("PUT", "accounts/77", account | app)
 
-    told = await typist.told("account", "business", "77", str(PARTNER.id), "main")
+    response = await runner.run_json("account", "business", "77", str(PARTNER.id), "main")
 
-    assert told == {"id": "77", "namespace": "of_the_operator"}
+    assert response == {"id": "77", "namespace": "of_the_operator"}
 
 
 # fmt: off
-REFUSED: Final = (
-    # words                                                             what is said
+INVALID_COMMANDS: Final = (
+    # arguments                                                         expected text
     ((*NEW, "--app-secret", "s"),                                       "token is required"),
     ((*NEW, "--token", "with a space", "--app-secret", "s"),            "token must be visible ASCII"),
     (("account", "operator", "a/b", "--version", "v1.0"),               "waypost: "),
@@ -133,12 +133,12 @@ REFUSED: Final = (
 # fmt: on
 
 
-async def test_what_cannot_be_is_refused_with_the_reason(typist: Typist) -> None:
-    results = [(await typist.run(*words), said) for words, said in REFUSED]
+async def test_invalid_command_fails_with_the_reason(runner: CommandRunner) -> None:
+    results = [(await runner.run(*arguments), expected) for arguments, expected in INVALID_COMMANDS]
 
-    unsaid = [
-        (said, result.output)
-        for result, said in results
-        if result.exit_code == 0 or said not in " ".join(result.output.replace("│", " ").split())
+    wrong = [
+        (expected, result.output)
+        for result, expected in results
+        if result.exit_code == 0 or expected not in " ".join(result.output.replace("│", " ").split())
     ]
-    assert unsaid == []
+    assert wrong == []

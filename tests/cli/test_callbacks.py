@@ -1,4 +1,4 @@
-"""`waypost callbacks` on a store that no service has open."""
+"""`waypost callbacks` on a store without a running service."""
 
 import asyncio
 import json
@@ -9,38 +9,38 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.support.builders import INSTANCE_KEY
-from tests.support.callback_service import Teller
+from tests.support.callback_service import CallbackService
 from tests.support.callback_sink import CallbackSink
-from tests.support.stores import SqlitePlace
-from tests.support.waiting import patiently
+from tests.support.polling import poll_until
+from tests.support.store_locations import SqliteLocation
 from waypost.base.clock import SystemClock
 from waypost.cli.main import app
 
 
-async def told_once(folder: Path) -> str:
-    """A store with one subscription that was told one thing; gives the callback's id."""
+async def make_store(folder: Path) -> str:
+    """Make a store with one subscription and one delivered callback; return the callback's id."""
     sink = CallbackSink()
     await sink.open()
-    teller = Teller(folder, SqlitePlace(folder), SystemClock())
-    await teller.open()
-    await teller.subscribe(sink.url, "orders")
-    await teller.tell("15551234567")
-    await sink.wait_until(lambda: len(sink.taken) == 1)
-    await patiently(lambda: teller.admin("GET", "queues"), lambda queues: not queues["callbacks"])
-    await teller.close()
+    service = CallbackService(folder, SqliteLocation(folder), SystemClock())
+    await service.open()
+    await service.subscribe(sink.url, "orders")
+    await service.emit_callbacks("15551234567")
+    await sink.wait_until(lambda: len(sink.accepted) == 1)
+    await poll_until(lambda: service.admin("GET", "queues"), lambda queues: not queues["callbacks"])
+    await service.close()
     await sink.close()
-    return sink.taken[0].callback_id
+    return sink.accepted[0].callback_id
 
 
 def test_commands_show_rotate_report_and_replay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    callback_id = asyncio.run(told_once(tmp_path))
+    callback_id = asyncio.run(make_store(tmp_path))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("WAYPOST_DATA", str(tmp_path))
     monkeypatch.setenv("WAYPOST_SECRET_KEY", INSTANCE_KEY)
     monkeypatch.delenv("WAYPOST_ADMIN_TOKEN", raising=False)
 
-    def run(*words: str) -> Any:
-        result = CliRunner().invoke(app, ["callbacks", *words])
+    def run(*arguments: str) -> Any:
+        result = CliRunner().invoke(app, ["callbacks", *arguments])
         assert result.exit_code == 0, result.output
         return json.loads(result.stdout)
 
@@ -49,19 +49,19 @@ def test_commands_show_rotate_report_and_replay(tmp_path: Path, monkeypatch: pyt
     number = str(listed["id"])
     old = run("key", number)["key"]
     assert run("rotate", number, "--keep-old-for-s", "60")["old_key"] == old
-    [line] = run("report", "--subscription", number, "--from", "2020-01-01T00:00Z")["subscriptions"]
-    assert (line["attempts"], line["by_status"]) == (1, {"2xx": 1})
+    [row] = run("report", "--subscription", number, "--from", "2020-01-01T00:00Z")["subscriptions"]
+    assert (row["attempts"], row["by_status"]) == (1, {"2xx": 1})
     assert run("show", callback_id)["delivered"] is True
-    assert run("check", number)["taken"] is False  # its receiver is gone
+    assert run("check", number)["delivered"] is False  # its receiver is closed
     assert run("resume", number)["was_paused"] is False
-    chosen = ("replay", "--subscription", number, "--recipient", "15551234567", "--delivered")
-    assert run(*chosen, "--dry-run") == {"would_replay": 1, "still_waiting": 0}
-    assert run(*chosen) == {"replayed": 1, "still_waiting": 0}
+    replay = ("replay", "--subscription", number, "--recipient", "15551234567", "--delivered")
+    assert run(*replay, "--dry-run") == {"would_replay": 1, "still_waiting": 0}
+    assert run(*replay) == {"replayed": 1, "still_waiting": 0}
     [listed] = run("list")["subscriptions"]
     assert listed["replaying"] == 1
 
 
-def test_time_that_is_none_is_refused_in_one_line() -> None:
+def test_invalid_time_is_reported_in_one_line() -> None:
     result = CliRunner().invoke(app, ["callbacks", "report", "--from", "yesterday"])
 
     assert result.exit_code == 2

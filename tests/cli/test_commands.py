@@ -1,4 +1,4 @@
-"""The commands as processes: what they print, what they refuse, and how they end."""
+"""The commands as processes: their output, their errors, and their exit codes."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ import pytest
 
 from crashes.processes import free_port
 from tests.support.builders import PARTNER
-from tests.support.waiting import HANGS_AFTER_S
+from tests.support.polling import HANGS_AFTER_S
 from waypost import __version__
 from waypost.assembly.dev import demo
 from waypost.assembly.serve import InvalidConfiguration, serve
@@ -32,30 +32,30 @@ from waypost.store.engines.sqlite import SqliteEngine
 from waypost.store.properties import mark_demo
 
 # fmt: off
-VARIABLES: Final = {  # Source: decision 0088
+VARIABLE_NAMES: Final = {  # Source: decision 0088
     "PARTNER_URL", "API_URL", "GRAPH_URL", "CONTROL_URL", "EMAIL", "PASSWORD", "CLIENT_SECRET",
     "APP_ID", "APP_TOKEN", "API_KEY", "SOURCE", "SRC_NAME", "WABA_ID", "PHONE_NUMBER_ID",
     "GRAPH_TOKEN", "DESTINATION", "TEMPLATE_ID", "ADMIN_URL", "ADMIN_TOKEN",
 }
 # fmt: on
 KEY: Final = "5ec7" * 16
-FREE: Final = ("dev", "--port", "0", "--simulator-port", "0")
+DEV_ON_FREE_PORTS: Final = ("dev", "--port", "0", "--simulator-port", "0")
 
 
 class Shell:
-    """Starts `waypost` in a folder of its own, with nothing of this machine's settings."""
+    """Starts `waypost` in its own folder, without this machine's settings."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._started: list[subprocess.Popen[str]] = []
 
-    def start(self, *words: str, stdin: int | None = None, **settings: str) -> subprocess.Popen[str]:
-        plain = {name: value for name, value in os.environ.items() if not name.startswith("WAYPOST_")}
-        given = {f"WAYPOST_{name.upper()}": value for name, value in settings.items()}
+    def start(self, *arguments: str, stdin: int | None = None, **settings: str) -> subprocess.Popen[str]:
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("WAYPOST_")}
+        own = {f"WAYPOST_{name.upper()}": value for name, value in settings.items()}
         process = subprocess.Popen(
-            [sys.executable, "-m", "waypost", *words],
+            [sys.executable, "-m", "waypost", *arguments],
             cwd=self.folder,
-            env=plain | given | {"TMPDIR": str(self.folder)},
+            env=inherited | own | {"TMPDIR": str(self.folder)},
             text=True,
             stdin=stdin,
             stdout=subprocess.PIPE,
@@ -64,98 +64,98 @@ class Shell:
         self._started.append(process)
         return process
 
-    def run(self, *words: str, **settings: str) -> tuple[int, str, str]:
-        """Exit code, what was printed, and what was complained of."""
-        process = self.start(*words, stdin=None, **settings)
-        printed, complained = process.communicate(timeout=HANGS_AFTER_S)
-        return process.returncode, printed, complained
+    def run(self, *arguments: str, **settings: str) -> tuple[int, str, str]:
+        """Run a command; return its exit code, its output and its errors."""
+        process = self.start(*arguments, stdin=None, **settings)
+        printed, errors = process.communicate(timeout=HANGS_AFTER_S)
+        return process.returncode, printed, errors
 
-    def dev(self, *words: str) -> tuple[subprocess.Popen[str], str]:
-        """A running `waypost dev` on free ports, and what it has printed."""
-        process = self.start("dev", "--port", "0", "--simulator-port", "0", *words)
+    def dev(self, *arguments: str) -> tuple[subprocess.Popen[str], str]:
+        """Start `waypost dev` on free ports; return the process and its output so far."""
+        process = self.start("dev", "--port", "0", "--simulator-port", "0", *arguments)
         return process, read_until(process, "README")
 
-    def end(self) -> None:
+    def kill_all(self) -> None:
         for process in self._started:
             if process.poll() is None:
                 process.kill()
             process.communicate()
 
 
-def read_until(process: subprocess.Popen[str], word: str) -> str:
-    """What a process prints, up to the line with the word."""
+def read_until(process: subprocess.Popen[str], text: str) -> str:
+    """Return the output of a process up to the line with the text."""
     assert process.stdout is not None
     lines: list[str] = []
     for line in process.stdout:
         lines.append(line)
-        if word in line:
+        if text in line:
             return "".join(lines)
-    raise AssertionError(f"it ended: {lines} {process.communicate()[1]}")
+    raise AssertionError(f"the process ended: {lines} {process.communicate()[1]}")
 
 
 def stop(process: subprocess.Popen[str]) -> tuple[int, str]:
-    """Send SIGTERM; the exit code and what was complained of."""
+    """Send SIGTERM; return the exit code and the errors."""
     process.send_signal(signal.SIGTERM)
-    _, complained = process.communicate(timeout=HANGS_AFTER_S)
-    return process.returncode, complained
+    _, errors = process.communicate(timeout=HANGS_AFTER_S)
+    return process.returncode, errors
 
 
 @pytest.fixture
 def shell(tmp_path: Path) -> Iterator[Shell]:
     shell = Shell(tmp_path)
     yield shell
-    shell.end()
+    shell.kill_all()
 
 
-def variables_of(folder: Path) -> dict[str, str]:
+def read_dev_variables(folder: Path) -> dict[str, str]:
     lines = (folder / "waypost-dev.env").read_text().splitlines()
     return dict(line.split("=", 1) for line in lines)
 
 
-def ask(method: str, url: str, body: bytes | None = None, **headers: str) -> Any:
+def send_request(method: str, url: str, body: bytes | None = None, **headers: str) -> Any:
     names = {name.replace("_", "-"): value for name, value in headers.items()}
     request = urllib.request.Request(url, body, names, method=method)
-    with urllib.request.urlopen(request, timeout=HANGS_AFTER_S) as answer:
-        return json.loads(answer.read())
+    with urllib.request.urlopen(request, timeout=HANGS_AFTER_S) as response:
+        return json.loads(response.read())
 
 
-def test_dev_says_where_everything_is_and_stops_at_a_signal(shell: Shell) -> None:
+def test_dev_prints_its_urls_and_credentials_and_stops_at_a_signal(shell: Shell) -> None:
     process, printed = shell.dev()
 
-    known = variables_of(shell.folder)
-    code, complained = stop(process)
+    variables = read_dev_variables(shell.folder)
+    code, errors = stop(process)
 
-    assert set(known) == VARIABLES
-    assert known["APP_ID"] == demo.APP_ID
-    assert known["APP_TOKEN"] == SecretBox(demo.INSTANCE_KEY).app_token(demo.APP_ID, 1)
+    assert set(variables) == VARIABLE_NAMES
+    assert variables["APP_ID"] == demo.APP_ID
+    assert variables["APP_TOKEN"] == SecretBox(demo.INSTANCE_KEY).app_token(demo.APP_ID, 1)
     for name in ("PARTNER_URL", "GRAPH_URL", "ADMIN_URL", "EMAIL", "PASSWORD", "APP_ID"):
-        assert known[name] in printed
+        assert variables[name] in printed
     mode = stat.S_IMODE((shell.folder / "waypost-dev.env").stat().st_mode)
     assert mode == 0o600
-    assert (code, complained) == (0, "")
+    assert (code, errors) == (0, "")
 
 
-def test_dev_holds_its_folder_alone_and_its_next_start_keeps_what_it_was_told(shell: Shell) -> None:
+def test_dev_locks_its_folder_and_its_next_start_keeps_the_stored_templates(shell: Shell) -> None:
     process, _ = shell.dev()
-    known = variables_of(shell.folder)
+    variables = read_dev_variables(shell.folder)
     form = b"elementName=kept&category=UTILITY&templateType=TEXT&vertical=v&content=Hello&example=Hello"
-    path = f"/partner/app/{known['APP_ID']}/templates"
-    ask("POST", known["PARTNER_URL"] + path, form, Authorization=known["APP_TOKEN"])
-    beside = shell.run("dev", "--port", "0", "--simulator-port", "0")
+    path = f"/partner/app/{variables['APP_ID']}/templates"
+    send_request("POST", variables["PARTNER_URL"] + path, form, Authorization=variables["APP_TOKEN"])
+    second = shell.run("dev", "--port", "0", "--simulator-port", "0")
     code, _ = stop(process)
 
     process, _ = shell.dev()
 
-    known = variables_of(shell.folder)
-    listed = ask("GET", known["PARTNER_URL"] + path, Authorization=known["APP_TOKEN"])
+    variables = read_dev_variables(shell.folder)
+    listed = send_request("GET", variables["PARTNER_URL"] + path, Authorization=variables["APP_TOKEN"])
     stop(process)
-    assert beside[0] == 1
-    assert re.fullmatch(r"waypost: .*waypost\.db is in use .*--data\n", beside[2])
+    assert second[0] == 1
+    assert re.fullmatch(r"waypost: .*waypost\.db is in use .*--data\n", second[2])
     assert code == 0
-    assert [one["elementName"] for one in listed["templates"]] == ["kept", "order_ready"]
+    assert [template["elementName"] for template in listed["templates"]] == ["kept", "order_ready"]
 
 
-def test_dev_with_memory_leaves_nothing_behind(shell: Shell) -> None:
+def test_dev_with_memory_leaves_no_files(shell: Shell) -> None:
     process, printed = shell.dev("--memory")
 
     code, _ = stop(process)
@@ -166,45 +166,47 @@ def test_dev_with_memory_leaves_nothing_behind(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize("option", ["--port", "--simulator-port"])
-def test_port_that_is_taken_is_told_in_one_line_with_its_option(shell: Shell, option: str) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+def test_port_in_use_is_reported_in_one_line_with_its_option(shell: Shell, option: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other_server:
+        port = other_server.getsockname()[1]
         ports = {"--port": "0", "--simulator-port": "0"} | {option: str(port)}
 
-        code, printed, complained = shell.run("dev", *(word for pair in ports.items() for word in pair))
+        code, printed, errors = shell.run(
+            "dev", *(argument for option_and_port in ports.items() for argument in option_and_port)
+        )
 
     assert (code, printed) == (1, "")
-    assert re.fullmatch(rf"waypost: cannot listen on 127\.0\.0\.1:{port} .*another port with {option}\n", complained)
+    assert re.fullmatch(rf"waypost: cannot listen on 127\.0\.0\.1:{port} .*another port with {option}\n", errors)
 
 
-def test_serve_without_an_instance_key_says_what_to_set(shell: Shell) -> None:
-    code, _, complained = shell.run("serve", "--port", "0")
+def test_serve_without_an_instance_key_names_the_variable_to_set(shell: Shell) -> None:
+    code, _, errors = shell.run("serve", "--port", "0")
 
     assert code == 1
-    assert complained.startswith("waypost: secret_key is not set: set WAYPOST_SECRET_KEY")
-    assert complained.count("\n") == 1
+    assert errors.startswith("waypost: secret_key is not set: set WAYPOST_SECRET_KEY")
+    assert errors.count("\n") == 1
 
 
-def test_serve_answers_and_stops_at_a_signal_with_exit_code_0(shell: Shell) -> None:
+def test_serve_responds_and_stops_at_a_signal_with_exit_code_0(shell: Shell) -> None:
     process = shell.start("serve", "--port", "0", secret_key=KEY)
     printed = read_until(process, "serves at")
     url = printed.split()[-1]
 
-    ready = ask("GET", f"{url}/readyz")
-    code, complained = stop(process)
+    ready = send_request("GET", f"{url}/readyz")
+    code, errors = stop(process)
 
     assert ready["status"] == "ready"
-    assert (code, complained) == (0, "")
+    assert (code, errors) == (0, "")
 
 
-def test_process_is_seen_on_a_port_of_its_own(shell: Shell) -> None:
+def test_process_has_readiness_and_metrics_on_its_own_port(shell: Shell) -> None:
     port = free_port()
     process = shell.start("serve", "--port", "0", secret_key=KEY, metrics_port=str(port))
     read_until(process, "serves at")
 
-    ready = ask("GET", f"http://127.0.0.1:{port}/readyz")
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=HANGS_AFTER_S) as answer:
-        shown = answer.read().decode()
+    ready = send_request("GET", f"http://127.0.0.1:{port}/readyz")
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=HANGS_AFTER_S) as response:
+        shown = response.read().decode()
     stop(process)
 
     assert ready["status"] == "ready"
@@ -212,45 +214,45 @@ def test_process_is_seen_on_a_port_of_its_own(shell: Shell) -> None:
 
 
 def test_dev_stops_with_the_program_that_started_it(shell: Shell) -> None:
-    """Its input is a pipe that the program keeps open: it ends however the program ends."""
+    """Its input is a pipe that the program keeps open: it closes however the program ends."""
     read_end, write_end = os.pipe()
-    process = shell.start(*FREE, "--until-stdin-ends", stdin=read_end)
+    process = shell.start(*DEV_ON_FREE_PORTS, "--until-stdin-ends", stdin=read_end)
     os.close(read_end)
     read_until(process, "README")
 
     os.close(write_end)
 
-    _, complained = process.communicate(timeout=HANGS_AFTER_S)
-    assert (process.returncode, complained) == (0, "")
+    _, errors = process.communicate(timeout=HANGS_AFTER_S)
+    assert (process.returncode, errors) == (0, "")
 
 
 @pytest.mark.parametrize(
     "second",
-    [("simulator", "--control-token", KEY, "--port", "0"), ("dev", *FREE[1:], "--data", ".waypost")],
+    [("simulator", "--control-token", KEY, "--port", "0"), ("dev", *DEV_ON_FREE_PORTS[1:], "--data", ".waypost")],
     ids=["simulator", "dev"],
 )
-def test_file_of_a_simulator_is_held_by_one_process(shell: Shell, second: tuple[str, ...]) -> None:
+def test_file_of_a_simulator_is_used_by_one_process_at_a_time(shell: Shell, second: tuple[str, ...]) -> None:
     first = shell.start("simulator", "--control-token", KEY, "--port", "0")
     read_until(first, "listens at")
 
-    code, _, complained = shell.run(*second)
+    code, _, errors = shell.run(*second)
 
     assert code == 1
-    assert "simulator.db is in use by another process; stop that process" in complained
-    assert complained.count("\n") == 1
+    assert "simulator.db is in use by another process; stop that process" in errors
+    assert errors.count("\n") == 1
 
 
-async def test_dev_refuses_a_store_of_serve(shell: Shell) -> None:
+async def test_dev_rejects_a_store_of_serve(shell: Shell) -> None:
     database = Database(SqliteEngine(shell.folder / ".waypost" / "waypost.db"))
     await database.open()
     await database.write(add_partner, PARTNER, "no password", 0)
     await database.close()
 
-    code, _, complained = await asyncio.to_thread(shell.run, "dev", "--port", "0", "--simulator-port", "0")
+    code, _, errors = await asyncio.to_thread(shell.run, "dev", "--port", "0", "--simulator-port", "0")
 
     assert code == 1
-    assert "belongs to `waypost serve`" in complained
-    assert complained.count("\n") == 1
+    assert "belongs to `waypost serve`" in errors
+    assert errors.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -258,30 +260,30 @@ async def test_dev_refuses_a_store_of_serve(shell: Shell) -> None:
     [{"secret_key": demo.INSTANCE_KEY}, {"secret_key": KEY, "admin_token": demo.ADMIN_TOKEN}],
     ids=["secret_key", "admin_token"],
 )
-async def test_serve_refuses_the_secrets_of_the_demonstration(tmp_path: Path, settings: dict[str, str]) -> None:
+async def test_serve_rejects_the_secrets_of_the_demonstration(tmp_path: Path, settings: dict[str, str]) -> None:
     with pytest.raises(InvalidConfiguration, match="the demonstration's, which is public"):
         await serve_in(tmp_path, **settings)
 
 
-async def test_serve_refuses_a_store_that_dev_has_made(shell: Shell) -> None:
+async def test_serve_rejects_a_store_that_dev_has_made(shell: Shell) -> None:
     database = Database(SqliteEngine(shell.folder / ".waypost" / "waypost.db"))
     await database.open()
     await database.write(mark_demo)
     await database.close()
 
-    code, _, complained = await asyncio.to_thread(shell.run, "serve", "--port", "0", secret_key=KEY)
+    code, _, errors = await asyncio.to_thread(shell.run, "serve", "--port", "0", secret_key=KEY)
 
     assert code == 1
-    assert "was made by `waypost dev`" in complained
-    assert complained.count("\n") == 1
+    assert "was made by `waypost dev`" in errors
+    assert errors.count("\n") == 1
 
 
-def test_setting_that_is_wrong_is_named_in_one_line(shell: Shell) -> None:
-    code, _, complained = shell.run("serve", secret_key="short")
+def test_invalid_setting_is_named_in_one_line(shell: Shell) -> None:
+    code, _, errors = shell.run("serve", secret_key="short")
 
     assert code == 2
-    assert complained.startswith("waypost: the setting secret_key is invalid: ")
-    assert complained.count("\n") == 1
+    assert errors.startswith("waypost: the setting secret_key is invalid: ")
+    assert errors.count("\n") == 1
 
 
 def test_version_is_printed(shell: Shell) -> None:
@@ -290,7 +292,7 @@ def test_version_is_printed(shell: Shell) -> None:
 
 
 async def serve_in(folder: Path, **settings: str) -> None:
-    """`waypost serve` in this process, for what keeps it from starting."""
+    """Run `waypost serve` in this process, for errors that prevent its start."""
     clock = SystemClock()
     chosen: dict[str, Any] = {"data": folder, "port": 0, **settings}
     await serve(Settings(**chosen), clock, RandomIds(clock), ready=lambda _: None)

@@ -1,4 +1,4 @@
-"""The doctor: each thing that can be wrong between us and an operator, its line, and its remedy."""
+"""The doctor: every problem between us and an operator has its finding and its fix hint."""
 
 import asyncio
 import json
@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from tests.support.builders import ACCOUNT, APP, OPERATOR
 from tests.support.pipeline import ADMIN_TOKEN, PipelineHarness
-from tests.support.second_operator import administer
+from tests.support.second_operator import send_admin_request
 from waypost.admin import provisioning
 from waypost.admin.apps import AppConnection, connect_app
 from waypost.cli.main import app as commands
@@ -24,25 +24,25 @@ Arrange = Callable[[PipelineHarness], Awaitable[object]]
 NUMBER: Final = f"numbers/{APP.phone_number_id}"
 
 
-async def findings_of(pipeline: PipelineHarness) -> list[dict[str, Any]]:
-    """What the doctor says of the pipeline."""
-    answer = await administer(pipeline, "GET", "/admin/doctor")
-    assert answer.status == 200, answer
-    return answer.body["findings"]
+async def read_findings(pipeline: PipelineHarness) -> list[dict[str, Any]]:
+    """Return the doctor's findings about the pipeline."""
+    response = await send_admin_request(pipeline, "GET", "/admin/doctor")
+    assert response.status == 200, response
+    return response.body["results"]
 
 
-def bad(findings: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [one for one in findings if one["state"] != "ok"]
+def problems(findings: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [finding for finding in findings if finding["state"] != "ok"]
 
 
-async def test_account_where_everything_is_in_place_has_nothing_but_ok(pipeline: PipelineHarness) -> None:
+async def test_account_without_problems_has_only_findings_in_state_ok(pipeline: PipelineHarness) -> None:
     await pipeline.approved_template()
-    await administer(pipeline, "POST", f"/admin/business-accounts/{ACCOUNT.id}/subscribe", {})
+    await send_admin_request(pipeline, "POST", f"/admin/business-accounts/{ACCOUNT.id}/subscribe", {})
 
-    findings = await findings_of(pipeline)
+    findings = await read_findings(pipeline)
 
-    assert bad(findings) == []
-    about = [one["about"] for one in findings]
+    assert problems(findings) == []
+    about = [finding["subject"] for finding in findings]
     for expected in (
         "main: token",
         "main: our address",
@@ -55,85 +55,85 @@ async def test_account_where_everything_is_in_place_has_nothing_but_ok(pipeline:
         assert expected in about
 
 
-def stands(**standing: str) -> Arrange:
-    return lambda pipeline: pipeline.control("PUT", f"{NUMBER}/standing", standing)
+def set_number_status(**changes: str) -> Arrange:
+    return lambda pipeline: pipeline.control("PUT", f"{NUMBER}/status", changes)
 
 
-def account(**changes: str) -> Arrange:
+def set_account(**changes: str) -> Arrange:
     async def change(pipeline: PipelineHarness) -> None:
-        wish = replace(OPERATOR.replace_fields(**changes), base_url=pipeline.operator_url)
-        await provisioning.put_operator_account(pipeline.waypost.admin_context, wish)
+        changed = replace(OPERATOR.replace_fields(**changes), base_url=pipeline.operator_url)
+        await provisioning.put_operator_account(pipeline.waypost.admin_context, changed)
 
     return change
 
 
-async def token_runs_out(pipeline: PipelineHarness) -> None:
+async def issue_expiring_token(pipeline: PipelineHarness) -> None:
     day_ms = 86_400_000
-    told = await pipeline.control("POST", "tokens", {"waba_ids": [ACCOUNT.id], "expires_in_ms": 3 * day_ms})
-    await account(token=told["token"])(pipeline)
+    token = await pipeline.control("POST", "tokens", {"waba_ids": [ACCOUNT.id], "expires_in_ms": 3 * day_ms})
+    await set_account(token=token["token"])(pipeline)
 
 
-async def token_of_one_permission(pipeline: PipelineHarness) -> None:
-    wish = {"waba_ids": [ACCOUNT.id], "permissions": ["whatsapp_business_messaging"]}
-    told = await pipeline.control("POST", "tokens", wish)
-    await account(token=told["token"])(pipeline)
+async def issue_token_with_one_permission(pipeline: PipelineHarness) -> None:
+    request = {"waba_ids": [ACCOUNT.id], "permissions": ["whatsapp_business_messaging"]}
+    token = await pipeline.control("POST", "tokens", request)
+    await set_account(token=token["token"])(pipeline)
 
 
-async def other_webhook(pipeline: PipelineHarness) -> None:
-    """The plain path answers the handshake too, and is another address."""
+async def subscribe_another_url(pipeline: PipelineHarness) -> None:
+    """The path without an account id completes the handshake too, and is another URL."""
     body = {
         "override_callback_uri": f"{pipeline.service_url}/operator/webhook",
         "verify_token": OPERATOR["verify_token"],
     }
-    await graph(pipeline, "POST", "subscribed_apps", body)
+    await call_graph_api(pipeline, "POST", "subscribed_apps", body)
 
 
-async def nobody_subscribed(pipeline: PipelineHarness) -> None:
-    await graph(pipeline, "DELETE", "subscribed_apps")
+async def unsubscribe(pipeline: PipelineHarness) -> None:
+    await call_graph_api(pipeline, "DELETE", "subscribed_apps")
 
 
-async def other_namespace(pipeline: PipelineHarness) -> None:
-    wish = {
+async def change_namespace(pipeline: PipelineHarness) -> None:
+    settings = {
         "name": "Acme",
         "namespace": "another",
         "token": OPERATOR["token"],
         "app_id": OPERATOR["app_id"],
         "app_secret": OPERATOR["app_secret"],
     }
-    await pipeline.control("PUT", f"accounts/{ACCOUNT.id}", wish)
+    await pipeline.control("PUT", f"accounts/{ACCOUNT.id}", settings)
 
 
-async def graph(pipeline: PipelineHarness, method: str, edge: str, body: Any = None) -> None:
-    """One call of the operator's interface about the business account."""
+async def call_graph_api(pipeline: PipelineHarness, method: str, edge: str, body: Any = None) -> None:
+    """Call the Graph API about the business account."""
     async with pipeline.http.request(
         method,
         f"{pipeline.operator_url}/v25.0/{ACCOUNT.id}/{edge}",
         json=body,
         headers={"Authorization": f"Bearer {OPERATOR['token']}"},
-    ) as answer:
-        assert answer.status == 200, await answer.text()
+    ) as response:
+        assert response.status == 200, await response.text()
 
 
-async def other_number(pipeline: PipelineHarness) -> None:
-    wish = {"waba_id": ACCOUNT.id, "phone_number": "15559990000", "name": "Other"}
-    await pipeline.control("PUT", NUMBER, wish)
+async def change_number(pipeline: PipelineHarness) -> None:
+    number = {"waba_id": ACCOUNT.id, "phone_number": "15559990000", "name": "Other"}
+    await pipeline.control("PUT", NUMBER, number)
 
 
-async def app_of_an_unknown_number(pipeline: PipelineHarness) -> None:
+async def connect_unknown_number(pipeline: PipelineHarness) -> None:
     await connect_app(pipeline.waypost.admin_context, AppConnection(APP.phone_number, "42", ACCOUNT.id), APP.id)
 
 
-async def template_gone(pipeline: PipelineHarness) -> None:
+async def lose_template(pipeline: PipelineHarness) -> None:
     await pipeline.approved_template()
     await pipeline.control("POST", "reset", {})
 
 
-async def fault_armed(pipeline: PipelineHarness) -> None:
-    wish = {"on": "call", "call": "messages.send", "what": {"error": 131016}}
-    await pipeline.control("POST", "faults", wish)
+async def arm_fault(pipeline: PipelineHarness) -> None:
+    fault = {"on": "call", "call": "messages.send", "what": {"error": 131016}}
+    await pipeline.control("POST", "faults", fault)
 
 
-async def entry_set_aside(pipeline: PipelineHarness) -> None:
+async def add_dead_letter(pipeline: PipelineHarness) -> None:
     row = {
         "queue": int(QueueName.CALLBACKS), "concurrency_group": "1", "ordering_key": "1 1", "ref": "1",
         "due_ms": 0, "state": 2, "defects": 5,
@@ -147,102 +147,102 @@ async def entry_set_aside(pipeline: PipelineHarness) -> None:
 
 # fmt: off
 CASES: Final[dict[str, tuple[Arrange, str, str, str, str]]] = {
-    # what is wrong           arranged by                    about                             state      text                          remedy
-    "unknown token":         (account(token="no-such"),      "main: token",                    "wrong",   "no longer valid",                  "waypost account token main"),
-    "permission missing":    (token_of_one_permission,       "main: token",                    "wrong",   "whatsapp_business_management", "waypost account token main"),
-    "token soon over":       (token_runs_out,                "main: token",                    "warning", "expires in 3.0 days",        "waypost account token main"),
-    "operator away":         (PipelineHarness.close_operator,         "main: token",                    "wrong",   "was not reached",            "--base-url"),
-    "other namespace":       (other_namespace,               f"main: business account {ACCOUNT.id}", "warning", "another at the operator", "waypost app operator"),
-    "number not there":      (app_of_an_unknown_number,      f"main: number +{APP.phone_number} of {APP.name}", "wrong", f"it has {APP.phone_number_id}", "waypost app connect"),
-    "other digits":          (other_number,                  f"main: number +{APP.phone_number} of {APP.name}", "wrong", "is +1 555-999-0000", "waypost app connect"),
-    "not registered":        (stands(status="DISCONNECTED"), f"main: number +{APP.phone_number} of {APP.name}", "wrong", "status is DISCONNECTED", "register"),
-    "poor quality":          (stands(quality_rating="RED"),  f"main: number +{APP.phone_number} of {APP.name}", "warning", "quality is RED", "unwanted"),
-    "nobody subscribed":     (nobody_subscribed,             f"main: webhook of {ACCOUNT.id}", "wrong",   "is not subscribed; subscribed: none", f"waypost account subscribe {ACCOUNT.id}"),
-    "other address":         (other_webhook,                 f"main: webhook of {ACCOUNT.id}", "wrong",   "/operator/webhook, and ours is", f"waypost account subscribe {ACCOUNT.id}"),
-    "template not there":    (template_gone,                 f"main: templates of {ACCOUNT.id}", "warning", "does not have 1: greeting (en_US)", "--submit-templates"),
-    "fault armed":           (fault_armed,                   "main: simulator",                "warning", "1 fault is armed",           "DELETE"),
-    "dead letter":           (entry_set_aside,               "queue",                             "wrong",   "1 dead letter",              "waypost dead-letter list"),
+    # problem                arranged by                               about                                              state      text                                   fix hint
+    "unknown token":        (set_account(token="no-such"),             "main: token",                                     "wrong",   "no longer valid",                     "waypost account token main"),
+    "permission missing":   (issue_token_with_one_permission,          "main: token",                                     "wrong",   "whatsapp_business_management",        "waypost account token main"),
+    "token expires soon":   (issue_expiring_token,                     "main: token",                                     "warning", "expires in 3.0 days",                 "waypost account token main"),
+    "operator unreachable": (PipelineHarness.close_operator,           "main: token",                                     "wrong",   "was not reached",                     "--base-url"),
+    "other namespace":      (change_namespace,                         f"main: business account {ACCOUNT.id}",            "warning", "another at the operator",             "waypost app operator"),
+    "unknown number":       (connect_unknown_number,                   f"main: number +{APP.phone_number} of {APP.name}", "wrong",   f"it has {APP.phone_number_id}",       "waypost app connect"),
+    "other digits":         (change_number,                            f"main: number +{APP.phone_number} of {APP.name}", "wrong",   "is +1 555-999-0000",                  "waypost app connect"),
+    "not registered":       (set_number_status(status="DISCONNECTED"), f"main: number +{APP.phone_number} of {APP.name}", "wrong",   "status is DISCONNECTED",              "register"),
+    "poor quality":         (set_number_status(quality_rating="RED"),  f"main: number +{APP.phone_number} of {APP.name}", "warning", "quality is RED",                      "unwanted"),
+    "not subscribed":       (unsubscribe,                              f"main: webhook of {ACCOUNT.id}",                  "wrong",   "is not subscribed; subscribed: none", f"waypost account subscribe {ACCOUNT.id}"),
+    "other webhook":        (subscribe_another_url,                    f"main: webhook of {ACCOUNT.id}",                  "wrong",   "/operator/webhook, and ours is",      f"waypost account subscribe {ACCOUNT.id}"),
+    "missing template":     (lose_template,                            f"main: templates of {ACCOUNT.id}",                "warning", "does not have 1: greeting (en_US)",   "--submit-templates"),
+    "fault armed":          (arm_fault,                                "main: simulator",                                 "warning", "1 fault is armed",                    "DELETE"),
+    "dead letter":          (add_dead_letter,                          "queue",                                           "wrong",   "1 dead letter",                       "waypost dead-letter list"),
 }
 # fmt: on
 
 
 @pytest.mark.parametrize("case", CASES)
-async def test_doctor_tells_what_is_wrong_and_what_to_do(pipeline: PipelineHarness, case: str) -> None:
-    arrange, about, state, text, remedy = CASES[case]
+async def test_doctor_reports_the_problem_with_a_fix_hint(pipeline: PipelineHarness, case: str) -> None:
+    arrange, about, state, text, fix_hint = CASES[case]
     await arrange(pipeline)
 
-    findings = await findings_of(pipeline)
+    findings = await read_findings(pipeline)
 
-    [found] = [one for one in findings if one["about"] == about]
-    assert found["state"] == state
-    assert text in found["text"]
-    assert remedy in found["remedy"]
+    [finding] = [finding for finding in findings if finding["subject"] == about]
+    assert finding["state"] == state
+    assert text in finding["text"]
+    assert fix_hint in finding["fix_hint"]
     secrets = (OPERATOR["token"], OPERATOR["app_secret"], OPERATOR["verify_token"], ADMIN_TOKEN)
     assert not [secret for secret in secrets if secret in json.dumps(findings)]
 
 
-async def test_template_that_stands_otherwise_at_the_operator_is_told(cut_pipeline: PipelineHarness) -> None:
-    """Its webhook was lost."""
-    await cut_pipeline.approved_template()
-    assert cut_pipeline.between is not None
-    cut_pipeline.between.let_webhooks_pass = False
-    [template] = (await cut_pipeline.control("GET", "templates"))["templates"]
-    await cut_pipeline.control("POST", f"templates/{template['id']}/pause", {})
+async def test_template_with_another_status_at_the_operator_is_reported(proxied_pipeline: PipelineHarness) -> None:
+    """Its status webhook was lost."""
+    await proxied_pipeline.approved_template()
+    assert proxied_pipeline.operator_proxy is not None
+    proxied_pipeline.operator_proxy.let_webhooks_pass = False
+    [template] = (await proxied_pipeline.control("GET", "templates"))["templates"]
+    await proxied_pipeline.control("POST", f"templates/{template['id']}/pause", {})
 
-    findings = await findings_of(cut_pipeline)
+    findings = await read_findings(proxied_pipeline)
 
-    [found] = [one for one in findings if one["about"] == f"main: templates of {ACCOUNT.id}"]
-    assert found["text"] == "1 with another status: greeting (en_US) is APPROVED here and PAUSED there"
-    assert f"waypost app operator {APP.id} main" in found["remedy"]
+    [finding] = [finding for finding in findings if finding["subject"] == f"main: templates of {ACCOUNT.id}"]
+    assert finding["text"] == "1 with another status: greeting (en_US) is APPROVED here and PAUSED there"
+    assert f"waypost app operator {APP.id} main" in finding["fix_hint"]
 
 
-async def test_pace_above_the_operators_is_wrong(make_pipeline: Callable[..., Any]) -> None:
+async def test_throughput_above_the_operators_is_wrong(make_pipeline: Callable[..., Any]) -> None:
     pipeline = await make_pipeline(changes={"per_second": 500})
 
-    findings = await findings_of(pipeline)
+    findings = await read_findings(pipeline)
 
-    assert [one["text"] for one in bad(findings)] == ["we send 500 messages a second, and the operator accepts 80"]
+    assert [finding["text"] for finding in problems(findings)] == [
+        "we send 500 messages a second, and the operator accepts 80"
+    ]
 
 
-async def test_address_where_nobody_answers_is_wrong(make_pipeline: Callable[..., Any]) -> None:
+async def test_public_url_that_does_not_respond_is_wrong(make_pipeline: Callable[..., Any]) -> None:
     pipeline = await make_pipeline(changes={"public_url": "http://127.0.0.1:9"})
 
-    findings = await findings_of(pipeline)
+    findings = await read_findings(pipeline)
 
-    [found] = [one for one in findings if one["about"] == "main: our address"]
-    assert (found["state"], "WAYPOST_PUBLIC_URL" in found["remedy"]) == ("wrong", True)
+    [finding] = [finding for finding in findings if finding["subject"] == "main: our address"]
+    assert (finding["state"], "WAYPOST_PUBLIC_URL" in finding["fix_hint"]) == ("wrong", True)
 
 
-async def test_subscribing_says_what_to_check_when_the_operator_cannot_reach_us(
-    make_pipeline: Callable[..., Any],
-) -> None:
+async def test_subscribing_names_our_url_when_the_operator_cannot_reach_it(make_pipeline: Callable[..., Any]) -> None:
     pipeline = await make_pipeline(changes={"public_url": "http://127.0.0.1:9"})
 
-    answer = await administer(pipeline, "POST", f"/admin/business-accounts/{ACCOUNT.id}/subscribe", {})
+    response = await send_admin_request(pipeline, "POST", f"/admin/business-accounts/{ACCOUNT.id}/subscribe", {})
 
-    assert answer.status == 400
-    assert "http://127.0.0.1:9/operator/webhook/main" in answer.body["message"]
+    assert response.status == 400
+    assert "http://127.0.0.1:9/operator/webhook/main" in response.body["message"]
 
 
-async def test_command_prints_a_line_for_each_finding_and_ends_with_1_when_one_is_wrong(
+async def test_command_prints_a_line_for_each_finding_and_exits_with_1_if_one_is_wrong(
     pipeline: PipelineHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WAYPOST_ADMIN_TOKEN", ADMIN_TOKEN)
     monkeypatch.setenv("WAYPOST_ADMIN_URL", f"{pipeline.service_url}/admin")
-    fine = await asyncio.to_thread(CliRunner().invoke, commands, ["doctor"])
-    await stands(status="BANNED")(pipeline)
+    healthy = await asyncio.to_thread(CliRunner().invoke, commands, ["doctor"])
+    await set_number_status(status="BANNED")(pipeline)
 
-    sick = await asyncio.to_thread(CliRunner().invoke, commands, ["doctor"])
-    told = await asyncio.to_thread(CliRunner().invoke, commands, ["doctor", "--json"])
+    failing = await asyncio.to_thread(CliRunner().invoke, commands, ["doctor"])
+    as_json = await asyncio.to_thread(CliRunner().invoke, commands, ["doctor", "--json"])
 
-    assert (fine.exit_code, sick.exit_code, told.exit_code) == (0, 1, 1)
-    assert fine.stdout.startswith("ok      service: it is running\n")
-    assert "wrong   main: number +15550001111 of AcmeShop: its status is BANNED\n        -> " in (sick.stdout)
-    states = {one["state"] for one in json.loads(told.stdout)["findings"]}
+    assert (healthy.exit_code, failing.exit_code, as_json.exit_code) == (0, 1, 1)
+    assert healthy.stdout.startswith("ok      service: it is running\n")
+    assert "wrong   main: number +15550001111 of AcmeShop: its status is BANNED\n        -> " in failing.stdout
+    states = {finding["state"] for finding in json.loads(as_json.stdout)["results"]}
     assert states == {"ok", "wrong"}
 
 
-def test_without_a_running_service_its_store_is_looked_at(tmp_path: Path) -> None:
+def test_without_a_running_service_the_store_is_checked(tmp_path: Path) -> None:
     env = {
         "WAYPOST_DATA": str(tmp_path),
         "WAYPOST_SECRET_KEY": "5ec7" * 16,

@@ -1,4 +1,4 @@
-"""The doctor in rarer weather: clocks, usage, reviews, refusals and answers that are none."""
+"""The doctor under rarer conditions: clocks, usage, reviews, errors and unreadable responses."""
 
 import asyncio
 import json
@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 
 from tests.support.builders import ACCOUNT, APP, OPERATOR
 from tests.support.pipeline import PipelineHarness
-from tests.support.second_operator import administer
+from tests.support.second_operator import send_admin_request
 from waypost.admin import provisioning
 from waypost.admin.doctor.webhook import check_handshake
 from waypost.assembly.dev.dev import DevOptions, DevServer
@@ -27,39 +27,39 @@ NUMBER: Final = f"main: number +{APP.phone_number} of {APP.name}"
 TOKEN: Final = "main: token"
 
 
-async def found(pipeline: PipelineHarness, about: str) -> list[dict[str, Any]]:
-    """What the doctor says of one thing."""
-    answer = await administer(pipeline, "GET", "/admin/doctor")
-    assert answer.status == 200, answer
-    return [one for one in answer.body["findings"] if one["about"] == about]
+async def read_findings(pipeline: PipelineHarness, about: str) -> list[dict[str, Any]]:
+    """Return the doctor's findings about one subject."""
+    response = await send_admin_request(pipeline, "GET", "/admin/doctor")
+    assert response.status == 200, response
+    return [finding for finding in response.body["results"] if finding["subject"] == about]
 
 
 @dataclass(frozen=True)
-class Newcomer:
-    """A folder in which `waypost dev` runs, and what its doctor is asked there."""
+class Demonstration:
+    """A folder in which `waypost dev` runs, with its control API and its doctor."""
 
     control_url: str
     env_file: Path
 
     async def control(self, path: str, body: Any) -> None:
-        """One request to the control door."""
-        async with aiohttp.ClientSession() as http, http.post(f"{self.control_url}/{path}", json=body) as answer:
-            assert answer.status == 200, await answer.text()
+        """Send a request to the simulator control API."""
+        async with aiohttp.ClientSession() as http, http.post(f"{self.control_url}/{path}", json=body) as response:
+            assert response.status == 200, await response.text()
 
     async def doctor(self) -> Result:
-        """`waypost doctor --json`, which finds everything by the file in the folder."""
+        """Run `waypost doctor --json`, which reads the environment file in the folder."""
         return await asyncio.to_thread(CliRunner().invoke, commands, ["doctor", "--json"])
 
 
 @pytest.fixture
-async def newcomer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Newcomer]:
+async def demonstration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Demonstration]:
     for name in [name for name in os.environ if name.startswith("WAYPOST_")]:
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
     dev = DevServer(DevOptions(Settings(port=0), simulator_port=0, memory=True))
     try:
         running = await dev.open()
-        yield Newcomer(running.variables["CONTROL_URL"], tmp_path / "waypost-dev.env")
+        yield Demonstration(running.variables["CONTROL_URL"], tmp_path / "waypost-dev.env")
     finally:
         await dev.close()
 
@@ -71,169 +71,171 @@ async def newcomer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIter
         (25 * HOUR_MS, ["its clock is 1 day, 1:00:00 ahead of this machine's", "its clock is frozen"]),
     ],
 )
-async def test_clock_of_the_demonstration_that_is_not_the_machines_is_told(
-    newcomer: Newcomer, moved_ms: int, texts: list[str]
+async def test_clock_of_the_demonstration_that_differs_from_the_machines_is_reported(
+    demonstration: Demonstration, moved_ms: int, texts: list[str]
 ) -> None:
-    fresh = await newcomer.doctor()
-    await newcomer.control("clock/freeze", {})
-    await newcomer.control("clock/advance", {"ms": moved_ms})
+    fresh = await demonstration.doctor()
+    await demonstration.control("clock/freeze", {})
+    await demonstration.control("clock/advance", {"ms": moved_ms})
 
-    told = await newcomer.doctor()
+    changed = await demonstration.doctor()
 
-    assert [one["text"] for one in of_simulator(fresh)] == ["no faults armed, its clock equals this machine's"]
-    said = of_simulator(told)
-    assert [one["text"] for one in said] == texts
-    assert {one["state"] for one in said} == {"warning"}
-    assert "waypost clock run" in said[-1]["remedy"]
-    assert (fresh.exit_code, told.exit_code) == (0, 0), told.output
-
-
-async def test_demonstration_that_has_been_stopped_is_one_line_with_a_remedy(newcomer: Newcomer) -> None:
-    newcomer.env_file.write_text("ADMIN_URL=http://127.0.0.1:9/admin\nADMIN_TOKEN=t\n")
-    gone = await newcomer.doctor()
-    newcomer.env_file.unlink()
-
-    nowhere = await newcomer.doctor()
-
-    assert (gone.exit_code, nowhere.exit_code) == (1, 1)
-    assert gone.stderr.startswith("waypost: no response from http://127.0.0.1:9; start ")
-    assert "set WAYPOST_ADMIN_TOKEN to reach a running service" in nowhere.stderr
-    assert [told.stderr.count("\n") for told in (gone, nowhere)] == [1, 1]
+    assert [finding["text"] for finding in simulator_findings(fresh)] == [
+        "no faults armed, its clock equals this machine's"
+    ]
+    findings = simulator_findings(changed)
+    assert [finding["text"] for finding in findings] == texts
+    assert {finding["state"] for finding in findings} == {"warning"}
+    assert "waypost clock run" in findings[-1]["fix_hint"]
+    assert (fresh.exit_code, changed.exit_code) == (0, 0), changed.output
 
 
-def of_simulator(told: Result) -> list[dict[str, Any]]:
-    """What was said of the simulator."""
-    findings = json.loads(told.stdout)["findings"]
-    return [one for one in findings if one["about"] == "demo: simulator"]
+async def test_demonstration_that_has_been_stopped_is_one_line_with_a_fix_hint(demonstration: Demonstration) -> None:
+    demonstration.env_file.write_text("ADMIN_URL=http://127.0.0.1:9/admin\nADMIN_TOKEN=t\n")
+    stopped = await demonstration.doctor()
+    demonstration.env_file.unlink()
+
+    without_file = await demonstration.doctor()
+
+    assert (stopped.exit_code, without_file.exit_code) == (1, 1)
+    assert stopped.stderr.startswith("waypost: no response from http://127.0.0.1:9; start ")
+    assert "set WAYPOST_ADMIN_TOKEN to reach a running service" in without_file.stderr
+    assert [result.stderr.count("\n") for result in (stopped, without_file)] == [1, 1]
+
+
+def simulator_findings(result: Result) -> list[dict[str, Any]]:
+    """Return the findings about the simulator."""
+    findings = json.loads(result.stdout)["results"]
+    return [finding for finding in findings if finding["subject"] == "demo: simulator"]
 
 
 @pytest.mark.parametrize(
-    ("calls_per_hour", "text", "remedy"), [(5, "near the limit: ", "fewer syncs"), (4, "used up: ", "wait ")]
+    ("calls_per_hour", "text", "fix_hint"), [(5, "near the limit: ", "fewer syncs"), (4, "used up: ", "wait ")]
 )
-async def test_usage_near_its_limit_is_told_before_calls_are_refused(
-    pipeline: PipelineHarness, calls_per_hour: int, text: str, remedy: str
+async def test_usage_near_its_limit_is_reported_before_calls_are_rejected(
+    pipeline: PipelineHarness, calls_per_hour: int, text: str, fix_hint: str
 ) -> None:
     await pipeline.control("PUT", "settings", {"calls_per_hour": calls_per_hour})
 
-    said = await found(pipeline, "main: usage")
+    findings = await read_findings(pipeline, "main: usage")
 
-    of_account = next(one for one in said if ACCOUNT.id in one["text"])
-    assert (of_account["state"], of_account["text"].startswith(text)) == ("warning", True), said
-    assert remedy in of_account["remedy"]
+    account_usage = next(finding for finding in findings if ACCOUNT.id in finding["text"])
+    assert (account_usage["state"], account_usage["text"].startswith(text)) == ("warning", True), findings
+    assert fix_hint in account_usage["fix_hint"]
 
 
-async def test_public_address_that_is_not_https_is_wrong_for_an_operator_elsewhere(pipeline: PipelineHarness) -> None:
-    elsewhere = replace(OPERATOR, base_url="https://graph.acme.example")
+async def test_public_url_that_is_not_https_is_wrong_for_a_remote_operator(pipeline: PipelineHarness) -> None:
+    remote = replace(OPERATOR, base_url="https://graph.acme.example")
 
-    [said] = await check_handshake(pipeline.waypost.admin_context, elsewhere)
+    [finding] = await check_handshake(pipeline.waypost.admin_context, remote)
 
-    assert said.state == "wrong"
-    assert "is not https" in said.text
-    assert "WAYPOST_PUBLIC_URL" in said.remedy
+    assert finding.state == "wrong"
+    assert "is not https" in finding.text
+    assert "WAYPOST_PUBLIC_URL" in finding.fix_hint
 
 
 @pytest.fixture
-async def reviewing(pipeline: PipelineHarness) -> AsyncIterator[dict[str, Any]]:
-    """A real server in the operator's place, which answers every question with this object."""
-    told: dict[str, Any] = {"data": []}
+async def operator_response(pipeline: PipelineHarness) -> AsyncIterator[dict[str, Any]]:
+    """Start a server in place of the operator that sends this object as every response."""
+    content: dict[str, Any] = {"data": []}
 
-    async def answer(_request: web.Request) -> web.StreamResponse:
-        return web.json_response(told)
+    async def respond(_request: web.Request) -> web.StreamResponse:
+        return web.json_response(content)
 
     application = web.Application()
-    application.router.add_route("*", "/{path:.*}", answer)
+    application.router.add_route("*", "/{path:.*}", respond)
     runner = web.AppRunner(application, shutdown_timeout=0.1)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     url = f"http://127.0.0.1:{runner.addresses[0][1]}"
     await provisioning.put_operator_account(pipeline.waypost.admin_context, replace(OPERATOR, base_url=url))
-    yield told
+    yield content
     await runner.cleanup()
 
 
 @pytest.mark.parametrize("review", ["PENDING", "REJECTED"])
-async def test_review_of_the_business_account_that_is_not_over_is_told(
-    pipeline: PipelineHarness, reviewing: dict[str, Any], review: str
+async def test_unfinished_review_of_the_business_account_is_reported(
+    pipeline: PipelineHarness, operator_response: dict[str, Any], review: str
 ) -> None:
-    reviewing |= {
+    operator_response |= {
         "data": {"is_valid": True},
         "name": "Acme",
         "message_template_namespace": ACCOUNT.namespace,
         "account_review_status": review,
     }
 
-    [said] = await found(pipeline, f"main: business account {ACCOUNT.id}")
+    [finding] = await read_findings(pipeline, f"main: business account {ACCOUNT.id}")
 
-    assert (said["state"], said["text"]) == ("warning", f"its review at the operator is {review}")
+    assert (finding["state"], finding["text"]) == ("warning", f"its review at the operator is {review}")
 
 
 # fmt: off
-REFUSED: Final = {
-    # what                       why                                                     state      text                                   remedy
+OPERATOR_ERRORS: Final = {
+    # case                       fault                                                   state      text                                   fix hint
     "permission of the app":    ({"error": 10, "status": 403},                           "wrong",   "lacks a permission: (#10) ",          "waypost account token main"),
     "permission of the user":   ({"error": 200, "status": 403},                          "wrong",   "(200)",                               "waypost account token main"),
     "capability":               ({"error": 3, "status": 400},                            "wrong",   "lacks a permission",                  "waypost account token main"),
     "blocked":                  ({"error": 131031, "status": 403},                       "wrong",   "the operator has blocked the account", "notices"),
-    "out of order":             ({"error": 2, "status": 500},                            "warning", "is not available",                    "wait"),
+    "unavailable":              ({"error": 2, "status": 500},                            "warning", "is not available",                    "wait"),
     "too many calls":           ({"error": 80008, "status": 400},                        "warning", "accepts no more calls",              "wait"),
     "unknown code":             ({"error": 999_999, "status": 400},                      "wrong",   "(999999)",                            "operator-codes.md"),
-    "a page":                   ({"garbage": "html", "status": 200},                     "wrong",   "an unreadable answer with status 200", "--base-url"),
-    "half an answer":           ({"garbage": "truncated", "status": 200},                "wrong",   "the operator's answer was lost",      "--base-url"),
-    "broken line":              ({"reset": "before"},                                    "wrong",   "the operator's answer was lost",      "--base-url"),
+    "a page":                   ({"garbage": "html", "status": 200},                     "wrong",   "an unreadable response with status 200", "--base-url"),
+    "truncated response":       ({"garbage": "truncated", "status": 200},                "wrong",   "the operator's response was lost",      "--base-url"),
+    "connection reset":         ({"reset": "before"},                                    "wrong",   "the operator's response was lost",      "--base-url"),
 }
 # fmt: on
 
 
-@pytest.mark.parametrize("case", REFUSED)
-async def test_answer_that_is_none_is_told_once_for_each_question_in_its_own_words(
-    pipeline: PipelineHarness, case: str
-) -> None:
-    what, state, text, remedy = REFUSED[case]
+@pytest.mark.parametrize("case", OPERATOR_ERRORS)
+async def test_each_error_of_the_operator_has_its_own_finding(pipeline: PipelineHarness, case: str) -> None:
+    what, state, text, fix_hint = OPERATOR_ERRORS[case]
     await pipeline.control("POST", "faults", {"on": "call", "call": "numbers.list", "what": what})
 
-    [said] = await found(pipeline, f"main: numbers of {ACCOUNT.id}")
+    [finding] = await read_findings(pipeline, f"main: numbers of {ACCOUNT.id}")
 
-    assert said["state"] == state
-    assert text in said["text"]
-    assert remedy in said["remedy"]
-    assert "not reached" not in said["text"]  # it was
+    assert finding["state"] == state
+    assert text in finding["text"]
+    assert fix_hint in finding["fix_hint"]
+    assert "not reached" not in finding["text"]  # the operator was reached
 
 
 @pytest.mark.parametrize(
-    ("lives_ms", "text"),
+    ("lifetime_ms", "text"),
     [
         (30 * HOUR_MS, "expires in 1.2 days"),
         (5 * HOUR_MS, "expires in 5.0 hours"),
         (HOUR_MS // 2, "expires in less than an hour"),
     ],
 )
-async def test_token_that_ends_soon_says_when(pipeline: PipelineHarness, lives_ms: int, text: str) -> None:
-    wish = {"waba_ids": [ACCOUNT.id], "expires_in_ms": lives_ms}
-    token = (await pipeline.control("POST", "tokens", wish))["token"]
+async def test_token_that_expires_soon_is_reported_with_its_remaining_time(
+    pipeline: PipelineHarness, lifetime_ms: int, text: str
+) -> None:
+    request = {"waba_ids": [ACCOUNT.id], "expires_in_ms": lifetime_ms}
+    token = (await pipeline.control("POST", "tokens", request))["token"]
     account = replace(OPERATOR.replace_fields(token=token), base_url=pipeline.operator_url)
     await provisioning.put_operator_account(pipeline.waypost.admin_context, account)
 
-    [said] = await found(pipeline, TOKEN)
+    [finding] = await read_findings(pipeline, TOKEN)
 
-    assert (said["state"], text in said["text"]) == ("warning", True), said
+    assert (finding["state"], text in finding["text"]) == ("warning", True), finding
 
 
 @pytest.mark.parametrize("end", ["expire", "revoke"])
-async def test_token_that_has_ended_is_wrong_and_the_operator_says_how(pipeline: PipelineHarness, end: str) -> None:
+async def test_expired_or_revoked_token_is_wrong_with_the_operators_reason(pipeline: PipelineHarness, end: str) -> None:
     token = (await pipeline.control("POST", "tokens", {"waba_ids": [ACCOUNT.id]}))["token"]
     account = replace(OPERATOR.replace_fields(token=token), base_url=pipeline.operator_url)
     await provisioning.put_operator_account(pipeline.waypost.admin_context, account)
     await pipeline.control("POST", f"tokens/{end}", {"token": token})
 
-    [said] = await found(pipeline, TOKEN)
+    [finding] = await read_findings(pipeline, TOKEN)
 
-    assert said["state"] == "wrong"
-    assert end in said["text"]
-    assert "waypost account token main" in said["remedy"]
+    assert finding["state"] == "wrong"
+    assert end in finding["text"]
+    assert "waypost account token main" in finding["fix_hint"]
 
 
 @pytest.mark.parametrize(
-    ("hindrance", "remedy"),
+    ("sending_restriction", "fix_hint"),
     [
         ("UNREGISTERED", "register or verify the number"),
         ("LOCKED", "request a review"),
@@ -241,11 +243,11 @@ async def test_token_that_has_ended_is_wrong_and_the_operator_says_how(pipeline:
         ("DELETED", "waypost app connect"),
     ],
 )
-async def test_number_that_is_hindered_has_the_remedy_of_its_status(
-    pipeline: PipelineHarness, hindrance: str, remedy: str
+async def test_number_with_a_problem_has_the_fix_hint_of_its_status(
+    pipeline: PipelineHarness, sending_restriction: str, fix_hint: str
 ) -> None:
-    await pipeline.control("PUT", f"numbers/{APP.phone_number_id}/hindrance", {"name": hindrance})
+    await pipeline.control("PUT", f"numbers/{APP.phone_number_id}/sending-restriction", {"name": sending_restriction})
 
-    [said] = await found(pipeline, NUMBER)
+    [finding] = await read_findings(pipeline, NUMBER)
 
-    assert (said["state"], remedy in said["remedy"]) == ("wrong", True), said
+    assert (finding["state"], fix_hint in finding["fix_hint"]) == ("wrong", True), finding

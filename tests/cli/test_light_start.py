@@ -1,4 +1,4 @@
-"""A command that starts nothing loads nothing that only a service needs: it answers at once."""
+"""A command that starts no service loads no module that only a service needs."""
 
 import subprocess
 import sys
@@ -9,6 +9,6 @@ HEAVY = ("sqlalchemy", "uvicorn", "starlette", "structlog", "psycopg", "waypost.
 def test_command_line_loads_neither_store_nor_servers() -> None:
     script = f"import sys, waypost.cli.main; print([name for name in {HEAVY} if name in sys.modules])"
 
-    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
 
-    assert told.stdout.strip() == "[]"
+    assert result.stdout.strip() == "[]"

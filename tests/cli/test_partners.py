@@ -1,4 +1,4 @@
-"""The commands for partners and apps, on a store of their own."""
+"""The commands for partners and apps, on their own store."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ PASSWORD = "Correct-horse-1"
 
 
 class Commands:
-    """Runs commands on one store."""
+    """Runs commands on a store."""
 
     def __init__(self, folder: Path) -> None:
         self._env = {
@@ -23,24 +23,24 @@ class Commands:
             "WAYPOST_ADMIN_URL": None,
         }
 
-    def run(self, *words: str) -> Result:
-        return CliRunner(env=self._env).invoke(app, list(words))
+    def run(self, *arguments: str) -> Result:
+        return CliRunner(env=self._env).invoke(app, list(arguments))
 
-    def told(self, *words: str) -> Any:
-        result = self.run(*words)
+    def run_json(self, *arguments: str) -> Any:
+        result = self.run(*arguments)
         assert result.exit_code == 0, result.output
         return json.loads(result.stdout)
 
 
 @pytest.fixture
 def commands(tmp_path: Path) -> Commands:
-    """Commands on a fresh store with one partner, whose id is 1."""
+    """Return commands on a new store with one partner, whose id is 1."""
     commands = Commands(tmp_path)
-    commands.told("partner", "add", "ada@acme.test", "Acme", "--password", PASSWORD)
+    commands.run_json("partner", "add", "ada@acme.test", "Acme", "--password", PASSWORD)
     return commands
 
 
-def test_weak_password_is_refused_with_the_rule(commands: Commands) -> None:
+def test_weak_password_is_an_error_with_the_rule(commands: Commands) -> None:
     result = commands.run("partner", "password", "1", "--password", "password")
 
     assert result.exit_code == 1
@@ -48,36 +48,36 @@ def test_weak_password_is_refused_with_the_rule(commands: Commands) -> None:
 
 
 def test_password_can_be_changed(commands: Commands) -> None:
-    told = commands.told("partner", "password", "1", "--password", "Another-horse-2")
+    result = commands.run_json("partner", "password", "1", "--password", "Another-horse-2")
 
-    assert told["changed"] is True
+    assert result["changed"] is True
 
 
-def test_secrets_are_listed_without_being_shown_and_revoked_by_id(commands: Commands) -> None:
-    secret = commands.told("partner", "secret", "1", "--days", "90")["client_secret"]
-    listed = commands.told("partner", "secrets", "1")["client_secrets"]
+def test_secrets_are_listed_without_their_values_and_revoked_by_id(commands: Commands) -> None:
+    secret = commands.run_json("partner", "secret", "1", "--days", "90")["client_secret"]
+    listed = commands.run_json("partner", "secrets", "1")["client_secrets"]
 
-    revoked = commands.told("partner", "revoke-secret", "1", listed[0]["id"])
+    revoked = commands.run_json("partner", "revoke-secret", "1", listed[0]["id"])
 
     assert secret not in json.dumps(listed)
     assert listed[0]["expired"] is False
     assert revoked == {"revoked": listed[0]["id"], "tokens_ended": 0}
-    assert commands.told("partner", "secrets", "1") == {"client_secrets": []}
+    assert commands.run_json("partner", "secrets", "1") == {"client_secrets": []}
 
 
-def test_keys_are_listed_without_being_shown_and_revoked_by_id(commands: Commands) -> None:
-    key = commands.told("partner", "key", "1", "--name", "shop")["api_key"]
-    listed = commands.told("partner", "keys", "1")["api_keys"]
+def test_keys_are_listed_without_their_values_and_revoked_by_id(commands: Commands) -> None:
+    key = commands.run_json("partner", "key", "1", "--name", "shop")["api_key"]
+    listed = commands.run_json("partner", "keys", "1")["api_keys"]
 
-    revoked = commands.told("partner", "revoke-key", listed[0]["id"], "--of", "1")
+    revoked = commands.run_json("partner", "revoke-key", listed[0]["id"], "--of", "1")
 
     assert key not in json.dumps(listed)
     assert listed[0]["name"] == "shop"
     assert revoked == {"revoked": listed[0]["id"]}
-    assert commands.told("partner", "keys", "1") == {"api_keys": []}
+    assert commands.run_json("partner", "keys", "1") == {"api_keys": []}
 
 
-def test_connecting_an_app_that_is_not_there_is_refused(commands: Commands) -> None:
+def test_connecting_an_unknown_app_is_an_error(commands: Commands) -> None:
     result = commands.run("app", "connect", "none", "15550001111", "2", "1")
 
     assert result.exit_code == 1
@@ -87,12 +87,12 @@ def test_connecting_an_app_that_is_not_there_is_refused(commands: Commands) -> N
 def test_app_can_be_made_a_sandbox_app_and_live_again(commands: Commands) -> None:
     account = ("--base-url", "http://127.0.0.1:9", "--app-id", "3", "--token", "t")
     secrets = ("--app-secret", "s", "--verify-token", "v")
-    commands.told("account", "operator", "main", *account, *secrets)
-    commands.told("account", "business", "1000", "1", "main", "--namespace", "a_namespace")
-    made = commands.told("app", "add", "1", "AcmeShop", "15550001111", "2000", "1000")
+    commands.run_json("account", "operator", "main", *account, *secrets)
+    commands.run_json("account", "business", "1000", "1", "main", "--namespace", "a_namespace")
+    made = commands.run_json("app", "add", "1", "AcmeShop", "15550001111", "2000", "1000")
 
-    sandbox = commands.told("app", "connect", made["id"], "15550001111", "2000", "1000", "--no-live")
-    live = commands.told("app", "connect", made["id"], "15550002222", "2001", "1000")
+    sandbox = commands.run_json("app", "connect", made["id"], "15550001111", "2000", "1000", "--no-live")
+    live = commands.run_json("app", "connect", made["id"], "15550002222", "2001", "1000")
 
     assert (sandbox["live"], live["live"]) == (False, True)
     assert live["phone_number"] == "15550002222"

@@ -1,4 +1,4 @@
-"""`waypost simulator --scenario`: what was spent stays spent, though the process is killed."""
+"""`waypost simulator --scenario`: applied faults stay counted after the process is killed."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from tests.support.waiting import HANGS_AFTER_S
+from tests.support.polling import HANGS_AFTER_S
 
 WABA: Final = "1000000000000001"
 NUMBER: Final = "2000000000000002"
@@ -25,38 +25,38 @@ what = { error = 131016 }
 """
 
 
-def test_killed_simulator_goes_on_in_its_scenario_where_it_was(tmp_path: Path) -> None:
+def test_killed_simulator_continues_its_scenario(tmp_path: Path) -> None:
     (tmp_path / "three.toml").write_text(SCENARIO, encoding="utf-8")
-    with running(tmp_path) as (process, url):
+    with running_simulator(tmp_path) as (process, url):
         account = {"name": "One", "token": "t", "app_id": "3", "app_secret": "s"}
-        ask("PUT", f"{url}/control/accounts/{WABA}", account)
+        send_request("PUT", f"{url}/control/accounts/{WABA}", account)
         number = {"waba_id": WABA, "phone_number": "15550001111", "name": "Shop"}
-        ask("PUT", f"{url}/control/numbers/{NUMBER}", number)
+        send_request("PUT", f"{url}/control/numbers/{NUMBER}", number)
         before = [send(url) for _ in range(2)]
         process.kill()
 
-    with running(tmp_path) as (_, url):
+    with running_simulator(tmp_path) as (_, url):
         after = [send(url) for _ in range(2)]
 
     assert (before, after) == ([503, 503], [503, 200])
 
 
-def test_wrong_scenario_is_told_in_one_line(tmp_path: Path) -> None:
+def test_invalid_scenario_is_reported_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "three.toml").write_text(SCENARIO.replace("131016", '"busy"'), encoding="utf-8")
 
-    ended = subprocess.run(command(), cwd=tmp_path, env=plain(), capture_output=True, text=True)
+    result = subprocess.run(command(), cwd=tmp_path, env=environment(), capture_output=True, text=True)
 
-    assert ended.returncode == 1
-    assert ended.stderr == (
+    assert result.returncode == 1
+    assert result.stderr == (
         "waypost: the scenario three.toml is wrong: faults[0].what.error: cannot be 'busy'; "
         "accepted: a whole number from 0 to 9999999\n"
     )
 
 
 @contextmanager
-def running(folder: Path) -> Generator[tuple[subprocess.Popen[str], str]]:
-    """A simulator with the scenario, on a free port; killed at the end."""
-    with subprocess.Popen(command(), cwd=folder, env=plain(), text=True, stdout=subprocess.PIPE) as process:
+def running_simulator(folder: Path) -> Generator[tuple[subprocess.Popen[str], str]]:
+    """Start a simulator with the scenario on a free port; kill it at the end."""
+    with subprocess.Popen(command(), cwd=folder, env=environment(), text=True, stdout=subprocess.PIPE) as process:
         try:
             assert process.stdout is not None
             yield process, process.stdout.readline().split()[-1]
@@ -65,29 +65,29 @@ def running(folder: Path) -> Generator[tuple[subprocess.Popen[str], str]]:
 
 
 def command() -> list[str]:
-    words = ["simulator", "--port", "0", "--data", "data", "--scenario", "three.toml"]
-    return [sys.executable, "-m", "waypost", *words]
+    arguments = ["simulator", "--port", "0", "--data", "data", "--scenario", "three.toml"]
+    return [sys.executable, "-m", "waypost", *arguments]
 
 
-def plain() -> dict[str, str]:
-    """The environment without this machine's settings."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("WAYPOST_")}
-    return {**kept, "WAYPOST_CONTROL_TOKEN": CONTROL_TOKEN}
+def environment() -> dict[str, str]:
+    """Return the environment without this machine's settings."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("WAYPOST_")}
+    return {**inherited, "WAYPOST_CONTROL_TOKEN": CONTROL_TOKEN}
 
 
 def send(url: str) -> int:
-    """Send a text, and give the answer's status."""
+    """Send a text; return the status of the response."""
     message = {"messaging_product": "whatsapp", "to": "15551234567", "type": "text"}
-    address = f"{url}/v25.0/{NUMBER}/messages"
-    return ask("POST", address, {**message, "text": {"body": "Hello"}}, token="t")
+    messages_url = f"{url}/v25.0/{NUMBER}/messages"
+    return send_request("POST", messages_url, {**message, "text": {"body": "Hello"}}, token="t")
 
 
-def ask(method: str, url: str, body: dict[str, Any], *, token: str = CONTROL_TOKEN) -> int:
-    """One request; gives the answer's status."""
+def send_request(method: str, url: str, body: dict[str, Any], *, token: str = CONTROL_TOKEN) -> int:
+    """Send a request; return the status of the response."""
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     request = urllib.request.Request(url, json.dumps(body).encode(), headers, method=method)
     try:
-        with urllib.request.urlopen(request, timeout=HANGS_AFTER_S) as answer:
-            return answer.status
+        with urllib.request.urlopen(request, timeout=HANGS_AFTER_S) as response:
+            return response.status
     except urllib.error.HTTPError as error:
         return error.code

@@ -1,4 +1,4 @@
-"""`waypost store` and `waypost move` say in one line what they did, or what keeps them from it."""
+"""`waypost store` and `waypost move` print one line with their result or their error."""
 
 import asyncio
 import sqlite3
@@ -10,9 +10,9 @@ import pytest
 from sqlalchemy import func, select
 
 from tests.conftest import MakePipeline
-from tests.support.first_store import make_first_store
-from tests.support.store_statements import column_of
-from tests.support.waiting import HANGS_AFTER_S, patiently
+from tests.support.baseline_store import create_baseline_store
+from tests.support.polling import HANGS_AFTER_S, poll_until
+from tests.support.store_statements import fetch_column
 from waypost.assembly.store_maintenance import back_up
 from waypost.config import Settings
 from waypost.store.contract import WrongStore
@@ -22,10 +22,10 @@ from waypost.store.revision import OLDEST_UPGRADABLE_REVISION
 from waypost.store.tables import REVISION, messages
 
 
-def run(folder: Path, *words: str, **variables: str) -> "subprocess.CompletedProcess[str]":
-    """Type a command."""
+def run(folder: Path, *arguments: str, **variables: str) -> "subprocess.CompletedProcess[str]":
+    """Run a command."""
     return subprocess.run(
-        [sys.executable, "-m", "waypost", *words, "--data", str(folder)],
+        [sys.executable, "-m", "waypost", *arguments, "--data", str(folder)],
         capture_output=True,
         text=True,
         check=False,
@@ -34,8 +34,8 @@ def run(folder: Path, *words: str, **variables: str) -> "subprocess.CompletedPro
     )
 
 
-def test_check_says_that_an_upgrade_is_needed_and_does_nothing(tmp_path: Path) -> None:
-    make_first_store(tmp_path / "waypost.db")
+def test_check_reports_that_an_upgrade_is_needed_and_changes_nothing(tmp_path: Path) -> None:
+    create_baseline_store(tmp_path / "waypost.db")
 
     first = run(tmp_path, "store", "upgrade", "--check")
     second = run(tmp_path, "store", "upgrade", "--check")
@@ -46,27 +46,29 @@ def test_check_says_that_an_upgrade_is_needed_and_does_nothing(tmp_path: Path) -
     )
 
 
-def test_check_of_no_store_makes_none(tmp_path: Path) -> None:
-    said = run(tmp_path, "store", "upgrade", "--check")
+def test_check_without_a_store_creates_none(tmp_path: Path) -> None:
+    result = run(tmp_path, "store", "upgrade", "--check")
 
-    assert (said.returncode, said.stdout) == (0, "there is no store yet\n")
+    assert (result.returncode, result.stdout) == (0, "there is no store yet\n")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_database_that_is_away_is_said_in_one_line(tmp_path: Path) -> None:
-    away = "postgresql://nobody@127.0.0.1:9/none"
+def test_unreachable_database_is_reported_in_one_line(tmp_path: Path) -> None:
+    unreachable = "postgresql://nobody@127.0.0.1:9/none"
 
-    checked = run(tmp_path, "store", "upgrade", "--check", WAYPOST_DATABASE_URL=away)
-    make_first_store(tmp_path / "waypost.db")
-    moved = run(tmp_path, "move", WAYPOST_MOVE_TO=away)
+    checked = run(tmp_path, "store", "upgrade", "--check", WAYPOST_DATABASE_URL=unreachable)
+    create_baseline_store(tmp_path / "waypost.db")
+    moved = run(tmp_path, "move", WAYPOST_MOVE_TO=unreachable)
 
-    for said in (checked, moved):
-        assert said.returncode == 1
-        assert said.stderr.startswith("waypost: ")
-        assert len(said.stderr.splitlines()) == 1
+    for result in (checked, moved):
+        assert result.returncode == 1
+        assert result.stderr.startswith("waypost: ")
+        assert len(result.stderr.splitlines()) == 1
 
 
-async def test_store_is_copied_whole_while_a_service_writes_to_it(make_pipeline: MakePipeline, tmp_path: Path) -> None:
+async def test_store_is_copied_consistently_while_a_service_writes_to_it(
+    make_pipeline: MakePipeline, tmp_path: Path
+) -> None:
     pipeline = await make_pipeline()
     template_id = await pipeline.approved_template()
     done = asyncio.Event()
@@ -80,7 +82,7 @@ async def test_store_is_copied_whole_while_a_service_writes_to_it(make_pipeline:
         return len(sent)
 
     loading = [asyncio.create_task(load()) for _ in range(4)]
-    await patiently(count_sent, lambda count: count >= 20)
+    await poll_until(count_sent, lambda count: count >= 20)
     before = list(sent)
     settings = Settings(data=pipeline.folder)
     await asyncio.to_thread(back_up, settings, tmp_path / "copy.db")
@@ -92,24 +94,24 @@ async def test_store_is_copied_whole_while_a_service_writes_to_it(make_pipeline:
     connection.close()
     copy = Database(SqliteEngine(tmp_path / "copy.db"))
     await copy.open()
-    there = set(await column_of(copy, select(messages.c.id)))
-    [count] = await column_of(copy, select(func.count()).select_from(messages))
+    copied = set(await fetch_column(copy, select(messages.c.id)))
+    [count] = await fetch_column(copy, select(func.count()).select_from(messages))
     await copy.close()
-    assert set(before) <= there
+    assert set(before) <= copied
     assert count <= len(sent)
 
 
-def test_backup_overwrites_nothing_and_leaves_nothing_half_done(tmp_path: Path) -> None:
-    make_first_store(tmp_path / "waypost.db")
-    there = tmp_path / "there.db"
-    there.write_text("somebody's")
+def test_backup_overwrites_no_file_and_leaves_no_partial_file(tmp_path: Path) -> None:
+    create_baseline_store(tmp_path / "waypost.db")
+    existing = tmp_path / "there.db"
+    existing.write_text("somebody's")
 
     with pytest.raises(WrongStore, match="choose another file"):
-        back_up(Settings(data=tmp_path), there)
+        back_up(Settings(data=tmp_path), existing)
     with pytest.raises(WrongStore, match="--data"):
         back_up(Settings(data=tmp_path / "elsewhere"), tmp_path / "copy.db")
     with pytest.raises(WrongStore, match="pg_dump"):
         back_up(Settings(data=tmp_path, database_url="postgresql://x/y"), tmp_path / "copy.db")
 
-    assert there.read_text() == "somebody's"
+    assert existing.read_text() == "somebody's"
     assert {path.name for path in tmp_path.iterdir()} == {"waypost.db", "there.db"}

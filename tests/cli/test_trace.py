@@ -1,4 +1,4 @@
-"""`waypost trace`: one message's whole way, from a service that runs and from a store at rest."""
+"""`waypost trace`: the trace of one message, from a running service and from a store without one."""
 
 import asyncio
 import json
@@ -9,108 +9,110 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from tests.support.builders import ANN, APP, INSTANCE_KEY
-from tests.support.callback_sink import always
+from tests.support.callback_sink import respond_always
 from tests.support.pipeline import ADMIN_TOKEN, PipelineHarness
-from tests.support.waiting import patiently
+from tests.support.polling import poll_until
 from waypost.cli.main import app
 from waypost.wire.redaction import mask_request
 
 TEXT: Final = "Meet me behind the old windmill"
 
 
-async def run(*words: str, **settings: str | None) -> Result:
-    """A command, off this loop, with these settings and no others."""
+async def run(*arguments: str, **settings: str | None) -> Result:
+    """Run a command in a thread, with these settings and no others."""
     env: dict[str, str | None] = {
         "WAYPOST_DATA": None, "WAYPOST_SECRET_KEY": None, "WAYPOST_ADMIN_TOKEN": None, "WAYPOST_ADMIN_URL": None,
     }  # fmt: skip
     env |= {f"WAYPOST_{name.upper()}": value for name, value in settings.items()}
-    return await asyncio.to_thread(CliRunner(env=env).invoke, app, list(words))
+    return await asyncio.to_thread(CliRunner(env=env).invoke, app, list(arguments))
 
 
-async def traced(pipeline: PipelineHarness, *words: str) -> Result:
-    """`waypost trace` of the service that runs."""
-    return await run("trace", *words, admin_url=pipeline.service_url, admin_token=ADMIN_TOKEN)
+async def run_trace(pipeline: PipelineHarness, *arguments: str) -> Result:
+    """Run `waypost trace` against the running service."""
+    return await run("trace", *arguments, admin_url=pipeline.service_url, admin_token=ADMIN_TOKEN)
 
 
-async def test_trace_of_a_message_tells_its_whole_way_and_not_its_words(pipeline: PipelineHarness) -> None:
+async def test_trace_shows_every_step_of_a_message_and_not_its_content(pipeline: PipelineHarness) -> None:
     await pipeline.open_window()
     message_id = await pipeline.send_text(TEXT)
     await pipeline.events_of(message_id, until="delivered")
     wamid = (await pipeline.wait_for_state(message_id, "delivered"))["operator_message_id"]
 
-    result = await traced(pipeline, message_id)
+    result = await run_trace(pipeline, message_id)
 
     printed = result.stdout
     assert result.exit_code == 0, result.output
     assert printed.splitlines()[0] == f"message {message_id}: delivered"
-    for told in (APP.id, ANN, wamid, "accepted", "enqueued", "callback delivered", "status 200 after"):
-        assert told in printed
+    for expected in (APP.id, ANN, wamid, "accepted", "enqueued", "callback delivered", "status 200 after"):
+        assert expected in printed
     assert f"({len(TEXT)} characters)" in printed
     assert TEXT not in printed
 
 
-async def test_operators_id_leads_to_the_same_message(pipeline: PipelineHarness) -> None:
+async def test_operators_id_finds_the_same_message(pipeline: PipelineHarness) -> None:
     await pipeline.open_window()
     message_id = await pipeline.send_text()
     await pipeline.events_of(message_id, until="delivered")
     wamid = (await pipeline.wait_for_state(message_id, "delivered"))["operator_message_id"]
 
-    ours, theirs = [await traced(pipeline, one, "--json") for one in (message_id, wamid)]
+    ours, theirs = [await run_trace(pipeline, either_id, "--json") for either_id in (message_id, wamid)]
 
     assert json.loads(theirs.stdout)["id"] == message_id
     assert json.loads(ours.stdout).keys() == json.loads(theirs.stdout).keys()
 
 
-async def test_message_that_waits_shows_its_entry_and_why_from_a_store_at_rest(
+async def test_waiting_message_shows_its_job_and_the_reason_without_a_running_service(
     make_pipeline: Any, tmp_path: Path
 ) -> None:
     pipeline: PipelineHarness = await make_pipeline()
     await pipeline.open_window()
     await pipeline.close_operator()
     message_id = await pipeline.send_text()
-    await patiently(pipeline.submission_attempts)
+    await poll_until(pipeline.submission_attempts)
     await pipeline.close_service()
 
     result = await run("trace", message_id, data=str(tmp_path), secret_key=INSTANCE_KEY)
 
     assert result.exit_code == 0, result.output
     assert f"message {message_id}: accepted" in result.stdout
-    [waits] = [line for line in result.stdout.splitlines() if line.startswith("waits")]
-    assert waits.startswith("waits in queue outbound at ")
-    assert "tried" in waits
-    assert "the operator was not reached" in waits
+    [waiting] = [line for line in result.stdout.splitlines() if line.startswith("waits")]
+    assert waiting.startswith("waits in queue outbound at ")
+    assert "tried" in waiting
+    assert "the operator was not reached" in waiting
 
 
-async def test_uncertain_message_shows_for_how_long_it_is_doubted(cut_pipeline: PipelineHarness) -> None:
-    await cut_pipeline.open_window()
-    assert cut_pipeline.between is not None
-    cut_pipeline.between.let_webhooks_pass = False
-    cut_pipeline.between.lose_answers = 1
-    message_id = await cut_pipeline.send_text()
-    await cut_pipeline.wait_for_state(message_id, "uncertain")
+async def test_uncertain_message_shows_its_unconfirmed_job(proxied_pipeline: PipelineHarness) -> None:
+    await proxied_pipeline.open_window()
+    assert proxied_pipeline.operator_proxy is not None
+    proxied_pipeline.operator_proxy.let_webhooks_pass = False
+    proxied_pipeline.operator_proxy.lose_responses = 1
+    message_id = await proxied_pipeline.send_text()
+    await proxied_pipeline.wait_for_state(message_id, "uncertain")
 
-    found = json.loads((await traced(cut_pipeline, message_id, "--json")).stdout)
+    trace = json.loads((await run_trace(proxied_pipeline, message_id, "--json")).stdout)
 
-    assert found["state"] == "uncertain"
-    assert found["waiting"]["queue"] == "unconfirmed"
+    assert trace["state"] == "uncertain"
+    assert trace["waiting"]["queue"] == "unconfirmed"
 
 
-async def test_callback_that_is_refused_shows_each_attempt_and_when_the_next_is_due(pipeline: PipelineHarness) -> None:
+async def test_callback_that_fails_shows_each_attempt_and_its_waiting_job(pipeline: PipelineHarness) -> None:
     await pipeline.open_window()
-    pipeline.sink.answers = always(500)
+    pipeline.sink.choose_status = respond_always(500)
     message_id = await pipeline.send_text()
-    await pipeline.sink.wait_until(lambda: len(pipeline.sink.tries) > 1)
+    await pipeline.sink.wait_until(lambda: len(pipeline.sink.requests) > 1)
     await pipeline.wait_for_state(message_id, "delivered")
 
-    printed = (await traced(pipeline, message_id)).stdout
+    printed = (await run_trace(pipeline, message_id)).stdout
 
     assert "attempt 1, initial: status 500 after" in printed
     assert "waits in queue callbacks at " in printed
 
 
-@pytest.mark.parametrize("words", [(), ("--json",)], ids=["text", "json"])
-async def test_unknown_message_is_one_line_and_exit_code_1(pipeline: PipelineHarness, words: tuple[str, ...]) -> None:
-    result = await traced(pipeline, "wamid.HBgL/+=", *words)
+@pytest.mark.parametrize("arguments", [(), ("--json",)], ids=["text", "json"])
+async def test_unknown_message_is_reported_in_one_line_with_exit_code_1(
+    pipeline: PipelineHarness, arguments: tuple[str, ...]
+) -> None:
+    result = await run_trace(pipeline, "wamid.HBgL/+=", *arguments)
 
     assert result.exit_code == 1
     assert result.stdout == ""
@@ -119,7 +121,7 @@ async def test_unknown_message_is_one_line_and_exit_code_1(pipeline: PipelineHar
 
 
 # fmt: off
-REQUESTS: Final[tuple[tuple[str, Any], ...]] = (  # a request as it came, and what of it is shown
+REQUESTS: Final[tuple[tuple[str, Any], ...]] = (  # a request, and its masked form
     ('channel=whatsapp&source=1555&message=%7B%22type%22%3A%22text%22%2C%22text%22%3A%22Hi+Ann%22%7D',
      {"channel": "whatsapp", "source": "1555", "message": {"type": "text", "text": "(6 characters)"}}),
     ('template=%7B%22id%22%3A%22a-b%22%2C%22params%22%3A%5B%22Ann%22%2C7%5D%7D',
@@ -136,5 +138,5 @@ REQUESTS: Final[tuple[tuple[str, Any], ...]] = (  # a request as it came, and wh
 
 
 @pytest.mark.parametrize(("request_text", "shown"), REQUESTS)
-def test_request_keeps_its_shape_and_loses_its_words(request_text: str, shown: Any) -> None:
+def test_masked_request_keeps_its_structure_and_not_its_texts(request_text: str, shown: Any) -> None:
     assert mask_request(request_text) == shown

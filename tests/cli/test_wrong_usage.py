@@ -1,4 +1,4 @@
-"""Commands that cannot do what they were asked: a line that says why, an exit code, and no traceback."""
+"""Commands that fail: a line with the reason, an exit code, and no traceback."""
 
 from pathlib import Path
 from typing import Final
@@ -8,11 +8,11 @@ from typer.testing import CliRunner, Result
 
 from waypost.cli.main import app as commands
 
-NOBODY: Final = "http://127.0.0.1:9"
+CLOSED_URL: Final = "http://127.0.0.1:9"
 
 # fmt: off
 CASES: Final = {
-    # what was typed                                             exit   what is said
+    # arguments                                                  exit   expected text
     "nosuch":                                                    (2, "No such command 'nosuch'"),
     "dev --port abc":                                            (2, "'--port'"),
     "dev --port 99999":                                          (2, "the setting port is invalid"),
@@ -53,27 +53,27 @@ CASES: Final = {
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a page, a file of bytes, and the variables of a service that is no more."""
+    """Return a folder with a page, a file of bytes, and the variables of a service that has stopped."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "page.md").write_text("# A page\n")
     (tmp_path / "bytes").write_bytes(b"\xff\xfe")
     names = ("PARTNER_URL", "CONTROL_URL", "APP_ID", "APP_TOKEN")
-    (tmp_path / "gone.env").write_text("".join(f"{name}={NOBODY}\n" for name in names))
+    (tmp_path / "gone.env").write_text("".join(f"{name}={CLOSED_URL}\n" for name in names))
     return tmp_path
 
 
-def typed(line: str, **settings: str | None) -> Result:
-    """What becomes of a command, without any setting of this machine."""
-    nothing = ("SECRET_KEY", "ADMIN_TOKEN", "ADMIN_URL", "CONTROL_TOKEN", "CONTROL_URL", "DATA")
-    env: dict[str, str | None] = {f"WAYPOST_{name}": None for name in nothing}
+def run(line: str, **settings: str | None) -> Result:
+    """Run a command line without any setting of this machine."""
+    names = ("SECRET_KEY", "ADMIN_TOKEN", "ADMIN_URL", "CONTROL_TOKEN", "CONTROL_URL", "DATA")
+    env: dict[str, str | None] = {f"WAYPOST_{name}": None for name in names}
     return CliRunner(env={**env, **settings}).invoke(commands, line.split())
 
 
 @pytest.mark.parametrize("line", CASES)
-def test_command_that_cannot_be_done_says_why(folder: Path, line: str) -> None:
+def test_command_that_fails_prints_the_reason(folder: Path, line: str) -> None:
     code, text = CASES[line]
 
-    result = typed(line)
+    result = run(line)
 
     assert result.exit_code == code, result.output
     assert isinstance(result.exception, SystemExit), result.exception
@@ -83,30 +83,30 @@ def test_command_that_cannot_be_done_says_why(folder: Path, line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("setting", "text", "says"),
+    ("setting", "value", "expected"),
     [("PER_SECOND", "x", "the setting per_second is invalid: "), ("PUBLIC_URL", "x", "http")],
 )
 @pytest.mark.parametrize("line", ["doctor", "partner list", "serve", "dev"])
-def test_setting_that_is_wrong_is_named_by_every_command(
-    folder: Path, line: str, setting: str, text: str, says: str
+def test_invalid_setting_is_named_by_every_command(
+    folder: Path, line: str, setting: str, value: str, expected: str
 ) -> None:
-    result = typed(line, **{f"WAYPOST_{setting}": text})
+    result = run(line, **{f"WAYPOST_{setting}": value})
 
     assert (result.exit_code, folder.is_dir()) == (2, True)
     assert result.stderr.startswith("waypost: the setting ")
-    assert says in result.stderr
+    assert expected in result.stderr
     assert result.stderr.count("\n") == 1
 
 
-def test_help_shows_defaults_that_are_written_in_brackets() -> None:
-    helps = [typed(f"{name} --help").output for name in ("dev", "account operator", "app operator")]
+def test_help_shows_defaults_in_brackets() -> None:
+    helps = [run(f"{name} --help").output for name in ("dev", "account operator", "app operator")]
 
     for text, shown in zip(helps, (".waypost]", "[required for a new account]", "by its digits]"), strict=True):
         assert shown in " ".join(text.split())
 
 
 def test_help_is_plain_text_without_boxes() -> None:
-    shown = typed("--help").output + typed("clock --help").output + typed("nosuch").stderr
+    shown = run("--help").output + run("clock --help").output + run("nosuch").stderr
 
     assert shown.isascii(), shown
     assert "Start service and simulator in one process" in shown

@@ -1,4 +1,4 @@
-"""The console in a real browser, and as a script asks for it, over `waypost dev` in this process."""
+"""Fixtures of the console tests: `waypost dev` in this process, with a browser and a scripted client."""
 
 import asyncio
 import os
@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Page, Playwright, async_playwright, expect
 
-from tests.support.waiting import HANGS_AFTER_S
+from tests.support.polling import HANGS_AFTER_S
 from waypost.assembly.dev import demo
 from waypost.assembly.dev.dev import DevOptions, DevServer, DevStatus
 from waypost.assembly.dev.files import read_or_create_instance_key
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from tests.console.support.scene import Scene
 
 HEADLESS: Final = "/usr/bin/chromium-headless-shell"
-"""The same browser without its own windows, which cost a third of the processor's time."""
+"""The browser without its window UI, which takes a third of the processor time."""
 CHROMIUM: Final = os.environ.get("WAYPOST_CHROMIUM") or shutil.which(HEADLESS) or "/usr/bin/chromium"
 LOOP: Final = "session"
 
 
 @dataclass
-class Desk:
-    """`waypost dev`, and its doors as scripts use them; `http` is signed in to the console."""
+class ConsoleClient:
+    """A client of a running `waypost dev`: its console, where `http` is signed in, and its APIs."""
 
     dev: DevServer
     running: DevStatus
@@ -52,7 +52,7 @@ class Desk:
 
     @property
     def control(self) -> ApiClient:
-        """The simulator's control door."""
+        """The simulator's control API."""
         return ApiClient(HttpTransport(self.running.graph_url, timeout_s=70), {})
 
     @property
@@ -66,38 +66,38 @@ class Desk:
         return ApiClient(HttpTransport(self.base_url), {"Authorization": f"Bearer {token}"})
 
     async def get(self, path: str, *, status: int = 200, **options: Any) -> str:
-        """A page of the console as text."""
-        async with self.http.get(self.base_url + path, **options) as answer:
-            text = await answer.text()
-            assert answer.status == status, (path, answer.status, text[:2000])
+        """Return a page of the console as text."""
+        async with self.http.get(self.base_url + path, **options) as response:
+            text = await response.text()
+            assert response.status == status, (path, response.status, text[:2000])
             return text
 
     async def post(
         self, path: str, fields: Mapping[str, str] | None = None, *, status: int = 303
     ) -> aiohttp.ClientResponse:
-        """An act of the console, with the token of the session, and not followed."""
+        """Post an action of the console with the CSRF token of the session; redirects are not followed."""
         body = {"csrf": await self.csrf(), **(fields or {})}
-        async with self.http.post(self.base_url + path, data=body, allow_redirects=False) as answer:
-            text = await answer.text()
-            assert answer.status == status, (path, answer.status, text[:2000])
-            return answer
+        async with self.http.post(self.base_url + path, data=body, allow_redirects=False) as response:
+            text = await response.text()
+            assert response.status == status, (path, response.status, text[:2000])
+            return response
 
     async def reveal(self, path: str, fields: Mapping[str, str] | None = None) -> str:
-        """What an act of the console shows on a page that stays."""
+        """Post an action as a page's script does; return the text that it shows on the same page."""
         body = {"csrf": await self.csrf(), **(fields or {})}
         quiet = {"X-Waypost-Quiet": "1"}
-        async with self.http.post(self.base_url + path, data=body, headers=quiet) as answer:
-            text = await answer.text()
-            assert answer.status == 200, (path, answer.status, text[:2000])
+        async with self.http.post(self.base_url + path, data=body, headers=quiet) as response:
+            text = await response.text()
+            assert response.status == 200, (path, response.status, text[:2000])
             return text
 
     async def csrf(self) -> str:
-        """The token that the console's pages carry."""
+        """Return the CSRF token in the console's pages."""
         page = await self.get("/settings")
         return page.partition('data-csrf="')[2].partition('"')[0]
 
     async def send_text(self, text: str, *, to: str = demo.DESTINATION) -> str:
-        """Send a session text; gives our id of it."""
+        """Send a text as a session message; return our message ID."""
         return (
             await self.api.form(
                 "POST",
@@ -112,32 +112,35 @@ class Desk:
 
 @dataclass
 class Tab:
-    """A page of the browser that is signed in, and what went wrong in it."""
+    """A browser tab that is signed in, with the errors and the external requests of its page."""
 
     page: Page
-    desk: Desk
-    wrong: list[str] = field(default_factory=list[str])
-    elsewhere: list[str] = field(default_factory=list[str])
+    console: ConsoleClient
+    errors: list[str] = field(default_factory=list[str])
+    external_requests: list[str] = field(default_factory=list[str])
 
     async def go(self, path: str) -> Page:
-        """Open one of the console's pages, and wait until its modules have run."""
-        await self.page.goto(self.desk.base_url + path, wait_until="load")
+        """Open a page of the console, and wait until its scripts have run."""
+        await self.page.goto(self.console.base_url + path, wait_until="load")
         return self.page
 
     def listen(self) -> None:
-        """Note errors of the console and requests that leave the machine."""
-        own = (self.desk.base_url, "blob:", "data:")
-        self.page.on("console", lambda said: self.wrong.append(said.text) if said.type == "error" else None)
-        self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
-        self.page.on("request", lambda asked: None if asked.url.startswith(own) else self.elsewhere.append(asked.url))
+        """Record errors in the browser's console and requests that leave the machine."""
+        own_origins = (self.console.base_url, "blob:", "data:")
+        self.page.on("console", lambda message: self.errors.append(message.text) if message.type == "error" else None)
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on(
+            "request",
+            lambda request: None if request.url.startswith(own_origins) else self.external_requests.append(request.url),
+        )
 
 
 @dataclass
 class Tabs:
-    """Opens tabs; each in a context of its own, so that cookies are apart."""
+    """Opens tabs, each in a browser context of its own, so that cookies are separate."""
 
     browser: Browser
-    desk: Desk
+    console: ConsoleClient
     open: list[tuple[BrowserContext, Tab]] = field(default_factory=list[tuple[BrowserContext, Tab]])
 
     async def __call__(
@@ -149,9 +152,9 @@ class Tabs:
             permissions=["clipboard-read", "clipboard-write"],
         )  # fmt: skip
         if signed_in:
-            cookie = next(c for c in self.desk.http.cookie_jar if c.key == "waypost_session")
-            await context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": self.desk.base_url}])
-        tab = Tab(await context.new_page(), self.desk)
+            cookie = next(c for c in self.console.http.cookie_jar if c.key == "waypost_session")
+            await context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": self.console.base_url}])
+        tab = Tab(await context.new_page(), self.console)
         tab.page.set_default_timeout(HANGS_AFTER_S * 1000)
         tab.page.set_default_navigation_timeout(HANGS_AFTER_S * 1000)
         tab.listen()
@@ -168,39 +171,37 @@ async def playwright() -> AsyncGenerator[Playwright]:
 
 @pytest_asyncio.fixture(loop_scope=LOOP, scope="session")
 async def browser(playwright: Playwright) -> AsyncGenerator[Browser]:
-    """Chromium, once for each worker of the suite."""
+    """Chromium, once per test worker."""
     if not shutil.which(CHROMIUM):
         if os.environ.get("CI") == "true":
-            pytest.fail(f"there is no browser at {CHROMIUM}; .ci/run installs Debian's chromium-headless-shell")
-        pytest.skip(
-            f"there is no browser at {CHROMIUM}; install Debian's chromium-headless-shell, or set WAYPOST_CHROMIUM"
-        )
+            pytest.fail(f"no browser at {CHROMIUM}; .ci/run installs Debian's chromium-headless-shell")
+        pytest.skip(f"no browser at {CHROMIUM}; install Debian's chromium-headless-shell, or set WAYPOST_CHROMIUM")
     expect.set_options(timeout=HANGS_AFTER_S * 1000)
     browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
     yield browser
     await browser.close()
 
 
-async def open_desk(
+async def open_console(
     folder: Path,
     *,
-    begun: Path | None = None,
+    demo_data: Path | None = None,
     changes: Mapping[str, Any] | None = None,
     clock: VirtualClock | None = None,
     **options: Any,
-) -> Desk:
-    """`waypost dev` on a folder, with a script that is signed in.
+) -> ConsoleClient:
+    """Start `waypost dev` in a folder, and return a client that is signed in.
 
     Args:
-        folder: where it keeps what it knows.
-        begun: what it finds there; None: nothing, and it makes the demonstration itself.
-        changes: of its settings.
-        clock: both sides'; None: the machine's.
+        folder: for its data.
+        demo_data: a data folder to copy first; None: it creates the demo data itself.
+        changes: settings that differ from the defaults.
+        clock: of the service and the simulator; None: the machine's.
         options: of `waypost dev`.
     """
-    if begun is not None:
-        shutil.copytree(begun, folder / "data")
-    set_up_logs(SystemClock(), as_json=False, level="error")  # defects are shown
+    if demo_data is not None:
+        shutil.copytree(demo_data, folder / "data")
+    set_up_logs(SystemClock(), as_json=False, level="error")  # show defects
     settings = Settings(data=folder / "data", port=0, log_level="error", **(changes or {}))
     dev = DevServer(DevOptions(settings, simulator_port=0, env_file=folder / "dev.env", **options), clock)
     try:
@@ -209,78 +210,78 @@ async def open_desk(
         await dev.close()
         raise
     http = aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True))
-    async with http.post(running.base_url + "/enter", allow_redirects=False) as answer:
-        assert answer.status == 303
-    return Desk(dev, running, http, folder / "data")
+    async with http.post(running.base_url + "/enter", allow_redirects=False) as response:
+        assert response.status == 303
+    return ConsoleClient(dev, running, http, folder / "data")
 
 
 @pytest_asyncio.fixture(loop_scope=LOOP, scope="session")
-async def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data folder with the demonstration and nothing else, to be copied.
+async def demo_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder with nothing but the demo data, to be copied.
 
-    Making one takes a fifth of a second of the processor's, six times as long as going on from a copy.
+    Creating it takes 0.2 s of processor time, six times as long as starting from a copy.
     """
-    folder = tmp_path_factory.mktemp("begun")
+    folder = tmp_path_factory.mktemp("demo_data")
     settings = Settings(data=folder, log_level="error", admin_token=demo.ADMIN_TOKEN)
     settings = settings.model_copy(update={"secret_key": read_or_create_instance_key(settings)})
     clock = VirtualClock()
-    dev = DevServer(DevOptions(settings))  # is not opened: nobody asks for a snapshot
-    pair = ServiceAndSimulator(
+    dev = DevServer(DevOptions(settings))  # is never opened: no snapshot is requested
+    sides = ServiceAndSimulator(
         settings, SimulatorSettings(path=folder / "simulator.db"), clock, RandomIds(clock),
         travel=TimeTravel(clock), snapshots=dev, control=HttpTransport("http://127.0.0.1:9"),
     )  # fmt: skip
-    await pair.open(BaseUrls("http://127.0.0.1:9", "http://127.0.0.1:9"))
-    assert pair.is_new
-    await pair.close()
+    await sides.open(BaseUrls("http://127.0.0.1:9", "http://127.0.0.1:9"))
+    assert sides.is_new
+    await sides.close()
     return folder
 
 
-async def close_desk(desk: Desk) -> None:
-    await desk.http.close()
-    await desk.dev.close()
+async def close_console(console: ConsoleClient) -> None:
+    await console.http.close()
+    await console.dev.close()
 
 
 @pytest_asyncio.fixture(loop_scope=LOOP)
-async def desk(tmp_path: Path, begun: Path) -> AsyncGenerator[Desk]:
-    desk = await open_desk(tmp_path, begun=begun)
-    yield desk
-    await close_desk(desk)
+async def console(tmp_path: Path, demo_data: Path) -> AsyncGenerator[ConsoleClient]:
+    console = await open_console(tmp_path, demo_data=demo_data)
+    yield console
+    await close_console(console)
 
 
 @pytest_asyncio.fixture(loop_scope=LOOP, scope="session")
-async def shared_desk(tmp_path_factory: pytest.TempPathFactory, begun: Path) -> AsyncGenerator[Desk]:
-    """The same, once for each worker of the suite: for tests that mind nothing that others leave behind."""
-    desk = await open_desk(tmp_path_factory.mktemp("desk"), begun=begun)
-    yield desk
-    await close_desk(desk)
+async def shared_console(tmp_path_factory: pytest.TempPathFactory, demo_data: Path) -> AsyncGenerator[ConsoleClient]:
+    """The same, once per test worker: for tests that tolerate what other tests leave behind."""
+    console = await open_console(tmp_path_factory.mktemp("console"), demo_data=demo_data)
+    yield console
+    await close_console(console)
 
 
 @pytest_asyncio.fixture(loop_scope=LOOP)
-async def tabs(browser: Browser, desk: Desk) -> AsyncGenerator[Tabs]:
-    """Opens tabs; when the test ends, none may have had an error or asked for anything elsewhere."""
-    tabs = Tabs(browser, desk)
+async def tabs(browser: Browser, console: ConsoleClient) -> AsyncGenerator[Tabs]:
+    """Opens tabs; fails at the end if a page had an error or sent an external request."""
+    tabs = Tabs(browser, console)
     yield tabs
     for context, tab in tabs.open:
         await context.close()
-        assert tab.wrong == []
-        assert tab.elsewhere == []
+        assert tab.errors == []
+        assert tab.external_requests == []
     await asyncio.sleep(0)
 
 
 @pytest_asyncio.fixture(loop_scope=LOOP, scope="session")
 async def scene(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator["Scene"]:
-    """A lively demonstration, once for each worker of the suite: tests look at it, and change nothing."""
-    from tests.console.support import story  # here, because it is told by what stands above
+    """A populated demo, once per test worker: for tests that change nothing."""
+    from tests.console.support import story  # here, because both modules import this one
     from tests.console.support.scene import open_scene
 
-    async with open_scene(tmp_path_factory.mktemp("scene"), story.tell) as scene:
+    async with open_scene(tmp_path_factory.mktemp("scene"), story.populate) as scene:
         yield scene
 
 
 @pytest_asyncio.fixture(loop_scope=LOOP)
 async def scene_tabs(browser: Browser, scene: "Scene") -> AsyncGenerator[Tabs]:
-    """Opens tabs on the scene; the tests look themselves at what went wrong in them."""
-    tabs = Tabs(browser, scene.desk)
+    """Opens tabs on the scene; the tests themselves check the errors of the pages."""
+    tabs = Tabs(browser, scene.console)
     yield tabs
     for context, _ in tabs.open:
         await context.close()

@@ -1,4 +1,4 @@
-"""Whoever cannot see a page well, or has no mouse, can use it: axe finds nothing on any page, in both themes."""
+"""Accessibility: axe finds no violation on any page, in both themes."""
 
 from importlib import resources
 from typing import Any, Final
@@ -6,25 +6,25 @@ from typing import Any, Final
 import pytest
 
 from tests.console.conftest import LOOP, Tab, Tabs
-from tests.console.support.addresses import addresses, told
+from tests.console.support.addresses import addresses, format_problems
 from tests.console.support.scene import Scene
 from waypost.console.route import RouteKind
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 
 AXE: Final = resources.files("axe_playwright_python") / "axe.min.js"
-ALL: Final = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-OF_COLOURS: Final = ["color-contrast", "link-in-text-block"]  # what another theme may change
-OF_ROOM: Final = [  # what another width may change: other things are shown, smaller ones
+AXE_TAGS: Final = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+COLOUR_RULES: Final = ["color-contrast", "link-in-text-block"]  # what another theme may change
+SIZE_RULES: Final = [  # what another width may change
     "button-name", "color-contrast", "label", "link-name", "page-has-heading-one", "scrollable-region-focusable",
     "summary-name", "target-size",
 ]  # fmt: skip
-LOOKS: Final[tuple[tuple[Any, int, dict[str, Any]], ...]] = (  # theme, width, what is looked at
-    ("light", 1440, {"type": "tag", "values": ALL}),
-    ("dark", 1440, {"type": "rule", "values": OF_COLOURS}),
-    ("light", 360, {"type": "rule", "values": OF_ROOM}),
+VARIANTS: Final[tuple[tuple[Any, int, dict[str, Any]], ...]] = (  # theme, width, rules
+    ("light", 1440, {"type": "tag", "values": AXE_TAGS}),
+    ("dark", 1440, {"type": "rule", "values": COLOUR_RULES}),
+    ("light", 360, {"type": "rule", "values": SIZE_RULES}),
 )
-LOOK: Final = """async (runOnly) => {
+RUN_AXE: Final = """async (runOnly) => {
   await new Promise((seen) => requestAnimationFrame(() => requestAnimationFrame(seen)));  // colours have changed
   const found = await axe.run(document, { runOnly, resultTypes: ["violations"] });
   return found.violations.map((one) => ({
@@ -34,29 +34,29 @@ LOOK: Final = """async (runOnly) => {
 }"""
 
 
-async def test_axe_finds_nothing_on_any_page_in_either_theme(scene: Scene, scene_tabs: Tabs) -> None:
+async def test_no_page_has_an_axe_violation_in_either_theme(scene: Scene, scene_tabs: Tabs) -> None:
     tab = await scene_tabs("/")
-    stranger = await scene_tabs("/sign-in", signed_in=False)
-    for one in (tab, stranger):  # once: it is large, and pages let no script in
-        await one.page.add_init_script(path=str(AXE))
+    signed_out = await scene_tabs("/sign-in", signed_in=False)
+    for each_tab in (tab, signed_out):  # before the page loads, whose policy allows no other scripts
+        await each_tab.page.add_init_script(path=str(AXE))
 
-    complaints = await _complaints(stranger, "/sign-in")
+    violations = await _find_violations(signed_out, "/sign-in")
     for address in addresses(scene.values, RouteKind.PAGE):
-        complaints += await _complaints(tab, address.path)
+        violations += await _find_violations(tab, address.path)
 
-    assert not complaints, told(complaints)
+    assert not violations, format_problems(violations)
 
 
-async def _complaints(tab: Tab, path: str) -> list[tuple[str, str]]:
-    """What axe says of one page: loaded once, looked at in light and dark, and narrow in light."""
+async def _find_violations(tab: Tab, path: str) -> list[tuple[str, str]]:
+    """Return the axe violations of a page: loaded once, checked in both themes, and narrow."""
     page = tab.page
-    complaints: list[tuple[str, str]] = []
-    for theme, width, only in LOOKS:
+    violations: list[tuple[str, str]] = []
+    for theme, width, rules in VARIANTS:
         await page.emulate_media(color_scheme=theme, reduced_motion="reduce")
         await page.set_viewport_size({"width": width, "height": 900})
-        if (theme, width) == LOOKS[0][:2]:
+        if (theme, width) == VARIANTS[0][:2]:
             await tab.go(path)
-        for one in await page.evaluate(LOOK, only):
-            where = "".join(f"\n      {node}" for node in one["where"])
-            complaints.append((f"{path} {theme} {width}", f"{one['rule']}: {one['help']}{where}"))
-    return complaints
+        for violation in await page.evaluate(RUN_AXE, rules):
+            nodes = "".join(f"\n      {node}" for node in violation["where"])
+            violations.append((f"{path} {theme} {width}", f"{violation['rule']}: {violation['help']}{nodes}"))
+    return violations

@@ -1,4 +1,4 @@
-"""Every page of the route table: it loads at every width and in both themes, and asks for nothing elsewhere."""
+"""Every page of the route table loads at every width, in both themes, without external requests."""
 
 from typing import Any, Final
 
@@ -7,7 +7,7 @@ from playwright.async_api import ViewportSize
 
 from docs.make_screenshots import ELSEWHERE, FOLDER, NAMES, THEMES
 from tests.console.conftest import LOOP, Tab, Tabs
-from tests.console.support.addresses import NoSample, addresses, filled, rows, told
+from tests.console.support.addresses import NoSample, addresses, fill_path, format_problems, list_routes
 from tests.console.support.scene import Scene
 from waypost.console.route import RouteKind
 
@@ -16,11 +16,11 @@ pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 NARROW: Final = 360
 WIDE: Final = 1440
 WIDEST: Final = 2560
-ON_THE_WIDEST: Final = (  # where much stands side by side
+WIDEST_PAGES: Final = (  # pages with several columns
     "/apps/{app_id}", "/phones", "/apps/{app_id}/messages", "/apps/{app_id}/templates",
     "/apps/{app_id}/templates/new", "/simulator/faults",
 )  # fmt: skip
-LOOK: Final = """async () => {
+INSPECT: Final = """async () => {
   await new Promise((seen) => requestAnimationFrame(() => requestAnimationFrame(seen)));  // it has its size
   const shown = (one) => one.checkVisibility();
   const name = (one) => (one.getAttribute("aria-label") ?? "") + one.textContent + (one.title ?? "")
@@ -37,46 +37,46 @@ LOOK: Final = """async () => {
     headings: document.querySelectorAll("h1").length,
     sideways: room.scrollWidth > room.clientWidth ? [room.scrollWidth, room.clientWidth, ...wide] : null,
     twice: [...new Set(ids.filter((id, at) => ids.indexOf(id) !== at))],
-    unanswered: [...document.images].filter((one) => one.complete && !one.naturalWidth).map((one) => one.src),
+    brokenImages: [...document.images].filter((one) => one.complete && !one.naturalWidth).map((one) => one.src),
   };
 }"""
 
 
-async def test_scene_names_whatever_a_path_of_the_route_table_asks_for(scene: Scene) -> None:
+async def test_scene_has_a_value_for_every_path_parameter(scene: Scene) -> None:
     missing: list[str] = []
 
-    for row in rows(*RouteKind):
+    for row in list_routes(*RouteKind):
         try:
-            filled(row, scene.values)
-        except NoSample as none:
-            missing.append(str(none))
+            fill_path(row, scene.values)
+        except NoSample as error:
+            missing.append(str(error))
 
     assert not missing, "\n".join(missing)
 
 
 @pytest.mark.parametrize(("theme", "width", "then_width"), [("light", WIDE, NARROW), ("dark", NARROW, WIDE)])
-async def test_every_page_is_whole(scene: Scene, scene_tabs: Tabs, theme: str, width: int, then_width: int) -> None:
-    """No error in the browser's console, no request elsewhere, no scrolling sideways; a title, one heading, named links.
+async def test_every_page_is_complete(scene: Scene, scene_tabs: Tabs, theme: str, width: int, then_width: int) -> None:
+    """No console error, no external request, no horizontal scrolling; a title, one heading, named links.
 
-    Each page is loaded at one width and drawn to the other one, so that each theme is looked at in both.
+    Each page is loaded at one width and resized to the other, so that each theme is checked at both.
     """
-    stranger = await scene_tabs("/sign-in", width=width, theme=theme, signed_in=False)
-    complaints = await _complaints(stranger, "/sign-in", width, then_width)
+    signed_out = await scene_tabs("/sign-in", width=width, theme=theme, signed_in=False)
+    problems = await _check_page(signed_out, "/sign-in", width, then_width)
     tab = await scene_tabs("/", width=width, theme=theme)
-    walked = addresses(scene.values, RouteKind.PAGE)
+    pages = addresses(scene.values, RouteKind.PAGE)
 
-    for address in walked:
-        complaints += await _complaints(tab, address.path, width, then_width)
+    for address in pages:
+        problems += await _check_page(tab, address.path, width, then_width)
 
     if width == WIDE:
-        for address in walked:
-            if address.row.path in ON_THE_WIDEST:
-                complaints += await _complaints(tab, address.path, WIDEST)
-    assert not complaints, told(complaints)
+        for address in pages:
+            if address.row.path in WIDEST_PAGES:
+                problems += await _check_page(tab, address.path, WIDEST)
+    assert not problems, format_problems(problems)
 
 
-async def test_every_page_has_its_picture_in_the_docs() -> None:
-    pages = [row.path for row in rows(RouteKind.PAGE) if row.path not in ELSEWHERE]
+async def test_every_page_has_its_screenshot_in_the_docs() -> None:
+    pages = [row.path for row in list_routes(RouteKind.PAGE) if row.path not in ELSEWHERE]
 
     missing = [path for path in pages if path not in NAMES]
     files = {f"{NAMES[path][0]}-{theme}.png" for path in pages if path in NAMES for theme in THEMES}
@@ -85,36 +85,36 @@ async def test_every_page_has_its_picture_in_the_docs() -> None:
     assert files <= {file.name for file in FOLDER.glob("*.png")}
 
 
-async def _complaints(tab: Tab, path: str, *widths: int) -> list[tuple[str, str]]:
-    """What is wrong with one page: loaded at the first width, and drawn to the others."""
-    wrong: list[str] = []
-    await tab.page.set_viewport_size(_room(widths[0]))
-    answer = await tab.page.goto(tab.desk.base_url + path, wait_until="load")
-    if answer is None or answer.status != 200:
-        wrong.append(f"answers {answer and answer.status}")
+async def _check_page(tab: Tab, path: str, *widths: int) -> list[tuple[str, str]]:
+    """Return the problems of a page: loaded at the first width, and resized to the others."""
+    problems: list[str] = []
+    await tab.page.set_viewport_size(_viewport(widths[0]))
+    response = await tab.page.goto(tab.console.base_url + path, wait_until="load")
+    if response is None or response.status != 200:
+        problems.append(f"returns {response and response.status}")
     for width in widths:
-        await tab.page.set_viewport_size(_room(width))
-        wrong += [f"at {width} {one}" for one in _found(await tab.page.evaluate(LOOK))]
-    wrong += [f"has an error: {one}" for one in tab.wrong]
-    wrong += [f"asks elsewhere: {one}" for one in tab.elsewhere]
-    tab.wrong.clear()
-    tab.elsewhere.clear()
-    return [(path, one) for one in wrong]
+        await tab.page.set_viewport_size(_viewport(width))
+        problems += [f"at {width} {problem}" for problem in _list_problems(await tab.page.evaluate(INSPECT))]
+    problems += [f"has an error: {error}" for error in tab.errors]
+    problems += [f"sends an external request: {url}" for url in tab.external_requests]
+    tab.errors.clear()
+    tab.external_requests.clear()
+    return [(path, problem) for problem in problems]
 
 
-def _room(width: int) -> ViewportSize:
+def _viewport(width: int) -> ViewportSize:
     return {"width": width, "height": 1300 if width == WIDEST else 900}
 
 
-def _found(look: dict[str, Any]) -> list[str]:
-    wrong: list[str] = []
-    if not look["title"].removesuffix("· Waypost").strip():
-        wrong.append("has no title")
-    if look["headings"] != 1:
-        wrong.append(f"has {look['headings']} headings of the first rank")
-    if look["sideways"]:
-        wrong.append(f"scrolls sideways: {look['sideways']}")
-    wrong += [f"has an unnamed control: {one}" for one in look["nameless"]]
-    wrong += [f"has the id {one} more than once" for one in look["twice"]]
-    wrong += [f"shows a picture that is none: {one}" for one in look["unanswered"]]
-    return wrong
+def _list_problems(inspected: dict[str, Any]) -> list[str]:
+    problems: list[str] = []
+    if not inspected["title"].removesuffix("· Waypost").strip():
+        problems.append("has no title")
+    if inspected["headings"] != 1:
+        problems.append(f"has {inspected['headings']} headings of level 1")
+    if inspected["sideways"]:
+        problems.append(f"scrolls horizontally: {inspected['sideways']}")
+    problems += [f"has an unnamed control: {control}" for control in inspected["nameless"]]
+    problems += [f"has the id {element_id} more than once" for element_id in inspected["twice"]]
+    problems += [f"shows a broken image: {image}" for image in inspected["brokenImages"]]
+    return problems

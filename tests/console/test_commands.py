@@ -1,4 +1,4 @@
-"""The command palette: whatever the console can show or do is a few letters away."""
+"""The command palette: it finds every page and action by a few letters."""
 
 import asyncio
 import re
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 from playwright.async_api import Dialog, Locator, Route
 
-from tests.console.conftest import LOOP, Desk, Tab, Tabs
+from tests.console.conftest import LOOP, ConsoleClient, Tab, Tabs
 from waypost.assembly.dev import demo
 from waypost.client.responses import ApiUnreachable, ClientResponse
 from waypost.client.streaming import ClientRequestBody, StreamedResponse
@@ -20,107 +20,109 @@ from waypost.console.routes import PAGES
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 
 
-async def offered(tab: Tab, text: str) -> Locator:
-    """Open the palette, type, and give what it offers; all of it is there a moment later."""
+async def search_palette(tab: Tab, text: str) -> Locator:
+    """Open the palette, type, and return its results, which are complete a moment later."""
     await tab.page.keyboard.press("Control+k")
     await tab.page.locator("#palette-text:focus").wait_for()
     await tab.page.keyboard.type(text)
     return tab.page.locator("#palette-list li")
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda one: one.name)
-async def test_every_command_is_an_address_of_the_console(command: Command) -> None:
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+async def test_every_command_is_a_route_of_the_console(command: Command) -> None:
     kind = RouteKind.PAGE if command.posts is None else RouteKind.ACT
     path = command.path.partition("?")[0]
 
     assert [row.path for row in PAGES if row.kind is kind and row.path == path] == [path]
 
 
-async def test_every_act_is_done_with_the_fields_it_has(desk: Desk) -> None:
-    quiet = {"X-Waypost-Quiet": "1", "X-Waypost-Csrf": await desk.csrf()}
+async def test_every_command_that_posts_has_the_fields_of_its_action(console: ConsoleClient) -> None:
+    quiet = {"X-Waypost-Quiet": "1", "X-Waypost-Csrf": await console.csrf()}
     statuses: dict[str, int] = {}
-    for one in COMMANDS:  # signing out is the last
-        if one.posts is None:
+    for command in COMMANDS:  # signing out is the last
+        if command.posts is None:
             continue
-        url, fields = desk.base_url + one.path, dict(one.posts)
-        async with desk.http.post(url, data=fields, headers=quiet, allow_redirects=False) as answer:
-            statuses[one.name] = answer.status
+        url, fields = console.base_url + command.path, dict(command.posts)
+        async with console.http.post(url, data=fields, headers=quiet, allow_redirects=False) as response:
+            statuses[command.name] = response.status
 
-    ended = statuses.pop("Sign out")
+    signed_out = statuses.pop("Sign out")
     assert len(statuses) > 5
     assert set(statuses.values()) <= {200, 204}, statuses
-    assert ended == 303
+    assert signed_out == 303
 
 
-async def test_command_for_each_page_that_stands_by_itself(desk: Desk) -> None:
-    """Whoever adds a page adds how it is found."""
-    navigation = await desk.get("/settings")
-    named = {one.path.partition("?")[0] for one in COMMANDS}
-    named |= {path.replace(demo.APP_ID, "{app_id}") for path in re.findall(r'href="([^"]+)" data-command', navigation)}
-    alone = {row.path for row in PAGES if row.kind is RouteKind.PAGE and not re.search(r"\{(?!app_id)", row.path)}
+async def test_every_page_without_parameters_has_a_command(console: ConsoleClient) -> None:
+    """A new page needs a command."""
+    navigation = await console.get("/settings")
+    commands = {command.path.partition("?")[0] for command in COMMANDS}
+    commands |= {
+        path.replace(demo.APP_ID, "{app_id}") for path in re.findall(r'href="([^"]+)" data-command', navigation)
+    }
+    pages = {row.path for row in PAGES if row.kind is RouteKind.PAGE and not re.search(r"\{(?!app_id)", row.path)}
 
-    assert alone - named == {"/", "/sign-in"}
+    assert pages - commands == {"/", "/sign-in"}
 
 
 async def test_template_and_phone_are_found_by_name(tabs: Tabs) -> None:
     tab = await tabs()
-    found = await offered(tab, "order_re")
+    results = await search_palette(tab, "order_re")
 
-    await found.get_by_text("order_ready").wait_for()
+    await results.get_by_text("order_ready").wait_for()
     await tab.page.keyboard.press("Enter")
     await tab.page.wait_for_url(f"**/templates/{demo.TEMPLATE_ID}")
-    found = await offered(tab, "Ann")
-    await found.get_by_text("Phone, 15550002001").wait_for()
+    results = await search_palette(tab, "Ann")
+    await results.get_by_text("Phone, 15550002001").wait_for()
     await tab.page.keyboard.press("Enter")
     await tab.page.wait_for_url(f"**/phones?show={demo.DESTINATION}*")
-    await offered(tab, "+1 555 000 2044")
-    await tab.page.keyboard.press("ArrowUp")  # what is typed stands last
+    await search_palette(tab, "+1 555 000 2044")
+    await tab.page.keyboard.press("ArrowUp")  # the typed number is the last result
     await tab.page.keyboard.press("Enter")
 
     await tab.page.wait_for_url("**/phones?show=15550002044*")
     await tab.page.get_by_text("+1 555 000 2044").first.wait_for()
 
 
-async def test_what_was_chosen_stays_chosen_while_more_comes(tabs: Tabs) -> None:
+async def test_selection_is_kept_while_more_results_arrive(tabs: Tabs) -> None:
     tab = await tabs()
-    held, let_go = asyncio.Event(), asyncio.Event()
+    requested, released = asyncio.Event(), asyncio.Event()
 
-    async def hold(route: Route) -> None:
-        held.set()
-        await let_go.wait()
+    async def delay(route: Route) -> None:
+        requested.set()
+        await released.wait()
         await route.continue_()
 
-    await tab.page.route("**/commands", hold)
-    found = await offered(tab, "555 000 2001")
-    await held.wait()
+    await tab.page.route("**/commands", delay)
+    results = await search_palette(tab, "555 000 2001")
+    await requested.wait()
     await tab.page.keyboard.press("ArrowUp")
     chosen = tab.page.locator("#palette-list li[aria-selected='true']")
     before = await chosen.inner_text()
-    let_go.set()
-    await found.get_by_text("Ann").wait_for()
+    released.set()
+    await results.get_by_text("Ann").wait_for()
 
     assert "Phone +5550002001" in before
     assert await chosen.inner_text() == before
 
 
-async def test_clock_is_moved_from_any_page_which_stays(tabs: Tabs, desk: Desk) -> None:
-    tab = await tabs(f"/apps/{desk.app_id}/messages")
-    before = (await desk.control.json("GET", "/control/clock"))["now_ms"]
-    found = await offered(tab, "1 hour")
-    await found.get_by_text("Clock: advance 1 hour").wait_for()
+async def test_clock_can_be_advanced_without_leaving_a_page(tabs: Tabs, console: ConsoleClient) -> None:
+    tab = await tabs(f"/apps/{console.app_id}/messages")
+    before = (await console.control.json("GET", "/control/clock"))["now_ms"]
+    results = await search_palette(tab, "1 hour")
+    await results.get_by_text("Clock: advance 1 hour").wait_for()
 
     await tab.page.keyboard.press("Enter")
     await tab.page.get_by_text("The clock is at").wait_for()
 
-    after = (await desk.control.json("GET", "/control/clock"))["now_ms"]
+    after = (await console.control.json("GET", "/control/clock"))["now_ms"]
     assert after - before >= 3_600_000
     assert tab.page.url.endswith("/messages")
 
 
-async def test_colours_are_chosen_and_the_page_comes_back(tabs: Tabs) -> None:
+async def test_theme_is_changed_and_the_page_reloaded(tabs: Tabs) -> None:
     tab = await tabs("/settings/keys")
-    found = await offered(tab, "theme dark")
-    await found.get_by_text("Theme: dark").wait_for()
+    results = await search_palette(tab, "theme dark")
+    await results.get_by_text("Theme: dark").wait_for()
 
     async with tab.page.expect_navigation():
         await tab.page.keyboard.press("Enter")
@@ -129,32 +131,32 @@ async def test_colours_are_chosen_and_the_page_comes_back(tabs: Tabs) -> None:
     assert await tab.page.locator("html").get_attribute("data-theme") == "dark"
 
 
-async def test_faults_are_disarmed_once_that_is_confirmed(tabs: Tabs, desk: Desk) -> None:
+async def test_faults_are_disarmed_only_after_confirmation(tabs: Tabs, console: ConsoleClient) -> None:
     fault = {"on": "call", "call": "messages.send", "when": {"next": 2}, "what": {"error": 131016}}
-    await desk.control.json("POST", "/control/faults", fault)
+    await console.control.json("POST", "/control/faults", fault)
     tab = await tabs("/settings")
-    asked: list[str] = []
-    answers = iter((False, True))
+    messages: list[str] = []
+    decisions = iter((False, True))
 
-    async def answer(dialog: Dialog) -> None:
-        asked.append(dialog.message)
-        await (dialog.accept() if next(answers) else dialog.dismiss())
+    async def respond(dialog: Dialog) -> None:
+        messages.append(dialog.message)
+        await (dialog.accept() if next(decisions) else dialog.dismiss())
 
-    tab.page.on("dialog", answer)
-    found = await offered(tab, "disarm")
-    await found.get_by_text("Disarm all faults").wait_for()
+    tab.page.on("dialog", respond)
+    results = await search_palette(tab, "disarm")
+    await results.get_by_text("Disarm all faults").wait_for()
     await tab.page.keyboard.press("Enter")
-    armed = (await desk.control.json("GET", "/control/faults"))["faults"]
+    armed = (await console.control.json("GET", "/control/faults"))["faults"]
     await tab.page.keyboard.press("Enter")
     await tab.page.get_by_text("All faults disarmed.").wait_for()
 
     assert len(armed) == 1
-    assert len(asked) == 2
-    assert (await desk.control.json("GET", "/control/faults"))["faults"] == []
+    assert len(messages) == 2
+    assert (await console.control.json("GET", "/control/faults"))["faults"] == []
 
 
-class Stuck:
-    """A simulator that takes calls and never answers."""
+class UnresponsiveSimulator:
+    """A simulator that accepts calls and never responds."""
 
     async def __call__(
         self, method: str, path: str, headers: Mapping[str, str], body: ClientRequestBody
@@ -168,16 +170,18 @@ class Stuck:
         raise ApiUnreachable(path)
 
 
-async def test_simulator_that_never_answers_holds_no_page_up(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    parts = vars(desk.dev)["_sides"].waypost.console.services
+async def test_simulator_that_never_responds_delays_no_page(
+    console: ConsoleClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services = vars(console.dev)["_sides"].waypost.console.services
     monkeypatch.setattr("waypost.console.page_context.CONTEXT_TIMEOUT_S", 0.05)
     monkeypatch.setattr("waypost.console.command_palette.PALETTE_PHONES_TIMEOUT_S", 0.05)
-    monkeypatch.setattr(parts.apis, "control", ControlClient(Stuck()))
+    monkeypatch.setattr(services.apis, "control", ControlClient(UnresponsiveSimulator()))
 
-    shell = await PageContextReader(parts.apis.control, parts.clock).read()
-    told = await desk.get("/commands")
+    context = await PageContextReader(services.apis.control, services.clock).read()
+    page = await console.get("/commands")
 
-    assert shell.has_simulator
-    assert shell.faults == []
-    assert "Phone, " not in told
-    assert "order_ready" in told
+    assert context.has_simulator
+    assert context.faults == []
+    assert "Phone, " not in page
+    assert "order_ready" in page

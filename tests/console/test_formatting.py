@@ -1,4 +1,4 @@
-"""Numbers and times on pages are spelt as people say them."""
+"""Formatting of numbers, durations and phone numbers on pages."""
 
 import pytest
 
@@ -9,19 +9,19 @@ from waypost.console.web.formatting import format_chart_number, format_duration,
     ("ms", "text"),
     [(0, "under 1 ms"), (35, "35 ms"), (1_000, "1 s"), (1_234, "1.2 s"), (10_000, "10 s"), (61_400, "61 s")],
 )  # fmt: skip
-def test_durations_are_spelt_as_people_say_them(ms: int, text: str) -> None:
+def test_durations_have_a_readable_unit(ms: int, text: str) -> None:
     assert format_duration(ms).replace("\u00a0", " ") == text
 
 
-def test_thousands_stand_apart_and_small_numbers_keep_a_tenth() -> None:
-    assert [format_chart_number(one) for one in (0, 4, 4.26, 12.6, 1_234_567)] == [
+def test_thousands_are_separated_and_small_numbers_keep_a_decimal() -> None:
+    assert [format_chart_number(number) for number in (0, 4, 4.26, 12.6, 1_234_567)] == [
         "0",
         "4",
         "4.3",
         "13",
         "1\u202f234\u202f567",
     ]
-    assert [format_number(one) for one in (None, 7, 1_234)] == ["", "7", "1\u202f234"]
+    assert [format_number(number) for number in (None, 7, 1_234)] == ["", "7", "1\u202f234"]
 
 
 @pytest.mark.parametrize(
@@ -39,5 +39,5 @@ def test_thousands_stand_apart_and_small_numbers_keep_a_tenth() -> None:
         (None, ""),
     ],
 )
-def test_phone_numbers_are_grouped_as_in_their_country(digits: str | None, text: str) -> None:
+def test_phone_numbers_are_grouped_by_country(digits: str | None, text: str) -> None:
     assert format_phone(digits) == text

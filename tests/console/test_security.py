@@ -1,6 +1,6 @@
-"""Whose things one sees, what headers say, and that stored words stay words.
+"""Access of other partners, security headers, and escaping of stored markup.
 
-Signing in, tokens of forms and limits of attempts: tests/console/settings/test_sign_in.py.
+Sign-in, CSRF tokens and rate limits: tests/console/settings/test_sign_in.py.
 """
 
 import json
@@ -15,11 +15,11 @@ from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import Route
 
-from tests.console.conftest import LOOP, Desk, Tabs
+from tests.console.conftest import LOOP, ConsoleClient, Tabs
 from tests.console.support import hostile_texts
-from tests.console.support.addresses import addresses, filled, parameters, rows
+from tests.console.support.addresses import addresses, fill_path, list_routes, parameters
 from tests.console.support.scene import Scene, open_scene
-from tests.support.waiting import patiently
+from tests.support.polling import poll_until
 from waypost.console.guard import guard_endpoint
 from waypost.console.route import Audience, PageRoute, RouteKind
 from waypost.console.web.page_request import PageRequest
@@ -30,11 +30,11 @@ PASSWORD: Final = "Correct-horse-1"
 OWN_APP: Final = "Elsewhere"
 
 # fmt: off
-SHARED: Final = (  # what is everybody's on a test bench: faults, fleets, kept states, and phones as such
+SHARED: Final = (  # shared by all partners of a test bench: faults, fleets, snapshots, and phones as such
     "/simulator/faults/", "/simulator/fleets/", "/simulator/snapshots/", "/phones/{phone}",
 )
 _CHAT: Final = "/phones/{phone}/chats/{number}"
-FORMS: Final[dict[str, dict[str, str]]] = {  # what an act needs before it looks whose the thing is
+FORMS: Final[dict[str, dict[str, str]]] = {  # fields that an action needs before it checks access
     f"{_CHAT}/text":    {"text": "Hello"},
     f"{_CHAT}/file":    {"file": "a.txt"},
     f"{_CHAT}/location": {"latitude": "1", "longitude": "2"},
@@ -43,38 +43,38 @@ FORMS: Final[dict[str, dict[str, str]]] = {  # what an act needs before it looks
 # fmt: on
 
 
-class Stranger:
+class OtherPartner:
     """Another partner, signed in, with an app of their own."""
 
-    def __init__(self, desk: Desk, http: aiohttp.ClientSession, app_id: str, csrf: str) -> None:
+    def __init__(self, console: ConsoleClient, http: aiohttp.ClientSession, app_id: str, csrf: str) -> None:
         self.app_id = app_id
-        self._desk = desk
+        self._console = console
         self._http = http
         self._csrf = csrf
 
-    async def asks(self, row: PageRoute, path: str) -> tuple[int, str]:
-        """Status and text of an answer; of a stream only its status."""
-        url = self._desk.base_url + path
+    async def request(self, row: PageRoute, path: str) -> tuple[int, str]:
+        """Send a request; return the status and text, of a stream only the status."""
+        url = self._console.base_url + path
         if row.kind is RouteKind.ACT:
             form = aiohttp.FormData({"csrf": self._csrf})
             for name, value in FORMS.get(row.path, {}).items():
                 form.add_field(name, value, filename=value if name == "file" else None)
-            asked = self._http.post(url, data=form, allow_redirects=False)
+            pending = self._http.post(url, data=form, allow_redirects=False)
         else:
-            asked = self._http.get(url, allow_redirects=False)
-        async with asked as answer:
-            if row.kind is RouteKind.LIVE and answer.status == 200:
+            pending = self._http.get(url, allow_redirects=False)
+        async with pending as response:
+            if row.kind is RouteKind.LIVE and response.status == 200:
                 return 200, ""
-            return answer.status, await answer.text()
+            return response.status, await response.text()
 
 
 @pytest_asyncio.fixture(loop_scope=LOOP)
-async def stranger(scene: Scene) -> AsyncGenerator[Stranger]:
-    desk = scene.desk
-    who = {"email": "other@acme.test", "name": "Other", "password": PASSWORD}
-    known = (await desk.admin.json("GET", "/admin/partners"))["partners"]
-    if all(one["email"] != who["email"] for one in known):
-        partner_id = (await desk.admin.json("POST", "/admin/partners", who))["id"]
+async def other_partner(scene: Scene) -> AsyncGenerator[OtherPartner]:
+    console = scene.console
+    credentials = {"email": "other@acme.test", "name": "Other", "password": PASSWORD}
+    partners = (await console.admin.json("GET", "/admin/partners"))["partners"]
+    if all(partner["email"] != credentials["email"] for partner in partners):
+        partner_id = (await console.admin.json("POST", "/admin/partners", credentials))["id"]
         app = {"partner_id": partner_id, "name": OWN_APP, "phone_number": "15550003000",
                "phone_number_id": "2000000000000002", "business_account_id": "2000000000000001"}  # fmt: skip
         account = {
@@ -83,82 +83,82 @@ async def stranger(scene: Scene) -> AsyncGenerator[Stranger]:
             "operator_account_id": "demo",
             "namespace": "other_namespace",
         }
-        await desk.admin.json("POST", "/admin/business-accounts", account)
-        await desk.admin.json("POST", "/admin/apps", app)
-    apps = (await desk.admin.json("GET", "/admin/apps"))["apps"]
-    app_id = next(one["id"] for one in apps if one["name"] == OWN_APP)
+        await console.admin.json("POST", "/admin/business-accounts", account)
+        await console.admin.json("POST", "/admin/apps", app)
+    apps = (await console.admin.json("GET", "/admin/apps"))["apps"]
+    app_id = next(app["id"] for app in apps if app["name"] == OWN_APP)
     async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as http:
-        form = {"email": who["email"], "password": PASSWORD}
-        async with http.post(desk.base_url + "/sign-in", data=form, allow_redirects=False) as came:
-            assert came.status == 303, await came.text()
-        async with http.get(f"{desk.base_url}/apps/{app_id}") as page:
+        form = {"email": credentials["email"], "password": PASSWORD}
+        async with http.post(console.base_url + "/sign-in", data=form, allow_redirects=False) as sign_in:
+            assert sign_in.status == 303, await sign_in.text()
+        async with http.get(f"{console.base_url}/apps/{app_id}") as page:
             csrf = (await page.text()).partition('data-csrf="')[2].partition('"')[0]
         theme = {"csrf": csrf, "theme": "system"}
-        async with http.post(desk.base_url + "/theme", data=theme, allow_redirects=False) as acted:
-            assert acted.status == 303, "their own acts are taken"
-        yield Stranger(desk, http, app_id, csrf)
+        async with http.post(console.base_url + "/theme", data=theme, allow_redirects=False) as response:
+            assert response.status == 303, "their own actions are accepted"
+        yield OtherPartner(console, http, app_id, csrf)
 
 
-async def test_another_partners_ids_are_refused_at_every_address(scene: Scene, stranger: Stranger) -> None:
-    """By the other's app, and by one's own app with the other's ids in the rest of the path."""
-    before = await _everything(scene)
-    let_in: list[str] = []
+async def test_ids_of_another_partner_are_rejected_at_every_route(scene: Scene, other_partner: OtherPartner) -> None:
+    """By the other's app, and by the own app with the other's IDs in the rest of the path."""
+    before = await _read_state(scene)
+    accessible: list[str] = []
 
-    for row in rows(*RouteKind, who=Audience.PARTNER):
-        named = parameters(row)
-        if not named or _is_shared(row):
+    for row in list_routes(*RouteKind, audience=Audience.PARTNER):
+        path_parameters = parameters(row)
+        if not path_parameters or _is_shared(row):
             continue
-        tries = [filled(row, scene.values)]
-        if "app_id" in named and len(named) > 1:
-            tries.append(filled(row, {**scene.values, "app_id": stranger.app_id}))
-        for path in tries:
-            status, text = await stranger.asks(row, path)
+        paths = [fill_path(row, scene.values)]
+        if "app_id" in path_parameters and len(path_parameters) > 1:
+            paths.append(fill_path(row, {**scene.values, "app_id": other_partner.app_id}))
+        for path in paths:
+            status, text = await other_partner.request(row, path)
             if status != 404:
-                let_in.append(f"{row.kind} {path} ({row.path}) answers {status}: {text[:200]}")
+                accessible.append(f"{row.kind} {path} ({row.path}) returns {status}: {text[:200]}")
 
-    assert not let_in, "\n".join(let_in)
-    assert await _everything(scene) == before
+    assert not accessible, "\n".join(accessible)
+    assert await _read_state(scene) == before
 
 
-async def test_pages_of_another_partner_show_nothing_of_the_first(scene: Scene, stranger: Stranger) -> None:
-    """Pages whose paths name nobody: what they show is by who is signed in."""
-    told: list[str] = []
+async def test_pages_of_another_partner_show_nothing_of_the_first(scene: Scene, other_partner: OtherPartner) -> None:
+    """Pages without IDs in their paths show what belongs to the session."""
+    leaks: list[str] = []
 
-    for row in rows(RouteKind.PAGE, RouteKind.PART, who=Audience.PARTNER):
+    for row in list_routes(RouteKind.PAGE, RouteKind.PART, audience=Audience.PARTNER):
         if set(parameters(row)) - {"app_id"}:
             continue
-        path = filled(row, {"app_id": stranger.app_id})
-        status, text = await stranger.asks(row, path)
-        words = ("WaypostDemo", scene.desk.app_id, scene.sent["read"], "spring_offer", "Like these?")
-        if path == "/settings/audit":  # it names what the stranger's own refused requests named
-            words = tuple(word for word in words if word != scene.desk.app_id)
-        told += [f"{path} ({status}) shows {word}" for word in words if word in text]
+        path = fill_path(row, {"app_id": other_partner.app_id})
+        status, text = await other_partner.request(row, path)
+        secrets = ("WaypostDemo", scene.console.app_id, scene.sent["read"], "spring_offer", "Like these?")
+        if path == "/settings/audit":  # it has the IDs of their own rejected requests
+            secrets = tuple(secret for secret in secrets if secret != scene.console.app_id)
+        leaks += [f"{path} ({status}) shows {secret}" for secret in secrets if secret in text]
 
-    assert not told, "\n".join(told)
+    assert not leaks, "\n".join(leaks)
 
 
 def _is_shared(row: PageRoute) -> bool:
-    """Whether it is everybody's: what one phone has with one business is not."""
+    """True if all partners share it; the chat of a phone with a business is not shared."""
     return row.path.startswith(SHARED) and not {"number", "wamid"} & set(parameters(row))
 
 
-async def _everything(scene: Scene) -> str:
-    """What a partner and a simulator have, as doors show it."""
-    path = f"/partner/app/{scene.desk.app_id}"
+async def _read_state(scene: Scene) -> str:
+    """Return the state of a partner and of the simulator, from the APIs."""
+    path = f"/partner/app/{scene.console.app_id}"
     partner = await scene.partner()
     return json.dumps(
         [
             await scene.states(),
             await scene.statuses(),
-            await scene.desk.api.json("GET", f"{path}/subscription"),
+            await scene.console.api.json("GET", f"{path}/subscription"),
             await partner.json("GET", "/partner/app/list"),
             await partner.json("GET", f"{path}/tokens"),
-            await scene.desk.admin.json("GET", "/admin/apps"),
+            await scene.console.admin.json("GET", "/admin/apps"),
             await scene.control("GET", "fleets"),
-            [one["name"] for one in (await scene.control("GET", "snapshots"))["snapshots"]],
-            [one["label"] for one in (await scene.control("GET", "faults"))["faults"]],
+            [snapshot["name"] for snapshot in (await scene.control("GET", "snapshots"))["snapshots"]],
+            [fault["label"] for fault in (await scene.control("GET", "faults"))["faults"]],
             (await scene.control("GET", "state"))["settings"],
-            len(await scene.shown(scene.values["phone"])),
+            len(await scene.list_phone_messages(scene.values["phone"])),
         ],
         sort_keys=True,
     )
@@ -172,55 +172,57 @@ HEADERS: Final = {
 }
 
 
-def _unsafe(headers: Any) -> list[str]:
-    """What a browser is allowed that it should not be."""
+def _find_unsafe_headers(headers: Any) -> list[str]:
+    """Return what the headers allow a browser and should not."""
     policy = headers.get("Content-Security-Policy", "")
     rules = dict(part.strip().partition(" ")[::2] for part in policy.split(";") if part.strip())
-    wrong = [f"{name} is {headers.get(name)}" for name, value in HEADERS.items() if headers.get(name) != value]
-    wrong += [
-        f"the policy has {word}" for word in ("unsafe-inline", "unsafe-eval", "http:", "https:", "*") if word in policy
+    problems = [f"{name} is {headers.get(name)}" for name, value in HEADERS.items() if headers.get(name) != value]
+    problems += [
+        f"the policy has {keyword}"
+        for keyword in ("unsafe-inline", "unsafe-eval", "http:", "https:", "*")
+        if keyword in policy
     ]
     if rules.get("default-src") != "'none'":
-        wrong.append(f"default-src is {rules.get('default-src')}")
+        problems.append(f"default-src is {rules.get('default-src')}")
     is_page = "sandbox" not in rules
     if is_page and rules.get("frame-ancestors") != "'none'":
-        wrong.append(f"frame-ancestors is {rules.get('frame-ancestors')}")
+        problems.append(f"frame-ancestors is {rules.get('frame-ancestors')}")
     if is_page and rules.get("base-uri") != "'none'":
-        wrong.append(f"base-uri is {rules.get('base-uri')}")
-    return wrong
+        problems.append(f"base-uri is {rules.get('base-uri')}")
+    return problems
 
 
-async def test_every_answer_says_what_a_browser_may_do_with_it(scene: Scene) -> None:
-    http, wrong = scene.desk.http, list[str]()
-    asked = [one.path for one in addresses(scene.values, RouteKind.PAGE, RouteKind.PART, RouteKind.LIVE)]
+async def test_every_response_has_strict_security_headers(scene: Scene) -> None:
+    http, problems = scene.console.http, list[str]()
+    paths = [address.path for address in addresses(scene.values, RouteKind.PAGE, RouteKind.PART, RouteKind.LIVE)]
 
-    for path in [*asked, "/apps/nobodys", f"/apps/{scene.desk.app_id}/nothing-here"]:
-        async with http.get(scene.desk.base_url + path, allow_redirects=False) as answer:
-            wrong += [f"{path} ({answer.status}): {one}" for one in _unsafe(answer.headers)]
+    for path in [*paths, "/apps/nobodys", f"/apps/{scene.console.app_id}/nothing-here"]:
+        async with http.get(scene.console.base_url + path, allow_redirects=False) as response:
+            problems += [f"{path} ({response.status}): {problem}" for problem in _find_unsafe_headers(response.headers)]
 
-    assert not wrong, "\n".join(wrong)
+    assert not problems, "\n".join(problems)
 
 
-async def test_method_that_an_address_does_not_take_is_told_on_a_page_with_those_it_takes(scene: Scene) -> None:
-    wrong: list[str] = []
+async def test_unsupported_method_gets_a_page_with_the_supported_methods(scene: Scene) -> None:
+    problems: list[str] = []
 
-    for row in rows(*RouteKind):
-        path = filled(row, scene.values)
-        status, headers, text = await _sent(scene.desk.http, "DELETE", scene.desk.base_url + path)
-        wrong += [f"{path}: {one}" for one in _unsafe(headers)]
+    for row in list_routes(*RouteKind):
+        path = fill_path(row, scene.values)
+        status, headers, text = await _request(scene.console.http, "DELETE", scene.console.base_url + path)
+        problems += [f"{path}: {problem}" for problem in _find_unsafe_headers(headers)]
         if (status, headers["Content-Type"]) != (405, "text/html; charset=utf-8"):
-            wrong.append(f"{path} answers {status} {headers['Content-Type']}")
+            problems.append(f"{path} returns {status} {headers['Content-Type']}")
         if row.method not in headers.get("Allow", "").split(", "):
-            wrong.append(f"{path} allows {headers.get('Allow')}")
+            problems.append(f"{path} allows {headers.get('Allow')}")
         if "Method DELETE is not allowed here." not in text or 'id="nav"' not in text:
-            wrong.append(f"{path} says {text[:500]}")
+            problems.append(f"{path} shows {text[:500]}")
 
-    assert not wrong, "\n".join(wrong)
+    assert not problems, "\n".join(problems)
 
 
 # fmt: off
 METHODS: Final = (
-    # method    path                           status  Allow                what it says
+    # method    path                           status  Allow                text
     ("GET",     "/sign-out",                   405,    "POST",              "There is no page at this address."),
     ("GET",     "/apps/{app_id}/first-message", 405,   "POST",              "Go back and use the button."),
     ("POST",    "/",                           405,    "GET, HEAD",         "Allowed: GET, HEAD."),
@@ -234,75 +236,79 @@ METHODS: Final = (
 # fmt: on
 
 
-@pytest.mark.parametrize(("method", "path", "status", "allow", "says"), METHODS)
-async def test_each_address_says_all_methods_that_it_takes(
-    scene: Scene, method: str, path: str, status: int, allow: str | None, says: str
+@pytest.mark.parametrize(("method", "path", "status", "allow", "expected"), METHODS)
+async def test_each_path_reports_all_its_methods(
+    scene: Scene, method: str, path: str, status: int, allow: str | None, expected: str
 ) -> None:
-    url = scene.desk.base_url + path.format(app_id=scene.desk.app_id)
+    url = scene.console.base_url + path.format(app_id=scene.console.app_id)
 
-    was, headers, text = await _sent(scene.desk.http, method, url)
+    actual_status, headers, text = await _request(scene.console.http, method, url)
 
-    assert (was, headers.get("Allow")) == (status, allow)
-    assert says in text
-    assert _unsafe(headers) == []
+    assert (actual_status, headers.get("Allow")) == (status, allow)
+    assert expected in text
+    assert _find_unsafe_headers(headers) == []
 
 
-async def test_nobody_in_particular_is_told_of_methods_on_a_page_that_shows_nothing(scene: Scene) -> None:
+async def test_unsupported_method_without_a_session_gets_a_page_that_shows_nothing(scene: Scene) -> None:
     async with aiohttp.ClientSession() as http:
-        for path in ("/settings", f"/apps/{scene.desk.app_id}", "/sign-in"):
-            status, headers, text = await _sent(http, "DELETE", scene.desk.base_url + path)
-            assert (status, _unsafe(headers)) == (405, [])
+        for path in ("/settings", f"/apps/{scene.console.app_id}", "/sign-in"):
+            status, headers, text = await _request(http, "DELETE", scene.console.base_url + path)
+            assert (status, _find_unsafe_headers(headers)) == (405, [])
             assert "Sign in" in text
             assert "Set-Cookie" not in headers
 
 
-async def test_module_of_a_page_is_told_of_methods_as_a_notice(scene: Scene) -> None:
+async def test_unsupported_method_from_a_script_gets_a_notice(scene: Scene) -> None:
     quiet = {"X-Waypost-Quiet": "1"}
 
-    status, headers, text = await _sent(scene.desk.http, "POST", f"{scene.desk.base_url}/commands", headers=quiet)
+    status, headers, text = await _request(
+        scene.console.http, "POST", f"{scene.console.base_url}/commands", headers=quiet
+    )
 
-    assert (status, headers["Allow"], _unsafe(headers)) == (405, "GET, HEAD", [])
-    assert json.loads(text) == {"message": "Method POST is not allowed here.", "remedy": "Allowed: GET, HEAD."}
+    assert (status, headers["Allow"], _find_unsafe_headers(headers)) == (405, "GET, HEAD", [])
+    assert json.loads(text) == {"message": "Method POST is not allowed here.", "hint": "Allowed: GET, HEAD."}
 
 
-async def test_api_says_in_json_which_methods_it_takes(scene: Scene) -> None:
-    for path in (f"/partner/app/{scene.desk.app_id}/templates", "/partner/account/login"):
-        status, headers, text = await _sent(scene.desk.http, "DELETE", scene.desk.base_url + path)
+async def test_api_reports_its_methods_in_json(scene: Scene) -> None:
+    for path in (f"/partner/app/{scene.console.app_id}/templates", "/partner/account/login"):
+        status, headers, text = await _request(scene.console.http, "DELETE", scene.console.base_url + path)
         assert (status, headers["Content-Type"]) == (405, "application/json")
         assert json.loads(text)["status"] == "error"
         assert headers["Allow"]
 
 
-async def _sent(http: aiohttp.ClientSession, method: str, url: str, **more: Any) -> tuple[int, Any, str]:
-    async with http.request(method, url, allow_redirects=False, **more) as answer:
-        return answer.status, answer.headers, await answer.text()
+async def _request(http: aiohttp.ClientSession, method: str, url: str, **options: Any) -> tuple[int, Any, str]:
+    async with http.request(method, url, allow_redirects=False, **options) as response:
+        return response.status, response.headers, await response.text()
 
 
-async def test_defect_answers_a_page_that_tells_nothing_of_it(scene: Scene) -> None:
-    async def break_down(desk: Any, visit: PageRequest) -> Response:
-        del desk, visit
+async def test_defect_responds_with_a_page_without_internals(scene: Scene) -> None:
+    async def break_down(console: Any, request: PageRequest) -> Response:
+        del console, request
         raise RuntimeError("secret-of-the-inside")
 
-    pair: Any = scene.desk.dev._sides  # pyright: ignore[reportPrivateUsage]
+    sides: Any = scene.console.dev._sides  # pyright: ignore[reportPrivateUsage]
     row = PageRoute(RouteKind.PAGE, "/broken", break_down, "break down", Audience.PUBLIC)
-    application = Starlette(routes=[Route("/broken", guard_endpoint(row, pair.waypost.console.tools), methods=["GET"])])
+    application = Starlette(
+        routes=[Route("/broken", guard_endpoint(row, sides.waypost.console.tools), methods=["GET"])]
+    )
 
-    status, headers, body = await _ask(application, "/broken")
+    status, headers, body = await _call(application, "/broken")
 
     assert status == 500
-    assert _unsafe(headers) == []
+    assert _find_unsafe_headers(headers) == []
     assert "secret-of-the-inside" not in body
     assert "Something went wrong on our side" in body
 
 
-async def _ask(application: Any, path: str) -> tuple[int, dict[str, str], str]:
-    came: list[dict[str, Any]] = []
+async def _call(application: Any, path: str) -> tuple[int, dict[str, str], str]:
+    messages: list[dict[str, Any]] = []
 
     async def receive() -> dict[str, Any]:
         return {"type": "http.request", "body": b"", "more_body": False}
 
     async def send(message: dict[str, Any]) -> None:
-        came.append(message)
+        messages.append(message)
 
     scope = {
         "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "GET", "path": path,
@@ -310,67 +316,67 @@ async def _ask(application: Any, path: str) -> tuple[int, dict[str, str], str]:
         "headers": [(b"host", b"localhost")], "client": ("127.0.0.1", 1), "server": ("localhost", 80),
     }  # fmt: skip
     await application(scope, receive, send)
-    headers = {name.decode().title(): value.decode() for name, value in came[0]["headers"]}
+    headers = {name.decode().title(): value.decode() for name, value in messages[0]["headers"]}
     lookup = {**headers, **{name: headers.get(name.title(), "") for name in HEADERS}}
-    body = b"".join(one.get("body", b"") for one in came[1:]).decode()
-    return came[0]["status"], lookup, body
+    body = b"".join(message.get("body", b"") for message in messages[1:]).decode()
+    return messages[0]["status"], lookup, body
 
 
-async def test_words_that_would_run_are_shown_as_words_on_every_page(
+async def test_stored_markup_is_shown_as_text_on_every_page(
     browser: Browser, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    async with open_scene(tmp_path_factory.mktemp("hostile"), hostile_texts.tell) as scene:
-        tabs = Tabs(browser, scene.desk)
+    async with open_scene(tmp_path_factory.mktemp("hostile"), hostile_texts.populate) as scene:
+        tabs = Tabs(browser, scene.console)
         try:
-            complaints = await _run_by_words(scene, tabs)
+            problems = await _find_executed_markup(scene, tabs)
         finally:
             for context, _ in tabs.open:
                 await context.close()
-    assert not complaints, "\n".join(complaints)
+    assert not problems, "\n".join(problems)
 
 
-async def _run_by_words(scene: Scene, tabs: Tabs) -> list[str]:
+async def _find_executed_markup(scene: Scene, tabs: Tabs) -> list[str]:
     tab = await tabs("/")
     dialogs: list[str] = []
 
-    async def note(dialog: Dialog) -> None:
+    async def dismiss(dialog: Dialog) -> None:
         dialogs.append(dialog.message)
         await dialog.dismiss()
 
-    tab.page.on("dialog", note)
-    complaints: list[str] = []
+    tab.page.on("dialog", dismiss)
+    problems: list[str] = []
     for address in addresses(scene.values, RouteKind.PAGE):
         await tab.go(address.path)
-        await tab.page.wait_for_timeout(120)  # the first look of its stream has come
-        title, made = await tab.page.evaluate(hostile_texts.TAKEN)
-        if title == "taken" or made or dialogs or tab.wrong or tab.elsewhere:
-            told = [*dialogs, *tab.wrong, *tab.elsewhere]
-            complaints.append(f"{address.path}: {made} elements of the words; {told}")
-        for noted in (dialogs, tab.wrong, tab.elsewhere):
-            noted.clear()
-    complaints += await _unseen(scene, tab)
-    return complaints
+        await tab.page.wait_for_timeout(120)  # its stream has sent its first update
+        title, elements = await tab.page.evaluate(hostile_texts.FIND_MARKUP)
+        if title == "taken" or elements or dialogs or tab.errors or tab.external_requests:
+            details = [*dialogs, *tab.errors, *tab.external_requests]
+            problems.append(f"{address.path}: {elements} elements of the markup; {details}")
+        for events in (dialogs, tab.errors, tab.external_requests):
+            events.clear()
+    problems += await _find_hidden_markup(scene, tab)
+    return problems
 
 
-WHERE_SHOWN: Final = {  # pages on which the words themselves have to be read
+PAGES_WITH_MARKUP: Final = {  # pages that have to show the markup as text
     "/phones": "?show=15550002001",
     "/apps/{app_id}/templates/{template_id}": "",
     "/apps/{app_id}/callbacks": "",
 }
 
 
-async def _unseen(scene: Scene, tab: Any) -> list[str]:
-    unseen: list[str] = []
-    for row in rows(RouteKind.PAGE):
-        if row.path in WHERE_SHOWN:
-            path = filled(row, scene.values) + WHERE_SHOWN[row.path]
+async def _find_hidden_markup(scene: Scene, tab: Any) -> list[str]:
+    problems: list[str] = []
+    for row in list_routes(RouteKind.PAGE):
+        if row.path in PAGES_WITH_MARKUP:
+            path = fill_path(row, scene.values) + PAGES_WITH_MARKUP[row.path]
             await tab.go(path)
 
             async def text() -> str:
                 return await tab.page.evaluate("() => document.body.innerText")
 
             try:
-                await patiently(text, lambda shown: "<img src=x onerror=" in shown)
+                await poll_until(text, lambda shown: "<img src=x onerror=" in shown)
             except TimeoutError:
-                unseen.append(f"{path} does not show the words")
-    return unseen
+                problems.append(f"{path} does not show the markup")
+    return problems

@@ -1,4 +1,4 @@
-"""Towns for crash tests: opened before, closed after, their logs shown when a test fails."""
+"""Clusters for crash tests: opened before, closed after, with their logs shown when a test fails."""
 
 import sys
 from collections.abc import AsyncIterator
@@ -7,24 +7,24 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from crashes.plans import Plan
-from crashes.town import Town
+from crashes.cluster import ClusterUnderTest
+from crashes.layout import ClusterLayout
 
 
 @pytest.fixture
 def service_settings() -> dict[str, str]:
-    """Settings of the service beside those that every town needs; a module may have its own."""
+    """Return additional settings of the service; a module may override them."""
     return {}
 
 
 @pytest_asyncio.fixture
-async def town(tmp_path: Path, service_settings: dict[str, str]) -> AsyncIterator[Town]:
-    """The service, the simulator and a receiver, each a process, ready for submissions."""
-    opened = Town(tmp_path, Plan(settings=service_settings))
+async def cluster(tmp_path: Path, service_settings: dict[str, str]) -> AsyncIterator[ClusterUnderTest]:
+    """Yield the service, the simulator and a receiver, each a process, ready for submissions."""
+    opened = ClusterUnderTest(tmp_path, ClusterLayout(settings=service_settings))
     try:
         await opened.open()
         yield opened
     finally:
         await opened.close()
-        for child in opened.children:  # shown by pytest where the test failed
+        for child in opened.children:  # shown by pytest if the test failed
             sys.stdout.write(child.last_lines() + "\n")

@@ -1,4 +1,4 @@
-"""Traces that prove something, and traces that show a broken promise: the proof has to tell them apart."""
+"""The proofs accept traces in which the order is right, and report violations in the others."""
 
 from typing import Final
 
@@ -11,44 +11,44 @@ FRAME: Final = f'20 pwrite64({WAL}, "\\0\\0\\0\\7\\0\\0\\0\\0abcdefghijklmnop", 
 COMMIT_FRAME: Final = f'20 pwrite64({WAL}, "\\0\\0\\0\\7\\0\\0\\0\\tabcdefghijklmnop", 24, 32) = 24'
 FLUSH: Final = f"20 fdatasync({WAL}) = 0"
 HEAD: Final = '10 write(9<socket:[1]>, "HTTP/1.1 200 OK\\r\\n\\r\\n", 19) = 19'
-ANSWER: Final = f'10 write(9<socket:[1]>, "{{\\"status\\":\\"submitted\\",\\"messageId\\":\\"{ID}\\"}}", 73) = 73'
+RESPONSE: Final = f'10 write(9<socket:[1]>, "{{\\"status\\":\\"submitted\\",\\"messageId\\":\\"{ID}\\"}}", 73) = 73'
 WAL_SEGMENT: Final = "6</data/pg_wal/000000010000000000000001>"
 ROW: Final = f'10 sendto(7<socket:[2]>, "d\\0\\0\\0\\\\{ID}\\0", 90, 0, NULL, 0) = 90'
-WISH: Final = '10 sendto(7<socket:[2]>, "Q\\0\\0\\0\\vCOMMIT\\0", 12, 0, NULL, 0) = 12'
-WORD: Final = '10 recvfrom(7<socket:[2]>, "C\\0\\0\\0\\vCOMMIT\\0Z\\0\\0\\0\\5I", 16384, 0, NULL, NULL) = 18'
+COMMIT: Final = '10 sendto(7<socket:[2]>, "Q\\0\\0\\0\\vCOMMIT\\0", 12, 0, NULL, 0) = 12'
+CONFIRMATION: Final = '10 recvfrom(7<socket:[2]>, "C\\0\\0\\0\\vCOMMIT\\0Z\\0\\0\\0\\5I", 16384, 0, NULL, NULL) = 18'
 ROW_READ: Final = f'30 recvfrom(8<socket:[3]>, "d\\0\\0\\0\\\\{ID}\\0", 8192, 0, NULL, NULL) = 90'
-WISH_READ: Final = '30 recvfrom(8<socket:[3]>, "Q\\0\\0\\0\\vCOMMIT\\0", 8192, 0, NULL, NULL) = 12'
-WORD_SENT: Final = '30 sendto(8<socket:[3]>, "C\\0\\0\\0\\vCOMMIT\\0Z\\0\\0\\0\\5I", 18, 0, NULL, 0) = 18'
+COMMIT_READ: Final = '30 recvfrom(8<socket:[3]>, "Q\\0\\0\\0\\vCOMMIT\\0", 8192, 0, NULL, NULL) = 12'
+CONFIRMATION_SENT: Final = '30 sendto(8<socket:[3]>, "C\\0\\0\\0\\vCOMMIT\\0Z\\0\\0\\0\\5I", 18, 0, NULL, 0) = 18'
 
 
-def test_answer_after_the_flush_of_its_commit_is_proven() -> None:
-    proof = prove_sqlite([FRAME, PAGE, COMMIT_FRAME, PAGE, FLUSH, HEAD, ANSWER], "waypost.db-wal")
+def test_response_after_the_flush_of_its_commit_is_proven() -> None:
+    proof = prove_sqlite([FRAME, PAGE, COMMIT_FRAME, PAGE, FLUSH, HEAD, RESPONSE], "waypost.db-wal")
 
     assert (proof.acknowledged, proof.flushes, proof.violations) == (1, 1, [])
 
 
-def test_answer_before_the_flush_is_seen() -> None:
-    proof = prove_sqlite([COMMIT_FRAME, PAGE, HEAD, ANSWER, FLUSH], "waypost.db-wal")
+def test_response_before_the_flush_is_a_violation() -> None:
+    proof = prove_sqlite([COMMIT_FRAME, PAGE, HEAD, RESPONSE, FLUSH], "waypost.db-wal")
 
     assert proof.violations == [f"{ID} was acknowledged before its flush"]
 
 
-def test_head_of_an_answer_before_the_flush_is_seen() -> None:
-    proof = prove_sqlite([COMMIT_FRAME, PAGE, HEAD, FLUSH, ANSWER], "waypost.db-wal")
+def test_head_of_a_response_before_the_flush_is_a_violation() -> None:
+    proof = prove_sqlite([COMMIT_FRAME, PAGE, HEAD, FLUSH, RESPONSE], "waypost.db-wal")
 
     assert len(proof.violations) == 1
 
 
 def test_flush_without_the_frame_that_commits_proves_nothing() -> None:
-    proof = prove_sqlite([FRAME, PAGE, FLUSH, HEAD, ANSWER], "waypost.db-wal")
+    proof = prove_sqlite([FRAME, PAGE, FLUSH, HEAD, RESPONSE], "waypost.db-wal")
 
     assert len(proof.violations) == 1
 
 
-def test_flush_that_was_under_way_when_the_page_was_written_proves_nothing() -> None:
+def test_flush_that_began_before_the_page_was_written_proves_nothing() -> None:
     began, ended = f"21 fdatasync({WAL} <unfinished ...>", "21 <... fdatasync resumed>) = 0"
 
-    proof = prove_sqlite([began, COMMIT_FRAME, PAGE, ended, HEAD, ANSWER], "waypost.db-wal")
+    proof = prove_sqlite([began, COMMIT_FRAME, PAGE, ended, HEAD, RESPONSE], "waypost.db-wal")
 
     assert len(proof.violations) == 1
 
@@ -56,33 +56,33 @@ def test_flush_that_was_under_way_when_the_page_was_written_proves_nothing() -> 
 def test_flush_that_failed_proves_nothing() -> None:
     failed = f"20 fdatasync({WAL}) = -1 EIO (Input/output error)"
 
-    proof = prove_sqlite([COMMIT_FRAME, PAGE, failed, HEAD, ANSWER], "waypost.db-wal")
+    proof = prove_sqlite([COMMIT_FRAME, PAGE, failed, HEAD, RESPONSE], "waypost.db-wal")
 
     assert (proof.flushes, len(proof.violations)) == (0, 1)
 
 
-def test_answer_after_the_servers_word_is_proven_and_one_before_it_is_seen() -> None:
-    right = prove_client([ROW, WISH, WORD, HEAD, ANSWER])
-    wrong = prove_client([ROW, WISH, HEAD, ANSWER, WORD])
+def test_response_after_the_commit_confirmation_is_proven_and_before_it_is_a_violation() -> None:
+    right = prove_client([ROW, COMMIT, CONFIRMATION, HEAD, RESPONSE])
+    wrong = prove_client([ROW, COMMIT, HEAD, RESPONSE, CONFIRMATION])
 
     assert (right.acknowledged, right.violations) == (1, [])
     assert len(wrong.violations) == 1
 
 
-def test_id_that_lies_across_two_pieces_is_found() -> None:
-    pieces = [
+def test_id_that_is_split_across_two_writes_is_found() -> None:
+    writes = [
         f'10 sendto(7<socket:[2]>, "d\\0x{ID[:20]}", 22, 0, NULL, 0) = 22',
         f'10 sendto(7<socket:[2]>, "{ID[20:]}\\0", 17, 0, NULL, 0) = 17',
     ]
 
-    assert prove_client([*pieces, WISH, WORD, HEAD, ANSWER]).violations == []
+    assert prove_client([*writes, COMMIT, CONFIRMATION, HEAD, RESPONSE]).violations == []
 
 
-def test_servers_word_after_any_processes_flush_is_proven() -> None:
+def test_commit_confirmation_after_a_flush_by_any_process_is_proven() -> None:
     flush = f"31 fdatasync({WAL_SEGMENT}) = 0"
 
-    right = prove_server([ROW_READ, WISH_READ, flush, WORD_SENT], "/pg_wal/")
-    wrong = prove_server([ROW_READ, flush, WISH_READ, WORD_SENT], "/pg_wal/")
+    right = prove_server([ROW_READ, COMMIT_READ, flush, CONFIRMATION_SENT], "/pg_wal/")
+    wrong = prove_server([ROW_READ, flush, COMMIT_READ, CONFIRMATION_SENT], "/pg_wal/")
 
     assert (right.acknowledged, right.flushes, right.violations) == (1, 1, [])
     assert len(wrong.violations) == 1

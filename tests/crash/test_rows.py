@@ -1,22 +1,22 @@
-"""A row of `make crash`, once and short: a kill of PostgreSQL. What a kill leaves on SQLite is in `test_kill.py`."""
+"""One short row of `make crash`: a kill of PostgreSQL. `test_kill.py` tests kills on SQLite."""
 
 import sys
 
-from crashes.play import Options, play
-from crashes.report import told
+from crashes.report import format_result
+from crashes.row_runner import Options, run_row
 from crashes.rows import ROWS
-from crashes.run import folder
+from crashes.run import temporary_folder
 
-ONCE = Options(rounds=1, seconds=2, per_second=60, seed=20260101)
+OPTIONS = Options(rounds=1, seconds=2, per_second=60, seed=20260101)
 
 
-async def test_kill_of_the_database_under_load_loses_nothing_and_doubles_nothing() -> None:
+async def test_kill_of_the_database_under_load_loses_nothing_and_duplicates_nothing() -> None:
     row = next(row for row in ROWS if row.name == "database")
 
-    with folder() as at:
-        played = await play(row, "postgresql", at, ONCE)
+    with temporary_folder() as at:
+        result = await run_row(row, "postgresql", at, OPTIONS)
 
-    sys.stdout.write(told(played))
-    assert not played.faults
-    assert played.counts["acknowledged"] > 0
-    assert len(played.struck) == 1
+    sys.stdout.write(format_result(result))
+    assert not result.violations
+    assert result.counts["acknowledged"] > 0
+    assert len(result.fault_results) == 1

@@ -1,4 +1,4 @@
-"""A stage that is told to stop, at the moments at which a stop under load finds it."""
+"""Stopping a stage worker at the moments that occur under load."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -16,30 +16,30 @@ from waypost.store.engines.sqlite import SqliteEngine
 from waypost.store.queue.job_subjects import JobSubject, SubjectKind
 from waypost.store.queue.jobs import NewJob, QueueName, enqueue_jobs
 
-ENTRY: Final = NewJob(QueueName.OUTBOUND, "a group", "a key", JobSubject(SubjectKind.MESSAGE, "1"), due_ms=0)
+JOB: Final = NewJob(QueueName.OUTBOUND, "a group", "a key", JobSubject(SubjectKind.MESSAGE, "1"), due_ms=0)
 
 
 @pytest_asyncio.fixture
 async def queue(tmp_path: Path) -> AsyncIterator[JobQueue]:
-    """A journal with one entry in its submissions queue."""
+    """Yield a queue with one outbound job."""
     database = Database(SqliteEngine(tmp_path / "waypost.db"))
     await database.open()
-    opened = JobQueue(database, SystemClock(), holder="a holder")
-    await opened.open()
-    await database.write(enqueue_jobs, [ENTRY])
-    yield opened
-    await opened.close()
+    job_queue = JobQueue(database, SystemClock(), holder="a holder")
+    await job_queue.open()
+    await database.write(enqueue_jobs, [JOB])
+    yield job_queue
+    await job_queue.close()
     await database.close()
 
 
-async def test_stop_waits_for_work_whose_batch_was_still_being_prepared(queue: JobQueue) -> None:
-    """The in-hand mark is part of preparing: cut off after it, a message would be uncertain."""
+async def test_stop_waits_for_jobs_whose_batch_is_still_being_prepared(queue: JobQueue) -> None:
+    """Preparing sets the in-flight mark: if it were cut off after that, a message would be uncertain."""
     preparing, ended = asyncio.Event(), asyncio.Event()
 
-    async def prepare(entries: Sequence[Job]) -> PreparedJobs:
+    async def prepare(jobs: Sequence[Job]) -> PreparedJobs:
         preparing.set()
         await asyncio.sleep(0.05)
-        return [(job, work_of(job)) for job in entries]
+        return [(job, work_of(job)) for job in jobs]
 
     def work_of(job: Job) -> Callable[[], Awaitable[None]]:
         async def work() -> None:
@@ -49,30 +49,30 @@ async def test_stop_waits_for_work_whose_batch_was_still_being_prepared(queue: J
 
         return work
 
-    stage = StageWorker(queue, QueueName.OUTBOUND, prepare)
-    running = asyncio.create_task(stage.run())
+    worker = StageWorker(queue, QueueName.OUTBOUND, prepare)
+    running = asyncio.create_task(worker.run())
     await preparing.wait()
 
-    await stage.stop(timeout_s=5)
+    await worker.stop(timeout_s=5)
 
     assert ended.is_set()
-    assert stage.active_jobs == 0
+    assert worker.active_jobs == 0
     await running
 
 
-async def test_stop_begins_nothing_that_is_claimed_meanwhile(queue: JobQueue) -> None:
-    begun: list[Job] = []
+async def test_stop_starts_no_job_that_is_claimed_meanwhile(queue: JobQueue) -> None:
+    started: list[Job] = []
 
-    async def prepare(entries: Sequence[Job]) -> PreparedJobs:
-        begun.extend(entries)
+    async def prepare(jobs: Sequence[Job]) -> PreparedJobs:
+        started.extend(jobs)
         return []
 
-    stage = StageWorker(queue, QueueName.OUTBOUND, prepare)
-    running = asyncio.create_task(stage.run())
-    await asyncio.sleep(0)  # it reads the queue on another thread now
+    worker = StageWorker(queue, QueueName.OUTBOUND, prepare)
+    running = asyncio.create_task(worker.run())
+    await asyncio.sleep(0)  # it is reading the queue on another thread
 
-    await stage.stop(timeout_s=5)
+    await worker.stop(timeout_s=5)
     await running
 
-    assert begun == []
-    assert [job.subject.ref for job in await queue.claim(QueueName.OUTBOUND, at_most=1)] == [ENTRY.subject.ref]
+    assert started == []
+    assert [job.subject.ref for job in await queue.claim(QueueName.OUTBOUND, at_most=1)] == [JOB.subject.ref]

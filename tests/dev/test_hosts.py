@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.dev.conftest import Started, Starter
+from tests.dev.conftest import DevStarter, RunningDev
 
 LOG_IN = {"email": "demo@waypost.example", "password": "x"}
 
@@ -47,8 +47,8 @@ OWN: tuple[dict[str, str], ...] = (
 )
 
 
-async def response_to(
-    started: Started, side: str, method: str, path: str, headers: dict[str, str]
+async def send_request(
+    started: RunningDev, side: str, method: str, path: str, headers: dict[str, str]
 ) -> tuple[int, str, str]:
     base = {"service": started.running.base_url, "simulator": started.running.graph_url}[side]
     url = base + path
@@ -58,33 +58,33 @@ async def response_to(
         return response.status, response.content_type, await response.text()
 
 
-async def test_no_interface_responds_to_a_foreign_host_or_origin(start: Starter) -> None:
+async def test_no_interface_responds_to_a_foreign_host_or_origin(start: DevStarter) -> None:
     started = await start()
     rows = [*(("service", *row) for row in SERVICE), *(("simulator", *row) for row in SIMULATOR)]
     for side, name, method, path in rows:
         for headers in FOREIGN:
-            status, kind, text = await response_to(started, side, method, path, headers)
+            status, kind, text = await send_request(started, side, method, path, headers)
             assert (status, kind) == (403, "application/json"), (name, headers, status, text)
             assert "localhost" in text, (name, text)
             assert "WAYPOST_ADMIN_HOSTS" in text, (name, text)
 
 
-async def test_requests_by_address_and_by_localhost_go_on_working(start: Starter) -> None:
+async def test_requests_by_ip_address_and_by_localhost_are_accepted(start: DevStarter) -> None:
     started = await start()
-    known = started.running.variables
+    variables = started.running.variables
     for headers in OWN:
-        with_key = headers | {"Authorization": known["APP_TOKEN"]}
-        path = f"/partner/app/{known['APP_ID']}/templates"
-        status, _, text = await response_to(started, "service", "GET", path, with_key)
+        with_key = headers | {"Authorization": variables["APP_TOKEN"]}
+        path = f"/partner/app/{variables['APP_ID']}/templates"
+        status, _, text = await send_request(started, "service", "GET", path, with_key)
         assert status == 200, (headers, text)
-        with_token = headers | {"Authorization": f"Bearer {known['GRAPH_TOKEN']}"}
-        path = f"/v25.0/{known['PHONE_NUMBER_ID']}"
-        status, _, text = await response_to(started, "simulator", "GET", path, with_token)
+        with_token = headers | {"Authorization": f"Bearer {variables['GRAPH_TOKEN']}"}
+        path = f"/v25.0/{variables['PHONE_NUMBER_ID']}"
+        status, _, text = await send_request(started, "simulator", "GET", path, with_token)
         assert status == 200, (headers, text)
 
 
-async def test_a_name_of_the_settings_is_accepted_by_every_interface(
-    start: Starter, monkeypatch: pytest.MonkeyPatch
+async def test_a_host_of_the_settings_is_accepted_by_every_interface(
+    start: DevStarter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WAYPOST_ADMIN_HOSTS", "waypost.test")
     monkeypatch.setenv("WAYPOST_PUBLIC_URL", "https://tunnel.test")
@@ -95,15 +95,15 @@ async def test_a_name_of_the_settings_is_accepted_by_every_interface(
             ("service", "/partner/app", 405),
             ("simulator", "/v25.0/me", 401),
         ):
-            status, _, text = await response_to(started, side, "GET", path, {"Host": host})
+            status, _, text = await send_request(started, side, "GET", path, {"Host": host})
             assert status == expected, (host, side, path, text)
     allowed = {"Host": "waypost.test"}
-    status, _, text = await response_to(started, "simulator", "GET", "/control/state", allowed)
+    status, _, text = await send_request(started, "simulator", "GET", "/control/state", allowed)
     assert status == 200, text
 
 
-async def test_two_hosts_are_none(start: Starter) -> None:
-    """A proxy in front may read the one and we the other."""
+async def test_a_request_with_two_hosts_is_rejected(start: DevStarter) -> None:
+    """A proxy in front of us may read one Host and we the other."""
     started = await start()
     port = int(started.running.base_url.rpartition(":")[2])
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -113,7 +113,7 @@ async def test_two_hosts_are_none(start: Starter) -> None:
     assert head.split(b" ")[1] in (b"400", b"403"), head
 
 
-async def test_the_control_api_without_a_name_for_it_lists_what_is_accepted(start: Starter) -> None:
+async def test_the_control_api_lists_the_accepted_hosts_to_a_foreign_host(start: DevStarter) -> None:
     started = await start()
     url = f"{started.running.graph_url}/control/state"
     async with started.http.get(url, headers={"Host": "evil.example"}) as response:

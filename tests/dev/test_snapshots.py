@@ -1,4 +1,4 @@
-"""Snapshots and the reset: both sides go back together, behind servers that go on listening."""
+"""Snapshots and the reset: service and simulator are restored together while the servers keep listening."""
 
 import asyncio
 import contextlib
@@ -11,7 +11,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from tests.dev.conftest import Starter
+from tests.dev.conftest import DevStarter
 from tests.support.callback_sink import CallbackSink
 from waypost.assembly.snapshots import snapshot
 from waypost.base.clock import ClockSetting
@@ -21,7 +21,7 @@ from waypost.store.contract import StoreInUse
 DAY_MS = 24 * 3_600_000
 
 
-async def test_a_loaded_snapshot_brings_back_both_sides_and_the_clock(start: Starter) -> None:
+async def test_a_loaded_snapshot_restores_service_simulator_and_clock(start: DevStarter) -> None:
     started = await start()
     await started.send_text("before")
     await started.shown_texts(until="before")
@@ -41,27 +41,27 @@ async def test_a_loaded_snapshot_brings_back_both_sides_and_the_clock(start: Sta
     assert clock["is_frozen"]
 
 
-async def test_a_snapshot_starts_another_folder_and_a_reset_goes_back_to_it(start: Starter) -> None:
+async def test_another_folder_starts_from_a_snapshot_and_a_reset_restores_it(start: DevStarter) -> None:
     started = await start()
     await started.send_text("kept")
     await started.shown_texts(until="kept")
     await started.control("POST", "snapshots", {"name": "kept"})
     file = start.folder / "elsewhere.waypost"
-    async with started.http.get(f"{started.running.variables['CONTROL_URL']}/snapshots/kept/content") as answer:
-        file.write_bytes(await answer.read())
+    async with started.http.get(f"{started.running.variables['CONTROL_URL']}/snapshots/kept/content") as response:
+        file.write_bytes(await response.read())
     await start.stop(started)
 
     other = await start("other", start_from=file)
     await other.send_text("new")
     with_new = await other.shown_texts(until="new")
     await other.control("POST", "reset", {})
-    without = await other.shown_texts(until="kept")
+    after_reset = await other.shown_texts(until="kept")
 
     assert "kept" in with_new
-    assert "new" not in without
+    assert "new" not in after_reset
 
 
-async def test_a_reset_leaves_the_seed_and_the_next_message_goes_through(start: Starter) -> None:
+async def test_a_reset_restores_the_seed_and_the_next_message_is_delivered(start: DevStarter) -> None:
     started = await start()
     await started.send_text("gone")
     await started.shown_texts(until="gone")
@@ -72,7 +72,7 @@ async def test_a_reset_leaves_the_seed_and_the_next_message_goes_through(start: 
     assert await started.shown_texts(until="fresh") == ["Hello!", "fresh"]
 
 
-async def test_a_reset_puts_the_clock_back(start: Starter) -> None:
+async def test_a_reset_resets_the_clock(start: DevStarter) -> None:
     started = await start()
     await started.travel(DAY_MS)
     await started.control("POST", "clock/freeze", {})
@@ -84,7 +84,7 @@ async def test_a_reset_puts_the_clock_back(start: Starter) -> None:
     assert abs(clock["ahead_ms"]) < 1000
 
 
-async def test_with_a_seed_ids_repeat_after_a_reset_but_for_their_time(start: Starter) -> None:
+async def test_with_a_seed_ids_repeat_after_a_reset_except_for_their_time(start: DevStarter) -> None:
     started = await start(seed="test")
 
     first = await started.send_text("one")
@@ -95,22 +95,24 @@ async def test_with_a_seed_ids_repeat_after_a_reset_but_for_their_time(start: St
     assert first[13:] == again[13:]
 
 
-async def test_requests_during_a_reset_wait_and_are_answered(start: Starter) -> None:
+async def test_requests_during_a_reset_wait_and_succeed(start: DevStarter) -> None:
     started = await start()
     async with aiohttp.ClientSession() as http:
 
-        async def asked() -> int:
-            async with http.get(f"{started.running.base_url}/healthz") as answer:
-                return answer.status
+        async def get_status() -> int:
+            async with http.get(f"{started.running.base_url}/healthz") as response:
+                return response.status
 
         resetting = asyncio.create_task(started.control("POST", "reset", {}))
-        statuses = [await asked() for _ in range(50)]
+        statuses = [await get_status() for _ in range(50)]
         await resetting
 
     assert set(statuses) == {200}
 
 
-async def test_a_snapshot_of_another_instance_key_is_refused_with_the_remedy(start: Starter, tmp_path: Path) -> None:
+async def test_a_snapshot_of_another_instance_key_is_rejected_with_the_fix_hint(
+    start: DevStarter, tmp_path: Path
+) -> None:
     started = await start()
     await started.control("POST", "snapshots", {"name": "mine"})
     file = tmp_path / "data" / "snapshots" / "mine.waypost"
@@ -124,8 +126,8 @@ async def test_a_snapshot_of_another_instance_key_is_refused_with_the_remedy(sta
 @pytest.mark.parametrize(
     ("name", "content"), [("../escape", b"x"), ("media/../../escape", b"x"), ("/etc/escape", b"x"), ("notes.txt", b"x")]
 )
-async def test_a_file_that_is_nothing_of_ours_is_refused_and_nothing_changes(
-    start: Starter, tmp_path: Path, name: str, content: bytes
+async def test_a_snapshot_with_a_foreign_file_is_rejected_and_nothing_changes(
+    start: DevStarter, tmp_path: Path, name: str, content: bytes
 ) -> None:
     started = await start()
     await started.control("POST", "snapshots", {"name": "good"})
@@ -135,47 +137,47 @@ async def test_a_file_that_is_nothing_of_ours_is_refused_and_nothing_changes(
     await started.send_text("still here")
     await started.shown_texts(until="still here")
 
-    refusal = await started.control("POST", "snapshots/good/load", {}, status=409)
+    error = await started.control("POST", "snapshots/good/load", {}, status=409)
 
-    assert "does not belong to a snapshot" in refusal["error"]
+    assert "does not belong to a snapshot" in error["error"]
     assert "still here" in await started.shown_texts()
 
 
-async def test_a_damaged_snapshot_is_refused_and_nothing_changes(start: Starter, tmp_path: Path) -> None:
+async def test_a_damaged_snapshot_is_rejected_and_nothing_changes(start: DevStarter, tmp_path: Path) -> None:
     started = await start()
     await started.control("POST", "snapshots", {"name": "torn"})
     file = tmp_path / "data" / "snapshots" / "torn.waypost"
     file.write_bytes(file.read_bytes()[:-400])
 
     listed = await started.control("GET", "snapshots")
-    refusal = await started.control("POST", "snapshots/torn/load", {}, status=409)
+    error = await started.control("POST", "snapshots/torn/load", {}, status=409)
 
     assert listed["snapshots"] == []
-    assert "torn.waypost" in refusal["error"]
+    assert "torn.waypost" in error["error"]
     assert await started.shown_texts() == ["Hello!"]
 
 
-def test_whatever_is_damaged_in_a_snapshot_is_told_as_a_refusal(tmp_path: Path) -> None:
-    """The libraries raise a dozen kinds of errors, of which most are no errors of files."""
-    whole = small_snapshot(tmp_path)
+def test_any_damage_of_a_snapshot_is_a_snapshot_error(tmp_path: Path) -> None:
+    """The libraries raise a dozen kinds of errors, most of which are not file errors."""
+    content_before = small_snapshot(tmp_path)
     chance = random.Random(1)
-    torn = tmp_path / "torn.waypost"
-    told: set[str] = set()
+    damaged = tmp_path / "torn.waypost"
+    errors: set[str] = set()
 
     for _ in range(300):
-        content = bytearray(whole)
+        content = bytearray(content_before)
         content[chance.randrange(len(content))] = chance.randrange(256)
-        torn.write_bytes(content)
+        damaged.write_bytes(content)
         try:
-            snapshot.stage_snapshot(torn, tmp_path / "into", secret_key="k", machine_ms=0)
+            snapshot.stage_snapshot(damaged, tmp_path / "into", secret_key="k", machine_ms=0)
         except SnapshotError as error:
-            told.add(str(error).partition(":")[0])
+            errors.add(str(error).partition(":")[0])
 
-    assert "torn.waypost is damaged" in told
-    assert "torn.waypost is not a snapshot of waypost" in told
+    assert "torn.waypost is damaged" in errors
+    assert "torn.waypost is not a snapshot of waypost" in errors
 
 
-def test_a_member_without_a_name_of_its_own_is_refused(tmp_path: Path) -> None:
+def test_a_member_without_a_name_is_rejected(tmp_path: Path) -> None:
     small_snapshot(tmp_path)
     with zipfile.ZipFile(tmp_path / "whole.waypost", "a") as archive:
         archive.writestr(".", b"x")
@@ -184,8 +186,8 @@ def test_a_member_without_a_name_of_its_own_is_refused(tmp_path: Path) -> None:
         snapshot.stage_snapshot(tmp_path / "whole.waypost", tmp_path / "into", secret_key="k", machine_ms=0)
 
 
-async def test_a_save_that_finds_no_rest_names_what_is_in_flight_and_leaves_all_as_it_was(
-    start: Starter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sink: CallbackSink
+async def test_a_save_without_an_idle_moment_names_what_is_in_flight_and_changes_nothing(
+    start: DevStarter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sink: CallbackSink
 ) -> None:
     monkeypatch.setattr("waypost.assembly.dev.dev._REST_TIMEOUT_S", 3)
     started = await start()
@@ -195,48 +197,48 @@ async def test_a_save_that_finds_no_rest_names_what_is_in_flight_and_leaves_all_
     sink.gate.clear()
     await started.subscribe(sink.url, tag="crm")
     await started.send_text("again")
-    while not sink.tries:
+    while not sink.requests:
         await started.control("GET", "clock")
 
-    refusal = await started.control("POST", "snapshots", {"name": "one"}, status=409)
+    error = await started.control("POST", "snapshots", {"name": "one"}, status=409)
     clock = await started.control("GET", "clock")
     sink.gate.set()
 
-    assert "1 callback to crm in flight" in refusal["error"]
-    assert refusal["field"] == "snapshot"
+    assert "1 callback to crm in flight" in error["error"]
+    assert error["field"] == "snapshot"
     assert clock["ahead_ms"] > -1000
     assert (folder / "one.waypost").read_bytes() == before
     assert [path.name for path in folder.iterdir()] == ["one.waypost"]
 
 
-async def test_a_snapshot_is_saved_under_traffic_and_the_clock_keeps_its_time(
-    start: Starter, sink: CallbackSink
+async def test_a_snapshot_is_saved_under_traffic_and_the_clock_does_not_go_back(
+    start: DevStarter, sink: CallbackSink
 ) -> None:
     started = await start()
     await started.subscribe(sink.url, tag="crm")
-    running = started.running.variables
-    answered: list[str] = []
+    variables = started.running.variables
+    message_ids: list[str] = []
 
     async def send() -> None:
         while True:
-            answered.append(await started.send_text("traffic"))
+            message_ids.append(await started.send_text("traffic"))
 
     async def write() -> None:
-        body = {"to": running["SOURCE"], "text": "again"}
+        body = {"to": variables["SOURCE"], "text": "again"}
         while True:
-            await started.control("POST", f"phones/{running['DESTINATION']}/messages", body)
+            await started.control("POST", f"phones/{variables['DESTINATION']}/messages", body)
 
     async with asyncio.TaskGroup() as group:
-        traffic = [group.create_task(one()) for one in (send, send, write, write)]
-        while len(answered) < 20:
+        traffic = [group.create_task(repeat()) for repeat in (send, send, write, write)]
+        while len(message_ids) < 20:
             await started.control("GET", "clock")
         saved = await started.control("POST", "snapshots", {"name": "busy"})
         clock = await started.control("GET", "clock")
-        sent = len(answered)
-        while len(answered) < sent + 5:
+        sent = len(message_ids)
+        while len(message_ids) < sent + 5:
             await started.control("GET", "clock")
-        for one in traffic:
-            one.cancel()
+        for task in traffic:
+            task.cancel()
     await started.control("POST", "snapshots/busy/load", {})
 
     assert saved["snapshot"]["name"] == "busy"
@@ -244,15 +246,15 @@ async def test_a_snapshot_is_saved_under_traffic_and_the_clock_keeps_its_time(
     assert "traffic" in await started.shown_texts(until="traffic")
 
 
-async def test_a_receiver_that_calls_the_api_before_it_answers_does_not_keep_a_snapshot_away(
-    start: Starter, sink: CallbackSink
+async def test_a_receiver_that_calls_the_api_before_it_responds_does_not_prevent_a_snapshot(
+    start: DevStarter, sink: CallbackSink
 ) -> None:
-    """Requests that wait while a snapshot is made are let through between its turns."""
+    """Requests that wait while a snapshot is made are accepted between its attempts."""
     started = await start()
     await started.subscribe(sink.url, tag="crm")
     sink.gate.clear()
     await started.send_text("first")
-    while not sink.tries:
+    while not sink.requests:
         await started.control("GET", "clock")
 
     saving = asyncio.create_task(started.control("POST", "snapshots", {"name": "busy"}))
@@ -262,7 +264,7 @@ async def test_a_receiver_that_calls_the_api_before_it_answers_does_not_keep_a_s
     assert (await saving)["snapshot"]["name"] == "busy"
 
 
-async def test_a_start_sweeps_what_a_killed_save_has_left(start: Starter, tmp_path: Path) -> None:
+async def test_a_start_deletes_the_partial_file_of_a_killed_save(start: DevStarter, tmp_path: Path) -> None:
     folder = tmp_path / "data" / "snapshots"
     folder.mkdir(parents=True)
     (folder / ".half.waypost.4711").write_bytes(b"half")
@@ -272,8 +274,8 @@ async def test_a_start_sweeps_what_a_killed_save_has_left(start: Starter, tmp_pa
     assert list(folder.iterdir()) == []
 
 
-def test_what_is_old_and_cannot_be_removed_leaves_the_change_unfinished(tmp_path: Path) -> None:
-    """Else a start would find new stores beside old media, and no way on."""
+def test_old_files_that_cannot_be_removed_leave_the_change_unfinished(tmp_path: Path) -> None:
+    """Otherwise a start would find new stores beside old media, and could not continue."""
     small_snapshot(tmp_path)
     data = tmp_path / "data"
     snapshot.stage_snapshot(tmp_path / "whole.waypost", data, secret_key="k", machine_ms=0)
@@ -291,7 +293,7 @@ def test_what_is_old_and_cannot_be_removed_leaves_the_change_unfinished(tmp_path
 
 
 def small_snapshot(folder: Path) -> bytes:
-    """A snapshot of two small stores and one medium; gives its bytes."""
+    """Make a snapshot of two small stores and one medium; return its bytes."""
     data, file = folder / "data", folder / "whole.waypost"
     (data / "media").mkdir(parents=True)
     (data / "media" / "one").write_bytes(b"medium")
@@ -305,7 +307,7 @@ def small_snapshot(folder: Path) -> bytes:
     return file.read_bytes()
 
 
-async def test_a_start_finishes_what_a_stopped_change_had_begun(start: Starter, tmp_path: Path) -> None:
+async def test_a_start_finishes_an_interrupted_change(start: DevStarter, tmp_path: Path) -> None:
     started = await start()
     await started.send_text("saved")
     await started.shown_texts(until="saved")
@@ -315,16 +317,16 @@ async def test_a_start_finishes_what_a_stopped_change_had_begun(start: Starter, 
     await start.stop(started)
     data = tmp_path / "data"
     snapshot.stage_snapshot(data / "snapshots" / "saved.waypost", data, secret_key=key, machine_ms=0)
-    for old in ("waypost.db", "simulator.db"):
-        (data / old).unlink()
+    for store_file in ("waypost.db", "simulator.db"):
+        (data / store_file).unlink()
     (data / snapshot.STAGING_FOLDER / "old").unlink()
 
-    again = await start()
+    restarted = await start()
 
-    assert "saved" in await again.shown_texts(until="saved")
+    assert "saved" in await restarted.shown_texts(until="saved")
 
 
-async def test_a_folder_that_is_in_use_is_not_touched(start: Starter, tmp_path: Path) -> None:
+async def test_a_folder_in_use_is_not_changed(start: DevStarter, tmp_path: Path) -> None:
     started = await start()
     await started.control("POST", "snapshots", {"name": "one"})
     file = tmp_path / "data" / "snapshots" / "one.waypost"
@@ -337,15 +339,15 @@ async def test_a_folder_that_is_in_use_is_not_touched(start: Starter, tmp_path: 
 
 
 @pytest.mark.parametrize("name", ["", "../x", "a b", "x" * 65, "-x"])
-async def test_a_name_that_is_none_is_refused(start: Starter, name: str) -> None:
+async def test_an_invalid_name_is_rejected(start: DevStarter, name: str) -> None:
     started = await start()
 
-    refusal = await started.control("POST", "snapshots", {"name": name}, status=400)
+    error = await started.control("POST", "snapshots", {"name": name}, status=400)
 
-    assert refusal["field"] == "name"
+    assert error["field"] == "name"
 
 
-async def test_a_dropped_snapshot_is_gone(start: Starter) -> None:
+async def test_a_deleted_snapshot_is_no_longer_listed(start: DevStarter) -> None:
     started = await start()
     await started.control("POST", "snapshots", {"name": "one"})
 
@@ -355,35 +357,35 @@ async def test_a_dropped_snapshot_is_gone(start: Starter) -> None:
     await started.control("DELETE", "snapshots/one", status=404)
 
 
-async def test_the_page_of_a_snapshot_holds_no_secret(start: Starter, tmp_path: Path) -> None:
+async def test_the_manifest_of_a_snapshot_contains_no_secret(start: DevStarter, tmp_path: Path) -> None:
     started = await start()
     await started.control("POST", "snapshots", {"name": "page"})
     with zipfile.ZipFile(tmp_path / "data" / "snapshots" / "page.waypost") as archive:
         names = archive.namelist()
-        page = json.loads(archive.read(snapshot.MANIFEST_NAME))
+        manifest = json.loads(archive.read(snapshot.MANIFEST_NAME))
 
-    assert set(page) == {"format", "version", "revision", "at_ms", "factor", "key"}
+    assert set(manifest) == {"format", "version", "revision", "at_ms", "factor", "key"}
     assert "instance.key" not in names
 
 
-async def test_a_snapshot_with_another_simulators_file_is_refused_and_nothing_changes(
-    start: Starter, tmp_path: Path
+async def test_a_snapshot_with_another_simulator_revision_is_rejected_and_nothing_changes(
+    start: DevStarter, tmp_path: Path
 ) -> None:
     started = await start()
     await started.control("POST", "snapshots", {"name": "older"})
     file = tmp_path / "data" / "snapshots" / "older.waypost"
     _make_older(file, tmp_path)
 
-    refusal = await started.control("POST", "snapshots/older/load", {}, status=409)
+    error = await started.control("POST", "snapshots/older/load", {}, status=409)
 
-    assert "has revision 1" in refusal["error"]
-    assert f"supports revision {FILE_REVISION}" in refusal["error"]
+    assert "has revision 1" in error["error"]
+    assert f"supports revision {FILE_REVISION}" in error["error"]
     await started.send_text("still here")
     assert "still here" in await started.shown_texts(until="still here")
 
 
 def _make_older(file: Path, folder: Path) -> None:
-    """Write a snapshot anew, with a simulator's file of an older revision."""
+    """Rewrite a snapshot with a simulator's file of an older revision."""
     with zipfile.ZipFile(file) as archive:
         content = {name: archive.read(name) for name in archive.namelist()}
     store = folder / "older.db"
@@ -393,5 +395,5 @@ def _make_older(file: Path, folder: Path) -> None:
         connection.commit()
     content["simulator.db"] = store.read_bytes()
     with zipfile.ZipFile(file, "w") as archive:
-        for name, one in content.items():
-            archive.writestr(name, one)
+        for name, member in content.items():
+            archive.writestr(name, member)

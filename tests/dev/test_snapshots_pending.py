@@ -1,4 +1,4 @@
-"""Snapshots while something is due: what was pending is pending after the load, and then happens."""
+"""Snapshots with pending work: after the load it is pending again, and then completes."""
 
 import asyncio
 import contextlib
@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.dev.conftest import Started, Starter
-from tests.support.callback_sink import CallbackSink, always
-from tests.support.waiting import HANGS_AFTER_S
+from tests.dev.conftest import DevStarter, RunningDev
+from tests.support.callback_sink import CallbackSink, respond_always
+from tests.support.polling import HANGS_AFTER_S
 from waypost.assembly.snapshots import snapshot
 from waypost.base.clock import ClockSetting
 from waypost.simulator import SnapshotError
@@ -23,7 +23,7 @@ HOUR_MS = 3_600_000
 LATER_MS = 600_000
 
 
-async def test_a_load_brings_back_everything_that_was_pending(start: Starter, sink: CallbackSink) -> None:
+async def test_a_load_restores_all_pending_work(start: DevStarter, sink: CallbackSink) -> None:
     started = await start()
     template_id, message_id = await _leave_all_pending(started, sink)
     await started.control("POST", "snapshots", {"name": "pending"})
@@ -31,13 +31,13 @@ async def test_a_load_brings_back_everything_that_was_pending(start: Starter, si
 
     await started.control("POST", "snapshots/pending/load", {})
 
-    assert await _template_status(started, template_id) == "PENDING"
-    assert await _state(started, message_id) == "sent"
-    await _all_happens(started, sink, template_id, message_id)
+    assert await _read_template_status(started, template_id) == "PENDING"
+    assert await _read_state(started, message_id) == "sent"
+    await _assert_all_completes(started, sink, template_id, message_id)
 
 
-async def test_another_folder_starts_from_a_snapshot_with_everything_pending(
-    start: Starter, sink: CallbackSink
+async def test_another_folder_starts_from_a_snapshot_with_all_pending_work(
+    start: DevStarter, sink: CallbackSink
 ) -> None:
     started = await start()
     template_id, message_id = await _leave_all_pending(started, sink)
@@ -47,10 +47,10 @@ async def test_another_folder_starts_from_a_snapshot_with_everything_pending(
     file = start.folder / "data" / "snapshots" / "pending.waypost"
     other = await start("other", start_from=file)
 
-    await _all_happens(other, sink, template_id, message_id)
+    await _assert_all_completes(other, sink, template_id, message_id)
 
 
-def _null_where_none_may_be(connection: sqlite3.Connection) -> None:
+def _insert_null_into_not_null_column(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA writable_schema=ON")
     connection.execute(
         "UPDATE sqlite_schema SET sql=replace(sql, 'body TEXT NOT NULL', 'body TEXT') WHERE name='state'"
@@ -64,14 +64,14 @@ def _null_where_none_may_be(connection: sqlite3.Connection) -> None:
     connection.commit()
 
 
-def _lost_page(connection: sqlite3.Connection) -> None:
+def _lose_page(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA writable_schema=ON")
     connection.execute("UPDATE sqlite_schema SET rootpage=rootpage+1 WHERE name='outbox'")
     connection.commit()
 
 
-@pytest.mark.parametrize("damage", [_null_where_none_may_be, _lost_page])
-async def test_a_store_that_is_truly_damaged_is_refused(
+@pytest.mark.parametrize("damage", [_insert_null_into_not_null_column, _lose_page])
+async def test_a_snapshot_with_a_damaged_store_is_rejected(
     tmp_path: Path, damage: Callable[[sqlite3.Connection], None]
 ) -> None:
     data, file = tmp_path / "data", tmp_path / "one.waypost"
@@ -87,16 +87,16 @@ async def test_a_store_that_is_truly_damaged_is_refused(
         snapshot.stage_snapshot(file, tmp_path / "into", secret_key="k", machine_ms=0)
 
 
-async def _leave_all_pending(started: Started, receiver: CallbackSink) -> tuple[str, str]:
-    """Leave a review, statuses, a webhook and callbacks pending; gives the template and the message."""
-    known = started.running.variables
-    app = f"/partner/app/{known['APP_ID']}"
-    phone = known["DESTINATION"]
+async def _leave_all_pending(started: RunningDev, receiver: CallbackSink) -> tuple[str, str]:
+    """Leave a review, statuses, a webhook and callbacks pending; return the ids of template and message."""
+    variables = started.running.variables
+    app = f"/partner/app/{variables['APP_ID']}"
+    phone = variables["DESTINATION"]
     await started.control("PUT", "settings", {"review_delay_ms": LATER_MS})
     await started.control("PUT", f"phones/{phone}", {"deliver_after_ms": LATER_MS, "read_after_ms": LATER_MS})
     fault = {"on": "webhook", "webhook": "message", "what": {"delay_ms": LATER_MS}}
     await started.control("POST", "faults", fault)
-    receiver.answers = always(503)
+    receiver.choose_status = respond_always(503)
     await started.subscribe(receiver.url, tag="down")
     draft = {
         "elementName": "pending",
@@ -107,49 +107,50 @@ async def _leave_all_pending(started: Started, receiver: CallbackSink) -> tuple[
         "content": "It is pending.",
         "example": "It is pending.",
     }
-    made = await started.ask("POST", f"{app}/templates", draft)
+    made = await started.request("POST", f"{app}/templates", draft)
     message_id = await started.send_text("pending")
-    await started.control("POST", f"phones/{phone}/messages", {"to": known["SOURCE"], "text": "on its way"})
-    await _until(started, lambda: receiver.tries)
+    await started.control("POST", f"phones/{phone}/messages", {"to": variables["SOURCE"], "text": "on its way"})
+    await _wait_until(started, lambda: receiver.requests)
     async with asyncio.timeout(HANGS_AFTER_S):
         while True:
-            if await _state(started, message_id) == "sent":
+            if await _read_state(started, message_id) == "sent":
                 break
     return made["template"]["id"], message_id
 
 
-async def _all_happens(started: Started, receiver: CallbackSink, template_id: str, message_id: str) -> None:
-    receiver.answers = always(200)
-    receiver.tries.clear()
+async def _assert_all_completes(started: RunningDev, receiver: CallbackSink, template_id: str, message_id: str) -> None:
+    receiver.choose_status = respond_always(200)
+    receiver.requests.clear()
     await started.travel(HOUR_MS)
 
     def kinds() -> set[str]:
-        return {one["payload"].get("type", "") for one in receiver.callbacks}
+        return {callback["payload"].get("type", "") for callback in receiver.callbacks}
 
-    await _until(started, lambda: kinds() >= {"sent", "delivered", "read", "text"})
-    assert await _template_status(started, template_id) == "APPROVED"
-    assert await _state(started, message_id) == "read"
+    await _wait_until(started, lambda: kinds() >= {"sent", "delivered", "read", "text"})
+    assert await _read_template_status(started, template_id) == "APPROVED"
+    assert await _read_state(started, message_id) == "read"
 
 
-async def _until(started: Started, condition: Callable[[], object]) -> None:
+async def _wait_until(started: RunningDev, condition: Callable[[], object]) -> None:
     async with asyncio.timeout(HANGS_AFTER_S):
         while not condition():
             await started.control("GET", "clock")
 
 
-async def _template_status(started: Started, template_id: str) -> str:
+async def _read_template_status(started: RunningDev, template_id: str) -> str:
     app_id = started.running.variables["APP_ID"]
-    listed = await started.ask("GET", f"/partner/app/{app_id}/templates")
-    [status] = [one["status"] for one in listed["templates"] if one["id"] == template_id]
+    listed = await started.request("GET", f"/partner/app/{app_id}/templates")
+    [status] = [template["status"] for template in listed["templates"] if template["id"] == template_id]
     return status
 
 
-async def _state(started: Started, message_id: str) -> str:
-    known: dict[str, Any] = started.running.variables
+async def _read_state(started: RunningDev, message_id: str) -> str:
+    variables: dict[str, Any] = started.running.variables
     async with started.http.get(
-        f"{known['ADMIN_URL']}/messages/{message_id}", headers={"Authorization": f"Bearer {known['ADMIN_TOKEN']}"}
-    ) as answer:
-        return (await answer.json())["state"]
+        f"{variables['ADMIN_URL']}/messages/{message_id}",
+        headers={"Authorization": f"Bearer {variables['ADMIN_TOKEN']}"},
+    ) as response:
+        return (await response.json())["state"]
 
 
 def _rewrite(file: Path, folder: Path, change: Callable[[sqlite3.Connection], None]) -> None:
@@ -162,5 +163,5 @@ def _rewrite(file: Path, folder: Path, change: Callable[[sqlite3.Connection], No
         change(connection)
     content["simulator.db"] = store.read_bytes()
     with zipfile.ZipFile(file, "w") as archive:
-        for name, one in content.items():
-            archive.writestr(name, one)
+        for name, member in content.items():
+            archive.writestr(name, member)

@@ -1,4 +1,4 @@
-"""A newcomer's folder, and a `waypost dev` that runs in it."""
+"""A new user's folder, and a `waypost dev` that runs in it."""
 
 import signal
 import subprocess
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.waiting import HANGS_AFTER_S
+from tests.support.polling import HANGS_AFTER_S
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def newcomers_folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def running(newcomers_folder: Path) -> Iterator[Path]:
-    """A folder in which `waypost dev` has been started, and runs."""
+    """A folder in which `waypost dev` is running."""
     command = [".venv/bin/waypost", "dev", "--memory", "--port", "0", "--simulator-port", "0"]
     with subprocess.Popen(
         command, cwd=newcomers_folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -36,9 +36,9 @@ def running(newcomers_folder: Path) -> Iterator[Path]:
         assert process.wait(HANGS_AFTER_S) == 0
 
 
-def wait_for(is_there: Any, process: subprocess.Popen[str]) -> None:
+def wait_for(is_ready: Any, process: subprocess.Popen[str]) -> None:
     until = time.monotonic() + HANGS_AFTER_S
-    while not is_there():
+    while not is_ready():
         assert process.poll() is None, process.stdout.read() if process.stdout else ""
         assert time.monotonic() < until, "waypost dev did not start"
         time.sleep(0.02)

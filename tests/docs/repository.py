@@ -1,4 +1,4 @@
-"""The repository as a reader sees it: its files, its pages, and where the pages point."""
+"""The files, pages and links of the repository."""
 
 import re
 import subprocess
@@ -8,7 +8,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 
-_MADE_BY_TOOLS: Final = {".git", ".venv", "__pycache__", "dist", "htmlcov", "node_modules"}
+_GENERATED_FOLDERS: Final = {".git", ".venv", "__pycache__", "dist", "htmlcov", "node_modules"}
 _FENCED: Final = re.compile(r"^( *)(`{3,}|~{3,}).*?^\1\2[ \t]*$", re.MULTILINE | re.DOTALL)
 _CODE_SPAN: Final = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)")
 _LINK: Final = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -16,48 +16,48 @@ _HEADING: Final = re.compile(r"^#{1,6} +(.+?) *$", re.MULTILINE)
 
 
 def repository_files() -> list[Path]:
-    """Every file that is, or would be, in the repository; without git, every file that no tool made."""
+    """Return every file that is, or would be, in the repository; without git, every file outside generated folders."""
     listing = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
     try:
         names = subprocess.run(listing, cwd=ROOT, capture_output=True, check=True, text=True).stdout
     except (OSError, subprocess.CalledProcessError):
-        return sorted(_walked(ROOT))
+        return sorted(_walk(ROOT))
     return sorted(path for name in names.split("\0") if name and (path := ROOT / name).is_file())
 
 
 def pages() -> list[Path]:
-    """Every Markdown page; changelog fragments are sentences, not pages."""
+    """Return every Markdown page; changelog fragments are not pages."""
     return [path for path in repository_files() if path.suffix == ".md" and path.parent.name != "changelog.d"]
 
 
 def name_of(path: Path) -> str:
-    """The path as it is written in pages: from the root, with slashes."""
+    """Return the path as pages write it: from the root, with slashes."""
     return path.relative_to(ROOT).as_posix()
 
 
 def links_of(page: Path) -> list[str]:
-    """The targets of a page's links, in order; what stands in samples of code is not a link."""
+    """Return the targets of a page's links, in order, without those in code samples."""
     prose = _CODE_SPAN.sub("", _FENCED.sub("", page.read_text(encoding="utf-8")))
     return _LINK.findall(prose)
 
 
 def anchors_of(page: Path) -> set[str]:
-    """The fragments under which a page's headings can be reached."""
+    """Return the anchors of a page's headings."""
     prose = _FENCED.sub("", page.read_text(encoding="utf-8"))
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in _HEADING.findall(prose)}
 
 
 def samples_of(page: Path, language: str) -> list[str]:
-    """The fenced samples of one language, without their fences."""
+    """Return the fenced code samples of one language, without their fences."""
     text = page.read_text(encoding="utf-8")
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
-def _walked(folder: Path) -> Iterator[Path]:
+def _walk(folder: Path) -> Iterator[Path]:
     for path in folder.iterdir():
-        if path.name in _MADE_BY_TOOLS or path.name.endswith("_cache"):
+        if path.name in _GENERATED_FOLDERS or path.name.endswith("_cache"):
             continue
         if path.is_dir():
-            yield from _walked(path)
+            yield from _walk(path)
         elif path.suffix != ".pyc":
             yield path

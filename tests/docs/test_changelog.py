@@ -1,4 +1,4 @@
-"""Every visible change is told in one sentence, under a name that towncrier reads."""
+"""Every changelog fragment is one sentence, in a file whose name towncrier accepts."""
 
 import re
 import tomllib

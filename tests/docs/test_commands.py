@@ -1,4 +1,4 @@
-"""Every command that a page tells a developer to type is there."""
+"""Every make target that a page shows exists."""
 
 import re
 from typing import Final
@@ -28,7 +28,7 @@ def test_make_target_that_a_page_shows_exists(page: str, target: str) -> None:
     assert target in TARGETS, page
 
 
-def test_contributing_page_tells_of_every_target_that_is_not_part_of_another() -> None:
-    told = {target for page, target in SHOWN if page == "CONTRIBUTING.md"}
+def test_contributing_page_names_every_target_that_is_not_part_of_another() -> None:
+    documented = {target for page, target in SHOWN if page == "CONTRIBUTING.md"}
 
-    assert told == TARGETS - {"lint"}
+    assert documented == TARGETS - {"lint"}

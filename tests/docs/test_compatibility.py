@@ -1,4 +1,4 @@
-"""Every statement of the specification is held by a case, and no case holds what is none."""
+"""Every statement of the specification is held by a case, and cases hold only existing statements."""
 
 import pytest
 
@@ -19,26 +19,26 @@ def test_every_statement_is_held_by_a_case_or_a_journey(statement: Statement) ->
 
 
 @pytest.mark.parametrize("statement", STATEMENTS, ids=lambda statement: statement.key)
-def test_every_statement_has_a_verdict_and_says_what_differs(statement: Statement) -> None:
+def test_every_statement_has_a_verdict_and_describes_differences(statement: Statement) -> None:
     assert statement.verdict in VERDICTS
     assert statement.verdict == "kept" or statement.does
 
 
 @pytest.mark.parametrize("statement", LIMITS, ids=lambda statement: statement.key)
 def test_every_limit_is_held_on_both_sides(statement: Statement) -> None:
-    answers = [STATUSES[name] for name in HOLDERS[statement.key] if name in STATUSES]
+    statuses = [STATUSES[name] for name in HOLDERS[statement.key] if name in STATUSES]
 
-    assert min(answers) < 300
-    assert max(answers) >= 400
+    assert min(statuses) < 300
+    assert max(statuses) >= 400
 
 
-def test_no_case_holds_what_is_no_statement() -> None:
+def test_cases_hold_only_known_statements() -> None:
     known = {statement.key for statement in STATEMENTS}
 
     assert set(HOLDERS) - known == set()
 
 
-def test_no_key_stands_twice() -> None:
+def test_keys_of_statements_are_unique() -> None:
     keys = [statement.key for statement in STATEMENTS]
 
     assert len(keys) == len(set(keys))

@@ -1,4 +1,4 @@
-"""The page that connects the Cloud API, copied line by line into a shell; a simulator is the operator."""
+"""The commands of the page about connecting the Cloud API, run in a shell; a simulator is the operator."""
 
 import json
 import os
@@ -14,7 +14,7 @@ import pytest
 
 from crashes.processes import free_port
 from tests.docs.repository import ROOT, samples_of
-from tests.support.waiting import HANGS_AFTER_S
+from tests.support.polling import HANGS_AFTER_S
 
 PAGE: Final = ROOT / "docs" / "how-to" / "connect-the-cloud-api.md"
 CONTROL_TOKEN: Final = "operators-control-token-of-32-and-more"
@@ -31,20 +31,20 @@ SECRETS: Final = {
 
 @pytest.fixture
 def free_ports() -> list[int]:
-    """Of the service, of the operator, and of the simulator that the page starts."""
+    """Ports for the service, the operator, and the simulator that the page starts."""
     return [free_port() for _ in range(3)]
 
 
 @pytest.fixture
 def folder(tmp_path: Path, free_ports: list[int]) -> Path:
-    """What a reader has at the beginning: the command, the secrets, and `cloud.env`."""
+    """The folder of a reader at the start: the command, the secrets, and `cloud.env`."""
     command = tmp_path / ".venv" / "bin" / "waypost"
     command.parent.mkdir(parents=True)
     command.write_text(f'#!/bin/sh\nexec {sys.executable} -m waypost "$@"\n')
     command.chmod(0o755)
     for name, secret in SECRETS.items():
         (tmp_path / name).write_text(f"{secret}\n")
-    service, operator, play = free_ports
+    service, operator, simulator = free_ports
     lines = {
         "export WAYPOST_SECRET_KEY": "5ec7" * 16,
         "export WAYPOST_ADMIN_TOKEN": "ad31" * 16,
@@ -58,7 +58,7 @@ def folder(tmp_path: Path, free_ports: list[int]) -> Path:
         "SOURCE": SOURCE,
         "EMAIL": "ada@acme.example",
         "MY_PHONE": MY_PHONE,
-        "PLAY_PORT": str(play),
+        "PLAY_PORT": str(simulator),
     }
     text = "".join(f"{name}={value}\n" for name, value in lines.items())
     (tmp_path / "cloud.env").write_text(text)
@@ -67,10 +67,10 @@ def folder(tmp_path: Path, free_ports: list[int]) -> Path:
 
 @pytest.fixture
 def operator(folder: Path, free_ports: list[int]) -> Iterator[str]:
-    """A simulator that has what the console has made, and a phone that has written."""
+    """A simulator with an account and a number, to which a phone has written."""
     url = f"http://127.0.0.1:{free_ports[1]}"
     command = [sys.executable, "-m", "waypost", "simulator", "--port", str(free_ports[1])]
-    environment = plain() | {"WAYPOST_CONTROL_TOKEN": CONTROL_TOKEN}
+    environment = clean_environment() | {"WAYPOST_CONTROL_TOKEN": CONTROL_TOKEN}
     with subprocess.Popen(
         [*command, "--data", "operator"], cwd=folder, env=environment, stdout=subprocess.PIPE
     ) as process:
@@ -93,47 +93,47 @@ def operator(folder: Path, free_ports: list[int]) -> Iterator[str]:
 def test_page_leads_to_a_delivered_message_to_the_simulator_and_back(folder: Path, operator: str) -> None:
     script = "\n".join(["set -e", "trap 'kill $(jobs -p)' EXIT", *samples_of(PAGE, "sh")])
 
-    done = subprocess.run(
+    completed = subprocess.run(
         ["bash", "-c", script],
         cwd=folder,
-        env=plain(),
+        env=clean_environment(),
         capture_output=True,
         text=True,
         timeout=HANGS_AFTER_S,
         check=False,
     )
 
-    told = done.stdout + done.stderr
-    assert done.returncode == 0, told
+    output = completed.stdout + completed.stderr
+    assert completed.returncode == 0, output
     assert json.loads((folder / "sent.json").read_text())["status"] == "submitted"
     delivered = control(operator, "GET", "deliveries")["deliveries"]
-    assert [one["to"] for one in delivered] == [MY_PHONE], told
-    assert [line for line in shown_by_the_doctor(folder) if line not in told] == [], told
-    assert '"left": "cloud"' in told
-    assert '"left": "play"' in told
-    assert not [name for name, secret in SECRETS.items() if secret in told]
+    assert [message["to"] for message in delivered] == [MY_PHONE], output
+    assert [line for line in expected_doctor_output(folder) if line not in output] == [], output
+    assert '"left": "cloud"' in output
+    assert '"left": "play"' in output
+    assert not [name for name, secret in SECRETS.items() if secret in output]
 
 
-def shown_by_the_doctor(folder: Path) -> list[str]:
-    """The lines of the page, with the address and the messaging limit of this run."""
-    shown = next(one for one in samples_of(PAGE, "text") if one.startswith("ok "))
-    [address] = re.findall(r"PUBLIC_URL=(\S+)", (folder / "cloud.env").read_text())
-    shown = shown.replace("https://waypost.acme.example", address)
+def expected_doctor_output(folder: Path) -> list[str]:
+    """Return the lines of the page, with the URL and the messaging limit of this run."""
+    shown = next(sample for sample in samples_of(PAGE, "text") if sample.startswith("ok "))
+    [public_url] = re.findall(r"PUBLIC_URL=(\S+)", (folder / "cloud.env").read_text())
+    shown = shown.replace("https://waypost.acme.example", public_url)
     return shown.replace("TIER_250", "TIER_UNLIMITED").splitlines()
 
 
 def control(url: str, method: str, path: str, body: Any = None) -> Any:
-    """One request to a control door."""
+    """Send a request to the simulator control API, and return the body of the response."""
     request = urllib.request.Request(
         f"{url}/control/{path}",
         None if body is None else json.dumps(body).encode(),
         {"Authorization": f"Bearer {CONTROL_TOKEN}", "Content-Type": "application/json"},
         method=method,
     )
-    with urllib.request.urlopen(request, timeout=HANGS_AFTER_S) as answer:
-        return json.loads(answer.read())
+    with urllib.request.urlopen(request, timeout=HANGS_AFTER_S) as response:
+        return json.loads(response.read())
 
 
-def plain() -> dict[str, str]:
-    """The environment without any setting of ours."""
+def clean_environment() -> dict[str, str]:
+    """Return the environment without our settings."""
     return {name: value for name, value in os.environ.items() if not name.startswith("WAYPOST_")}

@@ -25,7 +25,7 @@ def test_decision_has_the_headings_of_the_template(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", DECISIONS, ids=name_of)
-def test_decision_says_its_own_number_first(page: Path) -> None:
+def test_decision_title_begins_with_its_number(page: Path) -> None:
     first_line = page.read_text(encoding="utf-8").splitlines()[0]
 
     assert first_line.startswith(f"# {page.name[:4]}: ")
@@ -47,5 +47,5 @@ def test_decision_is_listed_under_its_own_title(page: Path) -> None:
 
 
 def headings_of(page: Path) -> list[str]:
-    """The headings below the title."""
+    """Return the headings below the title."""
     return re.findall(r"^## (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)

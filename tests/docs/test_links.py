@@ -1,4 +1,4 @@
-"""What a page points at is there."""
+"""Links and source paths in pages lead to existing files and headings."""
 
 import re
 from pathlib import Path
@@ -23,10 +23,10 @@ def test_internal_links_of_the_page_resolve(page: Path) -> None:
 
 def test_every_path_on_the_architecture_map_exists() -> None:
     architecture = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    the_map = architecture.split("## The map", 1)[1].split("```text\n", 1)[1].split("```", 1)[0]
-    named = [line.split()[0] for line in the_map.splitlines() if line.strip()]
+    map_text = architecture.split("## The map", 1)[1].split("```text\n", 1)[1].split("```", 1)[0]
+    named = [line.split()[0] for line in map_text.splitlines() if line.strip()]
 
-    missing = [name for name in named if not is_there(name)]
+    missing = [name for name in named if not path_exists(name)]
 
     assert len(named) > 20
     assert missing == []
@@ -46,13 +46,13 @@ def test_source_paths_named_in_the_page_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     named = set(re.findall(r"`((?:src|tests|docs|benchmarks)/[\w./-]+)`", text))
 
-    missing = sorted(name for name in named if not is_there(name))
+    missing = sorted(name for name in named if not path_exists(name))
 
     assert missing == []
 
 
 def resolves(page: Path, link: str) -> bool:
-    """Whether the file is there and, where the link has a fragment, the heading too."""
+    """True if the file exists and, if the link has a fragment, the heading too."""
     path, _, fragment = unquote(link).partition("#")
     target = (page.parent / path).resolve() if path else page
     if not target.exists() or not target.is_relative_to(ROOT):
@@ -60,7 +60,7 @@ def resolves(page: Path, link: str) -> bool:
     return not fragment or (target.suffix == ".md" and fragment in anchors_of(target))
 
 
-def is_there(name: str) -> bool:
-    """Whether a path from the root exists; one that ends in a slash has to be a folder."""
+def path_exists(name: str) -> bool:
+    """True if a path from the root exists; one that ends in a slash must be a folder."""
     path = ROOT / name
     return path.is_dir() if name.endswith("/") else path.exists()

@@ -1,4 +1,4 @@
-"""The repository is the same on every machine: it names no index, no home and no checkout."""
+"""The repository is the same on every machine: it names no package index, home folder or checkout."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 from tests.docs.repository import ROOT, name_of, repository_files
 
 # fmt: off
-NOT_HERE: Final = {  # written so that this file does not match itself
+FORBIDDEN: Final = {  # written so that this file does not match itself
     "the host of a package index": re.compile(
         r"\bpypi\.(python\.)?org|pythonhosted\.org|\bregistry\.(npmjs|yarnpkg)\."),
     "the address of an index":     re.compile(
@@ -21,15 +21,15 @@ NOT_HERE: Final = {  # written so that this file does not match itself
 # fmt: on
 
 
-@pytest.mark.parametrize("what", NOT_HERE)
-def test_no_file_names(what: str) -> None:
-    places = [
-        f"{name_of(path)}: {found.group()}"
+@pytest.mark.parametrize("forbidden", FORBIDDEN)
+def test_no_file_contains(forbidden: str) -> None:
+    occurrences = [
+        f"{name_of(path)}: {match.group()}"
         for path in repository_files()
-        if (text := text_of(path)) and (found := NOT_HERE[what].search(text))
+        if (text := text_of(path)) and (match := FORBIDDEN[forbidden].search(text))
     ]
 
-    assert places == []
+    assert occurrences == []
 
 
 def test_constraints_pin_exact_versions_and_nothing_else() -> None:
@@ -41,7 +41,7 @@ def test_constraints_pin_exact_versions_and_nothing_else() -> None:
 
 
 def text_of(path: Path) -> str:
-    """The file's text, or nothing when it is not text."""
+    """Return the file's text; empty if it is not text."""
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""The README's journey, pasted as a whole into a shell beside a running `waypost dev`."""
+"""The commands of the README's quick start, pasted into a shell beside a running `waypost dev`."""
 
 import json
 import os
@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.docs.repository import ROOT
-from tests.support.waiting import HANGS_AFTER_S
+from tests.support.polling import HANGS_AFTER_S
 
-MOST_LINES = 10
+MAX_LINES = 10
 BACKEND = """
 import pathlib
 
@@ -38,7 +38,7 @@ def journey() -> list[str]:
 
 
 def test_journey_pasted_as_a_whole_ends_with_the_tapped_buttons_postback_text(running: Path) -> None:
-    """A paste gives the shell all lines at once: none of them may need somebody who waits."""
+    """A paste sends all lines to the shell at once: no command may need a pause before it."""
     with (running / "errors").open("w+") as errors:
         shell = subprocess.Popen(
             ["bash", "-m"],
@@ -53,33 +53,35 @@ def test_journey_pasted_as_a_whole_ends_with_the_tapped_buttons_postback_text(ru
         assert shell.stdout is not None
         shell.stdin.write("".join(f"{line}\n" for line in journey()))
         shell.stdin.close()
-        said: list[str] = []
+        output: list[str] = []
         for line in shell.stdout:
-            said.append(line)
+            output.append(line)
             if '"postbackText": "' in line:
                 break
-        listener = re.search(r"stop the listener with: kill (\d+)", "".join(said))
+        listener = re.search(r"stop the listener with: kill (\d+)", "".join(output))
         if listener is not None:
             os.kill(int(listener[1]), signal.SIGTERM)
-        said += shell.stdout.read().splitlines()
+        output += shell.stdout.read().splitlines()
         shell.wait(timeout=HANGS_AFTER_S)
         shell.stdout.close()
         errors.seek(0)
-        whole = "\n".join([*said, errors.read()])
+        transcript = "\n".join([*output, errors.read()])
 
-    assert listener is not None, whole
-    assert said.index(next(one for one in said if "listening at" in one)) == 0, whole
-    told: list[dict[str, Any]] = [json.loads(line) for line in said if line.startswith('{"app": ')]
-    assert told, whole
-    assert told[-1]["payload"]["payload"] == {"text": "Yes please", "type": "button", "postbackText": "bring-today"}, (
-        whole
-    )
-    kinds = [one["payload"]["type"] for one in told if one["type"] == "message-event"]
+    assert listener is not None, transcript
+    assert output.index(next(line for line in output if "listening at" in line)) == 0, transcript
+    callbacks: list[dict[str, Any]] = [json.loads(line) for line in output if line.startswith('{"app": ')]
+    assert callbacks, transcript
+    assert callbacks[-1]["payload"]["payload"] == {
+        "text": "Yes please",
+        "type": "button",
+        "postbackText": "bring-today",
+    }, transcript
+    kinds = [callback["payload"]["type"] for callback in callbacks if callback["type"] == "message-event"]
     assert kinds == ["enqueued", "sent", "delivered", "read"]
 
 
-def test_installing_prints_no_warnings_and_all_errors(tmp_path: Path) -> None:
-    """Index settings of a machine make pip warn; who runs `make run` first shall not read of them."""
+def test_installation_prints_no_warnings_and_all_errors(tmp_path: Path) -> None:
+    """Index settings of a machine make pip warn; `make run` must not print those warnings."""
     for name in ("Makefile", "constraints.txt"):
         (tmp_path / name).write_text((ROOT / name).read_text(encoding="utf-8"))
     (tmp_path / "pyproject.toml").write_text(
@@ -88,13 +90,15 @@ def test_installing_prints_no_warnings_and_all_errors(tmp_path: Path) -> None:
     (tmp_path / "backend.py").write_text(BACKEND)
     environment = {**os.environ, "PIP_FIND_LINKS": "file:///no/such/folder", "PIP_NO_INDEX": "1"}
 
-    made = subprocess.run(["make", "run"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    completed = subprocess.run(
+        ["make", "run"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
 
-    assert made.returncode != 0
-    assert "WARNING" not in made.stderr
-    assert "ERROR: " in made.stderr
-    assert "about a minute" in made.stdout
+    assert completed.returncode != 0
+    assert "WARNING" not in completed.stderr
+    assert "ERROR: " in completed.stderr
+    assert "about a minute" in completed.stdout
 
 
 def test_journey_has_at_most_ten_lines() -> None:
-    assert 0 < len(journey()) <= MOST_LINES
+    assert 0 < len(journey()) <= MAX_LINES

@@ -1,4 +1,4 @@
-"""The reference pages are made from the tables, and from nothing else."""
+"""The reference pages are generated from the tables."""
 
 import pytest
 
@@ -10,29 +10,29 @@ from waypost.wire.errors import ERRORS
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_page_is_what_the_tables_make(name: str) -> None:
+def test_page_is_generated_from_the_tables(name: str) -> None:
     stored = (FOLDER / name).read_text(encoding="utf-8")
 
-    made = PAGES[name]()
+    generated = PAGES[name]()
 
-    assert stored == made, f"docs/reference/{name} is old: run `make reference`"
+    assert stored == generated, f"docs/reference/{name} is out of date: run `make reference`"
 
 
-def test_every_reason_has_a_row_in_the_table_of_refusals() -> None:
+def test_every_error_code_has_a_row_in_the_error_table() -> None:
     assert set(ERRORS) == set(ErrorCode)
 
 
-def test_every_setting_says_what_it_means() -> None:
-    silent = [name for name, field in Settings.model_fields.items() if not field.description]
+def test_every_setting_has_a_description() -> None:
+    undescribed = [name for name, field in Settings.model_fields.items() if not field.description]
 
-    assert silent == []
+    assert undescribed == []
 
 
-def test_every_reference_page_is_made() -> None:
+def test_every_reference_page_is_generated() -> None:
     assert {path.name for path in FOLDER.glob("*.md")} == set(PAGES)
 
 
 def test_no_two_routes_share_method_and_path() -> None:
-    places = [(row.method, row.path) for row in ROUTES]
+    pairs = [(row.method, row.path) for row in ROUTES]
 
-    assert len(places) == len(set(places))
+    assert len(pairs) == len(set(pairs))

@@ -1,4 +1,4 @@
-"""The page about keys: its commands send one message, and are answered as it says."""
+"""The page about idempotency keys: its commands send one message, and get the documented responses."""
 
 import json
 import os
@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Final
 
 from tests.docs.repository import ROOT, samples_of
-from tests.support.waiting import HANGS_AFTER_S
+from tests.support.polling import HANGS_AFTER_S
 
 PAGE: Final = ROOT / "docs" / "how-to" / "retry-safely.md"
 
 
-def test_shown_commands_send_one_message_and_refuse_another_under_its_key(tmp_path: Path) -> None:
+def test_shown_commands_send_one_message_and_reject_another_under_its_key(tmp_path: Path) -> None:
     shell = "\necho\n".join(samples_of(PAGE, "sh"))
     command = [sys.executable, "-m", "waypost", "dev", "--memory", "--port", "0"]
 
@@ -24,7 +24,7 @@ def test_shown_commands_send_one_message_and_refuse_another_under_its_key(tmp_pa
         try:
             assert process.stdout is not None
             assert any("README" in line for line in process.stdout)
-            done = subprocess.run(
+            completed = subprocess.run(
                 ["bash", "-euo", "pipefail", "-c", shell],
                 cwd=tmp_path,
                 capture_output=True,
@@ -36,10 +36,10 @@ def test_shown_commands_send_one_message_and_refuse_another_under_its_key(tmp_pa
         finally:
             process.send_signal(signal.SIGTERM)
 
-    assert done.returncode == 0, done.stderr
-    lines = [line for line in done.stdout.splitlines() if line]
+    assert completed.returncode == 0, completed.stderr
+    lines = [line for line in completed.stdout.splitlines() if line]
     first, again, other = (json.loads(line) for line in lines if line.startswith("{"))
     assert first == again
     assert first["status"] == "submitted"
     assert other["status"] == "error"
-    assert "idempotent-replayed: true" in done.stdout.lower()
+    assert "idempotent-replayed: true" in completed.stdout.lower()

@@ -1,4 +1,4 @@
-"""The page for those who want things to fail: what it shows can be typed, and is taken."""
+"""The page about simulating failures: its commands and its scenario are accepted."""
 
 import json
 import os
@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.docs.repository import ROOT, samples_of
-from tests.support.waiting import HANGS_AFTER_S
+from tests.support.polling import HANGS_AFTER_S
 from waypost.simulator import read_scenario
 
 PAGE: Final = ROOT / "docs" / "how-to" / "simulate-failures.md"
 
 
-def test_shown_commands_arm_show_and_take_away(tmp_path: Path) -> None:
+def test_shown_commands_arm_list_and_disarm_faults(tmp_path: Path) -> None:
     shell = "\necho\n".join(samples_of(PAGE, "sh")).replace("curl -s ", "echo; curl -sS ")
     command = [sys.executable, "-m", "waypost", "dev", "--memory", "--port", "0"]
 
@@ -23,8 +23,8 @@ def test_shown_commands_arm_show_and_take_away(tmp_path: Path) -> None:
         [*command, "--simulator-port", "0"], cwd=tmp_path, stdout=subprocess.PIPE, text=True
     ) as process:
         try:
-            until_it_runs(process)
-            done = subprocess.run(
+            wait_until_running(process)
+            completed = subprocess.run(
                 ["bash", "-euo", "pipefail", "-c", shell],
                 cwd=tmp_path,
                 capture_output=True,
@@ -36,10 +36,10 @@ def test_shown_commands_arm_show_and_take_away(tmp_path: Path) -> None:
         finally:
             process.send_signal(signal.SIGTERM)
 
-    assert done.returncode == 0, done.stderr
-    *armed, every, first, disarmed, rest = answers(done.stdout)
-    assert [answer["faults"][0]["id"] for answer in armed] == [1, 2, 3, 4]
-    assert every["faults"] == [answer["faults"][0] for answer in armed]
+    assert completed.returncode == 0, completed.stderr
+    *armed, every, first, disarmed, rest = parse_responses(completed.stdout)
+    assert [response["faults"][0]["id"] for response in armed] == [1, 2, 3, 4]
+    assert every["faults"] == [response["faults"][0] for response in armed]
     assert first == {**armed[0]["faults"][0], "firings": []}
     assert (disarmed, rest) == ({"disarmed": [1]}, {"disarmed": [2, 3, 4]})
 
@@ -54,8 +54,8 @@ def test_shown_scenario_can_be_read(tmp_path: Path) -> None:
     assert [fault["seed"] for fault in scenario.faults] == [20, 20]
 
 
-def until_it_runs(process: subprocess.Popen[str]) -> None:
-    """Return once `waypost dev` has said everything that it says at its start."""
+def wait_until_running(process: subprocess.Popen[str]) -> None:
+    """Return once `waypost dev` has printed all its start messages."""
     assert process.stdout is not None
     for line in process.stdout:
         if "README" in line:
@@ -63,6 +63,6 @@ def until_it_runs(process: subprocess.Popen[str]) -> None:
     raise AssertionError("waypost dev has ended")
 
 
-def answers(printed: str) -> list[dict[str, Any]]:
-    """The answers of the door, each on a line of its own."""
-    return [json.loads(line) for line in printed.splitlines() if line]
+def parse_responses(output: str) -> list[dict[str, Any]]:
+    """Return the responses of the API, one per line."""
+    return [json.loads(line) for line in output.splitlines() if line]

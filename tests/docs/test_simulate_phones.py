@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.docs.repository import ROOT, samples_of
-from tests.support.waiting import HANGS_AFTER_S
+from tests.support.polling import HANGS_AFTER_S
 from waypost.simulator.phones.conditions import PHONE_CONDITIONS
 from waypost.simulator.phones.script_steps import STEP_ACTIONS, STEP_TRIGGERS
 
@@ -18,7 +18,7 @@ PAGE: Final = ROOT / "docs" / "how-to" / "simulate-phones.md"
 def test_shown_commands_work_in_order(running: Path) -> None:
     shell = "\n".join(("set -e", *samples_of(PAGE, "sh")))
 
-    done = subprocess.run(
+    completed = subprocess.run(
         ["bash", "-c", shell],
         cwd=running,
         capture_output=True,
@@ -28,15 +28,15 @@ def test_shown_commands_work_in_order(running: Path) -> None:
         env={"PATH": os.environ["PATH"], "HOME": str(running)},
     )
 
-    answers: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.splitlines()]
-    crowd = answers[-2]
-    assert not any("error" in answer for answer in answers), done.stdout
+    responses: list[dict[str, Any]] = [json.loads(line) for line in completed.stdout.splitlines()]
+    crowd = responses[-2]
+    assert not any("error" in response for response in responses), completed.stdout
     assert crowd["counts"]["read"] == 10
     assert crowd["counts"]["taps"] == crowd["steps"][1]["planned"] > 0
-    assert answers[-1] == {"name": "crowd", "dropped": True}
+    assert responses[-1] == {"name": "crowd", "dropped": True}
 
 
-def test_page_names_every_condition_occasion_and_doing() -> None:
+def test_page_names_every_condition_trigger_and_action() -> None:
     named = set(re.findall(r"`([a-z_]+)`", PAGE.read_text(encoding="utf-8")))
 
     assert named >= {*PHONE_CONDITIONS, *STEP_TRIGGERS, *STEP_ACTIONS}

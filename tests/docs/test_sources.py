@@ -23,7 +23,7 @@ def test_every_citation_leads_to_a_heading_or_a_decision() -> None:
 
 
 def test_every_section_of_the_facts_is_cited() -> None:
-    cited = {(one.page, one.name) for _, one in read_citations()[0]}
+    cited = {(citation.page, citation.name) for _, citation in read_citations()[0]}
     below = {(page, name.partition(".")[0]) for page, name in cited}
 
     uncited = [
@@ -37,7 +37,7 @@ def test_every_section_of_the_facts_is_cited() -> None:
 
 
 def test_every_public_page_and_standard_is_cited() -> None:
-    cited = {one.name for _, one in read_citations()[0] if one.page == "named"}
+    cited = {citation.name for _, citation in read_citations()[0] if citation.page == "named"}
 
     named = re.findall(r"^(?:### |\| (?=RFC \d))([^|\n]+?)(?: \||$)", text_of(PAGES["named"]), re.MULTILINE)
 
@@ -48,13 +48,13 @@ def test_every_public_page_and_standard_is_cited() -> None:
 def test_every_documented_text_of_an_error_is_on_a_page() -> None:
     known = "".join(text_of(page) for page in PAGES.values())
 
-    assert [reason for reason, row in ERRORS.items() if row.text and row.text not in known] == []
+    assert [error_code for error_code, row in ERRORS.items() if row.text and row.text not in known] == []
 
 
-def test_page_of_the_specification_is_made_from_its_statements() -> None:
+def test_page_of_the_specification_is_generated_from_its_statements() -> None:
     stored = SPECIFICATION.read_text(encoding="utf-8")
 
-    assert stored == specification_page(), "docs/sources/specification.md is old: run `make reference`"
+    assert stored == specification_page(), "docs/sources/specification.md is out of date: run `make reference`"
 
 
 def test_pages_of_sources_are_linked_for_contributors_only() -> None:
@@ -81,10 +81,10 @@ def test_pages_of_sources_are_linked_for_contributors_only() -> None:
         ("docs/how-to/receive-callbacks.md", [("file", "docs/how-to/receive-callbacks.md")]),
     ],
 )
-def test_citation_is_read(text: str, expected: list[tuple[str, str]]) -> None:
+def test_citation_is_parsed(text: str, expected: list[tuple[str, str]]) -> None:
     found = citations(CitedText("tests/wire/cases/one.toml#a_case", text, is_source=True))
 
-    assert [(one.page, one.name) for one in found] == expected
+    assert [(citation.page, citation.name) for citation in found] == expected
     assert None not in map(resolved, found)
 
 
@@ -108,34 +108,34 @@ def test_citation_is_read(text: str, expected: list[tuple[str, str]]) -> None:
         "",
     ],
 )
-def test_citation_of_what_is_not_there_is_a_problem(text: str) -> None:
-    assert problem_with(CitedText("tests/wire/cases/one.toml#a_case", text, is_source=True))[1] != []
+def test_citation_of_a_missing_source_is_a_problem(text: str) -> None:
+    assert parse_citations(CitedText("tests/wire/cases/one.toml#a_case", text, is_source=True))[1] != []
 
 
 def test_facts_in_files_of_the_operator_are_the_operators() -> None:
     for place, page in (("src/waypost/simulator/one.py:1", "operator"), ("src/waypost/wire/one.py:1", "facts")):
-        assert [one.page for one in citations(CitedText(place, "facts 6.1", is_source=True))] == [page]
+        assert [citation.page for citation in citations(CitedText(place, "facts 6.1", is_source=True))] == [page]
 
 
 @cache
 def read_citations() -> tuple[list[tuple[CitedText, Citation]], list[str]]:
-    """Return all citations with the texts that have them, and what is wrong with any."""
+    """Return all citations with their texts, and the problems with them."""
     found: list[tuple[CitedText, Citation]] = []
     problems: list[str] = []
     for cited in cited_texts():
-        ones, wrong = problem_with(cited)
-        found += [(cited, one) for one in ones]
-        problems += wrong
+        parsed, text_problems = parse_citations(cited)
+        found += [(cited, citation) for citation in parsed]
+        problems += text_problems
     return found, problems
 
 
-def problem_with(cited: CitedText) -> tuple[list[Citation], list[str]]:
-    """Return the citations of a text, and those that lead nowhere with their place."""
+def parse_citations(cited: CitedText) -> tuple[list[Citation], list[str]]:
+    """Return the citations of a text, and the problems with them."""
     try:
-        ones = citations(cited)
+        parsed = citations(cited)
     except UnreadableCitation as error:
         return [], [f"{cited.place}: {error}"]
-    return ones, [f"{cited.place}: {one} leads nowhere" for one in ones if resolved(one) is None]
+    return parsed, [f"{cited.place}: {citation} leads nowhere" for citation in parsed if resolved(citation) is None]
 
 
 def text_of(page: str) -> str:

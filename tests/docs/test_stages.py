@@ -1,4 +1,4 @@
-"""The stages say their place themselves, in the order of the pipeline."""
+"""The packages of the stages give their position, in the order of the pipeline."""
 
 import ast
 import re
@@ -12,7 +12,7 @@ STAGES: Final = ("api", "queue", "dispatch", "operators", "events", "callbacks")
 
 
 @pytest.mark.parametrize(("number", "stage"), list(enumerate(STAGES, start=1)), ids=STAGES)
-def test_package_of_a_stage_opens_with_its_place(number: int, stage: str) -> None:
+def test_package_of_a_stage_opens_with_its_position(number: int, stage: str) -> None:
     source = (ROOT / "src" / "waypost" / stage / "__init__.py").read_text(encoding="utf-8")
 
     opening = ast.get_docstring(ast.parse(source)) or ""

@@ -1,4 +1,4 @@
-"""The figures on the page about storage are those of the tables."""
+"""The numbers on the page about storage are those of the code."""
 
 import re
 from typing import Final
@@ -19,7 +19,7 @@ def test_pragmas_on_the_page_are_those_that_are_set() -> None:
     assert set(shown) <= set(PRAGMAS)
 
 
-def test_page_gives_the_figures_by_which_lanes_are_worked() -> None:
+def test_page_gives_the_limits_by_which_queues_are_worked() -> None:
     text = " ".join(STORAGE.split())
 
     assert f"each queue has {SHARD_COUNT}," in text

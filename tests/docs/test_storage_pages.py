@@ -1,4 +1,4 @@
-"""The pages about the store's care: their commands, typed one after the other, on both engines."""
+"""The pages about operating the store: their commands, run in order, on both engines."""
 
 import os
 import subprocess
@@ -11,10 +11,10 @@ import psycopg
 import pytest
 
 from tests.docs.repository import ROOT, samples_of
-from tests.support.first_store import make_first_store
+from tests.support.baseline_store import create_baseline_store
+from tests.support.polling import HANGS_AFTER_S
 from tests.support.postgres import binaries
-from tests.support.stores import Databases, url_of
-from tests.support.waiting import HANGS_AFTER_S
+from tests.support.store_locations import Databases, url_of
 from waypost.store.revision import OLDEST_UPGRADABLE_REVISION
 
 PAGES: Final = ROOT / "docs" / "how-to"
@@ -25,8 +25,8 @@ UPGRADE: Final = PAGES / "upgrade.md"
 
 @pytest.fixture
 def folder(newcomers_folder: Path) -> Path:
-    """A clone whose store an older version has made."""
-    make_first_store(newcomers_folder / ".waypost" / "waypost.db")
+    """A clone whose store was created by an older version."""
+    create_baseline_store(newcomers_folder / ".waypost" / "waypost.db")
     (newcomers_folder / ".waypost" / "media").mkdir()
     (newcomers_folder / ".waypost" / "media" / "one").write_text("bytes")
     return newcomers_folder
@@ -34,8 +34,8 @@ def folder(newcomers_folder: Path) -> Path:
 
 @pytest.fixture
 def server(databases: Databases) -> Iterator[str]:
-    """The server, without the role and the database that the page makes."""
-    url = databases.take_bare()
+    """The server, without the role and the database that the page creates."""
+    url = databases.take_empty()
     server = url_of(url, "postgres")
     yield server
     with psycopg.connect(server, autocommit=True) as connection:
@@ -44,9 +44,9 @@ def server(databases: Databases) -> Iterator[str]:
     databases.drop(url)
 
 
-def typed(folder: Path, page: Path, language: str = "sh", **variables: str) -> str:
-    """What a page's commands print."""
-    done = subprocess.run(
+def run_commands(folder: Path, page: Path, language: str = "sh", **variables: str) -> str:
+    """Run a page's commands, and return their output."""
+    completed = subprocess.run(
         ["bash", "-c", "\n".join(["set -e", *samples_of(page, language)])],
         cwd=folder,
         capture_output=True,
@@ -60,50 +60,50 @@ def typed(folder: Path, page: Path, language: str = "sh", **variables: str) -> s
             **variables,
         },
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    assert completed.returncode == 0, completed.stderr
+    return completed.stdout
 
 
 def test_page_about_upgrades_upgrades(folder: Path) -> None:
-    said = typed(folder, UPGRADE).splitlines()
+    output = run_commands(folder, UPGRADE).splitlines()
 
-    assert said[1].startswith(f"an upgrade from revision {OLDEST_UPGRADABLE_REVISION} to ")
-    assert said[2].startswith("store: revision ")
-    assert len(said) == 3
+    assert output[1].startswith(f"an upgrade from revision {OLDEST_UPGRADABLE_REVISION} to ")
+    assert output[2].startswith("store: revision ")
+    assert len(output) == 3
 
 
-def test_page_about_backups_copies_the_store_and_puts_it_back(folder: Path) -> None:
+def test_page_about_backups_copies_the_store_and_restores_it(folder: Path) -> None:
     subprocess.run([".venv/bin/waypost", "store", "upgrade"], cwd=folder, check=True, capture_output=True)
 
-    said = typed(folder, BACKUP).splitlines()
+    output = run_commands(folder, BACKUP).splitlines()
 
-    assert said[0].startswith("monday.db")
+    assert output[0].startswith("monday.db")
     assert (folder / "monday.db").stat().st_mode & 0o777 == 0o600
     assert (folder / "monday-media" / "one").exists()
 
 
-def test_page_about_postgresql_makes_a_database_and_moves_a_store_there(folder: Path, server: str) -> None:
-    [makes] = samples_of(POSTGRESQL, "sql")
+def test_page_about_postgresql_creates_a_database_and_moves_a_store_there(folder: Path, server: str) -> None:
+    [statements] = samples_of(POSTGRESQL, "sql")
     with psycopg.connect(server, autocommit=True) as connection:
-        for statement in makes.strip().split(";\n"):
+        for statement in statements.strip().split(";\n"):
             connection.execute(statement.encode())
-    place = urlsplit(server)
-    url = f"postgresql://gateway:choose%20another@{place.hostname}:{place.port}/gateway"
+    parts = urlsplit(server)
+    url = f"postgresql://gateway:choose%20another@{parts.hostname}:{parts.port}/gateway"
 
-    said = typed(folder, POSTGRESQL, WAYPOST_MOVE_TO=url)
+    output = run_commands(folder, POSTGRESQL, WAYPOST_MOVE_TO=url)
 
-    assert "are copied and compared" in said
-    assert "works with versions of revision" in said
-    assert "ada@acme.test" in said
+    assert "are copied and compared" in output
+    assert "works with versions of revision" in output
+    assert "ada@acme.test" in output
 
 
 def test_page_about_backups_dumps_a_database_and_restores_it(folder: Path, databases: Databases) -> None:
-    source, restored = databases.take(), databases.take_bare()
+    source, restored = databases.acquire(), databases.take_empty()
 
-    typed(folder, BACKUP, "bash", DATABASE_URL=source, RESTORED_URL=restored)
+    run_commands(folder, BACKUP, "bash", DATABASE_URL=source, RESTORED_URL=restored)
 
     with psycopg.connect(restored) as connection:
-        found = connection.execute("SELECT value FROM store_facts WHERE name = 'revision'")
-        assert found.fetchone() is not None
-    databases.give_back(source)
+        rows = connection.execute("SELECT value FROM store_properties WHERE name = 'revision'")
+        assert rows.fetchone() is not None
+    databases.release(source)
     databases.drop(restored)

@@ -1,4 +1,4 @@
-"""The page for testers: every sample is a file of a project whose tests pass, or fail as shown."""
+"""The page about integration tests: its samples are a project whose tests pass, or fail as shown."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ PAGE: Final = ROOT / "docs" / "how-to" / "test-your-integration.md"
 FAILING: Final = "test_reminder_arrives"
 
 
-def test_samples_of_the_page_make_a_project_whose_tests_end_as_shown(tmp_path: Path) -> None:
+def test_samples_of_the_page_are_a_project_with_the_shown_test_results(tmp_path: Path) -> None:
     (settings,) = samples_of(PAGE, "ini")
     (tmp_path / "pytest.ini").write_text(settings, encoding="utf-8")
     for sample in samples_of(PAGE, "python"):
@@ -24,11 +24,11 @@ def test_samples_of_the_page_make_a_project_whose_tests_end_as_shown(tmp_path: P
     assert failed == [FAILING], run.output
     assert len(run.outcomes) == 8
     (shown,) = samples_of(PAGE, "text")
-    assert without_what_varies(shown) in without_what_varies(run.told[FAILING])
+    assert strip_varying_parts(shown) in strip_varying_parts(run.report_texts[FAILING])
 
 
-def without_what_varies(text: str) -> str:
-    """Without times, ids and where the lines begin."""
+def strip_varying_parts(text: str) -> str:
+    """Return the text without times, ids and indentation."""
     plain = re.sub(r"^(E +)?(waypost\.testing\.failures\.)?", "", text, flags=re.MULTILINE)
     plain = re.sub(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f-]+|\d\d:\d\d:\d\d\.\d{3}", "", plain)
     return "\n".join(line.strip() for line in plain.splitlines())

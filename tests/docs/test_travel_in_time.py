@@ -1,4 +1,4 @@
-"""The page about time and snapshots: its commands, typed one after the other."""
+"""The page about time and snapshots: its commands, run in order."""
 
 import os
 import subprocess
@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Final
 
 from tests.docs.repository import ROOT, samples_of
-from tests.support.waiting import HANGS_AFTER_S
+from tests.support.polling import HANGS_AFTER_S
 
 PAGE: Final = ROOT / "docs" / "how-to" / "travel-in-time.md"
 
 
-def test_shown_commands_move_the_clock_and_go_back_to_a_state(running: Path) -> None:
+def test_shown_commands_move_the_clock_and_restore_a_snapshot(running: Path) -> None:
     shell = "\n".join(["set -e", *samples_of(PAGE, "sh")])
 
-    done = subprocess.run(
+    completed = subprocess.run(
         ["bash", "-c", shell],
         cwd=running,
         capture_output=True,
@@ -24,8 +24,8 @@ def test_shown_commands_move_the_clock_and_go_back_to_a_state(running: Path) -> 
         env={"PATH": os.environ["PATH"], "HOME": str(running)},
     )
 
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
+    assert completed.returncode == 0, completed.stderr
+    lines = completed.stdout.splitlines()
     assert lines[0].endswith("as the machine's")
     assert "1 day, 0:01:00 ahead" in lines[2]
     assert lines[3].endswith("frozen")

@@ -1,4 +1,4 @@
-"""The page about watching a service: its commands, typed one after the other, and its alarms, which name what there is."""
+"""The page about monitoring: its commands, run in order, and its alarms, which name existing metrics."""
 
 import os
 import re
@@ -9,19 +9,19 @@ from typing import Final
 from urllib.parse import urlencode, urlsplit
 
 from tests.docs.repository import ROOT, samples_of
-from tests.support.waiting import HANGS_AFTER_S
+from tests.support.polling import HANGS_AFTER_S
 from waypost.client.dev_variables import read_variables
 from waypost.operations.metrics import METRICS, MetricKind
 
 PAGE: Final = ROOT / "docs" / "how-to" / "watch-it-run.md"
 
 
-def test_shown_commands_tell_that_it_works_what_it_does_and_what_became_of_a_message(running: Path) -> None:
-    known = read_variables(running / "waypost-dev.env")
-    parts = urlsplit(known["ADMIN_URL"])
+def test_shown_commands_print_health_metrics_and_the_trace_of_a_message(running: Path) -> None:
+    variables = read_variables(running / "waypost-dev.env")
+    parts = urlsplit(variables["ADMIN_URL"])
     shell = "\n".join(["set -e", *samples_of(PAGE, "sh")])
 
-    done = subprocess.run(
+    completed = subprocess.run(
         ["bash", "-c", shell],
         cwd=running,
         capture_output=True,
@@ -32,19 +32,19 @@ def test_shown_commands_tell_that_it_works_what_it_does_and_what_became_of_a_mes
             "PATH": os.environ["PATH"],
             "HOME": str(running),
             "SERVICE_URL": f"{parts.scheme}://{parts.netloc}",
-            "MESSAGE_ID": sent(known),
+            "MESSAGE_ID": send_message(variables),
         },
     )
 
-    assert done.returncode == 0, done.stderr
-    assert '"status":"ok"' in done.stdout
-    assert '"status":"ready"' in done.stdout
-    assert "# TYPE waypost_queue_depth gauge" in done.stdout
-    assert "callback" in done.stdout or "accepted" in done.stdout
-    assert '"trace_id": "' in done.stdout
+    assert completed.returncode == 0, completed.stderr
+    assert '"status":"ok"' in completed.stdout
+    assert '"status":"ready"' in completed.stdout
+    assert "# TYPE waypost_queue_depth gauge" in completed.stdout
+    assert "callback" in completed.stdout or "accepted" in completed.stdout
+    assert '"trace_id": "' in completed.stdout
 
 
-def test_alarms_of_the_page_name_metrics_and_labels_that_there_are() -> None:
+def test_alarms_of_the_page_name_existing_metrics_and_labels() -> None:
     shown = {
         f"waypost_{row.name}{end}": {"process", *row.labels}
         for row in METRICS
@@ -57,17 +57,17 @@ def test_alarms_of_the_page_name_metrics_and_labels_that_there_are() -> None:
     assert [label for name, label in named if label and label not in shown[name]] == []
 
 
-def sent(known: dict[str, str]) -> str:
-    """The id of a message that the demonstration has taken."""
+def send_message(variables: dict[str, str]) -> str:
+    """Send a message through the demonstration, and return its id."""
     form = {
         "channel": "whatsapp",
-        "source": known["SOURCE"],
-        "destination": known["DESTINATION"],
-        "src.name": known["SRC_NAME"],
+        "source": variables["SOURCE"],
+        "destination": variables["DESTINATION"],
+        "src.name": variables["SRC_NAME"],
         "message": '{"type":"text","text":"Hello"}',
     }
-    asked = urllib.request.Request(
-        f"{known['API_URL']}/wa/api/v1/msg", urlencode(form).encode(), {"apikey": known["API_KEY"]}
+    request = urllib.request.Request(
+        f"{variables['API_URL']}/wa/api/v1/msg", urlencode(form).encode(), {"apikey": variables["API_KEY"]}
     )
-    with urllib.request.urlopen(asked, timeout=HANGS_AFTER_S) as answer:
-        return re.findall(rb'"messageId":"([^"]+)"', answer.read())[0].decode()
+    with urllib.request.urlopen(request, timeout=HANGS_AFTER_S) as response:
+        return re.findall(rb'"messageId":"([^"]+)"', response.read())[0].decode()

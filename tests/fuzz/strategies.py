@@ -1,4 +1,4 @@
-"""JSON texts from the schemas of messages: what the formats of the OpenAPI document are drawn from."""
+"""Strategies for JSON texts from the schemas of messages, for the formats of the OpenAPI document."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,48 +9,48 @@ from hypothesis import strategies as st
 from waypost.api.request_fields import REQUEST_FIELDS, FieldType
 from waypost.operations.openapi import format_of, json_schema
 
-WORDS = st.one_of(
+SHORT_TEXTS = st.one_of(
     st.text(max_size=30), st.sampled_from(["", "{{1}}", "a | [b]", "é😀", "\u202e", "x" * 1100, "null", "0", "-1"])
 )
 
 
 def json_texts(known: Mapping[str, Sequence[Any]]) -> dict[str, st.SearchStrategy[str]]:
-    """Of each format, texts of the field's shape, and now and then of none.
+    """Return, for each format, a strategy for texts that match the field's schema, and sometimes for arbitrary texts.
 
     Args:
-        known: values that mean something to the service, by member: ids, kinds, addresses.
+        known: values that exist in the service, by member: ids, types, URLs.
     """
-    found: dict[str, st.SearchStrategy[str]] = {}
+    strategies: dict[str, st.SearchStrategy[str]] = {}
     for key, field in REQUEST_FIELDS.items():
         if field.type is not FieldType.JSON:
             continue
-        fitting = values(json_schema(field) or {}, key, known).map(json.dumps)
-        usual = st.just(field.example) if field.example else fitting
-        found[format_of(key)] = st.one_of(fitting, fitting, usual, usual, WORDS)
-    return found
+        matching = values(json_schema(field) or {}, key, known).map(json.dumps)
+        usual = st.just(field.example) if field.example else matching
+        strategies[format_of(key)] = st.one_of(matching, matching, usual, usual, SHORT_TEXTS)
+    return strategies
 
 
 def values(schema: Mapping[str, Any], name: str, known: Mapping[str, Sequence[Any]]) -> Any:
-    """A strategy for a JSON Schema of the kinds that msgspec writes."""
+    """Return a strategy for a JSON Schema of the kinds that msgspec generates."""
     if "enum" in schema:
         return st.sampled_from(schema["enum"])
     if "const" in schema:
         return st.just(schema["const"])
     if "anyOf" in schema:
-        return st.one_of([values(one, name, known) for one in schema["anyOf"]])
+        return st.one_of([values(option, name, known) for option in schema["anyOf"]])
     match schema.get("type"):
         case "object":
             members = schema.get("properties", {})
-            needed = set(schema.get("required", ()))
+            required = set(schema.get("required", ()))
             return st.fixed_dictionaries(
-                {key: values(members[key], key, known) for key in members if key in needed},
-                optional={key: values(members[key], key, known) for key in members if key not in needed},
+                {key: values(members[key], key, known) for key in members if key in required},
+                optional={key: values(members[key], key, known) for key in members if key not in required},
             )
         case "array":
             return st.lists(values(schema.get("items", {}), name, known), max_size=4)
         case "string":
-            hints = [one for one in known.get(name, ()) if isinstance(one, str)]
-            return st.one_of(st.sampled_from(hints), WORDS) if hints else WORDS
+            hints = [value for value in known.get(name, ()) if isinstance(value, str)]
+            return st.one_of(st.sampled_from(hints), SHORT_TEXTS) if hints else SHORT_TEXTS
         case "integer":
             return st.integers(schema.get("minimum", -5), schema.get("maximum", 10**12))
         case "number":
@@ -60,4 +60,4 @@ def values(schema: Mapping[str, Any], name: str, known: Mapping[str, Sequence[An
         case "null":
             return st.none()
         case _:
-            return st.one_of(st.none(), st.booleans(), st.integers(), WORDS)
+            return st.one_of(st.none(), st.booleans(), st.integers(), SHORT_TEXTS)

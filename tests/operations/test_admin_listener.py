@@ -1,4 +1,4 @@
-"""With `admin_port` the admin API and the metrics have a listener of their own, and the public one has neither."""
+"""`admin_port`: the admin API and the metrics have their own listener, and the public listener has neither."""
 
 import asyncio
 import os
@@ -8,12 +8,12 @@ from pathlib import Path
 import aiohttp
 
 from crashes.processes import SOURCES, Child, free_port
-from tests.support.waiting import patiently
+from tests.support.polling import poll_until
 
 KEY, TOKEN = "k" * 64, "a" * 40
 
 
-async def status_of(http: aiohttp.ClientSession, url: str) -> int:
+async def get_status(http: aiohttp.ClientSession, url: str) -> int:
     try:
         async with http.get(url, headers={"Authorization": f"Bearer {TOKEN}"}) as response:
             await response.read()
@@ -22,7 +22,7 @@ async def status_of(http: aiohttp.ClientSession, url: str) -> int:
         return 0
 
 
-async def test_each_listener_serves_its_own(tmp_path: Path) -> None:
+async def test_each_listener_serves_only_its_own_paths(tmp_path: Path) -> None:
     port, admin_port = free_port(), free_port()
     child = Child(
         "serve",
@@ -36,13 +36,13 @@ async def test_each_listener_serves_its_own(tmp_path: Path) -> None:
     child.start()
     try:
         async with aiohttp.ClientSession() as http:
-            public, own = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{admin_port}"
+            public, admin = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{admin_port}"
 
             async def health() -> int:
-                return await status_of(http, f"{public}/healthz")
+                return await get_status(http, f"{public}/healthz")
 
-            await patiently(health, lambda status: status == 200, within_s=30)
-            for path, on_public, on_own in (
+            await poll_until(health, lambda status: status == 200, within_s=30)
+            for path, on_public, on_admin in (
                 ("/admin/apps",          404, 200),
                 ("/admin/apps/",         404, 200),
                 ("/admin",               404, 404),
@@ -54,8 +54,8 @@ async def test_each_listener_serves_its_own(tmp_path: Path) -> None:
                 ("/openapi.json",        200, 404),
                 ("/partner/app/x/token", 401, 404),
             ):  # fmt: skip
-                assert await status_of(http, public + path) == on_public, path
-                assert await status_of(http, own + path) == on_own, path
+                assert await get_status(http, public + path) == on_public, path
+                assert await get_status(http, admin + path) == on_admin, path
         listed = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "waypost", "audit",
             env={
@@ -66,8 +66,8 @@ async def test_each_listener_serves_its_own(tmp_path: Path) -> None:
             },
             stdout=asyncio.subprocess.PIPE, cwd=tmp_path,
         )  # fmt: skip
-        told, _ = await listed.communicate()
+        output, _ = await listed.communicate()
         assert listed.returncode == 0
-        assert b'"entries": []' in told
+        assert b'"entries": []' in output
     finally:
         child.kill()

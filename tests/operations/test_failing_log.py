@@ -1,4 +1,4 @@
-"""A log that cannot be written changes no answer and ends no loop, also while the store has no room."""
+"""A log that cannot be written changes no response and ends no loop, even while the disk is full."""
 
 import asyncio
 import contextlib
@@ -14,7 +14,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.support.waiting import patiently
+from tests.support.polling import poll_until
 from waypost.client.dev_variables import read_variables
 
 pytestmark = [
@@ -28,56 +28,56 @@ COMMAND = (sys.executable, "-m", "waypost", "dev", "--memory", *PORTS)
 
 @dataclass
 class Service:
-    """`waypost dev` in a process of its own, and what it has answered.
+    """`waypost dev` in its own process, with the content types of its responses.
 
     Attributes:
-        kinds: the content types of all answers.
+        content_types: the content types of all responses.
     """
 
     process: subprocess.Popen[bytes]
-    known: dict[str, str]
+    variables: dict[str, str]
     http: aiohttp.ClientSession
-    kinds: set[str] = field(default_factory=set[str])
+    content_types: set[str] = field(default_factory=set[str])
 
-    async def ask(self, method: str, url: str, form: dict[str, str] | None = None) -> tuple[int, Any]:
-        headers = {"apikey": self.known["API_KEY"]}
+    async def request(self, method: str, url: str, form: dict[str, str] | None = None) -> tuple[int, Any]:
+        headers = {"apikey": self.variables["API_KEY"]}
         if "/admin/" in url:
-            headers = {"Authorization": f"Bearer {self.known['ADMIN_TOKEN']}"}
-        async with self.http.request(method, url, data=form, headers=headers) as answer:
-            self.kinds.add(answer.content_type)
-            return answer.status, await answer.json(content_type=None)
+            headers = {"Authorization": f"Bearer {self.variables['ADMIN_TOKEN']}"}
+        async with self.http.request(method, url, data=form, headers=headers) as response:
+            self.content_types.add(response.content_type)
+            return response.status, await response.json(content_type=None)
 
     async def send(self, text: str) -> int:
         form = {
             "channel": "whatsapp",
-            "source": self.known["SOURCE"],
-            "destination": self.known["DESTINATION"],
-            "src.name": self.known["SRC_NAME"],
+            "source": self.variables["SOURCE"],
+            "destination": self.variables["DESTINATION"],
+            "src.name": self.variables["SRC_NAME"],
             "message": f'{{"type":"text","text":"{text}"}}',
         }
-        status, _ = await self.ask("POST", f"{self.known['PARTNER_URL']}/wa/api/v1/msg", form)
+        status, _ = await self.request("POST", f"{self.variables['PARTNER_URL']}/wa/api/v1/msg", form)
         return status
 
     def limit_files(self, size: int | None) -> None:
-        """Let no file of the service grow beyond a size; None lifts it."""
+        """Limit the size of the service's files; None removes the limit."""
         _, hard = resource.prlimit(self.process.pid, resource.RLIMIT_FSIZE)
         soft = resource.RLIM_INFINITY if size is None else size
         resource.prlimit(self.process.pid, resource.RLIMIT_FSIZE, (soft, hard))
 
-    async def states(self) -> dict[str, int]:
-        status, told = await self.ask("GET", f"{self.known['ADMIN_URL']}/messages")
+    async def count_states(self) -> dict[str, int]:
+        status, content = await self.request("GET", f"{self.variables['ADMIN_URL']}/messages")
         assert status == 200
-        return told["messages"]
+        return content["messages"]
 
-    async def reasons(self) -> tuple[int, Any]:
-        return await self.ask("GET", f"{self.known['PARTNER_URL']}/readyz")
+    async def read_readiness(self) -> tuple[int, Any]:
+        return await self.request("GET", f"{self.variables['PARTNER_URL']}/readyz")
 
 
 @pytest.fixture(params=["a file", "a closed pipe", "a full pipe"])
 async def service(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Service]:
     env_file, log = tmp_path / "dev.env", tmp_path / "log"
     reading, writing = os.pipe()
-    if request.param == "a full pipe":  # whose reader has stopped
+    if request.param == "a full pipe":  # its reader has stopped
         os.set_blocking(writing, False)
         with contextlib.suppress(BlockingIOError):
             while True:
@@ -103,7 +103,7 @@ async def service(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
             service = Service(process, read_variables(env_file), http)
             while True:
                 with contextlib.suppress(aiohttp.ClientError):
-                    if (await service.reasons())[0] == 200:
+                    if (await service.read_readiness())[0] == 200:
                         break
                 await asyncio.sleep(0.05)
             yield service
@@ -114,27 +114,27 @@ async def service(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
             os.close(reading)
 
 
-async def test_answers_stay_json_and_loops_go_on_once_there_is_room_again(service: Service) -> None:
+async def test_responses_stay_json_and_loops_continue_when_the_disk_has_space_again(service: Service) -> None:
     sent = [await service.send(f"before {n}") for n in range(20)]
     service.limit_files(1)
     try:
-        refused = [await service.send(f"without room {n}") for n in range(5)]
-        phone = f"{service.known['CONTROL_URL']}/phones/{service.known['DESTINATION']}"
-        moved, _ = await service.ask("POST", f"{phone}/messages", {"text": "hello"})
+        failed = [await service.send(f"without room {n}") for n in range(5)]
+        phone = f"{service.variables['CONTROL_URL']}/phones/{service.variables['DESTINATION']}"
+        inbound_status, _ = await service.request("POST", f"{phone}/messages", {"text": "hello"})
         for _ in range(20):  # long enough for every loop to fail more than once
-            await service.reasons()
+            await service.read_readiness()
             await asyncio.sleep(0.1)
-        not_ready, why = await service.reasons()
+        status, readiness = await service.read_readiness()
     finally:
         service.limit_files(None)
 
-    await patiently(service.reasons, lambda told: told[0] == 200, within_s=WITHIN_S)
+    await poll_until(service.read_readiness, lambda response: response[0] == 200, within_s=WITHIN_S)
     sent += [await service.send(f"after {n}") for n in range(20)]
     delivered = {"delivered": sent.count(200)}
-    states = await patiently(service.states, lambda states: states == delivered, within_s=WITHIN_S)
+    states = await poll_until(service.count_states, lambda states: states == delivered, within_s=WITHIN_S)
 
     assert states == delivered
-    assert (sent, set(refused)) == ([200] * 40, {500})
-    assert moved >= 400
-    assert (not_ready, bool(why["checks"]["store_writes"])) == (503, True)
-    assert service.kinds == {"application/json"}
+    assert (sent, set(failed)) == ([200] * 40, {500})
+    assert inbound_status >= 400
+    assert (status, bool(readiness["checks"]["store_writes"])) == (503, True)
+    assert service.content_types == {"application/json"}

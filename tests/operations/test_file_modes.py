@@ -1,4 +1,4 @@
-"""Other users of the machine read nothing in the data folder, however it was made."""
+"""Other users of the machine can read no file in the data folder, however it was created."""
 
 import contextlib
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from crashes.processes import Child
-from tests.support.waiting import patiently
+from tests.support.polling import poll_until
 from waypost.base.files import readable_by_others, remove_others_access
 
 KEY = "k" * 64
@@ -19,7 +19,7 @@ ADMIN_TOKEN = "a" * 40
 
 @contextlib.contextmanager
 def open_umask() -> Generator[None]:
-    """As a login shell has it."""
+    """Set the umask of a login shell."""
     before = os.umask(0o022)
     try:
         yield
@@ -32,7 +32,7 @@ def modes_of(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("command", ["dev", "serve"])
-async def test_everything_in_a_folder_made_before_is_its_owners_alone(command: str, tmp_path: Path) -> None:
+async def test_only_the_owner_can_read_an_existing_folder(command: str, tmp_path: Path) -> None:
     data = tmp_path / "data"
     with open_umask():
         data.mkdir(mode=0o755)
@@ -54,7 +54,7 @@ async def test_everything_in_a_folder_made_before_is_its_owners_alone(command: s
         async def log() -> str:
             return (tmp_path / "child.log").read_text()
 
-        await patiently(log, lambda text: ready in text, within_s=30)
+        await poll_until(log, lambda text: ready in text, within_s=30)
         modes = modes_of(data)
         assert "waypost.db" in modes, modes
         assert "waypost.db-wal" in modes, modes
@@ -65,7 +65,7 @@ async def test_everything_in_a_folder_made_before_is_its_owners_alone(command: s
         child.kill()
 
 
-def test_a_file_is_reported_only_where_others_reach_it(tmp_path: Path) -> None:
+def test_a_file_is_reported_only_if_others_can_reach_it(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     closed, opened = tmp_path / "closed", tmp_path / "opened"
     for folder, mode in ((closed, 0o700), (opened, 0o755)):
@@ -85,6 +85,6 @@ def test_a_file_is_reported_only_where_others_reach_it(tmp_path: Path) -> None:
     assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o755
 
 
-def test_what_is_no_folder_holds_nothing_to_report(tmp_path: Path) -> None:
+def test_a_missing_folder_has_no_files_to_report(tmp_path: Path) -> None:
     assert readable_by_others(tmp_path / "missing") == []
     remove_others_access(tmp_path / "missing")

@@ -1,4 +1,4 @@
-"""What is logged of one message: its id at every step, and nothing that anybody wrote."""
+"""Log records of one message: its id at every step, and no content."""
 
 import ast
 import io
@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 
 from tests.support.builders import ANN, APP
-from tests.support.callback_sink import in_turn
+from tests.support.callback_sink import respond_in_turn
 from tests.support.pipeline import API_KEY, PipelineHarness
 from waypost.base.clock import SystemClock
 from waypost.base.telemetry.logs import set_up_logs
@@ -21,20 +21,20 @@ TEXT: Final = "Meet me behind the old windmill"
 
 @pytest.fixture(params=["debug"])
 def records(request: pytest.FixtureRequest, logs: Callable[[], None]) -> Iterator[io.StringIO]:
-    """Everything that is logged at a level, as JSON."""
+    """Record the log at a level, as JSON."""
     stream = io.StringIO()
     set_up_logs(SystemClock(), as_json=True, level=request.param, stream=stream)
     yield stream
     logs()
 
 
-def of_message(records: io.StringIO, message_id: str) -> list[dict[str, Any]]:
-    """The records that carry a message's id."""
+def message_records(records: io.StringIO, message_id: str) -> list[dict[str, Any]]:
+    """Return the records with a message's id."""
     lines = [json.loads(line) for line in records.getvalue().splitlines() if line.startswith("{")]
     return [line for line in lines if line.get("message_id") == message_id]
 
 
-async def test_every_stage_says_what_it_did_with_a_message_by_its_id(records: io.StringIO, make_pipeline: Any) -> None:
+async def test_every_stage_logs_its_step_with_the_message_id(records: io.StringIO, make_pipeline: Any) -> None:
     pipeline: PipelineHarness = await make_pipeline()
     await pipeline.open_window()
 
@@ -42,29 +42,31 @@ async def test_every_stage_says_what_it_did_with_a_message_by_its_id(records: io
     await pipeline.events_of(message_id, until="delivered")
     await pipeline.wait_for_state(message_id, "delivered")
 
-    told = of_message(records, message_id)
-    steps = [one["event"] for one in told]
-    parts = {one["part"] for one in told}
+    logged = message_records(records, message_id)
+    steps = [record["event"] for record in logged]
+    parts = {record["part"] for record in logged}
     assert parts == {"api", "queue", "operators", "dispatch", "events", "callbacks"}
     assert steps.index("accepted") < steps.index("in flight") < steps.index("operator responded")
-    assert {one["level"] for one in told} == {"debug"}
-    [accepted] = [one for one in told if one["event"] == "accepted"]
+    assert {record["level"] for record in logged} == {"debug"}
+    [accepted] = [record for record in logged if record["event"] == "accepted"]
     assert (accepted["app_id"], accepted["partner_id"]) == (APP.id, APP.partner_id)
-    [answered] = [one for one in told if one["part"] == "operators"]
-    assert answered["outcome"] == "sent"
-    assert answered["took_ms"] > 0
-    delivered = [one for one in told if one["event"] == "callback attempted" and one["news"] == "delivered"]
-    assert [one["status"] for one in delivered] == [200]
+    [responded] = [record for record in logged if record["part"] == "operators"]
+    assert responded["outcome"] == "accepted"
+    assert responded["took_ms"] > 0
+    attempts = [record for record in logged if record["event"] == "callback attempted"]
+    delivered = [attempt for attempt in attempts if attempt["callback_event"] == "delivered"]
+    assert [attempt["status"] for attempt in delivered] == [200]
     trace = await pipeline.trace(message_id)
-    assert {one["callback_id"] for one in told if "callback_id" in one} <= {one["id"] for one in trace["callbacks"]}
+    logged_ids = {record["callback_id"] for record in logged if "callback_id" in record}
+    assert logged_ids <= {callback["id"] for callback in trace["callbacks"]}
 
 
-async def test_no_record_has_a_text_a_number_a_credential_or_an_operators_id(
+async def test_no_record_contains_a_text_a_number_a_credential_or_an_operators_id(
     records: io.StringIO, make_pipeline: Any
 ) -> None:
     pipeline: PipelineHarness = await make_pipeline()
     await pipeline.open_window()
-    pipeline.sink.answers = in_turn(500, 200)
+    pipeline.sink.choose_status = respond_in_turn(500, 200)
 
     message_id = await pipeline.send_text(TEXT)
     await pipeline.events_of(message_id, until="delivered")
@@ -79,46 +81,46 @@ async def test_no_record_has_a_text_a_number_a_credential_or_an_operators_id(
 
 
 @pytest.mark.parametrize("records", ["info"], indirect=True)
-async def test_what_fails_is_logged_where_nothing_else_is(records: io.StringIO, make_pipeline: Any) -> None:
+async def test_failures_are_logged_at_a_level_without_successes(records: io.StringIO, make_pipeline: Any) -> None:
     pipeline: PipelineHarness = await make_pipeline()
     await pipeline.open_window()
-    pipeline.sink.answers = in_turn(500, 200)
+    pipeline.sink.choose_status = respond_in_turn(500, 200)
 
     message_id = await pipeline.send_text()
     await pipeline.events_of(message_id, until="delivered")
 
-    told = of_message(records, message_id)
-    assert [(one["event"], one["status"]) for one in told] == [("callback attempted", 500)]
-    assert {one["level"] for one in told} == {"info"}
+    logged = message_records(records, message_id)
+    assert [(record["event"], record["status"]) for record in logged] == [("callback attempted", 500)]
+    assert {record["level"] for record in logged} == {"info"}
 
 
-def test_steps_are_for_those_who_ask() -> None:
-    heard: list[TraceRecord] = []
-    some = Tracer()
-    some.log_to(heard.append, include_successes=False)
-    before = some.is_enabled
+def test_successes_are_recorded_only_while_they_are_traced() -> None:
+    logged: list[TraceRecord] = []
+    tracer = Tracer()
+    tracer.log_to(logged.append, include_successes=False)
+    before = tracer.is_enabled
 
-    no_more = some.trace_to(lambda _told: None)
-    while_traced = some.is_enabled
-    some.record(TraceStep.ACCEPTED, "one")
-    some.record(TraceStep.OPERATOR_RESPONDED, "two", failed=True)
-    no_more()
+    stop_tracing = tracer.trace_to(lambda _record: None)
+    while_traced = tracer.is_enabled
+    tracer.record(TraceStep.ACCEPTED, "one")
+    tracer.record(TraceStep.OPERATOR_RESPONDED, "two", failed=True)
+    stop_tracing()
 
-    assert (before, while_traced, some.is_enabled) == (False, True, False)
-    assert [told.message_id for told in heard] == ["two"]
+    assert (before, while_traced, tracer.is_enabled) == (False, True, False)
+    assert [record.message_id for record in logged] == ["two"]
 
 
-def test_every_fact_that_is_told_is_in_the_table() -> None:
-    """A fact that nobody has thought about may be somebody's number."""
+def test_every_recorded_fact_is_in_the_table() -> None:
+    """A fact outside the table might be personal data."""
     named = {name for step in TraceStep for name in step.value.facts}
-    said: set[str | None] = set()
+    recorded: set[str | None] = set()
     for path in (Path(__file__).parents[2] / "src" / "waypost").rglob("*.py"):
         text = path.read_text(encoding="utf-8")
         for node in ast.walk(ast.parse(text)) if "tracer.record" in text else ():
             match node:
                 case ast.Call(func=ast.Attribute(value=ast.Name("tracer"), attr="record"), keywords=facts):
-                    said |= {one.arg for one in facts}
+                    recorded |= {fact.arg for fact in facts}
                 case _:
                     pass
 
-    assert said - {"failed", "took_s"} == named
+    assert recorded - {"failed", "took_s"} == named

@@ -1,4 +1,4 @@
-"""A tiny operator that answers as a test says, and the adapter that calls it."""
+"""A tiny operator that responds as a test says, and the adapter that calls it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -9,22 +9,22 @@ import pytest
 from aiohttp import web
 
 from tests.support.builders import APP, OPERATOR, message, template
-from tests.support.waiting import HANGS_AFTER_S
+from tests.support.polling import HANGS_AFTER_S
 from waypost.domain.app import OperatorAccount
 from waypost.domain.outcome import Outcome
 from waypost.operators.cloud.adapter import CloudOperator
 
-Answering = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Responder = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 @dataclass
 class TinyOperator:
-    """A real server; `choose_status` are given one after the other, the last one again and again."""
+    """A real server; `responses` are sent one after the other, and the last one repeatedly."""
 
     adapter: CloudOperator
     impatient: CloudOperator
     account: OperatorAccount = OPERATOR
-    answers: list[Answering] = field(default_factory=list[Answering])
+    responses: list[Responder] = field(default_factory=list[Responder])
     requests: list[tuple[str, str, Any, dict[str, str]]] = field(
         default_factory=list[tuple[str, str, Any, dict[str, str]]]
     )
@@ -32,8 +32,8 @@ class TinyOperator:
     async def handle(self, request: web.Request) -> web.StreamResponse:
         body = await request.json() if request.content_type == "application/json" and request.can_read_body else None
         self.requests.append((request.method, request.path_qs, body, dict(request.headers)))
-        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        return await answer(request)
+        respond = self.responses.pop(0) if len(self.responses) > 1 else self.responses[0]
+        return await respond(request)
 
     async def send(self) -> Outcome:
         return await self._adapter().send(self.account, APP, message(), template=None, reply_to=None, copies={})
@@ -42,34 +42,37 @@ class TinyOperator:
         return await self._adapter().submit_template(self.account, template(), {})
 
     def _adapter(self) -> CloudOperator:
-        """The one that gives up soon, only where nothing is answered: a slow machine is no silence."""
-        return self.impatient if never in self.answers else self.adapter
+        """Return the adapter with the short timeout only for an operator that never responds.
+
+        With any other response a slow machine could run into it.
+        """
+        return self.impatient if never_respond in self.responses else self.adapter
 
 
-def json_answer(body: Any, status: int = 200, **headers: str) -> Answering:
-    async def answer(_request: web.Request) -> web.StreamResponse:
+def json_response(body: Any, status: int = 200, **headers: str) -> Responder:
+    async def respond(_request: web.Request) -> web.StreamResponse:
         return web.json_response(body, status=status, headers={k.replace("_", "-"): v for k, v in headers.items()})
 
-    return answer
+    return respond
 
 
-def text_answer(text: str, status: int, **headers: str) -> Answering:
-    async def answer(_request: web.Request) -> web.StreamResponse:
+def text_response(text: str, status: int, **headers: str) -> Responder:
+    async def respond(_request: web.Request) -> web.StreamResponse:
         named = {k.replace("_", "-"): v for k, v in headers.items()}
         return web.Response(text=text, status=status, content_type="text/html", headers=named)
 
-    return answer
+    return respond
 
 
 async def hang_up(request: web.Request) -> web.StreamResponse:
-    """Take the request and break the connection."""
+    """Accept the request and break the connection."""
     assert request.transport is not None
     request.transport.abort()
     return web.Response()
 
 
-async def half_an_answer(request: web.Request) -> web.StreamResponse:
-    """Begin to answer, and break the connection."""
+async def send_half_a_response(request: web.Request) -> web.StreamResponse:
+    """Begin a response, and break the connection."""
     response = web.StreamResponse(headers={"Content-Length": "1000"})
     await response.prepare(request)
     await response.write(b'{"messages":[{"id":')
@@ -78,8 +81,8 @@ async def half_an_answer(request: web.Request) -> web.StreamResponse:
     return response
 
 
-async def never(_request: web.Request) -> web.StreamResponse:
-    """Take the request and stay silent until the server ends."""
+async def never_respond(_request: web.Request) -> web.StreamResponse:
+    """Accept the request and send nothing until the server stops."""
     await asyncio.Event().wait()
     return web.Response()
 

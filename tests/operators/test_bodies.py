@@ -1,4 +1,4 @@
-"""What the adapter says to the operator of templates, as its documentation wants it."""
+"""The template bodies that the adapter sends to the operator, as its documentation requires."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from waypost.domain.templates.fields import TemplateDraft
 from waypost.domain.templates.rules import check_draft
 from waypost.domain.templates.template import Category, add_type_button, sample_references
 from waypost.operators.cloud.templates.bodies import template_body
-from waypost.simulator.templates.checks import check_draft as operators_check
+from waypost.simulator.templates.checks import check_draft as check_operator_draft
 
 REPLY = TemplateButton(ButtonKind.QUICK_REPLY, "Yes")
 PLAIN_URL = TemplateButton(ButtonKind.URL, "Look", url="https://acme.test")
@@ -25,8 +25,8 @@ URL = TemplateButton(ButtonKind.URL, "Track", url="https://acme.test/{{1}}", exa
 CALL = TemplateButton(ButtonKind.PHONE_NUMBER, "Call", phone_number="+15550001111")
 
 
-def test_template_is_handed_in_with_the_values_of_its_examples() -> None:
-    one = template(
+def test_template_is_submitted_with_the_values_of_its_examples() -> None:
+    submitted = template(
         of=draft(
             header="Order {{1}}",
             example_header="Order 4711",
@@ -39,7 +39,7 @@ def test_template_is_handed_in_with_the_values_of_its_examples() -> None:
         category=Category.MARKETING,
     )
 
-    assert template_body(one, {}) == {
+    assert template_body(submitted, {}) == {
         "name": "order_ready",
         "language": "en_US",
         "category": "MARKETING",
@@ -60,19 +60,19 @@ def test_template_is_handed_in_with_the_values_of_its_examples() -> None:
     }
 
 
-def test_template_without_variables_is_handed_in_without_examples() -> None:
-    one = template(of=draft(content="Hello.", example="Hello.", buttons=(PLAIN_URL,)))
+def test_template_without_variables_is_submitted_without_examples() -> None:
+    submitted = template(of=draft(content="Hello.", example="Hello.", buttons=(PLAIN_URL,)))
 
-    assert template_body(one, {})["components"] == [
+    assert template_body(submitted, {})["components"] == [
         {"type": "BODY", "text": "Hello."},
         {"type": "BUTTONS", "buttons": [{"type": "URL", "text": "Look", "url": "https://acme.test"}]},
     ]
 
 
-def test_example_that_does_not_fit_is_handed_in_for_the_review_to_judge() -> None:
-    one = template(of=draft(example="Something else"))
+def test_example_that_does_not_match_the_text_is_submitted_unchanged() -> None:
+    submitted = template(of=draft(example="Something else"))
 
-    [body] = template_body(one, {})["components"]
+    [body] = template_body(submitted, {})["components"]
 
     assert body["example"] == {"body_text": [["Something else"]]}
 
@@ -127,16 +127,16 @@ def components(name: str) -> list[dict[str, Any]]:
     return template_body(template(of=DRAFTS[name]), COPIES)["components"]
 
 
-def part(name: str, type: str) -> dict[str, Any]:
-    [found] = [component for component in components(name) if component["type"] == type]
-    return found
+def component(name: str, type: str) -> dict[str, Any]:
+    [matching] = [component for component in components(name) if component["type"] == type]
+    return matching
 
 
 @pytest.mark.parametrize("name", DRAFTS)
-def test_draft_that_keeps_every_rule_is_taken_by_the_operator(name: str) -> None:
+def test_draft_that_satisfies_every_rule_is_accepted_by_the_operator(name: str) -> None:
     check_draft(DRAFTS[name], strict=True)
 
-    operators_check(template_body(template(of=DRAFTS[name]), COPIES))
+    check_operator_draft(template_body(template(of=DRAFTS[name]), COPIES))
 
 
 @pytest.mark.parametrize(
@@ -147,18 +147,18 @@ def test_draft_that_keeps_every_rule_is_taken_by_the_operator(name: str) -> None
         ("document", "DOCUMENT", "4::unknown"),
     ],
 )
-def test_sample_goes_as_the_operators_copy_or_as_it_is(name: str, format: str, handle: str) -> None:
-    assert part(name, "HEADER") == {"type": "HEADER", "format": format, "example": {"header_handle": [handle]}}
+def test_sample_is_sent_as_the_operators_copy_or_unchanged(name: str, format: str, handle: str) -> None:
+    assert component(name, "HEADER") == {"type": "HEADER", "format": format, "example": {"header_handle": [handle]}}
 
 
 def test_medium_without_a_sample_has_no_example() -> None:
-    one = template(of=draft(template_type="IMAGE"))
+    without_sample = template(of=draft(template_type="IMAGE"))
 
-    assert template_body(one, {})["components"][0] == {"type": "HEADER", "format": "IMAGE"}
+    assert template_body(without_sample, {})["components"][0] == {"type": "HEADER", "format": "IMAGE"}
 
 
 def test_location_has_a_header_without_an_example() -> None:
-    assert part("location", "HEADER") == {"type": "HEADER", "format": "LOCATION"}
+    assert component("location", "HEADER") == {"type": "HEADER", "format": "LOCATION"}
 
 
 def test_products_have_a_header_made_of_the_body() -> None:
@@ -176,7 +176,7 @@ def test_catalog_has_its_button_and_no_header() -> None:
     ]
 
 
-def test_offer_has_a_component_of_its_own() -> None:
+def test_limited_time_offer_has_its_own_component() -> None:
     assert components("lto")[1:] == [
         {"type": "LIMITED_TIME_OFFER", "limited_time_offer": {"text": "Ends soon", "has_expiration": True}},
         {
@@ -189,7 +189,7 @@ def test_offer_has_a_component_of_its_own() -> None:
     ]
 
 
-def test_code_sends_no_text_but_what_the_operator_is_to_add() -> None:
+def test_authentication_template_has_no_text_but_flags_for_the_operator() -> None:
     assert components("copy code") == [
         {"type": "BODY", "add_security_recommendation": True},
         {"type": "FOOTER", "code_expiration_minutes": 5},
@@ -197,8 +197,8 @@ def test_code_sends_no_text_but_what_the_operator_is_to_add() -> None:
     ]
 
 
-def test_flat_fields_of_one_tap_go_into_supported_apps() -> None:
-    assert part("one tap", "BUTTONS")["buttons"] == [
+def test_flat_fields_of_one_tap_are_sent_in_supported_apps() -> None:
+    assert component("one tap", "BUTTONS")["buttons"] == [
         {
             "type": "OTP",
             "otp_type": "ONE_TAP",
@@ -209,42 +209,44 @@ def test_flat_fields_of_one_tap_go_into_supported_apps() -> None:
     ]
 
 
-def test_zero_tap_says_that_its_terms_are_accepted() -> None:
-    [button] = part("zero tap", "BUTTONS")["buttons"]
+def test_zero_tap_button_states_that_its_terms_are_accepted() -> None:
+    [button] = component("zero tap", "BUTTONS")["buttons"]
 
     assert button["zero_tap_terms_accepted"] is True
     assert "autofill_text" not in button
 
 
-def test_action_of_a_flow_goes_in_small_letters() -> None:
-    assert part("flow", "BUTTONS")["buttons"] == [
+def test_action_of_a_flow_is_sent_in_lower_case() -> None:
+    assert component("flow", "BUTTONS")["buttons"] == [
         {"type": "FLOW", "text": "Book", "flow_id": "12", "flow_action": "navigate", "navigate_screen": "FIRST"}
     ]
 
 
 def test_named_variables_have_named_examples() -> None:
     assert template_body(template(of=DRAFTS["named"]), {})["parameter_format"] == "NAMED"
-    assert part("named", "BODY")["example"] == {"body_text_named_params": [{"param_name": "who", "example": "Ann"}]}
+    assert component("named", "BODY")["example"] == {
+        "body_text_named_params": [{"param_name": "who", "example": "Ann"}]
+    }
 
 
-def test_lifetime_and_permission_to_call_are_members_of_the_body() -> None:
+def test_message_validity_and_call_permission_are_members_of_the_body() -> None:
     body = template_body(template(of=DRAFTS["call"]), {})
 
     assert body["message_send_ttl_seconds"] == 600
     assert body["sub_category"] == "CALL_PERMISSIONS_REQUEST"
 
 
-def test_cards_have_components_of_their_own() -> None:
-    [first, second] = part("carousel", "CAROUSEL")["cards"]
+def test_each_card_has_its_own_components() -> None:
+    [first, second] = component("carousel", "CAROUSEL")["cards"]
 
-    assert [one["type"] for one in first["components"]] == ["HEADER", "BODY", "BUTTONS"]
+    assert [component["type"] for component in first["components"]] == ["HEADER", "BODY", "BUTTONS"]
     assert first["components"][0]["example"] == {"header_handle": ["4::theirs\n4::more"]}
     assert first["components"][1]["example"] == {"body_text": [["Ann"]]}
     assert second["components"][0]["example"] == {"header_handle": ["4::of the id"]}
     assert second["components"][1] == {"type": "BODY", "text": "For all."}
 
 
-def test_samples_that_a_draft_needs_are_named_once() -> None:
+def test_samples_that_a_draft_needs_are_listed_once() -> None:
     assert sample_references(DRAFTS["image"]) == (HANDLE,)
     assert sample_references(DRAFTS["video"]) == ("1234567890123456",)
     assert sample_references(DRAFTS["carousel"]) == (HANDLE, "1234567890123456")

@@ -1,4 +1,4 @@
-"""Direct calls: what each sends, and what its answers and silences become."""
+"""Direct calls: the request of each, and the outcome of each response or timeout."""
 
 from dataclasses import replace
 from typing import Any
@@ -6,52 +6,53 @@ from typing import Any
 import pytest
 
 from tests.operators.conformance.conftest import DIRECT_CALLS
-from tests.operators.conftest import TinyOperator, hang_up, json_answer, never, text_answer
+from tests.operators.conftest import TinyOperator, hang_up, json_response, never_respond, text_response
 from tests.support.builders import OPERATOR
-from tests.support.closed_port import refusing_port
-from waypost.domain.direct_calls import (
-    Block,
-    CallFailure,
-    ChangeFlow,
+from tests.support.closed_port import closed_port
+from waypost.domain.direct_calls.account import (
     CheckToken,
-    CreateFlow,
-    CreateFromLibrary,
-    DeleteFlow,
-    DeleteMedium,
-    DeprecateFlow,
-    FindDraftFlow,
     GetBusinessAccount,
     GetBusinessStatus,
-    GetComponents,
+    GetNumber,
+    ListNumbers,
+)
+from waypost.domain.direct_calls.call import CallFailure, CallNotOffered, OperatorCall
+from waypost.domain.direct_calls.flows import (
+    ChangeFlow,
+    CreateFlow,
+    DeleteFlow,
+    DeprecateFlow,
+    FindDraftFlow,
     GetFlow,
     GetFlowOwner,
-    GetLibraryTemplate,
-    GetMedium,
-    GetNumber,
-    GetProfile,
-    GetSubscription,
-    GetTemplate,
-    ListBlocked,
     ListFlowAssets,
     ListFlows,
-    ListLibrary,
-    ListNumbers,
-    ListTemplates,
-    MarkRead,
-    NotOffered,
-    OperatorCall,
-    OperatorTemplate,
     PublishFlow,
     PutFlowAssets,
+)
+from waypost.domain.direct_calls.media import DeleteMedium, GetMedium
+from waypost.domain.direct_calls.profile import (
+    Block,
+    GetComponents,
+    GetProfile,
+    ListBlocked,
+    MarkRead,
     SetComponents,
     SetProfile,
-    Subscribe,
-    TemplateDetail,
     Unblock,
-    UnpauseTemplate,
-    Unsubscribe,
 )
-from waypost.domain.outcome import Rejected, Unavailable, Uncertain
+from waypost.domain.direct_calls.subscriptions import GetSubscription, Subscribe, Unsubscribe
+from waypost.domain.direct_calls.templates import (
+    CreateFromLibrary,
+    GetLibraryTemplate,
+    GetTemplate,
+    ListLibrary,
+    ListTemplates,
+    OperatorTemplate,
+    TemplateDetail,
+    UnpauseTemplate,
+)
+from waypost.domain.outcome import OperatorRejected, OperatorUnavailable, OutcomeUncertain
 from waypost.operators.cloud import direct_calls
 
 
@@ -61,58 +62,58 @@ class _Unknown(OperatorCall[None]):
 
 WHATSAPP = {"messaging_product": "whatsapp"}
 # fmt: off
-SENT: dict[str, tuple[OperatorCall[Any], str, str, Any]] = {  # method, path with query, and body of each call's first request
-    "GetNumber":          (GetNumber("7"),                      "GET",    "7", None),
-    "GetBusinessStatus":  (GetBusinessStatus("8"),              "GET",    "8?fields=id,name,account_review_status,ownership_type", None),
-    "GetBusinessAccount": (GetBusinessAccount("8"),             "GET",    "8?fields=id,name,timezone_id,message_template_namespace,account_review_status", None),
-    "ListNumbers":        (ListNumbers("8"),                    "GET",    "8/phone_numbers", None),
-    "CheckToken":         (CheckToken(),                        "GET",    f"debug_token?input_token={OPERATOR['token']}", None),
-    "GetSubscription":    (GetSubscription("8"),                "GET",    "8/subscribed_apps?limit=100", None),
-    "Subscribe":          (Subscribe("8", "https://us.test"),   "POST",   "8/subscribed_apps", {"override_callback_uri": "https://us.test", "verify_token": OPERATOR["verify_token"]}),
-    "Unsubscribe":        (Unsubscribe("8"),                    "DELETE", "8/subscribed_apps", None),
-    "ListTemplates":      (ListTemplates("8", TemplateDetail.REVIEW), "GET", "8/message_templates?fields=name,language,status,category,rejected_reason,quality_score&limit=100", None),
-    "GetTemplate":        (GetTemplate("5"),                    "GET",    "5", None),
-    "UnpauseTemplate":    (UnpauseTemplate("5"),                "POST",   "5/unpause", None),
-    "ListLibrary":        (ListLibrary(name="n", topic="t"),    "GET",    "message_template_library?name=n&topic=t", None),
-    "GetLibraryTemplate": (GetLibraryTemplate("n", "de"),       "GET",    "message_template_library?name=n&language=de", None),
+SENT: dict[str, tuple[OperatorCall[Any], str, str, Any]] = {  # method, path with query, and body of the first request
+    "GetNumber":          (GetNumber("7"),                            "GET",    "7", None),
+    "GetBusinessStatus":  (GetBusinessStatus("8"),                    "GET",    "8?fields=id,name,account_review_status,ownership_type", None),
+    "GetBusinessAccount": (GetBusinessAccount("8"),                   "GET",    "8?fields=id,name,timezone_id,message_template_namespace,account_review_status", None),
+    "ListNumbers":        (ListNumbers("8"),                          "GET",    "8/phone_numbers", None),
+    "CheckToken":         (CheckToken(),                              "GET",    f"debug_token?input_token={OPERATOR['token']}", None),
+    "GetSubscription":    (GetSubscription("8"),                      "GET",    "8/subscribed_apps?limit=100", None),
+    "Subscribe":          (Subscribe("8", "https://us.test"),         "POST",   "8/subscribed_apps", {"override_callback_uri": "https://us.test", "verify_token": OPERATOR["verify_token"]}),
+    "Unsubscribe":        (Unsubscribe("8"),                          "DELETE", "8/subscribed_apps", None),
+    "ListTemplates":      (ListTemplates("8", TemplateDetail.REVIEW), "GET",    "8/message_templates?fields=name,language,status,category,rejected_reason,quality_score&limit=100", None),
+    "GetTemplate":        (GetTemplate("5"),                          "GET",    "5", None),
+    "UnpauseTemplate":    (UnpauseTemplate("5"),                      "POST",   "5/unpause", None),
+    "ListLibrary":        (ListLibrary(name="n", topic="t"),          "GET",    "message_template_library?name=n&topic=t", None),
+    "GetLibraryTemplate": (GetLibraryTemplate("n", "de"),             "GET",    "message_template_library?name=n&language=de", None),
     "CreateFromLibrary":  (CreateFromLibrary("8", "n", "de", "UTILITY", "l", [{"type": "URL"}]), "POST", "8/message_templates",
                            {"name": "n", "language": "de", "category": "UTILITY", "library_template_name": "l", "library_template_button_inputs": [{"type": "URL"}]}),
     "GetProfile":         (GetProfile("7"),                     "GET",    "7/whatsapp_business_profile?fields=about,address,description,email,profile_picture_url,websites,vertical", None),
     "SetProfile":         (SetProfile("7", address="", websites=["https://a.test"], email="a@b.test", picture=""), "POST", "7/whatsapp_business_profile",
                            {**WHATSAPP, "address": "", "websites": ["https://a.test"], "email": "a@b.test", "profile_picture_handle": ""}),
-    "Block":              (Block("7", ["15551234567"]),         "POST",   "7/block_users", {**WHATSAPP, "block_users": [{"user": "15551234567"}]}),
-    "Unblock":            (Unblock("7", ["15551234567"]),       "DELETE", "7/block_users", {**WHATSAPP, "block_users": [{"user": "15551234567"}]}),
-    "ListBlocked":        (ListBlocked("7", limit="5", before="b"), "GET", "7/block_users?limit=5&before=b", None),
-    "GetComponents":      (GetComponents("7"),                  "GET",    "7?fields=conversational_automation", None),
+    "Block":         (Block("7", ["15551234567"]),             "POST",   "7/block_users", {**WHATSAPP, "block_users": [{"user": "15551234567"}]}),
+    "Unblock":       (Unblock("7", ["15551234567"]),           "DELETE", "7/block_users", {**WHATSAPP, "block_users": [{"user": "15551234567"}]}),
+    "ListBlocked":   (ListBlocked("7", limit="5", before="b"), "GET",    "7/block_users?limit=5&before=b", None),
+    "GetComponents": (GetComponents("7"),                      "GET",    "7?fields=conversational_automation", None),
     "SetComponents":      (SetComponents("7", enable_welcome_message=False, commands=[("help", "Help")]), "POST", "7/conversational_automation",
                            {"enable_welcome_message": False, "commands": [{"command_name": "help", "command_description": "Help"}]}),
-    "MarkRead":           (MarkRead("7", "wamid.1"),            "POST",   "7/messages", {**WHATSAPP, "status": "read", "message_id": "wamid.1"}),
-    "CreateFlow":         (CreateFlow("8", "f", ["OTHER"], clone_flow_id="6"), "POST", "8/flows", {"name": "f", "categories": ["OTHER"], "clone_flow_id": "6"}),
-    "FindDraftFlow":      (FindDraftFlow("8", "f", ["OTHER"]),  "GET",    "8/flows?limit=1000&fields=id,name,status,categories,validation_errors", None),
-    "ListFlows":          (ListFlows("8"),                      "GET",    "8/flows?limit=1000", None),
-    "GetFlow":            (GetFlow("6", ("name", "preview")),   "GET",    "6?fields=name,preview", None),
-    "GetFlowOwner":       (GetFlowOwner("6"),                   "GET",    "6?fields=id,whatsapp_business_account", None),
-    "ChangeFlow":         (ChangeFlow("6", "g", endpoint_uri="https://e.test"), "POST", "6", {"endpoint_uri": "https://e.test", "name": "g"}),
-    "DeleteFlow":         (DeleteFlow("6"),                     "DELETE", "6", None),
-    "PublishFlow":        (PublishFlow("6"),                    "POST",   "6/publish", None),
-    "DeprecateFlow":      (DeprecateFlow("6"),                  "POST",   "6/deprecate", None),
-    "ListFlowAssets":     (ListFlowAssets("6"),                 "GET",    "6/assets", None),
-    "PutFlowAssets":      (PutFlowAssets("6", "flow.json", "application/json", b"{}"), "POST", "6/assets", None),
-    "GetMedium":          (GetMedium("9", "7"),                 "GET",    "9?phone_number_id=7", None),
-    "DeleteMedium":       (DeleteMedium("9", "7"),              "DELETE", "9?phone_number_id=7", None),
+    "MarkRead":       (MarkRead("7", "wamid.1"),                                   "POST",   "7/messages", {**WHATSAPP, "status": "read", "message_id": "wamid.1"}),
+    "CreateFlow":     (CreateFlow("8", "f", ["OTHER"], clone_flow_id="6"),         "POST",   "8/flows", {"name": "f", "categories": ["OTHER"], "clone_flow_id": "6"}),
+    "FindDraftFlow":  (FindDraftFlow("8", "f", ["OTHER"]),                         "GET",    "8/flows?limit=1000&fields=id,name,status,categories,validation_errors", None),
+    "ListFlows":      (ListFlows("8"),                                             "GET",    "8/flows?limit=1000", None),
+    "GetFlow":        (GetFlow("6", ("name", "preview")),                          "GET",    "6?fields=name,preview", None),
+    "GetFlowOwner":   (GetFlowOwner("6"),                                          "GET",    "6?fields=id,whatsapp_business_account", None),
+    "ChangeFlow":     (ChangeFlow("6", "g", endpoint_uri="https://e.test"),        "POST",   "6", {"endpoint_uri": "https://e.test", "name": "g"}),
+    "DeleteFlow":     (DeleteFlow("6"),                                            "DELETE", "6", None),
+    "PublishFlow":    (PublishFlow("6"),                                           "POST",   "6/publish", None),
+    "DeprecateFlow":  (DeprecateFlow("6"),                                         "POST",   "6/deprecate", None),
+    "ListFlowAssets": (ListFlowAssets("6"),                                        "GET",    "6/assets", None),
+    "PutFlowAssets":  (PutFlowAssets("6", "flow.json", "application/json", b"{}"), "POST",   "6/assets", None),
+    "GetMedium":      (GetMedium("9", "7"),                                        "GET",    "9?phone_number_id=7", None),
+    "DeleteMedium":   (DeleteMedium("9", "7"),                                     "DELETE", "9?phone_number_id=7", None),
 }
 # fmt: on
 
 
 @pytest.mark.parametrize("name", DIRECT_CALLS)
-async def test_every_direct_call_goes_to_its_object_with_our_token(name: str, tiny: TinyOperator) -> None:
+async def test_every_direct_call_is_sent_to_its_object_with_our_token(name: str, tiny: TinyOperator) -> None:
     request, method, path, body = SENT[name]
-    tiny.answers = [json_answer({"data": []})]
+    tiny.responses = [json_response({"data": []})]
 
     response = await tiny.adapter.call(tiny.account, request)
 
     sent_method, sent_path, sent_body, headers = tiny.requests[0]
-    assert not isinstance(response, NotOffered)
+    assert not isinstance(response, CallNotOffered)
     assert sent_method == method
     assert sent_path.replace("%2C", ",").startswith(f"/v25.0/{path}")
     assert headers["Authorization"] == f"Bearer {tiny.account['token']}"
@@ -121,26 +122,26 @@ async def test_every_direct_call_goes_to_its_object_with_our_token(name: str, ti
 
 
 # fmt: off
-ANSWERS: dict[str, tuple[Any, type[Any]]] = {
-    "refused":          (json_answer({"error": {"message": "no", "code": 100}}, 400), Rejected),
-    "for later":        (json_answer({"error": {"message": "no", "code": 4}}, 400),   Unavailable),
-    "our token":        (json_answer({"error": {"message": "no", "code": 190}}, 401), Unavailable),
-    "taken":            (json_answer({"error": {"code": 100, "error_subcode": 2388024}}, 400), Rejected),
-    "a gateway's":      (json_answer({"error": "bad gateway"}, 502),                  Uncertain),
-    "a proxy's":        (json_answer({"error": "unauthorized"}, 401),                 Rejected),
-    "a code as text":   (json_answer({"error": {"message": "x", "code": "2"}}, 500),  Uncertain),
-    "no text":          (json_answer({"error": {"code": 190}}, 401),                  Unavailable),
-    "a page":           (text_answer("<html>", 502),                                  Uncertain),
-    "hung up":          (hang_up,                                                     Uncertain),
+FAILED_RESPONSES: dict[str, tuple[Any, type[Any]]] = {
+    "rejected":       (json_response({"error": {"message": "no", "code": 100}}, 400),          OperatorRejected),
+    "retryable":      (json_response({"error": {"message": "no", "code": 4}}, 400),            OperatorUnavailable),
+    "our token":      (json_response({"error": {"message": "no", "code": 190}}, 401),          OperatorUnavailable),
+    "name taken":     (json_response({"error": {"code": 100, "error_subcode": 2388024}}, 400), OperatorRejected),
+    "a gateway's":    (json_response({"error": "bad gateway"}, 502),                           OutcomeUncertain),
+    "a proxy's":      (json_response({"error": "unauthorized"}, 401),                          OperatorRejected),
+    "a code as text": (json_response({"error": {"message": "x", "code": "2"}}, 500),           OutcomeUncertain),
+    "no text":        (json_response({"error": {"code": 190}}, 401),                           OperatorUnavailable),
+    "a page":         (text_response("<html>", 502),                                           OutcomeUncertain),
+    "disconnected":   (hang_up,                                                                OutcomeUncertain),
 }
 # fmt: on
 
 
 @pytest.mark.parametrize("request_", [GetNumber("77"), ListTemplates("77", TemplateDetail.STATUS)], ids=str)
-@pytest.mark.parametrize("name", ANSWERS)
-async def test_what_is_no_answer_becomes_an_outcome(name: str, request_: OperatorCall[Any], tiny: TinyOperator) -> None:
-    answer, expected = ANSWERS[name]
-    tiny.answers = [answer]
+@pytest.mark.parametrize("name", FAILED_RESPONSES)
+async def test_failed_response_becomes_an_outcome(name: str, request_: OperatorCall[Any], tiny: TinyOperator) -> None:
+    response, expected = FAILED_RESPONSES[name]
+    tiny.responses = [response]
 
     outcome = await tiny.adapter.call(tiny.account, request_)
 
@@ -161,21 +162,21 @@ LISTS: tuple[OperatorCall[Any], ...] = (
 )
 
 
-@pytest.mark.parametrize("request_", LISTS, ids=lambda one: type(one).__name__)
-@pytest.mark.parametrize("answer", [{}, {"success": True}, {"data": {}}, {"data": None}], ids=str)
-async def test_answer_without_the_list_that_was_asked_for_is_none(
-    request_: OperatorCall[Any], answer: dict[str, Any], tiny: TinyOperator
+@pytest.mark.parametrize("request_", LISTS, ids=lambda call: type(call).__name__)
+@pytest.mark.parametrize("content", [{}, {"success": True}, {"data": {}}, {"data": None}], ids=str)
+async def test_response_without_the_requested_list_is_unavailable(
+    request_: OperatorCall[Any], content: dict[str, Any], tiny: TinyOperator
 ) -> None:
-    tiny.answers = [json_answer(answer)]
+    tiny.responses = [json_response(content)]
 
     outcome = await tiny.adapter.call(tiny.account, request_)
 
-    assert isinstance(outcome, Unavailable)
+    assert isinstance(outcome, OperatorUnavailable)
 
 
 LISTED = {"id": "5", "name": "hello", "language": "de", "status": "APPROVED"}
 # fmt: off
-NO_TEMPLATES: dict[str, Any] = {
+INVALID_TEMPLATES: dict[str, Any] = {
     "no object":          "hello",
     "without a status":   {name: LISTED[name] for name in ("id", "name", "language")},
     "a number as its id": {**LISTED, "id": 5},
@@ -184,25 +185,25 @@ NO_TEMPLATES: dict[str, Any] = {
 # fmt: on
 
 
-@pytest.mark.parametrize("name", NO_TEMPLATES)
-async def test_list_with_what_is_no_template_is_not_relied_on(name: str, tiny: TinyOperator) -> None:
-    tiny.answers = [json_answer({"data": [LISTED, NO_TEMPLATES[name]]})]
+@pytest.mark.parametrize("name", INVALID_TEMPLATES)
+async def test_list_with_an_invalid_template_is_unavailable(name: str, tiny: TinyOperator) -> None:
+    tiny.responses = [json_response({"data": [LISTED, INVALID_TEMPLATES[name]]})]
 
     outcome = await tiny.adapter.call(tiny.account, ListTemplates("77", TemplateDetail.STATUS))
 
-    assert isinstance(outcome, Unavailable)
+    assert isinstance(outcome, OperatorUnavailable)
 
 
-async def test_list_is_read_to_its_last_page(tiny: TinyOperator) -> None:
+async def test_every_page_of_a_list_is_read(tiny: TinyOperator) -> None:
     more = {"next": "https://graph.test/next", "cursors": {"after": "A"}}
-    tiny.answers = [
-        json_answer({"data": [LISTED], "paging": more}),
-        json_answer({"data": [{**LISTED, "id": "6", "status": "PENDING_DELETION"}]}),
+    tiny.responses = [
+        json_response({"data": [LISTED], "paging": more}),
+        json_response({"data": [{**LISTED, "id": "6", "status": "PENDING_DELETION"}]}),
     ]
 
-    found = await tiny.adapter.call(tiny.account, ListTemplates("77", TemplateDetail.STATUS))
+    templates = await tiny.adapter.call(tiny.account, ListTemplates("77", TemplateDetail.STATUS))
 
-    assert found == [
+    assert templates == [
         OperatorTemplate("5", "hello", "de", "APPROVED"),
         OperatorTemplate("6", "hello", "de", "PENDING_DELETION", is_being_deleted=True),
     ]
@@ -210,41 +211,41 @@ async def test_list_is_read_to_its_last_page(tiny: TinyOperator) -> None:
 
 
 # fmt: off
-ENDLESS: dict[str, Any] = {
-    "a next page for ever":       {"next": "https://graph.test/next", "cursors": {"after": "A"}},
+ENDLESS_PAGING: dict[str, Any] = {
+    "a next page forever":        {"next": "https://graph.test/next", "cursors": {"after": "A"}},
     "a next page without cursor": {"next": "https://graph.test/next"},
 }
 # fmt: on
 
 
-@pytest.mark.parametrize("name", ENDLESS)
-async def test_list_without_an_end_is_none(name: str, tiny: TinyOperator) -> None:
-    tiny.answers = [json_answer({"data": [LISTED], "paging": ENDLESS[name]})]
+@pytest.mark.parametrize("name", ENDLESS_PAGING)
+async def test_list_without_an_end_is_unavailable(name: str, tiny: TinyOperator) -> None:
+    tiny.responses = [json_response({"data": [LISTED], "paging": ENDLESS_PAGING[name]})]
 
     outcome = await tiny.adapter.call(tiny.account, ListTemplates("77", TemplateDetail.STATUS))
 
-    assert outcome == Unavailable("the operator's list of templates has no end")
+    assert outcome == OperatorUnavailable("the operator's list of templates has no end")
 
 
-async def test_call_that_the_operator_does_not_have_is_not_made(tiny: TinyOperator) -> None:
+async def test_call_that_the_operator_does_not_offer_is_not_made(tiny: TinyOperator) -> None:
     outcome: CallFailure | None = await tiny.adapter.call(tiny.account, _Unknown())
 
-    assert isinstance(outcome, NotOffered)
+    assert isinstance(outcome, CallNotOffered)
     assert tiny.requests == []
 
 
-async def test_answer_that_takes_too_long_is_uncertain(tiny: TinyOperator, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_response_that_takes_too_long_is_uncertain(tiny: TinyOperator, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(direct_calls, "OPERATOR_CALL_TIMEOUT_S", 0.2)
-    tiny.answers = [never]
+    tiny.responses = [never_respond]
 
     outcome = await tiny.adapter.call(tiny.account, GetNumber("77"))
 
-    assert isinstance(outcome, Uncertain)
+    assert isinstance(outcome, OutcomeUncertain)
 
 
-async def test_operator_that_is_not_there_is_unavailable(tiny: TinyOperator) -> None:
-    with refusing_port() as port:
+async def test_call_to_an_unreachable_operator_is_unavailable(tiny: TinyOperator) -> None:
+    with closed_port() as port:
         account = replace(tiny.account, base_url=f"http://127.0.0.1:{port}")
         outcome = await tiny.adapter.call(account, GetNumber("77"))
 
-    assert isinstance(outcome, Unavailable)
+    assert isinstance(outcome, OperatorUnavailable)

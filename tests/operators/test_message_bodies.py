@@ -1,4 +1,4 @@
-"""What the adapter says to the operator of messages, as its documentation wants it."""
+"""The message bodies that the adapter sends to the operator, as its documentation requires."""
 
 import json
 from typing import Any
@@ -36,8 +36,8 @@ PICTURE = MediaRef(id="1000000000000001")
 COPIES = {"1000000000000001": "77"}
 
 
-def sent(content: Content, of: TemplateDraft | None = None, reply_to: str | None = None) -> dict[str, Any]:
-    """The body without what every body has."""
+def content_body(content: Content, of: TemplateDraft | None = None, reply_to: str | None = None) -> dict[str, Any]:
+    """Return the body without the members that every body has."""
     stored = None if of is None else template(of=of)
     body = message_body(message(content=content), stored, reply_to, COPIES)
     return {
@@ -48,7 +48,7 @@ def sent(content: Content, of: TemplateDraft | None = None, reply_to: str | None
 
 
 def components(of: TemplateDraft, *params: str, **more: Any) -> list[dict[str, Any]]:
-    return sent(TemplateSend("t", params, **more), of)["template"]["components"]
+    return content_body(TemplateSend("t", params, **more), of)["template"]["components"]
 
 
 def texts(*values: str) -> list[dict[str, str]]:
@@ -77,26 +77,26 @@ def test_text_is_sent_with_our_id_as_callback_data() -> None:
 
 
 def test_user_id_is_sent_as_recipient_and_not_as_a_number() -> None:
-    one = message(content=SessionText("Hello"), destination="US.1349")
+    outbound = message(content=SessionText("Hello"), destination="US.1349")
 
-    body = message_body(one, None, None, {})
+    body = message_body(outbound, None, None, {})
 
     assert body["recipient"] == "US.1349"
     assert "to" not in body
 
 
-def test_any_content_in_reply_names_the_operators_id() -> None:
-    body = sent(SessionLocation(Location(1.5, 2)), reply_to="wamid.1")
+def test_reply_of_any_type_names_the_operators_id() -> None:
+    body = content_body(SessionLocation(Location(1.5, 2)), reply_to="wamid.1")
 
     assert body["context"] == {"message_id": "wamid.1"}
 
 
 @pytest.mark.parametrize("name", SESSION_SAMPLES)
-def test_session_message_is_sent_as_the_operator_wants_it(name: str) -> None:
-    given, (kind, expected), _ = SESSION_SAMPLES[name]
-    content = read_session_message(Form([("message", json.dumps(given))]))
+def test_session_message_is_sent_in_the_operators_format(name: str) -> None:
+    request, (kind, expected), _ = SESSION_SAMPLES[name]
+    content = read_session_message(Form([("message", json.dumps(request))]))
 
-    assert sent(content) == {"type": kind, kind: expected}
+    assert content_body(content) == {"type": kind, kind: expected}
 
 
 @pytest.mark.parametrize(
@@ -110,52 +110,52 @@ def test_session_message_is_sent_as_the_operator_wants_it(name: str) -> None:
 def test_optional_members_are_left_out_and_media_have_the_operators_ids(
     content: Content, kind: str, expected: Any
 ) -> None:
-    assert sent(content) == {"type": kind, kind: expected}
+    assert content_body(content) == {"type": kind, kind: expected}
 
 
 def test_section_without_a_title_has_none() -> None:
     content = SessionList("Choose", "Menu", (ListSection("", "", (Choice("None"),)),))
 
-    sections = sent(content)["interactive"]["action"]["sections"]
+    sections = content_body(content)["interactive"]["action"]["sections"]
 
     assert sections == [{"rows": [{"id": choice_reference(MESSAGE_ID, 1), "title": "None"}]}]
 
 
 @pytest.mark.parametrize("kind", [MediaKind.IMAGE, MediaKind.VIDEO])
-def test_medium_over_a_button_has_the_operators_id(kind: MediaKind) -> None:
+def test_medium_above_buttons_has_the_operators_id(kind: MediaKind) -> None:
     header = {"type": kind.value, kind.value: {"id": "77"}}
 
     for content in (
         SessionUrlButton("See.", "Open", "https://a.test", "Acme", kind, PICTURE),
         SessionQuickReply("Sure?", (Choice("Yes"),), media_kind=kind, media=PICTURE),
     ):
-        assert sent(content)["interactive"]["header"] == header
+        assert content_body(content)["interactive"]["header"] == header
 
 
 @pytest.mark.parametrize("emoji", ["👍", ""])
-def test_reaction_names_the_operators_id_and_is_no_reply(emoji: str) -> None:
+def test_reaction_names_the_operators_id_and_is_not_a_reply(emoji: str) -> None:
     content = SessionReaction(emoji, id_number(7))
 
-    body = sent(content, reply_to="wamid.7")
+    body = content_body(content, reply_to="wamid.7")
 
     assert body == {"type": "reaction", "reaction": {"message_id": "wamid.7", "emoji": emoji}}
     assert reply_target_id(content) == id_number(7)
 
 
-def test_medium_above_a_url_button_is_one_that_the_message_holds() -> None:
+def test_medium_above_a_url_button_is_a_media_reference_of_the_message() -> None:
     content = SessionUrlButton("See.", "Open", "https://a.test", "", MediaKind.IMAGE, PICTURE)
 
     assert media_references(content) == (PICTURE.id,)
 
 
-def test_template_is_named_in_its_language() -> None:
-    told = sent(TemplateSend("t"), FULL)["template"]
+def test_template_is_sent_with_its_name_and_its_language() -> None:
+    reference = content_body(TemplateSend("t"), FULL)["template"]
 
-    assert told["name"] == "order_ready"
-    assert told["language"] == {"code": "de", "policy": "deterministic"}
+    assert reference["name"] == "order_ready"
+    assert reference["language"] == {"code": "de", "policy": "deterministic"}
 
 
-def test_parameters_go_to_header_body_and_buttons_in_this_order() -> None:
+def test_parameters_are_assigned_to_header_body_and_buttons_in_this_order() -> None:
     assert components(FULL, "4711", "Ann", "It", "track-7") == [
         {"type": "header", "parameters": texts("4711")},
         {"type": "body", "parameters": texts("Ann", "It")},
@@ -163,7 +163,7 @@ def test_parameters_go_to_header_body_and_buttons_in_this_order() -> None:
     ]
 
 
-def test_named_parameters_go_under_their_names() -> None:
+def test_named_parameters_are_sent_with_their_names() -> None:
     of = draft(content="Hi {{name}}, {{thing}} for {{name}}.", parameter_format="NAMED")
 
     [body] = components(of, "Ann", "cake")
@@ -174,10 +174,10 @@ def test_named_parameters_go_under_their_names() -> None:
     ]
 
 
-def test_postback_texts_travel_as_payloads_of_their_buttons() -> None:
-    told = components(FULL, "1", "2", "3", "4", postback_texts={2: "yes-1", 3: "no-1"})
+def test_postback_texts_are_sent_as_payloads_of_their_buttons() -> None:
+    sent_components = components(FULL, "1", "2", "3", "4", postback_texts={2: "yes-1", 3: "no-1"})
 
-    assert told[2:] == [
+    assert sent_components[2:] == [
         button("url", "1", type="text", text="4"),
         button("quick_reply", "2", type="payload", payload="yes-1"),
         button("quick_reply", "3", type="payload", payload="no-1"),
@@ -185,13 +185,13 @@ def test_postback_texts_travel_as_payloads_of_their_buttons() -> None:
 
 
 def test_postback_texts_of_other_buttons_are_left_out() -> None:
-    told = components(FULL, "1", "2", "3", "4", postback_texts={0: "call", 1: "look", 9: "nowhere"})
+    sent_components = components(FULL, "1", "2", "3", "4", postback_texts={0: "call", 1: "look", 9: "nowhere"})
 
-    assert [one.get("sub_type") for one in told] == [None, None, "url"]
+    assert [component.get("sub_type") for component in sent_components] == [None, None, "url"]
 
 
 @pytest.mark.parametrize(("length", "is_whole"), [(256, True), (257, False)])
-def test_postback_text_too_long_to_travel_goes_as_a_reference(length: int, is_whole: bool) -> None:
+def test_postback_text_too_long_for_a_payload_is_sent_as_a_reference(length: int, is_whole: bool) -> None:
     text = "x" * length
 
     payload = button_payload(MESSAGE_ID, 3, text)
@@ -218,18 +218,18 @@ def test_postback_text_too_long_to_travel_goes_as_a_reference(length: int, is_wh
         ),
     ],
 )
-def test_medium_or_place_goes_into_the_header(more: dict[str, Any], expected: dict[str, Any]) -> None:
-    told = components(draft(content="Hi {{1}}, look.", template_type="IMAGE"), "Ann", **more)
+def test_medium_or_location_is_sent_in_the_header(more: dict[str, Any], expected: dict[str, Any]) -> None:
+    sent_components = components(draft(content="Hi {{1}}, look.", template_type="IMAGE"), "Ann", **more)
 
-    assert told == [header(**expected), {"type": "body", "parameters": texts("Ann")}]
+    assert sent_components == [header(**expected), {"type": "body", "parameters": texts("Ann")}]
 
 
-def test_offer_goes_with_its_end_and_its_code() -> None:
+def test_offer_is_sent_with_its_expiration_and_its_code() -> None:
     of = draft(content="Hi {{1}}, buy.", is_lto=True, has_expiration=True, buttons=(COPY, URL, REPLY))
 
-    told = components(of, "Ann", "p-7", "SAVE20", expiration_ms=1_767_225_600_000)
+    sent_components = components(of, "Ann", "p-7", "SAVE20", expiration_ms=1_767_225_600_000)
 
-    assert told == [
+    assert sent_components == [
         {"type": "body", "parameters": texts("Ann")},
         {
             "type": "limited_time_offer",
@@ -243,7 +243,7 @@ def test_offer_goes_with_its_end_and_its_code() -> None:
 
 
 @pytest.mark.parametrize("params", [("123",), ("123", "123")])
-def test_one_time_code_goes_to_the_body_and_to_the_button(params: tuple[str, ...]) -> None:
+def test_one_time_code_is_sent_in_the_body_and_in_the_button(params: tuple[str, ...]) -> None:
     of = draft(content="{{1}} is your verification code.", buttons=(OTP,))
 
     assert components(of, *params) == [
@@ -252,7 +252,7 @@ def test_one_time_code_goes_to_the_body_and_to_the_button(params: tuple[str, ...
     ]
 
 
-def test_catalogue_goes_with_its_thumbnail_when_there_is_one() -> None:
+def test_catalogue_is_sent_with_its_thumbnail_if_it_has_one() -> None:
     of = draft(content="Hi {{1}}, look.", buttons=(VIEW_CATALOG_BUTTON,))
     action = {"thumbnail_product_retailer_id": "sku"}
 
@@ -260,7 +260,7 @@ def test_catalogue_goes_with_its_thumbnail_when_there_is_one() -> None:
     assert components(of, "Ann", "sku")[1:] == [button("catalog", "0", type="action", action=action)]
 
 
-def test_products_go_with_their_sections_and_the_thumbnail() -> None:
+def test_products_are_sent_with_their_sections_and_the_thumbnail() -> None:
     of = draft(content="Look.", buttons=(VIEW_ITEMS_BUTTON,))
 
     assert components(of, "a", sections=PRODUCTS) == [
@@ -292,13 +292,13 @@ def card(index: int, kind: str, medium: dict[str, Any], *more: dict[str, Any]) -
     return {"card_index": index, "components": [header(**{"type": kind, kind: medium}), *more]}
 
 
-def test_cards_go_with_their_media_parameters_and_postback_texts() -> None:
+def test_cards_are_sent_with_their_media_parameters_and_postback_texts() -> None:
     cards = (CardSend(PICTURE, {0: "more-1"}), CardSend(MediaRef(link="https://a.test/b.mp4")))
 
-    told = components(CAROUSEL, "Ann", "A", "a-1", "B", "b-1", cards=cards)
+    sent_components = components(CAROUSEL, "Ann", "A", "a-1", "B", "b-1", cards=cards)
 
     payload = button_payload(MESSAGE_ID, 0, "more-1", card=0)
-    assert told == [
+    assert sent_components == [
         {"type": "body", "parameters": texts("Ann")},
         {
             "type": "carousel",
@@ -323,21 +323,21 @@ def test_cards_go_with_their_media_parameters_and_postback_texts() -> None:
     ]
 
 
-def test_as_many_cards_go_as_were_sent_for_the_operator_to_count() -> None:
+def test_cards_are_sent_uncounted_for_the_operator_to_check() -> None:
     cards = (CardSend(PICTURE), CardSend(PICTURE), CardSend(PICTURE))
 
-    [told] = components(CAROUSEL, cards=cards, card_media_kind=MediaKind.IMAGE)
+    [carousel] = components(CAROUSEL, cards=cards, card_media_kind=MediaKind.IMAGE)
 
-    assert told["cards"] == [card(at, "image", {"id": "77"}) for at in range(3)]
-
-
-def test_template_that_was_deleted_meanwhile_is_sent_for_the_operator_to_refuse() -> None:
-    told = sent(TemplateSend("gone"))["template"]
-
-    assert told == {"name": "gone", "language": {"code": "en_US"}}
+    assert carousel["cards"] == [card(index, "image", {"id": "77"}) for index in range(3)]
 
 
-def test_passthrough_goes_as_it_is_but_for_our_ids() -> None:
+def test_template_that_was_deleted_meanwhile_is_sent_for_the_operator_to_reject() -> None:
+    reference = content_body(TemplateSend("gone"))["template"]
+
+    assert reference == {"name": "gone", "language": {"code": "en_US"}}
+
+
+def test_passthrough_is_sent_unchanged_except_for_our_ids() -> None:
     body = {
         "name": "n",
         "components": [
@@ -346,9 +346,9 @@ def test_passthrough_goes_as_it_is_but_for_our_ids() -> None:
         ],
     }
 
-    told = sent(Passthrough("template", body), reply_to="wamid.1")
+    sent_body = content_body(Passthrough("template", body), reply_to="wamid.1")
 
-    assert told == {
+    assert sent_body == {
         "type": "template",
         "template": {
             "name": "n",
@@ -361,11 +361,11 @@ def test_passthrough_goes_as_it_is_but_for_our_ids() -> None:
     }
 
 
-def test_reaction_names_the_operators_id_of_what_it_reacts_to() -> None:
+def test_passthrough_reaction_names_the_operators_id_of_its_message() -> None:
     content = Passthrough("reaction", {"message_id": id_number(9), "emoji": "+"})
 
     assert reply_target_id(content) == id_number(9)
-    assert sent(content, reply_to="wamid.1") == {
+    assert content_body(content, reply_to="wamid.1") == {
         "type": "reaction",
         "reaction": {"message_id": "wamid.1", "emoji": "+"},
     }

@@ -1,4 +1,4 @@
-"""What the adapter makes of an operator's answers, and of those that never come."""
+"""The outcomes that the adapter derives from an operator's responses, and from missing responses."""
 
 import asyncio
 from dataclasses import replace
@@ -7,18 +7,26 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from tests.operators.conftest import Answering, TinyOperator, half_an_answer, hang_up, json_answer, never, text_answer
+from tests.operators.conftest import (
+    Responder,
+    TinyOperator,
+    hang_up,
+    json_response,
+    never_respond,
+    send_half_a_response,
+    text_response,
+)
 from tests.support.builders import ACCOUNT, ANN, APP
-from tests.support.closed_port import refusing_port
+from tests.support.closed_port import closed_port
 from waypost.domain.outcome import (
     INVALID_RESPONSE_CODE,
+    OperatorAccepted,
+    OperatorRejected,
+    OperatorUnavailable,
     Outcome,
-    Rejected,
+    OutcomeUncertain,
     RetryReason,
     RetryScope,
-    Sent,
-    Unavailable,
-    Uncertain,
 )
 from waypost.operators.cloud import http_calls
 from waypost.operators.cloud.adapter import CloudOperator
@@ -36,93 +44,93 @@ SENT = {
 
 
 async def test_message_is_posted_to_the_number_of_the_app_with_the_operators_token(tiny: TinyOperator) -> None:
-    tiny.answers = [json_answer(SENT)]
+    tiny.responses = [json_response(SENT)]
 
     outcome = await tiny.send()
 
     [(method, path, body, headers)] = tiny.requests
-    assert outcome == Sent("wamid.1", recipient="15551239999")
+    assert outcome == OperatorAccepted("wamid.1", recipient="15551239999")
     assert (method, path) == ("POST", f"/v25.0/{APP.phone_number_id}/messages")
     assert headers["Authorization"] == f"Bearer {tiny.account['token']}"
     assert headers["Content-Type"] == "application/json"
     assert body["to"] == f"+{ANN}"
 
 
-def refused(text: str, code: int, wish_s: float | None = None) -> Unavailable:
-    """What the table makes of the codes used here."""
-    again, waits, told = {
+def unavailable(text: str, code: int, retry_after_s: float | None = None) -> OperatorUnavailable:
+    """Return the outcome that the error table has for a code used here."""
+    reason, scope, partner_code = {
         4: (RetryReason.CALLS, RetryScope.JOB, 4001),
         190: (RetryReason.CREDENTIAL, RetryScope.ACCOUNT, 500),
         130429: (RetryReason.THROUGHPUT, RetryScope.SOURCE, 130429),
         131000: (RetryReason.OUTAGE, RetryScope.JOB, 131000),
     }[code]
-    return Unavailable(text, code, wish_s, again, waits, told)
+    return OperatorUnavailable(text, code, retry_after_s, reason, scope, partner_code)
 
 
 # fmt: off
-ANSWERS: dict[str, tuple[Answering, Outcome | type[Outcome]]] = {
-    "an_id_alone":             (json_answer({"messages": [{"id": "wamid.1"}]}), Sent("wamid.1")),
-    "an_answer_without_id":    (json_answer({"messages": []}), Uncertain),
-    "an_empty_object":         (json_answer({}), Uncertain),
-    "a_list":                  (json_answer([]), Uncertain),
-    "html_with_200":           (text_answer("<html>", 200), Uncertain),
-    "html_with_502":           (text_answer("<html>Bad gateway</html>", 502), Uncertain),
-    "nothing_with_500":        (text_answer("", 500), Uncertain),
-    "html_with_404":           (text_answer("<html>", 404), Rejected(INVALID_RESPONSE_CODE, "the operator answered 404 without a reason")),
-    "html_with_429":           (text_answer("", 429), refused("the operator answered 429", 4)),
-    "a_final_error":           (json_answer(error(131026, "undeliverable"), 400), Rejected(131026, "undeliverable")),
-    "an_error_in_200":         (json_answer(error(131026, "undeliverable"), 200), Rejected(131026, "undeliverable")),
-    "an_error_in_500":         (json_answer(error(131000, "went wrong"), 500), refused("went wrong", 131000)),
-    "a_throughput_error":      (json_answer(error(130429, "slow"), 429), refused("slow", 130429)),
-    "a_wish":                  (json_answer(error(130429, "slow"), 429, Retry_After="7"), refused("slow", 130429, 7.0)),
-    "a_wish_that_is_no_number": (json_answer(error(130429, "slow"), 429, Retry_After="soon"), refused("slow", 130429)),
-    "an_expired_token":        (json_answer(error(190, "expired"), 401), refused("expired", 190)),
-    "details":                 (json_answer(error(132000, "short", error_data={"details": "long"}), 400), Rejected(132000, "long")),
-    "details_as_text":         (json_answer(error(132000, "short", error_data="long"), 400), Rejected(132000, "long")),
-    "a_text_for_the_user":     (json_answer(error(132000, "short", error_user_msg="friendly"), 400), Rejected(132000, "friendly")),
-    "an_error_without_text":   (json_answer({"error": {"code": 131026}}, 400), Rejected(131026, "refused without a reason")),
-    "an_error_without_code":   (json_answer({"error": {"message": "no"}}, 200), Uncertain),
-    "an_error_that_is_a_text": (json_answer({"error": "no"}, 200), Uncertain),
-    "an_error_of_a_gateway":   (json_answer({"error": "bad gateway"}, 502), Uncertain),
-    "a_refusal_of_a_proxy":    (json_answer({"error": "unauthorized"}, 401), Rejected(INVALID_RESPONSE_CODE, "the operator answered 401 without a reason")),
-    "a_limit_as_text":         (json_answer({"error": "slow down"}, 429), refused("the operator answered 429", 4)),
-    "a_code_that_is_a_text":   (json_answer({"error": {"message": "x", "code": "2"}}, 500), Uncertain),
-    "an_id_beside_an_error":   (json_answer({"error": "no", **SENT}, 200), Uncertain),
-    "an_id_beside_an_error_that_may_pass": (json_answer({**error(131016), **SENT}, 500), Uncertain),
-    "a_code_that_is_a_boolean": (json_answer({"error": {"message": "x", "code": True}}, 200), Uncertain),
-    "an_id_behind_a_redirect": (json_answer(SENT, 302), Uncertain),
-    "a_redirect":              (text_answer("", 302), Uncertain),
-    "a_broken_connection":     (hang_up, Uncertain),
-    "half_an_answer":          (half_an_answer, Uncertain),
-    "silence":                 (never, Uncertain),
-    "nothing_with_429_and_a_wish": (text_answer("", 429, Retry_After="30"), refused("the operator answered 429", 4, 30.0)),
-    "too_early":               (text_answer("", 425), refused("the operator answered 425", 4)),
-    "a_body_too_large":        (text_answer("<html>", 413), Rejected(INVALID_RESPONSE_CODE, "the operator answered 413 without a reason")),
-    "a_gateway_out_of_time":   (text_answer("", 408), Uncertain),
-    "nothing_with_200":        (text_answer("", 200), Uncertain),
-    "nothing_with_204":        (text_answer("", 204), Uncertain),
-    "html_with_503":           (text_answer("<html>Service unavailable</html>", 503), Uncertain),
-    "truncated_json":          (text_answer('{"messages":[{"id":"wamid.1"', 200), Uncertain),
-    "truncated_error":         (text_answer('{"error":{"code":131026', 400), Rejected(INVALID_RESPONSE_CODE, "the operator answered 400 without a reason")),
-    "a_permanent_redirect":    (text_answer("", 308), Uncertain),
-    "an_unknown_code":         (json_answer(error(999999, "new"), 400), Rejected(999999, "new")),
-    "an_unknown_code_in_200":  (json_answer(error(999999, "new"), 200), Rejected(999999, "new")),
-    "an_unknown_code_in_500":  (json_answer(error(999999, "new"), 500), Uncertain),
-    "an_unknown_passing_code": (json_answer(error(999999, "new", is_transient=True), 500), Unavailable("new", 999999)),
-    "a_known_code_called_passing": (json_answer(error(131026, "no", is_transient=True), 500), Rejected(131026, "no")),
-    "a_subcode_that_is_none":  (json_answer(error(100, "no", error_subcode={"a": []}), 400), Rejected(100, "no")),
-    "a_taken_name":            (json_answer(error(100, "taken", error_subcode=2388024), 400), Rejected(100, "taken")),
-    "one_more_try":            (json_answer(error(131053, "media"), 400), Rejected(131053, "media", one_more_try=True, is_about_media=True)),
-    "our_permission":          (json_answer(error(10, "permission"), 403), Rejected(500, "permission", operator_code=10)),
-    "json_nested_too_deep":    (text_answer("[" * 100_000, 200), Uncertain),
+RESPONSES: dict[str, tuple[Responder, Outcome | type[Outcome]]] = {
+    "an_id_alone":                         (json_response({"messages": [{"id": "wamid.1"}]}), OperatorAccepted("wamid.1")),
+    "a_response_without_id":               (json_response({"messages": []}), OutcomeUncertain),
+    "an_empty_object":                     (json_response({}), OutcomeUncertain),
+    "a_list":                              (json_response([]), OutcomeUncertain),
+    "html_with_200":                       (text_response("<html>", 200), OutcomeUncertain),
+    "html_with_502":                       (text_response("<html>Bad gateway</html>", 502), OutcomeUncertain),
+    "nothing_with_500":                    (text_response("", 500), OutcomeUncertain),
+    "html_with_404":                       (text_response("<html>", 404), OperatorRejected(INVALID_RESPONSE_CODE, "the operator returned status 404 without a reason")),
+    "html_with_429":                       (text_response("", 429), unavailable("the operator returned status 429", 4)),
+    "a_final_error":                       (json_response(error(131026, "undeliverable"), 400), OperatorRejected(131026, "undeliverable")),
+    "an_error_in_200":                     (json_response(error(131026, "undeliverable"), 200), OperatorRejected(131026, "undeliverable")),
+    "an_error_in_500":                     (json_response(error(131000, "went wrong"), 500), unavailable("went wrong", 131000)),
+    "a_throughput_error":                  (json_response(error(130429, "slow"), 429), unavailable("slow", 130429)),
+    "a_retry_after":                       (json_response(error(130429, "slow"), 429, Retry_After="7"), unavailable("slow", 130429, 7.0)),
+    "an_invalid_retry_after":              (json_response(error(130429, "slow"), 429, Retry_After="soon"), unavailable("slow", 130429)),
+    "an_expired_token":                    (json_response(error(190, "expired"), 401), unavailable("expired", 190)),
+    "details":                             (json_response(error(132000, "short", error_data={"details": "long"}), 400), OperatorRejected(132000, "long")),
+    "details_as_text":                     (json_response(error(132000, "short", error_data="long"), 400), OperatorRejected(132000, "long")),
+    "a_text_for_the_user":                 (json_response(error(132000, "short", error_user_msg="friendly"), 400), OperatorRejected(132000, "friendly")),
+    "an_error_without_text":               (json_response({"error": {"code": 131026}}, 400), OperatorRejected(131026, "rejected without a reason")),
+    "an_error_without_code":               (json_response({"error": {"message": "no"}}, 200), OutcomeUncertain),
+    "an_error_that_is_a_text":             (json_response({"error": "no"}, 200), OutcomeUncertain),
+    "an_error_of_a_gateway":               (json_response({"error": "bad gateway"}, 502), OutcomeUncertain),
+    "an_error_of_a_proxy":                 (json_response({"error": "unauthorized"}, 401), OperatorRejected(INVALID_RESPONSE_CODE, "the operator returned status 401 without a reason")),
+    "a_limit_as_text":                     (json_response({"error": "slow down"}, 429), unavailable("the operator returned status 429", 4)),
+    "a_code_that_is_a_text":               (json_response({"error": {"message": "x", "code": "2"}}, 500), OutcomeUncertain),
+    "an_id_beside_an_error":               (json_response({"error": "no", **SENT}, 200), OutcomeUncertain),
+    "an_id_beside_an_error_that_may_pass": (json_response({**error(131016), **SENT}, 500), OutcomeUncertain),
+    "a_code_that_is_a_boolean":            (json_response({"error": {"message": "x", "code": True}}, 200), OutcomeUncertain),
+    "an_id_behind_a_redirect":             (json_response(SENT, 302), OutcomeUncertain),
+    "a_redirect":                          (text_response("", 302), OutcomeUncertain),
+    "a_broken_connection":                 (hang_up, OutcomeUncertain),
+    "half_a_response":                     (send_half_a_response, OutcomeUncertain),
+    "no_response":                         (never_respond, OutcomeUncertain),
+    "nothing_with_429_and_a_retry_after":  (text_response("", 429, Retry_After="30"), unavailable("the operator returned status 429", 4, 30.0)),
+    "too_early":                           (text_response("", 425), unavailable("the operator returned status 425", 4)),
+    "a_body_too_large":                    (text_response("<html>", 413), OperatorRejected(INVALID_RESPONSE_CODE, "the operator returned status 413 without a reason")),
+    "a_gateway_timeout":                   (text_response("", 408), OutcomeUncertain),
+    "nothing_with_200":                    (text_response("", 200), OutcomeUncertain),
+    "nothing_with_204":                    (text_response("", 204), OutcomeUncertain),
+    "html_with_503":                       (text_response("<html>Service unavailable</html>", 503), OutcomeUncertain),
+    "truncated_json":                      (text_response('{"messages":[{"id":"wamid.1"', 200), OutcomeUncertain),
+    "truncated_error":                     (text_response('{"error":{"code":131026', 400), OperatorRejected(INVALID_RESPONSE_CODE, "the operator returned status 400 without a reason")),
+    "a_permanent_redirect":                (text_response("", 308), OutcomeUncertain),
+    "an_unknown_code":                     (json_response(error(999999, "new"), 400), OperatorRejected(999999, "new")),
+    "an_unknown_code_in_200":              (json_response(error(999999, "new"), 200), OperatorRejected(999999, "new")),
+    "an_unknown_code_in_500":              (json_response(error(999999, "new"), 500), OutcomeUncertain),
+    "an_unknown_transient_code":           (json_response(error(999999, "new", is_transient=True), 500), OperatorUnavailable("new", 999999)),
+    "a_known_code_marked_transient":       (json_response(error(131026, "no", is_transient=True), 500), OperatorRejected(131026, "no")),
+    "an_invalid_subcode":                  (json_response(error(100, "no", error_subcode={"a": []}), 400), OperatorRejected(100, "no")),
+    "a_taken_name":                        (json_response(error(100, "taken", error_subcode=2388024), 400), OperatorRejected(100, "taken")),
+    "one_more_try":                        (json_response(error(131053, "media"), 400), OperatorRejected(131053, "media", one_more_try=True, is_about_media=True)),
+    "our_permission":                      (json_response(error(10, "permission"), 403), OperatorRejected(500, "permission", operator_code=10)),
+    "json_nested_too_deep":                (text_response("[" * 100_000, 200), OutcomeUncertain),
 }
 # fmt: on
 
 
-@pytest.mark.parametrize("name", ANSWERS)
-async def test_answer_to_a_message_is_judged(tiny: TinyOperator, name: str) -> None:
-    answer, expected = ANSWERS[name]
-    tiny.answers = [answer]
+@pytest.mark.parametrize("name", RESPONSES)
+async def test_response_to_a_message_has_its_outcome(tiny: TinyOperator, name: str) -> None:
+    respond, expected = RESPONSES[name]
+    tiny.responses = [respond]
 
     outcome = await tiny.send()
 
@@ -133,47 +141,47 @@ async def test_answer_to_a_message_is_judged(tiny: TinyOperator, name: str) -> N
     assert len(tiny.requests) == 1
 
 
-async def test_message_to_an_operator_that_does_not_listen_was_certainly_not_sent(tiny: TinyOperator) -> None:
-    tiny.answers = [json_answer(SENT)]
+async def test_message_to_an_operator_that_does_not_listen_is_unavailable_and_not_uncertain(tiny: TinyOperator) -> None:
+    tiny.responses = [json_response(SENT)]
 
-    with refusing_port() as port:
+    with closed_port() as port:
         tiny.account = replace(tiny.account, base_url=f"http://127.0.0.1:{port}")
         outcome = await tiny.send()
 
-    assert isinstance(outcome, Unavailable)
+    assert isinstance(outcome, OperatorUnavailable)
     assert (outcome.code, outcome.retry_reason) == (0, RetryReason.NOT_REACHED)
 
 
-DATED: dict[str, tuple[dict[str, str], float | None]] = {
+RETRY_AFTER_DATES: dict[str, tuple[dict[str, str], float | None]] = {
     "by_the_operators_clock": (
         {"Date": "Sun, 22 Nov 2026 10:00:00 GMT", "Retry_After": "Sun, 22 Nov 2026 10:01:30 GMT"},
         90.0,
     ),
-    "over_already": ({"Date": "Sun, 22 Nov 2026 10:00:00 GMT", "Retry_After": "Sun, 22 Nov 2026 09:00:00 GMT"}, 0.0),
-    "no_date": ({"Retry_After": "tomorrow"}, None),
-    "a_year_that_is_none": ({"Retry_After": "Sun, 22 Nov 99999 10:00:00 GMT"}, None),
+    "in_the_past": ({"Date": "Sun, 22 Nov 2026 10:00:00 GMT", "Retry_After": "Sun, 22 Nov 2026 09:00:00 GMT"}, 0.0),
+    "not_a_date": ({"Retry_After": "tomorrow"}, None),
+    "an_invalid_year": ({"Retry_After": "Sun, 22 Nov 99999 10:00:00 GMT"}, None),
 }
 
 
-@pytest.mark.parametrize("name", DATED)
-async def test_wish_may_be_a_date(tiny: TinyOperator, name: str) -> None:
-    headers, expected = DATED[name]
-    tiny.answers = [json_answer(error(130429, "slow"), 429, **headers)]
+@pytest.mark.parametrize("name", RETRY_AFTER_DATES)
+async def test_retry_after_may_be_a_date(tiny: TinyOperator, name: str) -> None:
+    headers, expected = RETRY_AFTER_DATES[name]
+    tiny.responses = [json_response(error(130429, "slow"), 429, **headers)]
 
     outcome = await tiny.send()
 
-    assert outcome == refused("slow", 130429, expected)
+    assert outcome == unavailable("slow", 130429, expected)
 
 
-async def test_calls_after_one_another_share_a_connection(tiny: TinyOperator) -> None:
+async def test_successive_calls_share_a_connection(tiny: TinyOperator) -> None:
     ports: set[int] = set()
 
-    async def answer(request: web.Request) -> web.StreamResponse:
+    async def respond(request: web.Request) -> web.StreamResponse:
         assert request.transport is not None
         ports.add(request.transport.get_extra_info("peername")[1])
         return web.json_response(SENT)
 
-    tiny.answers = [answer]
+    tiny.responses = [respond]
 
     for _ in range(3):
         await tiny.send()
@@ -181,123 +189,123 @@ async def test_calls_after_one_another_share_a_connection(tiny: TinyOperator) ->
     assert len(ports) == 1
 
 
-async def test_each_account_has_an_address_a_version_and_a_token_of_its_own(tiny: TinyOperator) -> None:
-    tiny.answers = [json_answer(SENT)]
+async def test_each_account_has_its_own_base_url_version_and_token(tiny: TinyOperator) -> None:
+    tiny.responses = [json_response(SENT)]
     first = tiny.account
     await tiny.send()
 
     tiny.account = replace(first.replace_fields(version="v26.0", token="another-token"), id="second")
     await tiny.send()
 
-    told = [(path.split("/")[1], headers["Authorization"]) for _, path, _, headers in tiny.requests]
-    assert told == [("v25.0", "Bearer operator-token"), ("v26.0", "Bearer another-token")]
+    versions_and_tokens = [(path.split("/")[1], headers["Authorization"]) for _, path, _, headers in tiny.requests]
+    assert versions_and_tokens == [("v25.0", "Bearer operator-token"), ("v26.0", "Bearer another-token")]
 
 
-async def test_call_that_finds_no_free_connection_in_time_was_certainly_not_made(
+async def test_call_that_gets_no_free_connection_in_time_is_unavailable_and_not_uncertain(
     tiny: TinyOperator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(http_calls, "CONNECT_S", 0.1)
     monkeypatch.setattr(http_calls, "OPERATOR_CONNECTIONS_PER_HOST", 1)
     adapter = CloudOperator(timeout_s=2)
     await adapter.open()
-    came, go_on = asyncio.Event(), asyncio.Event()
+    received, proceed = asyncio.Event(), asyncio.Event()
 
-    async def answer(_request: web.Request) -> web.StreamResponse:
-        came.set()
-        await go_on.wait()
+    async def respond(_request: web.Request) -> web.StreamResponse:
+        received.set()
+        await proceed.wait()
         return web.json_response(SENT)
 
-    tiny.answers = [answer]
+    tiny.responses = [respond]
     tiny.adapter, usual = adapter, tiny.adapter
     first = asyncio.create_task(tiny.send())
-    await came.wait()
+    await received.wait()
 
     second = await tiny.send()
 
-    go_on.set()
-    assert isinstance(second, Unavailable)
+    proceed.set()
+    assert isinstance(second, OperatorUnavailable)
     assert second.retry_reason is RetryReason.NOT_REACHED
-    assert isinstance(await first, Sent)
+    assert isinstance(await first, OperatorAccepted)
     assert len(tiny.requests) == 1
     await adapter.close()
     tiny.adapter = usual
 
 
-async def test_address_that_is_none_is_never_sent_to(tiny: TinyOperator) -> None:
+async def test_invalid_base_url_is_unavailable_and_never_called(tiny: TinyOperator) -> None:
     tiny.account = replace(tiny.account, base_url="graph.example")
 
     outcome = await tiny.send()
 
-    assert isinstance(outcome, Unavailable)
+    assert isinstance(outcome, OperatorUnavailable)
     assert outcome.retry_reason is RetryReason.NOT_REACHED
 
 
 async def test_template_is_posted_to_its_business_account(tiny: TinyOperator) -> None:
-    tiny.answers = [json_answer({"id": "77", "status": "pending", "category": "UTILITY"})]
+    tiny.responses = [json_response({"id": "77", "status": "pending", "category": "UTILITY"})]
 
     outcome = await tiny.submit()
 
     [(method, path, body, _)] = tiny.requests
-    assert outcome == Sent("77", status="PENDING", category="UTILITY")
+    assert outcome == OperatorAccepted("77", status="PENDING", category="UTILITY")
     assert (method, path) == ("POST", f"/v25.0/{ACCOUNT.id}/message_templates")
     assert body["name"] == "order_ready"
 
 
 @pytest.mark.parametrize(
-    "answer",
+    "respond",
     [
         hang_up,
-        half_an_answer,
-        never,
-        text_answer("<html>", 502),
-        json_answer({}),
-        json_answer({"error": "bad gateway"}, 502),
-        json_answer({"error": {"message": "x", "code": "2"}}, 500),
+        send_half_a_response,
+        never_respond,
+        text_response("<html>", 502),
+        json_response({}),
+        json_response({"error": "bad gateway"}, 502),
+        json_response({"error": {"message": "x", "code": "2"}}, 500),
     ],
-    ids=["reset", "half", "silence", "html", "no_id", "gateway", "code_as_text"],
+    ids=["reset", "half", "no_response", "html", "no_id", "gateway", "code_as_text"],
 )
-async def test_template_whose_answer_was_lost_is_handed_in_again(tiny: TinyOperator, answer: Answering) -> None:
-    tiny.answers = [answer]
+async def test_template_with_a_lost_response_is_submitted_again(tiny: TinyOperator, respond: Responder) -> None:
+    tiny.responses = [respond]
 
     outcome = await tiny.submit()
 
-    assert isinstance(outcome, Unavailable)
+    assert isinstance(outcome, OperatorUnavailable)
 
 
-async def test_refused_template_is_rejected_with_the_operators_words(tiny: TinyOperator) -> None:
-    tiny.answers = [json_answer(error(100, "short", error_user_msg="Add a sample."), 400)]
+async def test_template_that_breaks_a_rule_is_rejected_with_the_operators_text(tiny: TinyOperator) -> None:
+    tiny.responses = [json_response(error(100, "short", error_user_msg="Add a sample."), 400)]
 
     outcome = await tiny.submit()
 
-    assert outcome == Rejected(100, "Add a sample.")
+    assert outcome == OperatorRejected(100, "Add a sample.")
 
 
-async def test_template_that_is_there_already_is_the_one_we_handed_in(tiny: TinyOperator) -> None:
+async def test_template_that_exists_already_is_the_one_we_submitted(tiny: TinyOperator) -> None:
     others = {"id": "76", "name": "order_ready_2", "language": "en_US", "status": "APPROVED"}
     german = {"id": "75", "name": "order_ready", "language": "de", "status": "APPROVED"}
     ours = {"id": "77", "name": "order_ready", "language": "en_US", "status": "APPROVED"}
-    tiny.answers = [
-        json_answer(error(100, "taken", error_subcode=2388024), 400),
-        json_answer({"data": [others, german, ours]}),
+    tiny.responses = [
+        json_response(error(100, "taken", error_subcode=2388024), 400),
+        json_response({"data": [others, german, ours]}),
     ]
 
     outcome = await tiny.submit()
 
-    assert outcome == Sent("77", status="APPROVED")
+    assert outcome == OperatorAccepted("77", status="APPROVED")
     assert tiny.requests[1][:2] == ("GET", f"/v25.0/{ACCOUNT.id}/message_templates?name=order_ready&limit=100")
 
 
-async def test_template_that_is_there_already_and_not_listed_is_rejected(tiny: TinyOperator) -> None:
-    tiny.answers = [json_answer(error(100, "taken", error_subcode=2388024), 400), json_answer({"data": []})]
+async def test_template_that_exists_already_and_is_not_listed_is_rejected(tiny: TinyOperator) -> None:
+    tiny.responses = [json_response(error(100, "taken", error_subcode=2388024), 400), json_response({"data": []})]
 
     outcome = await tiny.submit()
 
-    assert isinstance(outcome, Rejected)
+    assert isinstance(outcome, OperatorRejected)
 
 
-async def test_lost_list_of_templates_is_asked_for_again(tiny: TinyOperator) -> None:
-    tiny.answers = [json_answer(error(100, "taken", error_subcode=2388024), 400), hang_up]
+async def test_list_of_templates_with_a_lost_response_is_unavailable(tiny: TinyOperator) -> None:
+    tiny.responses = [json_response(error(100, "taken", error_subcode=2388024), 400), hang_up]
 
     outcome = await tiny.submit()
 
-    assert isinstance(outcome, Unavailable)
+    assert isinstance(outcome, OperatorUnavailable)

@@ -1,16 +1,16 @@
-"""Templates edited and deleted at the operator: what it answers, and what it answers a second time."""
+"""Templates edited and deleted at the operator: its responses to the first call and to a repeated one."""
 
 from typing import Any
 
 import pytest
 
-from tests.operators.conftest import TinyOperator, hang_up, json_answer
+from tests.operators.conftest import TinyOperator, hang_up, json_response
 from tests.support.builders import ACCOUNT, template
-from waypost.domain.outcome import Rejected, Sent, Unavailable
+from waypost.domain.outcome import OperatorAccepted, OperatorRejected, OperatorUnavailable
 
 TEMPLATE = template(operator_template_id="77")
 UNKNOWN = template()
-REFUSED: dict[str, Any] = {
+REJECTION: dict[str, Any] = {
     "error": {
         "message": "Invalid parameter",
         "code": 100,
@@ -23,56 +23,56 @@ LISTED = {"id": "77", "name": "order_ready", "language": "en_US", "status": "APP
 
 
 async def test_edit_is_posted_to_the_template_without_name_and_language(tiny: TinyOperator) -> None:
-    tiny.answers = [json_answer({"success": True})]
+    tiny.responses = [json_response({"success": True})]
 
     outcome = await tiny.adapter.edit_template(tiny.account, TEMPLATE, {})
 
-    assert outcome == Sent("77")
+    assert outcome == OperatorAccepted("77")
     [(method, path, body, _)] = tiny.requests
     assert (method, path) == ("POST", "/v25.0/77")
     assert body["components"] == [BODY]
     assert not {"name", "language"} & set(body)
 
 
-async def test_edit_of_a_template_whose_id_is_not_known_finds_it_first(tiny: TinyOperator) -> None:
-    tiny.answers = [json_answer({"data": [LISTED]}), json_answer({"success": True})]
+async def test_edit_of_a_template_with_an_unknown_id_looks_it_up_first(tiny: TinyOperator) -> None:
+    tiny.responses = [json_response({"data": [LISTED]}), json_response({"success": True})]
 
     outcome = await tiny.adapter.edit_template(tiny.account, UNKNOWN, {})
 
-    assert outcome == Sent("77")
+    assert outcome == OperatorAccepted("77")
     assert [path.partition("?")[0] for _, path, _, _ in tiny.requests] == [
         f"/v25.0/{ACCOUNT.id}/message_templates",
         "/v25.0/77",
     ]
 
 
-async def test_edit_of_a_template_that_the_operator_does_not_have_hands_it_in(tiny: TinyOperator) -> None:
-    tiny.answers = [json_answer({"data": []}), json_answer({"id": "78", "status": "PENDING"})]
+async def test_edit_of_a_template_that_the_operator_does_not_have_submits_it(tiny: TinyOperator) -> None:
+    tiny.responses = [json_response({"data": []}), json_response({"id": "78", "status": "PENDING"})]
 
     outcome = await tiny.adapter.edit_template(tiny.account, UNKNOWN, {})
 
-    assert outcome == Sent("78", status="PENDING")
+    assert outcome == OperatorAccepted("78", status="PENDING")
 
 
-async def test_id_that_no_index_takes_is_known_by_its_digest(tiny: TinyOperator) -> None:
-    tiny.answers = [json_answer({"id": "7" * 5000, "status": "PENDING"})]
+async def test_id_too_long_for_an_index_is_replaced_by_its_digest(tiny: TinyOperator) -> None:
+    tiny.responses = [json_response({"id": "7" * 5000, "status": "PENDING"})]
 
-    handed_in = await tiny.submit()
-    tiny.answers = [json_answer({"data": [LISTED | {"id": "7" * 5000}]}), json_answer({})]
+    submitted = await tiny.submit()
+    tiny.responses = [json_response({"data": [LISTED | {"id": "7" * 5000}]}), json_response({})]
     await tiny.adapter.edit_template(tiny.account, UNKNOWN, {})
 
-    assert isinstance(handed_in, Sent)
-    assert len(handed_in.operator_id) < 500
-    assert tiny.requests[-1][1] == f"/v25.0/{handed_in.operator_id}"
+    assert isinstance(submitted, OperatorAccepted)
+    assert len(submitted.operator_id) < 500
+    assert tiny.requests[-1][1] == f"/v25.0/{submitted.operator_id}"
 
 
-async def test_edit_that_is_refused_because_it_has_been_done_is_done(tiny: TinyOperator) -> None:
-    shown = {"id": "77", "status": "PENDING", "components": [BODY]}
-    tiny.answers = [json_answer(REFUSED, 400), json_answer(shown)]
+async def test_edit_that_is_rejected_because_it_was_made_already_succeeds(tiny: TinyOperator) -> None:
+    current = {"id": "77", "status": "PENDING", "components": [BODY]}
+    tiny.responses = [json_response(REJECTION, 400), json_response(current)]
 
     outcome = await tiny.adapter.edit_template(tiny.account, TEMPLATE, {})
 
-    assert outcome == Sent("77", status="PENDING")
+    assert outcome == OperatorAccepted("77", status="PENDING")
 
 
 @pytest.mark.parametrize(
@@ -85,114 +85,114 @@ async def test_edit_that_is_refused_because_it_has_been_done_is_done(tiny: TinyO
         [{**BODY, "type": "HEADER"}],
     ],
 )
-async def test_edit_that_is_refused_and_not_done_is_rejected(tiny: TinyOperator, components: Any) -> None:
-    shown = {"id": "77", "status": "APPROVED", "components": components}
-    tiny.answers = [json_answer(REFUSED, 400), json_answer(shown)]
+async def test_edit_that_is_rejected_and_was_not_made_is_rejected(tiny: TinyOperator, components: Any) -> None:
+    current = {"id": "77", "status": "APPROVED", "components": components}
+    tiny.responses = [json_response(REJECTION, 400), json_response(current)]
 
     outcome = await tiny.adapter.edit_template(tiny.account, TEMPLATE, {})
 
-    assert outcome == Rejected(100, "A template that is PENDING can't be edited.")
+    assert outcome == OperatorRejected(100, "A template that is PENDING can't be edited.")
 
 
-async def test_lost_answers_are_tried_again(tiny: TinyOperator) -> None:
-    tiny.answers = [hang_up]
+async def test_edit_and_deletion_with_lost_responses_are_retried(tiny: TinyOperator) -> None:
+    tiny.responses = [hang_up]
 
     edited = await tiny.adapter.edit_template(tiny.account, TEMPLATE, {})
     deleted = await tiny.adapter.delete_template(tiny.account, TEMPLATE)
 
-    assert isinstance(edited, Unavailable)
-    assert isinstance(deleted, Unavailable)
+    assert isinstance(edited, OperatorUnavailable)
+    assert isinstance(deleted, OperatorUnavailable)
 
 
 async def test_deletion_names_id_and_name(tiny: TinyOperator) -> None:
-    tiny.answers = [json_answer({"success": True})]
+    tiny.responses = [json_response({"success": True})]
 
     outcome = await tiny.adapter.delete_template(tiny.account, TEMPLATE)
 
-    assert outcome == Sent("77")
+    assert outcome == OperatorAccepted("77")
     [(method, path, body, _)] = tiny.requests
     assert (method, body) == ("DELETE", None)
     assert path == f"/v25.0/{ACCOUNT.id}/message_templates?hsm_id=77&name=order_ready"
 
 
-async def test_deletion_of_what_the_operator_does_not_have_is_done(tiny: TinyOperator) -> None:
-    tiny.answers = [json_answer({"data": [{**LISTED, "language": "de"}]})]
+async def test_deletion_of_a_template_that_the_operator_does_not_have_succeeds(tiny: TinyOperator) -> None:
+    tiny.responses = [json_response({"data": [{**LISTED, "language": "de"}]})]
 
     outcome = await tiny.adapter.delete_template(tiny.account, UNKNOWN)
 
-    assert outcome == Sent("")
+    assert outcome == OperatorAccepted("")
 
 
-async def test_deletion_that_is_refused_because_it_has_been_done_is_done(tiny: TinyOperator) -> None:
-    going = {**LISTED, "status": "PENDING_DELETION"}
-    tiny.answers = [json_answer(REFUSED, 404), json_answer({"data": [going]})]
-
-    outcome = await tiny.adapter.delete_template(tiny.account, TEMPLATE)
-
-    assert outcome == Sent("77")
-
-
-async def test_deletion_that_the_operator_refuses_is_rejected(tiny: TinyOperator) -> None:
-    tiny.answers = [json_answer(REFUSED, 400), json_answer({"data": [LISTED]})]
+async def test_deletion_that_is_rejected_because_it_was_made_already_succeeds(tiny: TinyOperator) -> None:
+    pending_deletion = {**LISTED, "status": "PENDING_DELETION"}
+    tiny.responses = [json_response(REJECTION, 404), json_response({"data": [pending_deletion]})]
 
     outcome = await tiny.adapter.delete_template(tiny.account, TEMPLATE)
 
-    assert isinstance(outcome, Rejected)
+    assert outcome == OperatorAccepted("77")
 
 
-async def test_template_is_looked_for_on_every_page(tiny: TinyOperator) -> None:
+async def test_deletion_that_the_operator_rejects_is_rejected(tiny: TinyOperator) -> None:
+    tiny.responses = [json_response(REJECTION, 400), json_response({"data": [LISTED]})]
+
+    outcome = await tiny.adapter.delete_template(tiny.account, TEMPLATE)
+
+    assert isinstance(outcome, OperatorRejected)
+
+
+async def test_template_is_searched_on_every_page(tiny: TinyOperator) -> None:
     first: dict[str, Any] = {"data": [], "paging": {"next": "http://more", "cursors": {"after": "abc"}}}
-    tiny.answers = [json_answer(first), json_answer({"data": [LISTED]}), json_answer({"success": True})]
+    tiny.responses = [json_response(first), json_response({"data": [LISTED]}), json_response({"success": True})]
 
     outcome = await tiny.adapter.delete_template(tiny.account, UNKNOWN)
 
-    assert outcome == Sent("77")
+    assert outcome == OperatorAccepted("77")
     assert "after=abc" in tiny.requests[1][1]
 
 
-ENDLESS: dict[str, Any] = {"data": [], "paging": {"next": "http://more", "cursors": {"after": "abc"}}}
-NO_LIST: dict[str, dict[str, Any]] = {
+ENDLESS_LIST: dict[str, Any] = {"data": [], "paging": {"next": "http://more", "cursors": {"after": "abc"}}}
+INVALID_LISTS: dict[str, dict[str, Any]] = {
     "empty": {},
     "success": {"success": True},
     "no_list": {"data": None},
     "no_template": {"data": ["order_ready"]},
-    "no_way_on": {"data": [], "paging": {"next": "http://more"}},
-    "endless": ENDLESS,
+    "no_cursor": {"data": [], "paging": {"next": "http://more"}},
+    "endless": ENDLESS_LIST,
 }
 
 
-@pytest.mark.parametrize("name", NO_LIST)
-async def test_template_that_an_odd_list_does_not_name_is_looked_for_again(tiny: TinyOperator, name: str) -> None:
-    tiny.answers = [json_answer(NO_LIST[name])]
+@pytest.mark.parametrize("name", INVALID_LISTS)
+async def test_lookup_of_a_template_in_an_invalid_list_is_retried(tiny: TinyOperator, name: str) -> None:
+    tiny.responses = [json_response(INVALID_LISTS[name])]
 
     deleted = await tiny.adapter.delete_template(tiny.account, UNKNOWN)
     edited = await tiny.adapter.edit_template(tiny.account, UNKNOWN, {})
 
-    assert isinstance(deleted, Unavailable)
-    assert isinstance(edited, Unavailable)
+    assert isinstance(deleted, OperatorUnavailable)
+    assert isinstance(edited, OperatorUnavailable)
     assert {method for method, *_ in tiny.requests} == {"GET"}
 
 
-async def test_refused_deletion_with_an_odd_list_after_it_is_tried_again(tiny: TinyOperator) -> None:
-    tiny.answers = [json_answer(REFUSED, 400), json_answer({})]
+async def test_rejected_deletion_followed_by_an_invalid_list_is_retried(tiny: TinyOperator) -> None:
+    tiny.responses = [json_response(REJECTION, 400), json_response({})]
 
     outcome = await tiny.adapter.delete_template(tiny.account, TEMPLATE)
 
-    assert isinstance(outcome, Unavailable)
+    assert isinstance(outcome, OperatorUnavailable)
 
 
-async def test_refused_edit_of_what_then_cannot_be_seen_is_tried_again(tiny: TinyOperator) -> None:
-    tiny.answers = [json_answer(REFUSED, 400), hang_up]
+async def test_rejected_edit_of_a_template_that_cannot_be_read_then_is_retried(tiny: TinyOperator) -> None:
+    tiny.responses = [json_response(REJECTION, 400), hang_up]
 
     outcome = await tiny.adapter.edit_template(tiny.account, TEMPLATE, {})
 
-    assert isinstance(outcome, Unavailable)
+    assert isinstance(outcome, OperatorUnavailable)
 
 
-async def test_taken_name_with_an_odd_list_after_it_is_handed_in_again(tiny: TinyOperator) -> None:
-    taken = {"error": {"message": "taken", "code": 100, "error_subcode": 2388024}}
-    tiny.answers = [json_answer(taken, 400), json_answer({"success": True})]
+async def test_duplicate_name_followed_by_an_invalid_list_is_submitted_again(tiny: TinyOperator) -> None:
+    duplicate_name = {"error": {"message": "taken", "code": 100, "error_subcode": 2388024}}
+    tiny.responses = [json_response(duplicate_name, 400), json_response({"success": True})]
 
     outcome = await tiny.submit()
 
-    assert isinstance(outcome, Unavailable)
+    assert isinstance(outcome, OperatorUnavailable)

@@ -1,4 +1,4 @@
-"""What the operator says: split into items, read in our words, whatever is missing or new."""
+"""The operator's webhooks: split into items and read as events, whatever is missing or new."""
 
 import hashlib
 import hmac
@@ -37,8 +37,8 @@ def body_of(*changes: dict[str, Any], account: str = "1000000000000001", **more:
 
 def change(field: str = "messages", **value: Any) -> dict[str, Any]:
     metadata = {"display_phone_number": APP.phone_number, "phone_number_id": NUMBER}
-    given = {"messaging_product": "whatsapp", "metadata": metadata, **value}
-    return {"field": field, "value": given}
+    content = {"messaging_product": "whatsapp", "metadata": metadata, **value}
+    return {"field": field, "value": content}
 
 
 def review(**more: Any) -> dict[str, Any]:
@@ -77,14 +77,14 @@ def test_each_status_and_message_of_a_batch_is_an_item_in_its_order() -> None:
     assert len({item.dedupe_key for item in items}) == 4
 
 
-def test_items_about_one_recipient_share_a_key_whatever_they_are() -> None:
+def test_items_about_one_recipient_share_an_ordering_key_whatever_their_type() -> None:
     items = split(body_of(change(statuses=[SENT]), change(messages=[HELLO])))
 
     assert {item.ordering_key for item in items} == {f"{NUMBER} {ANN}"}
     assert {item.concurrency_group for item in items} == {NUMBER}
 
 
-def test_same_news_has_the_same_key_however_it_comes() -> None:
+def test_same_item_has_the_same_dedupe_key_in_any_body() -> None:
     alone = split(body_of(change(statuses=[SENT])))
     again = split(body_of(change(messages=[HELLO]), change(statuses=[SENT | {"timestamp": "9"}])))
 
@@ -92,12 +92,12 @@ def test_same_news_has_the_same_key_however_it_comes() -> None:
 
 
 def test_different_states_of_one_message_have_different_keys() -> None:
-    [one, other] = split(body_of(change(statuses=[SENT, SENT | {"status": "read"}])))
+    [first, second] = split(body_of(change(statuses=[SENT, SENT | {"status": "read"}])))
 
-    assert one.dedupe_key != other.dedupe_key
+    assert first.dedupe_key != second.dedupe_key
 
 
-def test_entries_of_several_accounts_are_all_split() -> None:
+def test_entries_of_several_accounts_are_split() -> None:
     both = json.loads(body_of(change(statuses=[SENT])))
     both["entry"].append(both["entry"][0] | {"id": "1000000000000002"})
 
@@ -122,7 +122,7 @@ def test_status_is_read_with_our_id_from_the_callback_data() -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "state"),
+    ("status", "state"),
     [
         ("sent", MessageState.SENT),
         ("delivered", MessageState.DELIVERED),
@@ -133,23 +133,23 @@ def test_status_is_read_with_our_id_from_the_callback_data() -> None:
         ("DELIVERED", MessageState.DELIVERED),
     ],
 )
-def test_word_of_a_status_is_read(word: str, state: MessageState) -> None:
-    event = read_status(status=word)
+def test_status_is_mapped_to_its_state(status: str, state: MessageState) -> None:
+    event = read_status(status=status)
 
     assert isinstance(event, StatusEvent)
     assert event.state is state
 
 
-@pytest.mark.parametrize("word", ["warning", "Brand New", 7])
-def test_unknown_word_of_a_status_is_handed_on_as_it_is(word: object) -> None:
-    event = read_status(status=word, biz_opaque_callback_data="ours", new={"member": [1]})
+@pytest.mark.parametrize("name", ["warning", "Brand New", 7])
+def test_unknown_status_is_passed_on_unchanged(name: object) -> None:
+    event = read_status(status=name, biz_opaque_callback_data="ours", new={"member": [1]})
 
-    status = SENT | {"status": word, "biz_opaque_callback_data": "ours", "new": {"member": [1]}}
-    assert event == OtherStatusEvent(str(word), "wamid.1", "ours", status)
+    status = SENT | {"status": name, "biz_opaque_callback_data": "ours", "new": {"member": [1]}}
+    assert event == OtherStatusEvent(str(name), "wamid.1", "ours", status)
 
 
 @pytest.mark.parametrize("more", [{"status": ""}, {"status": None}, {"id": None, "status": "new"}])
-def test_status_without_a_word_or_a_message_is_kept_only(more: dict[str, Any]) -> None:
+def test_status_without_a_name_or_a_message_is_an_unknown_event(more: dict[str, Any]) -> None:
     event = read_status(**more)
 
     assert isinstance(event, UnknownEvent)
@@ -167,9 +167,9 @@ FAILURES: list[tuple[object, int, str]] = [
 
 
 @pytest.mark.parametrize(
-    ("errors", "code", "reason"), FAILURES, ids=["all", "no_details", "title", "empty", "none", "text", "null"]
+    ("errors", "code", "reason"), FAILURES, ids=["full", "no_details", "title", "empty", "none", "text", "null"]
 )
-def test_failure_is_read_with_whatever_it_tells(errors: object, code: int, reason: str) -> None:
+def test_failure_is_read_with_the_details_that_it_has(errors: object, code: int, reason: str) -> None:
     event = read_status(status="failed", errors=errors)
 
     assert isinstance(event, StatusEvent)
@@ -177,7 +177,7 @@ def test_failure_is_read_with_whatever_it_tells(errors: object, code: int, reaso
 
 
 @pytest.mark.parametrize("missing", ["id", "timestamp", "recipient_id"])
-def test_status_without_one_of_its_members_is_read_all_the_same(missing: str) -> None:
+def test_status_without_one_of_its_members_is_read(missing: str) -> None:
     status = {name: value for name, value in SENT.items() if name != missing}
 
     [event] = read(change(statuses=[status]))
@@ -197,18 +197,18 @@ def test_status_of_a_recipient_without_a_number_is_read() -> None:
     assert (event.recipient, event.recipient_user_id) == (None, "US.7")
 
 
-@pytest.mark.parametrize("given", ["1760000001", 1760000001, "1760000001500", 1760000001500])
-def test_time_is_read_in_seconds_and_in_milliseconds(given: object) -> None:
-    status, message = read_status(timestamp=given), read_message(timestamp=given)
+@pytest.mark.parametrize("timestamp", ["1760000001", 1760000001, "1760000001500", 1760000001500])
+def test_time_is_read_in_seconds_and_in_milliseconds(timestamp: object) -> None:
+    status, message = read_status(timestamp=timestamp), read_message(timestamp=timestamp)
 
     assert isinstance(status, StatusEvent)
     assert isinstance(message, InboundEvent)
     assert (status.at_s, message.at_s) == (1760000001, 1760000001)
 
 
-@pytest.mark.parametrize("given", [None, "", "soon", -5, 1.5, [], True, "9" * 40])
-def test_time_that_is_none_is_nothing(given: object) -> None:
-    event = read_status(timestamp=given)
+@pytest.mark.parametrize("timestamp", [None, "", "soon", -5, 1.5, [], True, "9" * 40])
+def test_invalid_timestamp_is_read_as_0(timestamp: object) -> None:
+    event = read_status(timestamp=timestamp)
 
     assert isinstance(event, StatusEvent)
     assert event.at_s == 0
@@ -230,7 +230,7 @@ def test_ids_that_are_numbers_are_read_as_texts() -> None:
     assert (hello.operator_message_id, hello.sender, hello.phone_number_id) == ("8", ANN, NUMBER)
 
 
-def test_contact_beside_a_status_tells_the_recipients_scoped_id() -> None:
+def test_contact_beside_a_status_has_the_recipients_scoped_id() -> None:
     contacts = [{"wa_id": "1"}, {"wa_id": ANN, "user_id": "US.7"}]
 
     [event] = read(change(statuses=[SENT], contacts=contacts))
@@ -239,14 +239,14 @@ def test_contact_beside_a_status_tells_the_recipients_scoped_id() -> None:
     assert (event.recipient, event.recipient_user_id) == (ANN, "US.7")
 
 
-def test_contact_beside_a_status_that_is_somebody_elses_tells_nothing() -> None:
+def test_contact_beside_a_status_with_another_number_is_ignored() -> None:
     [event] = read(change(statuses=[SENT], contacts=[{"wa_id": "1", "user_id": "US.7"}]))
 
     assert isinstance(event, StatusEvent)
     assert event.recipient_user_id is None
 
 
-def test_thousand_updates_in_one_body_are_all_split() -> None:
+def test_thousand_updates_in_one_body_are_split() -> None:
     statuses = [SENT | {"id": f"wamid.{number}"} for number in range(500)]
     messages = [HELLO | {"id": f"wamid.in.{number}"} for number in range(500)]
 
@@ -255,18 +255,18 @@ def test_thousand_updates_in_one_body_are_all_split() -> None:
     assert len({item.dedupe_key for item in items}) == 1000
 
 
-def test_news_without_an_id_is_told_apart_by_its_content() -> None:
-    nameless = [{"status": "sent", "recipient_id": ANN}, {"status": "sent", "recipient_id": "1"}]
-    wordless = [{"from": ANN, "type": "text", "text": {"body": body}} for body in ("a", "b")]
+def test_items_without_an_id_are_distinguished_by_their_content() -> None:
+    without_id = [{"status": "sent", "recipient_id": ANN}, {"status": "sent", "recipient_id": "1"}]
+    messages_without_id = [{"from": ANN, "type": "text", "text": {"body": body}} for body in ("a", "b")]
 
-    once = split(body_of(change(statuses=nameless, messages=wordless)))
-    again = split(body_of(change(statuses=nameless, messages=wordless)))
+    first = split(body_of(change(statuses=without_id, messages=messages_without_id)))
+    again = split(body_of(change(statuses=without_id, messages=messages_without_id)))
 
-    assert len({item.dedupe_key for item in once}) == 4
-    assert [item.dedupe_key for item in once] == [item.dedupe_key for item in again]
+    assert len({item.dedupe_key for item in first}) == 4
+    assert [item.dedupe_key for item in first] == [item.dedupe_key for item in again]
 
 
-def test_each_member_of_a_group_has_a_status_of_its_own() -> None:
+def test_each_member_of_a_group_has_its_own_status() -> None:
     members = [SENT | {"recipient_participant_id": member} for member in ("1", "2")]
 
     items = split(body_of(change(statuses=members)))
@@ -274,44 +274,44 @@ def test_each_member_of_a_group_has_a_status_of_its_own() -> None:
     assert len({item.dedupe_key for item in items}) == 2
 
 
-def test_word_of_a_status_is_the_same_news_in_any_case() -> None:
-    [one, other] = split(body_of(change(statuses=[SENT, SENT | {"status": "SENT"}])))
+def test_status_is_the_same_item_in_any_letter_case() -> None:
+    [first, second] = split(body_of(change(statuses=[SENT, SENT | {"status": "SENT"}])))
 
-    assert one.dedupe_key == other.dedupe_key
+    assert first.dedupe_key == second.dedupe_key
 
 
 ERRORS = [{"code": 131031, "title": "Business Account locked"}, {"code": 0}]
 
 
-def test_errors_of_the_account_are_an_event_of_their_own() -> None:
+def test_errors_of_the_account_are_one_event() -> None:
     [event] = read(change(errors=ERRORS))
 
     assert isinstance(event, AccountEvent)
     assert (event.field, event.phone_number_id, event.members["errors"]) == ("messages", NUMBER, ERRORS)
 
 
-def test_errors_beside_messages_lose_no_message() -> None:
+def test_errors_beside_messages_are_an_additional_event() -> None:
     events = read(change(statuses=[SENT], messages=[HELLO], errors=ERRORS))
 
     assert [type(event) for event in events] == [StatusEvent, InboundEvent, AccountEvent]
 
 
-def test_status_of_a_payment_is_no_news_of_the_message() -> None:
+def test_status_of_a_payment_is_not_a_status_of_the_message() -> None:
     status = SENT | {"type": "payment", "status": "captured", "biz_opaque_callback_data": "ours"}
 
-    [of_message, of_payment] = split(body_of(change(statuses=[SENT, status])))
+    [message_item, payment_item] = split(body_of(change(statuses=[SENT, status])))
 
-    assert of_message.dedupe_key != of_payment.dedupe_key
-    assert webhook.read(of_payment.payload) == PaymentEvent("wamid.1", "ours", status)
+    assert message_item.dedupe_key != payment_item.dedupe_key
+    assert webhook.read(payment_item.payload) == PaymentEvent("wamid.1", "ours", status)
 
 
 def payment(status: str, **transaction: Any) -> dict[str, Any]:
-    """A status that tells of a payment."""
-    told = {"reference_id": "r-1", "transaction": transaction}
-    return SENT | {"type": "payment", "status": status, "payment": told}
+    """Return the status of a payment."""
+    payment = {"reference_id": "r-1", "transaction": transaction}
+    return SENT | {"type": "payment", "status": status, "payment": payment}
 
 
-def test_payment_told_again_is_the_same_news() -> None:
+def test_repeated_payment_status_is_the_same_item() -> None:
     [first, again] = split(body_of(change(statuses=[payment("captured", id="t-1")] * 2)))
 
     assert first.dedupe_key == again.dedupe_key
@@ -325,7 +325,7 @@ def test_payment_told_again_is_the_same_news() -> None:
     ],
     ids=["second attempt", "refund"],
 )
-def test_payment_that_went_on_under_the_same_status_is_news(statuses: list[dict[str, Any]]) -> None:
+def test_payment_that_changed_under_the_same_status_is_a_new_item(statuses: list[dict[str, Any]]) -> None:
     [first, second] = split(body_of(change(statuses=statuses)))
 
     assert first.dedupe_key != second.dedupe_key
@@ -350,7 +350,7 @@ def test_text_is_read_with_its_sender() -> None:
     )
 
 
-def test_tap_is_read_with_its_payload_and_what_it_answers() -> None:
+def test_tap_is_read_with_its_payload_and_the_message_it_replies_to() -> None:
     event = read_message(
         type="button", button={"text": "Yes", "payload": "ok-1"}, context={"id": "wamid.1", "from": APP.phone_number}
     )
@@ -361,7 +361,7 @@ def test_tap_is_read_with_its_payload_and_what_it_answers() -> None:
 
 
 @pytest.mark.parametrize("kind", ["button_reply", "list_reply", "nfm_reply", "brand_new"])
-def test_interactive_message_is_of_its_inner_kind(kind: str) -> None:
+def test_interactive_message_has_its_inner_type(kind: str) -> None:
     inner = {"id": "one", "title": "One"}
 
     event = read_message(type="interactive", interactive={"type": kind, kind: inner})
@@ -370,14 +370,14 @@ def test_interactive_message_is_of_its_inner_kind(kind: str) -> None:
     assert (event.kind, event.content) == (kind, inner)
 
 
-def test_message_from_an_advertisement_is_read_with_it() -> None:
+def test_message_from_an_advertisement_is_read_with_its_referral() -> None:
     event = read_message(referral={"source_id": "7", "ctwa_clid": "c"})
 
     assert isinstance(event, InboundEvent)
     assert event.referral == {"source_id": "7", "ctwa_clid": "c"}
 
 
-def test_message_of_somebody_without_a_number_is_read() -> None:
+def test_message_of_a_sender_without_a_number_is_read() -> None:
     message = {name: value for name, value in HELLO.items() if name != "from"}
     contacts = [{"user_id": "US.7", "profile": {"name": "Ann"}}]
 
@@ -389,7 +389,7 @@ def test_message_of_somebody_without_a_number_is_read() -> None:
     assert item.ordering_key == f"{NUMBER} US.7"
 
 
-def test_each_message_of_a_batch_gets_the_name_of_its_own_sender() -> None:
+def test_each_message_of_a_batch_has_the_name_of_its_sender() -> None:
     contacts = [{"wa_id": "15550000002", "profile": {"name": "Ben"}}, {"wa_id": ANN, "profile": {"name": "Ann"}}]
     messages = [HELLO, HELLO | {"id": "wamid.3", "from": "15550000002"}]
 
@@ -399,21 +399,21 @@ def test_each_message_of_a_batch_gets_the_name_of_its_own_sender() -> None:
 
 
 @pytest.mark.parametrize("kind", ["image", "reaction", "order", "unsupported", "brand_new"])
-def test_kind_of_message_is_kept_as_the_operator_named_it(kind: str) -> None:
+def test_message_type_is_read_as_the_operator_named_it(kind: str) -> None:
     event = read_message(type=kind)
 
     assert isinstance(event, InboundEvent)
     assert event.kind == kind
 
 
-def test_forwarded_message_says_so() -> None:
+def test_forwarded_message_is_marked_as_forwarded() -> None:
     event = read_message(context={"forwarded": True, "frequently_forwarded": True})
 
     assert isinstance(event, InboundEvent)
     assert (event.forwarded, event.frequently_forwarded, event.reply_to) == (True, True, None)
 
 
-def test_review_is_read_in_our_words() -> None:
+def test_review_is_read_as_a_review_event() -> None:
     [event] = read(review())
 
     assert event == ReviewEvent(
@@ -427,7 +427,7 @@ def test_review_is_read_in_our_words() -> None:
     )
 
 
-def test_rejection_is_read_with_the_reviewers_own_words_where_there_are_some() -> None:
+def test_rejection_is_read_with_the_reviewers_reason_if_it_has_one() -> None:
     [plain, explained] = read(
         review(event="REJECTED", reason="INVALID_FORMAT"),
         review(
@@ -442,15 +442,15 @@ def test_rejection_is_read_with_the_reviewers_own_words_where_there_are_some() -
     assert (plain.reason, explained.reason) == ("INVALID_FORMAT", "Too vague.")
 
 
-@pytest.mark.parametrize("word", ["paused", "Paused", "PAUSED"])
-def test_word_of_a_review_is_read_in_any_case(word: str) -> None:
-    [event] = read(review(event=word))
+@pytest.mark.parametrize("status", ["paused", "Paused", "PAUSED"])
+def test_review_status_is_read_in_any_letter_case(status: str) -> None:
+    [event] = read(review(event=status))
 
     assert isinstance(event, ReviewEvent)
     assert event.status == "PAUSED"
 
 
-def test_two_pieces_of_news_of_one_template_in_one_second_both_count() -> None:
+def test_two_template_events_in_one_second_are_two_items() -> None:
     first = {"title": "FIRST_PAUSE", "description": "For 3 hours."}
 
     items = split(
@@ -475,7 +475,7 @@ def test_pause_is_read_with_its_description() -> None:
 
 
 NAMED = {"message_template_id": 77, "message_template_name": "order_ready", "message_template_language": "en-US"}
-NEWS: dict[str, Any] = {
+TEMPLATE_FIELDS: dict[str, Any] = {
     "business_account_id": "1000000000000001",
     "operator_template_id": "77",
     "element_name": "order_ready",
@@ -483,23 +483,23 @@ NEWS: dict[str, Any] = {
 }
 
 
-def test_quality_is_read_in_our_words() -> None:
-    told = {
+def test_quality_is_read_as_a_quality_event() -> None:
+    update = {
         "field": "message_template_quality_update",
         "value": NAMED | {"previous_quality_score": "GREEN", "new_quality_score": "yellow"},
     }
 
-    assert read(told) == [QualityEvent(**NEWS, quality="YELLOW", raw=told | {"time": 1760000000})]
+    assert read(update) == [QualityEvent(**TEMPLATE_FIELDS, quality="YELLOW", raw=update | {"time": 1760000000})]
 
 
-def test_category_is_read_as_what_it_is_and_what_it_will_be() -> None:
+def test_category_is_read_as_the_present_and_the_next_category() -> None:
     field = "template_category_update"
     notice = NAMED | {"new_category": "UTILITY", "correct_category": "MARKETING"}
     done = NAMED | {"previous_category": "UTILITY", "new_category": "MARKETING"}
 
     events = read({"field": field, "value": notice}, {"field": field, "value": done})
 
-    assert [(one.category, one.next_category, one.is_done) for one in events if isinstance(one, CategoryEvent)] == [
+    assert [(e.category, e.next_category, e.is_done) for e in events if isinstance(e, CategoryEvent)] == [
         ("UTILITY", "MARKETING", False),
         ("UTILITY", "MARKETING", True),
     ]
@@ -516,7 +516,7 @@ ACCOUNT_FIELDS = {
 
 
 @pytest.mark.parametrize(("field", "value"), ACCOUNT_FIELDS.items(), ids=ACCOUNT_FIELDS)
-def test_change_of_an_account_is_read_with_the_number_it_names(field: str, value: dict[str, Any]) -> None:
+def test_account_change_is_read_with_the_number_it_names(field: str, value: dict[str, Any]) -> None:
     [event] = read({"field": field, "value": value})
 
     assert isinstance(event, AccountEvent)
@@ -530,18 +530,18 @@ def test_change_of_an_account_is_read_with_the_number_it_names(field: str, value
 
 
 @pytest.mark.parametrize("value", [{"anything": [1, 2]}, [1, 2], "x", None])
-def test_field_that_is_new_is_one_item_with_its_value_as_it_came(value: Any) -> None:
+def test_unknown_field_is_one_item_with_its_value_unchanged(value: Any) -> None:
     [event] = read({"field": "brand_new", "value": value})
 
     assert isinstance(event, AccountEvent)
     assert (event.field, event.value, event.time) == ("brand_new", value, 1760000000)
 
 
-def test_message_of_a_group_is_in_an_order_of_its_own() -> None:
-    [private, of_group] = split(body_of(change(messages=[HELLO, HELLO | {"id": "wamid.3", "group_id": "GROUP=="}])))
+def test_message_of_a_group_has_its_own_ordering_key() -> None:
+    [private, group] = split(body_of(change(messages=[HELLO, HELLO | {"id": "wamid.3", "group_id": "GROUP=="}])))
 
-    assert (private.ordering_key, of_group.ordering_key) == (f"{NUMBER} {ANN}", f"{NUMBER} group GROUP==")
-    event = webhook.read(of_group.payload)
+    assert (private.ordering_key, group.ordering_key) == (f"{NUMBER} {ANN}", f"{NUMBER} group GROUP==")
+    event = webhook.read(group.payload)
     assert isinstance(event, InboundEvent)
     assert event.group_id == "GROUP=="
 
@@ -575,7 +575,7 @@ def test_status_of_a_group_names_no_recipient() -> None:
     ],
     ids=range(14),
 )
-def test_odd_body_is_kept_as_something_that_can_be_read(body: bytes) -> None:
+def test_invalid_body_is_split_into_items_that_can_be_read(body: bytes) -> None:
     items = split(body)
 
     assert items
@@ -584,12 +584,12 @@ def test_odd_body_is_kept_as_something_that_can_be_read(body: bytes) -> None:
         webhook.read(item.payload)
 
 
-def test_signature_is_right_for_exactly_these_bytes() -> None:
+def test_signature_is_valid_for_exactly_these_bytes() -> None:
     body = '{"text": "ä\\u00e4"}'.encode()
     digest = hmac.new(OPERATOR["app_secret"].encode(), body, hashlib.sha256).hexdigest()
 
-    def is_signed(given: str, of: bytes = body) -> bool:
-        return webhook.is_signed(OPERATOR, {"x-hub-signature-256": given}, of)
+    def is_signed(signature: str, of: bytes = body) -> bool:
+        return webhook.is_signed(OPERATOR, {"x-hub-signature-256": signature}, of)
 
     assert is_signed(f"sha256={digest}")
     assert not is_signed(f"sha256={digest}", body + b"\n")
@@ -601,15 +601,15 @@ def test_signature_is_right_for_exactly_these_bytes() -> None:
     assert not webhook.is_signed(OPERATOR, {}, body)
 
 
-def test_handshake_is_answered_with_the_challenge_when_everything_is_right() -> None:
+def test_handshake_returns_the_challenge_if_everything_is_correct() -> None:
     right = {"hub.mode": "subscribe", "hub.verify_token": OPERATOR["verify_token"], "hub.challenge": "115"}
 
-    def answer(**more: str) -> str | None:
+    def verify(**more: str) -> str | None:
         changed = right | {f"hub.{name}": value for name, value in more.items()}
         return webhook.verify_handshake(OPERATOR, changed)
 
-    assert answer() == "115"
-    assert answer(mode="unsubscribe") is None
-    assert answer(verify_token="wrong") is None
-    assert answer(verify_token="ü") is None
+    assert verify() == "115"
+    assert verify(mode="unsubscribe") is None
+    assert verify(verify_token="wrong") is None
+    assert verify(verify_token="ü") is None
     assert webhook.verify_handshake(OPERATOR, {}) is None

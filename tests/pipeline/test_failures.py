@@ -1,4 +1,4 @@
-"""Messages that the operator refuses: at once, or afterwards."""
+"""Messages that the operator rejects: in its response, or with a later status."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from tests.support.pipeline import PipelineHarness
 
 
 @pytest.mark.holds("does-acknowledge", "submission-states")
-async def test_text_outside_the_window_is_taken_and_fails_afterwards(pipeline: PipelineHarness) -> None:
+async def test_text_outside_the_window_is_accepted_and_fails_afterwards(pipeline: PipelineHarness) -> None:
     message_id = await pipeline.send_text("Are you there?")
 
     events = await pipeline.events_of(message_id, until="failed")
@@ -52,7 +52,7 @@ async def test_template_that_is_not_approved_yet_fails_at_once(make_pipeline: An
     assert failed["payload"]["code"] == 132001
 
 
-async def test_failed_message_does_not_hold_up_the_next_one(pipeline: PipelineHarness) -> None:
+async def test_failed_message_does_not_block_the_next_one(pipeline: PipelineHarness) -> None:
     template_id = await pipeline.approved_template()
     await pipeline.send(template_id, params=[])
 
@@ -68,4 +68,4 @@ async def test_failed_message_shows_code_and_reason_in_its_trace(pipeline: Pipel
     trace = await pipeline.wait_for_state(message_id, "failed")
 
     assert trace["code"] == 131047
-    assert [line["news"] for line in trace["news"]] == ["enqueued", "failed"]
+    assert [step["event"] for step in trace["events"]] == ["enqueued", "failed"]

@@ -1,4 +1,4 @@
-"""PostgreSQL commits, and its answer is lost: nobody knows, and what was done is not done again."""
+"""PostgreSQL commits and its response is lost: what was committed is not done again."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
@@ -12,141 +12,145 @@ import pytest
 
 from tests.support.builders import ANN, APP
 from tests.support.callback_sink import CallbackSink
-from tests.support.cut_connection import CutLine, Loss, cut_line
-from tests.support.operator_proxy import Between
+from tests.support.commit_proxy import CommitLoss, CommitProxy, open_commit_proxy
+from tests.support.operator_proxy import OperatorProxy
 from tests.support.pipeline import PipelineHarness
-from tests.support.stores import Databases
-from tests.support.waiting import patiently
+from tests.support.polling import poll_until
+from tests.support.store_locations import Databases
 from waypost.base.clock import ManualClock
 from waypost.store.queue.jobs import QueueName
 
 POLL_MS: Final = 5_001
-"""Of what a lost commit has appended nobody was told, so that it waits for the next look."""
+"""Longer than a poll: a lost commit sends no notification, so its jobs wait for the next poll."""
 
 
 @dataclass
-class Torn:
-    """A pipeline whose line to its database can be cut around a commit.
+class LossyStorePipeline:
+    """A pipeline whose connection to its database can be cut around a commit.
 
     Attributes:
-        url: of the database, past the line.
+        url: of the database, without the connection that can be cut.
     """
 
     pipeline: PipelineHarness
-    between: Between
+    between: OperatorProxy
     clock: ManualClock
-    line: CutLine
+    store_connection: CommitProxy
     url: str
 
-    def rows(self, statement: str, *given: Any) -> list[tuple[Any, ...]]:
-        """What is on disk, whatever the service believes."""
+    def rows(self, statement: str, *parameters: Any) -> list[tuple[Any, ...]]:
+        """Return rows from the database, not through the service."""
         with psycopg.connect(self.url, autocommit=True) as connection:
-            return connection.execute(statement.encode(), given).fetchall()
+            return connection.execute(statement.encode(), parameters).fetchall()
 
-    def told(self, message_id: str) -> list[str]:
-        """The callbacks that there are of a message."""
-        statement = "SELECT news FROM callbacks WHERE message_id = %s ORDER BY sequence"
-        return [news for (news,) in self.rows(statement, message_id)]
+    def events(self, message_id: str) -> list[str]:
+        """Return the events of the callbacks of a message."""
+        statement = "SELECT event FROM callbacks WHERE message_id = %s ORDER BY sequence"
+        return [event for (event,) in self.rows(statement, message_id)]
 
-    def happened(self, message_id: str) -> list[tuple[str, bool]]:
-        """A message's trace: the news, and whether it moved it."""
-        statement = "SELECT news, moved FROM message_events WHERE message_id = %s ORDER BY id"
-        return [(news, moved) for news, moved in self.rows(statement, message_id)]
+    def steps(self, message_id: str) -> list[tuple[str, bool]]:
+        """Return a message's trace: each event, and whether it changed the state."""
+        statement = "SELECT event, applied FROM message_events WHERE message_id = %s ORDER BY id"
+        return [(event, is_change) for event, is_change in self.rows(statement, message_id)]
 
-    def state(self, message_id: str) -> str:
-        """Where a message stands."""
+    def read_state(self, message_id: str) -> str:
+        """Return the state of a message."""
         [(state,)] = self.rows("SELECT state FROM messages WHERE id = %s", message_id)
         return state
 
-    async def has_lost(self) -> None:
-        """Return once an answer was lost."""
+    async def wait_for_loss(self) -> None:
+        """Return when a response was lost."""
 
-        async def lost() -> int:
-            return self.line.lost[Loss.ANSWER]
+        async def count_lost() -> int:
+            return self.store_connection.lost[CommitLoss.RESPONSE]
 
-        await patiently(lost)
+        await poll_until(count_lost)
 
-    async def completed(self, queue_name: QueueName) -> None:
-        """Return when the service has worked a queue's entry once more, and nothing waits any more.
+    async def wait_until_completed(self, queue_name: QueueName) -> None:
+        """Return when the service has worked a queue's job again, and no job is left.
 
-        The clock moves only then, and by less than a lease: a process whose lease is over forgets what it holds.
+        The clock advances only then, and by less than a lease: a process whose lease expires drops its jobs.
         """
         queue = self.pipeline.waypost.queue
 
-        async def held() -> int:
+        async def count_in_memory() -> int:
             return queue.count_jobs_in_memory(queue_name)
 
-        async def waiting() -> int:
+        async def count_in_store() -> int:
             [(jobs,)] = self.rows("SELECT count(*) FROM queue_jobs")
             return jobs
 
-        await patiently(held, lambda jobs: jobs == 0)
+        await poll_until(count_in_memory, lambda jobs: jobs == 0)
         self.clock.advance(ms=POLL_MS)
-        await patiently(waiting, lambda jobs: jobs == 0)
+        await poll_until(count_in_store, lambda jobs: jobs == 0)
 
 
 @pytest.fixture
-def line(databases: Databases) -> Iterator[CutLine]:
-    """To a database of its own."""
-    url = databases.take()
-    with cut_line(url) as line:
-        yield line
-    databases.give_back(url)
+def store_connection(databases: Databases) -> Iterator[CommitProxy]:
+    """Open a connection that can be cut, to a database of its own."""
+    url = databases.acquire()
+    with open_commit_proxy(url) as store_connection:
+        yield store_connection
+    databases.release(url)
 
 
 @pytest.fixture
-async def torn(line: CutLine, tmp_path: Path, sink: CallbackSink) -> AsyncIterator[Torn]:
-    clock, between = ManualClock(), Between()
-    changes = {"database_url": line.url}
+async def lossy(store_connection: CommitProxy, tmp_path: Path, sink: CallbackSink) -> AsyncIterator[LossyStorePipeline]:
+    clock, between = ManualClock(), OperatorProxy()
+    changes = {"database_url": store_connection.url}
     async with aiohttp.ClientSession() as http:
-        pipeline = PipelineHarness(tmp_path, sink, http, clock=clock, changes=changes, between=between)
+        pipeline = PipelineHarness(tmp_path, sink, http, clock=clock, changes=changes, operator_proxy=between)
         await pipeline.open()
         await pipeline.open_window()
-        yield Torn(pipeline, between, clock, line, line.server_url)
-        line.heal()
+        yield LossyStorePipeline(pipeline, between, clock, store_connection, store_connection.server_url)
+        store_connection.heal()
         await pipeline.close()
 
 
-async def test_status_whose_commit_was_not_answered_is_applied_once(torn: Torn) -> None:
-    torn.line.lose_answer_of(b'"type":"delivered"')
+async def test_status_is_applied_once_when_the_response_to_its_commit_is_lost(lossy: LossyStorePipeline) -> None:
+    lossy.store_connection.lose_response_to(b'"type":"delivered"')
 
-    message_id = await torn.pipeline.send_text()
+    message_id = await lossy.pipeline.send_text()
 
-    await torn.has_lost()
-    await torn.completed(QueueName.WEBHOOKS)
-    assert torn.line.lost == {Loss.ANSWER: 1, Loss.REQUEST: 0}
-    assert torn.state(message_id) == "delivered"
-    assert torn.told(message_id) == ["enqueued", "sent", "delivered"]
-    assert torn.happened(message_id) == [("enqueued", True), ("sent", True), ("delivered", True)]
-    events = await torn.pipeline.events_of(message_id, until="delivered")
+    await lossy.wait_for_loss()
+    await lossy.wait_until_completed(QueueName.WEBHOOKS)
+    assert lossy.store_connection.lost == {CommitLoss.RESPONSE: 1, CommitLoss.REQUEST: 0}
+    assert lossy.read_state(message_id) == "delivered"
+    assert lossy.events(message_id) == ["enqueued", "sent", "delivered"]
+    assert lossy.steps(message_id) == [("enqueued", True), ("sent", True), ("delivered", True)]
+    events = await lossy.pipeline.events_of(message_id, until="delivered")
     assert [event["type"] for event in events] == ["enqueued", "sent", "delivered"]
-    assert len(await torn.pipeline.deliveries(message_id)) == 1
+    assert len(await lossy.pipeline.deliveries(message_id)) == 1
 
 
-async def test_outcome_whose_commit_was_not_answered_is_written_once_and_not_sent_again(torn: Torn) -> None:
-    torn.between.let_webhooks_pass = False
-    torn.line.lose_answer_of(b'"type":"enqueued"')
+async def test_outcome_is_stored_once_and_not_sent_again_when_the_response_to_its_commit_is_lost(
+    lossy: LossyStorePipeline,
+) -> None:
+    lossy.between.let_webhooks_pass = False
+    lossy.store_connection.lose_response_to(b'"type":"enqueued"')
 
-    message_id = await torn.pipeline.send_text()
+    message_id = await lossy.pipeline.send_text()
 
-    await torn.has_lost()
-    await torn.completed(QueueName.OUTBOUND)
-    assert torn.line.lost == {Loss.ANSWER: 1, Loss.REQUEST: 0}
-    assert torn.state(message_id) == "enqueued"
-    assert torn.told(message_id) == ["enqueued"]
-    assert torn.happened(message_id) == [("enqueued", True)]
-    assert torn.between.sends == len(await torn.pipeline.deliveries(message_id)) == 1
+    await lossy.wait_for_loss()
+    await lossy.wait_until_completed(QueueName.OUTBOUND)
+    assert lossy.store_connection.lost == {CommitLoss.RESPONSE: 1, CommitLoss.REQUEST: 0}
+    assert lossy.read_state(message_id) == "enqueued"
+    assert lossy.events(message_id) == ["enqueued"]
+    assert lossy.steps(message_id) == [("enqueued", True)]
+    assert lossy.between.sends == len(await lossy.pipeline.deliveries(message_id)) == 1
 
 
-async def test_message_of_a_phone_whose_commit_was_not_answered_is_told_once(torn: Torn) -> None:
-    torn.line.lose_answer_of(b'"text":"Once"')
+async def test_inbound_message_is_called_back_once_when_the_response_to_its_commit_is_lost(
+    lossy: LossyStorePipeline,
+) -> None:
+    lossy.store_connection.lose_response_to(b'"text":"Once"')
 
     body = {"to": APP.phone_number, "text": "Once"}
-    told = await torn.pipeline.control("POST", f"phones/{ANN}/messages", body)
+    inbound = await lossy.pipeline.control("POST", f"phones/{ANN}/messages", body)
 
-    await torn.has_lost()
-    await torn.completed(QueueName.WEBHOOKS)
-    heard = Counter(news for (news,) in torn.rows("SELECT news FROM callbacks"))
-    assert torn.line.lost == {Loss.ANSWER: 1, Loss.REQUEST: 0}
-    assert heard.total() == 2  # what opened the window, and this
-    assert [one["payload"]["id"] for one in torn.pipeline.callbacks].count(told["wamid"]) == 1
+    await lossy.wait_for_loss()
+    await lossy.wait_until_completed(QueueName.WEBHOOKS)
+    events = Counter(event for (event,) in lossy.rows("SELECT event FROM callbacks"))
+    assert lossy.store_connection.lost == {CommitLoss.RESPONSE: 1, CommitLoss.REQUEST: 0}
+    assert events.total() == 2  # the message that opened the window, and this one
+    assert [callback["payload"]["id"] for callback in lossy.pipeline.callbacks].count(inbound["wamid"]) == 1

@@ -1,4 +1,4 @@
-"""No statement of the busy path reads a whole table that grows: whatever is stored, a message costs the same."""
+"""No statement for a message scans a table that grows: its cost does not depend on what is stored."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, text
 
-from benchmarks.plans import grows
+from benchmarks.query_plans import grows
 from benchmarks.statements import Statement, Statements, plan_of, scans
 from tests.support.builders import ANN
 from tests.support.pipeline import PipelineHarness
-from tests.support.stores import Place, SqlitePlace
+from tests.support.store_locations import SqliteLocation, StoreLocation
 from waypost.store.database import Database
 
-BUSY = {  # what is asked or changed on either engine; PostgreSQL copies new rows in, which has no plan
+BUSY = {  # read or changed on either engine; PostgreSQL copies new rows in, which has no plan
     "messages",
     "inbound_webhooks",
     "webhook_items",
@@ -22,22 +22,22 @@ BUSY = {  # what is asked or changed on either engine; PostgreSQL copies new row
     "sequences",
 }
 LONG = "Thank you, so much. " * 200
-"""Too long for what a process keeps of its own writing: such rows are read from the store."""
+"""Too long for a write-through cache: such rows are read from the store."""
 
 
 @pytest.fixture
-def statements(place: Place) -> Iterator[Statements]:
-    """What is asked of the store from now on, by whatever code."""
-    statements = Statements(place.name)
+def statements(store_location: StoreLocation) -> Iterator[Statements]:
+    """Record every statement on the store from now on."""
+    statements = Statements(store_location.name)
     yield statements
     statements.end()
 
 
-def explained(connection: Connection, asked: list[Statement]) -> dict[str, list[str]]:
-    return {one.text: plan_of(connection, one) for one in asked}
+def explain(connection: Connection, recorded: list[Statement]) -> dict[str, list[str]]:
+    return {statement.text: plan_of(connection, statement) for statement in recorded}
 
 
-async def test_no_statement_on_a_messages_way_reads_a_table_that_grows(
+async def test_no_statement_for_a_message_scans_a_table_that_grows(
     pipeline: PipelineHarness, statements: Statements
 ) -> None:
     template = await pipeline.approved_template()
@@ -46,37 +46,39 @@ async def test_no_statement_on_a_messages_way_reads_a_table_that_grows(
     await pipeline.reply(ANN, LONG)
     await pipeline.events_of(await pipeline.send_text(LONG), until="delivered")
     statements.end()
-    plans = await pipeline.waypost.database.read(explained, statements.all())
+    plans = await pipeline.waypost.database.read(explain, statements.all())
 
-    wrong = [f"{step.text} in {text}" for text, plan in plans.items() for step in scans(plan) if grows(step.table)]
+    table_scans = [
+        f"{step.text} in {text}" for text, plan in plans.items() for step in scans(plan) if grows(step.table)
+    ]
 
-    assert not wrong, "\n".join(wrong)
+    assert not table_scans, "\n".join(table_scans)
     assert {table for table in BUSY for text in plans if f" {table} " in f"{text} "} == BUSY
 
 
-async def test_a_statement_without_an_index_would_be_found(pipeline: PipelineHarness) -> None:
+async def test_statement_without_an_index_would_be_found(pipeline: PipelineHarness) -> None:
     by_reason = "SELECT id FROM messages WHERE reason = 'none'"
     by_id = "SELECT id FROM messages WHERE id = 'none'"
 
-    plans = await pipeline.waypost.database.read(explained, [Statement(text, None, 1) for text in (by_reason, by_id)])
+    plans = await pipeline.waypost.database.read(explain, [Statement(text, None, 1) for text in (by_reason, by_id)])
 
     assert [step.table for step in scans(plans[by_reason]) if grows(step.table)]
     assert not scans(plans[by_id])
 
 
-def _ask(connection: Connection, number: int) -> None:
-    connection.execute(text(f"SELECT {number} AS of_somebody"))
+def _select_number(connection: Connection, number: int) -> None:
+    connection.execute(text(f"SELECT {number} AS recorded_number"))
 
 
-async def test_another_store_of_the_process_is_not_heard(
+async def test_statements_on_another_store_of_the_process_are_not_recorded(
     pipeline: PipelineHarness, statements: Statements, tmp_path: Path
 ) -> None:
-    other = Database(SqlitePlace(tmp_path / "other").engine())
+    other = Database(SqliteLocation(tmp_path / "other").engine())
     await other.open()
-    await other.read(_ask, 1)
-    await pipeline.waypost.database.read(_ask, 2)
+    await other.read(_select_number, 1)
+    await pipeline.waypost.database.read(_select_number, 2)
     await other.close()
 
-    heard = [one.text for one in statements.all() if "of_somebody" in one.text]
+    recorded = [statement.text for statement in statements.all() if "recorded_number" in statement.text]
 
-    assert heard == ["SELECT 2 AS of_somebody"]
+    assert recorded == ["SELECT 2 AS recorded_number"]

@@ -1,4 +1,4 @@
-"""A receiver of callbacks that refuses, is away, is slow, or points elsewhere."""
+"""A receiver of callbacks that rejects them, is down, is slow, or redirects."""
 
 import asyncio
 from typing import Any
@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from tests.support.builders import ANN, APP, BEN
-from tests.support.callback_sink import Try, always, in_turn
+from tests.support.callback_sink import ReceivedCallback, respond_always, respond_in_turn
 from tests.support.pipeline import PipelineHarness
-from tests.support.waiting import HANGS_AFTER_S, patiently
+from tests.support.polling import HANGS_AFTER_S, poll_until
 from waypost.base.clock import ManualClock
 
 
@@ -18,146 +18,156 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-async def patient(make_pipeline: Any, clock: ManualClock) -> PipelineHarness:
-    """A pipeline on which time passes when the test says so."""
+async def manual_pipeline(make_pipeline: Any, clock: ManualClock) -> PipelineHarness:
+    """A pipeline whose clock only the test advances."""
     return await make_pipeline(clock=clock)
 
 
-async def test_refused_callback_comes_again_with_the_same_bytes_and_the_same_id(patient: PipelineHarness) -> None:
-    patient.sink.answers = in_turn(500, 503, 404, 200)
-    await patient.control("POST", f"phones/{ANN}/messages", {"to": APP.phone_number, "text": "Hello?"})
+async def test_rejected_callback_is_retried_with_the_same_bytes_and_the_same_id(
+    manual_pipeline: PipelineHarness,
+) -> None:
+    manual_pipeline.sink.choose_status = respond_in_turn(500, 503, 404, 200)
+    await manual_pipeline.control("POST", f"phones/{ANN}/messages", {"to": APP.phone_number, "text": "Hello?"})
 
-    await patient.pass_time_until(lambda: len(patient.sink.taken) == 1)
+    await manual_pipeline.pass_time_until(lambda: len(manual_pipeline.sink.accepted) == 1)
 
-    assert [one.status for one in patient.sink.tries] == [500, 503, 404, 200]
-    assert len({(one.body, one.callback_id, one.sequence) for one in patient.sink.tries}) == 1
+    assert [attempt.status for attempt in manual_pipeline.sink.requests] == [500, 503, 404, 200]
+    assert (
+        len({(attempt.body, attempt.callback_id, attempt.sequence) for attempt in manual_pipeline.sink.requests}) == 1
+    )
 
 
-async def test_callbacks_behind_a_refused_one_wait_and_come_in_order(patient: PipelineHarness) -> None:
-    await patient.open_window()
-    patient.sink.answers = in_turn(500, 500, 200)
-    message_id = await patient.send_text()
-    await patient.wait_for_state(message_id, "delivered")
+async def test_callbacks_behind_a_rejected_one_wait_and_are_delivered_in_order(
+    manual_pipeline: PipelineHarness,
+) -> None:
+    await manual_pipeline.open_window()
+    manual_pipeline.sink.choose_status = respond_in_turn(500, 500, 200)
+    message_id = await manual_pipeline.send_text()
+    await manual_pipeline.wait_for_state(message_id, "delivered")
 
-    await patient.pass_time_until(lambda: len(patient.sink.taken) == 4)
+    await manual_pipeline.pass_time_until(lambda: len(manual_pipeline.sink.accepted) == 4)
 
-    assert [one.sequence for one in patient.sink.taken] == [1, 2, 3, 4]
-    kinds = [callback["payload"]["type"] for callback in patient.callbacks]
+    assert [attempt.sequence for attempt in manual_pipeline.sink.accepted] == [1, 2, 3, 4]
+    kinds = [callback["payload"]["type"] for callback in manual_pipeline.callbacks]
     assert kinds == ["text", "enqueued", "sent", "delivered"]
-    refused = [one.sequence for one in patient.sink.tries if one.status == 500]
-    assert refused == [2, 2]
+    rejected = [attempt.sequence for attempt in manual_pipeline.sink.requests if attempt.status == 500]
+    assert rejected == [2, 2]
 
 
-async def test_callbacks_wait_for_a_receiver_that_is_away(patient: PipelineHarness) -> None:
-    await patient.open_window()
-    await patient.sink.close()
-    message_id = await patient.send_text()
-    trace = await patient.wait_for_state(message_id, "delivered")
-    assert all(one["delivered"] is None for one in trace["callbacks"])
-    await patient.sink.open()
+async def test_callbacks_wait_for_a_receiver_that_is_down(manual_pipeline: PipelineHarness) -> None:
+    await manual_pipeline.open_window()
+    await manual_pipeline.sink.close()
+    message_id = await manual_pipeline.send_text()
+    trace = await manual_pipeline.wait_for_state(message_id, "delivered")
+    assert all(callback["delivered"] is None for callback in trace["callbacks"])
+    await manual_pipeline.sink.open()
 
-    await patient.pass_time_until(lambda: len(patient.sink.taken) == 4)
+    await manual_pipeline.pass_time_until(lambda: len(manual_pipeline.sink.accepted) == 4)
 
-    assert [one.sequence for one in patient.sink.taken] == [1, 2, 3, 4]
-
-
-async def test_refused_recipient_holds_up_no_other(patient: PipelineHarness) -> None:
-    patient.sink.answers = lambda one: 500 if one.value["payload"]["source"] == ANN else 200
-    await patient.control("POST", f"phones/{ANN}/messages", {"to": APP.phone_number, "text": "refused"})
-
-    callback = await patient.reply(BEN, "taken")
-
-    assert callback["payload"]["payload"] == {"text": "taken"}
+    assert [attempt.sequence for attempt in manual_pipeline.sink.accepted] == [1, 2, 3, 4]
 
 
-async def test_callback_that_alone_is_refused_lets_the_next_ones_go_after_the_order_hold(
+async def test_rejected_callback_of_one_recipient_blocks_no_other(manual_pipeline: PipelineHarness) -> None:
+    manual_pipeline.sink.choose_status = lambda attempt: 500 if attempt.value["payload"]["source"] == ANN else 200
+    await manual_pipeline.control("POST", f"phones/{ANN}/messages", {"to": APP.phone_number, "text": "rejected"})
+
+    callback = await manual_pipeline.reply(BEN, "accepted")
+
+    assert callback["payload"]["payload"] == {"text": "accepted"}
+
+
+async def test_callback_that_alone_is_rejected_blocks_the_next_ones_only_for_the_order_hold(
     make_pipeline: Any, clock: ManualClock
 ) -> None:
     pipeline: PipelineHarness = await make_pipeline(clock=clock, changes={"order_hold_s": 60})
 
-    def is_refused(one: Try) -> int:
-        return 500 if one.value["payload"]["payload"] == {"text": "poison"} else 200
+    def choose_status(attempt: ReceivedCallback) -> int:
+        return 500 if attempt.value["payload"]["payload"] == {"text": "poison"} else 200
 
-    pipeline.sink.answers = is_refused
+    pipeline.sink.choose_status = choose_status
     for text in ("poison", "after"):
         await pipeline.control("POST", f"phones/{ANN}/messages", {"to": APP.phone_number, "text": text})
-    await pipeline.sink.wait_until(lambda: len(pipeline.sink.tries) > 0)
-    await pipeline.reply(BEN, "another phone")  # the address does take others
+    await pipeline.sink.wait_until(lambda: len(pipeline.sink.requests) > 0)
+    await pipeline.reply(BEN, "another phone")  # the receiver accepts others
 
-    def has_come(text: str) -> bool:
-        return any(one["payload"]["payload"] == {"text": text} for one in pipeline.callbacks)
+    def is_delivered(text: str) -> bool:
+        return any(callback["payload"]["payload"] == {"text": text} for callback in pipeline.callbacks)
 
     clock.advance(ms=30_000)
-    assert not has_come("after")
+    assert not is_delivered("after")
     async with asyncio.timeout(HANGS_AFTER_S):
-        while not has_come("after"):
+        while not is_delivered("after"):
             clock.advance(ms=5_000)
             await pipeline.reply(BEN, "and again")
 
-    assert [one.sequence for one in pipeline.sink.taken if _source(one) == ANN] == [2]
-    pipeline.sink.answers = always(200)
-    await pipeline.pass_time_until(lambda: has_come("poison"), step_ms=30_000)
-    assert [one.sequence for one in pipeline.sink.taken if _source(one) == ANN] == [2, 1]
+    assert [attempt.sequence for attempt in pipeline.sink.accepted if _source(attempt) == ANN] == [2]
+    pipeline.sink.choose_status = respond_always(200)
+    await pipeline.pass_time_until(lambda: is_delivered("poison"), step_ms=30_000)
+    assert [attempt.sequence for attempt in pipeline.sink.accepted if _source(attempt) == ANN] == [2, 1]
 
 
 @pytest.mark.parametrize("status", [201, 202, 204, 299])
-async def test_any_2xx_takes_a_callback(pipeline: PipelineHarness, status: int) -> None:
-    pipeline.sink.answers = always(status)
+async def test_any_2xx_response_accepts_a_callback(pipeline: PipelineHarness, status: int) -> None:
+    pipeline.sink.choose_status = respond_always(status)
 
     await pipeline.reply(ANN, "Hello?")
     await pipeline.reply(ANN, "Still there?")
 
-    assert [one.status for one in pipeline.sink.tries] == [status, status]
+    assert [attempt.status for attempt in pipeline.sink.requests] == [status, status]
 
 
-async def test_redirect_of_a_receiver_is_not_followed(patient: PipelineHarness) -> None:
-    patient.sink.answers = in_turn(307, 200)
-    await patient.control("POST", f"phones/{ANN}/messages", {"to": APP.phone_number, "text": "Hello?"})
+async def test_redirect_of_a_receiver_is_not_followed(manual_pipeline: PipelineHarness) -> None:
+    manual_pipeline.sink.choose_status = respond_in_turn(307, 200)
+    await manual_pipeline.control("POST", f"phones/{ANN}/messages", {"to": APP.phone_number, "text": "Hello?"})
 
-    await patient.pass_time_until(lambda: len(patient.sink.taken) == 1)
+    await manual_pipeline.pass_time_until(lambda: len(manual_pipeline.sink.accepted) == 1)
 
-    assert [one.path for one in patient.sink.tries] == ["/callbacks", "/callbacks"]
+    assert [attempt.path for attempt in manual_pipeline.sink.requests] == ["/callbacks", "/callbacks"]
 
 
-async def test_callback_says_what_it_is_in_its_headers(pipeline: PipelineHarness) -> None:
+async def test_callback_has_content_type_user_agent_id_and_sequence_in_its_headers(pipeline: PipelineHarness) -> None:
     await pipeline.reply(ANN, "Hello?")
 
-    [one] = pipeline.sink.tries
+    [attempt] = pipeline.sink.requests
 
-    assert one.headers["Content-Type"] == "application/json; charset=utf-8"
-    assert one.headers["User-Agent"].startswith("Waypost/")
-    assert one.callback_id
-    assert one.sequence == 1
+    assert attempt.headers["Content-Type"] == "application/json; charset=utf-8"
+    assert attempt.headers["User-Agent"].startswith("Waypost/")
+    assert attempt.callback_id
+    assert attempt.sequence == 1
 
 
-async def test_attempts_of_a_callback_are_shown_in_the_trace(patient: PipelineHarness) -> None:
-    await patient.open_window()
-    patient.sink.answers = in_turn(500, 200)
-    message_id = await patient.send_text()
-    await patient.wait_for_state(message_id, "delivered")
+async def test_attempts_of_a_callback_are_shown_in_the_trace(manual_pipeline: PipelineHarness) -> None:
+    await manual_pipeline.open_window()
+    manual_pipeline.sink.choose_status = respond_in_turn(500, 200)
+    message_id = await manual_pipeline.send_text()
+    await manual_pipeline.wait_for_state(message_id, "delivered")
 
-    await patient.pass_time_until(lambda: len(patient.sink.taken) == 4)
+    await manual_pipeline.pass_time_until(lambda: len(manual_pipeline.sink.accepted) == 4)
 
-    trace = await patiently(lambda: patient.trace(message_id), lambda one: one["callbacks"][0]["delivered"])
+    trace = await poll_until(
+        lambda: manual_pipeline.trace(message_id), lambda trace: trace["callbacks"][0]["delivered"]
+    )
     [enqueued, *rest] = trace["callbacks"]
-    assert [one["news"] for one in (enqueued, *rest)] == ["enqueued", "sent", "delivered"]
-    assert [one["status"] for one in enqueued["attempts"]] == [500, 200]
+    assert [callback["event"] for callback in (enqueued, *rest)] == ["enqueued", "sent", "delivered"]
+    assert [attempt["status"] for attempt in enqueued["attempts"]] == [500, 200]
 
 
-async def test_callbacks_of_a_deleted_subscription_go_nowhere(patient: PipelineHarness, clock: ManualClock) -> None:
-    patient.sink.answers = always(500)
-    await patient.control("POST", f"phones/{ANN}/messages", {"to": APP.phone_number, "text": "Hello?"})
-    await patient.sink.wait_until(lambda: len(patient.sink.tries) == 1)
+async def test_callbacks_of_a_deleted_subscription_are_not_delivered(
+    manual_pipeline: PipelineHarness, clock: ManualClock
+) -> None:
+    manual_pipeline.sink.choose_status = respond_always(500)
+    await manual_pipeline.control("POST", f"phones/{ANN}/messages", {"to": APP.phone_number, "text": "Hello?"})
+    await manual_pipeline.sink.wait_until(lambda: len(manual_pipeline.sink.requests) == 1)
     path = f"/partner/app/{APP.id}/subscription"
 
-    await patient.ask("DELETE", path, headers={"Authorization": patient.app_token})
+    await manual_pipeline.send_request("DELETE", path, headers={"Authorization": manual_pipeline.app_token})
 
     async with asyncio.timeout(HANGS_AFTER_S):
-        while any((await patient.queue_depths()).values()):
+        while any((await manual_pipeline.queue_depths()).values()):
             clock.advance(ms=1000)
             await asyncio.sleep(0.01)
-    assert len(patient.sink.tries) == 1
+    assert len(manual_pipeline.sink.requests) == 1
 
 
-def _source(one: Try) -> str:
-    return one.value["payload"]["source"]
+def _source(attempt: ReceivedCallback) -> str:
+    return attempt.value["payload"]["source"]

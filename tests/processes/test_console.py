@@ -1,4 +1,4 @@
-"""The console of a service of many processes: whoever is signed in at one is at all, and sees what any has done."""
+"""The console with several processes: a session is valid in all of them, and each shows the changes of the others."""
 
 import asyncio
 import json
@@ -10,81 +10,81 @@ from pathlib import Path
 import aiohttp
 import pytest_asyncio
 
+from crashes.cluster import CONTROL_TOKEN, ClusterUnderTest
+from crashes.layout import ClusterLayout
 from crashes.partner import SOURCE
-from crashes.plans import Plan
 from crashes.processes import free_port
-from crashes.town import CONTROL_TOKEN, Town
-from tests.support.waiting import HANGS_AFTER_S
+from tests.support.polling import HANGS_AFTER_S
 
 ANN = "15557001001"
 ACCOUNT = {"email": "crash@waypost.test", "password": "Crash-1234"}
 
 
 @dataclass
-class Visitor:
-    """Somebody with one browser, whom a balancer sends to this process or that."""
+class BalancedBrowser:
+    """A browser whose requests a load balancer sends to different processes."""
 
-    town: Town
+    cluster: ClusterUnderTest
     http: aiohttp.ClientSession
 
-    async def get(self, at: int, path: str) -> tuple[int, str]:
-        """A page from the process `at`, and not where it leads."""
-        url = self.town.bases[at] + path
-        async with self.http.get(url, allow_redirects=False) as answer:
-            return answer.status, await answer.text()
+    async def get(self, process: int, path: str) -> tuple[int, str]:
+        """Get a page from the process `at`, without following redirects."""
+        url = self.cluster.base_urls[process] + path
+        async with self.http.get(url, allow_redirects=False) as response:
+            return response.status, await response.text()
 
-    async def post(self, at: int, path: str, **fields: str) -> int:
-        """A form, with what a page of the other process gave against forgery."""
-        _, page = await self.get(1 - at, "/settings")
-        found = re.search(r'data-csrf="([^"]+)"', page)
-        body = {"csrf": found[1] if found else "", **fields}
-        url = self.town.bases[at] + path
-        async with self.http.post(url, data=body, allow_redirects=False) as answer:
-            return answer.status
+    async def post(self, process: int, path: str, **fields: str) -> int:
+        """Post a form, with the CSRF token of a page of the other process."""
+        _, page = await self.get(1 - process, "/settings")
+        csrf = re.search(r'data-csrf="([^"]+)"', page)
+        body = {"csrf": csrf[1] if csrf else "", **fields}
+        url = self.cluster.base_urls[process] + path
+        async with self.http.post(url, data=body, allow_redirects=False) as response:
+            return response.status
 
-    async def hears(self, at: int, path: str, words: str) -> asyncio.Task[None]:
-        """Opens a stream; what it gives is done when the stream has said these words."""
-        answer = await self.http.get(self.town.bases[at] + path)
-        assert answer.status == 200
+    async def open_stream(self, process: int, path: str, expected: str) -> asyncio.Task[None]:
+        """Open a stream; the returned task ends when the stream has sent the text."""
+        response = await self.http.get(self.cluster.base_urls[process] + path)
+        assert response.status == 200
 
         async def listen() -> None:
-            async with answer, asyncio.timeout(HANGS_AFTER_S):
-                while words not in (await answer.content.readline()).decode():
-                    assert not answer.content.at_eof()
+            async with response, asyncio.timeout(HANGS_AFTER_S):
+                while expected not in (await response.content.readline()).decode():
+                    assert not response.content.at_eof()
 
         return asyncio.create_task(listen())
 
 
 @pytest_asyncio.fixture
-async def visitor(tmp_path: Path, database_url: str) -> AsyncIterator[Visitor]:
-    """Two services on one PostgreSQL, the simulator by itself, and a visitor who is signed in at the first."""
+async def browser(tmp_path: Path, database_url: str) -> AsyncIterator[BalancedBrowser]:
+    """Yield a browser that is signed in at the first of two services on one PostgreSQL, with a separate simulator."""
     operator_port = free_port()
-    plan = Plan(
+    layout = ClusterLayout(
         settings={
             "WAYPOST_SIMULATOR_URL": f"http://127.0.0.1:{operator_port}",
             "WAYPOST_SIMULATOR_TOKEN": CONTROL_TOKEN,
         },
         database_url=database_url,
-        stored_url=database_url.replace("postgresql://", "postgresql+psycopg://"),
+        reader_url=database_url.replace("postgresql://", "postgresql+psycopg://"),
         services=2,
         operator_port=operator_port,
     )
-    town = Town(tmp_path, plan)
+    cluster = ClusterUnderTest(tmp_path, layout)
     jar = aiohttp.CookieJar(unsafe=True)
     try:
-        await town.open()
+        await cluster.open()
         async with aiohttp.ClientSession(cookie_jar=jar) as http:
-            sign_in = town.base + "/sign-in"
-            async with http.post(sign_in, data=ACCOUNT, allow_redirects=False) as answer:
-                assert answer.status == 303
-            yield Visitor(town, http)
+            sign_in = cluster.base_url + "/sign-in"
+            async with http.post(sign_in, data=ACCOUNT, allow_redirects=False) as response:
+                assert response.status == 303
+            yield BalancedBrowser(cluster, http)
     finally:
-        await town.close()
+        await cluster.close()
 
 
-async def test_console_is_one_whichever_process_answers(visitor: Visitor) -> None:
-    town, partner = visitor.town, visitor.town.partner
-    base = f"/apps/{partner.app_id}"
+async def test_console_works_alike_whichever_process_handles_the_request(browser: BalancedBrowser) -> None:
+    cluster, partner = browser.cluster, browser.cluster.partner
+    app_path = f"/apps/{partner.app_id}"
     app = {"id": partner.app_id, "app_token": partner.app_token}
     form = {
         "channel": "whatsapp",
@@ -94,21 +94,21 @@ async def test_console_is_one_whichever_process_answers(visitor: Visitor) -> Non
         "template": json.dumps({"id": partner.template_id, "params": ["4711"]}),
     }
 
-    overview = [(await visitor.get(at, base))[0] for at in (0, 1)]
-    arrives = await visitor.hears(1, f"{base}/messages/live", "read</span>")
-    await town.app_call(app, "template/msg", form)  # by the first process
-    await arrives
-    shown = await visitor.get(1, f"/phones?phone={ANN}")
-    answers = await visitor.hears(0, f"{base}/messages/received/live", "(13 characters)")
-    wrote = await visitor.post(1, f"/phones/{ANN}/chats/{SOURCE}/text", text="Who is there?")
-    await answers
-    named = await visitor.post(0, f"{base}/settings/keys", key_name="a second")
-    keys = (await visitor.get(1, f"{base}/settings"))[1]
-    left = await visitor.post(0, "/sign-out")
-    after = [(await visitor.get(at, base))[0] for at in (1, 0)]
+    overview = [(await browser.get(process, app_path))[0] for process in (0, 1)]
+    delivered = await browser.open_stream(1, f"{app_path}/messages/live", "read</span>")
+    await cluster.app_call(app, "template/msg", form)  # handled by the first process
+    await delivered
+    phone_page = await browser.get(1, f"/phones?phone={ANN}")
+    replied = await browser.open_stream(0, f"{app_path}/messages/received/live", "(13 characters)")
+    text_status = await browser.post(1, f"/phones/{ANN}/chats/{SOURCE}/text", text="Who is there?")
+    await replied
+    key_status = await browser.post(0, f"{app_path}/settings/keys", key_name="a second")
+    keys = (await browser.get(1, f"{app_path}/settings"))[1]
+    sign_out_status = await browser.post(0, "/sign-out")
+    after_sign_out = [(await browser.get(process, app_path))[0] for process in (1, 0)]
 
     assert overview == [200, 200]
-    assert (shown[0], "Parcel 4711 is ready" in shown[1]) == (200, True)
-    assert (wrote, named) == (303, 200)
+    assert (phone_page[0], "Parcel 4711 is ready" in phone_page[1]) == (200, True)
+    assert (text_status, key_status) == (303, 200)
     assert "a second" in keys
-    assert (left, after) == (303, [303, 303])
+    assert (sign_out_status, after_sign_out) == (303, [303, 303])

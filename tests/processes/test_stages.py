@@ -1,4 +1,4 @@
-"""A process that is given some stages opens their doors and works their queues, and leaves the rest to others."""
+"""A process with selected stages serves their endpoints and works their queues, and no others."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.waiting import HANGS_AFTER_S
+from tests.support.polling import HANGS_AFTER_S
 from waypost.assembly.configuration_check import InvalidConfiguration, check_configuration
 from waypost.assembly.service import Waypost
 from waypost.base.clock import SystemClock
@@ -25,7 +25,7 @@ KEY = "0123456789abcdef" * 4
 TOKEN = "the admin token of this test, long"
 
 # fmt: off
-DOORS = {  # path: the stage that opens it; `` for a door of every process
+STAGE_OF_PATH = {  # path: the stage that serves it; `` for an endpoint of every process
     "/wa/api/v1/msg":          "api",
     "/admin/queues":            "api",
     "/openapi.json":           "api",
@@ -38,11 +38,11 @@ DOORS = {  # path: the stage that opens it; `` for a door of every process
 
 @pytest.fixture
 async def start(tmp_path: Path, database_url: str) -> AsyncIterator[Start]:
-    """Starts processes on one store; stops them at the end."""
+    """Return a function that starts processes on one store; stop them at the end."""
     running: list[Waypost] = []
     clock = SystemClock()
 
-    async def starts(*stages: str) -> Waypost:
+    async def start_process(*stages: str) -> Waypost:
         settings = Settings(data=tmp_path, database_url=database_url, stages=stages, secret_key=KEY, admin_token=TOKEN)
         waypost = Waypost(settings, clock, RandomIds(clock))
         await waypost.open()
@@ -51,92 +51,92 @@ async def start(tmp_path: Path, database_url: str) -> AsyncIterator[Start]:
         await waypost.queue.shards.renew_if_due()
         return waypost
 
-    yield starts
+    yield start_process
     for waypost in running:
         await waypost.drain(within_s=5)
         await waypost.close()
 
 
 async def status(waypost: Waypost, path: str) -> int:
-    """How a look at a path is answered."""
+    """Return the response status of a GET."""
     reply = await InProcessTransport(waypost.application)("GET", path, {}, None)
     return reply.status
 
 
-async def lanes_finding(waypost: Waypost) -> dict[str, Any]:
-    """What the doctor says of the processes."""
-    door = ApiClient(InProcessTransport(waypost.application), {"Authorization": f"Bearer {TOKEN}"})
-    told = await door.json("GET", "/admin/doctor")
-    [finding] = [one for one in told["findings"] if one["about"] == "processes"]
+async def processes_finding(waypost: Waypost) -> dict[str, Any]:
+    """Return the doctor's finding about the processes."""
+    client = ApiClient(InProcessTransport(waypost.application), {"Authorization": f"Bearer {TOKEN}"})
+    report = await client.json("GET", "/admin/doctor")
+    [finding] = [entry for entry in report["results"] if entry["subject"] == "processes"]
     return finding
 
 
-def held(waypost: Waypost) -> set[QueueName]:
-    """The queues of which it holds every shard."""
+def fully_held_queues(waypost: Waypost) -> set[QueueName]:
+    """Return the queues of which it holds every shard."""
     return {queue_name for queue_name, shards in waypost.queue.shards.held.items() if len(shards) == SHARD_COUNT}
 
 
 @pytest.mark.parametrize("stage", STAGES)
-async def test_process_opens_the_doors_of_its_stage_and_no_other(start: Start, stage: str) -> None:
+async def test_process_serves_the_endpoints_of_its_stage_and_no_other(start: Start, stage: str) -> None:
     waypost = await start(stage)
 
-    answers = {path: await status(waypost, path) for path in DOORS}
+    statuses = {path: await status(waypost, path) for path in STAGE_OF_PATH}
 
-    closed = {path for path, answer in answers.items() if answer == 404}
-    assert closed == {path for path, of in DOORS.items() if of not in ("", stage)}
-    assert answers["/readyz"] == 200
+    closed = {path for path, status_code in statuses.items() if status_code == 404}
+    assert closed == {path for path, owner in STAGE_OF_PATH.items() if owner not in ("", stage)}
+    assert statuses["/readyz"] == 200
 
 
-async def test_lanes_are_worked_by_the_processes_that_are_given_them(start: Start) -> None:
-    accepts = await start("api")
-    alone = await lanes_finding(accepts)
-    sends = await start("dispatch", "callbacks")
-    without_events = await lanes_finding(accepts)
+async def test_queues_are_worked_by_the_processes_that_run_their_stages(start: Start) -> None:
+    api = await start("api")
+    alone = await processes_finding(api)
+    sender = await start("dispatch", "callbacks")
+    without_events = await processes_finding(api)
 
-    hears = await start("events")
+    events = await start("events")
 
-    assert (alone["state"], alone["remedy"]) == (
+    assert (alone["state"], alone["fix_hint"]) == (
         "wrong",
         "start one with: waypost serve --stages callbacks,dispatch,events",
     )
     assert without_events["text"] == "no process runs events: their jobs wait"
-    assert (await lanes_finding(accepts))["state"] == "ok"
-    assert held(accepts) == set()
-    assert held(sends) == {QueueName.OUTBOUND, QueueName.UNCONFIRMED, QueueName.CALLBACKS}
-    assert held(hears) == {QueueName.WEBHOOKS, QueueName.MEDIA}
+    assert (await processes_finding(api))["state"] == "ok"
+    assert fully_held_queues(api) == set()
+    assert fully_held_queues(sender) == {QueueName.OUTBOUND, QueueName.UNCONFIRMED, QueueName.CALLBACKS}
+    assert fully_held_queues(events) == {QueueName.WEBHOOKS, QueueName.MEDIA}
 
 
-async def test_what_no_process_works_waits_and_is_worked_by_the_next(start: Start) -> None:
-    accepts = await start("api")
+async def test_job_that_no_process_works_waits_and_is_worked_by_the_next_process(start: Start) -> None:
+    api = await start("api")
     item = NewJob(QueueName.CALLBACKS, "subscription 7", "nobody", JobSubject(SubjectKind.CALLBACK, "gone"), 0)
-    await accepts.database.write(enqueue_jobs, [item])
-    before = await accepts.database.read(count_jobs_by_state, QueueName.CALLBACKS)
+    await api.database.write(enqueue_jobs, [item])
+    before = await api.database.read(count_jobs_by_state, QueueName.CALLBACKS)
 
-    works = await start("callbacks")
+    callbacks = await start("callbacks")
     async with asyncio.timeout(HANGS_AFTER_S):
-        while not works.queue.counts[QueueName.CALLBACKS].claimed:  # noqa: ASYNC110  nobody tells
+        while not callbacks.queue.counts[QueueName.CALLBACKS].claimed:  # noqa: ASYNC110  there is no event to wait for
             await asyncio.sleep(0.01)
 
     assert before == {JobState.OPEN: 1}
-    assert accepts.queue.counts[QueueName.CALLBACKS].claimed == 0
+    assert api.queue.counts[QueueName.CALLBACKS].claimed == 0
 
 
-@pytest.mark.parametrize("wish", [{"workers": 2}, {"stages": ("api",)}], ids=["workers", "stages"])
-def test_sqlite_is_refused_to_more_than_one_process(wish: dict[str, Any]) -> None:
+@pytest.mark.parametrize("options", [{"workers": 2}, {"stages": ("api",)}], ids=["workers", "stages"])
+def test_sqlite_is_rejected_for_more_than_one_process(options: dict[str, Any]) -> None:
     with pytest.raises(InvalidConfiguration, match=r"an SQLite store supports one process.*WAYPOST_DATABASE_URL"):
-        check_configuration(Settings(secret_key=KEY, **wish))
+        check_configuration(Settings(secret_key=KEY, **options))
 
 
 @pytest.mark.parametrize(
-    ("given", "why"),
+    ("value", "reason"),
     [("", "no stage is given"), ("api,dance", "there is no stage 'dance'"), (",", "no stage is given")],
 )
-def test_unknown_or_empty_list_of_stages_is_refused(given: str, why: str) -> None:
-    with pytest.raises(ValueError, match=f"{why}; give one or more of api, dispatch, events, callbacks"):
-        Settings(stages=given)  # pyright: ignore[reportArgumentType]
+def test_unknown_or_empty_list_of_stages_is_rejected(value: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=f"{reason}; give one or more of api, dispatch, events, callbacks"):
+        Settings(stages=value)  # pyright: ignore[reportArgumentType]
 
 
-async def test_another_media_folder_is_refused_and_the_remedy_works(start: Start, tmp_path: Path) -> None:
+async def test_another_media_folder_is_rejected_and_the_fix_hint_works(start: Start, tmp_path: Path) -> None:
     database = (await start("api")).database
     here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
     here.mkdir()

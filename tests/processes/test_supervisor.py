@@ -1,4 +1,4 @@
-"""The supervisor, with workers that do nothing but live and end."""
+"""The supervisor, with workers that only start and end."""
 
 import asyncio
 import os
@@ -10,82 +10,82 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.waiting import HANGS_AFTER_S
+from tests.support.polling import HANGS_AFTER_S
 from waypost.assembly.workers import WorkersFailed, WorkerSupervisor
 from waypost.config import Settings
 
-LIVES = "print('ready', flush=True); sys.stdin.read()"
+RUNS_UNTIL_EOF = "print('ready', flush=True); sys.stdin.read()"
 
 
-def supervisor(script: str, said: list[str], *, workers: int = 2) -> WorkerSupervisor:
-    """One whose workers run a script; its lines are gathered."""
+def create_supervisor(script: str, lines: list[str], *, workers: int = 2) -> WorkerSupervisor:
+    """Return a supervisor whose workers run a script; its lines are collected."""
     settings = Settings(port=0, workers=workers, stop_within_s=1)
     command = [sys.executable, "-c", f"import os, sys, time; {script}"]
-    return WorkerSupervisor(settings, command, print_line=said.append, restart_delays_s=(0.01,))
+    return WorkerSupervisor(settings, command, print_line=lines.append, restart_delays_s=(0.01,))
 
 
 @asynccontextmanager
-async def running(workers: WorkerSupervisor, said: list[str]) -> AsyncGenerator[None]:
-    """Runs one until it answers; a signal ends it."""
-    task = asyncio.create_task(workers.run(ready=said.append))
-    await until(lambda: any(line.startswith("http") for line in said))
+async def run_supervisor(workers: WorkerSupervisor, lines: list[str]) -> AsyncGenerator[None]:
+    """Run a supervisor until it is ready; end it with a signal."""
+    task = asyncio.create_task(workers.run(ready=lines.append))
+    await wait_until(lambda: any(line.startswith("http") for line in lines))
     yield
     os.kill(os.getpid(), signal.SIGTERM)
     await task
 
 
-async def until(is_so: Callable[[], bool]) -> None:
-    """Return when it is so."""
+async def wait_until(condition: Callable[[], bool]) -> None:
+    """Return when the condition is true."""
     async with asyncio.timeout(HANGS_AFTER_S):
-        while not is_so():  # noqa: ASYNC110  nobody tells
+        while not condition():  # noqa: ASYNC110  there is no event to wait for
             await asyncio.sleep(0.01)
 
 
-def ready_lines(said: list[str], number: int) -> int:
-    """How many workers with this number have been ready."""
-    return sum(line.startswith(f"worker {number} is ready after") for line in said)
+def ready_lines(lines: list[str], number: int) -> int:
+    """Return how often the worker with this number has been ready."""
+    return sum(line.startswith(f"worker {number} is ready after") for line in lines)
 
 
-async def test_worker_that_dies_is_replaced_and_the_others_live_on(tmp_path: Path) -> None:
-    said: list[str] = []
+async def test_worker_that_dies_is_replaced_and_the_others_keep_running(tmp_path: Path) -> None:
+    lines: list[str] = []
     pids = tmp_path / "pids"
-    script = f"open({str(pids)!r}, 'a').write(sys.argv[2] + ' ' + str(os.getpid()) + chr(10)); {LIVES}"
-    async with running(supervisor(script, said), said):
-        known = dict(line.split() for line in pids.read_text().splitlines())
+    script = f"open({str(pids)!r}, 'a').write(sys.argv[2] + ' ' + str(os.getpid()) + chr(10)); {RUNS_UNTIL_EOF}"
+    async with run_supervisor(create_supervisor(script, lines), lines):
+        pids_by_number = dict(line.split() for line in pids.read_text().splitlines())
 
-        os.kill(int(known["2"]), signal.SIGKILL)
-        await until(lambda: ready_lines(said, 2) == 2)
+        os.kill(int(pids_by_number["2"]), signal.SIGKILL)
+        await wait_until(lambda: ready_lines(lines, 2) == 2)
 
-    assert ready_lines(said, 1) == 1
+    assert ready_lines(lines, 1) == 1
 
 
-async def test_supervisor_gives_up_on_workers_that_end_at_once() -> None:
-    said: list[str] = []
+async def test_supervisor_fails_if_a_worker_ends_immediately_five_times() -> None:
+    lines: list[str] = []
 
     with pytest.raises(WorkersFailed, match=r"worker 1 ended 5 times within 10 s .* exit code 3"):
-        await supervisor("print('ready', flush=True); sys.exit(3)", said, workers=1).run(ready=said.append)
+        await create_supervisor("print('ready', flush=True); sys.exit(3)", lines, workers=1).run(ready=lines.append)
 
-    assert ready_lines(said, 1) == 5
+    assert ready_lines(lines, 1) == 5
 
 
-async def test_supervisor_ends_as_the_first_worker_does_that_cannot_start() -> None:
-    said: list[str] = []
+async def test_supervisor_ends_with_the_exit_code_of_the_first_worker_that_cannot_start() -> None:
+    lines: list[str] = []
 
     with pytest.raises(WorkersFailed) as failed:
-        await supervisor("sys.exit(75)", said).run(ready=said.append)
+        await create_supervisor("sys.exit(75)", lines).run(ready=lines.append)
 
-    assert (str(failed.value), failed.value.code) == ("", 75)  # it has said why by itself
-    assert said == []
+    assert (str(failed.value), failed.value.code) == ("", 75)  # the worker prints the reason itself
+    assert lines == []
 
 
-async def test_store_that_is_away_is_no_reason_to_give_up(tmp_path: Path) -> None:
-    said: list[str] = []
-    tries = tmp_path / "tries"
-    fails = f"open({str(tries)!r}, 'a').write('.'), os.path.getsize({str(tries)!r}) > 8 or sys.exit(75)"
-    script = f"sys.argv[2] == '1' or ({fails}); {LIVES}"
+async def test_supervisor_keeps_retrying_while_the_store_is_unavailable(tmp_path: Path) -> None:
+    lines: list[str] = []
+    attempts = tmp_path / "tries"
+    fails = f"open({str(attempts)!r}, 'a').write('.'), os.path.getsize({str(attempts)!r}) > 8 or sys.exit(75)"
+    script = f"sys.argv[2] == '1' or ({fails}); {RUNS_UNTIL_EOF}"
 
-    async with running(supervisor(script, said), said):
+    async with run_supervisor(create_supervisor(script, lines), lines):
         pass
 
-    assert ready_lines(said, 2) == 1
-    assert tries.read_text() == "." * 9
+    assert ready_lines(lines, 2) == 1
+    assert attempts.read_text() == "." * 9

@@ -1,4 +1,4 @@
-"""Whatever a draft says: it is refused exactly where the check of drafts says so, and in the same words."""
+"""Any draft: its creation fails exactly if the draft check finds a violation, and with the same text."""
 
 from typing import Any
 
@@ -73,26 +73,26 @@ CHANGES = st.fixed_dictionaries(
 )
 
 
-def changed(changes: dict[str, Any]) -> TemplateDraft:
-    """A draft of which so much is otherwise than in one that breaks nothing."""
+def changed_draft(changes: dict[str, Any]) -> TemplateDraft:
+    """Return a valid draft with these changes."""
     return draft(**changes)
 
 
-@given(CHANGES.map(changed), st.booleans(), st.sampled_from(Hosting))
-def test_first_that_a_check_says_of_the_api_is_what_a_creation_is_refused_with(
-    of: TemplateDraft, strict: bool, hosting: Hosting
+@given(CHANGES.map(changed_draft), st.booleans(), st.sampled_from(Hosting))
+def test_first_api_violation_that_a_check_finds_is_the_error_of_a_creation(
+    given_draft: TemplateDraft, strict: bool, hosting: Hosting
 ) -> None:
-    broken = find_broken_rule(of, strict=strict, hosting=hosting)
+    broken = find_broken_rule(given_draft, strict=strict, hosting=hosting)
 
-    found = find_violations(of, strict=strict, hosting=hosting)
+    violations = find_violations(given_draft, strict=strict, hosting=hosting)
 
-    refused = [(one.rule, one.says) for one in found if one.refused_by is RejectedBy.API]
+    rejected = [(violation.rule, violation.says) for violation in violations if violation.refused_by is RejectedBy.API]
     first = None if broken is None else (broken[0].id, explain_failure(*broken))
-    assert (refused[0] if refused else None) == first
+    assert (rejected[0] if rejected else None) == first
 
 
-@given(CHANGES.map(changed), st.sampled_from(Hosting))
-def test_draft_that_a_check_says_nothing_of_is_taken_by_a_strict_service(of: TemplateDraft, hosting: Hosting) -> None:
-    found = find_violations(of, hosting=hosting)
+@given(CHANGES.map(changed_draft), st.sampled_from(Hosting))
+def test_draft_without_violations_is_accepted_by_a_strict_service(given_draft: TemplateDraft, hosting: Hosting) -> None:
+    violations = find_violations(given_draft, hosting=hosting)
 
-    assert (found == []) is (find_broken_rule(of, strict=True, hosting=hosting) is None)
+    assert (violations == []) is (find_broken_rule(given_draft, strict=True, hosting=hosting) is None)

@@ -1,4 +1,4 @@
-"""Whatever is sent, the answer has the documented shape: never a 500, and never half of anything kept."""
+"""Any request gets a documented response: never a 500, and never a partial effect in the store."""
 
 import asyncio
 import json
@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from tests.support.seeding import store_partner
+from tests.support.partner_seeding import store_partner
 from waypost.admin import provisioning
 from waypost.api.response_schemas import RESPONSE_SCHEMAS
 from waypost.api.route import RouteRow
@@ -31,26 +31,26 @@ from waypost.store.console.trace import message_counts
 from waypost.store.properties import seed_template
 from waypost.store.queue.jobs import QueueName, count_jobs_by_state
 
-ALWAYS = {401, 413, 429}
+ALWAYS_POSSIBLE = {401, 413, 429}
 
 
-class Doors:
-    """The service on a store of its own, called straight; it runs on a loop that lasts the module."""
+class InProcessService:
+    """A service on its own store, called in process; its event loop lasts as long as the module."""
 
     def __init__(self, data: Path) -> None:
         clock = SystemClock()
-        chosen = Settings(data=data, secret_key="x" * 40, rates=False)
+        settings = Settings(data=data, secret_key="x" * 40, rates=False)
         self.loop = asyncio.new_event_loop()
-        self.service = Waypost(chosen, clock, RandomIds(clock))
+        self.service = Waypost(settings, clock, RandomIds(clock))
         self.token = ""
         self.loop.run_until_complete(self._open(clock.now_ms()))
 
     def call(self, method: str, path: str, headers: dict[str, str], body: bytes) -> ClientResponse:
-        carry = InProcessTransport(self.service.application)
-        return self.loop.run_until_complete(carry(method, path, headers, body))
+        transport = InProcessTransport(self.service.application)
+        return self.loop.run_until_complete(transport(method, path, headers, body))
 
-    def kept(self) -> tuple[dict[str, int], int]:
-        """How many messages, and how many submissions: one for each."""
+    def count_stored(self) -> tuple[dict[str, int], int]:
+        """Return the numbers of messages by state, and of outbound jobs."""
         read = self.service.database.read
         counts = self.loop.run_until_complete(read(message_counts))
         depth = self.loop.run_until_complete(read(count_jobs_by_state, QueueName.OUTBOUND))
@@ -62,18 +62,18 @@ class Doors:
 
     async def _open(self, now_ms: int) -> None:
         await self.service.open()
-        office, write = self.service.admin_context, self.service.database.write
-        await provisioning.put_operator_account(office, demo.operator_account("http://127.0.0.1:9"))
-        self.token = await store_partner(office, demo.PARTNER, demo.ACCOUNT, demo.app(now_ms))
+        context, write = self.service.admin_context, self.service.database.write
+        await provisioning.put_operator_account(context, demo.operator_account("http://127.0.0.1:9"))
+        self.token = await store_partner(context, demo.PARTNER, demo.ACCOUNT, demo.app(now_ms))
         await write(add_credential, CredentialKind.API_KEY, demo.PARTNER.id, hash_secret("key"), now_ms)
         await write(seed_template, demo.template(now_ms))
 
 
 @pytest.fixture(scope="module")
-def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doors]:
-    opened = Doors(tmp_path_factory.mktemp("doors"))
-    yield opened
-    opened.close()
+def running_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcessService]:
+    service = InProcessService(tmp_path_factory.mktemp("service"))
+    yield service
+    service.close()
 
 
 any_json = st.recursive(
@@ -105,11 +105,11 @@ def forms_of(row: RouteRow) -> st.SearchStrategy[bytes]:
     names = st.sampled_from(row.fields) if row.fields else st.text()
     pairs = st.lists(st.tuples(names | st.text(max_size=10), values), max_size=14)
     forms = pairs.map(lambda fields: urlencode(fields, errors="replace").encode())
-    return forms | pairs.map(in_parts) | st.binary()
+    return forms | pairs.map(encode_multipart) | st.binary()
 
 
-def in_parts(fields: list[tuple[str, str]]) -> bytes:
-    """A multipart body; names and texts stand in it as they are, so it may well be a broken one."""
+def encode_multipart(fields: list[tuple[str, str]]) -> bytes:
+    """Return a multipart body; names and texts are not escaped, so it may be malformed."""
     parts = (f'--x\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{text}\r\n' for name, text in fields)
     return "".join([*parts, "--x--\r\n"]).encode("utf-8", "replace")
 
@@ -131,8 +131,8 @@ def requests(draw: st.DrawFn) -> tuple[RouteRow, str, dict[str, str], bytes]:
         )
     )
     body = draw(forms_of(row))
-    if row.calls_out:  # nothing may be sent to an address that chance has made up
-        last = in_parts([("doCheck", "false")])
+    if row.calls_out:  # nothing may be sent to a random URL
+        last = encode_multipart([("doCheck", "false")])
         is_parts = kind.startswith("multipart")
         body = body.removesuffix(b"--x--\r\n") + (last if is_parts else b"&doCheck=false")
     return row, path, {"content-type": kind}, body
@@ -140,24 +140,24 @@ def requests(draw: st.DrawFn) -> tuple[RouteRow, str, dict[str, str], bytes]:
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(request=requests())
-def test_any_request_is_answered_in_the_documented_shape(
-    doors: Doors, request: tuple[RouteRow, str, dict[str, str], bytes]
+def test_any_request_gets_a_documented_response(
+    running_service: InProcessService, request: tuple[RouteRow, str, dict[str, str], bytes]
 ) -> None:
     row, path, headers, body = request
-    credentials = {"apikey": "key", "token": doors.token}
+    credentials = {"apikey": "key", "token": running_service.token}
 
-    reply = doors.call(row.method, path, {**headers, **credentials}, body)
+    reply = running_service.call(row.method, path, {**headers, **credentials}, body)
 
-    assert reply.status in ALWAYS | set(row.statuses), (row.path, reply)
+    assert reply.status in ALWAYS_POSSIBLE | set(row.statuses), (row.path, reply)
     if reply.status != 204:
-        told: dict[str, Any] = json.loads(reply.body)
+        content: dict[str, Any] = json.loads(reply.body)
         if reply.status < 300:
-            assert list(jsonschema_rs.iter_errors(RESPONSE_SCHEMAS[row.response_schema], told)) == []
+            assert list(jsonschema_rs.iter_errors(RESPONSE_SCHEMAS[row.response_schema], content)) == []
         else:
-            assert told["status"] == "error"
-            assert told["message"]
-    counts, submissions = doors.kept()
-    assert sum(counts.values()) <= submissions  # templates have submissions too
+            assert content["status"] == "error"
+            assert content["message"]
+    counts, job_count = running_service.count_stored()
+    assert sum(counts.values()) <= job_count  # templates have jobs too
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -168,13 +168,15 @@ def test_any_request_is_answered_in_the_documented_shape(
 @example(headers={}, first=1)
 @example(headers={}, first=2)
 @example(headers={}, first=3)
-def test_any_credential_but_the_right_one_is_refused_alike(doors: Doors, headers: dict[str, str], first: int) -> None:
-    """Each time a quarter of the routes are asked."""
+def test_every_wrong_credential_gets_the_same_error(
+    running_service: InProcessService, headers: dict[str, str], first: int
+) -> None:
+    """Each example tests a quarter of the routes."""
     encoded = {name: text.encode("utf-8", "replace").decode() for name, text in headers.items()}
 
     for row in [row for row in ROUTES if row.credential != "none"][first::4]:
         path = re.sub(r"\{\w+\}", "1", row.path.replace("{app_id}", demo.APP_ID))
-        reply = doors.call(row.method, path, encoded, b"")
+        reply = running_service.call(row.method, path, encoded, b"")
         assert reply.status == 401
         is_short = ErrorCode.UNAUTHORIZED_ACCESS in row.errors
         texts = {"Authentication Failed", *(["Unauthorized Access"] if is_short else [])}

@@ -1,4 +1,4 @@
-"""Whatever stands in a send form, it is refused or can be kept, read back, and said to the operator."""
+"""Any send form is rejected, or its content can be stored, read back, and encoded for the operator."""
 
 import json
 from typing import Any
@@ -21,7 +21,7 @@ from waypost.wire.messages.passthrough import PassthroughSend, read_event, read_
 from waypost.wire.messages.session_forms import is_about_products, read_session_message
 from waypost.wire.messages.template_forms import read_template_send
 
-ALL = template(
+FULL_TEMPLATE = template(
     of=draft(
         header="{{1}}",
         content="{{1}} {{2}}",
@@ -114,21 +114,21 @@ objects: st.SearchStrategy[Any] = st.builds(
 texts: st.SearchStrategy[str] = (objects | values).map(json.dumps) | st.text(max_size=30)
 
 
-def hold(content: Content) -> None:
-    """Keep it, read it back, and say it to the operator."""
-    kept = decode_content(content_kind(content), msgspec.json.encode(content))
-    of = ALL if isinstance(content, TemplateSend) else None
-    body: dict[str, Any] = message_body(message(content=kept), of, reply_target_id(kept), {"1": "2"})
+def check_content(content: Content) -> None:
+    """Store the content, read it back, and encode it for the operator."""
+    stored = decode_content(content_kind(content), msgspec.json.encode(content))
+    template_of_send = FULL_TEMPLATE if isinstance(content, TemplateSend) else None
+    body: dict[str, Any] = message_body(message(content=stored), template_of_send, reply_target_id(stored), {"1": "2"})
 
-    assert kept == content
+    assert stored == content
     assert msgspec.json.encode(body)
-    assert all(isinstance(one, str) for one in media_references(kept))
-    assert operator_limit_error(kept) is None or operator_limit_error(kept)
+    assert all(isinstance(reference, str) for reference in media_references(stored))
+    assert operator_limit_error(stored) is None or operator_limit_error(stored)
 
 
 @settings(max_examples=60, deadline=None)
 @given(text=texts)
-def test_any_session_message_is_refused_or_can_be_sent(text: str) -> None:
+def test_any_session_message_is_rejected_or_can_be_sent(text: str) -> None:
     form = Form([("message", text)])
 
     try:
@@ -136,46 +136,46 @@ def test_any_session_message_is_refused_or_can_be_sent(text: str) -> None:
     except ApiError:
         return
 
-    hold(content)
+    check_content(content)
     assert is_about_products(form) in (True, False)
 
 
 @settings(max_examples=60, deadline=None)
 @given(given_template=values, more=objects | values, own=texts)
-def test_any_template_message_is_refused_or_can_be_sent(given_template: Any, more: Any, own: str) -> None:
-    named: dict[str, Any] = {"id": "t"}
+def test_any_template_message_is_rejected_or_can_be_sent(given_template: Any, more: Any, own: str) -> None:
+    template_json: dict[str, Any] = {"id": "t"}
     if isinstance(given_template, dict):
-        named |= given_template
-    form = Form([("template", json.dumps(named)), ("message", json.dumps(more)), ("postbackTexts", own)])
+        template_json |= given_template
+    form = Form([("template", json.dumps(template_json)), ("message", json.dumps(more)), ("postbackTexts", own)])
 
     try:
         content = read_template_send(form)
     except ApiError:
         return
 
-    hold(content)
-    assert template_send_error(content, ALL.draft, now_ms=0)
+    check_content(content)
+    assert template_send_error(content, FULL_TEMPLATE.draft, now_ms=0)
 
 
 @settings(max_examples=60, deadline=None)
 @given(kind=st.sampled_from(TYPES), text=texts, context=texts, to=st.text(max_size=12))
-def test_any_passthrough_is_refused_or_can_be_sent(kind: str, text: str, context: str, to: str) -> None:
+def test_any_passthrough_is_rejected_or_can_be_sent(kind: str, text: str, context: str, to: str) -> None:
     form = Form([("to", to), ("type", kind), (kind, text), ("context", context)])
     valid = Form([("to", "15551234567"), ("type", kind), (kind, text)])
 
-    for one in (form, valid):
+    for fields in (form, valid):
         try:
-            given = read_passthrough(one)
+            read = read_passthrough(fields)
         except ApiError:
             continue
-        assert isinstance(given, PassthroughSend)
-        assert isinstance(given.content, Passthrough)
-        hold(given.content)
+        assert isinstance(read, PassthroughSend)
+        assert isinstance(read.content, Passthrough)
+        check_content(read.content)
 
 
 @settings(max_examples=60, deadline=None)
 @given(body=st.binary(max_size=60) | texts.map(lambda text: text.encode("utf-8", "replace")))
-def test_any_event_is_refused_or_names_a_message(body: bytes) -> None:
+def test_any_event_is_rejected_or_names_a_message(body: bytes) -> None:
     try:
         receipt = read_event(body)
     except ApiError:

@@ -1,4 +1,4 @@
-"""Order and exactly-once under random mishaps, against a model of the pipeline, on both engines."""
+"""Ordering and exactly-once delivery under random faults, against a model of the pipeline, on both engines."""
 
 import gc
 import os
@@ -13,62 +13,62 @@ import pytest
 
 from tests.properties.pipeline_model import ModelPipeline
 from tests.support.callback_sink import CallbackSink
-from tests.support.cut_connection import CutLine, cut_line
+from tests.support.commit_proxy import CommitProxy, open_commit_proxy
 from tests.support.postgres import UNSAFE, Server, running_server
 
-STEPS = int(os.environ.get("WAYPOST_STREET_STEPS", "100"))
+STEPS = int(os.environ.get("WAYPOST_MODEL_STEPS", "100"))
 ENGINES = ("sqlite", "postgresql")
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    """A server of its own."""
+    """A PostgreSQL server for this module."""
     with running_server(UNSAFE) as server:
         yield server
 
 
 @pytest.fixture
-def line(server: Server) -> Iterator[CutLine]:
-    """To a database of its own."""
-    with cut_line(server.create(f"model_{secrets.token_hex(4)}")) as line:
-        yield line
+def commit_proxy(server: Server) -> Iterator[CommitProxy]:
+    """A proxy to a new database."""
+    with open_commit_proxy(server.create(f"model_{secrets.token_hex(4)}")) as commit_proxy:
+        yield commit_proxy
 
 
 @pytest.fixture(autouse=True)
-def the_killed() -> Iterator[None]:
-    """Their sockets are complained of here, and not in a later test."""
+def collect_sockets_of_killed_processes() -> Iterator[None]:
+    """Collect garbage, so that ResourceWarnings of killed processes appear here, not in a later test."""
     yield
     gc.collect()
 
 
 @pytest.mark.timeout(60 + STEPS)
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # sockets of the killed
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # sockets of killed processes
 @pytest.mark.parametrize("engine", ENGINES)
-async def test_every_message_is_accounted_for_whatever_happens(
+async def test_every_message_is_accounted_for_under_random_faults(
     engine: str, tmp_path: Path, sink: CallbackSink, request: pytest.FixtureRequest
 ) -> None:
-    # The suite walks one way; `WAYPOST_STREET_STEPS` with another seed, or 0 for any, walks on.
-    seed = int(os.environ.get("WAYPOST_STREET_SEED", "7")) or secrets.randbelow(10**9)
-    line: CutLine | None = request.getfixturevalue("line") if engine == "postgresql" else None
-    url = None if line is None else line.url
+    # The suite always takes the same walk; `WAYPOST_MODEL_STEPS` with another seed, or 0 for a random one, takes others.
+    seed = int(os.environ.get("WAYPOST_MODEL_SEED", "7")) or secrets.randbelow(10**9)
+    commit_proxy: CommitProxy | None = request.getfixturevalue("commit_proxy") if engine == "postgresql" else None
+    url = None if commit_proxy is None else commit_proxy.url
     async with aiohttp.ClientSession() as http:
-        model = ModelPipeline(tmp_path, sink, http, random.Random(seed), url, line)
+        model = ModelPipeline(tmp_path, sink, http, random.Random(seed), url, commit_proxy)
         await model.open()
         try:
             await model.walk(STEPS)
             await model.heal()
-            wrong = await model.complaints()
+            problems = await model.violations()
         finally:
             await model.close()
 
-    acknowledged = sum(one.message_id is not None for one in model.sent)
+    acknowledged = sum(sent.message_id is not None for sent in model.sent)
     sys.stderr.write(
         f"seed {seed}, {engine}: {STEPS} steps {dict(model.steps)}; {len(model.sent)} sent, "
-        f"{acknowledged} acknowledged, {len(sink.taken)} callbacks taken, {model.replayed} replays, ends {dict(model.ends)}, "
-        f"{len(model.heard)} heard of which {sum(one.tapped is not None for one in model.heard)} taps, "
-        f"templates {dict(model.templates.ends)}, "
-        f"commits lost {dict(line.lost) if line else {}}\n"
+        f"{acknowledged} acknowledged, {len(sink.accepted)} callbacks delivered, {model.replayed} replays, final states {dict(model.final_states)}, "
+        f"{len(model.phone_messages)} from phones, of which {sum(message.tapped is not None for message in model.phone_messages)} taps, "
+        f"templates {dict(model.templates.final_states)}, "
+        f"commits lost {dict(commit_proxy.lost) if commit_proxy else {}}\n"
     )
-    assert not wrong, "\n".join([f"seed {seed}", *wrong[:30], " ".join(model.story)])
+    assert not problems, "\n".join([f"seed {seed}", *problems[:30], " ".join(model.step_log)])
     assert acknowledged > STEPS // 20
-    assert sum(model.ends[state] for state in ("sent", "delivered", "read")) > acknowledged // 4
+    assert sum(model.final_states[state] for state in ("sent", "delivered", "read")) > acknowledged // 4

@@ -1,4 +1,4 @@
-"""What processes on one PostgreSQL tell each other, and what happens when they cannot."""
+"""Notifications and leases of several processes on one PostgreSQL, also when they are lost."""
 
 import asyncio
 import contextlib
@@ -8,243 +8,256 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.queue.conftest import LANE, Bench, close_bench, die, open_bench
-from tests.support.stores import PostgresPlace
-from tests.support.waiting import HANGS_AFTER_S
+from tests.queue.conftest import OUTBOUND, QueueHarness, close_harness, crash, open_harness
+from tests.support.polling import HANGS_AFTER_S
+from tests.support.store_locations import PostgresLocation
 from waypost.base.batching import GroupCommitClosed
 from waypost.base.clock import ManualClock, SystemClock
 from waypost.queue import queue, reader
 from waypost.queue.plans import shard_of
 from waypost.store.queue.leases import SHARD_COUNT
 
-Open = Callable[..., Coroutine[None, None, Bench]]
+ProcessOpener = Callable[..., Coroutine[None, None, QueueHarness]]
 POLL_S = 5
-"""What would be found by looking now and then; what is told is found sooner."""
+"""The interval of polls; a notification is noticed sooner."""
 
 
 @pytest.fixture
 def engine() -> str:
-    """The one that several processes share."""
+    """Use the engine that several processes can share."""
     return "postgresql"
 
 
 @pytest.fixture
-def without_polls(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let nothing be found by looking now and then: what is found is found by a notification."""
+def polls_disabled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make polls so rare that every job that is found is found by a notification."""
     for module in (reader, queue):
         monkeypatch.setattr(module, "POLL_MS", 60 * 60 * 1000)
 
 
 @pytest.fixture
-async def opened(place: PostgresPlace) -> AsyncIterator[Open]:
-    """Opens processes on one store, which keep their leases by themselves; closes them at the end."""
-    benches: list[Bench] = []
+async def open_process(store_location: PostgresLocation) -> AsyncIterator[ProcessOpener]:
+    """Open processes on one store that renew their leases by themselves; close them at the end."""
+    harnesses: list[QueueHarness] = []
 
-    async def opens(holder: str, *, lease_ms: int = 60_000) -> Bench:
-        bench = await open_bench(place, SystemClock(), holder, lease_ms=lease_ms)
-        bench.journal.start()
-        benches.append(bench)
-        return bench
+    async def open_next(holder: str, *, lease_ms: int = 60_000) -> QueueHarness:
+        harness = await open_harness(store_location, SystemClock(), holder, lease_ms=lease_ms)
+        harness.queue.start()
+        harnesses.append(harness)
+        return harness
 
-    yield opens
-    for bench in benches:
-        with contextlib.suppress(GroupCommitClosed):  # it has died
-            await close_bench(bench)
+    yield open_next
+    for harness in harnesses:
+        with contextlib.suppress(GroupCommitClosed):  # it has crashed
+            await close_harness(harness)
 
 
 @contextlib.contextmanager
-def somebody(place: PostgresPlace) -> Generator[psycopg.Connection[Any]]:
-    """A connection of a process that does what the test says, and no more."""
-    with psycopg.connect(place.url) as connection:
+def connect_as_other_process(store_location: PostgresLocation) -> Generator[psycopg.Connection[Any]]:
+    """Connect as another process, which does only what the test does with the connection."""
+    with psycopg.connect(store_location.url) as connection:
         yield connection
 
 
-def held(bench: Bench) -> set[int]:
-    """The shards that a process may claim from."""
-    return bench.journal.shards.held[LANE]
+def held_shards(harness: QueueHarness) -> set[int]:
+    """Return the shards that a process may claim from."""
+    return harness.queue.shards.held[OUTBOUND]
 
 
-async def until(is_so: Callable[[], bool]) -> None:
-    """Return when it is so."""
+async def wait_until(condition: Callable[[], bool]) -> None:
+    """Return when the condition is true."""
     async with asyncio.timeout(HANGS_AFTER_S):
-        while not is_so():  # noqa: ASYNC110  nobody tells
+        while not condition():  # noqa: ASYNC110  nothing notifies of it
             await asyncio.sleep(0.005)
 
 
-async def share(one: Bench, two: Bench) -> None:
-    """Return when each has its half."""
-    await until(lambda: len(held(one)) == len(held(two)) == SHARD_COUNT // 2)
+async def wait_for_even_split(first_process: QueueHarness, second_process: QueueHarness) -> None:
+    """Return when each process has half of the shards."""
+    await wait_until(lambda: len(held_shards(first_process)) == len(held_shards(second_process)) == SHARD_COUNT // 2)
 
 
 def group_in(shards: set[int]) -> str:
-    """A group of one of these shards."""
+    """Return a concurrency group of one of these shards."""
     return next(f"g{n}" for n in range(10_000) if shard_of(f"g{n}") in shards)
 
 
-async def worked_by(bench: Bench) -> list[str]:
-    """Wait once for something to do, and say what it is."""
-    if found := await bench.refs():
-        return found
-    await bench.journal.wait(LANE)
-    return await bench.refs()
+async def claim_refs_after_wait(harness: QueueHarness) -> list[str]:
+    """Claim; if nothing is due, wait once and claim again. Return the refs."""
+    if refs := await harness.claim_refs():
+        return refs
+    await harness.queue.wait(OUTBOUND)
+    return await harness.claim_refs()
 
 
 async def insert(connection: psycopg.Connection[Any], ref: str) -> None:
-    """An entry of another process's, its transaction still open, of which nobody is told."""
+    """Insert a job as another process would, without a notification; its transaction stays open."""
     await asyncio.to_thread(
         connection.execute,
         "INSERT INTO queue_jobs (queue, concurrency_group, ordering_key, ref, due_ms) VALUES (%s, 'g', %s, %s, 0)",
-        (int(LANE), ref, ref),
+        (int(OUTBOUND), ref, ref),
     )
 
 
-@pytest.mark.usefixtures("without_polls")
-async def test_entry_that_another_process_appends_is_heard_of_at_once(opened: Open) -> None:
-    one, two = await opened("one"), await opened("two")
-    await share(one, two)
-    assert await two.claim() == []
+@pytest.mark.usefixtures("polls_disabled")
+async def test_job_that_another_process_enqueues_is_noticed_at_once(open_process: ProcessOpener) -> None:
+    first_process, second_process = await open_process("one"), await open_process("two")
+    await wait_for_even_split(first_process, second_process)
+    assert await second_process.claim() == []
 
-    await one.append("a", group=group_in(held(two)))
+    await first_process.enqueue("a", group=group_in(held_shards(second_process)))
 
-    assert await worked_by(two) == ["a.0"]
-
-
-async def test_leases_that_are_given_back_are_taken_up_at_once(opened: Open) -> None:
-    hour_ms = 60 * 60 * 1000  # much longer than is waited for
-    one, two = await opened("one", lease_ms=hour_ms), await opened("two", lease_ms=hour_ms)
-    await share(one, two)
-
-    await one.journal.close()
-
-    await until(lambda: len(held(two)) == SHARD_COUNT)
+    assert await claim_refs_after_wait(second_process) == ["a.0"]
 
 
-async def test_work_of_a_killed_process_is_taken_over_when_its_leases_have_run_out(opened: Open) -> None:
-    one, two = await opened("one", lease_ms=1_000), await opened("two", lease_ms=1_000)
-    await share(one, two)
-    group = group_in(held(one))
-    await one.append("a", "b", group=group)
-    [job, _] = await until_claimed(one, 2)
-    await one.journal.mark_in_flight([job])
+async def test_leases_that_are_released_are_acquired_at_once_by_another_process(open_process: ProcessOpener) -> None:
+    hour_ms = 60 * 60 * 1000  # much longer than the test waits
+    first_process, second_process = (
+        await open_process("one", lease_ms=hour_ms),
+        await open_process("two", lease_ms=hour_ms),
+    )
+    await wait_for_even_split(first_process, second_process)
 
-    await die(one)
+    await first_process.queue.close()
 
-    await until(lambda: len(held(two)) == SHARD_COUNT)
-    found = {job.subject.ref: job.was_in_flight for job in await until_claimed(two, 2)}
-    assert found == {"a.0": True, "b.1": False}
+    await wait_until(lambda: len(held_shards(second_process)) == SHARD_COUNT)
 
 
-async def until_claimed(bench: Bench, count: int) -> list[Any]:
-    """Claim until there are so many."""
-    found = await bench.claim()
-    while len(found) < count:
-        await bench.journal.wait(LANE)
-        found += await bench.claim()
-    return found
-
-
-async def test_process_that_is_cut_off_works_nothing_and_goes_on_when_the_store_is_back(
-    opened: Open, place: PostgresPlace
+async def test_jobs_of_a_crashed_process_are_claimed_by_another_when_its_leases_expire(
+    open_process: ProcessOpener,
 ) -> None:
-    one = await opened("one", lease_ms=1_000)
-    await until(lambda: len(held(one)) == SHARD_COUNT)
-    await one.append("a", "b")
-    [job, _] = await until_claimed(one, 2)
+    first_process, second_process = await open_process("one", lease_ms=1_000), await open_process("two", lease_ms=1_000)
+    await wait_for_even_split(first_process, second_process)
+    group = group_in(held_shards(first_process))
+    await first_process.enqueue("a", "b", group=group)
+    [job, _] = await claim_at_least(first_process, 2)
+    await first_process.queue.mark_in_flight([job])
 
-    async with place.away(one.database):
-        await until(lambda: not one.journal.shards.are_leases_valid)
-        ours_meanwhile = one.journal.is_lease_held(job)
+    await crash(first_process)
 
-    assert not ours_meanwhile
-    await until(lambda: len(held(one)) >= SHARD_COUNT - 1)  # but what is being worked still
+    await wait_until(lambda: len(held_shards(second_process)) == SHARD_COUNT)
+    was_in_flight = {job.subject.ref: job.was_in_flight for job in await claim_at_least(second_process, 2)}
+    assert was_in_flight == {"a.0": True, "b.1": False}
 
 
-@pytest.mark.usefixtures("without_polls")
-async def test_what_was_told_during_a_gap_is_looked_for_after_it(opened: Open, place: PostgresPlace) -> None:
-    one = await opened("one")
-    await until(lambda: len(held(one)) == SHARD_COUNT)
-    assert await one.claim() == []
-    with somebody(place) as other:
+async def claim_at_least(harness: QueueHarness, count: int) -> list[Any]:
+    """Claim until at least so many jobs are claimed."""
+    jobs = await harness.claim()
+    while len(jobs) < count:
+        await harness.queue.wait(OUTBOUND)
+        jobs += await harness.claim()
+    return jobs
+
+
+async def test_process_without_its_store_works_nothing_and_resumes_when_the_store_is_back(
+    open_process: ProcessOpener, store_location: PostgresLocation
+) -> None:
+    first_process = await open_process("one", lease_ms=1_000)
+    await wait_until(lambda: len(held_shards(first_process)) == SHARD_COUNT)
+    await first_process.enqueue("a", "b")
+    [job, _] = await claim_at_least(first_process, 2)
+
+    async with store_location.make_unavailable(first_process.database):
+        await wait_until(lambda: not first_process.queue.shards.are_leases_valid)
+        held_meanwhile = first_process.queue.is_lease_held(job)
+
+    assert not held_meanwhile
+    await wait_until(
+        lambda: len(held_shards(first_process)) >= SHARD_COUNT - 1
+    )  # all but the shard of the job that is still being worked
+
+
+@pytest.mark.usefixtures("polls_disabled")
+async def test_job_enqueued_while_the_listener_was_disconnected_is_found_afterwards(
+    open_process: ProcessOpener, store_location: PostgresLocation
+) -> None:
+    first_process = await open_process("one")
+    await wait_until(lambda: len(held_shards(first_process)) == SHARD_COUNT)
+    assert await first_process.claim() == []
+    with connect_as_other_process(store_location) as other:
         other.autocommit = True
         other.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
             " WHERE query LIKE 'LISTEN%' AND datname = current_database()"
         )
 
-        await insert(other, "told into the void")
+        await insert(other, "without a listener")
 
-    assert await worked_by(one) == ["told into the void"]
+    assert await claim_refs_after_wait(first_process) == ["without a listener"]
 
 
-async def test_entry_that_is_committed_after_a_later_one_is_not_missed(place: PostgresPlace) -> None:
+async def test_job_that_is_committed_after_a_later_one_is_not_missed(store_location: PostgresLocation) -> None:
     clock = ManualClock()
-    one = await open_bench(place, clock, "one")
-    with somebody(place) as slow:
+    first_process = await open_harness(store_location, clock, "one")
+    with connect_as_other_process(store_location) as slow:
         await insert(slow, "earlier")
-        await one.append("later")
-        first = await one.claim()
-        for job in first:
-            await one.settle(job)
+        await first_process.enqueue("later")
+        at_first = await first_process.claim()
+        for job in at_first:
+            await first_process.complete(job)
         clock.advance(ms=POLL_S * 1000)
-        between = await one.refs()
+        between = await first_process.claim_refs()
         await asyncio.to_thread(slow.commit)
-    await one.append("last")  # whatever wakes the group: nobody told of the slow one
+    await first_process.enqueue("last")  # wakes the group: the slow transaction sent no notification
 
-    found = await one.claim()
+    claimed = await first_process.claim()
 
-    assert [job.subject.ref for job in first] == ["later.0"]
+    assert [job.subject.ref for job in at_first] == ["later.0"]
     assert between == []
-    assert [job.subject.ref for job in found] == ["earlier", "last.0"]
-    assert found[0].position < first[0].position
-    await close_bench(one)
+    assert [job.subject.ref for job in claimed] == ["earlier", "last.0"]
+    assert claimed[0].position < at_first[0].position
+    await close_harness(first_process)
 
 
-async def test_entry_is_found_however_late_in_its_bounds_its_transaction_ends(place: PostgresPlace) -> None:
-    """The mark below which everything is taken as read moves on, but never past what may still come."""
+async def test_job_is_found_however_late_its_transaction_ends_within_the_limit(
+    store_location: PostgresLocation,
+) -> None:
+    """The position below which nothing is read again advances, but never past an open transaction."""
     clock = ManualClock()
-    one = await open_bench(place, clock, "one")
-    seen: list[str] = []
+    first_process = await open_harness(store_location, clock, "one")
+    refs: list[str] = []
     for number in range(4):
-        with somebody(place) as slow:
+        with connect_as_other_process(store_location) as slow:
             await insert(slow, f"slow {number}")
             for step in range(3):
-                await one.append(f"quick {number} {step}")
-                seen += await one.work_all()
-                clock.advance(ms=4_900)  # three of them: nearly what a transaction may last
+                await first_process.enqueue(f"quick {number} {step}")
+                refs += await first_process.work_all()
+                clock.advance(ms=4_900)  # three steps take nearly as long as a transaction may last
             await asyncio.to_thread(slow.commit)
-        await one.append(f"next {number}")
-        seen += await one.work_all()
+        await first_process.enqueue(f"next {number}")
+        refs += await first_process.work_all()
 
-    wanted = [f"slow {number}" for number in range(4)]
-    assert [ref for ref in seen if ref.startswith("slow")] == wanted
-    assert len(seen) == len(set(seen)) == 4 * 5
-    await close_bench(one)
+    expected = [f"slow {number}" for number in range(4)]
+    assert [ref for ref in refs if ref.startswith("slow")] == expected
+    assert len(refs) == len(set(refs)) == 4 * 5
+    await close_harness(first_process)
 
 
-async def test_notification_that_was_lost_costs_a_poll(place: PostgresPlace) -> None:
+async def test_lost_notification_delays_a_job_until_the_next_poll(store_location: PostgresLocation) -> None:
     clock = ManualClock()
-    one = await open_bench(place, clock, "one")
-    assert await one.claim() == []
-    with somebody(place) as other:
-        await insert(other, "nobody said a word")
+    first_process = await open_harness(store_location, clock, "one")
+    assert await first_process.claim() == []
+    with connect_as_other_process(store_location) as other:
+        await insert(other, "without a notification")
         other.commit()
-    at_once = await one.refs()
+    at_once = await first_process.claim_refs()
 
     clock.advance(ms=POLL_S * 1000)
 
     assert at_once == []
-    assert await one.refs() == ["nobody said a word"]
-    await close_bench(one)
+    assert await first_process.claim_refs() == ["without a notification"]
+    await close_harness(first_process)
 
 
-async def test_process_that_was_stopped_within_a_transaction_holds_up_no_other(
-    opened: Open, place: PostgresPlace
+async def test_process_that_stops_within_a_transaction_does_not_block_another(
+    open_process: ProcessOpener, store_location: PostgresLocation
 ) -> None:
-    one, two = await opened("one", lease_ms=3_000), await opened("two", lease_ms=3_000)
-    await share(one, two)
-    half = set(held(two))
-    await die(one)
-    with somebody(place) as stopped:  # as `one` would be, stopped while it renewed or marked
+    first_process, second_process = await open_process("one", lease_ms=3_000), await open_process("two", lease_ms=3_000)
+    await wait_for_even_split(first_process, second_process)
+    half = set(held_shards(second_process))
+    await crash(first_process)
+    with connect_as_other_process(
+        store_location
+    ) as stopped:  # like the first process if it stopped while it renewed or marked
 
         def seen_ms() -> int:
             [row] = stopped.execute("SELECT seen_ms FROM processes WHERE holder = 'two'")
@@ -252,12 +265,12 @@ async def test_process_that_was_stopped_within_a_transaction_holds_up_no_other(
 
         stopped.execute("SELECT * FROM leases WHERE holder = 'one' FOR UPDATE")
         stopped.execute("SELECT * FROM processes WHERE holder = 'one' FOR UPDATE")
-        over_ms = seen_ms() + 3_000  # then the lease of `one` is
+        expired_ms = seen_ms() + 3_000  # then the lease of the first process has expired
 
-        await until(lambda: seen_ms() > over_ms)
-        kept = two.journal.shards.are_leases_valid
-        meanwhile = set(held(two))
+        await wait_until(lambda: seen_ms() > expired_ms)
+        was_valid = second_process.queue.shards.are_leases_valid
+        meanwhile = set(held_shards(second_process))
 
-    assert kept
+    assert was_valid
     assert meanwhile == half
-    await until(lambda: len(held(two)) == SHARD_COUNT)
+    await wait_until(lambda: len(held_shards(second_process)) == SHARD_COUNT)

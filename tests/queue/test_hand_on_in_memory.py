@@ -1,4 +1,4 @@
-"""What a process appends it works without reading it again, and finds by reading where that may not be."""
+"""A process works the jobs that it enqueued without reading them, and reads them where order requires it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Generator, Iterator, Sequence
@@ -9,16 +9,16 @@ import pytest
 from sqlalchemy import Connection
 
 from benchmarks.statements import Statements
-from tests.queue.conftest import LANE, Bench, close_bench, open_bench
-from tests.support.stores import Place, SqlitePlace
+from tests.queue.conftest import OUTBOUND, QueueHarness, close_harness, open_harness
+from tests.support.store_locations import SqliteLocation, StoreLocation
 from waypost.base.clock import ManualClock
 from waypost.store.contract import StoreEngine, StoreUnavailable
 from waypost.store.engines.sqlite import SqliteEngine
 from waypost.store.queue.jobs import NewJob, enqueue_jobs, read_subject, reopen_dead_letter
 
 
-class Unsaid(SqliteEngine):
-    """Commits, and then says that the disk failed, as often as it is told to."""
+class CommitErrorEngine(SqliteEngine):
+    """Commit, and then report that the disk failed, as often as `failures` says."""
 
     failures = 0
 
@@ -31,147 +31,149 @@ class Unsaid(SqliteEngine):
             raise StoreUnavailable("the disk failed while the commit was flushed")
 
 
-class UnsaidPlace(SqlitePlace):
+class CommitErrorPlace(SqliteLocation):
     def engine(self, *, sole: bool = True) -> StoreEngine:
-        return Unsaid(self.folder / "waypost.db", exclusive=sole)
+        return CommitErrorEngine(self.folder / "waypost.db", exclusive=sole)
 
 
 @pytest.fixture
 def engine() -> str:
-    """Only where one process has the store to itself."""
+    """Use the engine on which one process has the store to itself."""
     return "sqlite"
 
 
 @pytest.fixture
-async def unsure(tmp_path: Path, clock: ManualClock) -> AsyncIterator[Bench]:
-    bench = await open_bench(UnsaidPlace(tmp_path), clock, "only")
-    yield bench
-    await close_bench(bench)
+async def failing_harness(tmp_path: Path, clock: ManualClock) -> AsyncIterator[QueueHarness]:
+    harness = await open_harness(CommitErrorPlace(tmp_path), clock, "only")
+    yield harness
+    await close_harness(harness)
 
 
 @pytest.fixture
-def statements(place: Place) -> Iterator[Statements]:
-    statements = Statements(place.name)
+def statements(store_location: StoreLocation) -> Iterator[Statements]:
+    statements = Statements(store_location.name)
     yield statements
     statements.end()
 
 
-def append_one(connection: Connection, jobs: Sequence[NewJob]) -> list[None]:
+def enqueue_batch(connection: Connection, jobs: Sequence[NewJob]) -> list[None]:
     enqueue_jobs(connection, jobs)
     return [None] * len(jobs)
 
 
-def reads_of_entries(statements: Statements) -> list[str]:
-    return [one.text for one in statements.all() if one.text.startswith("SELECT journal.position")]
+def reads_of_jobs(statements: Statements) -> list[str]:
+    return [statement.text for statement in statements.all() if statement.text.startswith("SELECT queue_jobs.position")]
 
 
-async def test_what_is_appended_to_a_lane_that_was_looked_through_is_worked_unread(
-    bench: Bench, statements: Statements
+async def test_jobs_enqueued_after_a_queue_was_read_to_its_end_are_worked_without_reading_them(
+    harness: QueueHarness, statements: Statements
 ) -> None:
-    assert await bench.work_all() == []
+    assert await harness.work_all() == []
 
-    await bench.append("a", "b", "a")
-    await bench.append("a", group="other")
-    first = await bench.work_all()
-    await bench.append("b")
-    second = await bench.work_all()
+    await harness.enqueue("a", "b", "a")
+    await harness.enqueue("a", group="other")
+    first = await harness.work_all()
+    await harness.enqueue("b")
+    second = await harness.work_all()
 
     assert sorted(first) == ["a.0", "a.0", "a.2", "b.1"]
     assert second == ["b.0"]
-    assert not reads_of_entries(statements)
+    assert not reads_of_jobs(statements)
 
 
-async def test_what_an_earlier_process_left_comes_first(place: Place, clock: ManualClock) -> None:
-    before = await open_bench(place, clock, "before")
-    await before.append(*["a"] * 3)
-    await close_bench(before)
+async def test_jobs_of_an_earlier_process_are_worked_first(store_location: StoreLocation, clock: ManualClock) -> None:
+    before = await open_harness(store_location, clock, "before")
+    await before.enqueue(*["a"] * 3)
+    await close_harness(before)
 
-    after = await open_bench(place, clock, "after")
-    await after.append("a")
+    after = await open_harness(store_location, clock, "after")
+    await after.enqueue("a")
     worked = await after.work_all()
-    await close_bench(after)
+    await close_harness(after)
 
     assert worked == ["a.0", "a.1", "a.2", "a.0"]
 
 
-async def test_order_is_kept_when_memory_is_full_and_has_room_again(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+async def test_order_is_kept_when_memory_fills_up_and_has_room_again(
+    harness: QueueHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("waypost.queue.concurrency_groups.MAX_JOBS_PER_READ", 4)
-    await bench.work_all()
-    at = iter(range(1000))
+    await harness.work_all()
+    numbers = iter(range(1000))
 
-    async def append(count: int) -> None:
-        new = [NewJob(LANE, "g", "a", read_subject(LANE, str(next(at))), 0) for _ in range(count)]
-        await bench.database.write(enqueue_jobs, new)
+    async def enqueue(count: int) -> None:
+        new = [NewJob(OUTBOUND, "g", "a", read_subject(OUTBOUND, str(next(numbers))), 0) for _ in range(count)]
+        await harness.database.write(enqueue_jobs, new)
 
     worked: list[str] = []
     for count in (2, 9, 1, 5, 1, 1, 30, 1):
-        await append(count)
+        await enqueue(count)
         for _ in range(count // 2):
-            for job in await bench.claim():
+            for job in await harness.claim():
                 worked.append(job.subject.ref)
-                await bench.settle(job)
-    worked += await bench.work_all()
+                await harness.complete(job)
+    worked += await harness.work_all()
 
     assert worked == [str(number) for number in range(50)]
 
 
-async def one_set_aside(bench: Bench) -> int:
-    """Append an entry on which our own code fails until it is set aside; give its position."""
-    await bench.append("a")
+async def add_dead_letter(harness: QueueHarness) -> int:
+    """Enqueue a job on which our own code fails until it is a dead letter; return its position."""
+    await harness.enqueue("a")
     position = 0
     for _ in range(5):
-        [job] = await bench.claim()
+        [job] = await harness.claim()
         position = job.position
-        await bench.journal.retry_after_defect(job, ValueError("ours"))
-        bench.clock.advance(ms=130_000)
-    assert await bench.work_all() == []
+        await harness.queue.retry_after_defect(job, ValueError("ours"))
+        harness.clock.advance(ms=130_000)
+    assert await harness.work_all() == []
     return position
 
 
-async def test_entry_that_is_put_back_is_found_among_those_that_are_handed_on(bench: Bench) -> None:
-    position = await one_set_aside(bench)
+async def test_reopened_dead_letter_is_worked_with_the_jobs_that_are_handed_on_in_memory(harness: QueueHarness) -> None:
+    position = await add_dead_letter(harness)
 
-    await bench.append("a", "b")
-    assert await bench.database.write(reopen_dead_letter, position, 0)
-    await bench.append("b", "c")
+    await harness.enqueue("a", "b")
+    assert await harness.database.write(reopen_dead_letter, position, 0)
+    await harness.enqueue("b", "c")
 
-    assert sorted(await bench.work_all()) == ["a.0", "a.0", "b.0", "b.1", "c.1"]
+    assert sorted(await harness.work_all()) == ["a.0", "a.0", "b.0", "b.1", "c.1"]
 
 
-async def test_entry_that_is_put_back_comes_before_what_is_appended_with_it(bench: Bench) -> None:
-    position = await one_set_aside(bench)
+async def test_reopened_dead_letter_is_worked_before_a_job_enqueued_in_the_same_transaction(
+    harness: QueueHarness,
+) -> None:
+    position = await add_dead_letter(harness)
 
     await asyncio.gather(  # in one transaction
-        bench.database.write(reopen_dead_letter, position, 0),
-        bench.database.join(append_one, NewJob(LANE, "g", "a", read_subject(LANE, "later"), 0)),
+        harness.database.write(reopen_dead_letter, position, 0),
+        harness.database.join(enqueue_batch, NewJob(OUTBOUND, "g", "a", read_subject(OUTBOUND, "later"), 0)),
     )
 
-    assert await bench.work_all() == ["a.0", "later"]
+    assert await harness.work_all() == ["a.0", "later"]
 
 
-async def test_what_was_committed_and_not_said_is_worked_in_its_turn(unsure: Bench) -> None:
-    await unsure.work_all()
-    engine = unsure.database._engine  # pyright: ignore[reportPrivateUsage]
-    assert isinstance(engine, Unsaid)
+async def test_jobs_of_a_commit_that_was_reported_as_failed_are_worked_in_order(failing_harness: QueueHarness) -> None:
+    await failing_harness.work_all()
+    engine = failing_harness.database._engine  # pyright: ignore[reportPrivateUsage]
+    assert isinstance(engine, CommitErrorEngine)
 
     engine.failures = 1
     with pytest.raises(StoreUnavailable):
-        await unsure.append("a", "a")
-    await unsure.append("a")
+        await failing_harness.enqueue("a", "a")
+    await failing_harness.enqueue("a")
 
-    assert await unsure.work_all() == ["a.0", "a.1", "a.0"]
+    assert await failing_harness.work_all() == ["a.0", "a.1", "a.0"]
 
 
-async def test_nothing_of_a_transaction_that_failed_is_handed_on(bench: Bench) -> None:
-    def append_and_fail(connection: Connection, entries: Sequence[NewJob]) -> None:
-        enqueue_jobs(connection, entries)
+async def test_jobs_of_a_transaction_that_failed_are_not_handed_on(harness: QueueHarness) -> None:
+    def enqueue_and_fail(connection: Connection, jobs: Sequence[NewJob]) -> None:
+        enqueue_jobs(connection, jobs)
         raise ValueError("not this time")
 
-    await bench.work_all()
+    await harness.work_all()
     with pytest.raises(ValueError, match="not this time"):
-        await bench.database.write(append_and_fail, [NewJob(LANE, "g", "a", read_subject(LANE, "never"), 0)])
-    await bench.append("a")
+        await harness.database.write(enqueue_and_fail, [NewJob(OUTBOUND, "g", "a", read_subject(OUTBOUND, "never"), 0)])
+    await harness.enqueue("a")
 
-    assert await bench.work_all() == ["a.0"]
+    assert await harness.work_all() == ["a.0"]

@@ -1,41 +1,41 @@
-"""Entries that wait for something of their own process, such as an upload."""
+"""Parked jobs, which wait for something in their own process, such as an upload."""
 
-from tests.queue.conftest import Bench
+from tests.queue.conftest import QueueHarness
 from waypost.store.queue.jobs import QueueName
 
 
-async def test_parked_entry_holds_up_its_key_and_nothing_else(bench: Bench) -> None:
-    await bench.append("a", "a", "b")
-    [parked, other] = await bench.claim()
-    bench.journal.park(parked)
-    await bench.settle(other)
-    await bench.append("c")
+async def test_parked_job_blocks_its_key_and_no_other(harness: QueueHarness) -> None:
+    await harness.enqueue("a", "a", "b")
+    [parked, other] = await harness.claim()
+    harness.queue.park(parked)
+    await harness.complete(other)
+    await harness.enqueue("c")
 
-    refs = await bench.refs()
+    refs = await harness.claim_refs()
 
     assert refs == ["c.0"]
 
 
-async def test_parked_entries_take_nothing_of_their_groups_share(bench: Bench) -> None:
-    share = bench.journal.plans[QueueName.OUTBOUND].share
-    await bench.append(*(f"k{at}" for at in range(share)))
-    for job in await bench.claim():
-        bench.journal.park(job)
-    await bench.append("text")
+async def test_parked_jobs_do_not_count_toward_the_share_of_their_group(harness: QueueHarness) -> None:
+    share = harness.queue.plans[QueueName.OUTBOUND].share
+    await harness.enqueue(*(f"k{at}" for at in range(share)))
+    for job in await harness.claim():
+        harness.queue.park(job)
+    await harness.enqueue("text")
 
-    refs = await bench.refs()
+    refs = await harness.claim_refs()
 
     assert refs == ["text.0"]
 
 
-async def test_parked_entry_comes_back_once_with_its_tries_as_they_were(bench: Bench) -> None:
-    await bench.append("a")
-    [parked] = await bench.claim()
-    bench.journal.park(parked)
+async def test_unparked_job_is_claimed_once_with_the_same_number_of_attempts(harness: QueueHarness) -> None:
+    await harness.enqueue("a")
+    [parked] = await harness.claim()
+    harness.queue.park(parked)
 
-    is_ours = bench.journal.unpark(parked)
+    was_parked = harness.queue.unpark(parked)
 
-    [again] = await bench.claim()
-    assert is_ours
+    [again] = await harness.claim()
+    assert was_parked
     assert again is parked
-    assert (again.attempt, await bench.claim()) == (0, [])
+    assert (again.attempt, await harness.claim()) == (0, [])

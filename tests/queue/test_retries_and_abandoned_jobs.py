@@ -1,9 +1,9 @@
-"""Entries that are given back: for later, with a defect, or by a process that is no more."""
+"""Jobs that are retried later, met a defect, or were left by a process that ended."""
 
 import pytest
 
-from tests.queue.conftest import Bench, close_bench, die, open_bench
-from tests.support.stores import Place
+from tests.queue.conftest import QueueHarness, close_harness, crash, open_harness
+from tests.support.store_locations import StoreLocation
 from waypost.base.clock import ManualClock
 from waypost.store.contract import StoreUnavailable
 from waypost.store.database import Database
@@ -19,290 +19,306 @@ from waypost.store.queue.jobs import (
 ERROR = ValueError("a defect")
 
 
-async def test_released_entry_comes_back_when_it_is_due_with_its_tries_counted(bench: Bench) -> None:
-    await bench.append("a")
-    [job] = await bench.claim()
-    await bench.journal.retry_later(job, due_ms=bench.clock.now_ms() + 500, note="not reached")
-    early = await bench.claim()
+async def test_retried_job_is_claimed_when_it_is_due_with_its_attempts_counted(harness: QueueHarness) -> None:
+    await harness.enqueue("a")
+    [job] = await harness.claim()
+    await harness.queue.retry_later(job, due_ms=harness.clock.now_ms() + 500, note="not reached")
+    early = await harness.claim()
 
-    bench.clock.advance(ms=500)
+    harness.clock.advance(ms=500)
 
-    [again] = await bench.claim()
+    [again] = await harness.claim()
     assert early == []
     assert (again.subject.ref, again.attempt, again.was_in_flight) == ("a.0", 1, False)
 
 
-async def test_released_entry_holds_up_its_followers(bench: Bench) -> None:
-    await bench.append("a", "a", "b")
-    [job, other] = await bench.claim()
-    await bench.settle(other)
+async def test_job_that_waits_for_a_retry_blocks_later_jobs_of_its_key(harness: QueueHarness) -> None:
+    await harness.enqueue("a", "a", "b")
+    [job, other] = await harness.claim()
+    await harness.complete(other)
 
-    await bench.journal.retry_later(job, due_ms=bench.clock.now_ms() + 500, note="not reached")
+    await harness.queue.retry_later(job, due_ms=harness.clock.now_ms() + 500, note="not reached")
 
-    assert await bench.claim() == []
+    assert await harness.claim() == []
 
 
-async def test_entry_that_leaves_its_key_lets_the_followers_go(bench: Bench) -> None:
-    await bench.append("a", "a")
-    [job] = await bench.claim()
+async def test_detached_job_does_not_block_later_jobs_of_its_key(harness: QueueHarness) -> None:
+    await harness.enqueue("a", "a")
+    [job] = await harness.claim()
 
-    await bench.journal.retry_later(job, due_ms=bench.clock.now_ms() + 500, note="refused", detach=True)
+    await harness.queue.retry_later(job, due_ms=harness.clock.now_ms() + 500, note="rejected", detach=True)
 
-    [follower] = await bench.claim()
+    [follower] = await harness.claim()
     assert follower.subject.ref == "a.1"
-    bench.clock.advance(ms=500)
-    [late] = await bench.claim()
+    harness.clock.advance(ms=500)
+    [late] = await harness.claim()
     assert late.subject.ref == "a.0"
     assert late.attempt == 1
 
 
-async def test_detached_entry_stays_detached_whoever_works_it(place: Place, clock: ManualClock) -> None:
-    first = await open_bench(place, clock, "first")
-    await first.append("a", "a")
+async def test_detached_job_stays_detached_in_another_process_and_after_another_retry(
+    store_location: StoreLocation, clock: ManualClock
+) -> None:
+    first = await open_harness(store_location, clock, "first")
+    await first.enqueue("a", "a")
     [job] = await first.claim()
-    await first.journal.retry_later(job, due_ms=clock.now_ms() + 500, note="refused", detach=True)
-    await die(first)
+    await first.queue.retry_later(job, due_ms=clock.now_ms() + 500, note="rejected", detach=True)
+    await crash(first)
 
-    second = await open_bench(place, clock, "second")
+    second = await open_harness(store_location, clock, "second")
     [follower] = await second.claim()
     clock.advance(ms=500)
-    [late] = await second.claim()  # beside its follower, which is still being worked
-    await second.journal.retry_later(late, due_ms=clock.now_ms(), note="refused again")
+    [late] = await second.claim()  # while its follower is still being worked
+    await second.queue.retry_later(late, due_ms=clock.now_ms(), note="rejected again")
     [again] = await second.claim()
 
-    assert [one.subject.ref for one in (follower, late, again)] == ["a.1", "a.0", "a.0"]
+    assert [job.subject.ref for job in (follower, late, again)] == ["a.1", "a.0", "a.0"]
     assert (follower.is_detached, late.is_detached, again.is_detached) == (False, True, True)
     assert again.ordering_key == "a"
-    await close_bench(second)
+    await close_harness(second)
 
 
-async def test_detached_entry_that_was_set_aside_comes_back_detached(bench: Bench) -> None:
-    await bench.append("a")
-    [job] = await bench.claim()
-    await bench.journal.retry_later(job, due_ms=bench.clock.now_ms(), note="refused", detach=True)
-    await five_defects(bench)
+async def test_detached_dead_letter_is_still_detached_when_it_is_reopened(harness: QueueHarness) -> None:
+    await harness.enqueue("a")
+    [job] = await harness.claim()
+    await harness.queue.retry_later(job, due_ms=harness.clock.now_ms(), note="rejected", detach=True)
+    await fail_five_times(harness)
 
-    await bench.database.write(reopen_dead_letter, await is_dead_letter(bench.database), bench.clock.now_ms())
+    await harness.database.write(
+        reopen_dead_letter, await read_dead_letter_position(harness.database), harness.clock.now_ms()
+    )
 
-    [again] = await bench.claim()
+    [again] = await harness.claim()
     assert (again.subject.ref, again.ordering_key, again.is_detached) == ("a.0", "a", True)
 
 
-async def test_release_outlives_the_process(place: Place, clock: ManualClock) -> None:
-    first = await open_bench(place, clock, "first")
-    await first.append("a", "a")
+async def test_retry_time_and_attempts_survive_a_crash(store_location: StoreLocation, clock: ManualClock) -> None:
+    first = await open_harness(store_location, clock, "first")
+    await first.enqueue("a", "a")
     [job] = await first.claim()
-    await first.journal.retry_later(job, due_ms=clock.now_ms() + 500, note="not reached")
-    await die(first)
+    await first.queue.retry_later(job, due_ms=clock.now_ms() + 500, note="not reached")
+    await crash(first)
 
-    second = await open_bench(place, clock, "second")
+    second = await open_harness(store_location, clock, "second")
 
     assert await second.claim() == []
     clock.advance(ms=500)
     [again] = await second.claim()
     assert (again.subject.ref, again.attempt) == ("a.0", 1)
-    await close_bench(second)
+    await close_harness(second)
 
 
-async def test_entry_that_was_in_hand_says_so_after_a_crash(place: Place, clock: ManualClock) -> None:
-    first = await open_bench(place, clock, "first")
-    await first.append("sent", "claimed")
+async def test_job_that_was_in_flight_is_marked_so_after_a_crash(
+    store_location: StoreLocation, clock: ManualClock
+) -> None:
+    first = await open_harness(store_location, clock, "first")
+    await first.enqueue("sent", "claimed")
     jobs = await first.claim()
-    await first.journal.mark_in_flight(jobs[:1])
-    await die(first)
+    await first.queue.mark_in_flight(jobs[:1])
+    await crash(first)
 
-    second = await open_bench(place, clock, "second")
+    second = await open_harness(store_location, clock, "second")
 
-    found = {job.subject.ref: job.was_in_flight for job in await second.claim()}
-    assert found == {"sent.0": True, "claimed.1": False}
-    await close_bench(second)
+    was_in_flight = {job.subject.ref: job.was_in_flight for job in await second.claim()}
+    assert was_in_flight == {"sent.0": True, "claimed.1": False}
+    await close_harness(second)
 
 
-async def test_entry_released_from_the_hand_is_no_longer_in_hand(place: Place, clock: ManualClock) -> None:
-    first = await open_bench(place, clock, "first")
-    await first.append("a")
+async def test_job_that_is_retried_later_is_no_longer_in_flight(
+    store_location: StoreLocation, clock: ManualClock
+) -> None:
+    first = await open_harness(store_location, clock, "first")
+    await first.enqueue("a")
     jobs = await first.claim()
-    await first.journal.mark_in_flight(jobs)
-    await first.journal.retry_later(jobs[0], due_ms=clock.now_ms(), note="not reached")
-    await die(first)
+    await first.queue.mark_in_flight(jobs)
+    await first.queue.retry_later(jobs[0], due_ms=clock.now_ms(), note="not reached")
+    await crash(first)
 
-    second = await open_bench(place, clock, "second")
+    second = await open_harness(store_location, clock, "second")
 
     [again] = await second.claim()
     assert not again.was_in_flight
-    await close_bench(second)
+    await close_harness(second)
 
 
-async def test_entry_that_is_let_go_comes_back_as_it_was(bench: Bench) -> None:
-    await bench.append("a")
-    [job] = await bench.claim()
+async def test_abandoned_job_is_claimed_again_unchanged(harness: QueueHarness) -> None:
+    await harness.enqueue("a")
+    [job] = await harness.claim()
 
-    bench.journal.abandon(job)
+    harness.queue.abandon(job)
 
-    [again] = await bench.claim()
+    [again] = await harness.claim()
     assert (again.subject.ref, again.attempt, again.defects) == ("a.0", 0, 0)
 
 
-async def test_entry_with_a_defect_comes_back_later_and_later(bench: Bench) -> None:
-    await bench.append("a")
+async def test_job_with_defects_is_retried_after_growing_delays(harness: QueueHarness) -> None:
+    await harness.enqueue("a")
 
     for delay_s in (1, 5, 30, 120):
-        [job] = await bench.claim()
-        await bench.journal.retry_after_defect(job, ERROR)
-        bench.clock.advance(ms=delay_s * 1000 - 1)
-        assert await bench.claim() == []
-        bench.clock.advance(ms=1)
+        [job] = await harness.claim()
+        await harness.queue.retry_after_defect(job, ERROR)
+        harness.clock.advance(ms=delay_s * 1000 - 1)
+        assert await harness.claim() == []
+        harness.clock.advance(ms=1)
 
-    assert await bench.refs() == ["a.0"]
+    assert await harness.claim_refs() == ["a.0"]
 
 
-async def test_entry_with_five_defects_is_set_aside_and_its_key_goes_on(bench: Bench) -> None:
-    await bench.append("a", "a")
+async def test_job_with_five_defects_becomes_a_dead_letter_and_frees_its_key(harness: QueueHarness) -> None:
+    await harness.enqueue("a", "a")
 
-    await five_defects(bench)
+    await fail_five_times(harness)
 
-    assert await bench.refs() == ["a.1"]
-    assert await bench.database.read(count_jobs_by_state, QueueName.OUTBOUND) == {
+    assert await harness.claim_refs() == ["a.1"]
+    assert await harness.database.read(count_jobs_by_state, QueueName.OUTBOUND) == {
         JobState.OPEN: 1,
         JobState.DEAD_LETTER: 1,
     }
-    [row] = await bench.database.read(read_dead_letters)
+    [row] = await harness.database.read(read_dead_letters)
     assert (row.ref, row.defects) == ("a.0", 5)
     assert "a defect" in (row.note or "")
 
 
-async def test_entry_set_aside_stays_so_after_a_restart(place: Place, clock: ManualClock) -> None:
-    first = await open_bench(place, clock, "first")
-    await first.append("a", "b")
-    await five_defects(first)
-    await die(first)
+async def test_dead_letter_stays_one_after_a_restart(store_location: StoreLocation, clock: ManualClock) -> None:
+    first = await open_harness(store_location, clock, "first")
+    await first.enqueue("a", "b")
+    await fail_five_times(first)
+    await crash(first)
 
-    second = await open_bench(place, clock, "second")
+    second = await open_harness(store_location, clock, "second")
 
-    assert await second.refs() == ["b.1"]
-    await close_bench(second)
-
-
-async def test_entry_set_aside_is_worked_again_when_a_person_returns_it(bench: Bench) -> None:
-    await bench.append("a", "a")
-    await five_defects(bench)
-    position = await is_dead_letter(bench.database)
-
-    returned = await bench.database.write(reopen_dead_letter, position, bench.clock.now_ms())
-
-    assert returned
-    assert await bench.work_all() == ["a.1", "a.0"]
-    assert not await bench.database.write(reopen_dead_letter, position, bench.clock.now_ms())
+    assert await second.claim_refs() == ["b.1"]
+    await close_harness(second)
 
 
-async def test_entry_set_aside_is_gone_when_a_person_drops_it(bench: Bench) -> None:
-    await bench.append("a")
-    await five_defects(bench)
-    position = await is_dead_letter(bench.database)
+async def test_reopened_dead_letter_is_worked_again(harness: QueueHarness) -> None:
+    await harness.enqueue("a", "a")
+    await fail_five_times(harness)
+    position = await read_dead_letter_position(harness.database)
 
-    assert await bench.database.write(remove_dead_letter, position)
+    reopened = await harness.database.write(reopen_dead_letter, position, harness.clock.now_ms())
 
-    assert await bench.database.read(count_jobs_by_state, QueueName.OUTBOUND) == {}
-    assert not await bench.database.write(remove_dead_letter, position)
+    assert reopened
+    assert await harness.work_all() == ["a.1", "a.0"]
+    assert not await harness.database.write(reopen_dead_letter, position, harness.clock.now_ms())
 
 
-async def test_entry_in_hand_with_a_defect_is_as_uncertain_as_after_a_crash(bench: Bench) -> None:
-    await bench.append("a")
-    jobs = await bench.claim()
-    await bench.journal.mark_in_flight(jobs)
+async def test_removed_dead_letter_is_deleted(harness: QueueHarness) -> None:
+    await harness.enqueue("a")
+    await fail_five_times(harness)
+    position = await read_dead_letter_position(harness.database)
 
-    await bench.journal.retry_after_defect(jobs[0], ERROR)
+    assert await harness.database.write(remove_dead_letter, position)
 
-    bench.clock.advance(ms=1000)
-    [again] = await bench.claim()
+    assert await harness.database.read(count_jobs_by_state, QueueName.OUTBOUND) == {}
+    assert not await harness.database.write(remove_dead_letter, position)
+
+
+async def test_job_in_flight_with_a_defect_is_as_uncertain_as_after_a_crash(harness: QueueHarness) -> None:
+    await harness.enqueue("a")
+    jobs = await harness.claim()
+    await harness.queue.mark_in_flight(jobs)
+
+    await harness.queue.retry_after_defect(jobs[0], ERROR)
+
+    harness.clock.advance(ms=1000)
+    [again] = await harness.claim()
     assert again.was_in_flight
 
 
-async def test_open_entry_is_neither_returned_nor_dropped(bench: Bench) -> None:
-    await bench.append("a")
-    [job] = await bench.claim()
+async def test_open_job_can_be_neither_reopened_nor_removed_as_a_dead_letter(harness: QueueHarness) -> None:
+    await harness.enqueue("a")
+    [job] = await harness.claim()
 
-    returned = await bench.database.write(reopen_dead_letter, job.position, 0)
-    dropped = await bench.database.write(remove_dead_letter, job.position)
+    reopened = await harness.database.write(reopen_dead_letter, job.position, 0)
+    removed = await harness.database.write(remove_dead_letter, job.position)
 
-    assert (returned, dropped) == (False, False)
+    assert (reopened, removed) == (False, False)
 
 
 @pytest.mark.parametrize("times", [1, 4])
-async def test_defects_are_counted_over_a_restart(place: Place, clock: ManualClock, times: int) -> None:
-    first = await open_bench(place, clock, "first")
-    await first.append("a")
+async def test_defects_are_counted_across_a_restart(
+    store_location: StoreLocation, clock: ManualClock, times: int
+) -> None:
+    first = await open_harness(store_location, clock, "first")
+    await first.enqueue("a")
     for _ in range(times):
         [job] = await first.claim()
-        await first.journal.retry_after_defect(job, ERROR)
+        await first.queue.retry_after_defect(job, ERROR)
         clock.advance(ms=120_000)
-    await die(first)
+    await crash(first)
 
-    second = await open_bench(place, clock, "second")
+    second = await open_harness(store_location, clock, "second")
 
     [again] = await second.claim()
     assert again.defects == times
-    await close_bench(second)
+    await close_harness(second)
 
 
-async def test_doubt_from_before_a_restart_outlives_a_defect(place: Place, clock: ManualClock) -> None:
-    first = await open_bench(place, clock, "first")
-    await first.append("a")
-    await first.journal.mark_in_flight(await first.claim())
-    await die(first)
-    second = await open_bench(place, clock, "second")
+async def test_job_in_flight_before_a_restart_stays_marked_so_after_a_defect(
+    store_location: StoreLocation, clock: ManualClock
+) -> None:
+    first = await open_harness(store_location, clock, "first")
+    await first.enqueue("a")
+    await first.queue.mark_in_flight(await first.claim())
+    await crash(first)
+    second = await open_harness(store_location, clock, "second")
     [job] = await second.claim()
 
-    await second.journal.retry_after_defect(job, ERROR)
+    await second.queue.retry_after_defect(job, ERROR)
 
-    await die(second)
+    await crash(second)
     clock.advance(ms=1000)
-    third = await open_bench(place, clock, "third")
+    third = await open_harness(store_location, clock, "third")
     [again] = await third.claim()
     assert again.was_in_flight
-    await close_bench(third)
+    await close_harness(third)
 
 
-async def test_entry_set_aside_in_hand_comes_back_in_hand(bench: Bench) -> None:
-    await bench.append("a")
-    [job] = await bench.journal.mark_in_flight(await bench.claim())
-    bench.journal.abandon(job)
-    await five_defects(bench)
+async def test_dead_letter_that_was_in_flight_is_still_marked_so_when_it_is_reopened(harness: QueueHarness) -> None:
+    await harness.enqueue("a")
+    [job] = await harness.queue.mark_in_flight(await harness.claim())
+    harness.queue.abandon(job)
+    await fail_five_times(harness)
 
-    await bench.database.write(reopen_dead_letter, await is_dead_letter(bench.database), bench.clock.now_ms())
+    await harness.database.write(
+        reopen_dead_letter, await read_dead_letter_position(harness.database), harness.clock.now_ms()
+    )
 
-    [again] = await bench.claim()
+    [again] = await harness.claim()
     assert again.was_in_flight
 
 
-async def test_store_that_is_away_is_no_defect_of_the_entry(place: Place, clock: ManualClock) -> None:
-    bench = await open_bench(place, clock, "only")
-    await bench.append("a")
-    [job] = await bench.claim()
-    await bench.journal.mark_in_flight([job])
-    async with place.away(bench.database):
+async def test_unavailable_store_does_not_count_as_a_defect_of_the_job(
+    store_location: StoreLocation, clock: ManualClock
+) -> None:
+    harness = await open_harness(store_location, clock, "only")
+    await harness.enqueue("a")
+    [job] = await harness.claim()
+    await harness.queue.mark_in_flight([job])
+    async with store_location.make_unavailable(harness.database):
         with pytest.raises(StoreUnavailable):
-            await bench.journal.retry_after_defect(job, ERROR)
+            await harness.queue.retry_after_defect(job, ERROR)
 
-    bench.journal.abandon(job)
+    harness.queue.abandon(job)
 
-    [again] = await bench.claim()
+    [again] = await harness.claim()
     assert (again.defects, again.was_in_flight) == (0, True)
-    await close_bench(bench)
+    await close_harness(harness)
 
 
-async def five_defects(bench: Bench) -> None:
-    """Let the head of the key `a` fail until it is set aside; others are let go."""
+async def fail_five_times(harness: QueueHarness) -> None:
+    """Let the first job of the key `a` fail until it is a dead letter; abandon the others."""
     for _ in range(5):
-        bench.clock.advance(ms=120_000)
-        for job in await bench.claim():
+        harness.clock.advance(ms=120_000)
+        for job in await harness.claim():
             if job.subject.ref == "a.0":
-                await bench.journal.retry_after_defect(job, ERROR)
+                await harness.queue.retry_after_defect(job, ERROR)
             else:
-                bench.journal.abandon(job)
+                harness.queue.abandon(job)
 
 
-async def is_dead_letter(database: Database) -> int:
-    """The position of the one entry that is set aside."""
+async def read_dead_letter_position(database: Database) -> int:
+    """Return the position of the only dead letter."""
     [row] = await database.read(read_dead_letters)
     return row.position

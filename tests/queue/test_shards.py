@@ -1,12 +1,12 @@
-"""How several processes share the queues: who has what, and what happens to what is being worked meanwhile."""
+"""Shards of the queues between several processes, and the jobs that are being worked when a shard moves."""
 
 from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import replace
 
 import pytest
 
-from tests.queue.conftest import LANE, LEASE_MS, Bench, close_bench, open_bench, settle
-from tests.support.stores import Place
+from tests.queue.conftest import LEASE_MS, OUTBOUND, QueueHarness, close_harness, delete_completed, open_harness
+from tests.support.store_locations import StoreLocation
 from waypost.base.clock import ManualClock
 from waypost.queue.plans import QUEUE_PLANS, shard_of
 from waypost.store.queue.jobs import (
@@ -20,186 +20,196 @@ from waypost.store.queue.jobs import (
 )
 from waypost.store.queue.leases import SHARD_COUNT
 
-Open = Callable[..., Coroutine[None, None, Bench]]
+ProcessOpener = Callable[..., Coroutine[None, None, QueueHarness]]
 GROUPS = [f"group {number}" for number in range(220)]
-"""So many that both halves of the shards have some."""
-RESTING = {queue: replace(plan, cooldown_ms=60_000) for queue, plan in QUEUE_PLANS.items()}
-"""For so long that no machine is too slow to see it."""
+"""Enough groups that both halves of the shards have some."""
+WITH_COOLDOWN = {queue: replace(plan, cooldown_ms=60_000) for queue, plan in QUEUE_PLANS.items()}
+"""A cooldown so long that even a slow machine notices it."""
 
 
 @pytest.fixture
-async def opened(place: Place, clock: ManualClock) -> AsyncIterator[Open]:
-    """Opens processes on one store, and closes them at the end."""
-    benches: list[Bench] = []
+async def open_process(store_location: StoreLocation, clock: ManualClock) -> AsyncIterator[ProcessOpener]:
+    """Open processes on one store, and close them at the end."""
+    harnesses: list[QueueHarness] = []
 
-    async def opens(holder: str, **wishes: object) -> Bench:
-        bench = await open_bench(place, wishes.pop("on", clock), holder, sole=False, **wishes)  # pyright: ignore[reportArgumentType]
-        benches.append(bench)
-        return bench
+    async def open_next(holder: str, **options: object) -> QueueHarness:
+        harness = await open_harness(store_location, options.pop("clock", clock), holder, sole=False, **options)  # pyright: ignore[reportArgumentType]
+        harnesses.append(harness)
+        return harness
 
-    yield opens
-    for bench in benches:
-        await close_bench(bench)
-
-
-def shards_of(bench: Bench, queue_name: QueueName = LANE) -> set[int]:
-    """What a process may claim from."""
-    return bench.journal.shards.held[queue_name]
+    yield open_next
+    for harness in harnesses:
+        await close_harness(harness)
 
 
-async def turns(*benches: Bench, times: int = 3) -> None:
-    """Let each renew its leases, so that they come to terms."""
+def held_shards(harness: QueueHarness, queue_name: QueueName = OUTBOUND) -> set[int]:
+    """Return the shards that a process may claim from."""
+    return harness.queue.shards.held[queue_name]
+
+
+async def renew_leases(*harnesses: QueueHarness, times: int = 3) -> None:
+    """Let each process renew its leases, until the shards are divided."""
     for _ in range(times):
-        benches[0].clock.advance(ms=LEASE_MS // 3)
-        for bench in benches:
-            await bench.claim(at_most=0)
+        harnesses[0].clock.advance(ms=LEASE_MS // 3)
+        for harness in harnesses:
+            await harness.claim(at_most=0)
 
 
-async def test_shares_are_fair_whoever_comes_and_goes(opened: Open) -> None:
-    one = await opened("one")
-    await turns(one)
-    alone = len(shards_of(one))
-    two, three = await opened("two"), await opened("three")
-    await turns(one, two, three)
-    of_three = [len(shards_of(bench)) for bench in (one, two, three)]
-    overlap = shards_of(one) & shards_of(two) | shards_of(two) & shards_of(three)
+async def test_shards_are_divided_evenly_when_processes_start_and_stop(open_process: ProcessOpener) -> None:
+    first_process = await open_process("one")
+    await renew_leases(first_process)
+    alone = len(held_shards(first_process))
+    second_process, third_process = await open_process("two"), await open_process("three")
+    await renew_leases(first_process, second_process, third_process)
+    shard_counts = [len(held_shards(harness)) for harness in (first_process, second_process, third_process)]
+    overlap = held_shards(first_process) & held_shards(second_process) | held_shards(second_process) & held_shards(
+        third_process
+    )
 
-    await three.journal.close()
-    await turns(one, two)
+    await third_process.queue.close()
+    await renew_leases(first_process, second_process)
 
     assert alone == SHARD_COUNT
-    assert sorted(of_three) == [84, 86, 86]
+    assert sorted(shard_counts) == [84, 86, 86]
     assert overlap == set()
-    assert len(shards_of(one)) == len(shards_of(two)) == SHARD_COUNT // 2
+    assert len(held_shards(first_process)) == len(held_shards(second_process)) == SHARD_COUNT // 2
 
 
-async def test_what_is_being_worked_stays_until_its_end_when_another_process_comes(opened: Open) -> None:
-    one = await opened("one")
-    new = [NewJob(LANE, group, "a", read_subject(LANE, f"a.{at}"), 0) for group in GROUPS for at in (0, 1)]
-    await one.database.write(enqueue_jobs, new)
-    working = await one.claim()
-    two = await opened("two")
+async def test_jobs_in_work_keep_their_shards_when_another_process_starts(open_process: ProcessOpener) -> None:
+    first_process = await open_process("one")
+    new = [NewJob(OUTBOUND, group, "a", read_subject(OUTBOUND, f"a.{at}"), 0) for group in GROUPS for at in (0, 1)]
+    await first_process.database.write(enqueue_jobs, new)
+    working = await first_process.claim()
+    second_process = await open_process("two")
 
-    await turns(one, two)
-    while_worked = await two.claim()
+    await renew_leases(first_process, second_process)
+    while_worked = await second_process.claim()
     for job in working:
-        await one.settle(job)
-    await turns(one, two)
-    followers = [*await one.claim(), *await two.claim()]
+        await first_process.complete(job)
+    await renew_leases(first_process, second_process)
+    followers = [*await first_process.claim(), *await second_process.claim()]
 
     assert len(working) == len(GROUPS)
     assert while_worked == []
     assert sorted((job.concurrency_group, job.subject.ref) for job in followers) == sorted(
         (group, "a.1") for group in GROUPS
     )
-    assert any(shard_of(job.concurrency_group) in shards_of(two) for job in followers)
+    assert any(shard_of(job.concurrency_group) in held_shards(second_process) for job in followers)
 
 
-async def test_shard_that_was_lost_is_not_worked_again_before_its_work_here_has_ended(opened: Open) -> None:
-    one = await opened("one")
-    await one.append("a", "a")
-    [job] = await one.claim()
+async def test_lost_shard_is_not_worked_again_before_its_job_in_this_process_has_ended(
+    open_process: ProcessOpener,
+) -> None:
+    first_process = await open_process("one")
+    await first_process.enqueue("a", "a")
+    [job] = await first_process.claim()
 
-    one.pass_lease(ms=LEASE_MS)  # it could not renew, and nobody else was there to take over
-    meanwhile = await one.claim()
-    await one.settle(job)
+    first_process.pass_lease(ms=LEASE_MS)  # it could not renew, and no other process was there to take over
+    meanwhile = await first_process.claim()
+    await first_process.complete(job)
 
     assert meanwhile == []
-    assert await one.refs() == ["a.1"]
+    assert await first_process.claim_refs() == ["a.1"]
 
 
-async def test_entry_that_cannot_be_marked_is_let_go_for_good(opened: Open, place: Place, clock: ManualClock) -> None:
-    one = await opened("one")
-    await one.append("a")
-    [job] = await one.claim()
-    place.pass_lease(ms=LEASE_MS)
-    two = await opened("two", on=ManualClock(clock.now_ms() + LEASE_MS))
-    by_two = await two.refs()
+async def test_job_that_cannot_be_marked_in_flight_is_not_claimed_again(
+    open_process: ProcessOpener, store_location: StoreLocation, clock: ManualClock
+) -> None:
+    first_process = await open_process("one")
+    await first_process.enqueue("a")
+    [job] = await first_process.claim()
+    store_location.pass_lease(ms=LEASE_MS)
+    second_process = await open_process("two", clock=ManualClock(clock.now_ms() + LEASE_MS))
+    by_second = await second_process.claim_refs()
 
-    marked = await one.journal.mark_in_flight([job])
-    one.journal.abandon(job)
+    marked = await first_process.queue.mark_in_flight([job])
+    first_process.queue.abandon(job)
 
-    assert by_two == ["a.0"]
+    assert by_second == ["a.0"]
     assert marked == []
-    assert await one.claim() == []
+    assert await first_process.claim() == []
 
 
-async def test_entry_is_ours_while_the_lease_lasts_and_no_longer(opened: Open) -> None:
-    one = await opened("one")
-    await one.append("a")
-    [job] = await one.claim()
-    at_first = one.journal.is_lease_held(job)
+async def test_lease_of_a_job_is_held_until_it_expires_and_not_after_a_new_one(open_process: ProcessOpener) -> None:
+    first_process = await open_process("one")
+    await first_process.enqueue("a")
+    [job] = await first_process.claim()
+    was_held = first_process.queue.is_lease_held(job)
 
-    one.pass_lease(ms=LEASE_MS)
-    too_late = one.journal.is_lease_held(job)
-    await one.claim()  # leases again, and it is another claim's
+    first_process.pass_lease(ms=LEASE_MS)
+    is_held_after_expiry = first_process.queue.is_lease_held(job)
+    await first_process.claim()  # leases the shard again, under a new fence
 
-    assert at_first
-    assert not too_late
-    assert one.journal.shards.are_leases_valid
-    assert not one.journal.is_lease_held(job)
+    assert was_held
+    assert not is_held_after_expiry
+    assert first_process.queue.shards.are_leases_valid
+    assert not first_process.queue.is_lease_held(job)
 
 
-async def test_source_rests_for_a_while_when_its_shard_has_changed_hands(opened: Open, clock: ManualClock) -> None:
-    one = await opened("one", plans=RESTING)
-    await one.append("a", "b")
-    [first, _] = await one.claim()  # a shard that nobody has had does not rest
-    await one.settle(first)
-    two = await opened("two", plans=RESTING)
-    await one.journal.close()
+async def test_group_cools_down_when_its_shard_has_moved_to_another_process(
+    open_process: ProcessOpener, clock: ManualClock
+) -> None:
+    first_process = await open_process("one", plans=WITH_COOLDOWN)
+    await first_process.enqueue("a", "b")
+    [job, _] = await first_process.claim()  # a shard that no process has had needs no cooldown
+    await first_process.complete(job)
+    second_process = await open_process("two", plans=WITH_COOLDOWN)
+    await first_process.queue.close()
 
-    at_once = await two.claim()
+    at_once = await second_process.claim()
     clock.advance(ms=60_000)
 
-    assert QUEUE_PLANS[LANE].cooldown_ms == 1_000
+    assert QUEUE_PLANS[OUTBOUND].cooldown_ms == 1_000
     assert at_once == []
-    assert await two.refs() == ["b.1"]
+    assert await second_process.claim_refs() == ["b.1"]
 
 
-async def test_process_works_the_lanes_that_it_is_given_and_no_other(
-    opened: Open, place: Place, clock: ManualClock
+async def test_process_works_only_the_queues_that_it_is_given(
+    open_process: ProcessOpener, store_location: StoreLocation, clock: ManualClock
 ) -> None:
-    both = await opened("both")
-    sender = await opened("sender", queue_names=(QueueName.OUTBOUND,))
-    await turns(both, sender)
-    await sender.append("a", queue_name=QueueName.CALLBACKS)
+    both = await open_process("both")
+    sender = await open_process("sender", queue_names=(QueueName.OUTBOUND,))
+    await renew_leases(both, sender)
+    await sender.enqueue("a", queue_name=QueueName.CALLBACKS)
     both.clock.advance(ms=5_000)
 
     by_sender = await sender.claim(queue_name=QueueName.CALLBACKS)
 
     assert by_sender == []
-    assert len(shards_of(both, QueueName.CALLBACKS)) == SHARD_COUNT
-    assert len(shards_of(both, QueueName.OUTBOUND)) == SHARD_COUNT // 2
-    assert await both.refs(queue_name=QueueName.CALLBACKS) == ["a.0"]
+    assert len(held_shards(both, QueueName.CALLBACKS)) == SHARD_COUNT
+    assert len(held_shards(both, QueueName.OUTBOUND)) == SHARD_COUNT // 2
+    assert await both.claim_refs(queue_name=QueueName.CALLBACKS) == ["a.0"]
 
 
-async def test_settling_late_does_no_harm_to_the_next_holder(opened: Open, place: Place) -> None:
-    one = await opened("one")
-    await one.append("a", "a")
-    [job] = await one.claim()
-    one.pass_lease(ms=LEASE_MS)
-    two = await opened("two")
-    [same] = await two.claim()
+async def test_late_completion_does_not_affect_the_next_holder(
+    open_process: ProcessOpener, store_location: StoreLocation
+) -> None:
+    first_process = await open_process("one")
+    await first_process.enqueue("a", "a")
+    [job] = await first_process.claim()
+    first_process.pass_lease(ms=LEASE_MS)
+    second_process = await open_process("two")
+    [same] = await second_process.claim()
 
-    await one.settle(job)
-    await two.settle(same)
+    await first_process.complete(job)
+    await second_process.complete(same)
 
     assert job.position == same.position
-    assert await two.refs() == ["a.1"]
-    assert await two.database.write(settle, [same.position]) == [None]
+    assert await second_process.claim_refs() == ["a.1"]
+    assert await second_process.database.write(delete_completed, [same.position]) == [None]
 
 
-async def test_release_of_what_another_process_works_changes_nothing(opened: Open) -> None:
-    one = await opened("one")
-    await one.append("a")
-    [job] = await one.claim()
-    one.pass_lease(ms=LEASE_MS)
-    two = await opened("two")
-    [same] = await two.claim()
-    await two.journal.mark_in_flight([same])
+async def test_retry_of_a_job_that_another_process_works_changes_nothing(open_process: ProcessOpener) -> None:
+    first_process = await open_process("one")
+    await first_process.enqueue("a")
+    [job] = await first_process.claim()
+    first_process.pass_lease(ms=LEASE_MS)
+    second_process = await open_process("two")
+    [same] = await second_process.claim()
+    await second_process.queue.mark_in_flight([same])
 
-    await one.journal.retry_later(job, due_ms=one.clock.now_ms() + 3_600_000, note="too late")
-    await one.journal.retry_after_defect(job, RuntimeError("too late as well"))
+    await first_process.queue.retry_later(job, due_ms=first_process.clock.now_ms() + 3_600_000, note="too late")
+    await first_process.queue.retry_after_defect(job, RuntimeError("too late as well"))
 
-    kept = (await two.database.read(read_jobs_after, LANE, [GroupCursor("g", 0, (), 10)])).rows["g"]
-    assert [(row.state, row.due_ms, row.attempt, row.defects) for row in kept] == [(JobState.IN_FLIGHT, 0, 0, 0)]
+    rows = (await second_process.database.read(read_jobs_after, OUTBOUND, [GroupCursor("g", 0, (), 10)])).rows["g"]
+    assert [(row.state, row.due_ms, row.attempt, row.defects) for row in rows] == [(JobState.IN_FLIGHT, 0, 0, 0)]

@@ -1,53 +1,53 @@
-"""A stage that works as many entries as it may waits for one to end, whatever else is due or appended."""
+"""A stage at capacity waits for a job to end, whatever else is due or enqueued."""
 
 import asyncio
 from collections.abc import Sequence
 
-from tests.queue.conftest import LANE, Bench
-from tests.support.waiting import patiently
+from tests.queue.conftest import OUTBOUND, QueueHarness
+from tests.support.polling import poll_until
 from waypost.queue.job import Job
 from waypost.queue.plans import QUEUE_PLANS
 from waypost.queue.worker import JobWork, PreparedJobs, StageWorker
 
-MOST = QUEUE_PLANS[LANE].in_flight
+CAPACITY = QUEUE_PLANS[OUTBOUND].in_flight
 
 
-class Held:
-    """Holds every entry until it may go."""
+class HeldWork:
+    """Hold every job until the test lets it end."""
 
-    def __init__(self, bench: Bench) -> None:
-        self._bench = bench
+    def __init__(self, harness: QueueHarness) -> None:
+        self._harness = harness
         self.may_go = asyncio.Event()
-        self.begun = 0
+        self.started = 0
         self.ended = 0
 
     async def prepare(self, jobs: Sequence[Job]) -> PreparedJobs:
-        return [(job, self._work_of(job)) for job in jobs]
+        return [(job, self._make_work(job)) for job in jobs]
 
-    def _work_of(self, job: Job) -> JobWork:
+    def _make_work(self, job: Job) -> JobWork:
         async def work() -> None:
-            self.begun += 1
+            self.started += 1
             await self.may_go.wait()
-            await self._bench.settle(job)
+            await self._harness.complete(job)
             self.ended += 1
 
         return work
 
-    async def how_many(self) -> tuple[int, int]:
-        return self.begun, self.ended
+    async def count(self) -> tuple[int, int]:
+        return self.started, self.ended
 
 
-async def test_full_stage_leaves_the_loop_to_others(bench: Bench) -> None:
-    held = Held(bench)
-    for group in ("one", "other"):  # two, because neither may take all the room there is
-        await bench.append(*(f"{group} {at}" for at in range(MOST)), group=group)
-    stage = StageWorker(bench.journal, LANE, held.prepare)
+async def test_stage_at_capacity_does_not_block_the_event_loop(harness: QueueHarness) -> None:
+    work = HeldWork(harness)
+    for group in ("one", "other"):  # two, because neither may use the whole capacity
+        await harness.enqueue(*(f"{group} {at}" for at in range(CAPACITY)), group=group)
+    stage = StageWorker(harness.queue, OUTBOUND, work.prepare)
     running = asyncio.create_task(stage.run())
-    await patiently(held.how_many, lambda found: found == (MOST, 0))
+    await poll_until(work.count, lambda counts: counts == (CAPACITY, 0))
 
-    await bench.append("late", group="one")  # wakes the queue, in which there is no room
+    await harness.enqueue("late", group="one")  # wakes the queue, which is at capacity
 
-    held.may_go.set()
-    await patiently(held.how_many, lambda found: found == (2 * MOST + 1, 2 * MOST + 1))
+    work.may_go.set()
+    await poll_until(work.count, lambda counts: counts == (2 * CAPACITY + 1, 2 * CAPACITY + 1))
     await stage.stop(timeout_s=1)
     await running

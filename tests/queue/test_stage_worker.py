@@ -1,22 +1,22 @@
-"""The loop every stage runs: a defect is its entry's, and a stop waits for what is being worked."""
+"""The worker of every stage: a defect belongs to its job, and a stop waits for the jobs in work."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 
-from tests.queue.conftest import LANE, Bench
-from tests.support.waiting import patiently
+from tests.queue.conftest import OUTBOUND, QueueHarness
+from tests.support.polling import poll_until
 from waypost.queue.job import Job
 from waypost.queue.worker import PreparedJobs, StageWorker
 from waypost.store.queue.jobs import JobState, count_jobs_by_state
 
 
 class Work:
-    """Settles entries and remembers them; some fail, and all can be held up."""
+    """Complete jobs and record them; some fail, and all can be held."""
 
-    def __init__(self, bench: Bench) -> None:
-        self.bench = bench
+    def __init__(self, harness: QueueHarness) -> None:
+        self.harness = harness
         self.done: list[str] = []
         self.most_at_once = 0
         self.may_go = asyncio.Event()
@@ -25,13 +25,13 @@ class Work:
         self._now = 0
 
     async def prepare(self, jobs: Sequence[Job]) -> PreparedJobs:
-        def work_of(job: Job) -> Callable[[], Awaitable[None]]:
+        def make_work(job: Job) -> Callable[[], Awaitable[None]]:
             return lambda: self._work(job)
 
-        return [(job, work_of(job)) for job in jobs]
+        return [(job, make_work(job)) for job in jobs]
 
-    async def until(self, count: int) -> None:
-        await until(lambda: len(self.done) >= count)
+    async def wait_for_count(self, count: int) -> None:
+        await wait_until(lambda: len(self.done) >= count)
 
     async def _work(self, job: Job) -> None:
         self._now += 1
@@ -40,71 +40,71 @@ class Work:
             await self.may_go.wait()
             if self.fails(job.subject.ref):
                 raise ValueError(job.subject.ref)
-            await self.bench.settle(job)
+            await self.harness.complete(job)
             self.done.append(job.subject.ref)
         finally:
             self._now -= 1
 
 
 @pytest.fixture
-async def work(bench: Bench) -> Work:
-    return Work(bench)
+async def work(harness: QueueHarness) -> Work:
+    return Work(harness)
 
 
-async def test_stage_works_what_is_there_and_what_is_appended(bench: Bench, work: Work) -> None:
-    await bench.append("a", "b")
-    stage = StageWorker(bench.journal, LANE, work.prepare)
+async def test_stage_works_jobs_that_are_there_and_jobs_that_are_enqueued(harness: QueueHarness, work: Work) -> None:
+    await harness.enqueue("a", "b")
+    stage = StageWorker(harness.queue, OUTBOUND, work.prepare)
     running = asyncio.create_task(stage.run())
-    await work.until(2)
+    await work.wait_for_count(2)
 
-    await bench.append("c")
+    await harness.enqueue("c")
 
-    await work.until(3)
+    await work.wait_for_count(3)
     await stage.stop(timeout_s=1)
     await running
     assert sorted(work.done) == ["a.0", "b.1", "c.0"]
 
 
-async def test_defect_belongs_to_its_entry_and_the_stage_goes_on(bench: Bench, work: Work) -> None:
+async def test_defect_belongs_to_its_job_and_the_stage_works_the_others(harness: QueueHarness, work: Work) -> None:
     work.fails = lambda ref: ref == "a.0"
-    await bench.append("a", "b", "c")
-    stage = StageWorker(bench.journal, LANE, work.prepare)
+    await harness.enqueue("a", "b", "c")
+    stage = StageWorker(harness.queue, OUTBOUND, work.prepare)
 
     running = asyncio.create_task(stage.run())
 
-    await work.until(2)
+    await work.wait_for_count(2)
     await stage.stop(timeout_s=1)
     await running
     assert sorted(work.done) == ["b.1", "c.2"]
-    assert await bench.database.read(count_jobs_by_state, LANE) == {JobState.OPEN: 1}
+    assert await harness.database.read(count_jobs_by_state, OUTBOUND) == {JobState.OPEN: 1}
 
 
-async def test_defect_in_getting_a_batch_ready_loses_nothing(bench: Bench, work: Work) -> None:
+async def test_defect_while_a_batch_is_prepared_loses_no_job(harness: QueueHarness, work: Work) -> None:
     fails = [True, False]
 
-    async def prepare(entries: Sequence[Job]) -> PreparedJobs:
+    async def prepare(jobs: Sequence[Job]) -> PreparedJobs:
         if fails.pop(0):
             raise ValueError("not ready")
-        return await work.prepare(entries)
+        return await work.prepare(jobs)
 
-    await bench.append("a", "b")
-    stage = StageWorker(bench.journal, LANE, prepare)
+    await harness.enqueue("a", "b")
+    stage = StageWorker(harness.queue, OUTBOUND, prepare)
     running = asyncio.create_task(stage.run())
-    await until(lambda: len(fails) == 1 and not stage.active_jobs)
+    await wait_until(lambda: len(fails) == 1 and not stage.active_jobs)
 
-    bench.clock.advance(ms=1_000)
+    harness.clock.advance(ms=1_000)
 
-    await work.until(2)
+    await work.wait_for_count(2)
     await stage.stop(timeout_s=1)
     await running
 
 
-async def test_stop_waits_for_what_is_being_worked(bench: Bench, work: Work) -> None:
+async def test_stop_waits_for_jobs_that_are_being_worked(harness: QueueHarness, work: Work) -> None:
     work.may_go.clear()
-    await bench.append("a")
-    stage = StageWorker(bench.journal, LANE, work.prepare)
+    await harness.enqueue("a")
+    stage = StageWorker(harness.queue, OUTBOUND, work.prepare)
     running = asyncio.create_task(stage.run())
-    await until(lambda: stage.active_jobs)
+    await wait_until(lambda: stage.active_jobs)
     stopping = asyncio.create_task(stage.stop(timeout_s=5))
     await asyncio.sleep(0.01)
     assert not stopping.done()
@@ -116,24 +116,24 @@ async def test_stop_waits_for_what_is_being_worked(bench: Bench, work: Work) -> 
     assert work.done == ["a.0"]
 
 
-async def test_stop_cuts_off_what_takes_too_long(bench: Bench, work: Work) -> None:
+async def test_stop_cancels_jobs_that_exceed_its_timeout(harness: QueueHarness, work: Work) -> None:
     work.may_go.clear()
-    await bench.append("a")
-    stage = StageWorker(bench.journal, LANE, work.prepare)
+    await harness.enqueue("a")
+    stage = StageWorker(harness.queue, OUTBOUND, work.prepare)
     running = asyncio.create_task(stage.run())
-    await until(lambda: work.most_at_once)
+    await wait_until(lambda: work.most_at_once)
 
     await stage.stop(timeout_s=0.01)
 
     await running
     assert work.done == []
-    assert await bench.database.read(count_jobs_by_state, LANE) == {JobState.OPEN: 1}
+    assert await harness.database.read(count_jobs_by_state, OUTBOUND) == {JobState.OPEN: 1}
 
 
-async def until(is_so: Callable[[], object]) -> None:
-    """Return once the claim holds."""
+async def wait_until(condition: Callable[[], object]) -> None:
+    """Return when the condition is true."""
 
-    async def ask() -> object:
-        return is_so()
+    async def check() -> object:
+        return condition()
 
-    await patiently(ask)
+    await poll_until(check)

@@ -1,6 +1,6 @@
-"""A public client of the operator's interface between a simulator and its webhooks, all on loopback."""
+"""A public client of the Graph API between a simulator and its webhooks, all on loopback."""
 
-# The client exports its names without saying so, and leaves parts of its own types open.
+# The client does not declare its exports, and leaves parts of its types unknown.
 # pyright: reportPrivateImportUsage=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
 
@@ -18,7 +18,7 @@ from pywa_async.types import RawUpdate
 from starlette.applications import Starlette
 
 from tests.simulator.conftest import ANN, APP, BUSINESS, NUMBER_ID, SECRET, TOKEN, WABA, Bench
-from tests.support.waiting import HANGS_AFTER_S
+from tests.support.polling import HANGS_AFTER_S
 
 Update = TypeVar("Update", bound=BaseUpdate)
 VERIFY_TOKEN: Final = "verify-me"
@@ -40,24 +40,24 @@ _HANDLERS: Final = (
 )
 
 
-class Redirected(httpx.AsyncBaseTransport):
-    """Sends what is meant for the operator's address, which the client hard-sets, to the simulator.
+class RedirectingTransport(httpx.AsyncBaseTransport):
+    """Sends requests for the operator's host, which is fixed in the client, to the simulator.
 
-    Nothing else of a request is touched, and a request for any other host is a failure: the tests
-    speak to loopback only.
+    Nothing else of a request is changed. A request for any other host fails: the tests connect to
+    loopback only.
     """
 
     def __init__(self, base: str) -> None:
         self._base = httpx.URL(base)
         self._inner = httpx.AsyncHTTPTransport()
-        self.asked: list[str] = []
+        self.requests: list[str] = []
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Carry the request out at the simulator."""
+        """Send the request to the simulator."""
         if request.url.host not in (*_OPERATOR, self._base.host):
             raise httpx.ConnectError(f"{request.url.host} is not on loopback", request=request)
         request.url = request.url.copy_with(scheme=self._base.scheme, host=self._base.host, port=self._base.port)
-        self.asked.append(f"{request.method} {request.url.path}")
+        self.requests.append(f"{request.method} {request.url.path}")
         return await self._inner.handle_async_request(request)
 
     async def aclose(self) -> None:
@@ -76,7 +76,7 @@ class WebhookServer:
         self._server: uvicorn.Server | None = None
 
     async def open(self) -> None:
-        """Begin to answer."""
+        """Start accepting requests."""
         config = uvicorn.Config(self.application, lifespan="off", log_config=None, access_log=False, ws="none")
         config.load()
         self._server = uvicorn.Server(config)
@@ -84,84 +84,86 @@ class WebhookServer:
         await self._server.startup([self._listener])
 
     def close(self) -> None:
-        """Stop at once; the server's own way out would sleep."""
+        """Stop at once; the server's own shutdown would sleep."""
         assert self._server is not None
-        for listening in self._server.servers:
-            listening.close()
+        for server in self._server.servers:
+            server.close()
         for connection in list(self._server.server_state.connections):
             connection.shutdown()
 
 
 @dataclass
-class Arena:
+class ClientHarness:
     """A simulator, the public client in front of it, and the client's own webhook server behind it.
 
     Attributes:
-        heard: every update that the client made of a webhook, in the order of arrival.
-        raw: the webhooks as they came, for what the client could make nothing of.
+        updates: every update that the client has parsed from a webhook, in order.
+        raw: the webhooks as received, also those that the client cannot parse.
     """
 
     bench: Bench
     server: WebhookServer
     client: WhatsApp
-    transport: Redirected
-    heard: list[BaseUpdate] = field(default_factory=list[BaseUpdate])
+    transport: RedirectingTransport
+    updates: list[BaseUpdate] = field(default_factory=list[BaseUpdate])
     raw: list[RawUpdate] = field(default_factory=list[RawUpdate])
-    _came: asyncio.Event = field(default_factory=asyncio.Event)
+    _arrived: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def listen(self) -> None:
-        """Have the client keep all that it understands, and all that it does not."""
-        self.client.add_handlers(*(handler(self._keep) for handler in _HANDLERS))
-        self.client.add_handlers(handlers.RawUpdateHandler(self._keep_raw))
+        """Record all updates that the client parses, and all raw webhooks."""
+        self.client.add_handlers(*(handler(self._record) for handler in _HANDLERS))
+        self.client.add_handlers(handlers.RawUpdateHandler(self._record_raw))
         await self.server.open()
 
-    async def hears(self, kind: type[Update], is_meant: Callable[[Update], bool] = lambda _: True) -> Update:
-        """The first update of a kind, as the client's own type, as soon as it is there."""
-        return await self._until(
-            lambda: next((one for one in self.heard if isinstance(one, kind) and is_meant(one)), None)
+    async def wait_for_update(self, kind: type[Update], matches: Callable[[Update], bool] = lambda _: True) -> Update:
+        """Wait for the first matching update of a type, and return it as the client's own type."""
+        return await self._wait_until(
+            lambda: next((update for update in self.updates if isinstance(update, kind) and matches(update)), None)
         )
 
-    async def hears_raw(self, is_meant: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        """The value of the first webhook that is meant, whether the client understood it or not."""
-        return await self._until(lambda: next((one.value for one in self.raw if is_meant(one.value)), None))
+    async def wait_for_webhook(self, matches: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """Wait for the first matching webhook, parsed by the client or not, and return its value."""
+        return await self._wait_until(
+            lambda: next((update.value for update in self.raw if matches(update.value)), None)
+        )
 
-    async def phone_says(self, phone: str = ANN, **wish: Any) -> str:
-        """A phone sends something to the business number; gives the message's id."""
-        answer = await self.bench.control("POST", f"phones/{phone}/messages", {"to": BUSINESS, **wish})
-        assert answer.status == 200, answer.body
-        return answer.body["wamid"]
+    async def send_from_phone(self, phone: str = ANN, **message: Any) -> str:
+        """Send a message from a phone to the business number; return the message's id."""
+        response = await self.bench.control("POST", f"phones/{phone}/messages", {"to": BUSINESS, **message})
+        assert response.status == 200, response.body
+        return response.body["wamid"]
 
-    async def act(self, path: str, body: Any = None, method: str = "POST") -> Any:
-        """Ask the control door for something that must go well."""
-        answer = await self.bench.control(method, path, body)
-        assert answer.status == 200, answer.body
-        return answer.body
+    async def control(self, path: str, body: Any = None, method: str = "POST") -> Any:
+        """Send a request to the simulator control API; it must succeed."""
+        response = await self.bench.control(method, path, body)
+        assert response.status == 200, response.body
+        return response.body
 
-    async def on_phone(self, wamid: str, phone: str = ANN) -> dict[str, Any]:
-        """A message as the phone's owner sees it, as soon as it has arrived."""
-        shown = await self.act(f"phones/{phone}?wait_ms=5000", method="GET")
-        [message] = [one for one in shown["messages"] if one["wamid"] == wamid]
+    async def phone_message(self, wamid: str, phone: str = ANN) -> dict[str, Any]:
+        """Wait for a message on a phone, and return it as the phone shows it."""
+        shown = await self.control(f"phones/{phone}?wait_ms=5000", method="GET")
+        [message] = [message for message in shown["messages"] if message["wamid"] == wamid]
         return message
 
-    async def _until(self, is_there: Callable[[], Any]) -> Any:
+    async def _wait_until(self, read_value: Callable[[], Any]) -> Any:
         async with asyncio.timeout(HANGS_AFTER_S):
-            while (found := is_there()) is None:
-                self._came.clear()
-                await self._came.wait()
-        return found
+            while (value := read_value()) is None:
+                self._arrived.clear()
+                await self._arrived.wait()
+        return value
 
-    async def _keep(self, _client: Any, update: BaseUpdate) -> None:
-        self.heard.append(update)
-        self._came.set()
+    async def _record(self, _client: Any, update: BaseUpdate) -> None:
+        self.updates.append(update)
+        self._arrived.set()
 
-    async def _keep_raw(self, _client: Any, update: RawUpdate) -> None:
+    async def _record_raw(self, _client: Any, update: RawUpdate) -> None:
         self.raw.append(update)
-        self._came.set()
+        self._arrived.set()
 
 
-def make_client(transport: Redirected, server: WebhookServer | None = None, **more: Any) -> WhatsApp:
-    """The client as anybody would make it, but for the address behind the operator's name."""
-    chosen: dict[str, Any] = {
+def make_client(transport: RedirectingTransport, server: WebhookServer | None = None, **more: Any) -> WhatsApp:
+    """Return the client with its usual arguments, except for the transport."""
+    arguments: dict[str, Any] = {
         "phone_id": NUMBER_ID,
         "token": TOKEN,
         "waba_id": WABA,
@@ -173,4 +175,4 @@ def make_client(transport: Redirected, server: WebhookServer | None = None, **mo
         "continue_handling": True,
         "skip_duplicate_updates": False,
     }
-    return WhatsApp(**{**chosen, **more})
+    return WhatsApp(**{**arguments, **more})

@@ -1,6 +1,6 @@
-"""The public client reads and changes what belongs to accounts and numbers."""
+"""The public client reads and changes accounts and numbers."""
 
-# The client exports its names without saying so, and leaves parts of its own types open.
+# The client does not declare its exports, and leaves parts of its types unknown.
 # pyright: reportPrivateImportUsage=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
 
@@ -8,152 +8,152 @@ import pytest
 from pywa_async import types
 from pywa_async.errors import AuthorizationError, WhatsAppError
 
-from tests.referee.public_client import VERIFY_TOKEN, Arena, Redirected, make_client
+from tests.referee.public_client import VERIFY_TOKEN, ClientHarness, RedirectingTransport, make_client
 from tests.simulator.conftest import ANN, ANN_USER_ID, APP, BUSINESS, NUMBER_ID, SECRET, WABA
 from tests.support.media_samples import SAMPLES
 
 
-async def test_account_is_read_whole(arena: Arena) -> None:
-    account = await arena.client.get_business_account()
+async def test_account_is_read_completely(harness: ClientHarness) -> None:
+    account = await harness.client.get_business_account()
 
     assert (account.id, account.name) == (WABA, "One")
     assert account.message_template_namespace == "58e6d318_b627_4112_b9c7_2961197553ea"
 
 
-async def test_numbers_are_read_whole_and_listed(arena: Arena) -> None:
-    number = await arena.client.get_business_phone_number()
-    listed = await arena.client.get_business_phone_numbers()
+async def test_numbers_are_read_completely_and_listed(harness: ClientHarness) -> None:
+    number = await harness.client.get_business_phone_number()
+    listed = await harness.client.get_business_phone_numbers()
 
     assert (number.id, number.verified_name) == (NUMBER_ID, "Shop One")
-    assert [one.id for one in listed] == [NUMBER_ID]
-    assert [one.display_phone_number for one in listed] == [number.display_phone_number]
+    assert [listed_number.id for listed_number in listed] == [NUMBER_ID]
+    assert [listed_number.display_phone_number for listed_number in listed] == [number.display_phone_number]
 
 
-async def test_profile_is_changed_and_read_back(arena: Arena) -> None:
-    changed = await arena.client.update_business_profile(
+async def test_profile_is_changed_and_read_back(harness: ClientHarness) -> None:
+    changed = await harness.client.update_business_profile(
         about="Hats",
-        address="Main pipeline 1",
+        address="Main Road 1",
         description="Hats of all kinds",
         email="hats@example.com",
         industry=types.Industry.RETAIL,
         websites=["https://hats.example/", "https://more.example/"],
         profile_picture=SAMPLES["png"],
     )
-    profile = await arena.client.get_business_profile()
+    profile = await harness.client.get_business_profile()
 
     assert changed.success
-    assert (profile.about, profile.address, profile.email) == ("Hats", "Main pipeline 1", "hats@example.com")
+    assert (profile.about, profile.address, profile.email) == ("Hats", "Main Road 1", "hats@example.com")
     assert (profile.description, profile.industry) == ("Hats of all kinds", types.Industry.RETAIL)
     assert tuple(profile.websites or ()) == ("https://hats.example/", "https://more.example/")
     assert profile.profile_picture_url
 
 
-async def test_ice_breakers_and_commands_are_set_and_read_back(arena: Arena) -> None:
-    changed = await arena.client.update_conversational_automation(
+async def test_ice_breakers_and_commands_are_set_and_read_back(harness: ClientHarness) -> None:
+    changed = await harness.client.update_conversational_automation(
         ice_breakers=["What is new?"], commands=[types.Command("hats", "Shows hats")]
     )
-    number = await arena.client.get_business_phone_number()
+    number = await harness.client.get_business_phone_number()
 
     assert changed.success
     assert number.conversational_automation is not None
     assert number.conversational_automation.ice_breakers == ("What is new?",)
-    assert [one.name for one in number.conversational_automation.commands or ()] == ["hats"]
+    assert [command.name for command in number.conversational_automation.commands or ()] == ["hats"]
 
 
-async def test_commerce_settings_are_set_and_read_back(arena: Arena) -> None:
-    changed = await arena.client.update_commerce_settings(is_catalog_visible=True, is_cart_enabled=False)
-    settings = await arena.client.get_commerce_settings()
+async def test_commerce_settings_are_set_and_read_back(harness: ClientHarness) -> None:
+    changed = await harness.client.update_commerce_settings(is_catalog_visible=True, is_cart_enabled=False)
+    settings = await harness.client.get_commerce_settings()
 
     assert changed.success
     assert (settings.is_catalog_visible, settings.is_cart_enabled) == (True, False)
 
 
 @pytest.mark.parametrize("user", [ANN, ANN_USER_ID])
-async def test_user_is_blocked_listed_and_unblocked(arena: Arena, user: str) -> None:
-    await arena.phone_says(text="Hi")
+async def test_user_is_blocked_listed_and_unblocked(harness: ClientHarness, user: str) -> None:
+    await harness.send_from_phone(text="Hi")
 
-    blocked = await arena.client.block_users([user])
-    listed = await arena.client.get_blocked_users()
-    unblocked = await arena.client.unblock_users([user])
-    after = await arena.client.get_blocked_users()
+    blocked = await harness.client.block_users([user])
+    listed = await harness.client.get_blocked_users()
+    unblocked = await harness.client.unblock_users([user])
+    after = await harness.client.get_blocked_users()
 
-    assert [one.input for one in blocked.added_users] == [user]
-    assert [one.wa_id for one in listed] == [ANN]
-    assert [one.input for one in unblocked.removed_users] == [user]
+    assert [added.input for added in blocked.added_users] == [user]
+    assert [listed_user.wa_id for listed_user in listed] == [ANN]
+    assert [removed.input for removed in unblocked.removed_users] == [user]
     assert not list(after)
 
 
-async def test_webhooks_of_the_account_go_elsewhere_and_back(arena: Arena) -> None:
-    moved = await arena.client.override_waba_callback_url(arena.server.uri, VERIFY_TOKEN)
-    shown = await arena.client.get_business_account()
-    back = await arena.client.delete_waba_callback_url()
+async def test_webhook_url_of_the_account_is_overridden_and_restored(harness: ClientHarness) -> None:
+    overridden = await harness.client.override_waba_callback_url(harness.server.uri, VERIFY_TOKEN)
+    shown = await harness.client.get_business_account()
+    restored = await harness.client.delete_waba_callback_url()
 
-    assert moved.success
+    assert overridden.success
     assert shown.subscribed_apps is not None
-    assert back.success
+    assert restored.success
 
 
-async def test_webhooks_of_the_number_go_elsewhere_and_back(arena: Arena) -> None:
-    moved = await arena.client.override_phone_callback_url(arena.server.uri, VERIFY_TOKEN)
-    shown = await arena.client.get_business_phone_number()
-    back = await arena.client.delete_phone_callback_url()
+async def test_webhook_url_of_the_number_is_overridden_and_restored(harness: ClientHarness) -> None:
+    overridden = await harness.client.override_phone_callback_url(harness.server.uri, VERIFY_TOKEN)
+    shown = await harness.client.get_business_phone_number()
+    restored = await harness.client.delete_phone_callback_url()
 
-    assert moved.success
-    assert shown.webhook_configuration == {"phone_number": arena.server.uri, "application": arena.server.uri}
-    assert back.success
+    assert overridden.success
+    assert shown.webhook_configuration == {"phone_number": harness.server.uri, "application": harness.server.uri}
+    assert restored.success
 
 
-async def test_key_of_flow_endpoints_is_set(arena: Arena) -> None:
-    done = await arena.client.set_business_public_key("-----BEGIN PUBLIC KEY-----\nA\n-----END PUBLIC KEY-----")
+async def test_key_of_flow_endpoints_is_set(harness: ClientHarness) -> None:
+    done = await harness.client.set_business_public_key("-----BEGIN PUBLIC KEY-----\nA\n-----END PUBLIC KEY-----")
 
     assert done.success
 
 
-async def test_webhook_address_with_another_verify_token_is_refused(arena: Arena) -> None:
-    with pytest.raises(WhatsAppError) as refused:
-        await arena.client.override_waba_callback_url(arena.server.uri, "another")
+async def test_webhook_url_with_another_verify_token_is_rejected(harness: ClientHarness) -> None:
+    with pytest.raises(WhatsAppError) as raised:
+        await harness.client.override_waba_callback_url(harness.server.uri, "another")
 
-    assert refused.value.code == 2200
-
-
-async def test_number_is_deregistered_and_registered(arena: Arena) -> None:
-    left = await arena.client.deregister_phone_number()
-    with pytest.raises(WhatsAppError) as refused:
-        await arena.client.send_message(ANN, "Hello")
-    back = await arena.client.register_phone_number(123456)
-
-    assert left.success
-    assert refused.value.code == 133010
-    assert back.success
-    await arena.client.send_message(ANN, f"From {BUSINESS}")
+    assert raised.value.code == 2200
 
 
-async def test_code_that_was_not_sent_does_not_verify_a_number(arena: Arena) -> None:
-    asked = await arena.client.request_verification_code(code_method="SMS", language_code="en_US")
+async def test_number_is_deregistered_and_registered(harness: ClientHarness) -> None:
+    deregistered = await harness.client.deregister_phone_number()
+    with pytest.raises(WhatsAppError) as raised:
+        await harness.client.send_message(ANN, "Hello")
+    registered = await harness.client.register_phone_number(123456)
 
-    with pytest.raises(WhatsAppError) as refused:
-        await arena.client.verify_phone_number("no code")
+    assert deregistered.success
+    assert raised.value.code == 133010
+    assert registered.success
+    await harness.client.send_message(ANN, f"From {BUSINESS}")
 
-    assert asked.success
-    assert refused.value.code == 100
+
+async def test_code_that_was_not_sent_does_not_verify_a_number(harness: ClientHarness) -> None:
+    requested = await harness.client.request_verification_code(code_method="SMS", language_code="en_US")
+
+    with pytest.raises(WhatsAppError) as raised:
+        await harness.client.verify_phone_number("no code")
+
+    assert requested.success
+    assert raised.value.code == 100
 
 
-async def test_wrong_token_is_an_authorization_error(arena: Arena) -> None:
-    async with Redirected(arena.bench.base) as transport:
+async def test_wrong_token_is_an_authorization_error(harness: ClientHarness) -> None:
+    async with RedirectingTransport(harness.bench.base) as transport:
         client = make_client(transport, token="nobody's")
 
-        with pytest.raises(AuthorizationError) as refused:
+        with pytest.raises(AuthorizationError) as raised:
             await client.get_business_account()
 
-    assert refused.value.code == 190
+    assert raised.value.code == 190
 
 
-async def test_client_registers_its_webhook_with_the_app(arena: Arena) -> None:
-    """As it does by itself at its start, when it is given an address."""
-    token = await arena.client.get_app_access_token(int(APP), SECRET)
+async def test_client_registers_its_webhook_with_the_app(harness: ClientHarness) -> None:
+    """The client does this itself when it starts with a callback URL."""
+    token = await harness.client.get_app_access_token(int(APP), SECRET)
 
-    done = await arena.client.set_app_callback_url(int(APP), token, arena.server.uri, VERIFY_TOKEN, ["messages"])
+    done = await harness.client.set_app_callback_url(int(APP), token, harness.server.uri, VERIFY_TOKEN, ["messages"])
 
     assert done.success
-    await arena.phone_says(text="Hi")
-    assert (await arena.hears(types.Message)).text == "Hi"
+    await harness.send_from_phone(text="Hi")
+    assert (await harness.wait_for_update(types.Message)).text == "Hi"

@@ -1,6 +1,6 @@
-"""Where the public client and the simulator differ, and whose fault each difference is."""
+"""Differences between the public client and the simulator, and the side at fault."""
 
-# The client exports its names without saying so, and leaves parts of its own types open.
+# The client does not declare its exports, and leaves parts of its types unknown.
 # pyright: reportPrivateImportUsage=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
 
@@ -14,15 +14,15 @@ from pywa_async import WhatsApp, types
 from pywa_async.errors import InvalidParameter, TemplateCreationError, WhatsAppError
 from pywa_async.types import templates as t
 
-from tests.referee.public_client import Arena
+from tests.referee.public_client import ClientHarness
 from tests.simulator.conftest import ANN, NUMBER_ID
 from tests.support.media_samples import SAMPLES
 
 EN: Final = t.TemplateLanguage.ENGLISH_US
-Ask = Callable[[WhatsApp], Awaitable[Any]]
+ClientCall = Callable[[WhatsApp], Awaitable[Any]]
 
 # fmt: off
-NOT_HERE: Final[dict[str, Ask]] = {  # what the simulator has not, because no part of the service asks for it
+UNSUPPORTED: Final[dict[str, ClientCall]] = {  # calls that the simulator lacks, because the service does not use them
     "qr codes":              lambda wa: wa.get_qr_codes(),
     "groups":                lambda wa: wa.create_group(subject="Hats"),
     "list of groups":        lambda wa: wa.get_groups(),
@@ -38,16 +38,16 @@ NOT_HERE: Final[dict[str, Ask]] = {  # what the simulator has not, because no pa
 
 
 @pytest.mark.asyncio(loop_scope="module")
-@pytest.mark.parametrize("name", NOT_HERE)
-async def test_what_is_not_here_is_refused_as_an_unknown_object(shared: Arena, name: str) -> None:
-    """By design: the operator's words for what an object does not support."""
-    with pytest.raises(WhatsAppError) as refused:
-        await NOT_HERE[name](shared.client)
+@pytest.mark.parametrize("name", UNSUPPORTED)
+async def test_unsupported_call_gets_the_error_of_an_unknown_object(shared_harness: ClientHarness, name: str) -> None:
+    """By design: the operator's error for a call that an object does not support."""
+    with pytest.raises(WhatsAppError) as raised:
+        await UNSUPPORTED[name](shared_harness.client)
 
-    assert (refused.value.code, refused.value.subcode) == (100, 33)
+    assert (raised.value.code, raised.value.subcode) == (100, 33)
 
 
-async def test_client_writes_the_end_of_an_offer_in_seconds(arena: Arena) -> None:
+async def test_client_writes_the_end_of_an_offer_in_seconds(harness: ClientHarness) -> None:
     """Fault of the client: the operator's field is in milliseconds. Source: facts 10."""
     header = t.HeaderImage(SAMPLES["png"], mime_type="image/png")
     offer = t.LimitedTimeOffer(text="Ends soon!", has_expiration=True)
@@ -59,8 +59,8 @@ async def test_client_writes_the_end_of_an_offer_in_seconds(arena: Arena) -> Non
         category=t.TemplateCategory.MARKETING,
         components=[header, offer, t.BodyText("Hats for less"), t.Buttons(buttons=[code, link])],
     )
-    await arena.client.create_template(template)
-    await arena.hears(t.TemplateStatusUpdate)
+    await harness.client.create_template(template)
+    await harness.wait_for_update(t.TemplateStatusUpdate)
     ends = datetime.datetime(2040, 1, 1, tzinfo=datetime.UTC)
     rest: list[Any] = [
         header.params(image="https://cdn.example/a.png"),
@@ -68,21 +68,21 @@ async def test_client_writes_the_end_of_an_offer_in_seconds(arena: Arena) -> Non
         link.params(url_variable="b", index=1),
     ]
 
-    with pytest.raises(InvalidParameter) as refused:
-        await arena.client.send_template(ANN, "offer", EN, [*rest, offer.params(expiration_time=ends)])
+    with pytest.raises(InvalidParameter) as raised:
+        await harness.client.send_template(ANN, "offer", EN, [*rest, offer.params(expiration_time=ends)])
     ends_ms = int(ends.timestamp()) * 1000
-    whole = {"type": "limited_time_offer", "limited_time_offer": {"expiration_time_ms": ends_ms}}
-    sent = await arena.client.send_template(
-        ANN, "offer", EN, [*rest, {"type": "limited_time_offer", "parameters": [whole]}]
+    parameter = {"type": "limited_time_offer", "limited_time_offer": {"expiration_time_ms": ends_ms}}
+    sent = await harness.client.send_template(
+        ANN, "offer", EN, [*rest, {"type": "limited_time_offer", "parameters": [parameter]}]
     )
 
-    assert refused.value.details is not None
-    assert "milliseconds" in refused.value.details
-    assert (await arena.on_phone(sent.id))["type"] == "template"
+    assert raised.value.details is not None
+    assert "milliseconds" in raised.value.details
+    assert (await harness.phone_message(sent.id))["type"] == "template"
 
 
-async def test_client_looks_for_refusals_of_templates_under_another_number(arena: Arena) -> None:
-    """Fault of the client: its classes bear subcodes and are looked up by code. Source: facts 10."""
+async def test_client_looks_up_template_errors_under_another_number(harness: ClientHarness) -> None:
+    """Fault of the client: its classes have subcodes, but are looked up by code. Source: facts 10."""
     template = t.Template(
         name="bad",
         language=EN,
@@ -90,73 +90,82 @@ async def test_client_looks_for_refusals_of_templates_under_another_number(arena
         components=[t.BodyText("Hello, this is for {{1}}", "Ann")],
     )
 
-    with pytest.raises(WhatsAppError) as refused:
-        await arena.client.create_template(template)
+    with pytest.raises(WhatsAppError) as raised:
+        await harness.client.create_template(template)
 
-    assert refused.value.subcode == 2388299
-    assert not isinstance(refused.value, TemplateCreationError)
+    assert raised.value.subcode == 2388299
+    assert not isinstance(raised.value, TemplateCreationError)
 
 
-async def test_client_reads_the_first_update_of_a_webhook_only(arena: Arena) -> None:
-    """Fault of the client: the operator may put many into one. Source: facts 7.1, "Batching"."""
-    await arena.act("settings", {"batch_at_most": 10}, method="PUT")
-    await arena.act("faults", {"on": "webhook", "webhook": "message", "when": {"always": True}, "what": {"batch": 2}})
+async def test_client_reads_the_first_update_of_a_webhook_only(harness: ClientHarness) -> None:
+    """Fault of the client: the operator may send many updates in one webhook. Source: facts 7.1, "Batching"."""
+    await harness.control("settings", {"batch_at_most": 10}, method="PUT")
+    await harness.control(
+        "faults", {"on": "webhook", "webhook": "message", "when": {"always": True}, "what": {"batch": 2}}
+    )
 
-    first = await arena.phone_says(text="One")
-    second = await arena.phone_says(text="Two")
+    first = await harness.send_from_phone(text="One")
+    second = await harness.send_from_phone(text="Two")
 
-    message = await arena.hears(types.Message)
+    message = await harness.wait_for_update(types.Message)
     assert message.id == first
-    [raw] = arena.raw
-    ids = [one["id"] for entry in raw["entry"] for change in entry["changes"] for one in change["value"]["messages"]]
+    [raw] = harness.raw
+    ids = [
+        inbound["id"]
+        for entry in raw["entry"]
+        for change in entry["changes"]
+        for inbound in change["value"]["messages"]
+    ]
     assert ids == [first, second]
-    assert len(arena.heard) == 1
+    assert len(harness.updates) == 1
 
 
 @pytest.mark.parametrize(
     ("settings", "missing"), [({"statuses_contacts": False}, "'contacts'"), ({"user_ids": False}, "'user_id'")]
 )
-async def test_client_needs_members_that_older_webhooks_have_not(
-    arena: Arena, caplog: pytest.LogCaptureFixture, settings: dict[str, bool], missing: str
+async def test_client_needs_members_that_older_webhooks_lack(
+    harness: ClientHarness, caplog: pytest.LogCaptureFixture, settings: dict[str, bool], missing: str
 ) -> None:
     """Fault of the client, which no longer reads webhooks from before 2026. Source: facts 7.3, 10."""
     caplog.set_level(logging.ERROR, logger="pywa")
-    await arena.act("settings", settings, method="PUT")
-    await arena.phone_says(text="Hi")
-    await arena.client.send_message(ANN, "Hello")
+    await harness.control("settings", settings, method="PUT")
+    await harness.send_from_phone(text="Hi")
+    await harness.client.send_message(ANN, "Hello")
 
-    await arena.hears_raw(lambda value: "statuses" in value)
+    await harness.wait_for_webhook(lambda value: "statuses" in value)
 
-    failures = [one.exc_info[1] for one in caplog.records if one.exc_info]
+    failures = [record.exc_info[1] for record in caplog.records if record.exc_info]
     assert failures
-    assert all(isinstance(one, KeyError) and str(one) == missing for one in failures)
+    assert all(isinstance(failure, KeyError) and str(failure) == missing for failure in failures)
 
 
-async def test_client_cannot_ask_for_call_permissions(arena: Arena) -> None:
+async def test_client_cannot_request_call_permissions(harness: ClientHarness) -> None:
     """Fault of the client: its own call lacks an argument, and nothing is sent."""
     with pytest.raises(TypeError):
-        await arena.client.get_call_permissions(ANN)
+        await harness.client.get_call_permissions(ANN)
 
-    assert not arena.transport.asked
-
-
-async def test_page_instead_of_an_answer_is_an_error_of_the_client_itself(arena: Arena) -> None:
-    """No difference any more: earlier versions of the client fell over it. Source: facts 10."""
-    await arena.act("faults", {"on": "call", "call": "messages.send", "when": {"next": 1}, "what": {"garbage": "html"}})
-
-    with pytest.raises(WhatsAppError) as refused:
-        await arena.client.send_message(ANN, "Hello")
-
-    assert refused.value.code == 502
+    assert not harness.transport.requests
 
 
-async def test_webhook_with_another_secret_is_refused_and_told_again(arena: Arena) -> None:
-    await arena.act(
+async def test_html_instead_of_json_raises_the_clients_own_error(harness: ClientHarness) -> None:
+    """No longer a difference: earlier versions of the client raised another exception. Source: facts 10."""
+    await harness.control(
+        "faults", {"on": "call", "call": "messages.send", "when": {"next": 1}, "what": {"garbage": "html"}}
+    )
+
+    with pytest.raises(WhatsAppError) as raised:
+        await harness.client.send_message(ANN, "Hello")
+
+    assert raised.value.code == 502
+
+
+async def test_webhook_signed_with_another_secret_is_rejected_and_sent_again(harness: ClientHarness) -> None:
+    await harness.control(
         "faults", {"on": "webhook", "webhook": "message", "when": {"next": 1}, "what": {"wrong_signature": True}}
     )
 
-    wamid = await arena.phone_says(text="Hi")
+    wamid = await harness.send_from_phone(text="Hi")
 
-    message = await arena.hears(types.Message)
-    assert (message.id, len(arena.raw)) == (wamid, 1)
+    message = await harness.wait_for_update(types.Message)
+    assert (message.id, len(harness.raw)) == (wamid, 1)
     assert message.metadata.phone_number_id == NUMBER_ID

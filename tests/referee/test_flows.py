@@ -1,6 +1,6 @@
-"""The public client makes a flow, works on it, publishes it, and hears its answer."""
+"""The public client creates a flow, edits it, publishes it, and receives its response."""
 
-# The client exports its names without saying so, and leaves parts of its own types open.
+# The client does not declare its exports, and leaves parts of its types unknown.
 # pyright: reportPrivateImportUsage=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
 
@@ -20,7 +20,7 @@ from pywa_async.types.flows import (
     TextInput,
 )
 
-from tests.referee.public_client import Arena
+from tests.referee.public_client import ClientHarness
 from tests.simulator.conftest import ANN
 
 BOOKING = FlowJSON(
@@ -47,60 +47,60 @@ BOOKING = FlowJSON(
 )
 
 
-async def test_flow_lives_from_draft_to_deprecated(arena: Arena) -> None:
-    client = arena.client
-    made = await client.create_flow("Booking", [types.FlowCategory.APPOINTMENT_BOOKING])
-    renamed = await client.update_flow_metadata(made.id, name="Tables", categories=[types.FlowCategory.OTHER])
-    written = await client.update_flow_json(made.id, BOOKING)
-    draft = await client.get_flow(made.id)
-    assets = await client.get_flow_assets(made.id)
-    published = await client.publish_flow(made.id)
+async def test_flow_is_drafted_published_and_deprecated(harness: ClientHarness) -> None:
+    client = harness.client
+    created = await client.create_flow("Booking", [types.FlowCategory.APPOINTMENT_BOOKING])
+    renamed = await client.update_flow_metadata(created.id, name="Tables", categories=[types.FlowCategory.OTHER])
+    updated = await client.update_flow_json(created.id, BOOKING)
+    draft = await client.get_flow(created.id)
+    assets = await client.get_flow_assets(created.id)
+    published = await client.publish_flow(created.id)
     listed = await client.get_flows()
-    ended = await client.deprecate_flow(made.id)
-    after = await client.get_flow(made.id)
+    deprecated = await client.deprecate_flow(created.id)
+    after = await client.get_flow(created.id)
 
     assert renamed.success
-    assert written.success
-    assert not written.validation_errors
+    assert updated.success
+    assert not updated.validation_errors
     assert (draft.name, draft.status, draft.json_version) == ("Tables", types.FlowStatus.DRAFT, "7.3")
     assert draft.preview is not None
-    assert [one.name for one in assets] == ["flow.json"]
+    assert [asset.name for asset in assets] == ["flow.json"]
     assert published.success
-    assert [(one.id, one.status) for one in listed] == [(made.id, types.FlowStatus.PUBLISHED)]
-    assert ended.success
+    assert [(flow.id, flow.status) for flow in listed] == [(created.id, types.FlowStatus.PUBLISHED)]
+    assert deprecated.success
     assert after.status is types.FlowStatus.DEPRECATED
 
 
-async def test_flow_is_made_published_and_cloned_at_once(arena: Arena) -> None:
-    made = await arena.client.create_flow("Booking", [types.FlowCategory.OTHER], flow_json=BOOKING, publish=True)
+async def test_flow_is_created_published_and_cloned_at_once(harness: ClientHarness) -> None:
+    created = await harness.client.create_flow("Booking", [types.FlowCategory.OTHER], flow_json=BOOKING, publish=True)
 
-    clone = await arena.client.create_flow("Another", [types.FlowCategory.OTHER], clone_flow_id=made.id)
+    clone = await harness.client.create_flow("Another", [types.FlowCategory.OTHER], clone_flow_id=created.id)
 
-    assert (await arena.client.get_flow(made.id)).status is types.FlowStatus.PUBLISHED
-    assert (await arena.client.get_flow(clone.id)).json_version == "7.3"
+    assert (await harness.client.get_flow(created.id)).status is types.FlowStatus.PUBLISHED
+    assert (await harness.client.get_flow(clone.id)).json_version == "7.3"
 
 
-async def test_flow_json_with_errors_is_not_published(arena: Arena) -> None:
-    made = await arena.client.create_flow("Booking", [types.FlowCategory.OTHER])
-    written = await arena.client.update_flow_json(made.id, {"version": "7.3", "screens": []})
+async def test_flow_json_with_errors_is_not_published(harness: ClientHarness) -> None:
+    created = await harness.client.create_flow("Booking", [types.FlowCategory.OTHER])
+    updated = await harness.client.update_flow_json(created.id, {"version": "7.3", "screens": []})
 
     with pytest.raises(WhatsAppError):
-        await arena.client.publish_flow(made.id)
+        await harness.client.publish_flow(created.id)
 
-    assert written.validation_errors
+    assert updated.validation_errors
 
 
-async def test_draft_is_deleted(arena: Arena) -> None:
-    made = await arena.client.create_flow("Booking", [types.FlowCategory.OTHER])
+async def test_draft_is_deleted(harness: ClientHarness) -> None:
+    created = await harness.client.create_flow("Booking", [types.FlowCategory.OTHER])
 
-    deleted = await arena.client.delete_flow(made.id)
+    deleted = await harness.client.delete_flow(created.id)
 
     assert deleted.success
-    assert not await arena.client.get_flows()
+    assert not await harness.client.get_flows()
 
 
-async def test_template_with_a_flow_is_sent_and_answered(arena: Arena) -> None:
-    flow = await arena.client.create_flow("Booking", [types.FlowCategory.OTHER], flow_json=BOOKING, publish=True)
+async def test_template_with_a_flow_is_sent_and_completed(harness: ClientHarness) -> None:
+    flow = await harness.client.create_flow("Booking", [types.FlowCategory.OTHER], flow_json=BOOKING, publish=True)
     button = t.FlowButton(
         text="Book", flow_id=flow.id, flow_action=types.FlowActionType.NAVIGATE, navigate_screen="FIRST"
     )
@@ -110,17 +110,19 @@ async def test_template_with_a_flow_is_sent_and_answered(arena: Arena) -> None:
         category=t.TemplateCategory.MARKETING,
         components=[t.BodyText("A table for you"), t.Buttons(buttons=[button])],
     )
-    await arena.client.create_template(template)
-    await arena.hears(t.TemplateStatusUpdate)
-    sent = await arena.client.send_template(
+    await harness.client.create_template(template)
+    await harness.wait_for_update(t.TemplateStatusUpdate)
+    sent = await harness.client.send_template(
         ANN, "book", t.TemplateLanguage.ENGLISH_US, [button.params(index=0, flow_token="t-1")]
     )
-    await arena.on_phone(sent.id)
+    await harness.phone_message(sent.id)
 
-    await arena.act(f"phones/{ANN}/answer", {"message_id": sent.id, "response": {"guest": "Ann"}, "wait_ms": 5000})
+    await harness.control(
+        f"phones/{ANN}/respond", {"message_id": sent.id, "response": {"guest": "Ann"}, "wait_ms": 5000}
+    )
 
-    answer = await arena.hears(FlowCompletion)
-    assert answer.token == "t-1"
-    assert answer.response["guest"] == "Ann"
-    assert answer.reply_to_message is not None
-    assert answer.reply_to_message.id == sent.id
+    completion = await harness.wait_for_update(FlowCompletion)
+    assert completion.token == "t-1"
+    assert completion.response["guest"] == "Ann"
+    assert completion.reply_to_message is not None
+    assert completion.reply_to_message.id == sent.id

@@ -1,6 +1,6 @@
-"""The public client sends every kind of message; the phone shows what was meant."""
+"""The public client sends every kind of message, and the phone shows its content."""
 
-# The client exports its names without saying so, and leaves parts of its own types open.
+# The client does not declare its exports, and leaves parts of its types unknown.
 # pyright: reportPrivateImportUsage=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
 
@@ -12,7 +12,7 @@ import pytest
 from pywa_async import WhatsApp, types
 from pywa_async.errors import ReEngagementMessage
 
-from tests.referee.public_client import Arena
+from tests.referee.public_client import ClientHarness
 from tests.simulator.conftest import ANN, ANN_USER_ID
 from tests.support.media_samples import SAMPLES
 
@@ -37,7 +37,7 @@ CARDS: Final[list[Any]] = [
 ]
 
 # fmt: off
-SENDS: Final[dict[str, tuple[Send, str, dict[str, Any]]]] = {  # what is sent, the type the phone sees, some of what it shows
+SENDS: Final[dict[str, tuple[Send, str, dict[str, Any]]]] = {  # the call, the type on the phone, some of the content it shows
     "text":            (lambda wa: wa.send_message(ANN, "Hello"),                                            "text",     {"text": "Hello"}),
     "text_preview":    (lambda wa: wa.send_message(ANN, f"See {LINK}", preview_url=True),                     "text",     {"preview_url": True}),
     "text_to_user_id": (lambda wa: wa.send_message(ANN_USER_ID, "Hello"),                                    "text",     {"text": "Hello"}),
@@ -52,7 +52,7 @@ SENDS: Final[dict[str, tuple[Send, str, dict[str, Any]]]] = {  # what is sent, t
     "document_bytes":  (lambda wa: wa.send_document(ANN, SAMPLES["pdf"], "b.pdf", mime_type="application/pdf"), "document", {}),
     "sticker_link":    (lambda wa: wa.send_sticker(ANN, LINK),                                               "sticker",  {}),
     "sticker_bytes":   (lambda wa: wa.send_sticker(ANN, SAMPLES["webp"], mime_type="image/webp"),            "sticker",  {}),
-    "location":        (lambda wa: wa.send_location(ANN, 59.91, 10.75, "Office", "Main pipeline 1"),           "location", {"text": "Office, Main pipeline 1"}),
+    "location":        (lambda wa: wa.send_location(ANN, 59.91, 10.75, "Office", "Main Road 1"),           "location", {"text": "Office, Main Road 1"}),
     "contact":         (lambda wa: wa.send_contact(ANN, CONTACT),                                            "contacts", {"text": "Bo Berg"}),
     "contacts":        (lambda wa: wa.send_contact(ANN, [CONTACT, CONTACT]),                                 "contacts", {"text": "Bo Berg, Bo Berg"}),
     "buttons":         (lambda wa: wa.send_message(ANN, "Well?", header="H", footer="F", buttons=[types.Button("Yes", "y"), types.Button("No", "n")]),
@@ -77,26 +77,26 @@ SENDS: Final[dict[str, tuple[Send, str, dict[str, Any]]]] = {  # what is sent, t
 
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("name", SENDS)
-async def test_message_reaches_the_phone(shared: Arena, name: str) -> None:
+async def test_message_reaches_the_phone(shared_harness: ClientHarness, name: str) -> None:
     send, kind, shown = SENDS[name]
-    await shared.phone_says(text="Hi")
+    await shared_harness.send_from_phone(text="Hi")
 
-    sent = await send(shared.client)
+    sent = await send(shared_harness.client)
 
-    message = await shared.on_phone(sent.id)
+    message = await shared_harness.phone_message(sent.id)
     assert message["type"] == kind
     assert {member: message[member] for member in shown} == shown
-    delivered = await shared.hears(
-        types.MessageStatus, lambda one: one.id == sent.id and one.status is types.MessageStatusType.DELIVERED
+    delivered = await shared_harness.wait_for_update(
+        types.MessageStatus, lambda update: update.id == sent.id and update.status is types.MessageStatusType.DELIVERED
     )
     assert delivered.from_user.wa_id == ANN
 
 
-async def test_flow_message_reaches_the_phone(arena: Arena) -> None:
-    await arena.phone_says(text="Hi")
-    flow = await arena.client.create_flow("Booking", [types.FlowCategory.OTHER])
+async def test_flow_message_reaches_the_phone(harness: ClientHarness) -> None:
+    await harness.send_from_phone(text="Hi")
+    flow = await harness.client.create_flow("Booking", [types.FlowCategory.OTHER])
 
-    sent = await arena.client.send_message(
+    sent = await harness.client.send_message(
         ANN,
         "Book a table",
         buttons=types.FlowButton(
@@ -110,56 +110,56 @@ async def test_flow_message_reaches_the_phone(arena: Arena) -> None:
         ),
     )
 
-    message = await arena.on_phone(sent.id)
+    message = await harness.phone_message(sent.id)
     assert message["buttons"][0]["type"] == "FLOW"
 
 
-async def test_reaction_is_put_on_and_taken_away(arena: Arena) -> None:
-    wamid = await arena.phone_says(text="Hi")
+async def test_reaction_is_sent_and_removed(harness: ClientHarness) -> None:
+    wamid = await harness.send_from_phone(text="Hi")
 
-    put = await arena.client.send_reaction(ANN, "👍", wamid)
-    taken = await arena.client.remove_reaction(ANN, wamid)
+    put = await harness.client.send_reaction(ANN, "👍", wamid)
+    removed = await harness.client.remove_reaction(ANN, wamid)
 
-    assert (await arena.on_phone(put.id))["reaction"] == {"message_id": wamid, "emoji": "👍"}
-    assert (await arena.on_phone(taken.id))["reaction"] == {"message_id": wamid, "emoji": ""}
+    assert (await harness.phone_message(put.id))["reaction"] == {"message_id": wamid, "emoji": "👍"}
+    assert (await harness.phone_message(removed.id))["reaction"] == {"message_id": wamid, "emoji": ""}
 
 
-async def test_reply_quotes_the_message_it_answers(arena: Arena) -> None:
-    await arena.phone_says(text="Hi")
-    message = await arena.hears(types.Message)
+async def test_reply_quotes_its_message(harness: ClientHarness) -> None:
+    await harness.send_from_phone(text="Hi")
+    message = await harness.wait_for_update(types.Message)
 
     sent = await message.reply_text("Hello", quote=True)
 
-    assert (await arena.on_phone(sent.id))["context_id"] == message.id
+    assert (await harness.phone_message(sent.id))["context_id"] == message.id
 
 
-async def test_tracker_comes_back_with_every_status(arena: Arena) -> None:
-    await arena.phone_says(text="Hi")
+async def test_every_status_has_the_tracker(harness: ClientHarness) -> None:
+    await harness.send_from_phone(text="Hi")
 
-    sent = await arena.client.send_message(ANN, "Hello", tracker="order-7")
+    sent = await harness.client.send_message(ANN, "Hello", tracker="order-7")
 
     for state in (types.MessageStatusType.SENT, types.MessageStatusType.DELIVERED):
-        status = await arena.hears(types.MessageStatus, lambda one, s=state: one.status is s)
+        status = await harness.wait_for_update(types.MessageStatus, lambda update, s=state: update.status is s)
         assert (status.id, status.tracker) == (sent.id, "order-7")
 
 
-async def test_client_marks_as_read_and_shows_that_it_types(arena: Arena) -> None:
-    wamid = await arena.phone_says(text="Hi")
+async def test_client_marks_as_read_and_shows_the_typing_indicator(harness: ClientHarness) -> None:
+    wamid = await harness.send_from_phone(text="Hi")
 
-    read = await arena.client.mark_message_as_read(wamid)
-    typed = await arena.client.indicate_typing(wamid)
+    read = await harness.client.mark_message_as_read(wamid)
+    typed = await harness.client.indicate_typing(wamid)
 
     assert read.success
     assert typed.success
-    shown = await arena.act(f"phones/{ANN}", method="GET")
+    shown = await harness.control(f"phones/{ANN}", method="GET")
     assert shown["messages"][-1]["state"] == "read"
     assert shown["typing"]
 
 
-async def test_closed_window_fails_in_a_status(arena: Arena) -> None:
-    sent = await arena.client.send_message(ANN, "Hello")
+async def test_closed_window_fails_in_a_status(harness: ClientHarness) -> None:
+    sent = await harness.client.send_message(ANN, "Hello")
 
-    failed = await arena.hears(types.MessageStatus)
+    failed = await harness.wait_for_update(types.MessageStatus)
 
     assert (failed.id, failed.status) == (sent.id, types.MessageStatusType.FAILED)
     assert isinstance(failed.error, ReEngagementMessage)

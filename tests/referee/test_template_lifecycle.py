@@ -1,6 +1,6 @@
-"""The public client looks after templates: lists, filters, edits, pauses, bulk changes, deletes."""
+"""The public client manages templates: lists, filters, edits, pauses, bulk changes, deletes."""
 
-# The client exports its names without saying so, and leaves parts of its own types open.
+# The client does not declare its exports, and leaves parts of its types unknown.
 # pyright: reportPrivateImportUsage=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
 
@@ -11,125 +11,129 @@ from pywa_async.errors import TemplateNotExists, TemplatePaused, WhatsAppError
 from pywa_async.types import Pagination
 from pywa_async.types import templates as t
 
-from tests.referee.public_client import Arena
+from tests.referee.public_client import ClientHarness
 from tests.simulator.conftest import ANN
 
 EN, UTILITY = t.TemplateLanguage.ENGLISH_US, t.TemplateCategory.UTILITY
 
 
-async def make(arena: Arena, name: str, text: str = "", language: t.TemplateLanguage = EN) -> t.CreatedTemplate:
-    """A template that the review has approved."""
-    body = t.BodyText(text or f"Words of {name}")
+async def create_approved(
+    harness: ClientHarness, name: str, text: str = "", language: t.TemplateLanguage = EN
+) -> t.CreatedTemplate:
+    """Create a template, and wait for its approval."""
+    body = t.BodyText(text or f"Content of {name}")
     template = t.Template(name=name, language=language, category=UTILITY, components=[body])
-    created = await arena.client.create_template(template)
-    await arena.hears(t.TemplateStatusUpdate, lambda one: one.template_id == created.id)
+    created = await harness.client.create_template(template)
+    await harness.wait_for_update(t.TemplateStatusUpdate, lambda update: update.template_id == created.id)
     return created
 
 
-async def test_templates_are_listed_filtered_and_paged(arena: Arena) -> None:
+async def test_templates_are_listed_filtered_and_paged(harness: ClientHarness) -> None:
     for name in ("one", "two", "three"):
-        await make(arena, name)
+        await create_approved(harness, name)
 
-    approved = await arena.client.get_templates(statuses=[t.TemplateStatus.APPROVED])
-    of_two_states = await arena.client.get_templates(
+    approved = await harness.client.get_templates(statuses=[t.TemplateStatus.APPROVED])
+    in_two_states = await harness.client.get_templates(
         statuses=[t.TemplateStatus.APPROVED, t.TemplateStatus.PENDING], categories=[UTILITY], languages=[EN]
     )
-    rejected = await arena.client.get_templates(statuses=[t.TemplateStatus.REJECTED])
-    named = await arena.client.get_templates(name="two")
-    first = await arena.client.get_templates(pagination=Pagination(limit=2))
+    rejected = await harness.client.get_templates(statuses=[t.TemplateStatus.REJECTED])
+    named = await harness.client.get_templates(name="two")
+    first = await harness.client.get_templates(pagination=Pagination(limit=2))
     second = await first.next()
 
-    assert {one.name for one in approved} == {"one", "two", "three"}
-    assert len(of_two_states) == 3
+    assert {template.name for template in approved} == {"one", "two", "three"}
+    assert len(in_two_states) == 3
     assert not rejected
-    assert [one.name for one in named] == ["two"]
-    assert [one.name for one in (*first, *second)] == ["one", "two", "three"]
+    assert [template.name for template in named] == ["two"]
+    assert [template.name for template in (*first, *second)] == ["one", "two", "three"]
     assert first.has_next
     assert not second.has_next
     assert (await second.previous())[0].name == "one"
     assert approved.total_count == 3
 
 
-async def test_template_is_edited_and_reviewed_again(arena: Arena) -> None:
-    created = await make(arena, "offer")
+async def test_template_is_edited_and_reviewed_again(harness: ClientHarness) -> None:
+    created = await create_approved(harness, "offer")
 
-    edited = await arena.client.update_template(
+    edited = await harness.client.update_template(
         created.id, new_components=[t.BodyText("Other words")], new_message_send_ttl_seconds=600
     )
-    details = await arena.client.get_template(created.id)
+    details = await harness.client.get_template(created.id)
 
     assert edited.success
     [body] = details.components
     assert isinstance(body, t.BodyText)
     assert body.text == "Other words"
     assert details.message_send_ttl_seconds == 600
-    update = await arena.hears(t.TemplateComponentsUpdate)
+    update = await harness.wait_for_update(t.TemplateComponentsUpdate)
     assert (update.template_id, update.template_element) == (created.id, "Other words")
 
 
-async def test_paused_template_is_told_of_refused_and_let_go_on(arena: Arena) -> None:
-    created = await make(arena, "offer")
-    await arena.act(f"templates/{created.id}/pause")
-    paused = await arena.hears(t.TemplateStatusUpdate, lambda one: one.new_status is t.TemplateStatus.PAUSED)
+async def test_paused_template_is_reported_rejected_and_unpaused(harness: ClientHarness) -> None:
+    created = await create_approved(harness, "offer")
+    await harness.control(f"templates/{created.id}/pause")
+    paused = await harness.wait_for_update(
+        t.TemplateStatusUpdate, lambda update: update.new_status is t.TemplateStatus.PAUSED
+    )
 
     with pytest.raises(TemplatePaused):
-        await arena.client.send_template(ANN, "offer", EN)
-    result = await arena.client.unpause_template(created.id)
+        await harness.client.send_template(ANN, "offer", EN)
+    result = await harness.client.unpause_template(created.id)
 
     assert paused.template_id == created.id
     assert isinstance(result.success, bool)
 
 
-async def test_templates_are_deleted_by_id_and_by_name(arena: Arena) -> None:
-    english = await make(arena, "offer")
-    await make(arena, "offer", "Hut", language=t.TemplateLanguage.GERMAN)
+async def test_templates_are_deleted_by_id_and_by_name(harness: ClientHarness) -> None:
+    english = await create_approved(harness, "offer")
+    await create_approved(harness, "offer", "Hut", language=t.TemplateLanguage.GERMAN)
 
-    one = await arena.client.delete_template("offer", template_id=english.id)
-    left = await arena.client.get_templates(name="offer")
-    rest = await arena.client.delete_template("offer")
-    none = await arena.client.get_templates(name="offer")
+    by_id = await harness.client.delete_template("offer", template_id=english.id)
+    remaining = await harness.client.get_templates(name="offer")
+    by_name = await harness.client.delete_template("offer")
+    after = await harness.client.get_templates(name="offer")
 
-    assert one.success
-    assert [template.language for template in left] == [t.TemplateLanguage.GERMAN]
-    assert rest.success
-    assert not none
+    assert by_id.success
+    assert [template.language for template in remaining] == [t.TemplateLanguage.GERMAN]
+    assert by_name.success
+    assert not after
     with pytest.raises(TemplateNotExists):
-        await arena.client.send_template(ANN, "offer", EN)
+        await harness.client.send_template(ANN, "offer", EN)
 
 
-@pytest.mark.filterwarnings("ignore:Use 'content:DeprecationWarning")  # the client's way of posting
-async def test_one_time_code_templates_are_made_in_bulk(arena: Arena) -> None:
+@pytest.mark.filterwarnings("ignore:Use 'content:DeprecationWarning")  # the client uses a deprecated argument
+async def test_one_time_code_templates_are_created_in_bulk(harness: ClientHarness) -> None:
     languages = [EN, t.TemplateLanguage.SPANISH, t.TemplateLanguage.FRENCH]
     button = t.OneTapOTPButton(
         supported_apps=[t.OTPSupportedApp(package_name="com.example.app", signature_hash="AbC/def1234")]
     )
 
-    made = await arena.client.upsert_authentication_template(
+    created = await harness.client.upsert_authentication_template(
         name="code", languages=languages, otp_button=button,
         add_security_recommendation=True, code_expiration_minutes=5,
     )  # fmt: skip
 
-    assert len(made) == 3
-    listed = await arena.client.get_templates(name="code")
-    assert {one.language for one in listed} == set(languages)
+    assert len(created) == 3
+    listed = await harness.client.get_templates(name="code")
+    assert {template.language for template in listed} == set(languages)
 
 
-async def test_template_is_archived_and_comes_back(arena: Arena) -> None:
-    created = await make(arena, "offer")
+async def test_template_is_archived_and_unarchived(harness: ClientHarness) -> None:
+    created = await create_approved(harness, "offer")
 
-    away = await arena.client.archive_templates([created.id])
-    archived = await arena.client.get_template(created.id)
-    back = await arena.client.unarchive_templates([created.id])
-    after = await arena.client.get_template(created.id)
+    archiving = await harness.client.archive_templates([created.id])
+    archived = await harness.client.get_template(created.id)
+    unarchiving = await harness.client.unarchive_templates([created.id])
+    after = await harness.client.get_template(created.id)
 
-    assert list(away.archived) == [created.id]
+    assert list(archiving.archived) == [created.id]
     assert archived.status is t.TemplateStatus.ARCHIVED
-    assert list(back.unarchived) == [created.id]
+    assert list(unarchiving.unarchived) == [created.id]
     assert after.status is t.TemplateStatus.APPROVED
 
 
-async def test_template_of_the_library_is_taken(arena: Arena) -> None:
-    created = await arena.client.create_template(
+async def test_template_is_created_from_the_library(harness: ClientHarness) -> None:
+    created = await harness.client.create_template(
         t.LibraryTemplate(
             name="collect",
             library_template_name="order_ready_to_collect",
@@ -139,7 +143,7 @@ async def test_template_of_the_library_is_taken(arena: Arena) -> None:
         )
     )
 
-    details = await arena.client.get_template(created.id)
+    details = await harness.client.get_template(created.id)
     assert details.name == "collect"
     assert details.library_template_name == "order_ready_to_collect"
 
@@ -148,56 +152,58 @@ async def test_template_of_the_library_is_taken(arena: Arena) -> None:
     ("body", "subcode"),
     [("{{1}} is here, take it", 2388299), ("So {{1}} {{2}} {{3}} ok", 2388293), ("x" * 1025, 2388040)],
 )
-async def test_refused_template_says_which_rule_it_breaks(arena: Arena, body: str, subcode: int) -> None:
+async def test_rejected_creation_names_the_broken_rule(harness: ClientHarness, body: str, subcode: int) -> None:
     values = ["a", "b", "c"][: body.count("{{")]
     template = t.Template(name="bad", language=EN, category=UTILITY, components=[t.BodyText(body, *values)])
 
-    with pytest.raises(WhatsAppError) as refused:
-        await arena.client.create_template(template)
+    with pytest.raises(WhatsAppError) as raised:
+        await harness.client.create_template(template)
 
-    assert (refused.value.code, refused.value.subcode) == (100, subcode)
-    assert refused.value.user_title
-    assert refused.value.user_msg
+    assert (raised.value.code, raised.value.subcode) == (100, subcode)
+    assert raised.value.user_title
+    assert raised.value.user_msg
 
 
-async def test_rejected_template_is_told_with_its_reason(arena: Arena) -> None:
-    await arena.act("settings", {"review_delay_ms": None}, method="PUT")
+async def test_rejection_is_received_with_its_reason(harness: ClientHarness) -> None:
+    await harness.control("settings", {"review_delay_ms": None}, method="PUT")
     template = t.Template(name="bad", language=EN, category=UTILITY, components=[t.BodyText("Words")])
-    created = await arena.client.create_template(template)
+    created = await harness.client.create_template(template)
 
-    await arena.act(f"templates/{created.id}/reject", {"explanation": "Too short."})
+    await harness.control(f"templates/{created.id}/reject", {"explanation": "Too short."})
 
-    update = await arena.hears(t.TemplateStatusUpdate)
+    update = await harness.wait_for_update(t.TemplateStatusUpdate)
     assert update.new_status is t.TemplateStatus.REJECTED
     assert update.reason is t.TemplateRejectionReason.INVALID_FORMAT
     assert update.rejection_info is not None
     assert update.rejection_info.reason == "Too short."
 
 
-async def test_quality_and_category_are_told(arena: Arena) -> None:
-    created = await make(arena, "offer")
+async def test_quality_and_category_changes_are_received(harness: ClientHarness) -> None:
+    created = await create_approved(harness, "offer")
 
-    await arena.act(f"templates/{created.id}/quality", {"score": "YELLOW"})
-    await arena.act(f"templates/{created.id}/category", {"category": "MARKETING", "announced": True})
-    await arena.act(f"templates/{created.id}/category", {"category": "MARKETING"})
+    await harness.control(f"templates/{created.id}/quality", {"score": "YELLOW"})
+    await harness.control(f"templates/{created.id}/category", {"category": "MARKETING", "announced": True})
+    await harness.control(f"templates/{created.id}/category", {"category": "MARKETING"})
 
-    quality = await arena.hears(t.TemplateQualityUpdate)
+    quality = await harness.wait_for_update(t.TemplateQualityUpdate)
     assert (quality.template_id, quality.new_quality_score) == (created.id, t.QualityScoreType.YELLOW)
-    announced = await arena.hears(t.TemplateCategoryUpdate, lambda one: one.correct_category is not None)
+    announced = await harness.wait_for_update(
+        t.TemplateCategoryUpdate, lambda update: update.correct_category is not None
+    )
     assert announced.correct_category is t.TemplateCategory.MARKETING
-    done = await arena.hears(t.TemplateCategoryUpdate, lambda one: one.correct_category is None)
+    done = await harness.wait_for_update(t.TemplateCategoryUpdate, lambda update: update.correct_category is None)
     assert done.new_category is t.TemplateCategory.MARKETING
 
 
-async def test_every_act_on_a_template_is_told_in_a_status_the_client_knows(arena: Arena) -> None:
-    created = await make(arena, "offer")
-    acts = ("flag", "pause", "unpause", "disable")
+async def test_every_action_on_a_template_is_received_as_a_known_status(harness: ClientHarness) -> None:
+    created = await create_approved(harness, "offer")
+    actions = ("flag", "pause", "unpause", "disable")
 
-    for act in acts:
-        await arena.act(f"templates/{created.id}/{act}")
+    for action in actions:
+        await harness.control(f"templates/{created.id}/{action}")
 
-    await arena.hears(t.TemplateStatusUpdate, lambda one: one.new_status is t.TemplateStatus.DISABLED)
-    told = [one for one in arena.heard if isinstance(one, t.TemplateStatusUpdate)]
-    assert len(told) == len(acts) + 1
-    assert t.TemplateStatus.UNKNOWN not in {one.new_status for one in told}
-    assert told[-1].timestamp.tzinfo is datetime.UTC
+    await harness.wait_for_update(t.TemplateStatusUpdate, lambda update: update.new_status is t.TemplateStatus.DISABLED)
+    updates = [update for update in harness.updates if isinstance(update, t.TemplateStatusUpdate)]
+    assert len(updates) == len(actions) + 1
+    assert t.TemplateStatus.UNKNOWN not in {update.new_status for update in updates}
+    assert updates[-1].timestamp.tzinfo is datetime.UTC

@@ -1,6 +1,6 @@
-"""The public client makes a template of every type, reads it back, sends it, and looks after it."""
+"""The public client creates a template of every type, reads it back, and sends it."""
 
-# The client exports its names without saying so, and leaves parts of its own types open.
+# The client does not declare its exports, and leaves parts of its types unknown.
 # pyright: reportPrivateImportUsage=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
 
@@ -12,7 +12,7 @@ import pytest
 from pywa_async import types
 from pywa_async.types import templates as t
 
-from tests.referee.public_client import Arena
+from tests.referee.public_client import ClientHarness
 from tests.simulator.conftest import ANN
 from tests.support.media_samples import SAMPLES
 
@@ -20,31 +20,33 @@ EN: Final = t.TemplateLanguage.ENGLISH_US
 APPS: Final = [t.OTPSupportedApp(package_name="com.example.app", signature_hash="AbC/def1234")]
 OFFER_ENDS: Final = datetime.datetime(2030, 1, 1, tzinfo=datetime.UTC)
 PRODUCTS: Final = [types.ProductsSection("Hats", ["h-1", "h-2"])]
-Made = tuple[t.Template, Sequence[t.BaseParams]]
+BuiltTemplate = tuple[t.Template, Sequence[t.BaseParams]]
 
 
-def made(category: t.TemplateCategory, *components: Any, params: Sequence[t.BaseParams] = (), **more: Any) -> Made:
-    """A template, and what a message of it says."""
+def build(
+    category: t.TemplateCategory, *components: Any, params: Sequence[t.BaseParams] = (), **more: Any
+) -> BuiltTemplate:
+    """Return a template, and the parameters of a message with it."""
     template = t.Template(name="made", language=EN, category=category, components=list(components), **more)
     return template, params
 
 
-def marketing(*components: Any, **more: Any) -> Made:
-    return made(t.TemplateCategory.MARKETING, *components, **more)
+def marketing(*components: Any, **more: Any) -> BuiltTemplate:
+    return build(t.TemplateCategory.MARKETING, *components, **more)
 
 
-def utility(*components: Any, **more: Any) -> Made:
-    return made(t.TemplateCategory.UTILITY, *components, **more)
+def utility(*components: Any, **more: Any) -> BuiltTemplate:
+    return build(t.TemplateCategory.UTILITY, *components, **more)
 
 
-def authentication(button: Any, **more: Any) -> Made:
+def authentication(button: Any, **more: Any) -> BuiltTemplate:
     body = t.AuthenticationBody(add_security_recommendation=True)
     footer = t.AuthenticationFooter(code_expiration_minutes=5)
     params = [body.params(otp="123456"), button.params(otp="123456")]
-    return made(t.TemplateCategory.AUTHENTICATION, body, footer, t.Buttons(buttons=[button]), params=params, **more)
+    return build(t.TemplateCategory.AUTHENTICATION, body, footer, t.Buttons(buttons=[button]), params=params, **more)
 
 
-def every_button() -> Made:
+def every_button() -> BuiltTemplate:
     text = t.BodyText("Hello {{1}}, what now?", "Ann")
     replies = [t.QuickReplyButton(text="Yes"), t.QuickReplyButton(text="No")]
     link = t.URLButton(text="Track", url="https://shop.example/{{1}}", example="https://shop.example/a")
@@ -65,7 +67,7 @@ def every_button() -> Made:
     return marketing(t.HeaderText("News"), text, t.FooterText(text="Bye"), t.Buttons(buttons=buttons), params=params)
 
 
-def positional() -> Made:
+def positional() -> BuiltTemplate:
     header, body = (t.HeaderText("For {{1}}", "Ann"), t.BodyText("Hi {{1}}, your {{2}} is here.", "Ann", "hat"))
     return utility(
         header, body, params=[header.params("Bo"), body.params("Bo", "shoe")],
@@ -73,7 +75,7 @@ def positional() -> Made:
     )  # fmt: skip
 
 
-def named() -> Made:
+def named() -> BuiltTemplate:
     header = t.HeaderText("For {{first_name}}", first_name="Ann")
     body = t.BodyText("Hi {{first_name}}, your {{thing}} is here.", first_name="Ann", thing="hat")
     return utility(
@@ -83,37 +85,37 @@ def named() -> Made:
     )  # fmt: skip
 
 
-def money_and_date() -> Made:
+def money_and_date() -> BuiltTemplate:
     body = t.BodyText("You pay {{1}} before {{2}}, please.", "$10", "May 5")
     price = t.Currency(fallback_value="$10.50", code="USD", amount_1000=10500)
     date = t.DateTime(fallback_value="5 May 2030")
     return utility(body, params=[body.params(price, date)])
 
 
-def image() -> Made:
+def image() -> BuiltTemplate:
     header = t.HeaderImage(SAMPLES["png"], mime_type="image/png")
     return marketing(header, t.BodyText("Look"), params=[header.params(image="https://cdn.example/a.png")])
 
 
-def video() -> Made:
+def video() -> BuiltTemplate:
     header = t.HeaderVideo(SAMPLES["mp4"], mime_type="video/mp4")
     params = [header.params(video=SAMPLES["mp4"], mime_type="video/mp4")]
     return marketing(header, t.BodyText("Look"), params=params)
 
 
-def document() -> Made:
+def document() -> BuiltTemplate:
     header = t.HeaderDocument(SAMPLES["pdf"], mime_type="application/pdf")
     params = [header.params(document="https://cdn.example/a.pdf", filename="bill.pdf")]
     return utility(header, t.BodyText("Your bill"), params=params)
 
 
-def location() -> Made:
+def location() -> BuiltTemplate:
     header = t.HeaderLocation()
-    params = [header.params(lat=59.91, lon=10.75, name="Office", address="Main pipeline 1")]
+    params = [header.params(lat=59.91, lon=10.75, name="Office", address="Main Road 1")]
     return utility(header, t.BodyText("We are here"), params=params)
 
 
-def catalog() -> Made:
+def catalog() -> BuiltTemplate:
     button = t.CatalogButton(text="View catalog")
     return marketing(
         t.BodyText("Our things"), t.Buttons(buttons=[button]),
@@ -121,13 +123,13 @@ def catalog() -> Made:
     )  # fmt: skip
 
 
-def several_products() -> Made:
+def several_products() -> BuiltTemplate:
     button = t.MPMButton(text="View items")
     params = [button.params(product_sections=PRODUCTS, thumbnail_product_sku="h-1", index=0)]
     return marketing(t.HeaderText("Things"), t.BodyText("Some things"), t.Buttons(buttons=[button]), params=params)
 
 
-def one_product() -> Made:
+def one_product() -> BuiltTemplate:
     header = t.HeaderProduct()
     return marketing(
         header, t.BodyText("One thing"), t.Buttons(buttons=[t.SPMButton(text="View")]),
@@ -135,7 +137,7 @@ def one_product() -> Made:
     )  # fmt: skip
 
 
-def carousel(header: Callable[[], Any], filled: Callable[[Any], Any]) -> Made:
+def carousel(header: Callable[[], Any], filled: Callable[[Any], Any]) -> BuiltTemplate:
     body = t.BodyText("Slide, {{1}}, please", "Ann")
     cards: list[t.CarouselCard] = []
     params: list[Any] = []
@@ -158,21 +160,21 @@ def carousel(header: Callable[[], Any], filled: Callable[[Any], Any]) -> Made:
     return marketing(body, t.Carousel(cards=cards), params=[body.params("Bo"), t.Carousel.params(cards=params)])
 
 
-def image_carousel() -> Made:
+def image_carousel() -> BuiltTemplate:
     return carousel(
         lambda: t.HeaderImage(SAMPLES["jpeg"], mime_type="image/jpeg"),
         lambda top: top.params(image="https://cdn.example/a.jpg"),
     )
 
 
-def video_carousel() -> Made:
+def video_carousel() -> BuiltTemplate:
     return carousel(
         lambda: t.HeaderVideo(SAMPLES["mp4"], mime_type="video/mp4"),
         lambda top: top.params(video="https://cdn.example/a.mp4"),
     )
 
 
-def product_carousel() -> Made:
+def product_carousel() -> BuiltTemplate:
     cards = [
         t.CarouselCard(components=[t.HeaderProduct(), t.Buttons(buttons=[t.SPMButton(text="View")])]) for _ in range(2)
     ]
@@ -184,8 +186,8 @@ def product_carousel() -> Made:
     return marketing(body, t.Carousel(cards=cards), params=[t.Carousel.params(cards=params)])
 
 
-def limited_offer() -> Made:
-    """Without its time when it is sent: the client writes that in seconds (see `test_differences`)."""
+def limited_offer() -> BuiltTemplate:
+    """It is sent without its expiration time, which the client writes in seconds (see `test_differences`)."""
     header = t.HeaderImage(SAMPLES["png"], mime_type="image/png")
     link = t.URLButton(text="Buy", url="https://s.example/{{1}}", example="https://s.example/a")
     return marketing(
@@ -197,20 +199,20 @@ def limited_offer() -> Made:
     )
 
 
-def one_tap() -> Made:
+def one_tap() -> BuiltTemplate:
     return authentication(t.OneTapOTPButton(text="Copy", autofill_text="Fill in", supported_apps=APPS))
 
 
-def zero_tap() -> Made:
+def zero_tap() -> BuiltTemplate:
     button = t.ZeroTapOTPButton(text="Copy", autofill_text="Fill in", zero_tap_terms_accepted=True, supported_apps=APPS)
     return authentication(button, message_send_ttl_seconds=300)
 
 
-def copy_code() -> Made:
+def copy_code() -> BuiltTemplate:
     return authentication(t.CopyCodeOTPButton(text="Copy"))
 
 
-MAKERS: Final = (
+BUILDERS: Final = (
     every_button, positional, named, money_and_date, image, video, document, location, catalog,
     several_products, one_product, image_carousel, video_carousel, product_carousel, limited_offer,
     one_tap, zero_tap, copy_code,
@@ -218,23 +220,27 @@ MAKERS: Final = (
 
 
 def kinds_of(components: Sequence[Any]) -> list[str]:
-    """What each component is; one that the client does not know would have no type."""
+    """Return the types of components; one that the client does not know would have none."""
     return [component.type for component in components]
 
 
 @pytest.mark.asyncio(loop_scope="module")
-@pytest.mark.parametrize("make", MAKERS)
-async def test_template_is_made_approved_read_back_and_sent(shared: Arena, make: Callable[[], Made]) -> None:
-    template, params = make()
-    template.name = make.__name__
+@pytest.mark.parametrize("build_case", BUILDERS)
+async def test_template_is_created_approved_read_back_and_sent(
+    shared_harness: ClientHarness, build_case: Callable[[], BuiltTemplate]
+) -> None:
+    template, params = build_case()
+    template.name = build_case.__name__
 
-    created = await shared.client.create_template(template)
-    approved = await shared.hears(t.TemplateStatusUpdate, lambda one: one.template_id == created.id)
-    details = await shared.client.get_template(created.id)
-    sent = await shared.client.send_template(ANN, template.name, EN, params)
+    created = await shared_harness.client.create_template(template)
+    approved = await shared_harness.wait_for_update(
+        t.TemplateStatusUpdate, lambda update: update.template_id == created.id
+    )
+    details = await shared_harness.client.get_template(created.id)
+    sent = await shared_harness.client.send_template(ANN, template.name, EN, params)
 
     assert approved.new_status is t.TemplateStatus.APPROVED
     assert (details.name, details.category) == (template.name, template.category)
     assert kinds_of(details.components) == kinds_of(template.components)
     assert sent.status is types.SentTemplateStatus.ACCEPTED
-    assert (await shared.on_phone(sent.id))["type"] == "template"
+    assert (await shared_harness.phone_message(sent.id))["type"] == "template"

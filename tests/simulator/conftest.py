@@ -1,4 +1,4 @@
-"""A simulator on a free port, a client of its two doors, and a receiver of its webhooks."""
+"""A simulator on a free port, a client of its Graph and control APIs, and a receiver of its webhooks."""
 
 import asyncio
 import hashlib
@@ -17,7 +17,7 @@ import uvicorn
 from aiohttp import web
 from msgspec.structs import replace
 
-from tests.support.waiting import HANGS_AFTER_S
+from tests.support.polling import HANGS_AFTER_S
 from waypost.assembly.http.servers import BreakableProtocol
 from waypost.base.clock import Clock, ManualClock, SystemClock
 from waypost.base.ids import SeededIds
@@ -35,7 +35,7 @@ ANN_USER_ID = encode_user_id(ANN)
 
 
 @dataclass
-class Post:
+class WebhookPost:
     body: bytes
     headers: dict[str, str]
 
@@ -46,22 +46,22 @@ class Post:
 
 @dataclass
 class Receiver:
-    """A business's webhook: keeps what comes, and answers as it is told."""
+    """A business's webhook: stores POSTs and returns the configured statuses, 200 by default."""
 
     uri: str = ""
     verify_token: str = "verify-me"
-    posts: list[Post] = field(default_factory=list[Post])
-    answers: list[int] = field(default_factory=list[int])
-    came: asyncio.Event = field(default_factory=asyncio.Event)
+    posts: list[WebhookPost] = field(default_factory=list[WebhookPost])
+    response_statuses: list[int] = field(default_factory=list[int])
+    post_received: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def handle(self, request: web.Request) -> web.Response:
         if request.method == "GET":
             if request.query["hub.verify_token"] != self.verify_token:
                 return web.Response(status=403)
             return web.Response(text=request.query["hub.challenge"])
-        status = self.answers.pop(0) if self.answers else 200
-        self.posts.append(Post(await request.read(), dict(request.headers)))
-        self.came.set()
+        status = self.response_statuses.pop(0) if self.response_statuses else 200
+        self.posts.append(WebhookPost(await request.read(), dict(request.headers)))
+        self.post_received.set()
         return web.Response(status=status)
 
     def changes(self, field_name: str = "messages") -> list[dict[str, Any]]:
@@ -80,23 +80,23 @@ class Receiver:
     def messages(self) -> list[dict[str, Any]]:
         return [message for value in self.changes() for message in value.get("messages", [])]
 
-    def templates(self) -> list[dict[str, Any]]:
+    def template_events(self) -> list[dict[str, Any]]:
         return self.changes("message_template_status_update")
 
-    async def until(self, is_there: Callable[[], Any]) -> Any:
+    async def wait_until(self, is_ready: Callable[[], Any]) -> Any:
         async with asyncio.timeout(HANGS_AFTER_S):
-            while not (found := is_there()):
-                self.came.clear()
-                await self.came.wait()
+            while not (found := is_ready()):
+                self.post_received.clear()
+                await self.post_received.wait()
         return found
 
-    def is_signed(self, post: Post, secret: str = SECRET) -> bool:
+    def is_signed(self, post: WebhookPost, secret: str = SECRET) -> bool:
         expected = hmac.new(secret.encode(), post.body, hashlib.sha256).hexdigest()
         return post.headers["X-Hub-Signature-256"] == f"sha256={expected}"
 
 
 @dataclass
-class Answer:
+class SimulatorResponse:
     status: int
     body: Any
     headers: dict[str, str]
@@ -108,7 +108,7 @@ class Answer:
 
 @dataclass
 class Bench:
-    """One simulator and everything around it."""
+    """A running simulator with its settings, clock, HTTP client and webhook receiver."""
 
     simulator: Simulator
     settings: SimulatorSettings
@@ -150,7 +150,7 @@ class Bench:
         )
 
     async def stop(self) -> None:
-        # The server's own way out sleeps in steps of a tenth of a second, which every test would pay.
+        # The server's own shutdown sleeps in steps of a tenth of a second, which would slow every test.
         assert self.server is not None
         for listening in self.server.servers:
             listening.close()
@@ -159,43 +159,43 @@ class Bench:
         await self.simulator.close()
 
     async def restart(self, **changes: Any) -> None:
-        """Stop when nothing is being delivered, and start again.
+        """Stop once nothing is being delivered, and start again.
 
-        What is interrupted after its receiver has answered is delivered once more, as it must be,
-        and a test that counts would see that on a busy machine only.
+        A delivery interrupted after its receiver has responded is sent once more, as it must be,
+        and a test that counts would fail on a busy machine only.
         """
         async with asyncio.timeout(HANGS_AFTER_S):
-            while self.simulator.busy:  # noqa: ASYNC110  nobody tells
+            while self.simulator.busy:  # noqa: ASYNC110  there is no event for it
                 await asyncio.sleep(0.001)
         await self.stop()
         self.settings = replace(self.settings, **changes)
         self.simulator = Simulator(self.settings, self.clock, SeededIds(self.clock, "again"))
         await self.start()
 
-    async def ask(self, method: str, path: str, **more: Any) -> Answer:
-        async with self.http.request(method, self.base + path, **more) as answer:
-            body = await answer.json(content_type=None)
-            return Answer(answer.status, body, dict(answer.headers))
+    async def request(self, method: str, path: str, **more: Any) -> SimulatorResponse:
+        async with self.http.request(method, self.base + path, **more) as response:
+            body = await response.json(content_type=None)
+            return SimulatorResponse(response.status, body, dict(response.headers))
 
-    async def graph(self, method: str, path: str, token: str = TOKEN, **more: Any) -> Answer:
+    async def graph(self, method: str, path: str, token: str = TOKEN, **more: Any) -> SimulatorResponse:
         headers = {"Authorization": f"Bearer {token}", **more.pop("headers", {})}
-        return await self.ask(method, f"/v25.0/{path}", headers=headers, **more)
+        return await self.request(method, f"/v25.0/{path}", headers=headers, **more)
 
-    async def control(self, method: str, path: str, body: Any = None, **more: Any) -> Answer:
+    async def control(self, method: str, path: str, body: Any = None, **more: Any) -> SimulatorResponse:
         if method != "GET":
             more["json"] = {} if body is None else body
-        return await self.ask(method, f"/control/{path}", **more)
+        return await self.request(method, f"/control/{path}", **more)
 
-    async def send(self, message: dict[str, Any], number_id: str = NUMBER_ID) -> Answer:
+    async def send(self, message: dict[str, Any], number_id: str = NUMBER_ID) -> SimulatorResponse:
         envelope = {"messaging_product": "whatsapp", "to": f"+{ANN}"}
         return await self.graph("POST", f"{number_id}/messages", json={**envelope, **message})
 
     async def send_text(self, text: str = "Hello", **more: Any) -> str:
-        answer = await self.send({"type": "text", "text": {"body": text}, **more})
-        assert answer.status == 200, answer.body
-        return answer.body["messages"][0]["id"]
+        response = await self.send({"type": "text", "text": {"body": text}, **more})
+        assert response.status == 200, response.body
+        return response.body["messages"][0]["id"]
 
-    async def create(self, components: list[dict[str, Any]], **more: Any) -> Answer:
+    async def create_template(self, components: list[dict[str, Any]], **more: Any) -> SimulatorResponse:
         draft = {"name": "greeting", "language": "en_US", "category": "UTILITY", **more}
         return await self.graph("POST", f"{WABA}/message_templates", json={**draft, "components": components})
 
@@ -211,46 +211,46 @@ class Bench:
 
     async def send_template(
         self, components: list[dict[str, Any]] | None = None, name: str = "seeded", **more: Any
-    ) -> Answer:
+    ) -> SimulatorResponse:
         template: dict[str, Any] = {"name": name, "language": {"code": "en_US"}}
         if components is not None:
             template["components"] = components
         return await self.send({"type": "template", "template": template, **more})
 
-    async def handle_of(self, mime_type: str = "image/png", content: bytes = b"example") -> str:
-        """Carry out a resumable upload, and give its handle."""
+    async def upload_file(self, mime_type: str = "image/png", content: bytes = b"example") -> str:
+        """Run a resumable upload and return its handle."""
         query = {"file_length": str(len(content)), "file_type": mime_type, "file_name": "a"}
         begun = await self.graph("POST", f"{APP}/uploads", params=query)
         headers = {"Authorization": f"OAuth {TOKEN}", "file_offset": "0"}
         path = f"/v25.0/{begun.body['id']}"
-        done = await self.ask("POST", path, data=io.BytesIO(content), headers=headers)
+        done = await self.request("POST", path, data=io.BytesIO(content), headers=headers)
         return done.body["h"]
 
-    async def media_of(self, mime_type: str, content: bytes = b"content") -> str:
-        """Upload media to the number, and give their id."""
+    async def upload_media(self, mime_type: str, content: bytes = b"content") -> str:
+        """Upload media to the number and return its id."""
         form = aiohttp.FormData({"messaging_product": "whatsapp", "type": mime_type})
         form.add_field("file", content, content_type=mime_type, filename="a.bin")
-        answer = await self.graph("POST", f"{NUMBER_ID}/media", data=form)
-        assert answer.status == 200, answer.body
-        return answer.body["id"]
+        response = await self.graph("POST", f"{NUMBER_ID}/media", data=form)
+        assert response.status == 200, response.body
+        return response.body["id"]
 
     async def inbox(self, phone: str = ANN) -> list[dict[str, Any]]:
         return (await self.control("GET", f"phones/{phone}")).body["messages"]
 
-    async def phone_until(self, is_there: Callable[[dict[str, Any]], Any], phone: str = ANN) -> dict[str, Any]:
-        """The phone as the control door shows it, as soon as that is as wanted."""
+    async def wait_for_phone(self, is_ready: Callable[[dict[str, Any]], Any], phone: str = ANN) -> dict[str, Any]:
+        """Return the phone as shown by the control API once `is_ready` is true of it."""
         async with asyncio.timeout(HANGS_AFTER_S):
-            while not is_there(shown := (await self.control("GET", f"phones/{phone}")).body):
+            while not is_ready(shown := (await self.control("GET", f"phones/{phone}")).body):
                 pass
         return shown
 
-    async def drained(self) -> None:
-        """Return when nothing is left to be told, now or later."""
+    async def wait_until_drained(self) -> None:
+        """Return when no webhook is waiting, now or later."""
         async with asyncio.timeout(HANGS_AFTER_S):
             while (await self.control("GET", "state")).body["counts"]["outbox"]:
                 pass
 
-    async def let_write(self, text: str = "Hi", phone: str = ANN) -> str:
+    async def send_from_phone(self, text: str = "Hi", phone: str = ANN) -> str:
         return await self.simulator.send_phone_text(phone=phone, to=BUSINESS, text=text)
 
 
@@ -284,7 +284,7 @@ async def http() -> AsyncIterator[aiohttp.ClientSession]:
 
 @pytest.fixture
 async def bench(tmp_path: Path, receiver: Receiver, http: aiohttp.ClientSession) -> AsyncIterator[Bench]:
-    """Real time; everything happens at once."""
+    """A simulator on the system clock, without delays."""
     bench = make_bench(tmp_path, SystemClock(), receiver, http)
     await bench.start()
     yield bench
@@ -292,24 +292,24 @@ async def bench(tmp_path: Path, receiver: Receiver, http: aiohttp.ClientSession)
 
 
 @pytest.fixture
-def manual() -> ManualClock:
+def clock() -> ManualClock:
     return ManualClock()
 
 
 @pytest.fixture
 async def slow(
-    tmp_path: Path, manual: ManualClock, receiver: Receiver, http: aiohttp.ClientSession
+    tmp_path: Path, clock: ManualClock, receiver: Receiver, http: aiohttp.ClientSession
 ) -> AsyncIterator[Bench]:
-    """Time stands still until the test moves it; delivery takes a second, a review a minute."""
-    bench = make_bench(tmp_path, manual, receiver, http, deliver_after_ms=1000, review_delay_ms=60_000)
+    """A simulator on a manual clock: delivery takes a second, a review a minute."""
+    bench = make_bench(tmp_path, clock, receiver, http, deliver_after_ms=1000, review_delay_ms=60_000)
     await bench.start()
     yield bench
     await bench.stop()
 
 
 @pytest.fixture
-def junk_desk(tmp_path: Path) -> Iterator[Callable[[str, bytes], tuple[int, Any]]]:
-    """Posts to the Graph side from outside any event loop: the application itself, no socket."""
+def post_junk(tmp_path: Path) -> Iterator[Callable[[str, bytes], tuple[int, Any]]]:
+    """A function that posts to the Graph API outside any event loop: direct to the application, no socket."""
     loop = asyncio.new_event_loop()
     clock = ManualClock()
     settings = SimulatorSettings(tmp_path / "simulator.sqlite3", limits=False)

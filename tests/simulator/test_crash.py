@@ -1,4 +1,4 @@
-"""A simulator that is killed has everything that it answered with 200."""
+"""A simulator that is killed keeps everything that it accepted with 200."""
 
 import asyncio
 import signal
@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from tests.simulator.conftest import ANN, BUSINESS, NUMBER_ID, SECRET, TOKEN, WABA, Receiver, make_bench
-from tests.support.waiting import patiently
+from tests.support.polling import poll_until
 from waypost.base.clock import SystemClock
 
 _PROGRAM = f"""
@@ -52,14 +52,14 @@ async def victim(tmp_path: Path) -> AsyncIterator[tuple[asyncio.subprocess.Proce
     await process.wait()
 
 
-async def test_killed_simulator_loses_nothing_that_it_answered(
+async def test_killed_simulator_keeps_every_message_it_accepted(
     victim: tuple[asyncio.subprocess.Process, str], tmp_path: Path, receiver: Receiver, http: aiohttp.ClientSession
 ) -> None:
     process, base = victim
-    answered: list[str] = []
-    enough = asyncio.Event()
+    accepted: list[str] = []
+    enough_sent = asyncio.Event()
 
-    async def keep_sending(worker: int) -> None:
+    async def send_messages(worker: int) -> None:
         headers = {"Authorization": f"Bearer {TOKEN}"}
         for number in range(10_000):
             message = {
@@ -69,63 +69,63 @@ async def test_killed_simulator_loses_nothing_that_it_answered(
                 "biz_opaque_callback_data": f"{worker}-{number}",
             }
             url = f"{base}/v25.0/{NUMBER_ID}/messages"
-            async with http.post(url, json=message, headers=headers) as answer:
-                if answer.status == 200:
-                    answered.append((await answer.json())["messages"][0]["id"])
-            if len(answered) >= 200:
-                enough.set()
+            async with http.post(url, json=message, headers=headers) as response:
+                if response.status == 200:
+                    accepted.append((await response.json())["messages"][0]["id"])
+            if len(accepted) >= 200:
+                enough_sent.set()
 
-    senders = [asyncio.create_task(keep_sending(worker)) for worker in range(200, 208)]
-    await enough.wait()
+    senders = [asyncio.create_task(send_messages(worker)) for worker in range(200, 208)]
+    await enough_sent.wait()
     process.send_signal(signal.SIGKILL)
     await asyncio.gather(*senders, return_exceptions=True)
 
     bench = make_bench(tmp_path, SystemClock(), receiver, http)
     await bench.start()
     listed = await bench.control("GET", "deliveries?limit=20000")
-    kept = {row["wamid"] for row in listed.body["deliveries"]}
-    await receiver.until(lambda: {one["id"] for one in receiver.statuses()} >= set(answered))
+    stored = {row["wamid"] for row in listed.body["deliveries"]}
+    await receiver.wait_until(lambda: {status["id"] for status in receiver.statuses()} >= set(accepted))
     await bench.stop()
-    assert kept >= set(answered)
-    assert {one["status"] for one in receiver.statuses()} == {"failed"}
+    assert stored >= set(accepted)
+    assert {status["status"] for status in receiver.statuses()} == {"failed"}
 
 
-async def test_killed_simulator_has_every_file_that_it_took(
+async def test_killed_simulator_keeps_every_file_it_accepted(
     victim: tuple[asyncio.subprocess.Process, str], tmp_path: Path, receiver: Receiver, http: aiohttp.ClientSession
 ) -> None:
     process, base = victim
     headers = {"Authorization": f"Bearer {TOKEN}"}
-    taken: list[tuple[str, bytes]] = []
+    accepted: list[tuple[str, bytes]] = []
     for number in range(5):
         content = b"\x89PNG" + bytes([number]) * 100_000
         form = aiohttp.FormData({"messaging_product": "whatsapp"})
         form.add_field("file", content, filename="a.png", content_type="image/png")
         url = f"{base}/v25.0/{NUMBER_ID}/media"
-        async with http.post(url, data=form, headers=headers) as answer:
-            taken.append(((await answer.json())["id"], content))
+        async with http.post(url, data=form, headers=headers) as response:
+            accepted.append(((await response.json())["id"], content))
 
     process.send_signal(signal.SIGKILL)
     await process.wait()
 
     bench = make_bench(tmp_path, SystemClock(), receiver, http)
     await bench.start()
-    for media_id, content in taken:
+    for media_id, content in accepted:
         shown = await bench.graph("GET", media_id)
-        async with http.get(shown.body["url"], headers=headers) as answer:
-            assert await answer.read() == content
+        async with http.get(shown.body["url"], headers=headers) as response:
+            assert await response.read() == content
     await bench.stop()
 
 
-async def test_killed_simulator_remembers_what_it_counts_and_whom_it_lets_in(
+async def test_killed_simulator_keeps_counters_tokens_and_restrictions(
     victim: tuple[asyncio.subprocess.Process, str], tmp_path: Path, receiver: Receiver, http: aiohttp.ClientSession
 ) -> None:
     process, base = victim
     before = make_bench(tmp_path / "elsewhere", SystemClock(), receiver, http)
     before.base = base
     hello = [{"type": "BODY", "text": "Hello there"}]
-    made = await before.control("POST", "tokens", {"waba_ids": [WABA], "expires_in_ms": 3_600_000})
+    created = await before.control("POST", "tokens", {"waba_ids": [WABA], "expires_in_ms": 3_600_000})
     await before.control("POST", "tokens/revoke", {"token": TOKEN})
-    token = made.body["token"]
+    token = created.body["token"]
     draft = {"name": "a", "language": "en_US", "category": "UTILITY", "components": hello}
     path = f"{WABA}/message_templates"
     template_id = (await before.graph("POST", path, token=token, json=draft)).body["id"]
@@ -139,7 +139,7 @@ async def test_killed_simulator_remembers_what_it_counts_and_whom_it_lets_in(
         "template": {"name": "a", "language": {"code": "en_US"}},
     }  # fmt: skip
     held = await before.graph("POST", f"{NUMBER_ID}/messages", token=token, json=message)
-    await before.control("PUT", f"numbers/{NUMBER_ID}/hindrance", {"name": "LOCKED"})
+    await before.control("PUT", f"numbers/{NUMBER_ID}/sending-restriction", {"name": "LOCKED"})
 
     process.send_signal(signal.SIGKILL)
     await process.wait()
@@ -151,7 +151,7 @@ async def test_killed_simulator_remembers_what_it_counts_and_whom_it_lets_in(
     locked = await bench.graph("POST", f"{NUMBER_ID}/messages", token=token, json=message)
     await bench.control("POST", f"templates/{template_id}/release")
     wamid = held.body["messages"][0]["id"]
-    [sent, *_] = await receiver.until(lambda: receiver.statuses(wamid))
+    [sent, *_] = await receiver.wait_until(lambda: receiver.statuses(wamid))
     await bench.stop()
     assert edited.status == 200
     assert (revoked.error["code"], again.error["code"]) == (190, 100)
@@ -160,38 +160,38 @@ async def test_killed_simulator_remembers_what_it_counts_and_whom_it_lets_in(
     assert sent["status"] == "sent"
 
 
-async def test_killed_simulator_does_what_its_phones_had_planned_once(
+async def test_killed_simulator_runs_planned_phone_actions_exactly_once(
     victim: tuple[asyncio.subprocess.Process, str], tmp_path: Path, receiver: Receiver, http: aiohttp.ClientSession
 ) -> None:
     process, base = victim
     first, count = 15_557_000_000, 60
     fleet = {
         "name": "crowd", "first": str(first), "count": count, "open_window_to": BUSINESS,
-        "script": [{"on": "message", "do": "answer", "text": "Yes", "after_ms": [0, 900]}],
+        "script": [{"on": "message", "do": "reply", "text": "Yes", "after_ms": [0, 900]}],
     }  # fmt: skip
 
-    async def answers() -> int:
+    async def responses() -> int:
         async with http.get(f"{base}/control/fleets/crowd") as shown:
-            return (await shown.json())["counts"]["answers"]
+            return (await shown.json())["counts"]["replies"]
 
     async def send(phone: int) -> None:
         message = {"messaging_product": "whatsapp", "to": str(phone), "text": {"body": "Hello"}}
         url, headers = f"{base}/v25.0/{NUMBER_ID}/messages", {"Authorization": f"Bearer {TOKEN}"}
-        async with http.post(url, json=message, headers=headers) as answer:
-            assert answer.status == 200
+        async with http.post(url, json=message, headers=headers) as response:
+            assert response.status == 200
 
-    async with http.post(f"{base}/control/fleets", json=fleet) as made:
-        assert made.status == 200, await made.text()
+    async with http.post(f"{base}/control/fleets", json=fleet) as created:
+        assert created.status == 200, await created.text()
     await asyncio.gather(*(send(first + nth) for nth in range(count)))
-    await patiently(answers, lambda done: done >= 10)
+    await poll_until(responses, lambda done: done >= 10)
     process.send_signal(signal.SIGKILL)
     await process.wait()
 
     bench = make_bench(tmp_path, SystemClock(), receiver, http)
     await bench.start()
-    await receiver.until(lambda: len({one["from"] for one in receiver.messages()}) == count)
+    await receiver.wait_until(lambda: len({message["from"] for message in receiver.messages()}) == count)
     shown = (await bench.control("GET", "fleets/crowd")).body
     await bench.stop()
-    assert shown["counts"]["answers"] == count
+    assert shown["counts"]["replies"] == count
     assert shown["steps"][0]["done"] == count
-    assert len({one["id"] for one in receiver.messages()}) == count
+    assert len({message["id"] for message in receiver.messages()}) == count

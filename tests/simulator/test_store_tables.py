@@ -1,4 +1,4 @@
-"""The tables of the simulator's and the service's file, and what SQLite's own checks need of them."""
+"""Tables of the simulator's and the service's files: column order that SQLite's integrity check requires."""
 
 import asyncio
 import contextlib
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.first_store import FIRST
+from tests.support.baseline_store import FIRST
 from waypost.simulator.store import Store
 from waypost.simulator.tables import SCHEMA
 from waypost.store.engines.sqlite import SqliteEngine
@@ -35,8 +35,8 @@ def _first_service(path: Path) -> None:
 
 
 @pytest.mark.parametrize("make", [_simulator, _service, _first_service])
-def test_every_table_without_rowid_begins_with_its_key(tmp_path: Path, make: Callable[[Path], None]) -> None:
-    """Where it does not, SQLite 3.40 reports a sound file as damaged (`NULL value in outbox.due_ms`)."""
+def test_every_table_without_rowid_begins_with_its_primary_key(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    """Otherwise SQLite 3.40 reports a sound file as damaged (`NULL value in outbox.due_ms`)."""
     path = tmp_path / "store.db"
     make(path)
 
@@ -48,8 +48,8 @@ def test_every_table_without_rowid_begins_with_its_key(tmp_path: Path, make: Cal
 
 
 def _keys_and_columns(connection: sqlite3.Connection) -> Iterator[tuple[str, tuple[list[str], list[str]]]]:
-    found = connection.execute("SELECT name FROM pragma_table_list WHERE wr=1 AND schema='main'")
-    for (name,) in found.fetchall():
+    tables = connection.execute("SELECT name FROM pragma_table_list WHERE wr=1 AND schema='main'")
+    for (name,) in tables.fetchall():
         columns = connection.execute("SELECT name, pk FROM pragma_table_info(?) ORDER BY cid", (name,)).fetchall()
         key = [column for _, column in sorted((pk, column) for column, pk in columns if pk)]
         yield name, (key, [column for column, _ in columns])

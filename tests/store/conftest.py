@@ -1,23 +1,23 @@
-"""A store of its own for each test, on each engine."""
+"""A separate store for each test, on each engine."""
 
 from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.support.stores import ENGINES, Place
+from tests.support.store_locations import ENGINES, StoreLocation
 from waypost.store.database import Database
 
 
 @pytest.fixture(params=ENGINES)
 def engine(request: pytest.FixtureRequest) -> str:
-    """Each test runs once on each."""
+    """Run each test once on each engine."""
     return request.param
 
 
 @pytest.fixture
-async def database(place: Place) -> AsyncIterator[Database]:
-    """The store, open."""
-    database = Database(place.engine())
+async def database(store_location: StoreLocation) -> AsyncIterator[Database]:
+    """The open store."""
+    database = Database(store_location.engine())
     await database.open()
     yield database
     await database.close()

@@ -1,4 +1,4 @@
-"""What a job is about is read as it was written, whatever the text."""
+"""The subject of a job is read back as it was written, whatever the text."""
 
 import pytest
 from hypothesis import given
@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from waypost.store.queue.job_subjects import JobSubject, SubjectKind
 from waypost.store.queue.jobs import QueueName, read_subject
 
-WORDS = st.sampled_from([*SubjectKind, "main", "7", "template-archive"])
-TEXTS = st.text() | st.lists(WORDS, max_size=4).map(" ".join)
+TOKENS = st.sampled_from([*SubjectKind, "main", "7", "template-archive"])
+TEXTS = st.text() | st.lists(TOKENS, max_size=4).map(" ".join)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A store knows what it is for: the demonstration, or real traffic."""
+"""A store is marked for its purpose: the demonstration, or real traffic."""
 
 import pytest
 
@@ -10,13 +10,13 @@ from waypost.store.database import Database
 from waypost.store.properties import check_production_ready, is_demo, mark_demo
 
 
-async def test_empty_store_is_fit_for_real_traffic(database: Database) -> None:
+async def test_empty_store_is_accepted_for_real_traffic(database: Database) -> None:
     await database.read(check_production_ready, {"known"})
 
     assert not await database.read(is_demo)
 
 
-async def test_store_of_the_demonstration_is_refused_for_real_traffic(database: Database) -> None:
+async def test_store_of_the_demonstration_is_rejected_for_real_traffic(database: Database) -> None:
     assert await database.write(mark_demo)
 
     with pytest.raises(WrongStore, match="waypost dev"):
@@ -29,7 +29,7 @@ async def test_store_is_marked_once(database: Database) -> None:
     assert not await database.write(mark_demo)
 
 
-async def test_store_of_real_traffic_does_not_become_the_demonstrations(database: Database) -> None:
+async def test_store_of_real_traffic_cannot_become_a_demonstration(database: Database) -> None:
     await database.write(add_partner, PARTNER, "no password", 0)
 
     with pytest.raises(WrongStore, match="waypost serve"):
@@ -37,7 +37,7 @@ async def test_store_of_real_traffic_does_not_become_the_demonstrations(database
 
 
 @pytest.mark.parametrize("kind", CredentialKind)
-async def test_store_with_a_known_credential_is_refused(database: Database, kind: CredentialKind) -> None:
+async def test_store_with_a_known_credential_is_rejected(database: Database, kind: CredentialKind) -> None:
     await database.write(add_credential, kind, PARTNER.id, "known", 0)
 
     with pytest.raises(WrongStore, match="publicly known"):

@@ -1,4 +1,4 @@
-"""Rates of several processes on one store: one window for all, and no request counted that was refused."""
+"""Rate limits of several processes on one store: one window for all, and rejected requests are not counted."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 from sqlalchemy import Connection, func, select, update
 
-from tests.support.stores import Place
+from tests.support.store_locations import StoreLocation
 from waypost.api.limits.rate_limits import RATES, SHARED_FROM_MS, SWEEP_EVERY_MS, SharedLimiter
 from waypost.base.clock import ManualClock, SystemClock
 from waypost.domain.errors import ApiError, ErrorCode
@@ -15,38 +15,38 @@ from waypost.store.database import Database
 from waypost.store.requests.rates import delete_idle_windows
 from waypost.store.tables import rate_windows
 
-LONG = [name for name, rate in RATES.items() if rate.within_ms >= SHARED_FROM_MS]
-MOST = RATES["templates"].at_most
+LONG_RATES = [name for name, rate in RATES.items() if rate.within_ms >= SHARED_FROM_MS]
+LIMIT = RATES["templates"].at_most
 
 
 @dataclass
 class Processes:
-    """Two that share a store; each has a clock that stands still."""
+    """Two processes that share a store, on a stopped clock."""
 
     databases: list[Database]
     limiters: list[SharedLimiter]
     clock: ManualClock
 
     async def spend(self, times: int = 1, name: str = "templates", of: str = "a") -> list[int]:
-        """Spend so often, at both in turn; when each was spent."""
+        """Spend `times` times, at both in turn; return when each was spent."""
         return [await self.limiters[nth % 2].spend(name, of) for nth in range(times)]
 
     async def pass_time(self, *, ms: int) -> None:
-        """Everything was spent so much earlier: the clock may be the store's own, which nobody moves."""
+        """Move all spending back: the clock may be the store's own, which a test cannot move."""
         await self.databases[0].write(_pass_time, ms)
 
     async def count(self) -> int:
-        """How many windows there are."""
+        """Return how many windows there are."""
         return await self.databases[0].read(_count)
 
 
 def _pass_time(connection: Connection, ms: int) -> None:
     for row in connection.execute(select(rate_windows)).all():
-        times = [int(one) - ms for one in row.spent_ms.strip("[]").split(",") if one]
+        times = [int(text) - ms for text in row.times_ms.strip("[]").split(",") if text]
         connection.execute(
             update(rate_windows)
-            .where(rate_windows.c.name == row.name, rate_windows.c.whose == row.whose)
-            .values(spent_ms=str(times).replace(" ", ""), expires_on_ms=row.expires_on_ms - ms)
+            .where(rate_windows.c.name == row.name, rate_windows.c.subject == row.subject)
+            .values(times_ms=str(times).replace(" ", ""), expires_on_ms=row.expires_on_ms - ms)
         )
 
 
@@ -55,9 +55,9 @@ def _count(connection: Connection) -> int:
 
 
 @pytest.fixture
-async def processes(place: Place) -> AsyncIterator[Processes]:
+async def processes(store_location: StoreLocation) -> AsyncIterator[Processes]:
     clock = ManualClock(SystemClock().now_ms())
-    databases = [Database(place.engine(sole=False)) for _ in range(2)]
+    databases = [Database(store_location.engine(sole=False)) for _ in range(2)]
     for database in databases:
         await database.open()
     limiters = [SharedLimiter(clock, database) for database in databases]
@@ -65,29 +65,29 @@ async def processes(place: Place) -> AsyncIterator[Processes]:
     await asyncio.gather(*(database.close() for database in databases))
 
 
-async def test_every_long_rate_is_one_for_both_processes(processes: Processes) -> None:
-    for name in LONG:
+async def test_every_long_rate_is_shared_by_both_processes(processes: Processes) -> None:
+    for name in LONG_RATES:
         rate = RATES[name]
         await processes.spend(rate.at_most, name)
 
         for limiter in processes.limiters:
-            with pytest.raises(ApiError) as told:
+            with pytest.raises(ApiError) as raised:
                 await limiter.spend(name, "a")
 
-            assert told.value.code is ErrorCode.TOO_MANY_REQUESTS
-            assert told.value.retry_after_s is not None
-            assert 0 < told.value.retry_after_s <= rate.within_ms // 1000
+            assert raised.value.code is ErrorCode.TOO_MANY_REQUESTS
+            assert raised.value.retry_after_s is not None
+            assert 0 < raised.value.retry_after_s <= rate.within_ms // 1000
 
 
-async def test_no_more_are_let_through_when_both_ask_at_once(processes: Processes) -> None:
-    asked = [limiter.spend("templates", "a") for limiter in processes.limiters for _ in range(40)]
+async def test_limit_holds_when_both_processes_spend_at_once(processes: Processes) -> None:
+    calls = [limiter.spend("templates", "a") for limiter in processes.limiters for _ in range(40)]
 
-    results = await asyncio.gather(*asked, return_exceptions=True)
+    results = await asyncio.gather(*calls, return_exceptions=True)
 
-    assert sum(isinstance(one, int) for one in results) == MOST
+    assert sum(isinstance(result, int) for result in results) == LIMIT
 
 
-async def test_short_windows_are_each_processes_own(processes: Processes) -> None:
+async def test_each_process_has_its_own_short_windows(processes: Processes) -> None:
     await processes.spend(2 * RATES["upload"].at_most, "upload")
 
     for limiter in processes.limiters:
@@ -96,24 +96,24 @@ async def test_short_windows_are_each_processes_own(processes: Processes) -> Non
 
 
 async def test_window_moves(processes: Processes) -> None:
-    await processes.spend(MOST // 2)
+    await processes.spend(LIMIT // 2)
     await processes.pass_time(ms=40_000)
-    await processes.spend(MOST // 2)
-    with pytest.raises(ApiError) as told:
+    await processes.spend(LIMIT // 2)
+    with pytest.raises(ApiError) as raised:
         await processes.spend()
-    assert told.value.retry_after_s is not None
-    assert 15 <= told.value.retry_after_s <= 20
+    assert raised.value.retry_after_s is not None
+    assert 15 <= raised.value.retry_after_s <= 20
 
     await processes.pass_time(ms=20_000)
 
     processes.clock.advance(ms=20_000)
-    await processes.spend(MOST // 2)
+    await processes.spend(LIMIT // 2)
     with pytest.raises(ApiError):
         await processes.spend()
 
 
-async def test_refusal_does_not_put_off_the_next_chance(processes: Processes) -> None:
-    await processes.spend(MOST)
+async def test_rejected_requests_do_not_extend_the_wait(processes: Processes) -> None:
+    await processes.spend(LIMIT)
     for _ in range(20):
         with pytest.raises(ApiError):
             await processes.spend()
@@ -121,41 +121,41 @@ async def test_refusal_does_not_put_off_the_next_chance(processes: Processes) ->
     await processes.pass_time(ms=60_000)
 
     processes.clock.advance(ms=60_000)
-    await processes.spend(MOST)
+    await processes.spend(LIMIT)
 
 
-async def test_what_one_gives_back_the_other_may_spend_at_once(processes: Processes) -> None:
-    one, two = processes.limiters
-    first, *_ = await processes.spend(MOST)
+async def test_refund_of_one_process_may_be_spent_by_the_other_at_once(processes: Processes) -> None:
+    limiter, other_limiter = processes.limiters
+    first, *_ = await processes.spend(LIMIT)
     with pytest.raises(ApiError):
-        await two.spend("templates", "a")
+        await other_limiter.spend("templates", "a")
 
-    await one.refund("templates", "a", first)
+    await limiter.refund("templates", "a", first)
 
-    await two.spend("templates", "a")
+    await other_limiter.spend("templates", "a")
     with pytest.raises(ApiError):
-        await one.spend("templates", "a")
+        await limiter.spend("templates", "a")
 
 
-async def test_giving_back_what_was_not_spent_gives_nothing(processes: Processes) -> None:
-    one, _ = processes.limiters
-    spent = await processes.spend(MOST)
+async def test_refund_of_what_was_not_spent_changes_nothing(processes: Processes) -> None:
+    limiter, _ = processes.limiters
+    spent = await processes.spend(LIMIT)
 
-    await one.refund("templates", "a", min(spent) - 1)
-    await one.refund("templates", "nobody", spent[0])
+    await limiter.refund("templates", "a", min(spent) - 1)
+    await limiter.refund("templates", "nobody", spent[0])
 
     with pytest.raises(ApiError):
         await processes.spend()
 
 
-async def test_window_of_another_is_not_touched(processes: Processes) -> None:
-    await processes.spend(MOST, of="a")
+async def test_windows_of_others_are_not_affected(processes: Processes) -> None:
+    await processes.spend(LIMIT, of="a")
 
-    await processes.spend(MOST, of="b")
-    await processes.spend(MOST, "send_template", of="a")
+    await processes.spend(LIMIT, of="b")
+    await processes.spend(LIMIT, "send_template", of="a")
 
 
-async def test_windows_in_which_nothing_is_spent_any_more_are_deleted(processes: Processes) -> None:
+async def test_idle_windows_are_deleted(processes: Processes) -> None:
     for number in range(5):
         await processes.spend(of=f"old {number}")
     await processes.pass_time(ms=60_000)
@@ -171,10 +171,10 @@ async def test_windows_in_which_nothing_is_spent_any_more_are_deleted(processes:
     assert await database.write(delete_idle_windows, processes.clock.now_ms(), 100) == 0
 
 
-async def test_limits_that_are_off_let_everything_through_and_write_nothing(processes: Processes) -> None:
+async def test_disabled_limits_allow_everything_and_write_nothing(processes: Processes) -> None:
     limiter = SharedLimiter(processes.clock, processes.databases[0], on=False)
 
-    for _ in range(2 * MOST):
+    for _ in range(2 * LIMIT):
         at_ms = await limiter.spend("templates", "a")
         await limiter.refund("templates", "a", at_ms)
 

@@ -1,4 +1,4 @@
-"""What is kept long enough goes, what is open or young stays, and PostgreSQL drops whole ranges."""
+"""Retention: rows past their period are deleted, open or young ones stay, and PostgreSQL drops whole partitions."""
 
 import re
 from collections.abc import AsyncIterator
@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import Connection, func, select, update
 
 from tests.support.builders import ACCOUNT, APP, OPERATOR, PARTNER, message
-from tests.support.store_statements import column_of, do, row_of
-from tests.support.stores import Databases
+from tests.support.store_locations import Databases
+from tests.support.store_statements import execute, fetch_column, fetch_row
 from waypost.base.clock import DAY_MS, ManualClock, SystemClock
 from waypost.base.ids import uuid7_text
 from waypost.domain.callbacks.callback import CallbackAttempt
@@ -44,10 +44,10 @@ from waypost.store.tables import (
 )
 from waypost.store.trace_events import MessageTraceEvent
 
-KEEP: Final = RetentionPeriods(bodies_days=30, messages_days=400, dedupe_days=8, attempts_days=30)
+PERIODS: Final = RetentionPeriods(bodies_days=30, messages_days=400, dedupe_days=8, attempts_days=30)
 MONDAY: Final = datetime(2031, 3, 3, tzinfo=UTC)
 TODAY_MS: Final = int(MONDAY.timestamp() * 1000)
-"""The first moment of a range: what is stored then waits longest for the end of its range."""
+"""The first moment of a partition: rows of that time wait longest for the end of their partition."""
 WEEK_DAYS: Final = 7
 DATES: Final = (
     *(MONDAY + timedelta(days=days, hours=10) for days in range(WEEK_DAYS)),
@@ -62,130 +62,132 @@ DATES: Final = (
 
 
 @pytest.fixture(autouse=True)
-async def ranges_of_today(database: Database) -> None:
-    """PostgreSQL makes the ranges of a new store by its own time: make those of the tests' day too."""
+async def partitions_of_today(database: Database) -> None:
+    """Create the partitions of the tests' day: PostgreSQL creates those of a new store by its own time."""
     await retention_at(database, TODAY_MS).run_turn()
 
 
-def latest_ms(database: Database, days: int, *, range_days: int = WEEK_DAYS) -> int:
-    """Return the time at which what was stored at `TODAY_MS` and is kept for `days` is certainly gone.
+def latest_ms(database: Database, days: int, *, partition_days: int = WEEK_DAYS) -> int:
+    """Return the time at which a row of `TODAY_MS` that is retained for `days` has certainly been deleted.
 
     Args:
-        range_days: the length of the ranges that PostgreSQL drops whole.
+        partition_days: the length of the partitions that PostgreSQL drops whole.
     """
-    late_days = range_days if database.engine == "postgresql" else 0
+    late_days = partition_days if database.engine == "postgresql" else 0
     return TODAY_MS + (days + late_days) * DAY_MS + 1
 
 
 def id_at(at_ms: int, number: int = 0) -> str:
-    """An id of that time."""
+    """Return an id of that time."""
     return uuid7_text(at_ms, number.to_bytes(10, "big"))
 
 
-def retention_at(database: Database, at_ms: int, keep: RetentionPeriods = KEEP) -> RetentionLoop:
-    """Ready to take a turn at a time."""
-    return RetentionLoop(database, ManualClock(at_ms), keep, rest_factor=0)
+def retention_at(database: Database, at_ms: int, periods: RetentionPeriods = PERIODS) -> RetentionLoop:
+    """Return a retention loop whose clock reads `at_ms`."""
+    return RetentionLoop(database, ManualClock(at_ms), periods, rest_factor=0)
 
 
 async def add_message(
     database: Database, at_ms: int, state: MessageState = MessageState.DELIVERED, number: int = 0
 ) -> str:
-    """A message of a time that has come to a state, with its trace."""
-    one = message(content=SessionText("Hello"), id=id_at(at_ms, number), accepted_on_ms=at_ms)
-    await database.join(record_messages, replace(one, request="channel=whatsapp"))
+    """Add a message of a time in a state, with its trace; return its id."""
+    new_message = message(content=SessionText("Hello"), id=id_at(at_ms, number), accepted_on_ms=at_ms)
+    await database.join(record_messages, replace(new_message, request="channel=whatsapp"))
     if state is not MessageState.ACCEPTED:
-        change = MessageChange(one.id, state, at_ms, None, None)
-        news = MessageTraceEvent(one.id, state.value, at_ms, is_applied=True)
-        await database.write(change_messages, [change], [news])
-    return one.id
+        change = MessageChange(new_message.id, state, at_ms, None, None)
+        event = MessageTraceEvent(new_message.id, state.value, at_ms, is_applied=True)
+        await database.write(change_messages, [change], [event])
+    return new_message.id
 
 
 async def add_callback(database: Database, at_ms: int, *, ended: bool, number: int = 0) -> str:
-    """A callback of a time, with one attempt."""
+    """Add a callback of a time, with one attempt; return its id."""
     callback_id = id_at(at_ms, number)
     status = 200 if ended else 503
-    tried = AttemptRecord(callback_id, 1, CallbackAttempt(at_ms, 5, status), True if ended else None)
+    attempt = AttemptRecord(callback_id, 1, CallbackAttempt(at_ms, 5, status), True if ended else None)
     await database.write(add_callbacks, [_callback_row(at_ms, number)])
-    await database.write(record_attempts, [tried])
+    await database.write(record_attempts, [attempt])
     return callback_id
 
 
-def arrival_at(at_ms: int, *keys: str, number: int = 0) -> InboundWebhook:
-    """A webhook of a time with an item for each key."""
-    items = tuple(WebhookItem(key, ACCOUNT.id, key, str(place), b"{}") for place, key in enumerate(keys))
+def webhook_at(at_ms: int, *keys: str, number: int = 0) -> InboundWebhook:
+    """Return a webhook of a time with an item for each key."""
+    items = tuple(WebhookItem(key, ACCOUNT.id, key, str(index), b"{}") for index, key in enumerate(keys))
     return InboundWebhook(id_at(at_ms, number), OPERATOR.id, at_ms, b"{}", items)
 
 
 async def count(database: Database, table: Any) -> int:
-    """How many rows there are."""
-    [rows] = await column_of(database, select(func.count()).select_from(table))
+    """Return how many rows there are."""
+    [rows] = await fetch_column(database, select(func.count()).select_from(table))
     return rows
 
 
-async def words_of(database: Database, message_id: str) -> tuple[bytes, str]:
-    """What is kept of what a message said."""
-    found = select(messages.c.content, messages.c.request).where(messages.c.id == message_id)
-    row = await row_of(database, found)
+async def content_of(database: Database, message_id: str) -> tuple[bytes, str]:
+    """Return the stored content and request of a message."""
+    query = select(messages.c.content, messages.c.request).where(messages.c.id == message_id)
+    row = await fetch_row(database, query)
     return bytes(row.content), row.request
 
 
-async def test_words_of_a_message_go_and_its_row_stays(database: Database) -> None:
+async def test_content_of_a_message_is_deleted_and_its_row_stays(database: Database) -> None:
     old = await add_message(database, TODAY_MS)
     young = await add_message(database, TODAY_MS + 2 * DAY_MS)
 
-    await retention_at(database, latest_ms(database, 30, range_days=0)).run_turn()
+    await retention_at(database, latest_ms(database, 30, partition_days=0)).run_turn()
 
-    assert await words_of(database, old) == (b"", "")
-    assert (await words_of(database, young))[1] == "channel=whatsapp"
+    assert await content_of(database, old) == (b"", "")
+    assert (await content_of(database, young))[1] == "channel=whatsapp"
     trace = await database.read(message_trace, old)
     assert trace is not None
-    assert (trace["state"], trace["words_kept"]) == ("delivered", False)
-    assert [line["news"] for line in trace["news"]] == ["delivered"]
+    assert (trace["state"], trace["content_retained"]) == ("delivered", False)
+    assert [line["event"] for line in trace["events"]] == ["delivered"]
 
 
-async def test_words_of_an_open_message_stay_until_it_is_sent(database: Database) -> None:
+async def test_content_of_an_open_message_stays_until_it_is_sent(database: Database) -> None:
     waiting = await add_message(database, TODAY_MS, MessageState.ACCEPTED)
-    doubtful = await add_message(database, TODAY_MS, MessageState.UNCERTAIN, number=1)
+    unconfirmed = await add_message(database, TODAY_MS, MessageState.UNCERTAIN, number=1)
     await add_message(database, TODAY_MS, number=2)
     retention = retention_at(database, latest_ms(database, 30))
 
     await retention.run_turn()
-    kept = [await words_of(database, one) for one in (waiting, doubtful)]
-    changes = [MessageChange(one, MessageState.SENT, TODAY_MS, None, None) for one in (waiting, doubtful)]
+    before = [await content_of(database, message_id) for message_id in (waiting, unconfirmed)]
+    changes = [
+        MessageChange(message_id, MessageState.SENT, TODAY_MS, None, None) for message_id in (waiting, unconfirmed)
+    ]
     await database.write(change_messages, changes, [])
     await retention.run_turn()
 
-    assert all(words[0] for words in kept)
-    assert [await words_of(database, one) for one in (waiting, doubtful)] == [(b"", "")] * 2
+    assert all(content[0] for content in before)
+    assert [await content_of(database, message_id) for message_id in (waiting, unconfirmed)] == [(b"", "")] * 2
 
 
-async def test_many_pieces_clear_everything(database: Database) -> None:
+async def test_many_batches_clear_everything(database: Database) -> None:
     many = 2 * MAX_BATCH_ROWS + 17
-    await database.join_all(record_messages, [_sent(number) for number in range(many)])
+    await database.join_all(record_messages, [_new_message(number) for number in range(many)])
     await database.write(_deliver_all)
 
     await retention_at(database, latest_ms(database, 30)).run_turn()
 
     left = select(func.count()).select_from(messages).where(messages.c.content != b"")
-    assert await column_of(database, left) == [0]
+    assert await fetch_column(database, left) == [0]
     assert await count(database, messages) == many
 
 
-async def test_row_of_a_message_goes_with_its_trace_and_an_open_one_stays(database: Database) -> None:
+async def test_row_of_a_message_is_deleted_with_its_trace_and_an_open_one_stays(database: Database) -> None:
     await add_message(database, TODAY_MS)
     waiting = await add_message(database, TODAY_MS, MessageState.ACCEPTED, number=1)
     young = await add_message(database, TODAY_MS + 200 * DAY_MS)
 
     await retention_at(database, TODAY_MS + 440 * DAY_MS).run_turn()
 
-    left = await column_of(database, select(messages.c.id))
+    left = await fetch_column(database, select(messages.c.id))
     assert set(left) == {waiting, young}
     traces = select(message_events.c.message_id)
-    assert await column_of(database, traces) == [young]
-    assert await count(database, queue_jobs) == 3  # nobody has worked them
+    assert await fetch_column(database, traces) == [young]
+    assert await count(database, queue_jobs) == 3  # none has been worked
 
 
-async def test_callbacks_that_ended_go_with_their_attempts_and_others_stay(database: Database) -> None:
+async def test_ended_callbacks_are_deleted_with_their_attempts_and_others_stay(database: Database) -> None:
     for number in range(3):
         await add_callback(database, TODAY_MS, ended=True, number=number)
     waiting = await add_callback(database, TODAY_MS, ended=False, number=7)
@@ -194,83 +196,83 @@ async def test_callbacks_that_ended_go_with_their_attempts_and_others_stay(datab
     await retention_at(database, latest_ms(database, 30)).run_turn()
 
     for column in (callbacks.c.id, attempts.c.callback_id):
-        left = await column_of(database, select(column))
+        left = await fetch_column(database, select(column))
         assert set(left) == {waiting, young}
 
 
-async def test_attempts_may_be_kept_for_less_than_their_callbacks(database: Database) -> None:
+async def test_attempts_may_be_retained_for_less_time_than_their_callbacks(database: Database) -> None:
     await add_callback(database, TODAY_MS, ended=True)
-    keep = replace(KEEP, attempts_days=3)
+    periods = replace(PERIODS, attempts_days=3)
 
-    await retention_at(database, latest_ms(database, 3), keep).run_turn()
+    await retention_at(database, latest_ms(database, 3), periods).run_turn()
 
     assert await count(database, attempts) == 0
     assert await count(database, callbacks) == 1
 
 
 @pytest.mark.parametrize("date", DATES, ids=lambda date: f"{date:%a-%Y-%m-%d}")
-async def test_callback_is_there_for_as_long_as_set_and_gone_a_week_later_at_most(
+async def test_callback_is_retained_as_long_as_set_and_deleted_a_week_later_at_most(
     database: Database, date: datetime
 ) -> None:
-    """On SQLite it is gone at once, on PostgreSQL with the week in which it was stored."""
+    """It is deleted at once on SQLite, and with the week in which it was stored on PostgreSQL."""
     stored_ms = int(date.timestamp() * 1000)
     late_days = WEEK_DAYS if database.engine == "postgresql" else 0
     await retention_at(database, stored_ms).run_turn()
     await add_callback(database, stored_ms, ended=True)
 
     await retention_at(database, stored_ms + 30 * DAY_MS).run_turn()
-    kept = await count(database, callbacks), await count(database, attempts)
+    before = await count(database, callbacks), await count(database, attempts)
     await retention_at(database, stored_ms + (30 + late_days) * DAY_MS + 1).run_turn()
-    left = await count(database, callbacks), await count(database, attempts)
+    after = await count(database, callbacks), await count(database, attempts)
 
-    assert (kept, left) == ((1, 1), (0, 0))
+    assert (before, after) == ((1, 1), (0, 0))
 
 
-async def test_items_of_webhooks_go_but_for_those_still_to_be_applied(database: Database) -> None:
-    await database.join(record_webhooks, arrival_at(TODAY_MS, "a", "b"))
-    await do(database, queue_jobs.delete().where(queue_jobs.c.ordering_key == "a"))
-    await database.join(record_webhooks, arrival_at(TODAY_MS + 20 * DAY_MS, "c"))
+async def test_webhook_items_are_deleted_except_those_still_to_be_applied(database: Database) -> None:
+    await database.join(record_webhooks, webhook_at(TODAY_MS, "a", "b"))
+    await execute(database, queue_jobs.delete().where(queue_jobs.c.ordering_key == "a"))
+    await database.join(record_webhooks, webhook_at(TODAY_MS + 20 * DAY_MS, "c"))
 
     await retention_at(database, latest_ms(database, 30)).run_turn()
 
     assert await count(database, inbound_webhooks) == 1
     keys = select(webhook_items.c.dedupe_key).order_by(webhook_items.c.id)
-    assert await column_of(database, keys) == ["b", "c"]
+    assert await fetch_column(database, keys) == ["b", "c"]
 
 
-async def test_webhook_that_comes_again_is_known_for_eight_days_whatever_else_is_kept(database: Database) -> None:
-    keep = replace(KEEP, bodies_days=1)
-    await database.join(record_webhooks, arrival_at(TODAY_MS, "a"))
-    await do(database, queue_jobs.delete())
+async def test_repeated_webhook_is_recognized_for_eight_days_whatever_else_is_retained(database: Database) -> None:
+    periods = replace(PERIODS, bodies_days=1)
+    await database.join(record_webhooks, webhook_at(TODAY_MS, "a"))
+    await execute(database, queue_jobs.delete())
 
-    await retention_at(database, TODAY_MS + 7 * DAY_MS, keep).run_turn()
-    again = await database.join(record_webhooks, arrival_at(TODAY_MS + 7 * DAY_MS, "a"))
-    await retention_at(database, TODAY_MS + 9 * DAY_MS, keep).run_turn()
-    much_later = await database.join(record_webhooks, arrival_at(TODAY_MS + 9 * DAY_MS, "a"))
+    await retention_at(database, TODAY_MS + 7 * DAY_MS, periods).run_turn()
+    repeated = await database.join(record_webhooks, webhook_at(TODAY_MS + 7 * DAY_MS, "a"))
+    await retention_at(database, TODAY_MS + 9 * DAY_MS, periods).run_turn()
+    much_later = await database.join(record_webhooks, webhook_at(TODAY_MS + 9 * DAY_MS, "a"))
 
-    assert (again, much_later) == (0, 1)
+    assert (repeated, much_later) == (0, 1)
 
 
-async def test_who_wrote_which_message_goes_with_the_rows_of_messages(database: Database) -> None:
+async def test_inbound_messages_are_deleted_with_the_rows_of_messages(database: Database) -> None:
     rows = [
         {"operator_message_id": f"wamid.{days}", "partner_id": PARTNER.id, "app_id": APP.id,
          "recipient_id": 1, "kind": "text", "item_id": 1, "received_on_ms": TODAY_MS + days * DAY_MS}
         for days in (0, 100)
     ]  # fmt: skip
-    await do(database, inbound_messages.insert(), rows)
+    await execute(database, inbound_messages.insert(), rows)
 
     await retention_at(database, TODAY_MS + 401 * DAY_MS).run_turn()
 
-    found = select(inbound_messages.c.operator_message_id)
-    assert await column_of(database, found) == ["wamid.100"]
+    query = select(inbound_messages.c.operator_message_id)
+    assert await fetch_column(database, query) == ["wamid.100"]
 
 
-async def test_credentials_go_long_after_they_have_run_out_or_were_revoked(database: Database) -> None:
-    over_ms, young_ms = TODAY_MS, TODAY_MS + 40 * DAY_MS
-    secrets = {"over": over_ms, "young": young_ms, "for ever": None}
+async def test_credentials_are_deleted_long_after_they_expired_or_were_revoked(database: Database) -> None:
+    expired_ms, young_ms = TODAY_MS, TODAY_MS + 40 * DAY_MS
+    secrets = {"over": expired_ms, "young": young_ms, "for ever": None}
     keys = {
-        "over": (over_ms, None),
-        "revoked": (None, over_ms),
+        "over": (expired_ms, None),
+        "revoked": (None, expired_ms),
         "young": (young_ms, None),
         "just revoked": (None, young_ms),
         "for ever": (None, None),
@@ -284,49 +286,49 @@ async def test_credentials_go_long_after_they_have_run_out_or_were_revoked(datab
          "created_on_ms": TODAY_MS, "expires_on_ms": expires_on_ms, "revoked_on_ms": revoked_on_ms}
         for name, (expires_on_ms, revoked_on_ms) in keys.items()
     ]  # fmt: skip
-    await do(database, app_keys.insert(), rows)
+    await execute(database, app_keys.insert(), rows)
 
     await retention_at(database, TODAY_MS + 50 * DAY_MS).run_turn()
 
-    left = set(await column_of(database, select(client_secrets.c.hash)))
+    left = set(await fetch_column(database, select(client_secrets.c.hash)))
     assert left == {"young", "for ever"}
-    left = set(await column_of(database, select(app_keys.c.id)))
+    left = set(await fetch_column(database, select(app_keys.c.id)))
     assert left == {"young", "just revoked", "for ever"}
 
 
-async def test_counts_of_a_subscription_that_is_gone_go_and_those_of_others_stay(database: Database) -> None:
+async def test_sequences_of_a_deleted_subscription_are_deleted_and_others_stay(database: Database) -> None:
     row = {
         "partner_id": PARTNER.id, "app_id": APP.id, "url": "", "version": 2, "modes": "ALL", "active": True,
         "show_on_ui": False, "created_on_ms": 1, "modified_on_ms": 1,
     }  # fmt: skip
-    await do(database, subscriptions.insert(), [row | {"tag": tag} for tag in ("a", "b", "c")])
-    first, gone, last = await column_of(database, select(subscriptions.c.id).order_by("id"))
+    await execute(database, subscriptions.insert(), [row | {"tag": tag} for tag in ("a", "b", "c")])
+    first, gone, last = await fetch_column(database, select(subscriptions.c.id).order_by("id"))
     counts = [
-        {"subscription_id": its_id, "about": str(number), "last": 1}
+        {"subscription_id": its_id, "subject": str(number), "last": 1}
         for its_id in (first, gone, last)
         for number in range(MAX_BATCH_ROWS + 1)
     ]
-    await do(database, sequences.insert(), counts)
-    await do(database, subscriptions.delete().where(subscriptions.c.id == gone))
+    await execute(database, sequences.insert(), counts)
+    await execute(database, subscriptions.delete().where(subscriptions.c.id == gone))
 
     await retention_at(database, TODAY_MS).run_turn()
 
-    left = await column_of(database, select(sequences.c.subscription_id).distinct())
+    left = await fetch_column(database, select(sequences.c.subscription_id).distinct())
     assert set(left) == {first, last}
     assert await count(database, sequences) == 2 * (MAX_BATCH_ROWS + 1)
 
 
-async def test_of_several_processes_one_takes_a_turn(database: Database) -> None:
+async def test_one_of_several_processes_takes_a_turn(database: Database) -> None:
     hour_ms = 60 * 60 * 1000
 
-    begun = [await database.write_in_background(begin_retention_run, TODAY_MS, hour_ms) for _ in range(2)]
+    started = [await database.write_in_background(begin_retention_run, TODAY_MS, hour_ms) for _ in range(2)]
     later = await database.write_in_background(begin_retention_run, TODAY_MS + hour_ms, hour_ms)
 
-    assert (begun, later) == ([True, False], True)
+    assert (started, later) == ([True, False], True)
 
 
-class TestRanges:
-    """Ranges that PostgreSQL makes by its own time."""
+class TestPartitions:
+    """Partitions that PostgreSQL creates by its own time."""
 
     @pytest.fixture
     def now_ms(self) -> int:
@@ -334,26 +336,28 @@ class TestRanges:
         return SystemClock().now_ms()
 
     @pytest.fixture(autouse=True)
-    async def ranges_of_today(self) -> None:
-        """Make none besides the ranges of a new store."""
+    async def partitions_of_today(self) -> None:
+        """Create none besides the partitions of a new store."""
 
     @pytest.fixture
     async def database(self, databases: Databases) -> AsyncIterator[Database]:
-        """New, so that its ranges are."""
-        url = databases.take_bare()
+        """A new store, with new partitions."""
+        url = databases.take_empty()
         database = Database(PostgresEngine(url))
         await database.open()
         yield database
         await database.close()
         databases.drop(url)
 
-    async def test_new_store_has_those_of_today_and_of_weeks_to_come(self, database: Database, now_ms: int) -> None:
-        there = {part.name for part in await database.read(existing_partitions)}
+    async def test_new_store_has_partitions_of_today_and_of_weeks_to_come(
+        self, database: Database, now_ms: int
+    ) -> None:
+        existing = {partition.name for partition in await database.read(existing_partitions)}
 
-        assert {part.name for part in required_partitions(now_ms)} <= there
-        assert len(there) == 3 * 4 + 3
+        assert {partition.name for partition in required_partitions(now_ms)} <= existing
+        assert len(existing) == 3 * 4 + 3
 
-    async def test_rows_of_today_are_in_a_range_and_those_of_any_other_time_in_the_default_part(
+    async def test_rows_of_today_are_in_a_partition_and_those_of_other_times_in_the_default_one(
         self, database: Database, now_ms: int
     ) -> None:
         await add_callback(database, now_ms, ended=True)
@@ -362,17 +366,15 @@ class TestRanges:
         assert await database.read(_count_of, "callbacks_default") == 1
         assert await count(database, callbacks) == 2
 
-    async def test_turn_makes_the_ranges_of_weeks_to_come(self, database: Database, now_ms: int) -> None:
+    async def test_turn_creates_the_partitions_of_weeks_to_come(self, database: Database, now_ms: int) -> None:
         later_ms = now_ms + 21 * DAY_MS
 
         await retention_at(database, later_ms).run_turn()
 
-        there = {part.name for part in await database.read(existing_partitions)}
-        assert {part.name for part in required_partitions(later_ms)} <= there
+        existing = {partition.name for partition in await database.read(existing_partitions)}
+        assert {partition.name for partition in required_partitions(later_ms)} <= existing
 
-    async def test_range_of_which_rows_are_in_the_default_part_already_stays_there(
-        self, database: Database, now_ms: int
-    ) -> None:
+    async def test_partition_with_rows_in_the_default_one_is_not_created(self, database: Database, now_ms: int) -> None:
         later_ms = now_ms + 60 * DAY_MS
         await add_callback(database, later_ms, ended=True)
 
@@ -381,36 +383,36 @@ class TestRanges:
 
         assert await database.read(_count_of, "callbacks_default") == 2
 
-    async def test_ranges_that_are_past_are_dropped(self, database: Database, now_ms: int) -> None:
+    async def test_past_partitions_are_dropped(self, database: Database, now_ms: int) -> None:
         await add_callback(database, now_ms, ended=True)
-        await database.join(record_webhooks, arrival_at(now_ms))
-        past = {part.name for part in await database.read(existing_partitions)}
+        await database.join(record_webhooks, webhook_at(now_ms))
+        past = {partition.name for partition in await database.read(existing_partitions)}
 
         await retention_at(database, now_ms + 80 * DAY_MS).run_turn()
 
-        there = {part.name for part in await database.read(existing_partitions)}
-        gone = past - there
-        assert {name.rpartition("_")[0] for name in gone} == {"callbacks", "attempts", "inbound_webhooks"}
-        assert len(gone) == 3 * 4
+        existing = {partition.name for partition in await database.read(existing_partitions)}
+        dropped = past - existing
+        assert {name.rpartition("_")[0] for name in dropped} == {"callbacks", "attempts", "inbound_webhooks"}
+        assert len(dropped) == 3 * 4
         for table in (callbacks, attempts, inbound_webhooks):
             assert await count(database, table) == 0
 
-    async def test_rows_of_a_range_that_is_not_all_past_are_left_to_be_dropped_with_it(
+    async def test_rows_of_a_partition_that_is_not_all_past_are_left_to_be_dropped_with_it(
         self, database: Database, now_ms: int
     ) -> None:
-        week = next(part for part in required_partitions(now_ms) if part.parent.table is callbacks)
+        week = next(partition for partition in required_partitions(now_ms) if partition.parent.table is callbacks)
         begin_ms = int(week.low.replace("-", ""), 16)
         await add_callback(database, begin_ms, ended=True)
-        await add_callback(database, begin_ms - 500 * DAY_MS, ended=True)  # in the default part
+        await add_callback(database, begin_ms - 500 * DAY_MS, ended=True)  # in the default partition
 
         await retention_at(database, begin_ms + 33 * DAY_MS).run_turn()
-        kept = await column_of(database, select(callbacks.c.id))
+        before = await fetch_column(database, select(callbacks.c.id))
         await retention_at(database, begin_ms + 38 * DAY_MS).run_turn()
 
-        assert kept == [id_at(begin_ms)]
+        assert before == [id_at(begin_ms)]
         assert await count(database, callbacks) == 0
 
-    async def test_range_with_an_open_callback_stays_and_the_others_in_it_go(
+    async def test_partition_with_an_open_callback_stays_and_its_ended_ones_are_deleted(
         self, database: Database, now_ms: int
     ) -> None:
         ended = await add_callback(database, now_ms, ended=True)
@@ -418,14 +420,16 @@ class TestRanges:
 
         await retention_at(database, now_ms + 80 * DAY_MS).run_turn()
 
-        left = await column_of(database, select(callbacks.c.id))
+        left = await fetch_column(database, select(callbacks.c.id))
         assert left == [waiting]
-        tries = select(attempts.c.callback_id)
-        assert ended not in await column_of(database, tries)
-        there = [part for part in await database.read(existing_partitions) if part.parent.table is callbacks]
-        assert there[0].low <= waiting < there[0].high
+        attempt_ids = select(attempts.c.callback_id)
+        assert ended not in await fetch_column(database, attempt_ids)
+        existing = [
+            partition for partition in await database.read(existing_partitions) if partition.parent.table is callbacks
+        ]
+        assert existing[0].low <= waiting < existing[0].high
 
-    async def test_traces_go_by_months_once_no_message_of_the_month_is_there(
+    async def test_traces_are_dropped_by_month_once_the_month_has_no_message(
         self, database: Database, now_ms: int
     ) -> None:
         await add_message(database, now_ms)
@@ -433,23 +437,23 @@ class TestRanges:
         await retention_at(database, now_ms + 440 * DAY_MS).run_turn()
 
         assert await count(database, message_events) == 0
-        names = {part.name for part in await database.read(existing_partitions)}
-        first = next(part for part in required_partitions(now_ms) if part.parent.table is message_events)
+        names = {partition.name for partition in await database.read(existing_partitions)}
+        first = next(partition for partition in required_partitions(now_ms) if partition.parent.table is message_events)
         assert first.name not in names
 
-    async def test_hot_statements_touch_one_range(self, database: Database, now_ms: int) -> None:
-        given = id_at(now_ms)
+    async def test_hot_statements_touch_one_partition(self, database: Database, now_ms: int) -> None:
+        row_id = id_at(now_ms)
         for table, column in (
             (callbacks, callbacks.c.id),
             (attempts, attempts.c.callback_id),
             (message_events, message_events.c.message_id),
         ):
-            plan = await database.read(_plan_of, select(table).where(column.in_([given])))
+            plan = await database.read(_plan_of, select(table).where(column.in_([row_id])))
 
             touched = set(re.findall(rf"{table.name}_(?:\d+|default)", " ".join(plan)))
             assert len(touched) == 1, plan
 
-    async def test_changing_rows_reads_no_whole_range_even_without_statistics(
+    async def test_changing_rows_reads_no_whole_partition_even_without_statistics(
         self, database: Database, now_ms: int
     ) -> None:
         weeks = [now_ms + week * 7 * DAY_MS for week in range(3)]
@@ -462,15 +466,15 @@ class TestRanges:
 
         assert scans == []
         left = select(func.count()).select_from(callbacks).where(callbacks.c.ended_on_ms.is_(None))
-        assert await column_of(database, left) == [35_900]
+        assert await fetch_column(database, left) == [35_900]
 
     async def test_ids_of_a_time_are_not_less_than_its_first(self, now_ms: int) -> None:
         assert floor_id(now_ms) <= id_at(now_ms) < floor_id(now_ms + 1)
 
 
-def _sent(number: int) -> Message:
-    one = message(content=SessionText("Hello"), id=id_at(TODAY_MS, number), accepted_on_ms=TODAY_MS)
-    return replace(one, request="channel=whatsapp")
+def _new_message(number: int) -> Message:
+    new_message = message(content=SessionText("Hello"), id=id_at(TODAY_MS, number), accepted_on_ms=TODAY_MS)
+    return replace(new_message, request="channel=whatsapp")
 
 
 def _deliver_all(connection: Connection) -> None:
@@ -481,22 +485,22 @@ def _callback_row(at_ms: int, number: int) -> CallbackRow:
     return CallbackRow(id_at(at_ms, number), PARTNER.id, APP.id, 1, "1", 1, None, "sent", b"{}", at_ms)
 
 
-def _add_many(connection: Connection, wanted: list[tuple[int, int]]) -> None:
-    add_callbacks(connection, [_callback_row(at_ms, n) for at_ms, count in wanted for n in range(count)])
+def _add_many(connection: Connection, batches: list[tuple[int, int]]) -> None:
+    add_callbacks(connection, [_callback_row(at_ms, n) for at_ms, count in batches for n in range(count)])
 
 
-def _scans_of(connection: Connection, tries: list[AttemptRecord]) -> list[str]:
-    """Which ranges of callbacks are read from end to end when these are recorded."""
+def _scans_of(connection: Connection, records: list[AttemptRecord]) -> list[str]:
+    """Return the partitions of callbacks that are read from end to end while these are recorded."""
     before = _scans(connection)
-    record_attempts(connection, tries)
+    record_attempts(connection, records)
     return [name for name, count in _scans(connection).items() if count > before.get(name, 0)]
 
 
 def _scans(connection: Connection) -> dict[str, int]:
-    seen = connection.exec_driver_sql(
+    rows = connection.exec_driver_sql(
         "SELECT relname, seq_scan FROM pg_stat_xact_user_tables WHERE relname LIKE 'callbacks%%'"
     )
-    return {row.relname: row.seq_scan for row in seen}
+    return {row.relname: row.seq_scan for row in rows}
 
 
 def _count_of(connection: Connection, table: str) -> int:

@@ -1,4 +1,4 @@
-"""Values for tests: each with everything that a test does not care about filled in."""
+"""Domain objects for tests, with a default for every field that a test does not set."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -45,7 +45,7 @@ def id_number(number: int) -> str:
 
 def message(number: int = 1, content: Content | None = None, **more: Any) -> Message:
     """A session text to Ann."""
-    given: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "id": id_number(number),
         "partner_id": PARTNER.id,
         "app_id": APP.id,
@@ -54,12 +54,12 @@ def message(number: int = 1, content: Content | None = None, **more: Any) -> Mes
         "content": content or SessionText("Hello"),
         "accepted_on_ms": AT_MS,
     }
-    return Message(**(given | more))
+    return Message(**(fields | more))
 
 
 def draft(**more: Any) -> TemplateDraft:
-    """A draft that breaks no rule, not even the operator's."""
-    given: dict[str, Any] = {
+    """A draft that satisfies all rules, the operator's too."""
+    fields: dict[str, Any] = {
         "element_name": "order_ready",
         "category": "UTILITY",
         "template_type": "TEXT",
@@ -67,13 +67,13 @@ def draft(**more: Any) -> TemplateDraft:
         "content": "Hi {{1}}, your order is ready.",
         "example": "Hi Ann, your order is ready.",
     }
-    return TemplateDraft(**(given | more))
+    return TemplateDraft(**(fields | more))
 
 
 def template(number: int = 1, of: TemplateDraft | None = None, **more: Any) -> Template:
     """A pending template."""
     of = of or draft()
-    given: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "id": id_number(number),
         "partner_id": PARTNER.id,
         "app_id": APP.id,
@@ -85,14 +85,14 @@ def template(number: int = 1, of: TemplateDraft | None = None, **more: Any) -> T
         "modified_on_ms": AT_MS,
         "category": Category(of.category or "UTILITY"),
     }
-    return Template(**(given | more))
+    return Template(**(fields | more))
 
 
 def is_event(type: str, /, **payload: Any) -> Callable[[dict[str, Any]], bool]:
-    """Whether a callback is of a type, and its payload has these members."""
+    """Return a predicate: true of a callback of this type whose payload has these members."""
 
     def check(callback: dict[str, Any]) -> bool:
-        given = callback["payload"]
-        return callback["type"] == type and all(given.get(name) == value for name, value in payload.items())
+        actual = callback["payload"]
+        return callback["type"] == type and all(actual.get(name) == value for name, value in payload.items())
 
     return check

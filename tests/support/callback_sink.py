@@ -1,4 +1,4 @@
-"""A partner's receiver of callbacks: a real server that keeps every try and answers as it is told."""
+"""A partner's receiver of callbacks: a real HTTP server that records every request and responds as configured."""
 
 import asyncio
 import json
@@ -9,15 +9,15 @@ from typing import Any
 from aiohttp import web
 
 from crashes.processes import free_port
-from tests.support.waiting import HANGS_AFTER_S
+from tests.support.polling import HANGS_AFTER_S
 
 Callback = dict[str, Any]
-Answers = Callable[["Try"], int]
+StatusChooser = Callable[["ReceivedCallback"], int]
 
 
 @dataclass(frozen=True)
-class Try:
-    """One request as it came, and what it was answered."""
+class ReceivedCallback:
+    """One request as received, and the status of its response."""
 
     body: bytes
     headers: dict[str, str]
@@ -37,62 +37,62 @@ class Try:
         return int(self.headers["Waypost-Sequence"])
 
 
-def always(status: int) -> Answers:
-    """Answer every try with one status."""
+def respond_always(status: int) -> StatusChooser:
+    """Respond to every request with one status."""
     return lambda _: status
 
 
-def in_turn(*statuses: int) -> Answers:
-    """Answer with these statuses, one a try, and with the last one from then on."""
-    left = list(statuses)
-    return lambda _: left.pop(0) if len(left) > 1 else left[0]
+def respond_in_turn(*statuses: int) -> StatusChooser:
+    """Respond with these statuses, one per request, and with the last one from then on."""
+    remaining = list(statuses)
+    return lambda _: remaining.pop(0) if len(remaining) > 1 else remaining[0]
 
 
 class CallbackSink:
-    """Keeps what comes, in the order in which it came.
+    """Records requests in the order in which they arrive.
 
     Attributes:
-        tries: every request, whatever it was answered.
-        answers: which status a try gets.
-        told: which headers its answer has.
-        gate: answers wait until it is open.
+        requests: every request, whatever its response.
+        choose_status: returns the status for a request.
+        choose_headers: returns the headers of its response.
+        gate: responses wait until it is set.
     """
 
     def __init__(self) -> None:
-        self.tries: list[Try] = []
-        self.answers: Answers = always(200)
-        self.told: Callable[[Try], dict[str, str]] = lambda _: {}
+        self.requests: list[ReceivedCallback] = []
+        self.choose_status: StatusChooser = respond_always(200)
+        self.choose_headers: Callable[[ReceivedCallback], dict[str, str]] = lambda _: {}
         self.gate = asyncio.Event()
         self.gate.set()
-        self.port = free_port()  # not one that an outgoing connection is given while it is closed
-        self._came = asyncio.Condition()
+        self.port = free_port()  # below the ephemeral ports: no outgoing connection gets it while it is closed
+        self._arrived = asyncio.Condition()
         self._runner: web.AppRunner | None = None
 
     @property
     def url(self) -> str:
-        """Where callbacks go."""
+        """The URL for callbacks."""
         return f"http://127.0.0.1:{self.port}/callbacks"
 
     @property
-    def taken(self) -> list[Try]:
-        """The tries that were answered with 2xx."""
-        return [one for one in self.tries if 200 <= one.status < 300]
+    def accepted(self) -> list[ReceivedCallback]:
+        """The requests whose response was 2xx."""
+        return [request for request in self.requests if 200 <= request.status < 300]
 
     @property
     def callbacks(self) -> list[Callback]:
-        """The bodies that were taken."""
-        return [one.value for one in self.taken]
+        """The bodies of the requests whose response was 2xx."""
+        return [request.value for request in self.accepted]
 
     async def open(self) -> None:
-        """Listen: on the port it had before, if it had."""
+        """Listen; after `close`, on the same port again."""
         application = web.Application()
-        application.router.add_route("*", "/{path:.*}", self._take)
+        application.router.add_route("*", "/{path:.*}", self._receive)
         self._runner = web.AppRunner(application, shutdown_timeout=0.1)
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", self.port, reuse_address=True).start()
 
     async def close(self) -> None:
-        """Listen no longer; what came stays."""
+        """Stop listening; the recorded requests stay."""
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None
@@ -100,37 +100,37 @@ class CallbackSink:
     async def wait_for(
         self, predicate: Callable[[Callback], bool], *, count: int = 1, within_s: float = HANGS_AFTER_S
     ) -> list[Callback]:
-        """The callbacks that are meant, once there are as many as that.
+        """Return the callbacks that match, once there are `count` of them.
 
         Raises:
-            AssertionError: too few came in time; says what came instead.
+            AssertionError: too few arrived in time; its text lists those that did.
         """
 
-        def meant() -> list[Callback]:
+        def matches() -> list[Callback]:
             return [callback for callback in self.callbacks if predicate(callback)]
 
-        await self.wait_until(lambda: len(meant()) >= count, within_s=within_s)
-        return meant()
+        await self.wait_until(lambda: len(matches()) >= count, within_s=within_s)
+        return matches()
 
     async def wait_until(self, is_so: Callable[[], bool], *, within_s: float = HANGS_AFTER_S) -> None:
-        """Return once the claim holds; it is asked again after every try.
+        """Return once the condition holds; it is checked after every request.
 
         Raises:
             AssertionError: it did not hold in time.
         """
         try:
-            async with asyncio.timeout(within_s), self._came:
-                await self._came.wait_for(is_so)
+            async with asyncio.timeout(within_s), self._arrived:
+                await self._arrived.wait_for(is_so)
         except TimeoutError:
-            came = "\n".join(f"  {one.status} {one.body.decode()}" for one in self.tries)
-            raise AssertionError(f"not within {within_s} s; what came:\n{came}") from None
+            received = "\n".join(f"  {request.status} {request.body.decode()}" for request in self.requests)
+            raise AssertionError(f"not within {within_s} s; received:\n{received}") from None
 
-    async def _take(self, request: web.Request) -> web.Response:
-        came = Try(await request.read(), dict(request.headers), request.path)
-        status = self.answers(came)
-        async with self._came:
-            self.tries.append(Try(came.body, came.headers, came.path, status))
-            self._came.notify_all()
+    async def _receive(self, request: web.Request) -> web.Response:
+        received = ReceivedCallback(await request.read(), dict(request.headers), request.path)
+        status = self.choose_status(received)
+        async with self._arrived:
+            self.requests.append(ReceivedCallback(received.body, received.headers, received.path, status))
+            self._arrived.notify_all()
         await self.gate.wait()
-        headers = {"Location": "/elsewhere"} if 300 <= status < 400 else self.told(came)
+        headers = {"Location": "/elsewhere"} if 300 <= status < 400 else self.choose_headers(received)
         return web.Response(status=status, headers=headers)

@@ -1,4 +1,4 @@
-"""A port at which connections are refused, and which nobody else is given meanwhile."""
+"""A port on which the operating system refuses connections, and which no other process gets meanwhile."""
 
 import socket
 from collections.abc import Generator
@@ -6,12 +6,12 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def refusing_port() -> Generator[int]:
-    """A loopback port that is taken and not listened on.
+def closed_port() -> Generator[int]:
+    """Yield a loopback port that is bound but has no listener.
 
-    One that was free a moment ago may be somebody's by the time it is asked: another test's, or the
-    machine's for an outgoing connection.
+    A port that was merely free a moment ago may be in use when it is connected to: by another test, or
+    for an outgoing connection.
     """
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        yield taken.getsockname()[1]
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield bound.getsockname()[1]

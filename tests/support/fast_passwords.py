@@ -1,9 +1,9 @@
-"""Passwords that are checked at once, instead of in 100 ms of processor time: a hash says itself how much work its check is."""
+"""Password hashes with the smallest cost, so that a check does not take 100 ms; the hash itself names its cost."""
 
 from argon2 import PasswordHasher
 from argon2.profiles import CHEAPEST
 
 
-def hash_of_little_work(password: str) -> str:
-    """An argon2id hash, of the smallest parameters."""
+def hash_with_low_cost(password: str) -> str:
+    """Return an argon2id hash with the smallest parameters."""
     return PasswordHasher.from_parameters(CHEAPEST).hash(password)

@@ -19,7 +19,7 @@ CREATE TABLE app_keys (
 	PRIMARY KEY (id), 
 	UNIQUE (hash)
 );
-CREATE TABLE app_stays (
+CREATE TABLE app_operator_history (
 	app_id TEXT NOT NULL, 
 	operator_account_id TEXT NOT NULL, 
 	partner_id BIGINT NOT NULL, 
@@ -54,7 +54,7 @@ CREATE TABLE webhook_items (
 	operator_account_id TEXT NOT NULL, 
 	dedupe_key TEXT NOT NULL, 
 	webhook_id TEXT NOT NULL, 
-	place TEXT NOT NULL, 
+	path TEXT NOT NULL, 
 	item BLOB NOT NULL, 
 	received_on_ms BIGINT NOT NULL, 
 	PRIMARY KEY (id), 
@@ -88,8 +88,8 @@ CREATE TABLE attempts (
 	at_ms BIGINT NOT NULL, 
 	duration_ms INTEGER NOT NULL, 
 	status INTEGER, 
-	answer BLOB NOT NULL, 
-	error TEXT, subscription_id BIGINT, request_headers TEXT, answer_headers TEXT, 
+	response_body BLOB NOT NULL, 
+	error TEXT, subscription_id BIGINT, request_headers TEXT, response_headers TEXT, 
 	PRIMARY KEY (id)
 );
 INSERT INTO "attempts" VALUES(1,'01a2031b-e6a9-7c1b-886c-395d96e77135',1795348489902,2,200,X'',NULL,NULL,NULL,NULL);
@@ -118,10 +118,10 @@ CREATE TABLE callbacks (
 	partner_id BIGINT NOT NULL, 
 	app_id TEXT NOT NULL, 
 	subscription_id BIGINT NOT NULL, 
-	about TEXT NOT NULL, 
+	subject TEXT NOT NULL, 
 	sequence BIGINT NOT NULL, 
 	message_id TEXT, 
-	news TEXT NOT NULL, 
+	event TEXT NOT NULL, 
 	body BLOB NOT NULL, 
 	created_on_ms BIGINT NOT NULL, 
 	ended_on_ms BIGINT, 
@@ -154,7 +154,7 @@ CREATE TABLE client_secrets (
 CREATE TABLE console_sessions (
 	hash TEXT NOT NULL, 
 	partner_id BIGINT NOT NULL, 
-	began_ms BIGINT NOT NULL, 
+	created_on_ms BIGINT NOT NULL, 
 	expires_on_ms BIGINT NOT NULL, 
 	PRIMARY KEY (hash)
 );
@@ -165,7 +165,7 @@ CREATE TABLE idempotency_keys (
 	body_hash BLOB NOT NULL, 
 	app_id TEXT, 
 	holder TEXT, 
-	answer BLOB, 
+	response BLOB, 
 	expires_on_ms BIGINT NOT NULL, 
 	PRIMARY KEY (partner_id, route, "key")
 )
@@ -181,7 +181,7 @@ CREATE TABLE inbound_media (
 	file_name TEXT NOT NULL, 
 	expires_on_ms BIGINT NOT NULL, 
 	sha256 TEXT, 
-	failed TEXT, 
+	failure TEXT, 
 	PRIMARY KEY ("key")
 );
 CREATE TABLE inbound_messages (
@@ -235,17 +235,17 @@ CREATE TABLE media (
 );
 CREATE TABLE media_copies (
 	media_id TEXT NOT NULL, 
-	place TEXT NOT NULL, 
+	location TEXT NOT NULL, 
 	operator_id TEXT NOT NULL, 
 	expires_on_ms BIGINT NOT NULL, 
-	PRIMARY KEY (media_id, place)
+	PRIMARY KEY (media_id, location)
 );
 CREATE TABLE message_events (
 	id INTEGER NOT NULL, 
 	message_id TEXT NOT NULL, 
-	news TEXT NOT NULL, 
+	event TEXT NOT NULL, 
 	at_ms BIGINT NOT NULL, 
-	moved BOOLEAN NOT NULL, 
+	applied BOOLEAN NOT NULL, 
 	detail TEXT NOT NULL, 
 	PRIMARY KEY (id)
 );
@@ -293,7 +293,7 @@ CREATE TABLE operator_accounts (
 	id TEXT NOT NULL, 
 	base_url TEXT NOT NULL, 
 	kind TEXT NOT NULL, 
-	sealed_fields BLOB NOT NULL, 
+	encrypted_fields BLOB NOT NULL, 
 	PRIMARY KEY (id)
 );
 INSERT INTO "operator_accounts" VALUES('main','http://127.0.0.1:44675','cloud',X'4346F93D1CB7567B401364FA0EC3F4798FECA51C8D3CB8FAB97CF59403D6D73E0FCA1DA26633F9076E64847130E4F51EF1050E9958A4E3676D633D3BB41B4B080A0166DCB6D4220735101F93655304EAD86EE9CBCE9EA627F9EF417E747D889BFDFA0ED90F7CA0198DB82F2BD99F0D0D5462ADD70CABDD6594D04EA1C537A823D4459CEF0E5C92D9D59AAC9EEB3B12B3CEB6E4C1961CC12573B3D7F23556');
@@ -325,10 +325,10 @@ CREATE TABLE processes (
 ;
 CREATE TABLE rate_windows (
 	name TEXT NOT NULL, 
-	whose TEXT NOT NULL, 
-	spent_ms TEXT NOT NULL, 
+	subject TEXT NOT NULL, 
+	times_ms TEXT NOT NULL, 
 	expires_on_ms BIGINT NOT NULL, 
-	PRIMARY KEY (name, whose)
+	PRIMARY KEY (name, subject)
 )
  WITHOUT ROWID
 
@@ -347,9 +347,9 @@ INSERT INTO "recipients" VALUES(1,7,'01990000-0000-7000-8000-00000000000a','1555
 INSERT INTO "recipients" VALUES(2,7,'01990000-0000-7000-8000-00000000000a','15551234568',NULL,'',NULL);
 CREATE TABLE sequences (
 	subscription_id BIGINT NOT NULL, 
-	about TEXT NOT NULL, 
+	subject TEXT NOT NULL, 
 	last BIGINT NOT NULL, 
-	PRIMARY KEY (subscription_id, about)
+	PRIMARY KEY (subscription_id, subject)
 )
  WITHOUT ROWID
 
@@ -357,13 +357,13 @@ CREATE TABLE sequences (
 INSERT INTO "sequences" VALUES(1,'1',9);
 INSERT INTO "sequences" VALUES(1,'2',3);
 INSERT INTO "sequences" VALUES(1,'t:01a2031b-e686-7cac-882a-ad17320206ef',1);
-CREATE TABLE store_facts (
+CREATE TABLE store_properties (
 	name TEXT NOT NULL, 
 	value TEXT NOT NULL, 
 	PRIMARY KEY (name)
 );
-INSERT INTO "store_facts" VALUES('revision','5');
-INSERT INTO "store_facts" VALUES('works_with','4');
+INSERT INTO "store_properties" VALUES('revision','5');
+INSERT INTO "store_properties" VALUES('works_with','4');
 CREATE TABLE subscriptions (
 	id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, 
 	partner_id BIGINT NOT NULL, 
@@ -374,9 +374,9 @@ CREATE TABLE subscriptions (
 	modes TEXT NOT NULL, 
 	active BOOLEAN NOT NULL, 
 	show_on_ui BOOLEAN NOT NULL, 
-	sealed_meta BLOB, 
+	encrypted_meta BLOB, 
 	created_on_ms BIGINT NOT NULL, 
-	modified_on_ms BIGINT NOT NULL, key_serial INTEGER DEFAULT 1 NOT NULL, old_key_until_ms BIGINT, failing_since_ms BIGINT, asked_until_ms BIGINT, paused_on_ms BIGINT, pause_reason TEXT, 
+	modified_on_ms BIGINT NOT NULL, key_serial INTEGER DEFAULT 1 NOT NULL, old_key_until_ms BIGINT, failing_since_ms BIGINT, retry_after_until_ms BIGINT, paused_on_ms BIGINT, pause_reason TEXT, 
 	UNIQUE (app_id, tag)
 );
 INSERT INTO "subscriptions" VALUES(1,7,'01990000-0000-7000-8000-00000000000a','all','http://127.0.0.1:37069/callbacks',2,'SENT,DELIVERED,READ,DELETED,OTHERS,FAILED,MESSAGE,TEMPLATE,ACCOUNT,ENQUEUED,FLOWS_MESSAGE,PAYMENTS',1,0,NULL,1795348489847,1795348489847,1,NULL,NULL,NULL,NULL,NULL);
@@ -385,11 +385,11 @@ CREATE TABLE template_events (
 	partner_id BIGINT NOT NULL, 
 	template_id TEXT NOT NULL, 
 	at_ms BIGINT NOT NULL, 
-	what TEXT NOT NULL, 
+	kind TEXT NOT NULL, 
 	detail TEXT NOT NULL, 
 	PRIMARY KEY (id)
 );
-CREATE TABLE template_stays (
+CREATE TABLE template_operator_history (
 	template_id TEXT NOT NULL, 
 	operator_account_id TEXT NOT NULL, 
 	operator_template_id TEXT NOT NULL, 
@@ -427,7 +427,7 @@ INSERT INTO "templates" VALUES('01a2031b-e686-7cac-882a-ad17320206ef',7,'0199000
 CREATE INDEX ix_app_keys_app_id ON app_keys (app_id);
 CREATE INDEX apps_by_phone_number_id ON apps (phone_number_id);
 CREATE INDEX ix_apps_token_hash ON apps (token_hash);
-CREATE INDEX app_stays_by_number ON app_stays (operator_account_id, phone_number_id);
+CREATE INDEX app_operator_history_by_number ON app_operator_history (operator_account_id, phone_number_id);
 CREATE INDEX templates_by_app ON templates (app_id, id);
 CREATE INDEX templates_by_operator_id ON templates (operator_template_id);
 CREATE INDEX templates_by_account ON templates (business_account_id, id);

@@ -1,4 +1,4 @@
-"""A test run inside a test: pytest as another project starts it, in a process of its own."""
+"""A pytest run inside a test: as another project starts it, in its own process."""
 
 import os
 import subprocess
@@ -8,24 +8,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.support.waiting import HANGS_AFTER_S
+from tests.support.polling import HANGS_AFTER_S
 
 _NOT_OURS: Final = ("PYTEST_", "PYTHON", "WAYPOST_", "COV_")
 
 
 @dataclass(frozen=True)
 class InnerRun:
-    """What became of it.
+    """The result of a run.
 
     Attributes:
-        outcomes: `passed`, `failed`, `error` or `skipped` by the test's own name.
-        told: what was said of each that failed.
-        output: all that was printed.
+        outcomes: `passed`, `failed`, `error` or `skipped`, by the test's name.
+        report_texts: the report's text of each test.
+        output: everything that was printed.
     """
 
     code: int
     outcomes: dict[str, str]
-    told: dict[str, str]
+    report_texts: dict[str, str]
     output: str
 
 
@@ -39,7 +39,7 @@ def run_pytest(folder: Path, report: Path, *options: str) -> InnerRun:
     """
     command = [sys.executable, "-m", "pytest", "-p", "waypost", "-p", "no:cacheprovider"]
     command += [f"--junitxml={report}", *options]
-    done = subprocess.run(
+    completed = subprocess.run(
         command,
         cwd=folder,
         env=clean_environment(),
@@ -49,16 +49,16 @@ def run_pytest(folder: Path, report: Path, *options: str) -> InnerRun:
         check=False,
     )
     outcomes: dict[str, str] = {}
-    told: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for case in ElementTree.parse(report).iter("testcase") if report.exists() else ():
         name = case.get("name", "")
-        found = [one for one in case if one.tag in ("failure", "error", "skipped")]
-        outcomes[name] = found[0].tag.replace("failure", "failed") if found else "passed"
-        told[name] = "\n".join(one.text or "" for one in case)
-    return InnerRun(done.returncode, outcomes, told, done.stdout + done.stderr)
+        problems = [element for element in case if element.tag in ("failure", "error", "skipped")]
+        outcomes[name] = problems[0].tag.replace("failure", "failed") if problems else "passed"
+        texts[name] = "\n".join(element.text or "" for element in case)
+    return InnerRun(completed.returncode, outcomes, texts, completed.stdout + completed.stderr)
 
 
 def clean_environment() -> dict[str, str]:
-    """This process's environment without anything that is meant for its own tests or settings."""
-    kept = {name: text for name, text in os.environ.items() if not name.startswith(_NOT_OURS)}
-    return kept | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    """Return this process's environment without the variables of its own tests and settings."""
+    environment = {name: text for name, text in os.environ.items() if not name.startswith(_NOT_OURS)}
+    return environment | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}

@@ -1,4 +1,4 @@
-"""A process that sends messages under keys until it is killed; it writes the number of each that is acknowledged.
+"""A process that sends messages with idempotency keys until it is killed; it prints the number of each that is committed.
 
 python -m tests.support.keyed_sender PATH-OR-URL HOW-MANY
 """
@@ -22,26 +22,26 @@ AT_ONCE = 40
 
 
 async def send(database: Database, number: int) -> tuple[str, EarlierRequest | None]:
-    """Send the message of a number under its key; the new message's id, and what the key held."""
+    """Record the message of a number under its key; return the new message's id, and the earlier request of the key."""
     clock = SystemClock()
     new: Message = message(id=RandomIds(clock).new())
-    asked = KeyedRequest(PARTNER.id, "POST /send", f"key {number}", b"body", clock.now_ms())
-    item = (asked, new, new.id.encode())
+    request = KeyedRequest(PARTNER.id, "POST /send", f"key {number}", b"body", clock.now_ms())
+    item = (request, new, new.id.encode())
     return new.id, await database.join(record_keyed_messages, item)
 
 
-def engine_at(place: str) -> StoreEngine:
-    """The engine of a path or of an address."""
-    if place.startswith("postgresql://"):
-        return PostgresEngine(place)
-    return SqliteEngine(Path(place), exclusive=False)
+def engine_at(location: str) -> StoreEngine:
+    """Return the engine for a path or a URL."""
+    if location.startswith("postgresql://"):
+        return PostgresEngine(location)
+    return SqliteEngine(Path(location), exclusive=False)
 
 
-async def main(place: str, many: int) -> None:
+async def main(location: str, count: int) -> None:
     set_up_logs(SystemClock(), as_json=False, level="error", stream=sys.stderr)
-    database = Database(engine_at(place))
+    database = Database(engine_at(location))
     await database.open()
-    todo = iter(range(many))
+    todo = iter(range(count))
 
     async def work() -> None:
         for number in todo:

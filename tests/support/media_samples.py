@@ -1,4 +1,4 @@
-"""Small media of our own, made in code; each begins as its kind does."""
+"""Small media files, generated in code; each begins with the signature of its format."""
 
 import io
 import struct
@@ -19,11 +19,11 @@ def _png() -> bytes:
 
 
 def _zip(*names: str) -> bytes:
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w") as archive:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
         for name in names:
             archive.writestr(name, "<x/>")
-    return made.getvalue()
+    return content.getvalue()
 
 
 def _boxed(brand: bytes) -> bytes:
@@ -61,6 +61,6 @@ SAMPLES: Final = {
 
 
 def sample(kind: str, size_bytes: int = 0) -> bytes:
-    """A sample, filled up behind to a size."""
-    found = SAMPLES[kind]
-    return found + bytes(max(0, size_bytes - len(found)))
+    """Return a sample, padded at the end to a size."""
+    content = SAMPLES[kind]
+    return content + bytes(max(0, size_bytes - len(content)))

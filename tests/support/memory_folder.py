@@ -1,19 +1,19 @@
-"""Where files lie in memory, for tests that do not ask what a loss of power leaves.
+"""A folder in memory, for tests that do not examine what survives a loss of power.
 
-None of those has to wait for a disk, or for the book-keeping of its file system, which takes a third of
-what making a database costs. A killed process leaves the same there as on any other.
+They need not wait for a disk or for its file system's bookkeeping, which is a third of the cost of
+creating a database. A killed process leaves the same files there as on a disk.
 """
 
 import shutil
 from pathlib import Path
 from typing import Final
 
-_PLACE: Final = Path("/dev/shm")
-_ENOUGH_BYTES: Final = 4 * 2**30
+_SHARED_MEMORY: Final = Path("/dev/shm")
+_MIN_FREE_BYTES: Final = 4 * 2**30
 
 
 def folder_in_memory() -> Path | None:
-    """A folder in memory; None where there is none, or it is small."""
-    if _PLACE.is_dir() and shutil.disk_usage(_PLACE).free > _ENOUGH_BYTES:
-        return _PLACE
+    """Return a folder in memory; None if there is none, or if it is small."""
+    if _SHARED_MEMORY.is_dir() and shutil.disk_usage(_SHARED_MEMORY).free > _MIN_FREE_BYTES:
+        return _SHARED_MEMORY
     return None

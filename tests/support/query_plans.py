@@ -1,4 +1,4 @@
-"""How an engine would carry out a statement, and what in that reads a whole table."""
+"""Query plans of an engine, and the steps in them that read a whole table or sort."""
 
 from typing import Any
 
@@ -6,9 +6,9 @@ from sqlalchemy import Connection
 
 
 def plan_of(connection: Connection, statement: str, parameters: Any = ()) -> list[str]:
-    """The steps, one a line, as if the tables were large.
+    """Return the steps of a statement's plan, as if the tables were large.
 
-    PostgreSQL reads a small table whole whatever indexes there are, so it is told not to where it can.
+    PostgreSQL scans a small table whatever indexes it has, so sequential scans are disabled where it can avoid them.
     """
     if connection.dialect.name == "sqlite":
         rows = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)
@@ -18,11 +18,11 @@ def plan_of(connection: Connection, statement: str, parameters: Any = ()) -> lis
     return [str(row[0]) for row in rows]
 
 
-def whole_reads(plan: list[str]) -> list[str]:
-    """The steps that read a table from end to end."""
+def full_scans(plan: list[str]) -> list[str]:
+    """Return the steps that scan a whole table."""
     return [step for step in plan if step.startswith("SCAN") or "Seq Scan" in step]
 
 
 def sorts(plan: list[str]) -> list[str]:
-    """The steps that put rows in order after reading them."""
+    """Return the steps that sort rows after reading them."""
     return [step for step in plan if "TEMP B-TREE" in step or "Sort" in step]

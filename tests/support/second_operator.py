@@ -1,11 +1,11 @@
-"""Another operator beside the street's: a simulator of its own, with other ids and other secrets."""
+"""A second operator beside the pipeline's: another simulator, with other ids and other secrets."""
 
 import json
 from dataclasses import replace
 from typing import Any, Final
 
 from tests.support.builders import ANN, APP, OPERATOR
-from tests.support.pipeline import ADMIN_TOKEN, TWO_REPLIES, Answer, PipelineHarness
+from tests.support.pipeline import ADMIN_TOKEN, TWO_REPLIES, HttpResponse, PipelineHarness
 from waypost.admin import provisioning
 from waypost.assembly.http.servers import HttpServer, bind_socket, port_of
 from waypost.assembly.service import WEBHOOK_PATH
@@ -22,12 +22,12 @@ NAMESPACE: Final = "6aae0001_b627_4112_b9c7_2961197553ea"
 
 
 class SecondOperator:
-    """A second simulator, and the operator account that stands for it.
+    """A second simulator, and its operator account.
 
     Args:
-        pipeline: whose service it works for.
-        waba_id: what it calls the business account.
-        number_id: what it calls the app's number.
+        pipeline: its service uses this operator.
+        waba_id: its id of the business account.
+        number_id: its id of the app's number.
     """
 
     def __init__(self, pipeline: PipelineHarness, *, waba_id: str = WABA_ID, number_id: str = NUMBER_ID) -> None:
@@ -37,7 +37,7 @@ class SecondOperator:
         self.url = ""
 
     async def open(self) -> None:
-        """Start it, and make our account at it."""
+        """Start it, and create our account at it."""
         pipeline = self._pipeline
         bound = bind_socket("127.0.0.1", 0, option="--simulator-port")
         self.url = f"http://127.0.0.1:{port_of(bound)}"
@@ -70,20 +70,20 @@ class SecondOperator:
         await self.simulator.close()
 
     async def control(self, method: str, path: str, body: Any = None) -> Any:
-        """One request to its control door."""
+        """Send a request to its control API, and return the body of the response."""
         async with self._pipeline.http.request(
             method, f"{self.url}/control/{path}", json=None if method == "GET" else body
-        ) as answer:
-            content = await answer.json()
-            assert answer.status == 200, content
+        ) as response:
+            content = await response.json()
+            assert response.status == 200, content
             return content
 
     async def deliveries(self, message_id: str) -> list[dict[str, Any]]:
-        """What it has taken under our id."""
+        """Return the messages that it has accepted under our id."""
         return (await self.control("GET", f"deliveries?callback_data={message_id}"))["deliveries"]
 
     async def seed_greeting(self) -> None:
-        """Have the street's template with two quick replies here too, approved, under another id."""
+        """Create the pipeline's template with two quick replies here too, approved, under another id."""
         body = {"type": "BODY", "text": "Hi {{1}}, shall we come today?", "example": {"body_text": [["Ann"]]}}
         buttons = [dict(button) for button in TWO_REPLIES]
         await self.simulator.seed_template(
@@ -96,31 +96,31 @@ class SecondOperator:
         )
 
     async def open_window(self, phone: str = ANN) -> None:
-        """The phone writes to the number here; returns when the operator has noted it."""
+        """Send a message from the phone to the number here; return when the operator has recorded it."""
         await self.control("POST", f"phones/{phone}/messages", {"to": APP.phone_number, "text": "Hello?"})
 
-    async def switch(self, **more: Any) -> Answer:
-        """Have it carry the app."""
-        wish = {"business_account_id": self.waba_id, **more}
-        return await switch(self._pipeline, CLOUD.id, **wish)
+    async def switch(self, **more: Any) -> HttpResponse:
+        """Switch the app to this operator."""
+        body = {"business_account_id": self.waba_id, **more}
+        return await switch_operator(self._pipeline, CLOUD.id, **body)
 
-    async def switch_back(self, **more: Any) -> Answer:
-        """Have the street's own operator carry the app again."""
-        return await switch(self._pipeline, OPERATOR.id, **more)
+    async def switch_back(self, **more: Any) -> HttpResponse:
+        """Switch the app back to the pipeline's own operator."""
+        return await switch_operator(self._pipeline, OPERATOR.id, **more)
 
 
-async def switch(pipeline: PipelineHarness, account_id: str, **wish: Any) -> Answer:
-    """Ask the administration door for a switch."""
-    return await administer(
-        pipeline, "PUT", f"/admin/apps/{APP.id}/operator", {"operator_account_id": account_id, **wish}
+async def switch_operator(pipeline: PipelineHarness, account_id: str, **body: Any) -> HttpResponse:
+    """Switch the app to an operator account through the admin API."""
+    return await send_admin_request(
+        pipeline, "PUT", f"/admin/apps/{APP.id}/operator", {"operator_account_id": account_id, **body}
     )
 
 
-async def administer(pipeline: PipelineHarness, method: str, path: str, body: Any = None) -> Answer:
-    """One request to the administration door."""
+async def send_admin_request(pipeline: PipelineHarness, method: str, path: str, body: Any = None) -> HttpResponse:
+    """Send a request to the admin API."""
     headers = {"Authorization": f"Bearer {ADMIN_TOKEN}", "Content-Type": "application/json"}
     async with pipeline.http.request(
         method, pipeline.service_url + path, data=None if body is None else json.dumps(body), headers=headers
-    ) as answer:
-        raw = await answer.read()
-        return Answer(answer.status, json.loads(raw), answer.headers, raw)
+    ) as response:
+        raw = await response.read()
+        return HttpResponse(response.status, json.loads(raw), response.headers, raw)

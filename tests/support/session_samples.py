@@ -1,6 +1,6 @@
-"""A row for each kind of session message: what is sent, the operator's body, and what the phone shows.
+"""A sample of each kind of session message: the partner's JSON, the operator's body, and what the phone shows.
 
-Read by the tests of the pipeline, of the operator's bodies, and of anything sent.
+Used by the tests of the pipeline, of the operator's bodies, and of send requests.
 """
 
 from typing import Any, Final, NamedTuple
@@ -12,33 +12,33 @@ MESSAGE_ID: Final = id_number(1)
 """Our id of the message, where the operator's body names it."""
 LINK: Final = "https://files.acme.test/one"
 
-Part = dict[str, Any]
+JsonObject = dict[str, Any]
 
 
 class SessionSample(NamedTuple):
-    """One row.
+    """One sample.
 
     Attributes:
         sent: the wire's `message`.
         body: the operator's type, and the member of that name.
-        shown: what a person sees on the phone, without `buttons` where there are none.
+        shown: what the phone shows; without `buttons` if there are none.
     """
 
-    sent: Part
+    sent: JsonObject
     body: tuple[str, Any]
-    shown: Part
+    shown: JsonObject
 
 
-def _text(text: str) -> Part:
+def _text(text: str) -> JsonObject:
     return {"text": text}
 
 
-def _choice(number: int, title: str) -> Part:
+def _choice(number: int, title: str) -> JsonObject:
     return {"id": choice_reference(MESSAGE_ID, number), "title": title}
 
 
-def _quick_reply(kind: str, sent: Part, above: Part, **content: str) -> SessionSample:
-    """Return a question with a header of some kind."""
+def _quick_reply(kind: str, sent: JsonObject, above: JsonObject, **content: str) -> SessionSample:
+    """Return a quick reply with a header of this kind."""
     options = [
         {"type": "text", "title": "Yes", "postbackText": "come"},
         {"type": "text", "title": "No", "postbackText": "stay"},
@@ -54,8 +54,8 @@ def _quick_reply(kind: str, sent: Part, above: Part, **content: str) -> SessionS
     )  # fmt: skip
 
 
-def _url_button(header: Part, above: Part) -> SessionSample:
-    """Return a text with a button that opens an address, under a header or none."""
+def _url_button(header: JsonObject, above: JsonObject) -> SessionSample:
+    """Return a text with a URL button, and perhaps a header."""
     action = {"name": "cta_url", "parameters": {"display_text": "Open", "url": LINK}}
     return SessionSample(
         {"type": "cta_url", "body": "See the plan.", "display_text": "Open", "url": LINK, "footer": "Acme", **header},

@@ -1,4 +1,4 @@
-"""What a test asks of a store, or does to it, by one statement."""
+"""Reads and changes of a store by one statement."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,26 +8,26 @@ from sqlalchemy import Connection
 from waypost.store.database import Database
 
 
-async def column_of(database: Database, statement: Any) -> list[Any]:
-    """The first column of what is found."""
+async def fetch_column(database: Database, statement: Any) -> list[Any]:
+    """Return the first column of all rows."""
 
-    def look(connection: Connection) -> list[Any]:
+    def read(connection: Connection) -> list[Any]:
         return list(connection.execute(statement).scalars().all())
 
-    return await database.read(look)
+    return await database.read(read)
 
 
-async def row_of(database: Database, statement: Any) -> Any:
-    """The one row that is found."""
+async def fetch_row(database: Database, statement: Any) -> Any:
+    """Return the only row."""
 
-    def look(connection: Connection) -> Any:
+    def read(connection: Connection) -> Any:
         return connection.execute(statement).one()
 
-    return await database.read(look)
+    return await database.read(read)
 
 
-async def do(database: Database, statement: Any, rows: Sequence[dict[str, Any]] | None = None) -> None:
-    """Change something."""
+async def execute(database: Database, statement: Any, rows: Sequence[dict[str, Any]] | None = None) -> None:
+    """Execute a statement that changes the store."""
 
     def change(connection: Connection) -> None:
         connection.execute(statement, rows)

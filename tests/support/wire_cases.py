@@ -1,29 +1,29 @@
-"""Wire cases: what a case says, how its placeholders are filled, and how answers are compared.
+"""Wire cases: their fields, how placeholders are filled, and how responses are compared.
 
-A case is one request and the answer that the spec or the facts give to it. `case_files.py` says how it
-is put together from a file; whole, it has:
+A case is one request and the response that the spec or the facts give to it. `case_files.py` assembles it
+from a file; a complete case has:
 
-    source    where the statement stands
+    source    the source of the statement
     why       the statement, in a sentence
-    reason    of a refusal: its row in `wire/errors.py`, whose status and text must be the answer's
-    holds     the statements of the spec that this case holds, by their keys in docs/statements.toml
-    strict    the service holds templates to the operator's rules at once
-    settings  of a service of the case's own
-    before    requests that come first; `times` of them, each answered with `status` (200);
-              `add` names places in the last answer that become placeholders; where `hangs_up_at` names
-              a path of `{files}`, the client hangs up once that is asked for, and has no answer
+    error_code  of an error response: its row in `wire/errors.py`, whose status and text the response must have
+    holds     the statements of the spec that this case tests, by their keys in docs/statements.toml
+    strict    the service checks templates against the operator's rules at once
+    settings  of a separate service for this case
+    before    earlier requests; each is sent `times` times, and its response has `status` (200);
+              `keep` names values in the last response that become placeholders; with `hangs_up_at`, a
+              path of `{files}`, the client disconnects once that path is requested, and gets no response
     request   `method`, `path`, `headers`, and one of `form` (a list repeats its field), `parts` (of a
               multipart form: `name`, and `text`, or a `sample` filled up to `size_bytes`, perhaps with
               `file_name` and `content_type`), `body` (text as it is) and `hex` (bytes as they are);
-              `after_ms` moves the clock first
-    response  `status`; `body` is the whole JSON, `text` the whole body as text; `body_has` is a
-              part of the JSON: members that are not named do not matter, lists count whole;
-              `json_texts` are JSON texts inside the JSON, by place, whole;
-              `headers` must be there, `absent_headers` must not
+              `after_ms` advances the clock first
+    response  `status`; `body` is the complete JSON, `text` the complete body as text; `body_has` is a
+              part of the JSON: other members are ignored, lists must be complete;
+              `json_texts` are complete JSON texts inside the JSON, by path;
+              `headers` must be present, `absent_headers` must not
 
-Placeholders are names in braces, such as `{app_id}`; `{chars:61}` is a text of so many letters. In a
-response a text that begins with `~` is a regular expression for the whole text; `<integer>`,
-`<boolean>` and `<text>` stand for any value of their kind.
+Placeholders are names in braces, such as `{app_id}`; `{chars:61}` is a text of 61 letters. In a
+response a text that begins with `~` is a regular expression for the complete text; `<integer>`,
+`<boolean>` and `<text>` match any value of their type.
 """
 
 import io
@@ -37,7 +37,7 @@ import aiohttp
 import msgspec
 from multidict import CIMultiDict
 
-from tests.support.case_files import whole_cases
+from tests.support.case_files import complete_cases
 from tests.support.media_samples import sample
 
 Filled = TypeVar("Filled")
@@ -46,8 +46,8 @@ _PLACEHOLDER: Final = re.compile(r"(?<!\{)\{(chars:\d+|[a-z_]+)\}(?!\})")
 _KINDS: Final = {"<integer>": int, "<boolean>": bool, "<text>": str}
 
 
-class Part(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """One part of a multipart form."""
+class FormPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A part of a multipart form."""
 
     name: str
     text: str | None = None
@@ -64,14 +64,14 @@ class Step(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     path: str
     headers: dict[str, str] = {}
     form: dict[str, str | list[str]] | None = None
-    parts: list[Part] | None = None
+    parts: list[FormPart] | None = None
     body: str | None = None
     hex: str | None = None
     after_ms: int = 0
 
 
-class Before(Step, forbid_unknown_fields=True, kw_only=True):
-    """A request that comes first."""
+class SetupStep(Step, forbid_unknown_fields=True, kw_only=True):
+    """A request that is sent before the case's own."""
 
     times: int = 1
     status: int = 200
@@ -79,8 +79,8 @@ class Before(Step, forbid_unknown_fields=True, kw_only=True):
     hangs_up_at: str | None = None
 
 
-class Response(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """What is expected."""
+class ExpectedResponse(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """The expected response."""
 
     status: int
     body: dict[str, Any] | None = None
@@ -96,49 +96,49 @@ class Case(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
     source: str
     why: str
-    reason: str | None = None
+    error_code: str | None = None
     strict: bool = False
     settings: dict[str, int] = {}
     holds: list[str] = []
-    before: list[Before] = []
+    before: list[SetupStep] = []
     request: Step
-    response: Response
+    response: ExpectedResponse
 
 
 @cache
 def read_cases() -> dict[str, Case]:
-    """Every case by its id, such as `login/password`."""
-    return {name: msgspec.convert(case, Case) for name, case in whole_cases()}
+    """Return every case by its id, such as `login/password`."""
+    return {name: msgspec.convert(case, Case) for name, case in complete_cases()}
 
 
-def names_another(case: Case) -> bool:
-    """Whether a case has to do with another partner, whose placeholders begin with `other_`."""
+def uses_another_partner(case: Case) -> bool:
+    """True if a case uses another partner, whose placeholders begin with `other_`."""
     return b"{other_" in msgspec.json.encode(case)
 
 
 def filled(value: Filled, values: Mapping[str, str]) -> Filled:
-    """The value with every placeholder in every text filled."""
+    """Return the value with the placeholders in all its texts filled."""
 
-    def fill(found: re.Match[str]) -> str:
-        name = found[1]
+    def fill(match: re.Match[str]) -> str:
+        name = match[1]
         return "x" * int(name.partition(":")[2]) if name.startswith("chars:") else values[name]
 
-    def walk(one: Any) -> Any:
-        match one:
+    def walk(node: Any) -> Any:
+        match node:
             case str():
-                return _PLACEHOLDER.sub(fill, one)
+                return _PLACEHOLDER.sub(fill, node)
             case dict():
-                return {walk(name): walk(member) for name, member in cast(dict[Any, Any], one).items()}
+                return {walk(name): walk(member) for name, member in cast(dict[Any, Any], node).items()}
             case list():
-                return [walk(item) for item in cast(list[Any], one)]
+                return [walk(item) for item in cast(list[Any], node)]
             case _:
-                return one
+                return node
 
     return walk(value)
 
 
-def multipart(parts: list[Part], values: Mapping[str, str]) -> aiohttp.MultipartWriter:
-    """The parts as a multipart form."""
+def multipart(parts: list[FormPart], values: Mapping[str, str]) -> aiohttp.MultipartWriter:
+    """Return the parts as a multipart form."""
     writer = aiohttp.MultipartWriter("form-data")
     for part in parts:
         content = filled(part.text, values).encode() if part.text is not None else b""
@@ -157,57 +157,61 @@ def multipart(parts: list[Part], values: Mapping[str, str]) -> aiohttp.Multipart
 
 
 def form_pairs(form: Mapping[str, str | list[str]]) -> list[tuple[str, str]]:
-    """A form's fields, each of a list's values as a field of its own."""
-    return [(name, value) for name, given in form.items() for value in ([given] if isinstance(given, str) else given)]
+    """Return a form's fields; each value of a list is a separate field."""
+    return [
+        (name, value) for name, values in form.items() for value in ([values] if isinstance(values, str) else values)
+    ]
 
 
-def differences(expected: Any, given: Any, *, whole: bool, at: str = "body") -> list[str]:
-    """Where an answer is not as expected; empty when it is."""
+def differences(expected: Any, actual: Any, *, whole: bool, at: str = "body") -> list[str]:
+    """Describe the differences between an actual and the expected value; empty if there are none."""
     match expected:
         case dict():
-            if not isinstance(given, dict):
-                return [f"{at}: {given!r} is no object"]
-            wanted = cast(dict[str, Any], expected)
-            found = cast(dict[str, Any], given)
-            told = [f"{at}.{name} is missing" for name in wanted.keys() - found.keys()]
+            if not isinstance(actual, dict):
+                return [f"{at}: {actual!r} is not an object"]
+            required = cast(dict[str, Any], expected)
+            present = cast(dict[str, Any], actual)
+            problems = [f"{at}.{name} is missing" for name in required.keys() - present.keys()]
             if whole:
-                told += [f"{at}.{name} is there: {found[name]!r}" for name in found.keys() - wanted.keys()]
-            for name in wanted.keys() & found.keys():
-                told += differences(wanted[name], found[name], whole=whole, at=f"{at}.{name}")
-            return told
+                problems += [
+                    f"{at}.{name} is unexpected: {present[name]!r}" for name in present.keys() - required.keys()
+                ]
+            for name in required.keys() & present.keys():
+                problems += differences(required[name], present[name], whole=whole, at=f"{at}.{name}")
+            return problems
         case list():
             items = cast(list[Any], expected)
-            if not isinstance(given, list) or len(cast(list[Any], given)) != len(items):
-                return [f"{at}: {given!r} is not a list of {len(items)}"]
-            pairs = zip(items, cast(list[Any], given), strict=True)
+            if not isinstance(actual, list) or len(cast(list[Any], actual)) != len(items):
+                return [f"{at}: {actual!r} is not a list of {len(items)}"]
+            pairs = zip(items, cast(list[Any], actual), strict=True)
             return [
-                one
-                for nth, (want, have) in enumerate(pairs)
-                for one in differences(want, have, whole=whole, at=f"{at}[{nth}]")
+                problem
+                for index, (expected_item, actual_item) in enumerate(pairs)
+                for problem in differences(expected_item, actual_item, whole=whole, at=f"{at}[{index}]")
             ]
         case _:
-            return [] if _is_as(expected, given) else [f"{at}: {given!r} is not {expected!r}"]
+            return [] if _matches(expected, actual) else [f"{at}: {actual!r} is not {expected!r}"]
 
 
-def at_place(value: Any, place: str) -> Any:
-    """What stands at a place such as `template.id`."""
-    for name in place.split("."):
+def value_at(value: Any, path: str) -> Any:
+    """Return the value at a path such as `template.id`."""
+    for name in path.split("."):
         value = value[int(name) if name.isdecimal() else name]
     return value
 
 
-def differing_texts(expected: Mapping[str, Any], body: Any) -> list[str]:
-    """Where JSON texts inside an answer are not as expected."""
+def text_differences(expected: Mapping[str, Any], body: Any) -> list[str]:
+    """Describe the differences of JSON texts inside a response."""
     return [
-        one
-        for place, want in expected.items()
-        for one in differences(want, json.loads(at_place(body, place)), whole=True, at=place)
+        problem
+        for path, content in expected.items()
+        for problem in differences(content, json.loads(value_at(body, path)), whole=True, at=path)
     ]
 
 
-def _is_as(expected: Any, given: Any) -> bool:
+def _matches(expected: Any, actual: Any) -> bool:
     if isinstance(expected, str) and expected in _KINDS:
-        return type(given) is _KINDS[expected]
+        return type(actual) is _KINDS[expected]
     if isinstance(expected, str) and expected.startswith("~"):
-        return isinstance(given, str) and re.fullmatch(expected[1:], given) is not None
-    return type(given) is type(expected) and given == expected
+        return isinstance(actual, str) and re.fullmatch(expected[1:], actual) is not None
+    return type(actual) is type(expected) and actual == expected

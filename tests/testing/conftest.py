@@ -1,10 +1,10 @@
-"""The plugin's own parts, without pytest between: one service for all, a partner for each test."""
+"""The plugin's own classes, without a pytest run between: one service for all, a partner for each test."""
 
 from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.support.waiting import HANGS_AFTER_S
+from tests.support.polling import HANGS_AFTER_S
 from waypost.testing.partner import Partner
 from waypost.testing.runtime.service import Service, start_service
 
@@ -13,7 +13,7 @@ MakePartner = Callable[[str], Partner]
 
 @pytest.fixture(scope="session")
 def service() -> Iterator[Service]:
-    """Runs in a thread of this process."""
+    """Start the service in a thread of this process."""
     service = start_service("thread", within_s=HANGS_AFTER_S)
     yield service
     service.close()
@@ -21,7 +21,7 @@ def service() -> Iterator[Service]:
 
 @pytest.fixture
 def make_partner(service: Service, request: pytest.FixtureRequest) -> Iterator[MakePartner]:
-    """Makes partners; they are closed at the end."""
+    """Make partners, and close them at the end."""
     made: list[Partner] = []
 
     def make(name: str) -> Partner:
@@ -35,5 +35,5 @@ def make_partner(service: Service, request: pytest.FixtureRequest) -> Iterator[M
 
 @pytest.fixture
 def partner(make_partner: MakePartner) -> Partner:
-    """The partner of the test."""
+    """Make the partner of the test."""
     return make_partner("")

@@ -1,4 +1,4 @@
-"""The same for coroutines: nothing blocks the loop of a test, and nothing is missing."""
+"""The wrappers for coroutines: no call blocks the event loop of a test, and no method is missing."""
 
 import asyncio
 import inspect
@@ -13,21 +13,21 @@ from waypost.testing.faults import Fault
 from waypost.testing.partner import Partner
 from waypost.testing.phone import Phone
 
-OWN_LIFE = {"close", "restore_speed", "id", "control", "now"}
-"""What the fixture sees to, and what a twin reaches by `original`."""
+NOT_WRAPPED = {"close", "restore_speed", "id", "control", "now"}
+"""Members for the fixture only, and members that a wrapper has by `original`."""
 
 
 @pytest.mark.parametrize(
-    ("original", "twin"),
+    ("original", "wrapper"),
     [(Partner, AsyncPartner), (Phone, AsyncPhone), (TimeMachine, AsyncTimeMachine), (Fault, AsyncFault)],
 )
-def test_everything_has_its_twin(original: type[Any], twin: type[Any]) -> None:
+def test_every_public_member_has_its_wrapper(original: type[Any], wrapper: type[Any]) -> None:
     public = {name for name, _ in inspect.getmembers(original) if not name.startswith("_")}
 
-    assert public - OWN_LIFE <= set(dir(twin))
+    assert public - NOT_WRAPPED <= set(dir(wrapper))
 
 
-async def test_journey_is_awaited(partner: Partner) -> None:
+async def test_journey_works_with_awaited_calls(partner: Partner) -> None:
     waypost = AsyncPartner(partner)
     ann = await waypost.phone("Ann")
     template = await waypost.create_template("order_ready", "Hi {{1}}, all right?", buttons=["Yes", "No"])
@@ -45,19 +45,19 @@ async def test_journey_is_awaited(partner: Partner) -> None:
         assert await fault.hits() == 1
 
 
-async def test_loop_of_the_test_goes_on_while_a_wait_lasts(partner: Partner) -> None:
-    ann = AsyncPartner(partner)
+async def test_event_loop_of_the_test_runs_during_a_wait(partner: Partner) -> None:
+    waypost = AsyncPartner(partner)
     turns = 0
 
-    async def turn() -> None:
+    async def count_turns() -> None:
         nonlocal turns
         while True:
             turns += 1
             await asyncio.sleep(0.01)
 
-    turning = asyncio.create_task(turn())
+    task = asyncio.create_task(count_turns())
     with pytest.raises(NotSeen):
-        await ann.wait_for_callback("read", within_s=0.3)
+        await waypost.wait_for_callback("read", within_s=0.3)
 
-    turning.cancel()
+    task.cancel()
     assert turns > 3

@@ -1,4 +1,4 @@
-"""The example project, run as its own authors would: nothing is there but the installed plugin."""
+"""The example project, run as its authors would: with only the installed plugin."""
 
 from pathlib import Path
 from typing import Final
@@ -9,16 +9,16 @@ from waypost.testing.runtime.thread import ThreadRuntime
 
 SHOP: Final = ROOT / "examples" / "pytest-shop"
 TESTS: Final = {
-    "test_customer_is_asked_whether_the_order_is_right",
-    "test_tap_cancels_the_order_and_the_customer_reads_so",
-    "test_tap_that_is_told_twice_is_answered_once",
-    "test_rejected_template_holds_orders_back_and_says_why",
-    "test_outage_of_the_operator_delays_a_message_and_doubles_none",
-    "test_day_after_the_customer_wrote_a_template_takes_over",
+    "test_order_is_confirmed_by_a_message",
+    "test_tap_cancels_the_order_and_the_customer_is_notified",
+    "test_repeated_tap_is_processed_once",
+    "test_orders_are_not_confirmed_while_the_template_is_rejected",
+    "test_outage_of_the_operator_delays_a_message_without_duplicating_it",
+    "test_template_replaces_a_text_after_the_window_has_closed",
 }
 
 
-def all_passed(run: InnerRun) -> None:
+def assert_all_passed(run: InnerRun) -> None:
     assert run.code == 0, run.output
     assert run.outcomes == dict.fromkeys(TESTS, "passed")
 
@@ -26,22 +26,22 @@ def all_passed(run: InnerRun) -> None:
 def test_examples_tests_pass_with_only_the_plugin_installed(tmp_path: Path) -> None:
     run = run_pytest(SHOP, tmp_path / "report.xml", "-W", "error")
 
-    all_passed(run)
+    assert_all_passed(run)
 
 
 def test_examples_tests_pass_with_the_service_as_a_child(tmp_path: Path) -> None:
     run = run_pytest(SHOP, tmp_path / "report.xml", "-W", "error", "--waypost=child")
 
-    all_passed(run)
+    assert_all_passed(run)
 
 
-def test_examples_tests_pass_side_by_side_against_one_running_service(tmp_path: Path) -> None:
-    """Faults and settings are each partner's own; what moves the shared clock moves it for all."""
-    engine = ThreadRuntime({"rates": "false"})
+def test_examples_tests_pass_concurrently_against_one_running_service(tmp_path: Path) -> None:
+    """Faults and settings belong to each partner; an advance of the shared clock affects all."""
+    runtime = ThreadRuntime({"rates": "false"})
     env_file = tmp_path / "waypost-dev.env"
-    env_file.write_text("".join(f"{name}={text}\n" for name, text in engine.variables.items()))
+    env_file.write_text("".join(f"{name}={text}\n" for name, text in runtime.variables.items()))
 
     run = run_pytest(SHOP, tmp_path / "report.xml", "-p", "xdist", "-n", "2", f"--waypost={env_file}")
 
-    engine.stop()
-    all_passed(run)
+    runtime.stop()
+    assert_all_passed(run)

@@ -1,4 +1,4 @@
-"""What a failed wait says, line by line, with what differs from run to run left out."""
+"""The message of a failed wait, line by line, without the parts that differ from run to run."""
 
 import re
 import threading
@@ -11,10 +11,10 @@ from waypost.testing.failures import NotSeen
 from waypost.testing.partner import Partner
 
 
-def said_by(error: BaseException, partner: Partner) -> list[str]:
-    """The lines of a failure; times and ids as T and ID, numbers of phones as names.
+def failure_lines(error: BaseException, partner: Partner) -> list[str]:
+    """Return the lines of a failure; times and ids as T and ID, phone numbers as names.
 
-    How far the clock is ahead is left out: other tests have moved it.
+    The line with the clock's offset is left out: other tests advance the clock.
     """
     text = str(error)
     for phone in partner.phones:
@@ -24,7 +24,7 @@ def said_by(error: BaseException, partner: Partner) -> list[str]:
     return [line for line in text.splitlines() if not re.match(r"the clock is [\d.]+ days", line)]
 
 
-def test_missed_message_shows_what_the_phone_got_instead(partner: Partner) -> None:
+def test_missed_message_shows_what_the_phone_received_instead(partner: Partner) -> None:
     ann = partner.phone("Ann")
     template = partner.create_template("order", "Your order is in.", buttons=["Keep", "Cancel"])
     ann.write("Hi")
@@ -36,7 +36,7 @@ def test_missed_message_shows_what_the_phone_got_instead(partner: Partner) -> No
     with pytest.raises(NotSeen) as missed:
         ann.wait_for_message("cancelled", within_s=0.05)
 
-    assert said_by(missed.value, partner) == [
+    assert failure_lines(missed.value, partner) == [
         'no message with "cancelled" came to Ann (<Ann>) within 0.05 s',
         "on Ann's phone, newest last:",
         '  T wrote text "Hi"',
@@ -46,7 +46,7 @@ def test_missed_message_shows_what_the_phone_got_instead(partner: Partner) -> No
     ]
 
 
-def test_missed_message_shows_what_became_of_the_one_that_was_sent(partner: Partner) -> None:
+def test_missed_message_shows_the_status_of_the_sent_message(partner: Partner) -> None:
     ann = partner.phone("Ann")
     partner.send_text("Too early", ann)
     partner.wait_for_callback("failed")
@@ -54,7 +54,7 @@ def test_missed_message_shows_what_became_of_the_one_that_was_sent(partner: Part
     with pytest.raises(NotSeen) as missed:
         ann.wait_for_message(where=lambda _: True, within_s=0.05)
 
-    assert said_by(missed.value, partner) == [
+    assert failure_lines(missed.value, partner) == [
         "no message that matches `where` came to Ann (<Ann>) within 0.05 s",
         "on Ann's phone: nothing",
         "sent to this phone, and not on it, newest last:",
@@ -63,7 +63,7 @@ def test_missed_message_shows_what_became_of_the_one_that_was_sent(partner: Part
     ]
 
 
-def test_missed_message_shows_faults_clock_and_what_still_waits(partner: Partner) -> None:
+def test_missed_message_shows_faults_clock_and_pending_work(partner: Partner) -> None:
     ann = partner.phone("Ann")
     ann.write("Hi")
     partner.create_template("news", "There is news.", approved=False)
@@ -71,11 +71,11 @@ def test_missed_message_shows_faults_clock_and_what_still_waits(partner: Partner
 
     with partner.fault("messages.send", next=9, error=131016) as fault:
         partner.send_text("Are you there?", ann)
-        partner.wait_until(lambda: fault.hits == 1, "the operator was asked")
+        partner.wait_until(lambda: fault.hits == 1, "the operator was called")
         with pytest.raises(NotSeen) as missed:
             ann.wait_for_message("there", within_s=0.5)
 
-    lines = said_by(missed.value, partner)
+    lines = failure_lines(missed.value, partner)
     assert lines[:4] == [
         'no message with "there" came to Ann (<Ann>) within 0.5 s',
         "on Ann's phone, newest last:",
@@ -92,7 +92,7 @@ def test_missed_message_shows_faults_clock_and_what_still_waits(partner: Partner
     assert lines[9].startswith("the clock is frozen: nothing becomes due by itself")
 
 
-def test_missed_message_shows_that_another_phone_was_meant(partner: Partner) -> None:
+def test_missed_message_shows_that_another_phone_was_sent_to(partner: Partner) -> None:
     ann, ben = partner.phone("Ann"), partner.phone("Ben")
     ben.write("Hi")
     partner.send_text("For Ben", ben)
@@ -100,10 +100,10 @@ def test_missed_message_shows_that_another_phone_was_meant(partner: Partner) -> 
     with pytest.raises(NotSeen) as missed:
         ann.wait_for_message("For", within_s=0.05)
 
-    assert said_by(missed.value, partner)[1:] == ["on Ann's phone: nothing", "sent to other phones: <Ben>"]
+    assert failure_lines(missed.value, partner)[1:] == ["on Ann's phone: nothing", "sent to other phones: <Ben>"]
 
 
-def test_missed_callback_shows_those_that_came_and_the_messages_way(partner: Partner) -> None:
+def test_missed_callback_shows_the_received_callbacks_and_the_messages_trace(partner: Partner) -> None:
     ann = partner.phone("Ann")
     ann.write("Hi")
     partner.wait_for_callback("text")
@@ -113,7 +113,7 @@ def test_missed_callback_shows_those_that_came_and_the_messages_way(partner: Par
     with pytest.raises(NotSeen) as missed:
         partner.wait_for_callback("read", message_id=message_id, within_s=0.05)
 
-    assert said_by(missed.value, partner) == [
+    assert failure_lines(missed.value, partner) == [
         "no callback `read` about ID came within 0.05 s",
         "callbacks, newest last:",
         '  text, phone <Ann>, "Hi"; response 200',
@@ -125,7 +125,7 @@ def test_missed_callback_shows_those_that_came_and_the_messages_way(partner: Par
     ]
 
 
-def test_missed_callback_shows_that_the_application_did_not_answer(partner: Partner) -> None:
+def test_missed_callback_shows_that_the_application_did_not_respond(partner: Partner) -> None:
     ann = partner.phone("Ann")
     partner.callbacks_to("http://127.0.0.1:9/nobody")
     ann.write("Hi")
@@ -134,19 +134,19 @@ def test_missed_callback_shows_that_the_application_did_not_answer(partner: Part
     with pytest.raises(NotSeen) as missed:
         partner.wait_for_callback("text", within_s=0.05)
 
-    assert said_by(missed.value, partner)[2].startswith(
+    assert failure_lines(missed.value, partner)[2].startswith(
         '  text, phone <Ann>, "Hi"; no response: your application at http://127.0.0.1:9/nobody did not respond'
     )
 
 
-def test_claim_that_does_not_come_true_shows_all_that_happened(partner: Partner) -> None:
+def test_condition_that_stays_false_shows_everything_that_happened(partner: Partner) -> None:
     partner.phone("Ann").write("Hi")
     partner.wait_for_callback("text")
 
     with pytest.raises(NotSeen) as missed:
         partner.wait_until(lambda: False, "the order is paid", within_s=0.05)
 
-    assert said_by(missed.value, partner) == [
+    assert failure_lines(missed.value, partner) == [
         "the order is paid: not true within 0.05 s",
         "on Ann's phone, newest last:",
         '  T wrote text "Hi"',
@@ -155,7 +155,7 @@ def test_claim_that_does_not_come_true_shows_all_that_happened(partner: Partner)
     ]
 
 
-def test_only_the_newest_of_many_are_shown(partner: Partner) -> None:
+def test_only_the_newest_messages_are_shown(partner: Partner) -> None:
     ann = partner.phone("Ann")
     for at in range(15):
         ann.write(f"Message {at}")
@@ -163,7 +163,7 @@ def test_only_the_newest_of_many_are_shown(partner: Partner) -> None:
     with pytest.raises(NotSeen) as missed:
         ann.wait_for_message("never", within_s=0.05)
 
-    lines = said_by(missed.value, partner)
+    lines = failure_lines(missed.value, partner)
     assert lines[2] == "  … and 3 older"
     assert lines[3] == '  T wrote text "Message 3"'
     assert len(lines) == 15
@@ -187,15 +187,15 @@ class _Broken(BaseHTTPRequestHandler):
 @pytest.fixture
 def broken_application() -> Iterator[str]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Broken)
-    serving = threading.Thread(target=server.serve_forever, args=(0.05,))
-    serving.start()
+    server_thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    server_thread.start()
     yield f"http://127.0.0.1:{server.server_address[1]}/hook"
     server.shutdown()
-    serving.join()
+    server_thread.join()
     server.server_close()
 
 
-def test_missed_message_says_what_the_application_answered_to_callbacks(
+def test_missed_message_shows_the_applications_responses_to_callbacks(
     partner: Partner, broken_application: str
 ) -> None:
     ann = partner.phone("Ann")
@@ -205,7 +205,7 @@ def test_missed_message_says_what_the_application_answered_to_callbacks(
     with pytest.raises(NotSeen) as missed:
         ann.wait_for_message("on its way", within_s=2)
 
-    lines = said_by(missed.value, partner)
+    lines = failure_lines(missed.value, partner)
     at = lines.index(f"callbacks to {broken_application} without a 2xx response, newest last:")
     assert lines[at + 1].startswith('  text, phone <Ann>, "Where is my order?"; response 500')
     assert "Traceback: KeyError 'order'" in lines[at + 1]

@@ -1,4 +1,4 @@
-"""What a partner of a test can do, against the real service and simulator."""
+"""The actions of a test's partner, against the real service and simulator."""
 
 import json
 import threading
@@ -21,7 +21,7 @@ PIXEL = bytes.fromhex(
 )
 
 
-def test_message_is_followed_from_the_send_to_its_reading(partner: Partner) -> None:
+def test_message_is_traced_from_its_sending_to_its_reading(partner: Partner) -> None:
     ann = partner.phone("Ann")
     ann.write("Hi")
 
@@ -32,7 +32,7 @@ def test_message_is_followed_from_the_send_to_its_reading(partner: Partner) -> N
     partner.wait_for_callback("delivered", message_id=message_id)
     assert ann.read() == 1
     partner.wait_for_callback("read", message_id=message_id)
-    assert [one.event for one in partner.trace(message_id).steps] == [
+    assert [step.event for step in partner.trace(message_id).steps] == [
         "accepted",
         "enqueued",
         "sent",
@@ -41,7 +41,7 @@ def test_message_is_followed_from_the_send_to_its_reading(partner: Partner) -> N
     ]
 
 
-def test_tap_comes_back_with_the_postback_text_of_its_button(partner: Partner) -> None:
+def test_tap_is_called_back_with_the_postback_text_of_its_button(partner: Partner) -> None:
     ann = partner.phone("Ann")
     template = partner.create_template("order_ready", "Hi {{1}}, all right?", buttons=["Yes", "No"])
 
@@ -52,7 +52,7 @@ def test_tap_comes_back_with_the_postback_text_of_its_button(partner: Partner) -
     assert (tapped.text, tapped.postback_text, tapped.message_id) == ("No", "n-1", message_id)
 
 
-def test_each_message_and_each_callback_is_given_once(partner: Partner) -> None:
+def test_each_message_and_each_callback_is_returned_once(partner: Partner) -> None:
     ann = partner.phone("Ann")
     ann.write("Hi")
     for text in ("Hello 1", "Hello 2"):
@@ -69,7 +69,7 @@ def test_each_message_and_each_callback_is_given_once(partner: Partner) -> None:
         partner.wait_for_callback("delivered", within_s=0.05)
 
 
-def test_two_partners_see_nothing_of_each_other(make_partner: MakePartner) -> None:
+def test_two_partners_are_isolated_from_each_other(make_partner: MakePartner) -> None:
     mine, other = make_partner("mine"), make_partner("other")
     number = "4915112345678"
     ann_of_mine, ann_of_other = mine.phone("Ann", number), other.phone("Ann", number)
@@ -86,7 +86,7 @@ def test_two_partners_see_nothing_of_each_other(make_partner: MakePartner) -> No
     assert not set(mine.env.values()) & {other.app_id, other.source, other.env["API_KEY"]}
 
 
-def test_fault_of_one_partner_is_no_fault_of_another(make_partner: MakePartner) -> None:
+def test_fault_of_one_partner_does_not_affect_another(make_partner: MakePartner) -> None:
     mine, other = make_partner("mine"), make_partner("other")
     ann, ben = mine.phone("Ann"), other.phone("Ben")
     ann.write("Hi")
@@ -110,14 +110,14 @@ def test_same_seed_twice_makes_two_partners(service: Service) -> None:
     second.close()
 
 
-def test_env_opens_every_door_of_the_partner(partner: Partner) -> None:
+def test_env_has_the_credentials_for_every_api_of_the_partner(partner: Partner) -> None:
     env = partner.env
     api = BlockingApiClient(env["PARTNER_URL"])
     login = {"email": env["EMAIL"], "password": env["PASSWORD"]}
 
     partner_token = api.form("POST", "/partner/account/login", login)["token"]
-    asks = BlockingApiClient(env["PARTNER_URL"], {"Authorization": partner_token})
-    shown = asks.json("GET", f"/partner/app/{env['APP_ID']}/token")
+    client = BlockingApiClient(env["PARTNER_URL"], {"Authorization": partner_token})
+    shown = client.json("GET", f"/partner/app/{env['APP_ID']}/token")
 
     assert shown["token"]["token"] == env["APP_TOKEN"]
     graph = BlockingApiClient(env["GRAPH_URL"], {"Authorization": f"Bearer {env['GRAPH_TOKEN']}"})
@@ -127,19 +127,19 @@ def test_env_opens_every_door_of_the_partner(partner: Partner) -> None:
 def test_partner_without_a_password_logs_in_with_its_client_secret_only(partner: Partner) -> None:
     api = BlockingApiClient(partner.env["PARTNER_URL"])
 
-    with pytest.raises(ApiResponseError) as refused:
+    with pytest.raises(ApiResponseError) as raised:
         api.form("POST", "/partner/account/login", {"email": partner.env["EMAIL"], "password": "Guessed-1"})
 
-    assert refused.value.status == 401
+    assert raised.value.status == 401
 
 
 @pytest.mark.parametrize("what", ["messages", "templates"])
-def test_administrator_is_told_that_an_app_is_not_there(service: Service, what: str) -> None:
+def test_unknown_app_is_an_error_of_the_admin_api(service: Service, what: str) -> None:
     with pytest.raises(ApiResponseError, match="no such app"):
         service.admin.json("GET", f"/apps/nobody/{what}")
 
 
-def test_administrator_sees_what_an_app_sent_and_submitted_last(partner: Partner, service: Service) -> None:
+def test_admin_api_lists_the_newest_messages_and_templates_of_an_app(partner: Partner, service: Service) -> None:
     ann = partner.phone("Ann")
     ann.write("Hi")
     partner.create_template("order_ready", "Hi {{1}}, it is ready.", approved=False)
@@ -149,9 +149,9 @@ def test_administrator_sees_what_an_app_sent_and_submitted_last(partner: Partner
     path = f"/apps/{partner.app_id}"
     messages = service.admin.json("GET", f"{path}/messages")["messages"]
     templates = service.admin.json("GET", f"{path}/templates")["templates"]
-    assert [one["id"] for one in messages] == ids[::-1]
-    assert {one["destination"] for one in messages} == {ann.number}
-    assert [(one["element_name"], one["status"]) for one in templates] == [("order_ready", "PENDING")]
+    assert [message["id"] for message in messages] == ids[::-1]
+    assert {message["destination"] for message in messages} == {ann.number}
+    assert [(template["element_name"], template["status"]) for template in templates] == [("order_ready", "PENDING")]
 
 
 def test_uploaded_picture_reaches_the_phone(partner: Partner) -> None:
@@ -166,7 +166,7 @@ def test_uploaded_picture_reaches_the_phone(partner: Partner) -> None:
     assert partner.upload_sample(PIXEL, "image/png").startswith("4::")
 
 
-def test_callbacks_go_on_to_the_application_and_bring_its_answer_back(
+def test_callbacks_are_forwarded_to_the_application_and_its_responses_are_used(
     partner: Partner, application: "Application"
 ) -> None:
     ann = partner.phone("Ann")
@@ -176,19 +176,19 @@ def test_callbacks_go_on_to_the_application_and_bring_its_answer_back(
     ann.write("Hi")
     partner.clock.advance(minutes=10)
 
-    taken = partner.wait_for_callback("text")
-    assert taken.text == "Hi"
-    assert [one.status for one in partner.attempts] == [500, 200]
+    delivered = partner.wait_for_callback("text")
+    assert delivered.text == "Hi"
+    assert [attempt.status for attempt in partner.attempts] == [500, 200]
     assert [json.loads(body)["payload"]["payload"]["text"] for body in application.bodies] == ["Hi", "Hi"]
     assert {headers["X-Shop"] for headers in application.headers} == {"tea"}
     assert len({headers["Waypost-Callback-Id"] for headers in application.headers}) == 1
 
 
-def test_subscription_that_the_application_makes_itself_stays(partner: Partner, application: "Application") -> None:
+def test_subscription_that_the_application_makes_itself_is_kept(partner: Partner, application: "Application") -> None:
     env = partner.env
     app = BlockingApiClient(f"{env['PARTNER_URL']}/partner/app/{env['APP_ID']}", {"token": env["APP_TOKEN"]})
-    wish = {"modes": "MESSAGE", "tag": "own", "url": application.url, "version": "2"}
-    app.form("POST", "/subscription", wish | {"doCheck": "false"})
+    subscription = {"modes": "MESSAGE", "tag": "own", "url": application.url, "version": "2"}
+    app.form("POST", "/subscription", subscription | {"doCheck": "false"})
 
     partner.callbacks_to("", version=3)
     partner.phone("Ann").write("Hi")
@@ -198,20 +198,20 @@ def test_subscription_that_the_application_makes_itself_stays(partner: Partner, 
     assert [json.loads(body)["type"] for body in application.bodies] == ["message"]
 
 
-def test_callbacks_of_version_3_are_read_as_well(partner: Partner) -> None:
+def test_callbacks_of_version_3_are_read_too(partner: Partner) -> None:
     ann = partner.phone("Ann")
     partner.callbacks_to("", version=3)
     ann.write("Hi")
 
-    said = partner.wait_for_callback("text")
+    inbound = partner.wait_for_callback("text")
     message_id = partner.send_text("Hello", ann)
     delivered = partner.wait_for_callback("delivered")
 
-    assert (said.text, said.phone) == ("Hi", ann.number)
+    assert (inbound.text, inbound.phone) == ("Hi", ann.number)
     assert (delivered.message_id, delivered.phone) == (message_id, ann.number)
 
 
-def test_refused_callbacks_are_tried_again(partner: Partner) -> None:
+def test_callbacks_that_fail_are_retried(partner: Partner) -> None:
     ann = partner.phone("Ann")
     partner.set_callback_status(503)
     ann.write("Hi")
@@ -220,11 +220,11 @@ def test_refused_callbacks_are_tried_again(partner: Partner) -> None:
     partner.set_callback_status(200)
     partner.clock.advance(minutes=10)
 
-    assert [one.text for one in partner.callbacks] == ["Hi"]
+    assert [callback.text for callback in partner.callbacks] == ["Hi"]
     assert len(partner.attempts) > 1
 
 
-def test_settings_of_the_simulator_are_put_back(partner: Partner, service: Service) -> None:
+def test_settings_of_the_simulator_are_restored(partner: Partner, service: Service) -> None:
     before = service.simulator_settings()
 
     with partner.simulator(review_delay_ms=0, deliver_after_ms=1):
@@ -235,10 +235,10 @@ def test_settings_of_the_simulator_are_put_back(partner: Partner, service: Servi
 
 
 class Application:
-    """A receiver of the kind that a project under test has.
+    """A receiver like that of a project under test.
 
     Attributes:
-        statuses: what it answers, one after the other; the last for all that follow.
+        statuses: of its responses, one after the other; the last is repeated.
     """
 
     def __init__(self) -> None:
@@ -247,29 +247,29 @@ class Application:
         self.headers: list[dict[str, str]] = []
         application = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class CallbackHandler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 application.bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
                 application.headers.append(dict(self.headers.items()))
-                left = application.statuses
-                self.send_response(left.pop(0) if len(left) > 1 else left[0])
+                statuses = application.statuses
+                self.send_response(statuses.pop(0) if len(statuses) > 1 else statuses[0])
                 self.send_header("Content-Length", "0")
                 self.end_headers()
 
             def log_message(self, format: str, *args: Any) -> None:
                 return
 
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), CallbackHandler)
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}/hook?shop=1"
 
 
 @pytest.fixture
 def application() -> Iterator[Application]:
-    """It listens while the test runs."""
+    """Start the application for the time of the test."""
     application = Application()
-    serving = threading.Thread(target=application.server.serve_forever, args=(0.02,))
-    serving.start()
+    server_thread = threading.Thread(target=application.server.serve_forever, args=(0.02,))
+    server_thread.start()
     yield application
     application.server.shutdown()
     application.server.server_close()
-    serving.join()
+    server_thread.join()

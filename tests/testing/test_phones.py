@@ -1,4 +1,4 @@
-"""What a person does with a phone that a test holds, and what the partner hears of it."""
+"""A person's actions with a test's phone, and the callbacks to the partner."""
 
 import json
 from typing import Any, Final
@@ -16,7 +16,7 @@ SCREENS: Final[dict[str, Any]] = {
 }
 
 
-def test_phone_of_one_name_is_one_phone(partner: Partner) -> None:
+def test_same_name_is_the_same_phone(partner: Partner) -> None:
     ann, ben = partner.phone("Ann"), partner.phone("Ben")
 
     assert partner.phone("Ann") is ann
@@ -24,21 +24,21 @@ def test_phone_of_one_name_is_one_phone(partner: Partner) -> None:
     assert str(ann) == ann.number
 
 
-def test_many_phones_are_made_when_they_are_asked_for(partner: Partner) -> None:
-    crowd = [partner.phone(f"Guest {at}") for at in range(25)]
+def test_many_phones_have_different_numbers(partner: Partner) -> None:
+    phones = [partner.phone(f"Guest {number}") for number in range(25)]
 
-    assert len({phone.number for phone in crowd}) == 25
+    assert len({phone.number for phone in phones}) == 25
 
 
-def test_picture_and_place_of_a_person_are_called_back(partner: Partner) -> None:
+def test_image_and_location_of_a_person_are_called_back(partner: Partner) -> None:
     ann = partner.phone("Ann")
 
     ann.send_media("image", PIXEL, "image/png", caption="Broken")
     ann.send_location(52.5, 13.4, name="Home")
 
     assert partner.wait_for_callback("image").text == "Broken"
-    place = partner.wait_for_callback("location").body["payload"]["payload"]
-    assert float(place["latitude"]) == 52.5
+    location = partner.wait_for_callback("location").body["payload"]["payload"]
+    assert float(location["latitude"]) == 52.5
 
 
 def test_reaction_and_reply_name_the_message_they_are_about(partner: Partner) -> None:
@@ -51,11 +51,11 @@ def test_reaction_and_reply_name_the_message_they_are_about(partner: Partner) ->
     ann.write("Very much", reply_to=message)
 
     assert partner.wait_for_callback("reaction").kind == "reaction"
-    reply = partner.wait_for_callback("text", where=lambda one: one.text == "Very much")
+    reply = partner.wait_for_callback("text", where=lambda callback: callback.text == "Very much")
     assert reply.message_id == message_id
 
 
-def test_request_for_a_location_is_answered_in_reply_to_it(partner: Partner) -> None:
+def test_location_in_reply_to_a_request_names_the_request(partner: Partner) -> None:
     ann = partner.phone("Ann")
     ann.write("Hi")
     message_id = partner.send_session(
@@ -72,7 +72,7 @@ def test_request_for_a_location_is_answered_in_reply_to_it(partner: Partner) -> 
     assert partner.wait_for_callback("location").message_id == message_id
 
 
-def test_order_is_paid_after_a_payment_that_failed(partner: Partner) -> None:
+def test_order_is_paid_after_a_failed_payment(partner: Partner) -> None:
     ann = partner.phone("Ann")
     ann.write("One tea, please")
     parameters = {
@@ -116,7 +116,7 @@ def test_row_of_a_list_is_chosen_by_its_title(partner: Partner) -> None:
     assert partner.wait_for_callback("list_reply").postback_text == "M"
 
 
-def test_button_that_is_not_there_is_named_with_those_that_are(partner: Partner) -> None:
+def test_unknown_button_is_an_error_that_names_the_existing_buttons(partner: Partner) -> None:
     ann = partner.phone("Ann")
     template = partner.create_template("choice", "Yes or no?", buttons=["Yes", "No"])
     partner.send_template(template, ann)
@@ -126,7 +126,7 @@ def test_button_that_is_not_there_is_named_with_those_that_are(partner: Partner)
         ann.tap("Maybe", message)
 
 
-def test_offline_phone_gets_its_messages_in_order_when_it_is_back(partner: Partner) -> None:
+def test_offline_phone_gets_its_messages_in_order_when_it_is_online_again(partner: Partner) -> None:
     ann = partner.phone("Ann")
     ann.write("Off to the hills")
     ann.go_offline()
@@ -141,7 +141,7 @@ def test_offline_phone_gets_its_messages_in_order_when_it_is_back(partner: Partn
     assert [ann.wait_for_message().text for _ in range(2)] == ["first", "second"]
 
 
-def test_blocked_partner_is_told_nothing(partner: Partner) -> None:
+def test_blocked_partner_gets_no_delivered_callback(partner: Partner) -> None:
     ann = partner.phone("Ann")
     ann.write("Enough")
     partner.wait_for_callback("text")
@@ -150,11 +150,11 @@ def test_blocked_partner_is_told_nothing(partner: Partner) -> None:
     partner.send_text("Please", ann)
     partner.clock.wait_until_idle()
 
-    assert [one.kind for one in partner.callbacks] == ["text", "enqueued", "sent"]
+    assert [callback.kind for callback in partner.callbacks] == ["text", "enqueued", "sent"]
     assert ann.inbox == ()
 
 
-def test_marketing_that_is_not_wanted_fails(partner: Partner) -> None:
+def test_marketing_message_to_a_phone_that_stopped_marketing_fails(partner: Partner) -> None:
     ann = partner.phone("Ann")
     template = partner.create_template("sale", "Everything must go", category="MARKETING")
     ann.write("Hi")
@@ -184,6 +184,6 @@ def test_flow_is_filled_in_and_sent_back(partner: Partner) -> None:
     assert (response["seats"], reply.message_id) == ("4", message_id)
 
 
-def test_habit_that_there_is_not_is_refused_with_those_that_are(partner: Partner) -> None:
+def test_unknown_phone_setting_is_an_error_that_names_the_existing_settings(partner: Partner) -> None:
     with pytest.raises(ApiResponseError, match="deliver_after_ms"):
         partner.phone("Ann").set(is_lost=True)

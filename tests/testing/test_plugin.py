@@ -1,4 +1,4 @@
-"""The plugin as pytest sees it: found by its entry point, silent until asked, and clear when it cannot."""
+"""The plugin in a pytest run: found by its entry point, inactive until used, and clear about its errors."""
 
 import socket
 import subprocess
@@ -10,14 +10,14 @@ from typing import Final
 import pytest
 
 from tests.support.inner_pytest import clean_environment, run_pytest
-from tests.support.waiting import HANGS_AFTER_S
+from tests.support.polling import HANGS_AFTER_S
 from waypost.testing.runtime.contract import NotStarted
 from waypost.testing.runtime.service import start_service
 
 IDLE: Final = """
 import sys
 
-def test_that_has_no_use_for_it():
+def test_without_the_plugin():
     heavy = ("aiohttp", "sqlalchemy", "starlette", "uvicorn", "msgspec", "http.server")
     assert not [name for name in heavy if name in sys.modules]
     assert [name for name in sys.modules if name.startswith("waypost")] == [
@@ -35,27 +35,27 @@ def ann(waypost: Partner):
     ann.write("Hi")
     return ann
 
-def test_waits_in_vain(waypost, ann):
+def test_wait_times_out(waypost, ann):
     waypost.wait_for_callback("text")
     ann.wait_for_message("never", within_s=0.05)
 
-def test_claims_what_is_not(waypost, ann):
+def test_assertion_fails(waypost, ann):
     waypost.wait_for_callback("text")
     assert ann.inbox
 
-def test_is_refused(waypost):
+def test_api_error(waypost):
     waypost.fault("messages.sendd", error=5)
 
-def test_waits_in_vain_as_a_coroutine(async_waypost):
+def test_wait_of_a_coroutine_times_out(async_waypost):
     async def journey():
         await async_waypost.wait_for_callback("text", within_s=0.05)
     asyncio.run(journey())
 
-def test_leaves_the_clock_stopped_and_a_fault_armed(waypost):
+def test_leaves_the_clock_frozen_and_a_fault_armed(waypost):
     waypost.clock.freeze()
     waypost.fault("messages.send", error=131000)
 
-def test_finds_everything_put_back(waypost, ann, waypost_service):
+def test_finds_everything_restored(waypost, ann, waypost_service):
     assert waypost_service.control.json("GET", "/faults") == {"faults": []}
     waypost.send_text("It runs", ann)
     ann.wait_for_message("It runs")
@@ -71,7 +71,7 @@ def test_is_a_coroutine(async_waypost: AsyncPartner):
         return (await async_waypost.wait_for_callback("text")).text
     assert asyncio.run(journey()) == "Hi"
 
-def test_has_settings_of_its_own(waypost_service, waypost):
+def test_has_its_own_settings(waypost_service, waypost):
     assert waypost_service.within_s == 2.5
     first = waypost.create_template("template", "The first")
     assert [waypost.template(first).status for _ in range(30)] == ["APPROVED"] * 30
@@ -89,15 +89,15 @@ def test_hangs(waypost_service):
 """
 
 
-def test_plugin_imports_and_starts_nothing_until_it_is_asked(tmp_path: Path) -> None:
+def test_plugin_imports_and_starts_nothing_until_it_is_used(tmp_path: Path) -> None:
     (tmp_path / "test_idle.py").write_text(IDLE)
 
     run = run_pytest(tmp_path, tmp_path / "report.xml")
 
-    assert run.outcomes == {"test_that_has_no_use_for_it": "passed"}, run.output
+    assert run.outcomes == {"test_without_the_plugin": "passed"}, run.output
 
 
-def test_plugin_gives_each_test_its_own_and_puts_back_what_it_left(tmp_path: Path) -> None:
+def test_plugin_gives_each_test_its_own_partner_and_restores_the_clock_and_the_faults(tmp_path: Path) -> None:
     (tmp_path / "test_busy.py").write_text(BUSY)
     (tmp_path / "pytest.ini").write_text(
         "[pytest]\nwaypost_within_s = 2.5\nwaypost_settings =\n    rates=true\n    per_second=200\n"
@@ -106,31 +106,31 @@ def test_plugin_gives_each_test_its_own_and_puts_back_what_it_left(tmp_path: Pat
     run = run_pytest(tmp_path, tmp_path / "report.xml")
 
     assert run.outcomes == {
-        "test_waits_in_vain": "failed",
-        "test_claims_what_is_not": "failed",
-        "test_is_refused": "failed",
-        "test_waits_in_vain_as_a_coroutine": "failed",
-        "test_leaves_the_clock_stopped_and_a_fault_armed": "passed",
-        "test_finds_everything_put_back": "passed",
+        "test_wait_times_out": "failed",
+        "test_assertion_fails": "failed",
+        "test_api_error": "failed",
+        "test_wait_of_a_coroutine_times_out": "failed",
+        "test_leaves_the_clock_frozen_and_a_fault_armed": "passed",
+        "test_finds_everything_restored": "passed",
         "test_has_a_second_partner": "passed",
         "test_is_a_coroutine": "passed",
-        "test_has_settings_of_its_own": "passed",
+        "test_has_its_own_settings": "passed",
     }, run.output
-    # The failure of a wait ends in the test's own line and is told once; any other has a section more.
-    assert "test_busy.py:14: NotSeen" in run.told["test_waits_in_vain"]
+    # The failure of a wait ends at the test's own line and has no section; any other failure has one.
+    assert "test_busy.py:14: NotSeen" in run.report_texts["test_wait_times_out"]
     assert "def wait_for_message" not in run.output
     assert run.output.count("Waypost: what happened") == 2
-    # How a door's word came to the test, and by which thread, is nobody's concern.
-    refused, awaited = run.told["test_is_refused"], run.told["test_waits_in_vain_as_a_coroutine"]
-    assert "ApiResponseError: call: 'messages.sendd' is unknown; did you mean messages.send? (400)" in refused
-    assert "src/waypost" not in refused
+    # The traceback does not show how the API's error reached the test, or on which thread.
+    rejected, awaited = run.report_texts["test_api_error"], run.report_texts["test_wait_of_a_coroutine_times_out"]
+    assert "ApiResponseError: call: 'messages.sendd' is unknown; did you mean messages.send? (400)" in rejected
+    assert "src/waypost" not in rejected
     assert "NotSeen: no callback `text` came within 0.05 s" in awaited
     assert not [name for name in ("src/waypost", "concurrent", "threads.py") if name in awaited]
     assert 'wrote text "Hi"' in run.output.partition("Waypost: what happened")[2]
 
 
-def test_child_ends_with_a_test_run_that_is_killed(tmp_path: Path) -> None:
-    """By force, so that nothing of the run can stop it."""
+def test_child_ends_when_the_test_run_is_killed(tmp_path: Path) -> None:
+    """It is killed, so that the run cannot stop the child."""
     (tmp_path / "test_hanging.py").write_text(HANGING)
     command = [sys.executable, "-m", "pytest", "-p", "waypost", "-s", "--waypost=child"]
     with subprocess.Popen(command, cwd=tmp_path, env=clean_environment(), stdout=subprocess.PIPE, text=True) as run:
@@ -139,11 +139,11 @@ def test_child_ends_with_a_test_run_that_is_killed(tmp_path: Path) -> None:
         port = int(url.strip().partition(":")[2])
         run.kill()
 
-    patiently_gone(port)
+    wait_until_closed(port)
 
 
-def patiently_gone(port: int) -> None:
-    """Return once nobody listens there any more."""
+def wait_until_closed(port: int) -> None:
+    """Wait until no process listens on the port."""
     while True:
         try:
             socket.create_connection(("127.0.0.1", port), timeout=HANGS_AFTER_S).close()
@@ -153,33 +153,33 @@ def patiently_gone(port: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("option", "says"),
+    ("option", "expected"),
     [
         ("--waypost=nowhere.env", "--waypost must be thread, child, or the environment file"),
         ("--waypost=empty.env", "empty.env lacks API_URL, GRAPH_URL"),
         ("--waypost=gone.env", "the service of gone.env is not running"),
     ],
 )
-def test_service_that_cannot_be_had_ends_the_run_in_one_line(tmp_path: Path, option: str, says: str) -> None:
+def test_unavailable_service_ends_the_run_with_one_line(tmp_path: Path, option: str, expected: str) -> None:
     (tmp_path / "test_one.py").write_text("def test_one(waypost): pass\n")
     (tmp_path / "empty.env").write_text("EMAIL=ann@waypost.test\n")
-    gone = ("API_URL", "GRAPH_URL", "ADMIN_URL", "ADMIN_TOKEN", "CONTROL_URL")
-    (tmp_path / "gone.env").write_text("".join(f"{name}=http://127.0.0.1:9\n" for name in gone))
+    names = ("API_URL", "GRAPH_URL", "ADMIN_URL", "ADMIN_TOKEN", "CONTROL_URL")
+    (tmp_path / "gone.env").write_text("".join(f"{name}=http://127.0.0.1:9\n" for name in names))
 
     run = run_pytest(tmp_path, tmp_path / "report.xml", option)
 
     assert run.code == pytest.ExitCode.USAGE_ERROR, run.output
-    assert says in run.output
+    assert expected in run.output
 
 
 @pytest.mark.parametrize(
-    ("line", "says"),
+    ("line", "expected"),
     [
         ("colour=red", "waypost_settings: there is no setting colour; the settings are admin_host, "),
         ("per_second=0", "waypost_settings: per_second is invalid: Input should be greater"),
         ("rates", "must be name=value, as in per_second=200"),
     ],
 )
-def test_setting_that_cannot_be_is_named_with_what_can(line: str, says: str) -> None:
-    with pytest.raises(NotStarted, match=says):
+def test_invalid_setting_is_named_with_the_accepted_values(line: str, expected: str) -> None:
+    with pytest.raises(NotStarted, match=expected):
         start_service("thread", [line])

@@ -1,4 +1,4 @@
-"""Templates whose reviews wait for the word of a test."""
+"""Templates with reviews that a test decides."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from waypost.testing.partner import Partner
 from waypost.testing.runtime.service import Service
 
 
-def test_template_waits_until_its_test_says_what_became_of_it(partner: Partner) -> None:
+def test_template_is_pending_until_its_test_approves_it(partner: Partner) -> None:
     template = partner.create_template("order_ready", "Hi {{1}}, it is ready", approved=False)
     partner.clock.advance(days=2)
     assert partner.template("order_ready").status == "PENDING"
@@ -22,12 +22,12 @@ def test_rejection_is_in_the_record_and_in_a_callback(partner: Partner) -> None:
 
     rejected = partner.reject_template("order_ready", "SCAM")
 
-    told = partner.wait_for_callback("status-update")
-    assert (rejected.status, told.reason) == ("REJECTED", "SCAM")
+    callback = partner.wait_for_callback("status-update")
+    assert (rejected.status, callback.reason) == ("REJECTED", "SCAM")
     assert "SCAM" in rejected.reason
 
 
-def test_paused_template_rests_for_three_hours(partner: Partner) -> None:
+def test_paused_template_is_approved_again_after_three_hours(partner: Partner) -> None:
     template = partner.create_template("order_ready", "Hi {{1}}, it is ready")
 
     assert partner.pause_template(template).status == "PAUSED"
@@ -42,12 +42,12 @@ def test_disabled_template_is_disabled(partner: Partner) -> None:
     assert partner.disable_template(template).status == "DISABLED"
 
 
-def test_template_that_there_is_not_is_said_so(partner: Partner) -> None:
+def test_unknown_template_is_a_lookup_error(partner: Partner) -> None:
     with pytest.raises(LookupError, match="no template nowhere"):
         partner.template("nowhere")
 
 
-def test_template_that_nobody_submits_fails_the_test_that_approves_it(partner: Partner, service: Service) -> None:
+def test_approving_a_template_that_was_never_submitted_fails(partner: Partner, service: Service) -> None:
     service.within_s, before = 0.05, service.within_s
 
     with pytest.raises(NotSeen, match=r"no template nowhere reached the operator within 0\.05 s"):
@@ -56,7 +56,7 @@ def test_template_that_nobody_submits_fails_the_test_that_approves_it(partner: P
     service.within_s = before
 
 
-def test_template_that_the_operator_refuses_at_once_fails_with_its_words(partner: Partner) -> None:
+def test_template_that_the_operator_rejects_at_once_fails_with_its_reason(partner: Partner) -> None:
     with pytest.raises(NotSeen) as missed:
         partner.create_template("order_ready", "Hi {{1}}")
 

@@ -1,4 +1,4 @@
-"""Time that a test moves, and faults that it arms."""
+"""The clock that a test controls, and the faults that it arms."""
 
 import threading
 from datetime import timedelta
@@ -25,16 +25,16 @@ def test_window_closes_a_day_after_the_last_message(partner: Partner) -> None:
     assert after - before >= timedelta(hours=24)
 
 
-def test_frozen_clock_stands_until_it_is_moved(partner: Partner) -> None:
+def test_frozen_clock_changes_only_when_it_is_advanced(partner: Partner) -> None:
     stopped = partner.clock.freeze()
 
-    moved = partner.clock.advance(seconds=90)
+    advanced = partner.clock.advance(seconds=90)
 
-    assert moved - stopped == timedelta(seconds=90)
-    assert partner.clock.now == moved
+    assert advanced - stopped == timedelta(seconds=90)
+    assert partner.clock.now == advanced
 
 
-def test_clock_runs_again_when_the_test_that_stopped_it_is_over(make_partner: MakePartner, service: Service) -> None:
+def test_clock_runs_again_after_the_test_that_froze_it(make_partner: MakePartner, service: Service) -> None:
     hasty = make_partner("hasty")
     hasty.clock.freeze()
     assert service.control.json("GET", "/clock")["is_frozen"]
@@ -44,17 +44,17 @@ def test_clock_runs_again_when_the_test_that_stopped_it_is_over(make_partner: Ma
     assert service.control.json("GET", "/clock")["factor"] == 1
 
 
-def test_time_moves_while_other_partners_are_made(partner: Partner, make_partner: MakePartner) -> None:
-    crowd = threading.Thread(target=lambda: [make_partner(f"guest {at}") for at in range(8)])
-    crowd.start()
+def test_clock_advances_while_other_partners_are_made(partner: Partner, make_partner: MakePartner) -> None:
+    other_partners = threading.Thread(target=lambda: [make_partner(f"guest {at}") for at in range(8)])
+    other_partners.start()
 
-    moved = [partner.clock.wait_until_idle() for _ in range(30)]
+    times = [partner.clock.wait_until_idle() for _ in range(30)]
 
-    crowd.join()
-    assert moved == sorted(moved)
+    other_partners.join()
+    assert times == sorted(times)
 
 
-def test_outage_is_over_after_so_many_calls_and_nothing_is_doubled(partner: Partner) -> None:
+def test_outage_ends_after_its_number_of_calls_and_the_message_is_sent_once(partner: Partner) -> None:
     ann = partner.phone("Ann")
     ann.write("Hi")
 
@@ -68,7 +68,7 @@ def test_outage_is_over_after_so_many_calls_and_nothing_is_doubled(partner: Part
     assert len(ann.inbox) == 1
 
 
-def test_fault_of_a_webhook_strikes_what_the_operator_tells(partner: Partner) -> None:
+def test_fault_of_a_webhook_drops_the_operators_webhook(partner: Partner) -> None:
     ann = partner.phone("Ann")
     ann.write("Hi")
 
@@ -77,24 +77,26 @@ def test_fault_of_a_webhook_strikes_what_the_operator_tells(partner: Partner) ->
         ann.wait_for_message("arrive")
         partner.clock.wait_until_idle()
 
-    assert "delivered" not in [one.kind for one in partner.callbacks]
+    assert "delivered" not in [callback.kind for callback in partner.callbacks]
 
 
-def test_fault_that_a_test_leaves_is_disarmed_with_its_partner(make_partner: MakePartner, service: Service) -> None:
+def test_fault_that_a_test_leaves_armed_is_disarmed_with_its_partner(
+    make_partner: MakePartner, service: Service
+) -> None:
     careless = make_partner("careless")
     fault = careless.fault("templates.create", error=1)
 
     careless.close()
 
     armed = service.control.json("GET", "/faults")["faults"]
-    assert fault.id not in [str(one["id"]) for one in armed]
+    assert fault.id not in [str(armed_fault["id"]) for armed_fault in armed]
 
 
-def test_fault_that_there_is_not_is_refused_with_those_that_are(partner: Partner) -> None:
+def test_fault_of_an_unknown_call_is_an_error_that_names_the_known_calls(partner: Partner) -> None:
     with pytest.raises(ApiResponseError, match=r"messages\.send"):
         partner.fault("messages.sent", error=1)
 
 
-def test_fault_says_one_way_of_striking(partner: Partner) -> None:
+def test_fault_accepts_one_trigger_only(partner: Partner) -> None:
     with pytest.raises(ValueError, match="not next, every"):
         partner.fault("messages.send", next=1, every=2, error=1)

@@ -1,4 +1,4 @@
-"""Settings: from the environment, checked, each with a meaning."""
+"""Settings: read from the environment, checked, each with a description."""
 
 import pytest
 from pydantic import ValidationError
@@ -7,7 +7,7 @@ from waypost.config import Settings
 
 
 @pytest.mark.parametrize("name", Settings.model_fields)
-def test_every_setting_says_what_it_means(name: str) -> None:
+def test_every_setting_has_a_description(name: str) -> None:
     assert Settings.model_fields[name].description
 
 
@@ -40,7 +40,7 @@ def test_setting_is_read_from_the_environment(monkeypatch: pytest.MonkeyPatch) -
         ("operator_timeout_s", "0"),
     ],
 )
-def test_setting_that_is_wrong_is_refused(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+def test_invalid_setting_is_rejected(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
     monkeypatch.setenv(f"WAYPOST_{name.upper()}", value)
 
     with pytest.raises(ValidationError, match=name):
@@ -48,13 +48,13 @@ def test_setting_that_is_wrong_is_refused(monkeypatch: pytest.MonkeyPatch, name:
 
 
 @pytest.mark.parametrize("name", ["admin_token", "metrics_token", "simulator_token", "secret_key"])
-def test_token_or_key_of_32_characters_will_do(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_token_or_key_of_32_characters_is_accepted(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv(f"WAYPOST_{name.upper()}", "x" * 32)
 
     assert getattr(Settings(), name) == "x" * 32
 
 
-def test_a_token_that_is_too_short_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_token_that_is_too_short_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WAYPOST_ADMIN_TOKEN", "hunter2")
 
     with pytest.raises(ValidationError, match="admin_token must have at least 32") as error:

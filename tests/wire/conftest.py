@@ -1,4 +1,4 @@
-"""Two services for wire cases, one of them strict: no stages run, and time stands still."""
+"""Two services for wire cases, one of them strict: no stages run, and the clock is manual."""
 
 import asyncio
 import io
@@ -15,14 +15,14 @@ import pytest
 import pytest_asyncio
 
 from tests.support.builders import ANN, INSTANCE_KEY, OPERATOR
-from tests.support.callback_sink import CallbackSink, Try
-from tests.support.closed_port import refusing_port
-from tests.support.fast_passwords import hash_of_little_work
+from tests.support.callback_sink import CallbackSink, ReceivedCallback
+from tests.support.closed_port import closed_port
+from tests.support.fast_passwords import hash_with_low_cost
 from tests.support.file_server import FileServer
-from tests.support.pipeline import Answer
-from tests.support.test_partners import ANSWERING, DAY_MS, HOUR_MS, PASSWORD, Tenants
-from tests.support.waiting import HANGS_AFTER_S
+from tests.support.pipeline import HttpResponse
+from tests.support.polling import HANGS_AFTER_S
 from tests.support.wire_cases import Case, Step, filled, form_pairs, multipart
+from tests.support.wire_partners import DAY_MS, HOUR_MS, PASSWORD, REACHABLE_OPERATOR, Tenants
 from waypost.admin import provisioning
 from waypost.assembly.http.servers import HttpServer, bind_socket, port_of
 from waypost.assembly.service import Waypost
@@ -37,8 +37,8 @@ ADMIN_TOKEN = "wire-admin-token-of-thirty-two-or-more"
 
 
 @dataclass
-class World:
-    """A service on which each case has partners of its own."""
+class WireService:
+    """A service in which each case has its own partners."""
 
     url: str
     clock: ManualClock
@@ -48,16 +48,16 @@ class World:
     files: FileServer
     simulator: Simulator
     database: Database
-    refusing_port: int
-    known: set[str] = field(default_factory=set[str])
+    closed_port: int
+    seeded: set[str] = field(default_factory=set[str])
 
     async def values(self, *, with_other: bool = True) -> dict[str, str]:
-        """The placeholders of one case; those of another partner too, if it names any."""
+        """Return the placeholders of one case, with those of another partner if requested."""
         return {
             **await self.tenants.make(with_other=with_other),
             "receiver": self.sink.url,
             "files": self.files.url,
-            "nobody": f"http://127.0.0.1:{self.refusing_port}/",
+            "nobody": f"http://127.0.0.1:{self.closed_port}/",
             "admin_token": ADMIN_TOKEN,
             "verify_token": OPERATOR["verify_token"],
             "operator_account": OPERATOR.id,
@@ -68,12 +68,12 @@ class World:
             "just_after_a_day": str(self.clock.now_ms() + DAY_MS + 1),
         }
 
-    async def ask(self, step: Step, values: dict[str, str]) -> Answer:
+    async def send_request(self, step: Step, values: dict[str, str]) -> HttpResponse:
         """Send a case's request."""
         self.clock.advance(ms=step.after_ms)
-        for whose in ("direct", "other_direct"):
-            if f"{{{whose}_" in step.path:
-                await self._make_known(values, whose)
+        for prefix in ("direct", "other_direct"):
+            if f"{{{prefix}_" in step.path:
+                await self._seed_number(values, prefix)
         body: io.BytesIO | aiohttp.FormData | aiohttp.MultipartWriter | None = None
         if step.form is not None:
             body = aiohttp.FormData(form_pairs(filled(step.form, values)))
@@ -92,28 +92,28 @@ class World:
             data=body,
             headers=headers,
             skip_auto_headers=["Content-Type"] if body is None else [],
-        ) as answer:
-            raw = await answer.read()
-            is_json = answer.content_type == "application/json" and raw
-            told = json.loads(raw) if is_json else None
-            return Answer(answer.status, told, answer.headers, raw)
+        ) as response:
+            raw = await response.read()
+            is_json = response.content_type == "application/json" and raw
+            content = json.loads(raw) if is_json else None
+            return HttpResponse(response.status, content, response.headers, raw)
 
     async def hang_up(self, step: Step, values: dict[str, str], *, at: str) -> None:
-        """Send a case's request, and hang up once this path of the file server is asked for."""
-        asked = self.files.asked.count(at)
-        asking = asyncio.create_task(self.ask(step, values))
+        """Send a case's request, and disconnect once this path of the file server is requested."""
+        count = self.files.requested_paths.count(at)
+        request = asyncio.create_task(self.send_request(step, values))
         async with asyncio.timeout(HANGS_AFTER_S):
-            while self.files.asked.count(at) == asked:  # noqa: ASYNC110  a server that tests share
+            while self.files.requested_paths.count(at) == count:  # noqa: ASYNC110  a server that tests share
                 await asyncio.sleep(0.005)
-        asking.cancel()
-        await asyncio.wait([asking])
+        request.cancel()
+        await asyncio.wait([request])
 
-    async def _make_known(self, values: dict[str, str], whose: str) -> None:
-        """Tell the simulator of an app's number; Ann has just written to it."""
-        waba_id, source = values[f"{whose}_waba_id"], values[f"{whose}_source"]
-        if waba_id in self.known:
+    async def _seed_number(self, values: dict[str, str], prefix: str) -> None:
+        """Create an app's number in the simulator; Ann has just written to it."""
+        waba_id, source = values[f"{prefix}_waba_id"], values[f"{prefix}_source"]
+        if waba_id in self.seeded:
             return
-        self.known.add(waba_id)
+        self.seeded.add(waba_id)
         account = AccountSeed(
             waba_id=waba_id,
             name="Acme",
@@ -124,27 +124,27 @@ class World:
             verify_token=OPERATOR["verify_token"],
             callback_uri="",
         )
-        number = NumberSeed(values[f"{whose}_phone_number_id"], waba_id, source, "Acme Shop")
+        number = NumberSeed(values[f"{prefix}_phone_number_id"], waba_id, source, "Acme Shop")
         await self.simulator.seed(account, [number])
         inbound_id = await self.simulator.send_phone_text(phone=ANN, to=source, text="Hello")
-        values[f"{whose}_inbound_id"] = inbound_id
-        partner_id = values["other_partner_id" if whose.startswith("other_") else "partner_id"]
-        await self.tenants.hear(int(partner_id), values[f"{whose}_app_id"], inbound_id)
+        values[f"{prefix}_inbound_id"] = inbound_id
+        partner_id = values["other_partner_id" if prefix.startswith("other_") else "partner_id"]
+        await self.tenants.record_inbound(int(partner_id), values[f"{prefix}_app_id"], inbound_id)
 
 
-def _by_path(came: Try) -> int:
-    """A receiver that answers by its path: `…/500` with 500."""
-    last = came.path.rpartition("/")[2]
+def _status_in_path(request: ReceivedCallback) -> int:
+    """Return the status that a request's path ends with, such as 500 for `…/500`; otherwise 200."""
+    last = request.path.rpartition("/")[2]
     return int(last) if last.isdecimal() else 200
 
 
 @asynccontextmanager
-async def _open_world(
+async def _open_service(
     folder: Path, *, strict: bool, settings: Mapping[str, int] | None = None
-) -> AsyncGenerator[World]:
+) -> AsyncGenerator[WireService]:
     clock = ManualClock()
     ids = RandomIds(clock)
-    chosen: dict[str, Any] = {
+    values: dict[str, Any] = {
         "data": folder,
         "secret_key": INSTANCE_KEY,
         "admin_token": ADMIN_TOKEN,
@@ -152,14 +152,14 @@ async def _open_world(
         "strict": strict,
         **(settings or {}),
     }
-    waypost = Waypost(Settings(**chosen), clock, ids)
+    waypost = Waypost(Settings(**values), clock, ids)
     await waypost.open()
     await provisioning.put_operator_account(waypost.admin_context, OPERATOR)
     bound = bind_socket("127.0.0.1", 0, option="--port")
     server = HttpServer(waypost.application, bound)
     await server.start()
     sink = CallbackSink()
-    sink.answers = _by_path
+    sink.choose_status = _status_in_path
     await sink.open()
     files = FileServer()
     await files.open()
@@ -169,13 +169,13 @@ async def _open_world(
     graph = HttpServer(simulator.application, graph_socket)
     await graph.start()
     graph_url = f"http://127.0.0.1:{port_of(graph_socket)}"
-    answering = replace(OPERATOR, id=ANSWERING, base_url=graph_url)
-    await provisioning.put_operator_account(waypost.admin_context, answering)
-    tenants = Tenants(waypost.database, SecretBox(INSTANCE_KEY), ids, clock, hash_of_little_work(PASSWORD))
+    reachable = replace(OPERATOR, id=REACHABLE_OPERATOR, base_url=graph_url)
+    await provisioning.put_operator_account(waypost.admin_context, reachable)
+    tenants = Tenants(waypost.database, SecretBox(INSTANCE_KEY), ids, clock, hash_with_low_cost(PASSWORD))
     url = f"http://127.0.0.1:{port_of(bound)}"
     async with aiohttp.ClientSession() as http:
-        with refusing_port() as port:
-            yield World(url, clock, tenants, http, sink, files, simulator, waypost.database, port)
+        with closed_port() as port:
+            yield WireService(url, clock, tenants, http, sink, files, simulator, waypost.database, port)
     await asyncio.gather(server.stop(), sink.close(), files.close())
     await waypost.close()
     await graph.stop()
@@ -183,30 +183,30 @@ async def _open_world(
 
 
 @dataclass
-class Worlds:
-    """Both, and how to open one for a case that has settings of its own."""
+class WireServices:
+    """Both services; also opens one for a case that has its own settings."""
 
-    lenient: World
-    strict: World
+    lenient: WireService
+    strict: WireService
     folder: Path
 
     @asynccontextmanager
-    async def of(self, case: Case) -> AsyncGenerator[World]:
-        """The service that a case asks."""
+    async def service_for(self, case: Case) -> AsyncGenerator[WireService]:
+        """Open the service that a case needs."""
         if not case.settings:
             yield self.strict if case.strict else self.lenient
             return
         folder = self.folder / "-".join(f"{name}-{case.settings[name]}" for name in case.settings)
-        opened = _open_world(folder, strict=case.strict, settings=case.settings)
-        async with opened as world:
-            yield world
+        opened = _open_service(folder, strict=case.strict, settings=case.settings)
+        async with opened as service:
+            yield service
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def worlds(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Worlds]:
+async def services(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[WireServices]:
     """Both services, for all cases of a file."""
-    async with AsyncExitStack() as at_end:
+    async with AsyncExitStack() as stack:
         folder = tmp_path_factory.mktemp("wire")
-        lenient = await at_end.enter_async_context(_open_world(folder / "lenient", strict=False))
-        strict = await at_end.enter_async_context(_open_world(folder / "strict", strict=True))
-        yield Worlds(lenient, strict, folder)
+        lenient = await stack.enter_async_context(_open_service(folder / "lenient", strict=False))
+        strict = await stack.enter_async_context(_open_service(folder / "strict", strict=True))
+        yield WireServices(lenient, strict, folder)

@@ -1,4 +1,4 @@
-"""What the admin API and the partner API leave in the audit log; and wrong admin tokens."""
+"""Entries of the admin API and the partner API in the audit log, and wrong admin tokens."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -43,21 +43,21 @@ async def waypost(tmp_path: Path) -> AsyncIterator[Waypost]:
     await waypost.close()
 
 
-async def ask(
+async def send_request(
     waypost: Waypost, method: str, path: str, body: Any = None, *, token: str = TOKEN,
     peer: str = HERE, headers: dict[str, str] | None = None,
 ) -> tuple[int, Any]:  # fmt: skip
-    place, _, query = path.partition("?")
+    path, _, query = path.partition("?")
     content = b"" if body is None else msgspec.json.encode(body)
-    named = {
+    all_headers = {
         "host": "127.0.0.1", "authorization": f"Bearer {token}",
         "content-type": "application/json", **(headers or {}),
     }  # fmt: skip
     scope: dict[str, Any] = {
-        "type": "http", "http_version": "1.1", "method": method, "path": place,
-        "raw_path": place.encode(), "root_path": "", "scheme": "http",
+        "type": "http", "http_version": "1.1", "method": method, "path": path,
+        "raw_path": path.encode(), "root_path": "", "scheme": "http",
         "query_string": query.encode(), "client": (peer, 4711), "server": ("127.0.0.1", 80),
-        "headers": [(name.encode(), value.encode()) for name, value in named.items()],
+        "headers": [(name.encode(), value.encode()) for name, value in all_headers.items()],
     }  # fmt: skip
     sent: list[Any] = []
 
@@ -68,12 +68,12 @@ async def ask(
         sent.append(message)
 
     await waypost.application(scope, receive, send)
-    text = b"".join(one.get("body", b"") for one in sent[1:])
+    text = b"".join(message.get("body", b"") for message in sent[1:])
     return sent[0]["status"], msgspec.json.decode(text) if text else None
 
 
-async def entries(waypost: Waypost, **wanted: Any) -> list[AuditEntry]:
-    return await waypost.database.read(audit_page, AuditFilter(**wanted), 1000)
+async def read_entries(waypost: Waypost, **filters: Any) -> list[AuditEntry]:
+    return await waypost.database.read(audit_page, AuditFilter(**filters), 1000)
 
 
 # fmt: off
@@ -95,17 +95,17 @@ ACTIONS: tuple[tuple[str, str, Any, int, int | None, str, str], ...] = (
 
 
 @pytest.mark.parametrize(("method", "path", "body", "status", "partner", "subject", "detail"), ACTIONS)
-async def test_each_action_of_the_admin_api_has_its_entry(
+async def test_each_action_of_the_admin_api_has_an_entry(
     waypost: Waypost, method: str, path: str, body: Any, status: int, partner: int | None,
     subject: str, detail: str,
 ) -> None:  # fmt: skip
-    before = await entries(waypost)
+    before = await read_entries(waypost)
 
-    given, _ = await ask(waypost, method, path, body)
+    actual, _ = await send_request(waypost, method, path, body)
 
     assert before == []
-    [entry] = await entries(waypost)
-    assert given == entry.status == status
+    [entry] = await read_entries(waypost)
+    assert actual == entry.status == status
     assert (entry.actor, entry.remote_address, entry.partner_id) == ("admin", HERE, partner)
     assert entry.action.startswith(f"{method} /admin/")
     assert entry.subject.startswith(subject)
@@ -113,65 +113,67 @@ async def test_each_action_of_the_admin_api_has_its_entry(
     assert bool(entry.detail) == (status >= 400)
 
 
-async def test_reading_has_no_entry_but_that_of_a_secret(waypost: Waypost) -> None:
+async def test_reads_have_no_entry_except_that_of_a_secret(waypost: Waypost) -> None:
     for path in ("/admin/partners", "/admin/apps", "/admin/audit", "/admin/queues"):
-        await ask(waypost, "GET", path)
-    assert await entries(waypost) == []
+        await send_request(waypost, "GET", path)
+    assert await read_entries(waypost) == []
 
-    await ask(waypost, "GET", "/admin/subscriptions/5/key")
+    await send_request(waypost, "GET", "/admin/subscriptions/5/key")
 
-    [entry] = await entries(waypost)
+    [entry] = await read_entries(waypost)
     assert entry.subject == "subscription_id=5"
 
 
-async def test_after_ten_wrong_tokens_an_address_is_refused_even_with_the_right_one(waypost: Waypost) -> None:
-    statuses = [(await ask(waypost, "GET", "/admin/apps", token=f"wrong{number}"))[0] for number in range(MOST + 20)]
+async def test_after_ten_wrong_tokens_an_address_gets_429_even_with_the_right_one(waypost: Waypost) -> None:
+    statuses = [
+        (await send_request(waypost, "GET", "/admin/apps", token=f"wrong{number}"))[0] for number in range(MOST + 20)
+    ]
 
     assert statuses == [401] * MOST + [429] * 20
-    assert (await ask(waypost, "GET", "/admin/apps"))[0] == 429
-    assert (await ask(waypost, "GET", "/admin/apps", peer=ELSEWHERE))[0] == 200
-    found = await entries(waypost)
-    assert [(one.actor, one.status) for one in found] == [("nobody", 401)] * MOST
+    assert (await send_request(waypost, "GET", "/admin/apps"))[0] == 429
+    assert (await send_request(waypost, "GET", "/admin/apps", peer=ELSEWHERE))[0] == 200
+    found = await read_entries(waypost)
+    assert [(entry.actor, entry.status) for entry in found] == [("nobody", 401)] * MOST
 
 
 async def test_right_tokens_never_count(waypost: Waypost) -> None:
     for _ in range(50):
-        assert (await ask(waypost, "GET", "/admin/apps"))[0] == 200
+        assert (await send_request(waypost, "GET", "/admin/apps"))[0] == 200
 
 
-async def test_refusals_of_nobody_do_not_fill_the_log(waypost: Waypost) -> None:
-    most = RATES["audited_refusals"].at_most
+async def test_unauthenticated_requests_do_not_fill_the_log(waypost: Waypost) -> None:
+    most = RATES["audited_rejections"].at_most
     for number in range(most + 50):
-        await ask(waypost, "GET", "/admin/apps", peer=f"198.51.{number}.1", token="wrong")
-        await ask(waypost, "GET", "/admin/apps", headers={"host": "evil.example"})
+        await send_request(waypost, "GET", "/admin/apps", peer=f"198.51.{number}.1", token="wrong")
+        await send_request(waypost, "GET", "/admin/apps", headers={"host": "evil.example"})
 
-    assert len(await entries(waypost)) == most
+    assert len(await read_entries(waypost)) == most
 
 
-async def test_no_entry_holds_a_secret_that_was_given_or_made(waypost: Waypost) -> None:
-    made: list[str] = [TOKEN, PASSWORD]
+async def test_no_entry_holds_a_secret_that_was_sent_or_created(waypost: Waypost) -> None:
+    secrets: list[str] = [TOKEN, PASSWORD]
     partner = f"/admin/partners/{PARTNER.id}"
-    made.append((await ask(waypost, "POST", f"{partner}/client-secrets", {}))[1]["client_secret"])
-    made.append((await ask(waypost, "POST", f"{partner}/api-keys", {}))[1]["api_key"])
-    made.append((await ask(waypost, "POST", f"/admin/apps/{APP.id}/token/revoke", {}))[1]["app_token"])
-    await ask(waypost, "POST", f"{partner}/password", {"password": PASSWORD})
-    await ask(waypost, "POST", "/admin/api-keys/revoke", {"api_key": made[3]})
+    secrets.append((await send_request(waypost, "POST", f"{partner}/client-secrets", {}))[1]["client_secret"])
+    secrets.append((await send_request(waypost, "POST", f"{partner}/api-keys", {}))[1]["api_key"])
+    secrets.append((await send_request(waypost, "POST", f"/admin/apps/{APP.id}/token/revoke", {}))[1]["app_token"])
+    await send_request(waypost, "POST", f"{partner}/password", {"password": PASSWORD})
+    await send_request(waypost, "POST", "/admin/api-keys/revoke", {"api_key": secrets[3]})
     account = {
         "base_url": "http://127.0.0.1:9", "version": "v25.0", "token": OPERATOR["token"],
         "app_id": OPERATOR["app_id"], "app_secret": OPERATOR["app_secret"],
         "verify_token": OPERATOR["verify_token"],
     }  # fmt: skip
-    made += [OPERATOR["token"], OPERATOR["app_secret"], OPERATOR["verify_token"]]
-    await ask(waypost, "PUT", "/admin/operator-accounts/main", account)
-    await ask(waypost, "GET", "/admin/apps", token="wrong-token-that-somebody-mistyped")
-    made.append("wrong-token-that-somebody-mistyped")
+    secrets += [OPERATOR["token"], OPERATOR["app_secret"], OPERATOR["verify_token"]]
+    await send_request(waypost, "PUT", "/admin/operator-accounts/main", account)
+    await send_request(waypost, "GET", "/admin/apps", token="wrong-token-that-somebody-mistyped")
+    secrets.append("wrong-token-that-somebody-mistyped")
 
-    found = await entries(waypost)
+    found = await read_entries(waypost)
 
     assert len(found) == 7
     for entry in found:
-        told = str(msgspec.to_builtins(entry))
-        assert not [one for one in made if one in told or hash_secret(one) in told]
+        content = str(msgspec.to_builtins(entry))
+        assert not [secret for secret in secrets if secret in content or hash_secret(secret) in content]
 
 
 def drop_log(connection: Connection) -> None:
@@ -179,11 +181,11 @@ def drop_log(connection: Connection) -> None:
 
 
 async def test_an_action_is_not_reported_as_done_without_its_entry(waypost: Waypost) -> None:
-    """The table is away: stands for whatever keeps the entry from being written."""
+    """Drop the table, as an example of any failure to write the entry."""
     await waypost.database.write(drop_log)
-    before = await ask(waypost, "GET", "/admin/apps")
+    before = await send_request(waypost, "GET", "/admin/apps")
     path = f"/admin/partners/{PARTNER.id}/client-secrets"
-    status, body = await ask(waypost, "POST", path, {})
+    status, body = await send_request(waypost, "POST", path, {})
 
     assert before[0] == 200
     assert status == 500
@@ -192,17 +194,17 @@ async def test_an_action_is_not_reported_as_done_without_its_entry(waypost: Wayp
 
 async def test_pages_of_the_log_by_the_admin_api(waypost: Waypost) -> None:
     for number in range(5):
-        await ask(waypost, "DELETE", f"/admin/dead-letters/{number}")
-    await ask(waypost, "POST", f"/admin/partners/{PARTNER.id}/client-secrets", {})
+        await send_request(waypost, "DELETE", f"/admin/dead-letters/{number}")
+    await send_request(waypost, "POST", f"/admin/partners/{PARTNER.id}/client-secrets", {})
 
-    _, first = await ask(waypost, "GET", "/admin/audit?limit=4")
-    _, second = await ask(waypost, "GET", f"/admin/audit?limit=4&before={first['next']}")
-    _, own = await ask(waypost, "GET", f"/admin/audit?partner_id={PARTNER.id}&outcome=done")
-    _, rejected = await ask(waypost, "GET", "/admin/audit?outcome=rejected&action=dead-letters")
+    _, first = await send_request(waypost, "GET", "/admin/audit?limit=4")
+    _, second = await send_request(waypost, "GET", f"/admin/audit?limit=4&before={first['next']}")
+    _, own = await send_request(waypost, "GET", f"/admin/audit?partner_id={PARTNER.id}&outcome=done")
+    _, rejected = await send_request(waypost, "GET", "/admin/audit?outcome=rejected&action=dead-letters")
 
     assert [len(first["entries"]), len(second["entries"])] == [4, 2]
     assert second["next"] is None
-    assert [one["action"] for one in own["entries"]] == ["POST /admin/partners/{partner_id}/client-secrets"]
+    assert [entry["action"] for entry in own["entries"]] == ["POST /admin/partners/{partner_id}/client-secrets"]
     assert len(rejected["entries"]) == 5
 
 
@@ -218,16 +220,16 @@ async def test_pages_of_the_log_by_the_admin_api(waypost: Waypost) -> None:
         ("user=ann", "user is not a filter of the audit log"),
     ],
 )
-async def test_a_wrong_filter_is_named(waypost: Waypost, query: str, names: str) -> None:
-    status, body = await ask(waypost, "GET", f"/admin/audit?{query}")
+async def test_unknown_or_invalid_filter_is_named_in_the_error(waypost: Waypost, query: str, names: str) -> None:
+    status, body = await send_request(waypost, "GET", f"/admin/audit?{query}")
 
     assert status == 400
     assert names in body["message"]
 
 
 async def test_changes_of_an_account_by_the_partner_api_have_entries(waypost: Waypost) -> None:
-    _, made = await ask(waypost, "POST", f"/admin/partners/{PARTNER.id}/client-secrets", {})
-    form = urlencode({"email": PARTNER.email, "password": made["client_secret"]}).encode()
+    _, created = await send_request(waypost, "POST", f"/admin/partners/{PARTNER.id}/client-secrets", {})
+    form = urlencode({"email": PARTNER.email, "password": created["client_secret"]}).encode()
 
     async def call(method: str, path: str, content: bytes, token: str) -> tuple[int, Any]:
         transport = InProcessTransport(waypost.application)
@@ -238,24 +240,24 @@ async def test_changes_of_an_account_by_the_partner_api_have_entries(waypost: Wa
     _, login = await call("POST", "/partner/account/login", form, "")
     token = login["token"]
     key = await call("POST", f"/partner/app/{APP.id}/apikey", b"", token)
-    gone = await call("DELETE", f"/partner/app/{APP.id}/apikey/nothing", b"", token)
+    deleted = await call("DELETE", f"/partner/app/{APP.id}/apikey/nothing", b"", token)
     wrong = await call("POST", f"/partner/app/{APP.id}/apikey", b"", "wrong")
 
     assert wrong[0] == 401
-    found = await entries(waypost, actor=PARTNER.email)
-    assert [(one.action, one.status < 400) for one in found] == [
-        ("DELETE /partner/app/{app_id}/apikey/{key_id}", gone[0] < 400),
+    found = await read_entries(waypost, actor=PARTNER.email)
+    assert [(entry.action, entry.status < 400) for entry in found] == [
+        ("DELETE /partner/app/{app_id}/apikey/{key_id}", deleted[0] < 400),
         ("POST /partner/app/{app_id}/apikey", key[0] < 400),
     ]
-    assert all(one.partner_id == PARTNER.id for one in found)
-    assert all(APP.id in one.subject for one in found)
+    assert all(entry.partner_id == PARTNER.id for entry in found)
+    assert all(APP.id in entry.subject for entry in found)
 
 
-async def test_the_door_of_a_script_reads_the_log(waypost: Waypost) -> None:
-    door = ApiClient(InProcessTransport(waypost.application), {"Authorization": f"Bearer {TOKEN}"})
+async def test_script_reads_the_log_through_the_admin_api(waypost: Waypost) -> None:
+    client = ApiClient(InProcessTransport(waypost.application), {"Authorization": f"Bearer {TOKEN}"})
 
     with pytest.raises(ApiResponseError):
-        await door.json("DELETE", "/admin/dead-letters/1")
+        await client.json("DELETE", "/admin/dead-letters/1")
 
-    told = await door.json("GET", "/admin/audit")
-    assert [one["status"] for one in told["entries"]] == [404]
+    page = await client.json("GET", "/admin/audit")
+    assert [entry["status"] for entry in page["entries"]] == [404]

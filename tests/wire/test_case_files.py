@@ -1,4 +1,4 @@
-"""Files of wire cases say each thing once, and nothing that no case uses."""
+"""Files of wire cases have no duplicates, and nothing that no case uses."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,12 +17,12 @@ def test_cases_expect_the_status_and_the_text_of_each_error() -> None:
     expected = read_toml(FOLDER / "errors.toml")
 
     assert expected == {
-        reason.name: {"status": row.status}
+        error_code.name: {"status": row.status}
         | ({} if row.text is None else {"text": row.text})
         | ({"nested": True} if row.nested else {})
-        for reason, row in ERRORS.items()
+        for error_code, row in ERRORS.items()
     }
-    assert expected.keys() == {reason.name for reason in ErrorCode}
+    assert expected.keys() == {error_code.name for error_code in ErrorCode}
 
 
 def test_every_common_case_is_one_of_some_file() -> None:
@@ -38,10 +38,10 @@ def test_every_request_and_list_of_steps_is_used(name: str) -> None:
     file = FILES.get(name, SHARED_FILE)
 
     used = {
-        one.removeprefix(f"{name}.")
+        used_name.removeprefix(f"{name}.")
         for other, user in (*FILES.items(), (SHARED.stem, SHARED_FILE))
-        for one in names_used(user)
-        if other == name or one.startswith(f"{name}.") or file is SHARED_FILE
+        for used_name in names_used(user)
+        if other == name or used_name.startswith(f"{name}.") or file is SHARED_FILE
     }
 
     assert (file.requests.keys() | file.before.keys()) - used - {DEFAULT} == set()
@@ -63,12 +63,12 @@ def names_used(file: CaseFile) -> Iterator[str]:
     rows = read_toml(FOLDER / "common.toml")
     common = [rows[group][name] for group, names in file.common.items() for name in names]
     steps = [step for case in file.cases.values() for step in case.get("before", [])]
-    steps += [step for listed in file.before.values() for step in listed]
+    steps += [step for steps_of_name in file.before.values() for step in steps_of_name]
     yield from (step for step in steps if isinstance(step, str))
-    differing: list[Table] = [
+    tables: list[Table] = [
         *file.requests.values(),
         *common,
         *file.cases.values(),
-        *(one for one in steps if isinstance(one, dict)),
+        *(step for step in steps if isinstance(step, dict)),
     ]
-    yield from (one["request"] for one in differing if "request" in one)
+    yield from (table["request"] for table in tables if "request" in table)

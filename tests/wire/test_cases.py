@@ -1,4 +1,4 @@
-"""What the doors answer, case by case; each file under `cases` cites the statement it holds."""
+"""Responses of the APIs, case by case; each file under `cases` cites the source of its statements."""
 
 import functools
 import re
@@ -9,13 +9,13 @@ import pytest
 
 from tests.support.wire_cases import (
     Case,
-    at_place,
     differences,
-    differing_texts,
     filled,
     form_pairs,
-    names_another,
     read_cases,
+    text_differences,
+    uses_another_partner,
+    value_at,
 )
 from waypost.api.response_schemas import RESPONSE_SCHEMAS
 from waypost.api.route import RouteRow, error_codes_of
@@ -28,123 +28,123 @@ from waypost.wire.forms import Form
 from waypost.wire.templates.drafts import read_draft
 
 if TYPE_CHECKING:
-    from tests.wire.conftest import World, Worlds
+    from tests.wire.conftest import WireService, WireServices
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 CASES: Final = read_cases()
-CREATES: Final = {
+CREATE_PATHS: Final = {
     "/partner/app/{app_id}/templates": Hosting.CLOUD,
     "/partner/app/{other_second_app_id}/templates": Hosting.ON_PREMISES,
 }
-"""Where the drafts of cases go, and which variant of the channel API the app there is on."""
+"""The paths to which cases post drafts, and the channel API variant of the app."""
 
 
 @pytest.mark.parametrize("name", CASES)
-async def test_door_answers_as_the_case_says(name: str, worlds: "Worlds") -> None:
+async def test_response_is_the_one_that_the_case_expects(name: str, services: "WireServices") -> None:
     case = CASES[name]
-    async with worlds.of(case) as world:
-        await check(case, world)
+    async with services.service_for(case) as service:
+        await check(case, service)
 
 
-async def check(case: Case, world: "World") -> None:
-    values = await world.values(with_other=names_another(case))
+async def check(case: Case, service: "WireService") -> None:
+    values = await service.values(with_other=uses_another_partner(case))
     for step in case.before:
         if step.hangs_up_at is not None:
-            await world.hang_up(step, values, at=step.hangs_up_at)
+            await service.hang_up(step, values, at=step.hangs_up_at)
             continue
         body: object = None
         for _ in range(step.times):
-            answer = await world.ask(step, values)
-            assert answer.status == step.status, answer.raw
-            body = answer.body
-        values |= {name: str(at_place(body, place)) for name, place in step.keep.items()}
+            response = await service.send_request(step, values)
+            assert response.status == step.status, response.raw
+            body = response.body
+        values |= {name: str(value_at(body, path)) for name, path in step.keep.items()}
 
-    answer = await world.ask(case.request, values)
+    response = await service.send_request(case.request, values)
 
     expected = case.response
-    assert answer.status == expected.status, answer.raw
-    told: list[str] = []
+    assert response.status == expected.status, response.raw
+    problems: list[str] = []
     if expected.text is not None:
-        assert answer.raw.decode() == filled(expected.text, values)
+        assert response.raw.decode() == filled(expected.text, values)
     if expected.body is not None:
-        told += differences(filled(expected.body, values), answer.body, whole=True)
+        problems += differences(filled(expected.body, values), response.body, whole=True)
     if expected.body_has is not None:
-        told += differences(filled(expected.body_has, values), answer.body, whole=False)
-    told += differing_texts(filled(expected.json_texts, values), answer.body)
+        problems += differences(filled(expected.body_has, values), response.body, whole=False)
+    problems += text_differences(filled(expected.json_texts, values), response.body)
     for header, value in filled(expected.headers, values).items():
-        told += differences(value, answer.headers.get(header, "(absent)"), whole=True, at=header)
-    told += [f"{header} is there" for header in expected.absent_headers if header in answer.headers]
-    assert not told, answer.raw
-    assert_is_its_row(case, answer.body)
-    assert_is_as_documented(case, answer.body)
+        problems += differences(value, response.headers.get(header, "(absent)"), whole=True, at=header)
+    problems += [f"{header} is present" for header in expected.absent_headers if header in response.headers]
+    assert not problems, response.raw
+    assert_matches_error_row(case, response.body)
+    assert_is_documented(case, response.body)
 
 
-@pytest.mark.parametrize("reason", ErrorCode)
-async def test_every_row_of_the_error_table_has_a_case(reason: ErrorCode) -> None:
-    assert any(case.reason == reason.name for case in CASES.values())
+@pytest.mark.parametrize("error_code", ErrorCode)
+async def test_every_row_of_the_error_table_has_a_case(error_code: ErrorCode) -> None:
+    assert any(case.error_code == error_code.name for case in CASES.values())
 
 
 @pytest.mark.parametrize("rule", TEMPLATE_RULES, ids=lambda rule: rule.id)
 async def test_every_row_of_the_rule_table_has_a_case_that_breaks_it_first(rule: TemplateRule) -> None:
-    """Of both kinds where it is the operator's: strict refuses it, and otherwise it is taken."""
+    """Two cases for an operator rule: the strict service rejects the draft, and the other accepts it."""
     breaking = breaking_first().get(rule.id, [])
 
-    assert any(case.reason == rule.error_code.name for case in breaking)
+    assert any(case.error_code == rule.error_code.name for case in breaking)
     if rule.is_operator_rule:
         assert {case.strict for case in breaking} == {True, False}
 
 
 @pytest.mark.parametrize("row", ROUTES, ids=lambda row: f"{row.method} {row.path}")
-async def test_every_route_has_a_case_of_each_answer_it_may_give(row: RouteRow) -> None:
-    given = {case.response.status for case in CASES.values() if is_route_of(row, case)}
+async def test_every_route_has_a_case_of_each_status_it_may_return(row: RouteRow) -> None:
+    covered = {case.response.status for case in CASES.values() if is_route_of(row, case)}
 
-    assert given >= set(row.statuses)
-    assert 401 in given
+    assert covered >= set(row.statuses)
+    assert 401 in covered
 
 
-def assert_is_its_row(case: Case, body: object) -> None:
-    """A case that names a reason is answered with that row's status and text."""
-    if case.reason is None:
+def assert_matches_error_row(case: Case, body: object) -> None:
+    """Assert that a case with an error code expects the status and text of its row."""
+    if case.error_code is None:
         return
-    row = ERRORS[ErrorCode[case.reason]]
+    row = ERRORS[ErrorCode[case.error_code]]
     assert case.response.status == row.status
     if row.text is not None:
         assert body == {"status": "error", "message": {"message": row.text} if row.nested else row.text}
 
 
-def assert_is_as_documented(case: Case, body: object) -> None:
-    """The answer has the shape that its route's row names; a refusal's reason is among the row's."""
+def assert_is_documented(case: Case, body: object) -> None:
+    """Assert that the response has the schema of its route, and that the error code is one of the route's."""
     row = route_of(case)
     if row is None:
         return
     if case.response.status < 300 and body is not None:
         assert list(jsonschema_rs.iter_errors(RESPONSE_SCHEMAS[row.response_schema], body)) == []
-    if case.reason is not None:
-        assert ErrorCode[case.reason] in error_codes_of(row)
+    if case.error_code is not None:
+        assert ErrorCode[case.error_code] in error_codes_of(row)
 
 
 def route_of(case: Case) -> RouteRow | None:
-    """The route that a case's request goes to: the one with the fewest parts that vary."""
-    fitting = [row for row in ROUTES if is_route_of(row, case)]
-    return min(fitting, key=lambda row: row.path.count("{"), default=None)
+    """Return the route of a case's request: the matching one with the fewest parameters."""
+    matching = [row for row in ROUTES if is_route_of(row, case)]
+    return min(matching, key=lambda row: row.path.count("{"), default=None)
 
 
 def is_route_of(row: RouteRow, case: Case) -> bool:
-    """Whether a case's request goes to a route."""
+    """True if a case's request matches a route."""
     path = case.request.path.partition("?")[0]
     return case.request.method == row.method and pattern_of(row.path).fullmatch(path) is not None
 
 
 @functools.cache
 def pattern_of(path: str) -> re.Pattern[str]:
-    """What fits a route's path."""
+    """Return the pattern that a route's paths match."""
     return re.compile(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(path)))
 
 
 @functools.cache
 def breaking_first() -> dict[str, list[Case]]:
-    """The cases that break each rule before any other."""
+    """Return, by rule, the cases that break it before any other."""
     found: dict[str, list[Case]] = {}
     for case in CASES.values():
         rule = broken_by(case)
@@ -154,15 +154,15 @@ def breaking_first() -> dict[str, list[Case]]:
 
 
 def broken_by(case: Case) -> TemplateRule | None:
-    """Of a case that creates a template, the first row of the table that its draft breaks."""
-    hosting = CREATES.get(case.request.path)
+    """Return the first rule that the draft of a case breaks; None if it breaks none or creates no template."""
+    hosting = CREATE_PATHS.get(case.request.path)
     if hosting is None or not case.request.form:
         return None
-    if case.response.status not in (200, 400) or case.reason == "UNREADABLE":
+    if case.response.status not in (200, 400) or case.error_code == "UNREADABLE":
         return None
     try:
         draft = read_draft(Form(form_pairs(filled(case.request.form, {}))))
-    except Exception:  # noqa: BLE001  it cannot be read at all, or needs placeholders
+    except Exception:  # noqa: BLE001  unreadable, or needs placeholders
         return None
     broken = find_broken_rule(draft, strict=True, hosting=hosting)
     return None if broken is None else broken[0]

@@ -1,4 +1,4 @@
-"""Every endpoint with no credential, a wrong one, an expired one and another's: refused, and nothing told."""
+"""Every endpoint rejects missing, wrong and expired credentials and those of others, and reveals nothing."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from waypost.api.routes import ROUTES
 from waypost.domain.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from tests.wire.conftest import Worlds
+    from tests.wire.conftest import WireServices
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -44,11 +44,11 @@ OF_ANOTHER: Final = {
     Credential.APP_TOKEN: "{other_app_token}",
     Credential.API_KEY: "{other_api_key}",
 }
-NOBODYS: Final = "01990000-0000-7000-8000-00000000ffff"
+UNKNOWN_APP_ID: Final = "01990000-0000-7000-8000-00000000ffff"
 
 
-def asking(row: RouteRow, credential: str | None, *, app: str = "{app_id}") -> Step:
-    """A request to a route, with a body that is well-formed."""
+def build_request(row: RouteRow, credential: str | None, *, app: str = "{app_id}") -> Step:
+    """Return a request to a route, with a well-formed body."""
     path = re.sub(r"\{(?!app_id\})\w+\}", "1000000000000099", row.path).replace("{app_id}", app)
     headers = {} if credential is None else {HEADERS[row.credential][0]: credential}
     match row.body_format:
@@ -65,68 +65,74 @@ def asking(row: RouteRow, credential: str | None, *, app: str = "{app_id}") -> S
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def values(worlds: "Worlds") -> dict[str, str]:
-    """Two partners for the whole file: nothing here is let in, so nothing is changed or spent."""
-    made = await worlds.lenient.values()
-    worlds.lenient.clock.advance(ms=5)  # what runs out has run out
-    return made
+async def values(services: "WireServices") -> dict[str, str]:
+    """Two partners for the whole file: no request is accepted, so nothing changes."""
+    values = await services.lenient.values()
+    services.lenient.clock.advance(ms=5)  # the expired credentials have now expired
+    return values
 
 
-def refused(row: RouteRow) -> set[str]:
-    """The texts that a route may answer to whoever has no right credential. Source: facts 10."""
+def rejection_texts(row: RouteRow) -> set[str]:
+    """Return the texts that a route may send to a client without a valid credential. Source: facts 10."""
     short = {"Unauthorized Access"} if ErrorCode.UNAUTHORIZED_ACCESS in row.errors else set[str]()
     return {"Authentication Failed"} | short
 
 
 @pytest.mark.parametrize("row", CLOSED, ids=lambda row: row.name)
-async def test_endpoint_is_closed_without_a_credential_and_to_wrong_and_expired_ones(
-    row: RouteRow, worlds: "Worlds", values: dict[str, str]
+async def test_endpoint_rejects_missing_wrong_and_expired_credentials(
+    row: RouteRow, services: "WireServices", values: dict[str, str]
 ) -> None:
-    tried = {"none": None, **WRONG}
+    credentials = {"none": None, **WRONG}
 
-    answers = {kind: await worlds.lenient.ask(asking(row, one), values) for kind, one in tried.items()}
+    responses = {
+        kind: await services.lenient.send_request(build_request(row, credential), values)
+        for kind, credential in credentials.items()
+    }
 
-    assert {kind: one.status for kind, one in answers.items()} == dict.fromkeys(tried, 401)
-    [told] = {one.raw for one in answers.values()}
-    assert json.loads(told)["message"] in refused(row)
+    assert {kind: response.status for kind, response in responses.items()} == dict.fromkeys(credentials, 401)
+    [body] = {response.raw for response in responses.values()}
+    assert json.loads(body)["message"] in rejection_texts(row)
 
 
 @pytest.mark.parametrize("row", OF_ONE_APP, ids=lambda row: row.name)
-async def test_another_partners_app_is_answered_as_one_that_does_not_exist(
-    row: RouteRow, worlds: "Worlds", values: dict[str, str]
+async def test_another_partners_app_gets_the_response_of_one_that_does_not_exist(
+    row: RouteRow, services: "WireServices", values: dict[str, str]
 ) -> None:
-    world = worlds.lenient
-    mine = RIGHT[row.credential]
+    service = services.lenient
+    own_credential = RIGHT[row.credential]
 
-    theirs = await world.ask(asking(row, mine, app="{other_app_id}"), values)
-    nobodys = await world.ask(asking(row, mine, app=NOBODYS), values)
-    with_theirs = await world.ask(asking(row, OF_ANOTHER[row.credential]), values)
+    others_app = await service.send_request(build_request(row, own_credential, app="{other_app_id}"), values)
+    unknown_app = await service.send_request(build_request(row, own_credential, app=UNKNOWN_APP_ID), values)
+    with_others_credential = await service.send_request(build_request(row, OF_ANOTHER[row.credential]), values)
 
-    assert theirs.status == (400 if ErrorCode.KEY_NOT_ASSOCIATED in row.errors else 401)
-    assert (theirs.status, theirs.raw) == (nobodys.status, nobodys.raw)
-    assert theirs.headers.get("Waypost-Reason") == nobodys.headers.get("Waypost-Reason")
-    assert with_theirs.status == theirs.status
+    assert others_app.status == (400 if ErrorCode.KEY_NOT_ASSOCIATED in row.errors else 401)
+    assert (others_app.status, others_app.raw) == (unknown_app.status, unknown_app.raw)
+    assert others_app.headers.get("Waypost-Reason") == unknown_app.headers.get("Waypost-Reason")
+    assert with_others_credential.status == others_app.status
 
 
 @pytest.mark.parametrize(
     "row", [row for row in OF_ONE_APP if row.credential is Credential.APP_TOKEN], ids=lambda row: row.name
 )
-async def test_partner_token_opens_what_the_app_token_opens_of_the_partners_own_apps(
-    row: RouteRow, worlds: "Worlds", values: dict[str, str]
+async def test_partner_token_is_accepted_like_the_app_token_for_the_partners_own_apps(
+    row: RouteRow, services: "WireServices", values: dict[str, str]
 ) -> None:
     """Source: spec, "Authentication", 1; decision 0068."""
-    world = worlds.lenient
+    service = services.lenient
 
-    with_mine = await world.ask(asking(row, "{partner_token}"), values)
-    theirs = await world.ask(asking(row, "{partner_token}", app="{other_app_id}"), values)
-    nobodys = await world.ask(asking(row, "{partner_token}", app=NOBODYS), values)
-    with_theirs = await world.ask(asking(row, "{other_partner_token}"), values)
-    with_app_token = await world.ask(asking(row, "{other_app_token}"), values)
-    with_mine_of_app = await world.ask(asking(row, "{app_token}"), values)
+    with_own_partner_token = await service.send_request(build_request(row, "{partner_token}"), values)
+    others_app = await service.send_request(build_request(row, "{partner_token}", app="{other_app_id}"), values)
+    unknown_app = await service.send_request(build_request(row, "{partner_token}", app=UNKNOWN_APP_ID), values)
+    with_others_credential = await service.send_request(build_request(row, "{other_partner_token}"), values)
+    with_others_app_token = await service.send_request(build_request(row, "{other_app_token}"), values)
+    with_own_app_token = await service.send_request(build_request(row, "{app_token}"), values)
 
-    assert with_mine.status == with_mine_of_app.status
-    assert with_mine.status != 401 or with_mine.raw == with_mine_of_app.raw
-    assert (theirs.status, theirs.raw) == (nobodys.status, nobodys.raw)
-    assert theirs.headers.get("Waypost-Reason") == nobodys.headers.get("Waypost-Reason")
-    assert theirs.status in (400, 401)
-    assert (with_theirs.status, with_theirs.raw) == (with_app_token.status, with_app_token.raw)
+    assert with_own_partner_token.status == with_own_app_token.status
+    assert with_own_partner_token.status != 401 or with_own_partner_token.raw == with_own_app_token.raw
+    assert (others_app.status, others_app.raw) == (unknown_app.status, unknown_app.raw)
+    assert others_app.headers.get("Waypost-Reason") == unknown_app.headers.get("Waypost-Reason")
+    assert others_app.status in (400, 401)
+    assert (with_others_credential.status, with_others_credential.raw) == (
+        with_others_app_token.status,
+        with_others_app_token.raw,
+    )

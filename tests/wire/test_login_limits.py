@@ -1,4 +1,4 @@
-"""Failed logins are limited whatever the settings say, and nobody is locked out from elsewhere."""
+"""Failed logins are limited under all settings, and clients at other addresses are not locked out."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import Connection, update
 
 from tests.support.builders import INSTANCE_KEY
-from tests.support.fast_passwords import hash_of_little_work
+from tests.support.fast_passwords import hash_with_low_cost
 from waypost.api.limits.login_limits import LoginLimits
 from waypost.api.limits.rate_limits import RATES, LocalLimiter
 from waypost.assembly.service import Waypost
@@ -41,15 +41,15 @@ async def waypost(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterat
 @pytest.fixture
 async def secret(waypost: Waypost) -> str:
     """A client secret of the partner, whose id is 1."""
-    door = ApiClient(InProcessTransport(waypost.application), {"Authorization": "Bearer " + "a" * 40})
-    added = await door.json("POST", "/admin/partners", {"email": EMAIL, "name": "Acme", "password": PASSWORD})
+    client = ApiClient(InProcessTransport(waypost.application), {"Authorization": "Bearer " + "a" * 40})
+    partner = await client.json("POST", "/admin/partners", {"email": EMAIL, "name": "Acme", "password": PASSWORD})
     await waypost.database.write(_hash_cheaply)
-    made = await door.json("POST", f"/admin/partners/{added['id']}/client-secrets", {})
-    return made["client_secret"]
+    created = await client.json("POST", f"/admin/partners/{partner['id']}/client-secrets", {})
+    return created["client_secret"]
 
 
 def _hash_cheaply(connection: Connection) -> None:
-    connection.execute(update(partners).values(password_hash=hash_of_little_work(PASSWORD)))
+    connection.execute(update(partners).values(password_hash=hash_with_low_cost(PASSWORD)))
 
 
 async def log_in(waypost: Waypost, password: str, *, peer: str = HERE, email: str = EMAIL) -> tuple[int, Any]:
@@ -71,22 +71,22 @@ async def log_in(waypost: Waypost, password: str, *, peer: str = HERE, email: st
     return sent[0]["status"], msgspec.json.decode(sent[1]["body"])
 
 
-async def test_after_ten_failures_the_next_is_refused_with_rates_or_without(waypost: Waypost, secret: str) -> None:
-    tries = [log_in(waypost, f"wrong{number}") for number in range(MOST + 5)]  # all at once
-    statuses = sorted([status for status, _ in await asyncio.gather(*tries)])
+async def test_after_ten_failures_the_next_gets_429_with_rates_on_or_off(waypost: Waypost, secret: str) -> None:
+    logins = [log_in(waypost, f"wrong{number}") for number in range(MOST + 5)]  # all at once
+    statuses = sorted([status for status, _ in await asyncio.gather(*logins)])
 
     assert statuses == [401] * MOST + [429] * 5
     assert (await log_in(waypost, secret))[0] == 429
 
 
-async def test_who_guesses_from_one_address_locks_nobody_out_at_another(waypost: Waypost, secret: str) -> None:
+async def test_guesses_from_one_address_do_not_lock_out_another(waypost: Waypost, secret: str) -> None:
     for number in range(MOST + 1):
         await log_in(waypost, f"wrong{number}")
 
     assert (await log_in(waypost, secret, peer=ELSEWHERE))[0] == 200
 
 
-async def test_logins_that_are_right_never_count_as_failures(tmp_path: Path) -> None:
+async def test_successful_logins_never_count_as_failures(tmp_path: Path) -> None:
     clock = ManualClock()
     limits = LoginLimits(LocalLimiter(clock))
 
@@ -112,14 +112,14 @@ async def test_failures_for_an_email_from_everywhere_have_a_wide_limit() -> None
 
 async def test_one_address_cannot_fill_the_window_of_an_email() -> None:
     limits = LoginLimits(LocalLimiter(ManualClock()))
-    refusals = 0
+    rejected = 0
     for _ in range(1000):
         try:
             await limits.spend(EMAIL, HERE)
         except ApiError:
-            refusals += 1
+            rejected += 1
 
-    assert refusals == 1000 - MOST
+    assert rejected == 1000 - MOST
     await limits.spend(EMAIL, ELSEWHERE)
 
 

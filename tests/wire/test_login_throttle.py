@@ -1,4 +1,4 @@
-"""Logins by address: behind a proxy that is trusted each client has its own, and nobody gets another by a header."""
+"""Login limits by address: behind a trusted proxy each client has its own, and no header gives it another."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -23,7 +23,7 @@ async def waypost(tmp_path: Path) -> AsyncIterator[Waypost]:
     settings = Settings(
         data=tmp_path,
         secret_key=INSTANCE_KEY,
-        trusted_proxies="10.0.0.0/8, 192.168.1.7",  # pyright: ignore[reportArgumentType]  as the environment gives it
+        trusted_proxies="10.0.0.0/8, 192.168.1.7",  # pyright: ignore[reportArgumentType]  as in the environment
     )
     waypost = Waypost(settings, clock, RandomIds(clock))
     await waypost.open()
@@ -32,7 +32,7 @@ async def waypost(tmp_path: Path) -> AsyncIterator[Waypost]:
 
 
 async def log_in(waypost: Waypost, peer: str, forwarded: str | None = None) -> int:
-    """Try to log in without saying as whom, which costs no hashing; the status."""
+    """Try to log in without an e-mail, which needs no hashing; return the status."""
     headers = [] if forwarded is None else [(b"x-forwarded-for", forwarded.encode())]
     scope: dict[str, Any] = {
         "type": "http",
@@ -59,17 +59,17 @@ async def test_each_client_behind_a_trusted_proxy_has_a_window_of_its_own(waypos
 
     assert statuses == [400] * MOST + [429]
     assert await log_in(waypost, "10.0.0.1", "198.51.100.5") == 400
-    assert await log_in(waypost, "192.168.1.7", "198.51.100.4") == 429  # by another proxy
+    assert await log_in(waypost, "192.168.1.7", "198.51.100.4") == 429  # through another proxy
 
 
-async def test_client_gets_no_other_window_by_a_header_of_its_own(waypost: Waypost) -> None:
+async def test_client_cannot_get_another_window_by_its_own_header(waypost: Waypost) -> None:
     for number in range(MOST):
         await log_in(waypost, "10.0.0.1", f"6.6.6.{number}, 198.51.100.4")
 
     assert await log_in(waypost, "10.0.0.1", "6.6.6.200, 198.51.100.4") == 429
 
 
-async def test_client_with_a_whole_network_of_version_6_has_one_window(waypost: Waypost) -> None:
+async def test_client_with_an_ipv6_network_has_one_window(waypost: Waypost) -> None:
     for number in range(MOST):
         await log_in(waypost, "10.0.0.1", f"2001:db8:1:2::{number:x}")
 
@@ -77,16 +77,16 @@ async def test_client_with_a_whole_network_of_version_6_has_one_window(waypost: 
     assert await log_in(waypost, "10.0.0.1", "2001:db8:1:3::1") == 400
 
 
-async def test_client_of_version_4_has_one_window_however_its_address_is_written(waypost: Waypost) -> None:
+async def test_ipv4_client_has_one_window_however_its_address_is_written(waypost: Waypost) -> None:
     for number in range(MOST):
         await log_in(waypost, "::ffff:203.0.113.9" if number % 2 else "203.0.113.9")
 
     assert await log_in(waypost, "203.0.113.9") == 429
 
 
-async def test_client_that_comes_past_the_proxy_is_who_connects(waypost: Waypost) -> None:
+async def test_client_that_bypasses_the_proxy_is_counted_by_its_own_address(waypost: Waypost) -> None:
     for number in range(MOST):
         await log_in(waypost, "203.0.113.9", f"6.6.6.{number}")
 
     assert await log_in(waypost, "203.0.113.9", "6.6.6.200") == 429
-    assert await log_in(waypost, "10.0.0.1", "6.6.6.1") == 400  # and spends nobody else's
+    assert await log_in(waypost, "10.0.0.1", "6.6.6.1") == 400  # counts for no other client

@@ -1,4 +1,4 @@
-"""Two processes behind a balancer, one store: keys, rates and login limits count for both."""
+"""Two processes behind a load balancer, one store: keys, rates and login limits hold across both."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -12,8 +12,8 @@ import pytest
 from sqlalchemy import Connection, func, select
 
 from tests.support.builders import APP, INSTANCE_KEY, OPERATOR, PARTNER
-from tests.support.seeding import store_partner
-from tests.support.stores import Place
+from tests.support.partner_seeding import store_partner
+from tests.support.store_locations import StoreLocation
 from waypost.admin import provisioning
 from waypost.api.limits.rate_limits import RATES
 from waypost.assembly.service import Waypost
@@ -35,8 +35,8 @@ TEXT = {
 
 
 @dataclass
-class Answered:
-    """What a door has answered."""
+class ReceivedResponse:
+    """A response of one of the processes."""
 
     status: int
     headers: dict[str, str]
@@ -45,34 +45,34 @@ class Answered:
 
 @pytest.fixture
 def engine() -> str:
-    """The one that several processes may share."""
+    """The engine that several processes may share."""
     return "postgresql"
 
 
 @pytest.fixture
-async def processes(place: Place, tmp_path: Path) -> AsyncIterator[list[Waypost]]:
+async def processes(store_location: StoreLocation, tmp_path: Path) -> AsyncIterator[list[Waypost]]:
     """Two services on one database, with a partner and its app."""
     clock = SystemClock()
-    async with AsyncExitStack() as at_end:
+    async with AsyncExitStack() as stack:
         running: list[Waypost] = []
         for name in ("one", "two"):
-            settings = Settings(data=tmp_path / name, secret_key=INSTANCE_KEY, **place.settings)
+            settings = Settings(data=tmp_path / name, secret_key=INSTANCE_KEY, **store_location.settings)
             waypost = Waypost(settings, clock, RandomIds(clock))
             await waypost.open()
-            at_end.push_async_callback(waypost.close)
+            stack.push_async_callback(waypost.close)
             running.append(waypost)
-        office = running[0].admin_context
-        await provisioning.put_operator_account(office, OPERATOR)
-        await store_partner(office)
+        context = running[0].admin_context
+        await provisioning.put_operator_account(context, OPERATOR)
+        await store_partner(context)
         key = hash_secret(API_KEY)
-        await office.database.write(add_credential, CredentialKind.API_KEY, PARTNER.id, key, clock.now_ms())
+        await context.database.write(add_credential, CredentialKind.API_KEY, PARTNER.id, key, clock.now_ms())
         yield running
 
 
-async def post(waypost: Waypost, path: str, form: dict[str, str], headers: dict[str, str]) -> Answered:
-    """Ask one of the processes."""
+async def post(waypost: Waypost, path: str, form: dict[str, str], headers: dict[str, str]) -> ReceivedResponse:
+    """Post a form to one of the processes."""
     sent: list[Any] = []
-    given = {"content-type": "application/x-www-form-urlencoded", **headers}
+    all_headers = {"content-type": "application/x-www-form-urlencoded", **headers}
 
     async def receive() -> dict[str, Any]:
         return {"type": "http.request", "body": urlencode(form).encode(), "more_body": False}
@@ -85,15 +85,15 @@ async def post(waypost: Waypost, path: str, form: dict[str, str], headers: dict[
         "method": "POST",
         "path": path,
         "query_string": b"",
-        "headers": [(name.encode(), value.encode()) for name, value in given.items()],
+        "headers": [(name.encode(), value.encode()) for name, value in all_headers.items()],
         "client": ("198.51.100.4", 4711),
     }
     await waypost.application(scope, receive, send)
-    told = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
-    return Answered(sent[0]["status"], told, sent[1]["body"])
+    response_headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+    return ReceivedResponse(sent[0]["status"], response_headers, sent[1]["body"])
 
 
-async def send_text(waypost: Waypost, key: str) -> Answered:
+async def send_text(waypost: Waypost, key: str) -> ReceivedResponse:
     """Send a message under a key."""
     return await post(waypost, "/wa/api/v1/msg", TEXT, {"apikey": API_KEY, "idempotency-key": key})
 
@@ -102,16 +102,16 @@ def count_messages(connection: Connection) -> int:
     return connection.execute(select(func.count()).select_from(messages)).scalar_one()
 
 
-async def test_one_key_sent_to_both_at_once_is_one_message(processes: list[Waypost]) -> None:
-    answers = await asyncio.gather(*(send_text(waypost, "one") for _ in range(8) for waypost in processes))
+async def test_one_key_sent_to_both_at_once_creates_one_message(processes: list[Waypost]) -> None:
+    responses = await asyncio.gather(*(send_text(waypost, "one") for _ in range(8) for waypost in processes))
 
-    assert {answer.status for answer in answers} == {200}
-    assert len({answer.body for answer in answers}) == 1
-    assert sum("Idempotent-Replayed" in answer.headers for answer in answers) == 15
+    assert {response.status for response in responses} == {200}
+    assert len({response.body for response in responses}) == 1
+    assert sum("Idempotent-Replayed" in response.headers for response in responses) == 15
     assert await processes[1].database.read(count_messages) == 1
 
 
-async def test_answer_of_one_is_replayed_by_the_other(processes: list[Waypost]) -> None:
+async def test_response_of_one_process_is_replayed_by_the_other(processes: list[Waypost]) -> None:
     first = await send_text(processes[0], "one")
 
     second = await send_text(processes[1], "one")
@@ -120,7 +120,7 @@ async def test_answer_of_one_is_replayed_by_the_other(processes: list[Waypost]) 
     assert second.headers["Idempotent-Replayed"] == "true"
 
 
-async def test_rate_of_a_minute_is_one_for_both(processes: list[Waypost]) -> None:
+async def test_rate_per_minute_is_shared_by_both(processes: list[Waypost]) -> None:
     token = {"authorization": SecretBox(INSTANCE_KEY).app_token(APP.id, 1)}
     most = RATES["subscription"].at_most
     path = f"/partner/app/{APP.id}/subscription"
@@ -135,11 +135,11 @@ async def test_rate_of_a_minute_is_one_for_both(processes: list[Waypost]) -> Non
 
 async def test_logins_from_one_address_are_limited_by_both_together(processes: list[Waypost]) -> None:
     most = RATES["login_address"].at_most
-    tries = [post(processes[number % 2], "/partner/account/login", {}, {}) for number in range(most)]
-    statuses = {answer.status for answer in await asyncio.gather(*tries)}
+    requests = [post(processes[number % 2], "/partner/account/login", {}, {}) for number in range(most)]
+    statuses = {response.status for response in await asyncio.gather(*requests)}
 
     over = [await post(waypost, "/partner/account/login", {}, {}) for waypost in processes]
 
     assert statuses == {400}
-    assert [answer.status for answer in over] == [429, 429]
-    assert all(1 <= int(answer.headers["Retry-After"]) <= 60 for answer in over)
+    assert [response.status for response in over] == [429, 429]
+    assert all(1 <= int(response.headers["Retry-After"]) <= 60 for response in over)

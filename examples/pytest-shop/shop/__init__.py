@@ -1,1 +1,1 @@
-"""A shop that confirms its orders on a messenger."""
+"""A shop that confirms its orders by message."""

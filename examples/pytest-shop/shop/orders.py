@@ -1,4 +1,4 @@
-"""The orders, in a SQLite file."""
+"""Orders and processed callbacks, stored in a SQLite file."""
 
 import sqlite3
 import threading
@@ -11,7 +11,7 @@ from typing import Any
 class Order:
     """One order.
 
-    `state` is `placed`, `confirmed` or `cancelled`; `show_message` is how far its newest message has come.
+    `state` is `placed`, `confirmed` or `cancelled`; `message_state` is the state of its newest message.
     """
 
     id: int
@@ -24,10 +24,10 @@ class Order:
 
 
 class Orders:
-    """Keeps orders, and which callbacks have been taken already; threads may share it."""
+    """Stores orders, and the ids of processed callbacks. Safe for threads."""
 
     def __init__(self, path: Path) -> None:
-        self._one_at_a_time = threading.Lock()
+        self._lock = threading.Lock()
         self._database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self._database.executescript(
             """
@@ -35,17 +35,17 @@ class Orders:
                 id INTEGER PRIMARY KEY, customer TEXT, phone TEXT, goods TEXT, state TEXT,
                 message_id TEXT DEFAULT '', message_state TEXT DEFAULT ''
             );
-            CREATE TABLE IF NOT EXISTS taken (callback_id TEXT PRIMARY KEY);
+            CREATE TABLE IF NOT EXISTS processed (callback_id TEXT PRIMARY KEY);
             """
         )
 
     def close(self) -> None:
         """Close the file."""
-        with self._one_at_a_time:
+        with self._lock:
             self._database.close()
 
     def add(self, customer: str, phone: str, goods: str) -> Order:
-        """Keep a new order."""
+        """Store a new order."""
         columns = "(customer, phone, goods, state)"
         row = (customer, phone, goods, "placed")
         insert = f"INSERT INTO orders {columns} VALUES (?,?,?,?) RETURNING id"
@@ -53,35 +53,35 @@ class Orders:
         return self.get(order_id)
 
     def get(self, order_id: int) -> Order:
-        """One order."""
-        return self._where("id=?", order_id)[0]
+        """Return an order."""
+        return self._select("id=?", order_id)[0]
 
-    def by_message(self, message_id: str) -> Order | None:
-        """The order whose newest message this is."""
-        return next(iter(self._where("message_id=?", message_id)), None)
+    def find_by_message(self, message_id: str) -> Order | None:
+        """Return the order with this newest message; None if there is none."""
+        return next(iter(self._select("message_id=?", message_id)), None)
 
-    def unconfirmed(self) -> list[Order]:
-        """Orders whose customer has not been written to."""
-        return self._where("state='placed' AND message_id=?", "")
+    def list_unconfirmed(self) -> list[Order]:
+        """Return the orders without a message."""
+        return self._select("state='placed' AND message_id=?", "")
 
     def set(self, order_id: int, **columns: str) -> None:
         """Change columns of an order."""
         for name, value in columns.items():
             self._run(f"UPDATE orders SET {name}=? WHERE id=?", value, order_id)
 
-    def was_taken(self, callback_id: str) -> bool:
-        """Whether a callback has been dealt with already."""
-        return bool(self._run("SELECT 1 FROM taken WHERE callback_id=?", callback_id))
+    def is_processed(self, callback_id: str) -> bool:
+        """True if the callback has been processed."""
+        return bool(self._run("SELECT 1 FROM processed WHERE callback_id=?", callback_id))
 
-    def remember(self, callback_id: str) -> None:
-        """Note that a callback has been dealt with."""
-        self._run("INSERT INTO taken VALUES (?)", callback_id)
+    def mark_processed(self, callback_id: str) -> None:
+        """Store that the callback has been processed."""
+        self._run("INSERT INTO processed VALUES (?)", callback_id)
 
-    def _where(self, condition: str, value: object) -> list[Order]:
+    def _select(self, condition: str, value: object) -> list[Order]:
         names = "id, customer, phone, goods, state, message_id, message_state"
-        found = self._run(f"SELECT {names} FROM orders WHERE {condition}", value)
-        return [Order(*row) for row in found]
+        rows = self._run(f"SELECT {names} FROM orders WHERE {condition}", value)
+        return [Order(*row) for row in rows]
 
     def _run(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
-        with self._one_at_a_time:
+        with self._lock:
             return self._database.execute(statement, values).fetchall()

@@ -1,4 +1,4 @@
-"""The address that callbacks come to: what has been answered with 200 has been taken."""
+"""The receiver of callbacks. It responds with 200 once a callback has been processed."""
 
 import json
 import threading
@@ -11,13 +11,13 @@ from shop.shop import Shop
 
 
 @contextmanager
-def receiving(shop: Shop, port: int = 0) -> Generator[str]:
-    """Serve callbacks of a shop; gives the address to subscribe. A port of 0 takes a free one."""
+def serve_receiver(shop: Shop, port: int = 0) -> Generator[str]:
+    """Serve a shop's receiver, and yield its URL for the subscription. Port 0 selects a free port."""
 
     class Receiver(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
-            shop.take(self.headers["Waypost-Callback-Id"], json.loads(body))
+            shop.handle_callback(self.headers["Waypost-Callback-Id"], json.loads(body))
             self.send_response(200)
             self.send_header("Content-Length", "0")
             self.end_headers()
@@ -26,12 +26,12 @@ def receiving(shop: Shop, port: int = 0) -> Generator[str]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", port), Receiver)
-    server.daemon_threads = False  # closing waits for what is being taken
-    serving = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
-    serving.start()
+    server.daemon_threads = False  # server_close waits for callbacks that are being processed
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_address[1]}/callbacks"
     finally:
         server.shutdown()
         server.server_close()
-        serving.join()
+        thread.join()

@@ -1,4 +1,4 @@
-"""The one fixture: a running shop whose callbacks come from the partner of the test."""
+"""Fixtures: a running shop that receives the callbacks of the test's own partner."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,17 +7,17 @@ import pytest
 
 from shop.messenger import Messenger
 from shop.orders import Orders
-from shop.receiver import receiving
+from shop.receiver import serve_receiver
 from shop.shop import Shop
 from waypost.testing import Partner
 
 
 @pytest.fixture
 def shop(waypost: Partner, tmp_path: Path) -> Iterator[Shop]:
-    """The shop, configured as it would be in real life, with templates that wait for their review."""
+    """The shop, configured as in production; its templates wait for their review."""
     orders = Orders(tmp_path / "orders.db")
     shop = Shop(Messenger(waypost.env), orders)
-    with receiving(shop) as url:
+    with serve_receiver(shop) as url:
         waypost.callbacks_to(url)
         shop.submit_templates()
         yield shop
@@ -26,7 +26,7 @@ def shop(waypost: Partner, tmp_path: Path) -> Iterator[Shop]:
 
 @pytest.fixture
 def open_shop(shop: Shop, waypost: Partner) -> Shop:
-    """The shop with its templates approved, and aware of it."""
+    """The shop after it has received the approval of its templates."""
     for name in ("order_confirmation", "order_update"):
         waypost.approve_template(name)
         waypost.wait_for_callback("status-update")

@@ -18,7 +18,7 @@ from waypost.store.directory import Directory
 from waypost.wire.errors import error_response
 
 AdminCall = Callable[[Request], Awaitable[Any]]
-_encode: Final = msgspec.json.Encoder().encode
+_encode_body: Final = msgspec.json.Encoder().encode
 _log = ThrottledLog(log("admin"))
 
 
@@ -87,7 +87,7 @@ class AdminGate:
                 raise
             if await self._is_recorded(actor, reason, is_action=row.is_action):
                 await self._record(request, row.name, actor, status, reason, body)
-            return Response(_encode(body), status, headers, media_type="application/json")
+            return Response(_encode_body(body), status, headers, media_type="application/json")
 
         return respond
 

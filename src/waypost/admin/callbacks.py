@@ -72,7 +72,7 @@ class ReplayRequest(msgspec.Struct, forbid_unknown_fields=True):
     app_id: str | None = None
     partner_id: int | None = None
     recipient: str | None = None
-    news: str | None = None
+    event: str | None = None
     delivered: bool | None = None
     from_ms: int = 0
     to_ms: int = _END_OF_TIME_MS
@@ -105,11 +105,11 @@ async def check_subscription(context: AdminContext, subscription_id: int) -> Any
     headers = merge_headers(subscription.headers, signature_headers(call_id, at_s, body, keys))
     response = await context.outbound.post(subscription.url, body, headers)
     return {
-        "taken": response.status is not None and 200 <= response.status < 300,
+        "delivered": response.status is not None and 200 <= response.status < 300,
         "status": response.status,
         "duration_ms": response.duration_ms,
         "error": response.error,
-        "answer": response.body.decode("utf-8", "replace"),
+        "response_body": response.body.decode("utf-8", "replace"),
         "sent": body.decode(),
     }
 
@@ -167,7 +167,7 @@ async def replay_callbacks(context: AdminContext, request: ReplayRequest) -> Any
         subscriptions=SubscriptionFilter(request.subscription_id, request.app_id, request.partner_id),
         callback_id=request.callback_id,
         recipient=request.recipient,
-        event=request.news,
+        event=request.event,
         delivered=request.delivered,
         from_ms=request.from_ms,
         to_ms=min(request.to_ms, context.clock.now_ms() + 1),

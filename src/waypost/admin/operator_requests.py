@@ -3,9 +3,9 @@
 from typing import Final
 
 from waypost.domain.app import OperatorAccount
-from waypost.domain.direct_calls import NotOffered, OperatorCall, OperatorProblem, Response
+from waypost.domain.direct_calls.call import CallNotOffered, OperatorCall, OperatorProblem, Response
 from waypost.domain.errors import ApiError, ErrorCode
-from waypost.domain.outcome import Rejected, Unavailable, Uncertain
+from waypost.domain.outcome import OperatorRejected, OperatorUnavailable, OutcomeUncertain
 from waypost.operators.contract import Operators
 
 
@@ -31,7 +31,7 @@ class OperatorCallFailed(Exception):
     def api_error(self) -> ApiError:
         """Return the failure as an error of our API."""
         if self.code is not None:
-            return ApiError(ErrorCode.OPERATOR_REFUSED, f"The operator returned an error: {self.text}")
+            return ApiError(ErrorCode.OPERATOR_REJECTED, f"The operator returned an error: {self.text}")
         return ApiError(
             ErrorCode.OPERATOR_UNAVAILABLE, f"The operator is unavailable now: {self.text}", retry_after_s=10
         )
@@ -45,14 +45,14 @@ async def call_operator(operators: Operators, account: OperatorAccount, request:
     """
     operator = operators.adapter(account)
     match await operator.call(account, request):
-        case Rejected(code=code, text=text, operator_code=operator_code):
+        case OperatorRejected(code=code, text=text, operator_code=operator_code):
             error_code = code if operator_code is None else operator_code
             raise OperatorCallFailed(error_code, text, operator.explain(error_code))
-        case NotOffered(text=text):
+        case CallNotOffered(text=text):
             raise OperatorCallFailed(0, text, is_offered=False)
-        case Unavailable(code=code, text=text):
+        case OperatorUnavailable(code=code, text=text):
             raise OperatorCallFailed(code or None, text, operator.explain(code))
-        case Uncertain(text=text):
+        case OutcomeUncertain(text=text):
             raise OperatorCallFailed(None, text)
         case response:
             return response

@@ -15,14 +15,8 @@ from waypost.admin.provisioning import AdminContext
 from waypost.base.ids import Ids
 from waypost.base.telemetry.logs import log
 from waypost.domain.app import App, BusinessAccount, OperatorAccount
-from waypost.domain.direct_calls import (
-    GetBusinessAccount,
-    ListNumbers,
-    ListTemplates,
-    OperatorNumber,
-    OperatorTemplate,
-    TemplateDetail,
-)
+from waypost.domain.direct_calls.account import GetBusinessAccount, ListNumbers, OperatorNumber
+from waypost.domain.direct_calls.templates import ListTemplates, OperatorTemplate, TemplateDetail
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.phone_number import read_phone_number
 from waypost.domain.templates.filter import TemplateFilter

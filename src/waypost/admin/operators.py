@@ -103,7 +103,7 @@ async def run_doctor(context: AdminContext, query: DoctorQuery) -> Any:
         results = await run_checks(context)
     else:
         results = await run_partner_checks(context, query.partner_id)
-    return {"findings": [msgspec.to_builtins(result) for result in results]}
+    return {"results": [msgspec.to_builtins(result) for result in results]}
 
 
 def _account_view(context: AdminContext, overview: AccountOverview) -> dict[str, Any]:

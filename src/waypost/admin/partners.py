@@ -1,17 +1,15 @@
 """The admin API's operations on partners: list, add, change the password."""
 
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 from sqlalchemy import Connection
 
 from waypost.admin.provisioning import AdminContext, partner_of
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field
-from waypost.domain.partner import Partner
+from waypost.domain.partner import MAX_PASSWORD_CHARS, Partner
 from waypost.store.accounts import partners as stored
 from waypost.store.accounts.console_sessions import delete_sessions
-
-MAX_PASSWORD_CHARS: Final = 1024
 
 
 class NewPartner(msgspec.Struct, forbid_unknown_fields=True):

@@ -31,7 +31,7 @@ async def _trace(context: AdminContext, message_id: str, *, text: bool) -> Any:
     trace_id = own_id.replace("-", "") if is_uuid(own_id) else None
     request = (
         redact_request(trace["request"], TextVisibility(text, trace["holds_code"]))
-        if trace["words_kept"]
+        if trace["content_retained"]
         else NOT_RETAINED
     )
     callbacks = [redact_callback(callback, text=text) for callback in trace["callbacks"]]

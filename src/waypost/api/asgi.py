@@ -30,7 +30,7 @@ _log = log("api")
 
 COUNTS_TOWARD_RATE: Final = {  # errors that still count: the window is full, or an outgoing call was already made
     ErrorCode.TOO_MANY_REQUESTS, ErrorCode.INVALID_URL, ErrorCode.MEDIA_NOT_FETCHED, ErrorCode.WRONG_FILE_TYPE,
-    ErrorCode.FILE_TOO_LARGE, ErrorCode.NO_ROOM, ErrorCode.MEDIA_QUOTA, ErrorCode.OPERATOR_REFUSED,
+    ErrorCode.FILE_TOO_LARGE, ErrorCode.NO_ROOM, ErrorCode.MEDIA_QUOTA, ErrorCode.OPERATOR_REJECTED,
 }  # fmt: skip
 
 

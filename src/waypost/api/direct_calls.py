@@ -8,9 +8,9 @@ from typing import Final
 from waypost.api.services import Services
 from waypost.base.telemetry.logs import log
 from waypost.domain.app import App
-from waypost.domain.direct_calls import NotOffered, OperatorCall, Response
+from waypost.domain.direct_calls.call import CallNotOffered, OperatorCall, Response
 from waypost.domain.errors import ApiError, ErrorCode
-from waypost.domain.outcome import Rejected, Unavailable, Uncertain
+from waypost.domain.outcome import OperatorRejected, OperatorUnavailable, OutcomeUncertain
 
 RETRY_AFTER_S: Final = 10
 _NONE_YET: Final = "The app has no number at the operator yet; its administrator connects one."
@@ -52,9 +52,9 @@ async def call_operator(services: Services, app: App, request: OperatorCall[Resp
     if account is None:
         raise ApiError(ErrorCode.APP_NOT_APPROVED, _NONE_YET)
     match await services.operators.adapter(account).call(account, request):
-        case Rejected(text=text) | NotOffered(text=text):
-            raise ApiError(ErrorCode.OPERATOR_REFUSED, text)
-        case Unavailable(text=text) | Uncertain(text=text):
+        case OperatorRejected(text=text) | CallNotOffered(text=text):
+            raise ApiError(ErrorCode.OPERATOR_REJECTED, text)
+        case OperatorUnavailable(text=text) | OutcomeUncertain(text=text):
             raise unavailable_error(app, type(request).__name__, text)
         case response:
             return response

@@ -16,8 +16,8 @@ from waypost.api.http.requests import ApiResponse, Request
 from waypost.api.services import Services
 from waypost.base.http.multipart import PartHead
 from waypost.domain.app import App
-from waypost.domain.direct_calls import (
-    CallResult,
+from waypost.domain.direct_calls.call import CallResult, OperatorCall
+from waypost.domain.direct_calls.flows import (
     ChangeFlow,
     CreateFlow,
     DeleteFlow,
@@ -27,7 +27,6 @@ from waypost.domain.direct_calls import (
     GetFlowOwner,
     ListFlowAssets,
     ListFlows,
-    OperatorCall,
     PublishFlow,
     PutFlowAssets,
 )
@@ -66,7 +65,7 @@ async def create_flow(services: Services, request: Request) -> ApiResponse:
     try:
         flow = await call_operator(services, app, CreateFlow(account_id, name, categories, **options))
     except ApiError as error:
-        if error.code is not ErrorCode.OPERATOR_REFUSED or not _was_begun(request):
+        if error.code is not ErrorCode.OPERATOR_REJECTED or not _was_begun(request):
             raise
         # The draft of an earlier attempt, whose response was lost: names are unique in an account, so the operator
         # rejects the second creation. Another client may own the draft with this name, so it is returned only if
@@ -177,7 +176,7 @@ async def _flow_in_path(services: Services, app: App, request: Request) -> str:
     Raises:
         ApiError: it belongs to another account or does not exist; the error is the same.
     """
-    unknown = ApiError(ErrorCode.OPERATOR_REFUSED, "The path must name a flow of the app's business account.")
+    unknown = ApiError(ErrorCode.OPERATOR_REJECTED, "The path must name a flow of the app's business account.")
     return await _own_flow(services, app, request.path["flow_id"], unknown)
 
 
@@ -206,7 +205,7 @@ async def _own_flow(services: Services, app: App, flow_id: str, not_found_error:
     try:
         owner = await call_operator(services, app, GetFlowOwner(flow_id))
     except ApiError as error:
-        raise not_found_error if error.code is ErrorCode.OPERATOR_REFUSED else error from error
+        raise not_found_error if error.code is ErrorCode.OPERATOR_REJECTED else error from error
     if owner != account:
         raise not_found_error
     return flow_id

@@ -57,7 +57,7 @@ class _StoredResponse(msgspec.Struct, array_like=True):
     body: str
 
 
-_encode: Final = msgspec.json.Encoder().encode
+_encode_response: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder(_StoredResponse).decode
 
 
@@ -282,7 +282,7 @@ async def _read_to_end(request: Request) -> None:
 
 def _encrypt_response(services: Services, keyed: IdempotentRequest, response: ApiResponse) -> bytes:
     stored = _StoredResponse(response.status, response.headers, response.bytes().decode())
-    return services.secret_box.seal(_encode(stored).decode(), owner=_encryption_context(keyed))
+    return services.secret_box.seal(_encode_response(stored).decode(), owner=_encryption_context(keyed))
 
 
 def _replay(services: Services, keyed: IdempotentRequest, earlier: EarlierRequest) -> ApiResponse:

@@ -125,39 +125,39 @@ _WABA: Final = object_of(
 
 # fmt: off
 RESPONSE_SCHEMAS: Final[dict[str, Schema]] = {  # Source: spec, "Resources and their fields"; facts 1.4, 3, 4.3, 8, 9
-    "submitted": object_of(status=constant("submitted"), messageId=TEXT),
-    "success":   success_object(),
+    "submitted":      object_of(status=constant("submitted"), messageId=TEXT),
+    "success":        success_object(),
 
     # Templates. Source: spec, "Template record"; facts 3.2
-    "template":  success_object(template=_TEMPLATE),
-    "templates": success_object(templates=array_of(_TEMPLATE)),
-    "findings":  success_object(findings=array_of(object_of(field=TEXT, rule=TEXT, says=TEXT, source=TEXT, remedy=TEXT, refused_by=enum_of("api", "review")))),
-    "library":   success_object(templates=array_of(object_of(open=True))),
-    "from_library": success_object(templates=_TEMPLATE),
-    "analytics": success_object(template_analytics=array_of(_POINT)),
-    "comparison": success_object(data=array_of(_METRIC)),
+    "template":       success_object(template=_TEMPLATE),
+    "templates":      success_object(templates=array_of(_TEMPLATE)),
+    "findings":       success_object(findings=array_of(object_of(field=TEXT, rule=TEXT, says=TEXT, source=TEXT, remedy=TEXT, refused_by=enum_of("api", "review")))),
+    "library":        success_object(templates=array_of(object_of(open=True))),
+    "from_library":   success_object(templates=_TEMPLATE),
+    "analytics":      success_object(template_analytics=array_of(_POINT)),
+    "comparison":     success_object(data=array_of(_METRIC)),
 
     # Subscriptions. Source: facts 4.3
-    "subscription":  success_object(subscription=_SUBSCRIPTION),
-    "subscriptions": success_object(subscriptions=array_of(_SUBSCRIPTION)),
+    "subscription":   success_object(subscription=_SUBSCRIPTION),
+    "subscriptions":  success_object(subscriptions=array_of(_SUBSCRIPTION)),
 
     # Sending. Source: spec, "Flow passthrough message"; facts 9.1, 9.3
-    "passthrough":   {"anyOf": [_PASSTHROUGH, object_of(success=constant(True))]},
-    "message_state": success_object(message=_MESSAGE),
+    "passthrough":    {"anyOf": [_PASSTHROUGH, object_of(success=constant(True))]},
+    "message_state":  success_object(message=_MESSAGE),
 
     # Media. Source: spec, "Media handles"; facts 8
-    "handle_id":    success_object(handleId=object_of(message=TEXT)),
-    "media_id":     success_object(mediaId=TEXT),
-    "stored_media": success_object(media=object_of(fileName=TEXT, id=TEXT, url=TEXT)),
-    "file":         {"type": "string", "format": "binary"},
+    "handle_id":      success_object(handleId=object_of(message=TEXT)),
+    "media_id":       success_object(mediaId=TEXT),
+    "stored_media":   success_object(media=object_of(fileName=TEXT, id=TEXT, url=TEXT)),
+    "file":           {"type": "string", "format": "binary"},
 
     # Partner and tokens. Source: spec, "Partner account"; facts 1.4, 1.5
-    "account":       _ACCOUNT,
-    "app_token":     success_object(token=object_of(token=TEXT, authoriserId=TEXT, requestorId=TEXT, createdOn=INTEGER, modifiedOn=INTEGER, expiresOn=INTEGER, active=BOOLEAN)),
-    "minted_token":  success_object(token=TEXT, id=TEXT),
-    "minted_tokens": success_object(tokens=array_of(object_of(id=TEXT, name=TEXT, status=enum_of("ACTIVE", "EXPIRED", "REVOKED"), createdOn=INTEGER, expiresOn=INTEGER))),
-    "app_key":       success_object(apiKey=object_of(**_KEY, apiKey=TEXT)),
-    "app_keys":      success_object(apiKeys=array_of(object_of(**_KEY))),
+    "account":        _ACCOUNT,
+    "app_token":      success_object(token=object_of(token=TEXT, authoriserId=TEXT, requestorId=TEXT, createdOn=INTEGER, modifiedOn=INTEGER, expiresOn=INTEGER, active=BOOLEAN)),
+    "minted_token":   success_object(token=TEXT, id=TEXT),
+    "minted_tokens":  success_object(tokens=array_of(object_of(id=TEXT, name=TEXT, status=enum_of("ACTIVE", "EXPIRED", "REVOKED"), createdOn=INTEGER, expiresOn=INTEGER))),
+    "app_key":        success_object(apiKey=object_of(**_KEY, apiKey=TEXT)),
+    "app_keys":       success_object(apiKeys=array_of(object_of(**_KEY))),
 
     # Apps. Source: facts 2
     "partner_apps":   success_object(partnerAppsList=array_of(object_of(**_LINKED_APP, customerId=TEXT, cap=INTEGER))),
@@ -177,26 +177,26 @@ RESPONSE_SCHEMAS: Final[dict[str, Schema]] = {  # Source: spec, "Resources and t
     "message":        success_object(message=TEXT),
 
     # Account and number. Source: facts 13
-    "wallet":     success_object(walletResponse=object_of(currency=TEXT, currentBalance=NUMBER, overDraftLimit=NUMBER)),
-    "usage":      success_object(partnerAppUsageList=array_of(_USAGE)),
-    "discount":   success_object(dailyAppDiscountList=array_of(ANY)),
-    "health":     success_object(healthy=enum_of("true", "false")),
-    "ratings":    success_object(message=TEXT),
-    "waba_info":  success_object(wabaInfo=_WABA),
-    "profile":    success_object(profile=object_of(address=TEXT, desc=TEXT, profileEmail=TEXT, vertical=TEXT, website1=TEXT, website2=TEXT)),
-    "about":      success_object(about=object_of(message=TEXT)),
-    "photo":      success_object(message=TEXT),
-    "blocked":    object_of(open=True, status=constant("success")),
-    "block_list": object_of(open=True, status=constant("success"), data=array_of(ANY)),
-    "components": object_of(conversational_automation=object_of(open=True), id=TEXT),
-    "done":       success_object(success=BOOLEAN),
+    "wallet":         success_object(walletResponse=object_of(currency=TEXT, currentBalance=NUMBER, overDraftLimit=NUMBER)),
+    "usage":          success_object(partnerAppUsageList=array_of(_USAGE)),
+    "discount":       success_object(dailyAppDiscountList=array_of(ANY)),
+    "health":         success_object(healthy=enum_of("true", "false")),
+    "ratings":        success_object(message=TEXT),
+    "waba_info":      success_object(wabaInfo=_WABA),
+    "profile":        success_object(profile=object_of(address=TEXT, desc=TEXT, profileEmail=TEXT, vertical=TEXT, website1=TEXT, website2=TEXT)),
+    "about":          success_object(about=object_of(message=TEXT)),
+    "photo":          success_object(message=TEXT),
+    "blocked":        object_of(open=True, status=constant("success")),
+    "block_list":     object_of(open=True, status=constant("success"), data=array_of(ANY)),
+    "components":     object_of(conversational_automation=object_of(open=True), id=TEXT),
+    "done":           success_object(success=BOOLEAN),
 
     # Flows. Source: facts 9.4
-    "created_flow": success_object(id=TEXT, validation_errors=array_of(ANY)),
-    "flows":        array_of(object_of(open=True)),
-    "flow":         object_of(open=True),
-    "flow_assets":  array_of(object_of(open=True)),
-    "flow_file":    success_object(success=BOOLEAN, validation_errors=array_of(ANY)),
-    "flow_preview": success_object(id=TEXT, preview=object_of(open=True)),
+    "created_flow":   success_object(id=TEXT, validation_errors=array_of(ANY)),
+    "flows":          array_of(object_of(open=True)),
+    "flow":           object_of(open=True),
+    "flow_assets":    array_of(object_of(open=True)),
+    "flow_file":      success_object(success=BOOLEAN, validation_errors=array_of(ANY)),
+    "flow_preview":   success_object(id=TEXT, preview=object_of(open=True)),
 }
 # fmt: on

@@ -13,7 +13,7 @@ from waypost.config import Settings
 from waypost.console.api_clients import ApiClients
 from waypost.console.app import Console
 from waypost.console.rendering import PageRenderer
-from waypost.console.services import ConsoleServices, PasswordHasher, ReadinessChecks, SignInLimiter
+from waypost.console.services import ConsoleServices, PasswordVerifier, ReadinessChecks, SignInLimiter
 from waypost.console.web.assets import Assets
 from waypost.console.web.change_signal import ChangeSignal
 from waypost.console.web.sessions import Sessions
@@ -46,7 +46,7 @@ def make_console(
     database: Database,
     directory: Directory,
     files: MediaFiles,
-    passwords: PasswordHasher,
+    passwords: PasswordVerifier,
     attempts: SignInLimiter,
     ready: ReadinessChecks,
     clock: Clock,

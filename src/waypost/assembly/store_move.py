@@ -25,7 +25,7 @@ from waypost.store.properties import set_properties
 from waypost.store.retention.partitions import Partition, partitions_since
 from waypost.store.revision import MOVED_PROPERTY, read_schema_status
 from waypost.store.schema import PARTITIONED_TABLES, PartitionedTable
-from waypost.store.tables import leases, metadata, processes, store_facts
+from waypost.store.tables import leases, metadata, processes, store_properties
 
 TABLES_NOT_COPIED: Final = (leases, processes)
 """Tables that describe the processes of the old store."""
@@ -107,7 +107,7 @@ def _copy_table(
     began_s = time.monotonic()
     replacer = _NulReplacer()
     copied = _RowHasher()
-    if table is store_facts:
+    if table is store_properties:
         properties = copied.hash_rows(replacer.replace_in_rows(_read_rows(connection, table)))
         target.add_properties({str(name): str(value) for name, value in properties})
     else:
@@ -168,8 +168,8 @@ def _copied_tables() -> list[Table]:
 
 def _read_rows(connection: Connection, table: Table) -> Iterator[Sequence[Any]]:
     statement = select(table)
-    if table is store_facts:
-        statement = statement.where(store_facts.c.name != MOVED_PROPERTY)
+    if table is store_properties:
+        statement = statement.where(store_properties.c.name != MOVED_PROPERTY)
     yield from connection.execute(statement, execution_options={"yield_per": ROWS_PER_READ})
 
 

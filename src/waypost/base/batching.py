@@ -63,7 +63,7 @@ class GroupCommit:
         self.counts = CommitCounters()
 
     @property
-    def waiting(self) -> int:
+    def waiting_count(self) -> int:
         """Number of items that wait for the next transaction."""
         return len(self._waiting)
 

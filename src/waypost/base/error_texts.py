@@ -18,6 +18,6 @@ def error_text(error: BaseException) -> str:
     if text:
         return text
     if isinstance(error, TimeoutError):
-        return "no answer in time"
+        return "no response in time"
     name = type(error).__name__.removesuffix("Error").removesuffix("Exception")
     return _INNER_CAPITAL.sub(" ", name).lower()

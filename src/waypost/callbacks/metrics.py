@@ -40,7 +40,7 @@ class AttemptMetrics:
                 app_id=row.app_id,
                 partner_id=row.partner_id,
                 position=job.position,
-                news=row.news,
+                callback_event=row.event,
                 sequence=row.sequence,
                 attempt=job.attempt + 1,
                 status=attempt.status,

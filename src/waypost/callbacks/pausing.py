@@ -23,7 +23,7 @@ from waypost.wire.callbacks.subscription_events import paused_body
 HTTP_GONE: Final = 410
 """The receiver reports that it no longer exists. Source: Standard Webhooks 1.0, "Deliverability and reliability"."""
 
-PAUSE_EVENT_ABOUT: Final = "account"
+PAUSE_EVENT_SUBJECT: Final = "account"
 """The scope in which order is kept: the same as for other events that are about no recipient."""
 
 _log = log("callbacks")
@@ -91,13 +91,13 @@ def find_pause_reason(circuit: Circuit, attempt: CallbackAttempt, now_ms: int, p
         now_ms: by the clock that due times follow.
         pause_after_ms: of nothing but failures; 0: never for that.
     """
-    failure = attempt.error or f"it answers {attempt.status}"
+    failure = attempt.error or f"it returns status {attempt.status}"
     if attempt.status == HTTP_GONE:
-        return "its receiver answered 410, Gone"
+        return "its receiver returned status 410, Gone"
     since_ms = circuit.failing_since_ms
     if pause_after_ms and since_ms is not None and now_ms - since_ms >= pause_after_ms:
         hours = (now_ms - since_ms) // 3_600_000
-        return f"its receiver has taken nothing for {hours} hours: {failure}"
+        return f"its receiver has accepted no callback for {hours} hours: {failure}"
     return None
 
 
@@ -122,7 +122,7 @@ def _pause_and_notify(connection: Connection, subscription_pause: SubscriptionPa
         recorder.emit_callback(
             app,
             mode=PAUSED.mode,
-            about=PAUSE_EVENT_ABOUT,
+            subject=PAUSE_EVENT_SUBJECT,
             message_id=None,
             event_name="subscription-paused",
             render=partial(

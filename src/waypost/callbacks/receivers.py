@@ -105,7 +105,9 @@ class CallbackReceiver:
         if not self.is_known:
             self.is_known, self.url = True, subscription.url
             self.circuit.restore(
-                now_ms, failing_since_ms=subscription.failing_since_ms, retry_after_until_ms=subscription.asked_until_ms
+                now_ms,
+                failing_since_ms=subscription.failing_since_ms,
+                retry_after_until_ms=subscription.retry_after_until_ms,
             )
         if read_number < self.pause_known_from:
             return

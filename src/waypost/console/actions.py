@@ -135,7 +135,7 @@ def action_response(
     """
     if not page_request.is_quiet:
         return tools.redirect(path, notice, hint=hint)
-    return elements_response([*elements, *(PageElement(element_id, "") for element_id in removed_ids)], said=notice)
+    return elements_response([*elements, *(PageElement(element_id, "") for element_id in removed_ids)], notice=notice)
 
 
 def error_notice(error: ApiResponseError) -> tuple[str, str]:
@@ -148,7 +148,7 @@ def error_response(tools: PageTools, page_request: PageRequest, path: str, error
     """Return the response to a failed action: the error as a notice on the same page."""
     text, hint = error_notice(error)
     if page_request.is_quiet:
-        return JSONResponse({"message": text, "remedy": hint}, error.status)
+        return JSONResponse({"message": text, "hint": hint}, error.status)
     return tools.redirect(path, text, hint=hint, kind="bad")
 
 

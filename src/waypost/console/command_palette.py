@@ -56,38 +56,38 @@ _APP: Final = "/apps/{app_id}"
 # fmt: off
 COMMANDS: Final = (
     #       name                            section       path
-    Command("New template",                 "Templates",  f"{_APP}/templates/new"),
-    Command("Messages received",            "Messages",   f"{_APP}/messages/received"),
-    Command("Failed messages",              "Messages",   f"{_APP}/messages?state=failed"),
-    Command("New subscription",             "Callbacks",  f"{_APP}/callbacks/new"),
-    Command("Deliveries",                   "Callbacks",  f"{_APP}/callbacks/deliveries"),
-    Command("Replay callbacks",             "Callbacks",  f"{_APP}/callbacks/replay"),
-    Command("Response times",               "Callbacks",  f"{_APP}/callbacks/response-times"),
-    Command("Verify a signature",           "Callbacks",  f"{_APP}/callbacks/verify"),
-    Command("App token, keys, settings",    "Settings",   f"{_APP}/settings"),
-    Command("Template reviews",             "Simulator",  "/simulator"),
-    Command("Arm a fault",                  "Simulator",  "/simulator/faults"),
-    Command("Clock",                        "Simulator",  "/simulator/clock"),
-    Command("Fleets",                       "Simulator",  "/simulator/fleets"),
-    Command("Snapshots and reset",          "Simulator",  "/simulator/snapshots"),
-    Command("Operator rules",               "Simulator",  "/simulator/rules"),
-    Command("Change password",              "Settings",   "/settings/password"),
-    Command("Client secrets",               "Settings",   "/settings/secrets"),
-    Command("API keys",                     "Settings",   "/settings/keys"),
-    Command("Apps and tokens",              "Settings",   "/settings/apps"),
-    Command("Operator and health check",    "Settings",   "/settings/operator"),
-    Command("Audit log",                    "Settings",   "/settings/audit"),
-    Command("Act as administrator",         "Settings",   "/settings/administrator"),
-    action_command("Clock: advance 1 hour",            "Simulator",  "/simulator/clock/advance", by=str(HOUR_MS)),
-    action_command("Clock: advance 1 day",             "Simulator",  "/simulator/clock/advance", by=str(24 * HOUR_MS)),
-    action_command("Clock: advance to next due",       "Simulator",  "/simulator/clock/next"),
-    action_command("Clock: freeze",                    "Simulator",  "/simulator/clock/freeze"),
-    action_command("Clock: run",                       "Simulator",  "/simulator/clock/run"),
-    action_command("Disarm all faults",                "Simulator",  "/simulator/faults/disarm", confirmation=DISARM_ALL_QUESTION),
-    action_command("Theme: light",                     "Theme",      "/theme", stays=False, theme="light"),
-    action_command("Theme: dark",                      "Theme",      "/theme", stays=False, theme="dark"),
-    action_command("Theme: system",                    "Theme",      "/theme", stays=False, theme="system"),
-    action_command("Sign out",                         "Account",    "/sign-out", stays=False),
+    Command("New template",                      "Templates", f"{_APP}/templates/new"),
+    Command("Messages received",                 "Messages",  f"{_APP}/messages/received"),
+    Command("Failed messages",                   "Messages",  f"{_APP}/messages?state=failed"),
+    Command("New subscription",                  "Callbacks", f"{_APP}/callbacks/new"),
+    Command("Deliveries",                        "Callbacks", f"{_APP}/callbacks/deliveries"),
+    Command("Replay callbacks",                  "Callbacks", f"{_APP}/callbacks/replay"),
+    Command("Response times",                    "Callbacks", f"{_APP}/callbacks/response-times"),
+    Command("Verify a signature",                "Callbacks", f"{_APP}/callbacks/verify"),
+    Command("App token, keys, settings",         "Settings",  f"{_APP}/settings"),
+    Command("Template reviews",                  "Simulator", "/simulator"),
+    Command("Arm a fault",                       "Simulator", "/simulator/faults"),
+    Command("Clock",                             "Simulator", "/simulator/clock"),
+    Command("Fleets",                            "Simulator", "/simulator/fleets"),
+    Command("Snapshots and reset",               "Simulator", "/simulator/snapshots"),
+    Command("Operator rules",                    "Simulator", "/simulator/rules"),
+    Command("Change password",                   "Settings",  "/settings/password"),
+    Command("Client secrets",                    "Settings",  "/settings/secrets"),
+    Command("API keys",                          "Settings",  "/settings/keys"),
+    Command("Apps and tokens",                   "Settings",  "/settings/apps"),
+    Command("Operator and health check",         "Settings",  "/settings/operator"),
+    Command("Audit log",                         "Settings",  "/settings/audit"),
+    Command("Act as administrator",              "Settings",  "/settings/administrator"),
+    action_command("Clock: advance 1 hour",      "Simulator", "/simulator/clock/advance", by=str(HOUR_MS)),
+    action_command("Clock: advance 1 day",       "Simulator", "/simulator/clock/advance", by=str(24 * HOUR_MS)),
+    action_command("Clock: advance to next due", "Simulator", "/simulator/clock/next"),
+    action_command("Clock: freeze",              "Simulator", "/simulator/clock/freeze"),
+    action_command("Clock: run",                 "Simulator", "/simulator/clock/run"),
+    action_command("Disarm all faults",          "Simulator", "/simulator/faults/disarm", confirmation=DISARM_ALL_QUESTION),
+    action_command("Theme: light",               "Theme",     "/theme", stays=False, theme="light"),
+    action_command("Theme: dark",                "Theme",     "/theme", stays=False, theme="dark"),
+    action_command("Theme: system",              "Theme",     "/theme", stays=False, theme="system"),
+    action_command("Sign out",                   "Account",   "/sign-out", stays=False),
 )
 # fmt: on
 """Without the pages of the navigation: the browser adds those itself."""
@@ -111,7 +111,7 @@ async def list_commands(tools: PageTools, page_request: PageRequest) -> Response
         path = command.path.replace("{app_id}", app.id if app else "")
         more: dict[str, Any] = {}
         if command.posts is not None:
-            more = {"posts": dict(command.posts), "stays": command.stays, "asks": command.confirmation}
+            more = {"posts": dict(command.posts), "stays": command.stays, "confirmation": command.confirmation}
         offered.add(command.name, command.section, path, **more)
     for app_of_partner in page_request.apps:
         hint = f"App, {app_of_partner.phone_number or 'no phone number'}"

@@ -128,7 +128,7 @@ async def _admit(row: PageRoute, tools: PageTools, page_request: PageRequest) ->
             return RedirectResponse(f"/sign-in?next={quote(target, safe='')}", 303)
         if row.kind is RouteKind.ACT and not page_request.is_quiet:
             return RedirectResponse(f"/sign-in?next={quote(_referring_page(page_request), safe='')}", 303)
-        return JSONResponse({"message": "Your session has ended.", "remedy": "Reload the page and sign in."}, 401)
+        return JSONResponse({"message": "Your session has ended.", "hint": "Reload the page and sign in."}, 401)
     if row.kind is RouteKind.ACT:
         await _check_origin(tools, page_request)
     if page_request.session is not None:
@@ -213,7 +213,7 @@ async def _error_response(tools: PageTools, page_request: PageRequest, error: Ex
             status, text = 500, "Something went wrong on our side."
             hint = "Nothing was saved. The service log has the details."
     if page_request.is_quiet or row.kind in (RouteKind.PART, RouteKind.LIVE):
-        return JSONResponse({"message": text, "remedy": hint}, status)
+        return JSONResponse({"message": text, "hint": hint}, status)
     try:
         if page_request.session is None:  # the layout with navigation needs a session
             page = "error_signed_out.html"

@@ -48,7 +48,7 @@ class PageTools:
         """True if the user may change what all partners share; in a demo everybody may."""
         if self.services.demo_partner_id is not None:
             return True
-        return page_request.session is not None and page_request.session.administers_until_ms is not None
+        return page_request.session is not None and page_request.session.admin_until_ms is not None
 
     async def page_context(self) -> PageContext:
         """Return the page context."""

@@ -15,13 +15,13 @@ from waypost.console.templates.routes import TEMPLATES
 # fmt: off
 BASE_ROUTES: Final = (  # Source: decision 0057
     #       kind       path              endpoint                description
-    PageRoute(RouteKind.PAGE, "/sign-in",       sign_in.show_sign_in,   "show the sign-in form", Audience.PUBLIC),
-    PageRoute(RouteKind.ACT,  "/sign-in",       sign_in.sign_in,        "start a session", Audience.PUBLIC),
-    PageRoute(RouteKind.ACT,  "/enter",         sign_in.enter,          "start a demo session", Audience.PUBLIC),
-    PageRoute(RouteKind.ACT,  "/sign-out",      sign_in.sign_out,       "end the session"),
-    PageRoute(RouteKind.ACT,  "/theme",         sign_in.choose_theme,   "choose a theme", Audience.PUBLIC),
-    PageRoute(RouteKind.PAGE, "/",              home.show_home,         "redirect to an app's overview"),
-    PageRoute(RouteKind.PART, "/commands",      command_palette.list_commands, "list commands for the palette"),
+    PageRoute(RouteKind.PAGE, "/sign-in",  sign_in.show_sign_in,          "show the sign-in form", Audience.PUBLIC),
+    PageRoute(RouteKind.ACT,  "/sign-in",  sign_in.sign_in,               "start a session", Audience.PUBLIC),
+    PageRoute(RouteKind.ACT,  "/enter",    sign_in.enter,                 "start a demo session", Audience.PUBLIC),
+    PageRoute(RouteKind.ACT,  "/sign-out", sign_in.sign_out,              "end the session"),
+    PageRoute(RouteKind.ACT,  "/theme",    sign_in.choose_theme,          "choose a theme", Audience.PUBLIC),
+    PageRoute(RouteKind.PAGE, "/",         home.show_home,                "redirect to an app's overview"),
+    PageRoute(RouteKind.PART, "/commands", command_palette.list_commands, "list commands for the palette"),
 )
 NOT_FOUND_ROUTES: Final = tuple(  # last: an error page for unknown paths below these
     PageRoute(RouteKind.PAGE, f"/{place}/{{rest:path}}", home.report_unknown_path, "report an unknown path")

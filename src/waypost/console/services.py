@@ -18,7 +18,7 @@ from waypost.store.directory import Directory
 from waypost.store.media.files import MediaFiles
 
 
-class PasswordHasher(Protocol):
+class PasswordVerifier(Protocol):
     """Computes and checks argon2id hashes in worker threads."""
 
     async def hash(self, password: str) -> str:
@@ -93,7 +93,7 @@ class ConsoleServices:
     secret_box: SecretBox
     clock: Clock
     ids: Ids
-    passwords: PasswordHasher
+    passwords: PasswordVerifier
     sign_in_limiter: SignInLimiter
     client_address: Callable[[MutableMapping[str, Any]], str]
     ready: ReadinessChecks

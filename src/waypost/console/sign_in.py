@@ -13,11 +13,10 @@ from waypost.console.rendering import THEME_COOKIE, THEMES
 from waypost.console.web.errors import NotFound
 from waypost.console.web.page_request import PageRequest
 from waypost.domain.errors import ApiError
-from waypost.domain.partner import Partner
+from waypost.domain.partner import MAX_PASSWORD_CHARS, Partner
 from waypost.store.accounts.partners import find_login_record, partner_by_id
 
 MAX_EMAIL_CHARS: Final = 254
-MAX_PASSWORD_CHARS: Final = 1024
 INCORRECT_CREDENTIALS: Final = "The e-mail address or password is incorrect."
 _log = ThrottledLog(log("console"))
 

@@ -8,7 +8,7 @@ from waypost.base.ids import is_uuid
 from waypost.dispatch.uploads import UploadFailure
 from waypost.domain.app import AppRoute
 from waypost.domain.message import MessageState, reply_target_id
-from waypost.domain.outcome import Unavailable
+from waypost.domain.outcome import OperatorUnavailable
 from waypost.domain.templates.template import Template
 from waypost.store.encoding import decode_content
 from waypost.store.media.media import KnownMediaCopies
@@ -27,7 +27,7 @@ class OutboundBatch:
     media: dict[int, KnownMediaCopies] = field(default_factory=dict[int, KnownMediaCopies])  # by position
     failures: dict[int, UploadFailure] = field(default_factory=dict[int, UploadFailure])
     """By position, the failure of the uploads that the job has waited for, where they failed."""
-    account_pauses: dict[int, Unavailable] = field(default_factory=dict[int, Unavailable])
+    account_pauses: dict[int, OperatorUnavailable] = field(default_factory=dict[int, OperatorUnavailable])
     """By position, jobs whose account is paused, with the operator's outcome that caused it."""
     lost_positions: set[int] = field(default_factory=set[int])
     """Positions of jobs that another process works by now."""

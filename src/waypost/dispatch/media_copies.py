@@ -10,7 +10,7 @@ from waypost.base.telemetry.logs import log
 from waypost.dispatch.uploads import NotifyUploadEnd, UploadScheduler
 from waypost.domain.app import AppRoute, OperatorAccount
 from waypost.domain.media import UploadedMedia, handle_lines
-from waypost.domain.outcome import Outcome, Rejected, Unavailable
+from waypost.domain.outcome import OperatorRejected, OperatorUnavailable, Outcome
 from waypost.operators.contract import Operators, OperatorUpload
 from waypost.store.database import Database
 from waypost.store.media.files import MediaFiles
@@ -29,8 +29,8 @@ MAX_DROPPED_COPIES: Final = 10_000
 
 NO_COPIES: Final = KnownMediaCopies({}, {})
 
-_FailedUpload = Rejected | Unavailable
-_UploadCall = Callable[[UploadedMedia], Awaitable[OperatorUpload | Rejected | Unavailable]]
+_FailedUpload = OperatorRejected | OperatorUnavailable
+_UploadCall = Callable[[UploadedMedia], Awaitable[OperatorUpload | OperatorRejected | OperatorUnavailable]]
 _log = log("dispatch")
 
 
@@ -111,9 +111,9 @@ class MediaCopies:
         Once for each message, and one copy at most every `COPY_DROP_INTERVAL_MS`: a rejection that comes
         again has another cause. A message that still named a copy that was dropped is retried too.
         """
-        is_lost = isinstance(outcome, Rejected) and outcome.is_about_media
+        is_lost = isinstance(outcome, OperatorRejected) and outcome.is_about_media
         was_retried = message_id in self._retried_messages
-        if not isinstance(outcome, Unavailable):
+        if not isinstance(outcome, OperatorUnavailable):
             self._retried_messages.discard(message_id)
         if not is_lost or was_retried:
             return False

@@ -11,7 +11,7 @@ from waypost.base.ids import Ids
 from waypost.domain.app import App
 from waypost.domain.lifecycle import MESSAGE_TRANSITIONS
 from waypost.domain.message import MessageState
-from waypost.domain.outcome import INVALID_RESPONSE_CODE, Rejected, Sent, Uncertain
+from waypost.domain.outcome import INVALID_RESPONSE_CODE, OperatorAccepted, OperatorRejected, OutcomeUncertain
 from waypost.domain.phone_number import parse_group_id
 from waypost.notifications.state_changes import StateChangeRecorder
 from waypost.store.directory import Directory
@@ -33,7 +33,7 @@ class MessageOutcome:
     position: int
     message_id: str
     app: App
-    outcome: Sent | Rejected | Uncertain | None
+    outcome: OperatorAccepted | OperatorRejected | OutcomeUncertain | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class MessageOutcomes:
             {
                 (result.app.id, result.app.partner_id, result.outcome.recipient or rows[result.message_id].destination)
                 for result in outcomes
-                if isinstance(result.outcome, Sent)
+                if isinstance(result.outcome, OperatorAccepted)
                 and result.message_id in rows
                 and not parse_group_id(rows[result.message_id].destination)
             },
@@ -85,7 +85,7 @@ class MessageOutcomes:
                 continue
             state, _ = recorder.state_of(row)
             match result.outcome:
-                case Sent(operator_id=operator_id, recipient=recipient):
+                case OperatorAccepted(operator_id=operator_id, recipient=recipient):
                     if MessageState.ENQUEUED in MESSAGE_TRANSITIONS[state]:
                         recorder.change_message_state(
                             row,
@@ -94,10 +94,10 @@ class MessageOutcomes:
                             recipient_id=recipients.get((result.app.id, recipient or row.destination)),
                             operator_message_id=operator_id,
                         )
-                case Rejected(code=code, text=text):
+                case OperatorRejected(code=code, text=text):
                     if state in (MessageState.ACCEPTED, MessageState.UNCERTAIN):
                         self._fail_message(recorder, connection, row, result.app, code, text, unconfirmed=False)
-                case Uncertain(text=text):
+                case OutcomeUncertain(text=text):
                     if MessageState.UNCERTAIN in MESSAGE_TRANSITIONS[state]:
                         recorder.change_message_state(
                             row,

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 from functools import partial
+from typing import Final
 
 from waypost.base.clock import Clock
 from waypost.base.telemetry.counters import CallCounters, LabelLimiter
@@ -15,7 +16,7 @@ from waypost.dispatch.retries import OutboundRetries
 from waypost.dispatch.uploads import UploadFailure
 from waypost.domain.app import AppRoute
 from waypost.domain.message import media_references, reply_target_id
-from waypost.domain.outcome import Outcome, Rejected, Sent, Unavailable, Uncertain
+from waypost.domain.outcome import OperatorAccepted, OperatorRejected, OperatorUnavailable, Outcome, OutcomeUncertain
 from waypost.operators.contract import Operators
 from waypost.queue.job import Job
 from waypost.queue.queue import JobQueue
@@ -24,7 +25,7 @@ from waypost.store.encoding import decode_content
 from waypost.store.media.media import KnownMediaCopies, MediaReferences
 from waypost.store.messages.messages import MessageRow, decode_message
 
-STOPPED_WHILE_SENDING = Uncertain("the service stopped while this message was being sent")
+STOPPED_WHILE_SENDING = OutcomeUncertain("the service stopped while this message was being sent")
 
 
 class MessageSender:
@@ -98,7 +99,7 @@ class MessageSender:
         else:
             await self._send_once(job, row, batch)
 
-    async def _abandon_paused(self, job: Job, row: MessageRow, cause: Unavailable) -> None:
+    async def _abandon_paused(self, job: Job, row: MessageRow, cause: OperatorUnavailable) -> None:
         """Abandon a job whose operator account is paused, or fail it if it has waited for all its lifetime.
 
         The pacer pauses its group. Nothing is sent to the operator, so this is the one place where such a
@@ -125,10 +126,10 @@ class MessageSender:
     async def _apply_upload_failure(self, job: Job, row: MessageRow, failure: UploadFailure) -> None:
         """Apply the failure of an upload to a message that needs it."""
         match failure:
-            case Rejected():
+            case OperatorRejected():
                 item = MessageOutcome(job.position, row.id, await app_of_message(self._directory, row), failure)
                 await self._queue.complete(job, self._messages.record, item)
-            case Unavailable():
+            case OperatorUnavailable():
                 final_outcome = MessageOutcome(job.position, row.id, await app_of_message(self._directory, row), None)
                 await self._retries.retry_or_fail(job, row.accepted_on_ms, failure, final_outcome)
             case Exception():
@@ -152,17 +153,17 @@ class MessageSender:
             finally:
                 self._pacer.record_response(job, self._clock.now_ms())
             if await self._copies.drop_lost_copies(row.id, route, media, outcome):
-                await self._retries.retry_now(job, row.id, Unavailable("the operator may have lost its media"))
+                await self._retries.retry_now(job, row.id, OperatorUnavailable("the operator may have lost its media"))
                 return
-            if isinstance(outcome, Rejected) and outcome.one_more_try and not job.attempt:
+            if isinstance(outcome, OperatorRejected) and outcome.one_more_try and not job.attempt:
                 await self._retries.retry_once(job, row.id, outcome)
                 return
         match outcome:
-            case Unavailable():
+            case OperatorUnavailable():
                 final_outcome = MessageOutcome(job.position, row.id, app, None)
                 self._retries.pause_peers(job, batch.routes[row.app_id], outcome)
                 await self._retries.retry_or_fail(job, row.accepted_on_ms, outcome, final_outcome)
-            case Sent() | Rejected() | Uncertain() | None:
+            case OperatorAccepted() | OperatorRejected() | OutcomeUncertain() | None:
                 item = MessageOutcome(job.position, row.id, app, outcome)
                 await self._queue.complete(job, self._messages.record, item)
                 if tracer.is_enabled:
@@ -191,7 +192,7 @@ class MessageSender:
             copies=media.copies,
         )
         took_s = time.perf_counter() - began_s
-        failed = not isinstance(outcome, Sent)
+        failed = not isinstance(outcome, OperatorAccepted)
         self.counts.add(took_s, _outcome_name(outcome), self._code_labels(_code_class(outcome)))
         if tracer.is_enabled or failed:
             tracer.record(
@@ -213,19 +214,27 @@ class MessageSender:
         return route
 
 
+_OUTCOME_NAMES: Final[dict[type[Outcome], str]] = {
+    OperatorAccepted: "accepted",
+    OperatorRejected: "rejected",
+    OperatorUnavailable: "unavailable",
+    OutcomeUncertain: "uncertain",
+}
+
+
 def _outcome_name(outcome: Outcome | None) -> str:
     """Return the outcome's name for counters and trace records; None: a status came before the response."""
-    return "known already" if outcome is None else type(outcome).__name__.lower()
+    return "known already" if outcome is None else _OUTCOME_NAMES[type(outcome)]
 
 
 def _code_of(outcome: Outcome) -> int | None:
     """Return the operator's own code, where it gave one."""
     match outcome:
-        case Rejected(code=code, operator_code=own):
+        case OperatorRejected(code=code, operator_code=own):
             return code if own is None else own
-        case Unavailable(code=code):
+        case OperatorUnavailable(code=code):
             return code or None
-        case Sent() | Uncertain():
+        case OperatorAccepted() | OutcomeUncertain():
             return None
 
 

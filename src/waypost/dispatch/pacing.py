@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from waypost.domain.app import OperatorAccount
-from waypost.domain.outcome import RetryScope, Unavailable
+from waypost.domain.outcome import OperatorUnavailable, RetryScope
 from waypost.queue.concurrency_groups import NotBefore
 from waypost.queue.job import Job
 from waypost.store.queue.job_subjects import SubjectKind
@@ -83,7 +83,7 @@ class _AccountPause:
     """A pause: until when, and the operator's outcome that caused it."""
 
     until_ms: int
-    cause: Unavailable
+    cause: OperatorUnavailable
 
 
 class Pacer:
@@ -115,7 +115,13 @@ class Pacer:
         self._source_windows.setdefault(job.concurrency_group, _ThroughputWindow()).record_response(now_ms)
 
     def pause_account(
-        self, job: Job, account: OperatorAccount, outcome: Unavailable, until_ms: int, *, business_account_id: str = ""
+        self,
+        job: Job,
+        account: OperatorAccount,
+        outcome: OperatorUnavailable,
+        until_ms: int,
+        *,
+        business_account_id: str = "",
     ) -> None:
         """Pause the jobs that the operator may mean besides the one that it did not accept.
 
@@ -141,7 +147,7 @@ class Pacer:
 
     def account_pause(
         self, job: Job, account: OperatorAccount, now_ms: int, *, business_account_id: str = ""
-    ) -> Unavailable | None:
+    ) -> OperatorUnavailable | None:
         """Return why the account of a message is paused, and pause its source too; None where it is not.
 
         Args:

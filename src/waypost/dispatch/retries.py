@@ -11,7 +11,7 @@ from waypost.dispatch.pacing import Pacer
 from waypost.dispatch.template_outcomes import TemplateOutcome, TemplateOutcomes
 from waypost.dispatch.uploads import UploadFailure
 from waypost.domain.app import AppRoute, OperatorAccount
-from waypost.domain.outcome import Rejected, RetryReason, Unavailable
+from waypost.domain.outcome import OperatorRejected, OperatorUnavailable, RetryReason
 from waypost.queue.job import Job
 from waypost.queue.queue import JobQueue
 from waypost.store.trace_events import SEND_ATTEMPTED, MessageTraceEvent
@@ -35,7 +35,7 @@ MAX_OPERATOR_RETRY_AFTER_S: Final = 3600
 """A longer `Retry-After` is cut to an hour, and the job is tried then: it may have been a mistake, or be over."""
 
 
-def retry_delay_ms(outcome: Unavailable, attempt: int, chance: random.Random) -> int:
+def retry_delay_ms(outcome: OperatorUnavailable, attempt: int, chance: random.Random) -> int:
     """Return how long to wait before the next attempt; the operator's own delay counts when it is longer.
 
     Args:
@@ -97,7 +97,7 @@ class OutboundRetries:
         """True if a message has waited for all its lifetime."""
         return self._clock.now_ms() >= accepted_on_ms + self._message_ttl_ms
 
-    def pause_peers(self, job: Job, route_or_account: AppRoute | OperatorAccount, outcome: Unavailable) -> None:
+    def pause_peers(self, job: Job, route_or_account: AppRoute | OperatorAccount, outcome: OperatorUnavailable) -> None:
         """Pause the jobs that wait besides this one, for the first delay of the schedule.
 
         A job that is rejected after that pauses them again.
@@ -110,21 +110,23 @@ class OutboundRetries:
         )
         self._pacer.pause_account(job, account, outcome, until_ms, business_account_id=business)
 
-    async def retry_now(self, job: Job, message_id: str, outcome: Unavailable) -> None:
+    async def retry_now(self, job: Job, message_id: str, outcome: OperatorUnavailable) -> None:
         """Retry a message at once."""
         await self._retry(job, message_id, outcome, next_delay_ms=0)
 
-    async def retry_once(self, job: Job, message_id: str, outcome: Rejected) -> None:
+    async def retry_once(self, job: Job, message_id: str, outcome: OperatorRejected) -> None:
         """Retry a message that may be accepted at a second attempt."""
         await self._retry(job, message_id, outcome, next_delay_ms=single_retry_delay_ms(self._chance))
 
-    async def _retry(self, job: Job, message_id: str, outcome: Unavailable | Rejected, *, next_delay_ms: int) -> None:
+    async def _retry(
+        self, job: Job, message_id: str, outcome: OperatorUnavailable | OperatorRejected, *, next_delay_ms: int
+    ) -> None:
         now_ms = self._clock.now_ms()
         trace_event = make_attempt_event(message_id, now_ms, outcome)
         await self._queue.retry_later(job, due_ms=now_ms + next_delay_ms, note=outcome.text, trace_event=trace_event)
 
     async def retry_or_fail(
-        self, job: Job, since_ms: int, outcome: Unavailable, final_outcome: MessageOutcome | TemplateOutcome
+        self, job: Job, since_ms: int, outcome: OperatorUnavailable, final_outcome: MessageOutcome | TemplateOutcome
     ) -> None:
         """Retry a job later, or fail it when it has been unavailable for too long."""
         now_ms = self._clock.now_ms()
@@ -141,16 +143,18 @@ class OutboundRetries:
         else:
             await self.give_up(job, outcome, final_outcome)
 
-    async def give_up(self, job: Job, outcome: Unavailable, final_outcome: MessageOutcome) -> None:
+    async def give_up(self, job: Job, outcome: OperatorUnavailable, final_outcome: MessageOutcome) -> None:
         """Fail a message that has been unavailable for all its lifetime."""
         reason = f"given up after the message's lifetime: {outcome.text}"
-        rejected = replace(final_outcome, outcome=Rejected(outcome.partner_code, reason))
+        rejected = replace(final_outcome, outcome=OperatorRejected(outcome.partner_code, reason))
         await self._queue.complete(job, self._messages.record, rejected)
 
 
-def make_attempt_event(message_id: str, at_ms: int, outcome: Unavailable | Rejected) -> MessageTraceEvent:
+def make_attempt_event(
+    message_id: str, at_ms: int, outcome: OperatorUnavailable | OperatorRejected
+) -> MessageTraceEvent:
     """Return the trace event of an attempt after which a message is retried: the operator's code and text."""
-    own = outcome.operator_code if isinstance(outcome, Rejected) else None
+    own = outcome.operator_code if isinstance(outcome, OperatorRejected) else None
     code = own or outcome.code
     detail = f"{code}: {outcome.text}" if code else outcome.text
     return MessageTraceEvent(message_id, SEND_ATTEMPTED, at_ms, is_applied=False, detail=detail[:MAX_DETAIL_CHARS])

@@ -7,7 +7,7 @@ from waypost.dispatch.retries import OutboundRetries
 from waypost.dispatch.template_outcomes import TemplateOutcome, TemplateOutcomes
 from waypost.dispatch.uploads import UploadFailure
 from waypost.domain.app import OperatorAccount
-from waypost.domain.outcome import Outcome, Rejected, Sent, Unavailable, Uncertain
+from waypost.domain.outcome import OperatorAccepted, OperatorRejected, OperatorUnavailable, Outcome, OutcomeUncertain
 from waypost.domain.templates.template import Template, TemplateStatus, sample_references
 from waypost.operators.contract import Operators
 from waypost.queue.job import Job
@@ -63,16 +63,16 @@ class TemplateActions:
             self._queue.park(job)
             return
         match outcome:
-            case Uncertain(text=text):
-                outcome = Unavailable(text)
+            case OutcomeUncertain(text=text):
+                outcome = OperatorUnavailable(text)
             case _:
                 pass
         match outcome:
-            case Unavailable():
+            case OperatorUnavailable():
                 final_outcome = TemplateOutcome(job.position, job.subject.kind, template.id, app, account.id, outcome)
                 self._retries.pause_peers(job, account, outcome)
                 await self._retries.retry_or_fail(job, template.modified_on_ms, outcome, final_outcome)
-            case Sent() | Rejected() | None:
+            case OperatorAccepted() | OperatorRejected() | None:
                 item = TemplateOutcome(job.position, job.subject.kind, template.id, app, account.id, outcome)
                 await self._queue.complete(job, self._outcomes.record, item)
 

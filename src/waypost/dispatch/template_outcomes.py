@@ -12,7 +12,7 @@ from waypost.base.telemetry.logs import log
 from waypost.domain.app import App
 from waypost.domain.event import CategoryEvent, ReviewEvent
 from waypost.domain.lifecycle import OPERATOR_STATUSES, SENDABLE
-from waypost.domain.outcome import Rejected, Sent, Unavailable
+from waypost.domain.outcome import OperatorAccepted, OperatorRejected, OperatorUnavailable
 from waypost.domain.templates.template import Template, TemplateStatus
 from waypost.notifications.state_changes import StateChangeRecorder
 from waypost.notifications.template_changes import apply_category_change, apply_status_change
@@ -34,7 +34,7 @@ NAME_STILL_AT_OPERATOR = (
 
 @dataclass(frozen=True, slots=True)
 class TemplateOutcome:
-    """The outcome of a template request; `Unavailable` here means after all retries.
+    """The outcome of a template request; `OperatorUnavailable` here means after all retries.
 
     Attributes:
         app: whose callbacks; None where it has been deleted.
@@ -47,7 +47,7 @@ class TemplateOutcome:
     template_id: str
     app: App | None
     account_id: str
-    outcome: Sent | Rejected | Unavailable | None
+    outcome: OperatorAccepted | OperatorRejected | OperatorUnavailable | None
 
 
 class TemplateOutcomes:
@@ -79,14 +79,14 @@ class TemplateOutcomes:
                     _enqueue_resubmission(connection, result, template, at_ms)
                 continue
             match result.outcome:
-                case Sent() as sent:
+                case OperatorAccepted() as sent:
                     self._apply_sent(
                         connection, recorder, result, template, sent, at_ms, is_first=result.position in completed
                     )
-                case Rejected(text=text):
+                case OperatorRejected(text=text):
                     status = TemplateStatus.REJECTED
                     _apply_status(connection, recorder, result, template, status, text, at_ms)
-                case Unavailable(text=text):
+                case OperatorUnavailable(text=text):
                     _apply_status(connection, recorder, result, template, TemplateStatus.FAILED, text, at_ms)
         recorder.write()
         return [None] * len(outcomes)
@@ -97,7 +97,7 @@ class TemplateOutcomes:
         recorder: StateChangeRecorder,
         result: TemplateOutcome,
         template: Template,
-        sent: Sent,
+        sent: OperatorAccepted,
         at_ms: int,
         *,
         is_first: bool,
@@ -146,7 +146,7 @@ def _apply_status(
         return
     # The review may have come before the response, and is the newer decision: but not for an edit that
     # the operator does not accept. What it has decided meanwhile was about the old text.
-    is_of_old_text = result.kind is SubjectKind.TEMPLATE_EDIT and not isinstance(result.outcome, Sent)
+    is_of_old_text = result.kind is SubjectKind.TEMPLATE_EDIT and not isinstance(result.outcome, OperatorAccepted)
     overruled = _STATUSES_OF_OLD_TEXT if is_of_old_text else _UNDECIDED_STATUSES
     if template.status not in overruled:
         return

@@ -6,17 +6,17 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from waypost.domain.outcome import Rejected, Unavailable
+from waypost.domain.outcome import OperatorRejected, OperatorUnavailable
 
 # fmt: off
-MAX_CONCURRENT_UPLOADS:  Final = 8  # per process: files are large, and messages need the bandwidth too
+MAX_CONCURRENT_UPLOADS:   Final = 8  # per process: files are large, and messages need the bandwidth too
 MAX_UPLOADS_PER_LOCATION: Final = 2  # of these to one number: a slow number delays only itself
 # fmt: on
 
 UploadKey = tuple[str, str]
 """A medium's id, and the location that it is uploaded to."""
-UploadFailure = Rejected | Unavailable | Exception
-RunUpload = Callable[[], Awaitable[Rejected | Unavailable | None]]
+UploadFailure = OperatorRejected | OperatorUnavailable | Exception
+RunUpload = Callable[[], Awaitable[OperatorRejected | OperatorUnavailable | None]]
 NotifyUploadEnd = Callable[[UploadFailure | None], None]
 
 

@@ -30,25 +30,25 @@ _OFFICE: Final = "application/vnd.openxmlformats-officedocument."
 # fmt: off
 ACCEPTED_TYPES: Final = {  # Source: facts 8, `file_type` list and per-message limits; operator's facts 6.1, 6.2
     # MIME type                                                kind                max bytes          handle
-    "audio/aac":                                      AcceptedType(MediaKind.AUDIO,    16 * _MB),
-    "audio/mp4":                                      AcceptedType(MediaKind.AUDIO,    16 * _MB),
-    "audio/mpeg":                                     AcceptedType(MediaKind.AUDIO,    16 * _MB),
-    "audio/amr":                                      AcceptedType(MediaKind.AUDIO,    16 * _MB),
-    "audio/ogg":                                      AcceptedType(MediaKind.AUDIO,    16 * _MB),
-    "audio/opus":                                     AcceptedType(MediaKind.AUDIO,    16 * _MB),
-    "application/vnd.ms-powerpoint":                  AcceptedType(MediaKind.DOCUMENT, 100 * _MB),
-    "application/msword":                             AcceptedType(MediaKind.DOCUMENT, 100 * _MB),
-    f"{_OFFICE}wordprocessingml.document":            AcceptedType(MediaKind.DOCUMENT, 100 * _MB),
-    f"{_OFFICE}presentationml.presentation":          AcceptedType(MediaKind.DOCUMENT, 100 * _MB),
-    f"{_OFFICE}spreadsheetml.sheet":                  AcceptedType(MediaKind.DOCUMENT, 100 * _MB),
-    "application/pdf":                                AcceptedType(MediaKind.DOCUMENT, 100 * _MB, True),
-    "application/vnd.ms-excel":                       AcceptedType(MediaKind.DOCUMENT, 100 * _MB),
-    "text/plain":                                     AcceptedType(MediaKind.DOCUMENT, 100 * _MB),
-    "image/jpeg":                                     AcceptedType(MediaKind.IMAGE,    5 * _MB,   True),
-    "image/png":                                      AcceptedType(MediaKind.IMAGE,    5 * _MB,   True),
-    "image/webp":                                     AcceptedType(MediaKind.STICKER,  500 * 1024),
-    "video/mp4":                                      AcceptedType(MediaKind.VIDEO,    16 * _MB,  True),
-    "video/3gpp":                                     AcceptedType(MediaKind.VIDEO,    16 * _MB),
+    "audio/aac":                             AcceptedType(MediaKind.AUDIO,    16 * _MB),
+    "audio/mp4":                             AcceptedType(MediaKind.AUDIO,    16 * _MB),
+    "audio/mpeg":                            AcceptedType(MediaKind.AUDIO,    16 * _MB),
+    "audio/amr":                             AcceptedType(MediaKind.AUDIO,    16 * _MB),
+    "audio/ogg":                             AcceptedType(MediaKind.AUDIO,    16 * _MB),
+    "audio/opus":                            AcceptedType(MediaKind.AUDIO,    16 * _MB),
+    "application/vnd.ms-powerpoint":         AcceptedType(MediaKind.DOCUMENT, 100 * _MB),
+    "application/msword":                    AcceptedType(MediaKind.DOCUMENT, 100 * _MB),
+    f"{_OFFICE}wordprocessingml.document":   AcceptedType(MediaKind.DOCUMENT, 100 * _MB),
+    f"{_OFFICE}presentationml.presentation": AcceptedType(MediaKind.DOCUMENT, 100 * _MB),
+    f"{_OFFICE}spreadsheetml.sheet":         AcceptedType(MediaKind.DOCUMENT, 100 * _MB),
+    "application/pdf":                       AcceptedType(MediaKind.DOCUMENT, 100 * _MB, True),
+    "application/vnd.ms-excel":              AcceptedType(MediaKind.DOCUMENT, 100 * _MB),
+    "text/plain":                            AcceptedType(MediaKind.DOCUMENT, 100 * _MB),
+    "image/jpeg":                            AcceptedType(MediaKind.IMAGE,    5 * _MB,   True),
+    "image/png":                             AcceptedType(MediaKind.IMAGE,    5 * _MB,   True),
+    "image/webp":                            AcceptedType(MediaKind.STICKER,  500 * 1024),
+    "video/mp4":                             AcceptedType(MediaKind.VIDEO,    16 * _MB,  True),
+    "video/3gpp":                            AcceptedType(MediaKind.VIDEO,    16 * _MB),
 }
 # fmt: on
 
@@ -83,7 +83,7 @@ class InboundMedia:
         key: the end of its URL.
         operator_media_id: the operator's id of it.
         sha256: of the bytes; None: not fetched yet.
-        failed: why it cannot be fetched; None: it can.
+        failure: why it cannot be fetched; None: it can.
     """
 
     key: str
@@ -94,7 +94,7 @@ class InboundMedia:
     file_name: str
     expires_on_ms: int
     sha256: str | None = None
-    failed: str | None = None
+    failure: str | None = None
 
 
 HANDLE_PREFIX: Final = "4::"

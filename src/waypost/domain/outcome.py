@@ -35,7 +35,7 @@ class RetryScope(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class OperatorAccepted:
     """The operator has accepted the submission, under this id.
 
     Attributes:
@@ -51,7 +51,7 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True)
-class Rejected:
+class OperatorRejected:
     """The operator has rejected the submission; final.
 
     Attributes:
@@ -69,7 +69,7 @@ class Rejected:
 
 
 @dataclass(frozen=True, slots=True)
-class Unavailable:
+class OperatorUnavailable:
     """The operator certainly does not have the submission; retry later.
 
     Attributes:
@@ -89,10 +89,10 @@ class Unavailable:
 
 
 @dataclass(frozen=True, slots=True)
-class Uncertain:
+class OutcomeUncertain:
     """The operator may have the submission; it is not sent again on a guess."""
 
     text: str
 
 
-Outcome = Sent | Rejected | Unavailable | Uncertain
+Outcome = OperatorAccepted | OperatorRejected | OperatorUnavailable | OutcomeUncertain

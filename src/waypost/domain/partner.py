@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 PARTNER_TOKEN_LIFE_MS: Final = 24 * 60 * 60 * 1000  # Source: spec, "Authentication", rule 1
+MAX_PASSWORD_CHARS: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,9 @@ from waypost.domain.templates.types import HeaderFormat, TemplateType, type_row
 
 # fmt: off
 TEMPLATE_LIMITS: Final = (  # Source: operator's facts 2.3, "MPM at send"; session messages: in their classes
-    FieldLimit("mpm.sections",       lambda c: [c.sections],                         10),
-    FieldLimit("mpm.sections.title", lambda c: [section.title for section in c.sections],    24),
-    FieldLimit("mpm.products",       lambda c: [all_products(c.sections)],           30),
+    FieldLimit("mpm.sections",       lambda c: [c.sections],                              10),
+    FieldLimit("mpm.sections.title", lambda c: [section.title for section in c.sections], 24),
+    FieldLimit("mpm.products",       lambda c: [all_products(c.sections)],                30),
 )
 # fmt: on
 _UNSENDABLE: Final = re.compile(r"[\n\r\t]| {5}")  # Source: operator's facts 4.2, 132018

@@ -39,7 +39,7 @@ def apply_account_event(context: EventContext, account_id: str, event: AccountEv
         context.recorder.emit_callback(
             app,
             mode=kind.mode,
-            about="account",
+            subject="account",
             message_id=None,
             event_name=event.field[:MAX_EVENT_NAME_CHARS],
             render=partial(_render, app, context.at_ms, event, template),

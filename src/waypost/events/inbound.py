@@ -91,7 +91,7 @@ def apply_inbound_message(context: EventContext, account_id: str, item_id: int, 
     context.recorder.emit_callback(
         app,
         mode=GROUP_INBOUND.mode if is_of_group else inbound_kind(event.kind).mode,
-        about=group_destination(event.group_id) if event.group_id else str(sender_id),
+        subject=group_destination(event.group_id) if event.group_id else str(sender_id),
         message_id=None,
         event_name=event.kind,
         render=render,

@@ -9,7 +9,7 @@ from waypost.base.clock import Clock
 from waypost.base.telemetry.logs import log
 from waypost.domain.app import OperatorAccount
 from waypost.domain.media import MAX_UPLOAD_BYTES, InboundMedia
-from waypost.domain.outcome import Rejected, Unavailable
+from waypost.domain.outcome import OperatorRejected, OperatorUnavailable
 from waypost.operators.contract import Operators
 from waypost.queue.job import Job
 from waypost.queue.queue import JobQueue
@@ -62,40 +62,40 @@ class InboundMediaFetcher:
         kind, key, account_id = job.subject
         if kind is not SubjectKind.INBOUND_MEDIA:
             raise LookupError(f"this is no medium: {key}")
-        if media is None or media.sha256 is not None or media.failed is not None:
+        if media is None or media.sha256 is not None or media.failure is not None:
             await self._complete(job, FetchOutcome(job.position, key))
             return
         now_ms = self._clock.now_ms()
         if now_ms >= media.expires_on_ms:
-            await self._complete(job, FetchOutcome(job.position, key, failed=MEDIA_EXPIRED))
+            await self._complete(job, FetchOutcome(job.position, key, failure=MEDIA_EXPIRED))
             return
         match await self._fetch_bytes(media, account_id, job.concurrency_group):
             case str(sha256):
                 await self._complete(job, FetchOutcome(job.position, key, sha256=sha256))
-            case Rejected(code=code, text=text):
+            case OperatorRejected(code=code, text=text):
                 self._log.warning("an inbound media file could not be fetched", code=code)
                 reason = f"the operator does not give it: {text} ({code})"
-                await self._complete(job, FetchOutcome(job.position, key, failed=reason))
-            case Unavailable(text=text):
+                await self._complete(job, FetchOutcome(job.position, key, failure=reason))
+            case OperatorUnavailable(text=text):
                 due_ms = now_ms + delay_ms(MEDIA_RETRY_SCHEDULE_S, job.attempt + 1, self._chance)
                 due_ms = min(due_ms, media.expires_on_ms)
                 await self._queue.retry_later(job, due_ms=due_ms, note=text)
 
     async def _fetch_bytes(
         self, media: InboundMedia, account_id: str, phone_number_id: str
-    ) -> str | Rejected | Unavailable:
+    ) -> str | OperatorRejected | OperatorUnavailable:
         """Store the bytes and return their digest: from the account that reported them, wherever its app is now."""
         account = await self._directory.operator_account(account_id)
         if account is None:
-            return Rejected(0, "its operator account is not there any more")
+            return OperatorRejected(0, "its operator account is not there any more")
         try:
             return await self._store_bytes(account, media, phone_number_id)
         except NotEnoughSpace as error:
-            return Unavailable(str(error.strerror))
+            return OperatorUnavailable(str(error.strerror))
 
     async def _store_bytes(
         self, account: OperatorAccount, media: InboundMedia, phone_number_id: str
-    ) -> str | Rejected | Unavailable:
+    ) -> str | OperatorRejected | OperatorUnavailable:
         incoming = await self._files.begin()
         try:
             chunks = self._operators.adapter(account).fetch_media(
@@ -111,10 +111,10 @@ class InboundMediaFetcher:
         finally:
             await incoming.discard()
 
-    async def _add_chunk(self, incoming: IncomingFile, chunk: bytes) -> Rejected | None:
+    async def _add_chunk(self, incoming: IncomingFile, chunk: bytes) -> OperatorRejected | None:
         await incoming.add(chunk)
         if incoming.size_bytes > MAX_UPLOAD_BYTES:
-            return Rejected(0, f"it is larger than {MAX_UPLOAD_BYTES} bytes")
+            return OperatorRejected(0, f"it is larger than {MAX_UPLOAD_BYTES} bytes")
         return None
 
     async def _complete(self, job: Job, outcome: FetchOutcome) -> None:

@@ -100,7 +100,7 @@ def _forward_status(
     context.recorder.emit_callback(
         app,
         mode=mode,
-        about=str(row.recipient_id or row.destination),
+        subject=str(row.recipient_id or row.destination),
         message_id=row.id,
         event_name=event_name,
         render=lambda version: callback_v3.status_body(app, event, message_id=row.id) if version == 3 else None,
@@ -136,7 +136,7 @@ def _emit_mismatch(context: EventContext, app: App, row: MessageRow, event: Stat
     context.recorder.emit_callback(
         app,
         mode=MISMATCH.mode,
-        about=str(recipient),
+        subject=str(recipient),
         message_id=row.id,
         event_name="mismatch",
         render=lambda version: body() if version == 2 else None,
@@ -168,7 +168,7 @@ def _emit_billing(
     recorder.emit_callback(
         app,
         mode=BILLING.mode,
-        about=str(recipient or row.destination),
+        subject=str(recipient or row.destination),
         message_id=row.id,
         event_name=BILLED,
         render=render,

@@ -32,7 +32,7 @@ RenderBody = Callable[[int], bytes | None]
 class _PendingCallback:
     app: App
     modes: tuple[str, ...]
-    about: str
+    subject: str
     message_id: str | None
     event_name: str
     render: RenderBody
@@ -130,7 +130,7 @@ class StateChangeRecorder:
                 self.emit_callback(
                     app,
                     mode=_mode_of(state, event),
-                    about=str(recipient_id or row.destination),
+                    subject=str(recipient_id or row.destination),
                     message_id=row.id,
                     event_name=state.value,
                     render=MessageEventBody(app, self._at_ms, row, state, operator_message_id, event, code, reason),
@@ -154,7 +154,7 @@ class StateChangeRecorder:
         app: App,
         *,
         mode: str,
-        about: str,
+        subject: str,
         message_id: str | None,
         event_name: str,
         render: RenderBody,
@@ -166,7 +166,7 @@ class StateChangeRecorder:
         Args:
             app: whose subscriptions.
             mode: of the table of modes.
-            about: the recipient's id, or another text within which order is kept.
+            subject: the recipient's id, or another text within which order is kept.
             message_id: ours, where it is about a message.
             event_name: one word for the trace.
             render: returns the body; called once for each version that is subscribed.
@@ -175,7 +175,7 @@ class StateChangeRecorder:
         """
         not_before_ms = accepted_on_ms + self._hold_ms
         modes = (mode,) if other_mode is None else (mode, other_mode)
-        self._callbacks.append(_PendingCallback(app, modes, about, message_id, event_name, render, not_before_ms))
+        self._callbacks.append(_PendingCallback(app, modes, subject, message_id, event_name, render, not_before_ms))
 
     def has_subscription(self, app: App, mode: str) -> bool:
         """True if any subscription of the app has this mode: for events that cost a query to prepare."""
@@ -186,12 +186,12 @@ class StateChangeRecorder:
         """Write everything, in the order in which it happened."""
         change_messages(self._connection, list(self._changes.values()), self._trace_events)
         rendered = self._render_callbacks()
-        remaining = Counter((subscription, callback.about) for subscription, callback, _ in rendered)
+        remaining = Counter((subscription, callback.subject) for subscription, callback, _ in rendered)
         last_sequences = reserve_sequence_numbers(self._connection, remaining)
         rows: list[CallbackRow] = []
         jobs: list[NewJob] = []
         for subscription_id, callback, body in rendered:
-            key = (subscription_id, callback.about)
+            key = (subscription_id, callback.subject)
             remaining[key] -= 1
             callback_id = self._ids.new()
             rows.append(
@@ -200,10 +200,10 @@ class StateChangeRecorder:
                     partner_id=callback.app.partner_id,
                     app_id=callback.app.id,
                     subscription_id=subscription_id,
-                    about=callback.about,
+                    subject=callback.subject,
                     sequence=last_sequences[key] - remaining[key],
                     message_id=callback.message_id,
-                    news=callback.event_name,
+                    event=callback.event_name,
                     body=body,
                     created_on_ms=self._at_ms,
                 )
@@ -212,7 +212,7 @@ class StateChangeRecorder:
                 NewJob(
                     QueueName.CALLBACKS,
                     concurrency_group=live_group(subscription_id),
-                    ordering_key=f"{subscription_id} {callback.about}",
+                    ordering_key=f"{subscription_id} {callback.subject}",
                     subject=JobSubject(SubjectKind.CALLBACK, callback_id),
                     due_ms=max(self._at_ms, callback.not_before_ms),
                 )

@@ -51,7 +51,7 @@ def apply_status_change(
         recorder.emit_callback(
             app,
             mode="TEMPLATE",
-            about=f"t:{template.id}",
+            subject=f"t:{template.id}",
             message_id=None,
             event_name=status.value.lower(),
             render=lambda version: status_body(version, app, at_ms, template, status, event),
@@ -79,7 +79,7 @@ def apply_quality_change(
         recorder.emit_callback(
             app,
             mode="TEMPLATE",
-            about=f"t:{template.id}",
+            subject=f"t:{template.id}",
             message_id=None,
             event_name=f"quality {quality.lower()}",
             render=lambda version: quality_body(version, app, at_ms, template, quality, event),
@@ -119,7 +119,7 @@ def apply_category_change(
         recorder.emit_callback(
             app,
             mode="TEMPLATE",
-            about=f"t:{template.id}",
+            subject=f"t:{template.id}",
             message_id=None,
             event_name=f"category {category.lower()}",
             render=lambda version: category_body(version, app, at_ms, template, event),

@@ -5,7 +5,7 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from waypost.domain.direct_calls import OperatorTemplate
+from waypost.domain.direct_calls.templates import OperatorTemplate
 from waypost.domain.event import CategoryEvent, QualityEvent, ReviewEvent
 from waypost.domain.lifecycle import OPERATOR_STATUSES
 from waypost.domain.templates.template import Template, TemplateStatus

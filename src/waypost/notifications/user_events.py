@@ -23,7 +23,7 @@ def emit_opt_event(
     recorder.emit_callback(
         app,
         mode=kind.mode,
-        about=str(recipient_id),
+        subject=str(recipient_id),
         message_id=None,
         event_name=kind.inner_type,
         render=partial(_render, app, at_ms, phone_number, kind.inner_type),

@@ -80,13 +80,18 @@ class DocsPages:
 
     def _load_environment(self) -> Any:
         if self._pages is None:
-            from jinja2 import Environment, PackageLoader  # imported here, because few processes serve a page
+            from jinja2 import (
+                Environment,
+                PackageLoader,
+                StrictUndefined,
+            )  # imported here, because few processes serve a page
 
             self._pages = Environment(
                 loader=PackageLoader("waypost.operations", "pages"),
                 autoescape=True,
                 trim_blocks=True,
                 lstrip_blocks=True,
+                undefined=StrictUndefined,
             )
         return self._pages
 

@@ -191,11 +191,11 @@ _QUEUE: Final = ("queue",)
 METRICS: Final = (  # Source: decision 0046
     #         name                         kind labels               scope      meaning
     # 1 api
-    MetricRow("requests_total",            _C, ("route", "status"),  "process", "Requests, by the status of the response.", _request_samples),
-    MetricRow("errors_total",              _C, ("route", "code"),    "process", "Requests that got an error, by error code; `defect` is ours.", _error_samples),
-    MetricRow("request_seconds",           _H, ("route",),           "process", "Time from a request's headers to its response.", _request_time_samples),
+    MetricRow("requests_total",   _C, ("route", "status"), "process", "Requests, by the status of the response.", _request_samples),
+    MetricRow("errors_total",     _C, ("route", "code"),   "process", "Requests that got an error, by error code; `defect` is ours.", _error_samples),
+    MetricRow("request_seconds",  _H, ("route",),          "process", "Time from a request's headers to its response.", _request_time_samples),
     # 2 queue
-    MetricRow("queue_jobs_total",          _C, ("queue", "event"),   "process", "Jobs claimed, completed, retried later, abandoned (returned without being begun), failed by a defect of ours, and made dead letters.", _job_samples),
+    MetricRow("queue_jobs_total", _C, ("queue", "event"),  "process", "Jobs claimed, completed, retried later, abandoned (returned without being begun), failed by a defect of ours, and made dead letters.", _job_samples),
     MetricRow("queue_in_flight",           _G, _QUEUE,               "process", "Jobs being worked.",
               lambda scene: [((_queue_label(stage.queue_name),), stage.active_jobs) for stage in scene.parts.stages]),
     MetricRow("queue_slots",               _G, _QUEUE,               "process", "Maximum number of jobs worked at once.",
@@ -228,7 +228,7 @@ METRICS: Final = (  # Source: decision 0046
               lambda scene: _call_samples(scene.parts.callbacks.metrics.counts)),
     MetricRow("callback_seconds",          _H, ("status",),          "process", "Response time of a receiver for one attempt.",
               lambda scene: _call_time_samples(scene.parts.callbacks.metrics.counts)),
-    MetricRow("callback_addresses",        _G, ("circuit",),         "process", "Receivers of subscriptions that this process has tried lately, by the state of their circuit.",
+    MetricRow("callback_receivers",        _G, ("circuit",),         "process", "Receivers of subscriptions that this process has tried lately, by the state of their circuit.",
               lambda scene: [((state,), count) for state, count in sorted(scene.parts.callbacks.circuits.items())]),
     MetricRow("callback_pauses_total",     _C, (),                   "process", "Subscriptions paused because their callbacks failed.",
               lambda scene: _single_sample(scene.parts.callbacks.pauses)),

@@ -115,13 +115,13 @@ READINESS_CHECKS: Final[Mapping[str, tuple[ReadinessCheck, str]]] = {  # Source:
     #                check                passes when
     "stopping":     (_is_not_stopping,   "The process is not stopping."),
     "held":         (_is_not_held,       "The process was not started with `--hold`."),
-    "store_reads":  (_can_read_store,       "The store responds to a read within 2 s, and its schema is not older than this version's."),
-    "store_writes": (_can_write_store,      "A write is on disk within 2 s."),
+    "store_reads":  (_can_read_store,    "The store responds to a read within 2 s, and its schema is not older than this version's."),
+    "store_writes": (_can_write_store,   "A write is on disk within 2 s."),
     "queues":       (_queues_are_worked, "The loop of each queue runs, makes progress, and does not fail."),
     "loops":        (_loops_run,         "The loops that delete and sweep beside the queues run."),
     "simulator":    (_simulator_works,   "The simulator of `waypost dev` delivers webhooks, reviews templates and runs its phones."),
-    "leases":       (_leases_are_valid,   "The leases are renewed, where several processes share a store."),
-    "disk":         (_has_disk_space,          "There is enough free space beside the store for the work already accepted."),
+    "leases":       (_leases_are_valid,  "The leases are renewed, where several processes share a store."),
+    "disk":         (_has_disk_space,    "There is enough free space beside the store for the work already accepted."),
 }
 # fmt: on
 

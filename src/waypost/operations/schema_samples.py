@@ -5,17 +5,17 @@ from typing import Any, Final, cast
 
 # fmt: off
 SAMPLES_BY_NAME: Final[Mapping[str, Any]] = {  # members whose sample shows more than their type
-    "id":            "01990000-0000-7000-8000-0000000000b1",
-    "messageId":     "01990000-0000-7000-8000-0000000000c1",
-    "appId":         "01990000-0000-7000-8000-0000000000a1",
-    "mediaId":       "1000000000000017",
-    "elementName":   "order_ready",
-    "languageCode":  "en_US",
-    "createdOn":     1763722800000,
-    "modifiedOn":    1763722800000,
-    "name":          "WaypostDemo",
-    "phone":         "15550001000",
-    "wabaId":        "1000000000000001",
+    "id":           "01990000-0000-7000-8000-0000000000b1",
+    "messageId":    "01990000-0000-7000-8000-0000000000c1",
+    "appId":        "01990000-0000-7000-8000-0000000000a1",
+    "mediaId":      "1000000000000017",
+    "elementName":  "order_ready",
+    "languageCode": "en_US",
+    "createdOn":    1763722800000,
+    "modifiedOn":   1763722800000,
+    "name":         "WaypostDemo",
+    "phone":        "15550001000",
+    "wabaId":       "1000000000000001",
 }
 # fmt: on
 

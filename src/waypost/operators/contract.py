@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import ClassVar, Protocol
 
 from waypost.domain.app import App, OperatorAccount
-from waypost.domain.direct_calls import CallFailure, OperatorCall, OperatorProblem, Response
+from waypost.domain.direct_calls.call import CallFailure, OperatorCall, OperatorProblem, Response
 from waypost.domain.event import Event
 from waypost.domain.inbound_webhook import WebhookItem
 from waypost.domain.media import UploadedMedia
 from waypost.domain.message import Message
-from waypost.domain.outcome import Outcome, Rejected, Unavailable
+from waypost.domain.outcome import OperatorRejected, OperatorUnavailable, Outcome
 from waypost.domain.templates.template import Template
 
 
@@ -118,24 +118,24 @@ class Operator(Protocol):
         ...
 
     async def delete_template(self, account: OperatorAccount, template: Template) -> Outcome:
-        """Delete one template, not its name in other languages; return `Sent` also where the operator has none."""
+        """Delete one template, not its name in other languages; return `OperatorAccepted` also where the operator has none."""
         ...
 
     async def upload_media(
         self, account: OperatorAccount, app: App, media: UploadedMedia, path: Path
-    ) -> OperatorUpload | Rejected | Unavailable:
+    ) -> OperatorUpload | OperatorRejected | OperatorUnavailable:
         """Upload a file for sending from the app's number; safe to repeat."""
         ...
 
     async def upload_sample(
         self, account: OperatorAccount, media: UploadedMedia, path: Path
-    ) -> OperatorUpload | Rejected | Unavailable:
+    ) -> OperatorUpload | OperatorRejected | OperatorUnavailable:
         """Upload a file as a template's sample; the result is a handle, which may contain line breaks."""
         ...
 
     def fetch_media(
         self, account: OperatorAccount, operator_media_id: str, *, phone_number_id: str | None = None
-    ) -> AsyncIterator[bytes | Rejected | Unavailable]:
+    ) -> AsyncIterator[bytes | OperatorRejected | OperatorUnavailable]:
         """Yield the bytes of a recipient's media file in chunks; an outcome ends it when there are none.
 
         An outcome may also come after bytes: then they are not complete and must not be used.

@@ -8,10 +8,10 @@ Address = IPv4Address | IPv6Address
 # fmt: off
 EMBEDDED_IPV4_RANGES: Final = (  # IPv6 ranges that embed an IPv4 address, and its bits. Source: RFC 4291, 6052, 3056
     #  range                          bits to the right of the IPv4 address
-    (IPv6Network("::ffff:0:0/96"),    0),
-    (IPv6Network("::/96"),            0),
-    (IPv6Network("::ffff:0:0:0/96"),  0),  # translated. Source: RFC 7915
-    (IPv6Network("64:ff9b::/96"),     0),
+    (IPv6Network("::ffff:0:0/96"),   0),
+    (IPv6Network("::/96"),           0),
+    (IPv6Network("::ffff:0:0:0/96"), 0),  # translated. Source: RFC 7915
+    (IPv6Network("64:ff9b::/96"),    0),
     (IPv6Network("2002::/16"),       80),
 )
 ISATAP: Final = (0x0000_5EFE, 0x0200_5EFE)  # the upper half of an interface id before an IPv4 address. Source: RFC 5214

@@ -250,7 +250,7 @@ async def _read_body(response: aiohttp.ClientResponse, receive_chunk: Callable[[
         return None
     encoding = response.headers.get("Content-Encoding", "identity").lower()
     if encoding != "identity":
-        return f"its answer is encoded as {encoding[:20]}"
+        return f"its response is encoded as {encoding[:20]}"
     async for chunk in response.content.iter_any():
         await _pass_chunk(chunk, receive_chunk)
     return None

@@ -48,7 +48,7 @@ class ChangeableSettings(Struct, frozen=True, kw_only=True):
     messaging_limit_code: Annotated[Literal[130429, 131048], Meta(description="Error code of a send beyond the messaging limit.")] = 131048
     # Source: facts 13
     throttle_status: Annotated[Literal[400, 429], Meta(description="HTTP status of a throttled send: 429, or 400 as some clients have reported.")] = 429
-    tells_retry_after: Annotated[bool, Meta(description="Send `Retry-After` with a 429.")] = False
+    send_retry_after: Annotated[bool, Meta(description="Send `Retry-After` with a 429.")] = False
     # Source: facts 7.3, 7.5: since 2026
     statuses_contacts: Annotated[bool, Meta(description="Send `contacts` with statuses.")] = True
     # Source: facts 7.5: since April 2026

@@ -91,7 +91,7 @@ class Database:
     @property
     def pending_writes(self) -> int:
         """Number of writes that wait for the next transactions."""
-        return sum(writer.group.waiting for writer in self._writers)
+        return sum(writer.group.waiting_count for writer in self._writers)
 
     async def open(self) -> None:
         """Open or create the store.

@@ -22,7 +22,7 @@ CachedValue = TypeVar("CachedValue")
 
 DIRECTORY_CACHE_MS: Final = 5_000  # Source: decision 0082
 MAX_DIRECTORY_ENTRIES: Final = 50_000
-DIRECTORY_CHANGED: Final = "forget"
+DIRECTORY_CHANGED: Final = "directory_changed"
 """Notification between processes: something that others may have cached has changed."""
 
 

@@ -69,7 +69,7 @@ def app_columns(app: App, token_hash: str) -> dict[str, Any]:
 
 def decode_operator_account(row: Row[Any], unseal: Callable[[bytes, str], str]) -> OperatorAccount:
     """Return an operator account from its row, with its secrets decrypted."""
-    return _read_operator_account(row, fields=_decode_fields(unseal(row.sealed_fields, row.id)))
+    return _read_operator_account(row, fields=_decode_fields(unseal(row.encrypted_fields, row.id)))
 
 
 def operator_account_columns(account: OperatorAccount, seal: Callable[[str, str], bytes]) -> dict[str, Any]:
@@ -78,7 +78,7 @@ def operator_account_columns(account: OperatorAccount, seal: Callable[[str, str]
         "id": account.id,
         "kind": account.kind,
         "base_url": account.base_url,
-        "sealed_fields": seal(_encode_json(dict(account.fields)).decode(), account.id),
+        "encrypted_fields": seal(_encode_json(dict(account.fields)).decode(), account.id),
     }
 
 

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, delete, insert, select
 
-from waypost.store.tables import store_facts
+from waypost.store.tables import store_properties
 
 
 def stored_revision(connection: Connection) -> int | None:
     """Return the revision that the store records; None where it records none."""
     revision = connection.execute(
-        select(store_facts.c.value).where(store_facts.c.name == "revision")
+        select(store_properties.c.value).where(store_properties.c.name == "revision")
     ).scalar_one_or_none()
     return int(revision) if revision is not None and revision.isdecimal() else None
 
@@ -23,6 +23,6 @@ def probe_write(connection: Connection, names: Sequence[str]) -> list[None]:
         names: of this process, so that two of them never wait for each other.
     """
     for probe in {f"probe {name}" for name in names}:
-        connection.execute(insert(store_facts), {"name": probe, "value": ""})
-        connection.execute(delete(store_facts).where(store_facts.c.name == probe))
+        connection.execute(insert(store_properties), {"name": probe, "value": ""})
+        connection.execute(delete(store_properties).where(store_properties.c.name == probe))
     return [None] * len(names)

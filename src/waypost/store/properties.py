@@ -12,7 +12,7 @@ from waypost.store.accounts.credentials import CREDENTIAL_TABLES
 from waypost.store.contract import WrongStore
 from waypost.store.encoding import template_columns
 from waypost.store.sql import upsert
-from waypost.store.tables import partners, store_facts, templates
+from waypost.store.tables import partners, store_properties, templates
 
 
 def set_revision(connection: Connection, revision: int, works_with: int) -> None:
@@ -22,7 +22,7 @@ def set_revision(connection: Connection, revision: int, works_with: int) -> None
 
 def set_properties(connection: Connection, properties: Mapping[str, str]) -> None:
     """Store properties of the store, replacing older values."""
-    statement = upsert(store_facts)
+    statement = upsert(store_properties)
     replace = statement.on_conflict_do_update(index_elements=["name"], set_={"value": statement.excluded.value})
     for name, value in sorted(properties.items()):
         connection.execute(replace, {"name": name, "value": value})
@@ -41,13 +41,13 @@ def mark_demo(connection: Connection) -> bool:
         return False
     if connection.execute(select(func.count()).select_from(partners)).scalar_one():
         raise WrongStore("this store belongs to `waypost serve`; choose another folder with --data, or use --memory")
-    connection.execute(insert(store_facts), {"name": "kind", "value": DEMO})
+    connection.execute(insert(store_properties), {"name": "kind", "value": DEMO})
     return True
 
 
 def is_demo(connection: Connection) -> bool:
     """Return True if the store is marked as the demonstration's."""
-    kind = select(store_facts.c.value).where(store_facts.c.name == "kind")
+    kind = select(store_properties.c.value).where(store_properties.c.name == "kind")
     return connection.execute(kind).scalar_one_or_none() == DEMO
 
 

@@ -9,7 +9,7 @@ from waypost.store.contract import WrongStore
 from waypost.store.properties import set_revision
 from waypost.store.retention.partitions import create_first_partitions
 from waypost.store.schema import create_schema
-from waypost.store.tables import REVISION, store_facts
+from waypost.store.tables import REVISION, store_properties
 
 OLDEST_UPGRADABLE_REVISION: Final = 5
 """The oldest revision from which a store can be upgraded."""
@@ -54,10 +54,10 @@ def read_schema_status(connection: Connection) -> SchemaStatus | None:
     Raises:
         WrongStore: it is not a Waypost store.
     """
-    if not inspect(connection).has_table(store_facts.name):
+    if not inspect(connection).has_table(store_properties.name):
         return None
     names = ("revision", "works_with", MOVING_PROPERTY, MOVED_PROPERTY)
-    query = select(store_facts.c.name, store_facts.c.value).where(store_facts.c.name.in_(names))
+    query = select(store_properties.c.name, store_properties.c.value).where(store_properties.c.name.in_(names))
     properties = {row.name: row.value for row in connection.execute(query)}
     revision = properties.get("revision", "")
     works_with = properties.get("works_with", revision)

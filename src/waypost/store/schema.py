@@ -43,10 +43,10 @@ class PartitionedTable:
 # fmt: off
 PARTITIONED_TABLES: Final = (  # Source: decision 0051; what is retained for weeks is partitioned by weeks
     #      table           column         primary key           interval
-    PartitionedTable(inbound_webhooks,       "id",          ("id",),              PartitionInterval.WEEK),
-    PartitionedTable(callbacks,      "id",          ("id",),              PartitionInterval.WEEK),
-    PartitionedTable(attempts,       "callback_id", ("callback_id", "id"), PartitionInterval.WEEK,  "ix_attempts_callback_id"),
-    PartitionedTable(message_events, "message_id",  ("message_id", "id"), PartitionInterval.MONTH, "ix_message_events_message_id"),
+    PartitionedTable(inbound_webhooks, "id",          ("id",),               PartitionInterval.WEEK),
+    PartitionedTable(callbacks,        "id",          ("id",),               PartitionInterval.WEEK),
+    PartitionedTable(attempts,         "callback_id", ("callback_id", "id"), PartitionInterval.WEEK,  "ix_attempts_callback_id"),
+    PartitionedTable(message_events,   "message_id",  ("message_id", "id"),  PartitionInterval.MONTH, "ix_message_events_message_id"),
 )
 STORAGE_PARAMETERS: Final[dict[str, str]] = {  # Source: postgresql.org, "Storage Parameters"; the defaults wait for a fraction of the table
     #                   reason
@@ -55,12 +55,12 @@ STORAGE_PARAMETERS: Final[dict[str, str]] = {  # Source: postgresql.org, "Storag
                         "autovacuum_vacuum_cost_delay=0, autovacuum_analyze_scale_factor=0, autovacuum_analyze_threshold=50000",
     "leases":           "autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500, "
                         "autovacuum_vacuum_cost_delay=0, fillfactor=50",
-    "processes":        "autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=100, fillfactor=50",
-    "rate_windows":     "autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500, fillfactor=50",
-    "sequences":        "autovacuum_vacuum_scale_factor=0.05, fillfactor=80",  # counted up in place
+    "processes":     "autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=100, fillfactor=50",
+    "rate_windows":  "autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500, fillfactor=50",
+    "sequences":     "autovacuum_vacuum_scale_factor=0.05, fillfactor=80",  # counted up in place
     # large: the default fraction is more than a day's rows; each message is updated about four times soon after its insert
-    "messages":         "autovacuum_vacuum_scale_factor=0.01, autovacuum_analyze_scale_factor=0.02, fillfactor=85",
-    "webhook_items":    "autovacuum_vacuum_scale_factor=0.02",
+    "messages":      "autovacuum_vacuum_scale_factor=0.01, autovacuum_analyze_scale_factor=0.02, fillfactor=85",
+    "webhook_items": "autovacuum_vacuum_scale_factor=0.02",
 }
 # fmt: on
 

@@ -29,8 +29,11 @@ metadata = MetaData()
 TextColumn = Text().with_variant(Text(collation="C"), "postgresql")  # compared by code point, as in SQLite
 _Id = BigInteger().with_variant(Integer, "sqlite")  # SQLite generates ids only for INTEGER PRIMARY KEY
 
-store_facts = Table(  # properties of the store: `revision`, `kind` (dev or serve)
-    "store_facts", metadata, Column("name", TextColumn, primary_key=True), Column("value", TextColumn, nullable=False)
+store_properties = Table(  # properties of the store: `revision`, `kind` (dev or serve)
+    "store_properties",
+    metadata,
+    Column("name", TextColumn, primary_key=True),
+    Column("value", TextColumn, nullable=False),
 )
 
 partners = Table(
@@ -67,10 +70,10 @@ console_sessions = Table(  # sessions of the console; times are the machine's, n
     metadata,
     Column("hash", TextColumn, primary_key=True),
     Column("partner_id", BigInteger, nullable=False, index=True),
-    Column("began_ms", BigInteger, nullable=False),
+    Column("created_on_ms", BigInteger, nullable=False),
     Column("expires_on_ms", BigInteger, nullable=False, index=True),
     # Its user has the administrator's rights until then; NULL: never
-    Column("administers_until_ms", BigInteger),
+    Column("admin_until_ms", BigInteger),
 )
 
 api_keys = Table(
@@ -101,7 +104,7 @@ operator_accounts = Table(
     Column("id", TextColumn, primary_key=True),  # also the last part of its webhook path
     Column("base_url", TextColumn, nullable=False),
     Column("kind", TextColumn, nullable=False),  # of the adapter
-    Column("sealed_fields", LargeBinary, nullable=False),  # JSON, with the adapter's field names
+    Column("encrypted_fields", LargeBinary, nullable=False),  # JSON, with the adapter's field names
 )
 
 business_accounts = Table(
@@ -134,8 +137,8 @@ apps = Table(
     Index("apps_by_phone_number_id", "phone_number_id"),
 )
 
-app_stays = Table(  # operator history of apps: their ids at former operator accounts (decision 0033)
-    "app_stays",
+app_operator_history = Table(  # operator history of apps: their ids at former operator accounts (decision 0033)
+    "app_operator_history",
     metadata,
     Column("app_id", TextColumn, primary_key=True),
     Column("operator_account_id", TextColumn, primary_key=True),
@@ -144,11 +147,11 @@ app_stays = Table(  # operator history of apps: their ids at former operator acc
     Column("phone_number_id", TextColumn, nullable=False),
     Column("phone_number", TextColumn, nullable=False),
     Column("left_ms", BigInteger, nullable=False),  # what was accepted until then may have been sent through it
-    Index("app_stays_by_number", "operator_account_id", "phone_number_id"),
+    Index("app_operator_history_by_number", "operator_account_id", "phone_number_id"),
 )
 
-template_stays = Table(  # operator history of templates: their ids at former operator accounts
-    "template_stays",
+template_operator_history = Table(  # operator history of templates: their ids at former operator accounts
+    "template_operator_history",
     metadata,
     Column("template_id", TextColumn, primary_key=True),
     Column("operator_account_id", TextColumn, primary_key=True),
@@ -193,7 +196,7 @@ template_events = Table(  # the history of templates
     Column("partner_id", BigInteger, nullable=False),
     Column("template_id", TextColumn, nullable=False),
     Column("at_ms", BigInteger, nullable=False),
-    Column("what", TextColumn, nullable=False),  # the values are in store/templates/events.py
+    Column("kind", TextColumn, nullable=False),  # the values are in store/templates/events.py
     Column("detail", TextColumn, nullable=False),  # JSON object
     Index("template_events_by_template", "template_id", "id"),
 )
@@ -296,7 +299,7 @@ media_copies = Table(  # the operator's copies of uploads
     metadata,
     Column("media_id", TextColumn, primary_key=True),
     # The operator account's id with a number's id, or with `app` and the operator's app id
-    Column("place", TextColumn, primary_key=True),
+    Column("location", TextColumn, primary_key=True),
     Column("operator_id", TextColumn, nullable=False),  # its media id, or its handle
     Column("expires_on_ms", BigInteger, nullable=False, index=True),
 )
@@ -312,7 +315,7 @@ inbound_media = Table(  # media from recipients; the bytes are files once they a
     Column("file_name", TextColumn, nullable=False),
     Column("expires_on_ms", BigInteger, nullable=False, index=True),
     Column("sha256", TextColumn, index=True),  # NULL: not fetched yet
-    Column("failed", TextColumn),  # why it cannot be fetched
+    Column("failure", TextColumn),  # why it cannot be fetched
     Index("inbound_media_by_operators_id", "app_id", "operator_media_id"),
 )
 
@@ -332,7 +335,7 @@ webhook_items = Table(  # one status, message or template change of a webhook
     Column("operator_account_id", TextColumn, nullable=False),
     Column("dedupe_key", TextColumn, nullable=False),
     Column("webhook_id", TextColumn, nullable=False),
-    Column("place", TextColumn, nullable=False),  # position in the body: `job.change.list.index`
+    Column("path", TextColumn, nullable=False),  # position in the body: `job.change.list.index`
     Column("item", LargeBinary, nullable=False),  # JSON of the item with its context in the body
     Column("received_on_ms", BigInteger, nullable=False),
     UniqueConstraint("operator_account_id", "dedupe_key"),
@@ -343,9 +346,9 @@ message_events = Table(  # the traces of messages, late events included
     metadata,
     Column("id", _Id, primary_key=True),
     Column("message_id", TextColumn, nullable=False, index=True),
-    Column("news", TextColumn, nullable=False),
+    Column("event", TextColumn, nullable=False),
     Column("at_ms", BigInteger, nullable=False),
-    Column("moved", Boolean, nullable=False),  # false: behind the state, so it caused no callback
+    Column("applied", Boolean, nullable=False),  # false: behind the state, so it caused no callback
     Column("detail", TextColumn, nullable=False),
 )
 
@@ -375,13 +378,13 @@ subscriptions = Table(
     Column("modes", TextColumn, nullable=False),  # comma-separated
     Column("active", Boolean, nullable=False),
     Column("show_on_ui", Boolean, nullable=False),
-    Column("sealed_meta", LargeBinary),  # its headers may hold secrets
+    Column("encrypted_meta", LargeBinary),  # its headers may hold secrets
     Column("created_on_ms", BigInteger, nullable=False),
     Column("modified_on_ms", BigInteger, nullable=False),
     Column("key_serial", Integer, nullable=False, server_default=text("1")),  # of its signing key
     Column("old_key_until_ms", BigInteger),  # the previous key signs too until then
     Column("failing_since_ms", BigInteger),  # no callback was delivered since then; NULL: it is healthy
-    Column("asked_until_ms", BigInteger),  # its receiver requested no calls before then
+    Column("retry_after_until_ms", BigInteger),  # its receiver requested no calls before then
     Column("paused_on_ms", BigInteger),  # by the service, until someone resumes it; NULL: not paused
     Column("pause_reason", TextColumn),
     Column("next_attempt_ms", BigInteger),  # its circuit is open until then; NULL: not open
@@ -393,7 +396,7 @@ sequences = Table(  # the last sequence number per subscription and recipient
     "sequences",
     metadata,
     Column("subscription_id", BigInteger, primary_key=True),
-    Column("about", TextColumn, primary_key=True),  # the recipient's id, `t:` and a template's id, or `account`
+    Column("subject", TextColumn, primary_key=True),  # the recipient's id, `t:` and a template's id, or `account`
     Column("last", BigInteger, nullable=False),
     sqlite_with_rowid=False,
 )
@@ -405,10 +408,10 @@ callbacks = Table(
     Column("partner_id", BigInteger, nullable=False),
     Column("app_id", TextColumn, nullable=False),
     Column("subscription_id", BigInteger, nullable=False),
-    Column("about", TextColumn, nullable=False),
+    Column("subject", TextColumn, nullable=False),
     Column("sequence", BigInteger, nullable=False),
     Column("message_id", TextColumn),
-    Column("news", TextColumn, nullable=False),
+    Column("event", TextColumn, nullable=False),
     Column("body", LargeBinary, nullable=False),  # rendered once; every attempt sends these bytes
     Column("created_on_ms", BigInteger, nullable=False),
     Column("ended_on_ms", BigInteger),  # NULL: still to be delivered
@@ -426,11 +429,11 @@ attempts = Table(
     Column("at_ms", BigInteger, nullable=False),
     Column("duration_ms", Integer, nullable=False),
     Column("status", Integer),  # of the response; NULL: there was none
-    Column("answer", LargeBinary, nullable=False),  # its first 4 KiB
+    Column("response_body", LargeBinary, nullable=False),  # its first 4 KiB
     Column("error", TextColumn),
     Column("subscription_id", BigInteger),
     Column("request_headers", TextColumn),  # JSON: as sent; only the names of the partner's own headers
-    Column("answer_headers", TextColumn),  # JSON: the first headers of the response
+    Column("response_headers", TextColumn),  # JSON: the first headers of the response
     Column("kind", TextColumn, nullable=False, server_default=text("''")),  # '': before revision 6
     Index("attempts_by_subscription", "subscription_id", "at_ms"),
 )
@@ -489,7 +492,7 @@ idempotency_keys = Table(  # the responses to requests that may be repeated (dec
     Column("body_hash", LargeBinary, nullable=False),  # SHA-256
     Column("app_id", TextColumn),  # of the request; NULL: the partner's own
     Column("holder", TextColumn),  # the process that works on it; NULL: done, in the transaction that added it
-    Column("answer", LargeBinary),  # encrypted, as some hold secrets; NULL: no response yet
+    Column("response", LargeBinary),  # encrypted, as some hold secrets; NULL: no response yet
     Column("expires_on_ms", BigInteger, nullable=False, index=True),
     sqlite_with_rowid=False,
 )
@@ -498,8 +501,8 @@ rate_windows = Table(  # requests counted by rate limits that processes share (d
     "rate_windows",
     metadata,
     Column("name", TextColumn, primary_key=True),  # of the rate limit
-    Column("whose", TextColumn, primary_key=True),
-    Column("spent_ms", TextColumn, nullable=False),  # JSON: times, oldest first
+    Column("subject", TextColumn, primary_key=True),
+    Column("times_ms", TextColumn, nullable=False),  # JSON: times, oldest first
     Column("expires_on_ms", BigInteger, nullable=False, index=True),
     sqlite_with_rowid=False,
 )

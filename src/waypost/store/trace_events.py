@@ -31,9 +31,9 @@ def add_trace_events(connection: Connection, events: Sequence[MessageTraceEvent]
         [
             {
                 "message_id": trace_event.message_id,
-                "news": trace_event.event,
+                "event": trace_event.event,
                 "at_ms": trace_event.at_ms,
-                "moved": trace_event.is_applied,
+                "applied": trace_event.is_applied,
                 "detail": trace_event.detail,
             }
             for trace_event in events
@@ -47,9 +47,9 @@ def has_trace_event(connection: Connection, message_id: str, event: str) -> bool
     return connection.execute(_FIND_EVENT, parameters).first() is not None
 
 
-_INSERT_EVENTS: Final = BulkInsert(message_events, "message_id", "news", "at_ms", "moved", "detail")
+_INSERT_EVENTS: Final = BulkInsert(message_events, "message_id", "event", "at_ms", "applied", "detail")
 _FIND_EVENT: Final = (
     select(message_events.c.id)
-    .where(message_events.c.message_id == bindparam("at_id"), message_events.c.news == bindparam("at_event"))
+    .where(message_events.c.message_id == bindparam("at_id"), message_events.c.event == bindparam("at_event"))
     .limit(1)
 )

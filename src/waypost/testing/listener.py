@@ -5,7 +5,7 @@ from collections.abc import Callable
 from waypost.testing.callback import Callback
 from waypost.testing.failures import missing_callback
 from waypost.testing.partner_setup import ReceiverSubscription, Tenancy, subscribe
-from waypost.testing.waiting import Deadline
+from waypost.testing.polling import Deadline
 
 
 class CallbackListener:

@@ -15,10 +15,10 @@ from waypost.testing.listener import CallbackListener
 from waypost.testing.message import Message
 from waypost.testing.partner_setup import RECEIVER_MODES, ReceiverSubscription, create_partner
 from waypost.testing.phone import Phone
+from waypost.testing.polling import poll
 from waypost.testing.runtime.service import Service
 from waypost.testing.templates import Template
 from waypost.testing.trace import Trace, parse_trace
-from waypost.testing.waiting import poll
 
 __tracebackhide__ = is_api_error
 

@@ -8,7 +8,7 @@ from waypost.client.responses import is_api_error
 from waypost.testing.failures import NotSeen, missing_message
 from waypost.testing.message import Message, parse_message
 from waypost.testing.partner_setup import Tenancy
-from waypost.testing.waiting import Deadline
+from waypost.testing.polling import Deadline
 
 __tracebackhide__ = is_api_error
 
@@ -137,7 +137,7 @@ class Phone:
         __tracebackhide__ = True
         target = message or self._newest(_is_form, "with a flow or a form")
         body = {"message_id": target.wamid, "response": dict(response)}
-        return str(self._post_action("answer", body)["wamid"])
+        return str(self._post_action("respond", body)["wamid"])
 
     def pay(self, message: Message | None = None, *, status: str = "captured") -> str:
         """Pay an order, by default the newest unpaid one; return the transaction's id.

@@ -18,9 +18,9 @@ _HOW_HELP: Final = "thread, child, or the environment file of a running `waypost
 # fmt: off
 OPTIONS: Final = (
     # command line   in the ini file      default    meaning
-    ("--waypost HOW", "waypost",          "thread",  f"How the service runs: {_HOW_HELP}."),
-    ("-",             "waypost_settings", "-",       "Settings of the service that is started, one name=value per line."),
-    ("-",             "waypost_within_s", "5",       "Default timeout of waits, in seconds."),
+    ("--waypost HOW", "waypost",          "thread", f"How the service runs: {_HOW_HELP}."),
+    ("-",             "waypost_settings", "-",      "Settings of the service that is started, one name=value per line."),
+    ("-",             "waypost_within_s", "5",      "Default timeout of waits, in seconds."),
 )
 # fmt: on
 _PARTNERS: Final = pytest.StashKey["list[Partner]"]()

@@ -8,7 +8,7 @@ from typing import Any, Final
 from waypost.client.responses import is_api_error
 from waypost.testing.failures import unmet_condition
 from waypost.testing.partner_setup import Tenancy
-from waypost.testing.waiting import poll
+from waypost.testing.polling import poll
 
 __tracebackhide__ = is_api_error
 

@@ -58,8 +58,8 @@ class Trace:
 def parse_trace(view: Mapping[str, Any]) -> Trace:
     """Return a trace from a message's record in the admin API."""
     steps = [
-        MessageTraceStep(str(step["news"]), int(step["at_ms"]), bool(step["moved"]))
-        for step in objects_in(view["news"])
+        MessageTraceStep(str(step["event"]), int(step["at_ms"]), bool(step["applied"]))
+        for step in objects_in(view["events"])
     ]
     return Trace(
         message_id=str(view["id"]),

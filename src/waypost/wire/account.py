@@ -8,7 +8,8 @@ from typing import Any, Final
 import msgspec
 
 from waypost.domain.app import App
-from waypost.domain.direct_calls import BusinessProfile, BusinessStatus, NumberStatus, SetProfile
+from waypost.domain.direct_calls.account import BusinessStatus, NumberStatus
+from waypost.domain.direct_calls.profile import BusinessProfile, SetProfile
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.partner import Wallet
 from waypost.domain.templates.template import Category

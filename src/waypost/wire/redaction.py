@@ -141,7 +141,8 @@ def redact_callback(callback: Mapping[str, Any], *, text: bool) -> dict[str, Any
         "size_bytes": len(callback["body"].encode()),
         "is_exact": not body.hidden,
         "attempts": [
-            {**attempt, "answer": body.redact_response(attempt["answer"])} for attempt in callback["attempts"]
+            {**attempt, "response_body": body.redact_response(attempt["response_body"])}
+            for attempt in callback["attempts"]
         ],
     }
 

@@ -1,4 +1,4 @@
-"""The programs that verify signatures do so: each is run against callbacks signed as ours are."""
+"""The snippets that verify signatures: each is run against callbacks signed as by the service."""
 
 import json
 import os
@@ -17,48 +17,51 @@ from waypost.base.encryption import SecretBox
 from waypost.console.callbacks.snippets import SNIPPET_LANGUAGES, SnippetLanguage, load_snippet
 from waypost.wire.callbacks.signatures import key_text, signature_headers
 
-SEALS = SecretBox("an instance key of forty characters, for tests")
+SECRET_BOX = SecretBox("an instance key of forty characters, for tests")
 BODY = '{"app":"orders","payload":{"text":"Grüße, 你好"}}'.encode()
 
 
 @dataclass(frozen=True)
 class Case:
-    """One callback as it reaches a receiver, and whether it is to be believed."""
+    """A callback as it reaches a receiver, and whether it is genuine."""
 
     name: str
     body: bytes
     headers: Mapping[str, str]
     key: str
-    is_ours: bool
+    is_genuine: bool
 
 
-def cases() -> list[Case]:
+def make_cases() -> list[Case]:
     now_s = machine_ms() // 1000
-    new, old = SEALS.callback_key(3, 2), SEALS.callback_key(3, 1)
+    new, old = SECRET_BOX.callback_key(3, 2), SECRET_BOX.callback_key(3, 1)
     both = signature_headers("cb-1", now_s, BODY, [new, old])
-    good = Case("the new key", BODY, both, key_text(new), True)
+    genuine = Case("the new key", BODY, both, key_text(new), True)
     return [
-        good,
-        replace(good, name="the old key, while both sign", key=key_text(old)),
-        replace(good, name="another key", key=key_text(SEALS.callback_key(4, 1)), is_ours=False),
-        replace(good, name="a changed body", body=BODY + b" ", is_ours=False),
-        replace(good, name="another id", headers={**both, "webhook-id": "cb-2"}, is_ours=False),
+        genuine,
+        replace(genuine, name="the old key, while both sign", key=key_text(old)),
+        replace(genuine, name="another key", key=key_text(SECRET_BOX.callback_key(4, 1)), is_genuine=False),
+        replace(genuine, name="a changed body", body=BODY + b" ", is_genuine=False),
+        replace(genuine, name="another id", headers={**both, "webhook-id": "cb-2"}, is_genuine=False),
         replace(
-            good, name="an old callback", headers=signature_headers("cb-1", now_s - 3600, BODY, [new]), is_ours=False
+            genuine,
+            name="an old callback",
+            headers=signature_headers("cb-1", now_s - 3600, BODY, [new]),
+            is_genuine=False,
         ),
-        replace(good, name="no signature", headers={**both, "webhook-signature": ""}, is_ours=False),
-        replace(good, name="no headers", headers={}, is_ours=False),
+        replace(genuine, name="no signature", headers={**both, "webhook-signature": ""}, is_genuine=False),
+        replace(genuine, name="no headers", headers={}, is_genuine=False),
         replace(
-            good,
+            genuine,
             name="a signature of another kind",
             headers={**both, "webhook-signature": both["webhook-signature"].split()[0].replace("v1,", "v1a,")},
-            is_ours=False,
+            is_genuine=False,
         ),
     ]
 
 
 # fmt: off
-RUNS = {  # by language: the file of the program, what is written behind it, the second file, and how it is run
+RUNS = {  # by language: file of the snippet, code appended to it, file and code of the runner, command
     "python": ("verify.py", "", "run.py", """
 import base64, json, sys
 from verify import verify
@@ -143,70 +146,70 @@ func TestRun(t *testing.T) {
 """, ["go", "test", "-count=1", "-v", "-run", "TestRun", "."]),
 }
 PACKAGES = {"javascript": "nodejs", "php": "php-cli", "java": "default-jdk-headless", "go": "golang-go"}
-GO_ALONE = {  # nothing is fetched, neither modules nor another Go; and no compiler of C is asked for
+GO_OFFLINE = {  # downloads nothing, neither modules nor another Go, and needs no C compiler
     "GO111MODULE": "on", "GOFLAGS": "", "GOPROXY": "off", "GOSUMDB": "off", "GOTOOLCHAIN": "local",
     "GOWORK": "off", "CGO_ENABLED": "0",
 }
 # fmt: on
 
 
-@pytest.mark.timeout(240)  # Go builds its library of HTTP the first time, on a machine that does much else
-@pytest.mark.parametrize("language", SNIPPET_LANGUAGES, ids=lambda one: one.name)
-def test_program_believes_what_is_ours_and_nothing_else(language: SnippetLanguage, tmp_path: Path) -> None:
-    file, behind, second, run, command = RUNS[language.name]
-    _need("javac" if language.name == "java" else command[0], language)
-    given = cases()
-    told = json.dumps([_told(case) for case in given])
-    (tmp_path / file).write_text(load_snippet(language) + "\n" + behind, "utf-8")
-    (tmp_path / second).write_text(run, "utf-8")
-    words: list[str] = []
+@pytest.mark.timeout(240)  # the first time, Go compiles its HTTP library, perhaps on a busy machine
+@pytest.mark.parametrize("language", SNIPPET_LANGUAGES, ids=lambda language: language.name)
+def test_snippet_accepts_only_genuine_callbacks(language: SnippetLanguage, tmp_path: Path) -> None:
+    file, suffix, runner_file, runner, command = RUNS[language.name]
+    _require("javac" if language.name == "java" else command[0], language)
+    cases = make_cases()
+    cases_json = json.dumps([_case_to_json(case) for case in cases])
+    (tmp_path / file).write_text(load_snippet(language) + "\n" + suffix, "utf-8")
+    (tmp_path / runner_file).write_text(runner, "utf-8")
+    arguments: list[str] = []
     if language.name == "java":
         subprocess.run(["javac", file], cwd=tmp_path, check=True, capture_output=True)
-        words = [word for case in given for word in _words(case)]
+        arguments = [argument for case in cases for argument in _java_arguments(case)]
     if language.name == "go":
         (tmp_path / "go.mod").write_text("module callbacks\n\ngo 1.18\n", "utf-8")
-        (tmp_path / "cases.json").write_text(told, "utf-8")
+        (tmp_path / "cases.json").write_text(cases_json, "utf-8")
 
-    done = subprocess.run(
-        [*command, *words],
+    completed = subprocess.run(
+        [*command, *arguments],
         cwd=tmp_path,
-        env=_surroundings(tmp_path),
-        input=told,
+        env=_environment(tmp_path),
+        input=cases_json,
         capture_output=True,
         text=True,
         check=False,
     )
 
-    said = [line for line in done.stdout.splitlines() if line in ("yes", "no")]
-    assert dict(zip((case.name for case in given), said, strict=False)) == {
-        case.name: "yes" if case.is_ours else "no" for case in given
-    }, done.stdout + done.stderr
-    assert done.returncode == 0, done.stdout + done.stderr
+    verdicts = [line for line in completed.stdout.splitlines() if line in ("yes", "no")]
+    assert dict(zip((case.name for case in cases), verdicts, strict=False)) == {
+        case.name: "yes" if case.is_genuine else "no" for case in cases
+    }, completed.stdout + completed.stderr
+    assert completed.returncode == 0, completed.stdout + completed.stderr
 
 
-def _need(program: str, language: SnippetLanguage) -> None:
-    """Skip where a language is not there; where `.ci/run` should have installed it, fail."""
+def _require(program: str, language: SnippetLanguage) -> None:
+    """Skip the test if a program is not installed; fail in CI, where `.ci/run` installs it."""
     if shutil.which(program) is not None:
         return
-    said = f"{program} is not there; install Debian's {PACKAGES[language.name]}"
+    message = f"{program} is not installed; install Debian's {PACKAGES[language.name]}"
     if os.environ.get("CI") == "true":
-        pytest.fail(f"{said}, as .ci/run does")
-    pytest.skip(said)
+        pytest.fail(f"{message}, as .ci/run does")
+    pytest.skip(message)
 
 
-def _surroundings(folder: Path) -> dict[str, str]:
-    """The environment of a program; what Go has built is kept where it always is, if there is such a place."""
-    found = {**os.environ, **GO_ALONE}
-    if not {"GOCACHE", "XDG_CACHE_HOME", "HOME"} & found.keys():
-        found["GOCACHE"] = str(folder / "built")
-    return found
+def _environment(folder: Path) -> dict[str, str]:
+    """Return the environment of a program, with the usual build cache of Go if there is one."""
+    environment = {**os.environ, **GO_OFFLINE}
+    if not {"GOCACHE", "XDG_CACHE_HOME", "HOME"} & environment.keys():
+        environment["GOCACHE"] = str(folder / "built")
+    return environment
 
 
-def _told(case: Case) -> dict[str, object]:
+def _case_to_json(case: Case) -> dict[str, object]:
     return {"body": b64encode(case.body).decode(), "headers": dict(case.headers), "key": case.key}
 
 
-def _words(case: Case) -> list[str]:
-    told = _told(case)
+def _java_arguments(case: Case) -> list[str]:
+    case_json = _case_to_json(case)
     names = ("webhook-id", "webhook-timestamp", "webhook-signature")
-    return [str(told["body"]), *(case.headers.get(name, "") for name in names), case.key]
+    return [str(case_json["body"]), *(case.headers.get(name, "") for name in names), case.key]

@@ -1,6 +1,6 @@
-"""Bubbles in a browser: seen by everybody, tapped, answered, and never disturbed by what comes in live.
+"""Bubbles in a browser: accessible, tapped, responded to, and not disturbed by live updates.
 
-They stand on a page of the console's; what they post is caught before it leaves the browser.
+They are on a page of the console; what they post is intercepted before it leaves the browser.
 """
 
 import asyncio
@@ -17,10 +17,18 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Locator, Page, Route, expect
 
-from tests.console.conftest import LOOP, Desk, Tab, Tabs, close_desk, open_desk
-from tests.console.support.bubble_samples import DRAFTS, NOW_MS, UNTIL_MS, every_item, of_template, said_by_phone, sent
+from tests.console.conftest import LOOP, ConsoleClient, Tab, Tabs, close_console, open_console
+from tests.console.support.bubble_samples import (
+    DRAFTS,
+    NOW_MS,
+    UNTIL_MS,
+    all_items,
+    business_message,
+    phone_message,
+    template_message,
+)
 from tests.support.media_samples import SAMPLES
-from tests.support.waiting import HANGS_AFTER_S
+from tests.support.polling import HANGS_AFTER_S
 from waypost.assembly.dev import demo
 from waypost.base.clock import ManualClock
 from waypost.console.bubbles.drafts import draft_message
@@ -33,7 +41,7 @@ pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 
 FILE: Final = "bubbles/bubble.html"
 AXE: Final = resources.files("axe_playwright_python") / "axe.min.js"
-VISIT: Final = cast("PageRequest", SimpleNamespace(session=SimpleNamespace(csrf="the-token")))
+PAGE_REQUEST: Final = cast("PageRequest", SimpleNamespace(session=SimpleNamespace(csrf="the-token")))
 ASSETS: Final = Assets()
 PAGES: Final = PageRenderer(ASSETS, ManualClock(NOW_MS))
 FORM: Final[dict[str, Any]] = {
@@ -47,7 +55,7 @@ FORM: Final[dict[str, Any]] = {
             {"type": "OptIn", "name": "news", "label": "News"},
             {"type": "Footer", "label": "Reserve"}]}]}}],
 }  # fmt: skip
-LAY_OUT: Final = """(html) => {
+SHOW_BUBBLES: Final = """(html) => {
   const main = document.querySelector("#main");
   main.innerHTML = `<h1>Bubbles</h1><div class="bubble-wall" id="wall">${html}</div>`;
   for (const one of main.querySelectorAll(".cell")) one.style.cssText = "display: grid; margin-bottom: 10px";
@@ -59,91 +67,91 @@ class Wall:
     """A page with bubbles on it.
 
     Attributes:
-        posted: paths and fields of what was posted, in order.
+        posted: paths and fields of the posted forms, in order.
     """
 
     tab: Tab
-    tells: asyncio.Event = field(default_factory=asyncio.Event)
+    has_posted: asyncio.Event = field(default_factory=asyncio.Event)
     posted: list[tuple[str, dict[str, str]]] = field(default_factory=list[tuple[str, dict[str, str]]])
 
     @property
     def page(self) -> Page:
         return self.tab.page
 
-    async def hang(self, html: Iterable[str]) -> None:
-        cells = "".join(f'<div class="cell">{one}</div>' for one in html)
-        await self.page.evaluate(LAY_OUT, cells)
-        base = self.tab.desk.base_url
+    async def show_bubbles(self, html: Iterable[str]) -> None:
+        cells = "".join(f'<div class="cell">{bubble}</div>' for bubble in html)
+        await self.page.evaluate(SHOW_BUBBLES, cells)
+        base = self.tab.console.base_url
         await self.page.add_style_tag(url=base + ASSETS.url_path("css/bubbles.css"))
         await self.page.add_script_tag(url=base + ASSETS.url_path("js/bubbles.js"), type="module")
 
-    async def put(self, item: dict[str, Any]) -> None:
-        """The item as a stream would send it once more."""
-        piece = {"id": f"b-{item['wamid']}", "html": drawn(item), "into": "", "at": "end"}
+    async def update(self, item: dict[str, Any]) -> None:
+        """Update an item as the stream of a page does."""
+        element = {"id": f"b-{item['wamid']}", "html": render(item), "into": "", "at": "end"}
         module = ASSETS.url_path("js/live.js")
-        await self.page.evaluate("async ([path, piece]) => (await import(path)).put([piece])", [module, piece])
+        await self.page.evaluate("async ([path, piece]) => (await import(path)).put([piece])", [module, element])
 
     async def next_post(self, count: int = 1) -> tuple[str, dict[str, str]]:
-        """The newest of what was posted, as soon as there are so many."""
+        """Return the latest posted form, as soon as there are `count`."""
         while len(self.posted) < count:
-            self.tells.clear()
-            await asyncio.wait_for(self.tells.wait(), HANGS_AFTER_S)
+            self.has_posted.clear()
+            await asyncio.wait_for(self.has_posted.wait(), HANGS_AFTER_S)
         return self.posted[-1]
 
-    async def answer(self, route: Route) -> None:
-        """Answer an act, or show a picture."""
+    async def respond(self, route: Route) -> None:
+        """Respond to an action, or serve a picture."""
         if route.request.method == "GET":
             return await route.fulfill(body=SAMPLES["png"], content_type="image/png")
         fields = dict(parse_qsl(route.request.post_data or "", keep_blank_values=True))
         self.posted.append((urlsplit(route.request.url).path, fields))
-        self.tells.set()
+        self.has_posted.set()
         return await route.fulfill(status=204)
 
 
 @pytest_asyncio.fixture(loop_scope=LOOP, scope="module")
-async def host(tmp_path_factory: pytest.TempPathFactory, begun: Path) -> AsyncGenerator[Desk]:
-    """`waypost dev`, once: nothing that a bubble posts gets there."""
-    desk = await open_desk(tmp_path_factory.mktemp("bubbles"), begun=begun)
-    yield desk
-    await close_desk(desk)
+async def module_console(tmp_path_factory: pytest.TempPathFactory, demo_data: Path) -> AsyncGenerator[ConsoleClient]:
+    """`waypost dev`, once per module: no form of a bubble reaches it."""
+    console = await open_console(tmp_path_factory.mktemp("bubbles"), demo_data=demo_data)
+    yield console
+    await close_console(console)
 
 
 @pytest_asyncio.fixture(loop_scope=LOOP)
-async def wall(browser: Browser, host: Desk) -> AsyncGenerator[Wall]:
-    """An empty one; when the test ends, it may not have had an error or asked for anything elsewhere."""
-    tabs = Tabs(browser, host)
-    wall = Wall(await tabs("/settings/password"))  # which shows nothing live
-    await wall.page.route("**/bubbles/**", wall.answer)
+async def wall(browser: Browser, module_console: ConsoleClient) -> AsyncGenerator[Wall]:
+    """An empty page; fails at the end if it had an error or sent an external request."""
+    tabs = Tabs(browser, module_console)
+    wall = Wall(await tabs("/settings/password"))  # a page without a stream
+    await wall.page.route("**/bubbles/**", wall.respond)
     await wall.page.route("**/phones/flows/77", lambda route: route.fulfill(status=204))
     yield wall
     await wall.page.context.close()
-    assert wall.tab.wrong == []
-    assert wall.tab.elsewhere == []
+    assert wall.tab.errors == []
+    assert wall.tab.external_requests == []
 
 
-def drawn(item: dict[str, Any]) -> str:
-    [one] = prepare_messages([item], lambda media_id: {"url": f"/bubbles/{media_id}"})
-    return PAGES.render_macro(FILE, "bubble", VISIT, one, VISIT, f"/bubbles/{item['wamid']}")
+def render(item: dict[str, Any]) -> str:
+    [message] = prepare_messages([item], lambda media_id: {"url": f"/bubbles/{media_id}"})
+    return PAGES.render_macro(FILE, "bubble", PAGE_REQUEST, message, PAGE_REQUEST, f"/bubbles/{item['wamid']}")
 
 
-async def published(desk: Desk, form: dict[str, Any]) -> str:
-    """A flow of the demo's account; gives its id."""
-    wish = {"name": "table", "categories": ["OTHER"], "flow_json": json.dumps(form), "publish": True}
-    address = f"{desk.running.graph_url}/{demo.GRAPH_VERSION}/{demo.WABA_ID}/flows"
+async def publish_flow(console: ConsoleClient, form: dict[str, Any]) -> str:
+    """Publish a flow of the demo's account; return its ID."""
+    flow = {"name": "table", "categories": ["OTHER"], "flow_json": json.dumps(form), "publish": True}
+    url = f"{console.running.graph_url}/{demo.GRAPH_VERSION}/{demo.WABA_ID}/flows"
     headers = {"Authorization": f"Bearer {demo.GRAPH_TOKEN}"}
-    async with desk.http.post(address, json=wish, headers=headers) as answer:
-        assert answer.status == 200, await answer.text()
-        return str((await answer.json())["id"])
+    async with console.http.post(url, json=flow, headers=headers) as response:
+        assert response.status == 200, await response.text()
+        return str((await response.json())["id"])
 
 
-def every_bubble() -> list[str]:
-    items = prepare_messages(every_item(), lambda media_id: {"url": "/bubbles/p"} if media_id == "m-image" else {})
-    return [PAGES.render_macro(FILE, "bubble", VISIT, one, VISIT, "/bubbles/x") for one in items]
+def render_all_bubbles() -> list[str]:
+    items = prepare_messages(all_items(), lambda media_id: {"url": "/bubbles/p"} if media_id == "m-image" else {})
+    return [PAGES.render_macro(FILE, "bubble", PAGE_REQUEST, message, PAGE_REQUEST, "/bubbles/x") for message in items]
 
 
-def every_template() -> list[str]:
+def render_all_templates() -> list[str]:
     return [
-        PAGES.render_macro(FILE, "template", VISIT, draft_message(draft, until_ms=UNTIL_MS), VISIT, name)
+        PAGES.render_macro(FILE, "template", PAGE_REQUEST, draft_message(draft, until_ms=UNTIL_MS), PAGE_REQUEST, name)
         for name, draft in DRAFTS.items()
     ]
 
@@ -152,19 +160,19 @@ def button(page: Page, name: str) -> Locator:
     return page.get_by_role("button", name=name)
 
 
-async def test_axe_finds_nothing_in_any_bubble_and_none_is_wider_than_a_narrow_screen(wall: Wall) -> None:
-    await wall.hang([*every_bubble(), *every_template()])
+async def test_bubbles_have_no_axe_violation_and_fit_a_narrow_screen(wall: Wall) -> None:
+    await wall.show_bubbles([*render_all_bubbles(), *render_all_templates()])
     await wall.page.evaluate(AXE.read_text(encoding="utf-8"))
     await wall.page.emulate_media(reduced_motion="reduce")
 
     for scheme, width in (("light", 1440), ("dark", 360)):
         await wall.page.emulate_media(color_scheme=cast("Any", scheme), reduced_motion="reduce")
         await wall.page.set_viewport_size({"width": width, "height": 900})
-        found = await wall.page.evaluate(
+        violations = await wall.page.evaluate(
             """async () => (await axe.run("#wall", {resultTypes: ["violations"]})).violations
               .map((one) => [one.id, one.nodes.slice(0, 3).map((node) => node.html.slice(0, 200) + node.failureSummary)])"""
         )
-        assert found == []
+        assert violations == []
         assert await wall.page.evaluate(
             """() => {
               const wall = document.querySelector("#wall");
@@ -174,13 +182,13 @@ async def test_axe_finds_nothing_in_any_bubble_and_none_is_wider_than_a_narrow_s
 
 
 async def test_text_that_looks_like_markup_is_shown_as_text(wall: Wall) -> None:
-    await wall.hang([drawn(sent("hostile"))])
+    await wall.show_bubbles([render(business_message("hostile"))])
 
     await expect(wall.page.locator(".bubble-text")).to_have_text('<script>alert(1)</script> & "x" javascript:alert(1)')
 
 
-async def test_tapping_a_reply_posts_its_place_its_text_and_the_token(wall: Wall) -> None:
-    await wall.hang([drawn(sent("replies"))])
+async def test_tapping_a_reply_posts_its_index_its_text_and_the_csrf_token(wall: Wall) -> None:
+    await wall.show_bubbles([render(business_message("replies"))])
 
     await button(wall.page, "No").click()
 
@@ -190,7 +198,7 @@ async def test_tapping_a_reply_posts_its_place_its_text_and_the_token(wall: Wall
 
 
 async def test_tapping_a_button_of_a_card_names_the_card(wall: Wall) -> None:
-    await wall.hang([drawn(of_template("carousel"))])
+    await wall.show_bubbles([render(template_message("carousel"))])
 
     await button(wall.page, "Yes please").nth(1).click()
 
@@ -198,8 +206,8 @@ async def test_tapping_a_button_of_a_card_names_the_card(wall: Wall) -> None:
     assert (fields["card"], fields["index"]) == ("1", "0")
 
 
-async def test_list_opens_over_the_page_and_goes_with_what_is_chosen(wall: Wall) -> None:
-    await wall.hang([drawn(sent("list"))])
+async def test_list_opens_as_a_dialog_and_closes_after_a_choice(wall: Wall) -> None:
+    await wall.show_bubbles([render(business_message("list"))])
     opener = button(wall.page, "Our teas")
     await opener.focus()
 
@@ -219,7 +227,7 @@ async def test_list_opens_over_the_page_and_goes_with_what_is_chosen(wall: Wall)
 
 
 async def test_more_than_three_buttons_are_behind_all_options(wall: Wall) -> None:
-    await wall.hang([drawn(of_template("many"))])
+    await wall.show_bubbles([render(template_message("many"))])
 
     await expect(button(wall.page, "Call us")).to_have_count(0)
     await button(wall.page, "See all options").click()
@@ -230,27 +238,29 @@ async def test_more_than_three_buttons_are_behind_all_options(wall: Wall) -> Non
     await expect(wall.page.get_by_role("dialog", name="Call us")).to_contain_text("+15550001000")
 
 
-async def test_form_goes_back_as_one_object_and_stays_while_the_bubble_changes(wall: Wall) -> None:
-    item = sent("flow")
-    await wall.hang([drawn(item)])
+async def test_form_is_sent_as_one_object_and_stays_open_while_the_bubble_changes(wall: Wall) -> None:
+    item = business_message("flow")
+    await wall.show_bubbles([render(item)])
     await button(wall.page, "Book a table").click()
     sheet = wall.page.get_by_role("dialog", name="Book a table")
     await sheet.get_by_label("Field 1").fill("people")
     await sheet.get_by_label("Value").first.fill("2")
 
-    await wall.put({**item, "state": "read"})
+    await wall.update({**item, "state": "read"})
     await expect(wall.page.locator(".bubble-ticks.is-read")).to_have_count(1)
     await sheet.get_by_role("button", name="Send").click()
 
     path, fields = await wall.next_post()
-    assert path == "/bubbles/flow/answer"
+    assert path == "/bubbles/flow/respond"
     assert json.loads(fields["response"]) == {"people": "2"}
     await expect(sheet).to_be_hidden()
 
 
-async def test_form_of_a_flow_has_the_fields_that_its_author_drew(wall: Wall, host: Desk) -> None:
-    flow_id = await published(host, FORM)
-    await wall.hang([drawn(sent("flow", buttons=[{"index": 0, "type": "FLOW", "text": "Book", "flow_id": flow_id}]))])
+async def test_form_of_a_flow_has_the_fields_of_its_definition(wall: Wall, module_console: ConsoleClient) -> None:
+    flow_id = await publish_flow(module_console, FORM)
+    await wall.show_bubbles(
+        [render(business_message("flow", buttons=[{"index": 0, "type": "FLOW", "text": "Book", "flow_id": flow_id}]))]
+    )
     await button(wall.page, "Book").click()
     sheet = wall.page.get_by_role("dialog", name="Book")
 
@@ -269,13 +279,13 @@ async def test_form_of_a_flow_has_the_fields_that_its_author_drew(wall: Wall, ho
     }  # fmt: skip
 
 
-async def test_flow_of_another_account_is_not_there(host: Desk) -> None:
-    await host.get("/phones/flows/123", status=404)
-    await host.get("/phones/flows/x%2Fy", status=404)
+async def test_flow_of_another_account_is_not_found(module_console: ConsoleClient) -> None:
+    await module_console.get("/phones/flows/123", status=404)
+    await module_console.get("/phones/flows/x%2Fy", status=404)
 
 
-async def test_form_takes_json_and_says_what_is_none(wall: Wall) -> None:
-    await wall.hang([drawn(sent("flow"))])
+async def test_form_accepts_json_and_rejects_invalid_json(wall: Wall) -> None:
+    await wall.show_bubbles([render(business_message("flow"))])
     await button(wall.page, "Book a table").click()
     await wall.page.get_by_text("Enter JSON instead").click()
     text = wall.page.get_by_label("Response as JSON")
@@ -290,20 +300,20 @@ async def test_form_takes_json_and_says_what_is_none(wall: Wall) -> None:
     assert json.loads(fields["response"]) == {"seats": [1, 2]}
 
 
-async def test_address_permission_place_and_contact_have_their_answers(wall: Wall) -> None:
+async def test_address_permission_location_and_contact_requests_post_their_responses(wall: Wall) -> None:
     names = ("address", "permission", "ask_place", "ask_card")
-    await wall.hang(drawn(sent(name)) for name in names)
+    await wall.show_bubbles(render(business_message(name)) for name in names)
     page = wall.page
 
     await button(page, "Provide address").click()
     await page.get_by_label("City").fill("Pune")
     await button(page, "Send address").click()
     path, fields = await wall.next_post(1)
-    assert (path, json.loads(fields["response"])) == ("/bubbles/address/answer", {"city": "Pune"})
+    assert (path, json.loads(fields["response"])) == ("/bubbles/address/respond", {"city": "Pune"})
     await button(page, "Choose preference").click()
     await button(page, "Do not allow").click()
     path, fields = await wall.next_post(2)
-    assert (path, fields["response"]) == ("/bubbles/permission/answer", '{"response": "reject"}')
+    assert (path, fields["response"]) == ("/bubbles/permission/respond", '{"response": "reject"}')
     await button(page, "Send location").first.click()
     await page.get_by_label("Latitude").fill("52.5")
     await page.get_by_label("Longitude").fill("13.4")
@@ -315,8 +325,8 @@ async def test_address_permission_place_and_contact_have_their_answers(wall: Wal
     assert (await wall.next_post(4))[0] == "/bubbles/ask_card/contact"
 
 
-async def test_order_of_products_is_put_together_from_quantities(wall: Wall) -> None:
-    await wall.hang([drawn(sent("products"))])
+async def test_product_order_is_built_from_the_quantities(wall: Wall) -> None:
+    await wall.show_bubbles([render(business_message("products"))])
     await button(wall.page, "View items").click()
     sheet = wall.page.get_by_role("dialog", name="View items")
     await sheet.get_by_label("Quantity").nth(0).fill("0")
@@ -336,8 +346,8 @@ async def test_order_of_products_is_put_together_from_quantities(wall: Wall) -> 
     }  # fmt: skip
 
 
-async def test_order_is_paid_from_its_sheet_and_shows_that_it_is_paid(wall: Wall) -> None:
-    await wall.hang([drawn(sent("order"))])
+async def test_order_is_paid_in_its_dialog_and_shown_as_paid(wall: Wall) -> None:
+    await wall.show_bubbles([render(business_message("order"))])
     bubble = wall.page.locator(".bubble")
     await expect(bubble).to_contain_text("Sencha from Uji, 100 g")
     await expect(bubble).to_contain_text("299.00 INR")
@@ -349,17 +359,20 @@ async def test_order_is_paid_from_its_sheet_and_shows_that_it_is_paid(wall: Wall
     assert await wall.next_post() == (
         "/bubbles/order/pay", {"csrf": "the-token", "status": "captured"},
     )  # fmt: skip
-    await wall.hang([drawn(sent("order", payment={"status": "captured"}))])
+    await wall.show_bubbles([render(business_message("order", payment={"status": "captured"}))])
     await expect(button(wall.page, "Review and pay")).to_have_count(0)
     await expect(bubble.locator(".bubble-facts")).to_contain_text("Paid")
 
 
-async def test_order_shows_what_was_last_told_of_it_and_why_a_payment_failed() -> None:
+async def test_order_shows_its_latest_status_and_why_a_payment_failed() -> None:
     error = {"code": "BAD_REQUEST_ERROR", "reason": "payment_cancelled"}
-    order = sent("order", payment={"status": "failed", "error": error})
-    [order, news] = prepare_messages([order, sent("order_news")], lambda _: {})
+    order = business_message("order", payment={"status": "failed", "error": error})
+    [order, update] = prepare_messages([order, business_message("order_news")], lambda _: {})
 
-    shown = [PAGES.render_macro(FILE, "bubble", VISIT, one, VISIT, "/bubbles/x") for one in (order, news)]
+    shown = [
+        PAGES.render_macro(FILE, "bubble", PAGE_REQUEST, message, PAGE_REQUEST, "/bubbles/x")
+        for message in (order, update)
+    ]
 
     for fact in ("Partially shipped", "The cup follows on Monday.", "Failed: payment cancelled"):
         assert fact in shown[0]
@@ -368,8 +381,8 @@ async def test_order_shows_what_was_last_told_of_it_and_why_a_payment_failed() -
     assert "Review and pay" not in shown[1]
 
 
-async def test_codes_are_copied_and_a_code_that_nobody_asked_for_is_said(wall: Wall) -> None:
-    await wall.hang([drawn(of_template("one_tap")), drawn(of_template("offer"))])
+async def test_codes_are_copied_and_an_unrequested_code_is_reported(wall: Wall) -> None:
+    await wall.show_bubbles([render(template_message("one_tap")), render(template_message("offer"))])
 
     await button(wall.page, "Copy code").click()
     await expect(wall.page.locator(".is-copied")).to_have_count(1)
@@ -384,7 +397,7 @@ async def test_codes_are_copied_and_a_code_that_nobody_asked_for_is_said(wall: W
 
 
 async def test_offer_counts_down_until_it_has_ended(wall: Wall) -> None:
-    await wall.hang([drawn(of_template("offer"))])
+    await wall.show_bubbles([render(template_message("offer"))])
     offer = wall.page.locator(".bubble-offer")
 
     await offer.evaluate("(one) => (one.dataset.untilMs = Date.now() + 7_199_000)")
@@ -395,7 +408,7 @@ async def test_offer_counts_down_until_it_has_ended(wall: Wall) -> None:
 
 async def test_cards_scroll_by_keys_and_buttons_to_both_ends(wall: Wall) -> None:
     await wall.page.emulate_media(reduced_motion="reduce")
-    await wall.hang([drawn(of_template("carousel"))])
+    await wall.show_bubbles([render(template_message("carousel"))])
     cards, page = wall.page.locator("[data-cards]"), wall.page
 
     await expect(button(page, "Previous cards")).to_be_hidden()
@@ -407,23 +420,24 @@ async def test_cards_scroll_by_keys_and_buttons_to_both_ends(wall: Wall) -> None
     await expect(cards).to_be_focused()
 
 
-async def test_long_text_opens_and_stays_open_while_the_bubble_changes(wall: Wall) -> None:
-    item = sent("long")
-    await wall.hang([drawn(item)])
+async def test_long_text_expands_and_stays_expanded_while_the_bubble_changes(wall: Wall) -> None:
+    item = business_message("long")
+    await wall.show_bubbles([render(item)])
     text = wall.page.locator(".bubble-text")
     before = await text.evaluate("(one) => one.clientHeight")
 
     await button(wall.page, "Read more").click()
-    await wall.put({**item, "state": "read"})
+    await wall.update({**item, "state": "read"})
 
     await expect(button(wall.page, "Read less")).to_be_visible()
     assert await text.evaluate("(one) => one.clientHeight") > before
 
 
-async def test_quote_leads_to_what_it_answers(wall: Wall) -> None:
-    items = [sent("text"), sent("long"), said_by_phone("own_text", context_id="text")]
-    await wall.hang(
-        PAGES.render_macro(FILE, "bubble", VISIT, one, VISIT, "") for one in prepare_messages(items, lambda _: {})
+async def test_quote_scrolls_to_the_quoted_message(wall: Wall) -> None:
+    items = [business_message("text"), business_message("long"), phone_message("own_text", context_id="text")]
+    await wall.show_bubbles(
+        PAGES.render_macro(FILE, "bubble", PAGE_REQUEST, message, PAGE_REQUEST, "")
+        for message in prepare_messages(items, lambda _: {})
     )
 
     await wall.page.locator(".bubble-quote").click()
@@ -432,8 +446,8 @@ async def test_quote_leads_to_what_it_answers(wall: Wall) -> None:
     assert "#" not in wall.page.url
 
 
-async def test_bubble_says_who_sent_it_when_and_how_far_it_came(wall: Wall) -> None:
-    await wall.hang([drawn(sent("text", state="read")), drawn(said_by_phone("own_photo"))])
+async def test_bubble_names_its_sender_time_and_state(wall: Wall) -> None:
+    await wall.show_bubbles([render(business_message("text", state="read")), render(phone_message("own_photo"))])
 
     theirs = wall.page.get_by_role("article", name="From the business, 2026-11-22")
     await expect(theirs.get_by_text("Read", exact=True)).to_have_count(1)
@@ -441,30 +455,34 @@ async def test_bubble_says_who_sent_it_when_and_how_far_it_came(wall: Wall) -> N
     await expect(own.get_by_role("img", name="Photo")).to_be_visible()
 
 
-async def test_bubble_without_acts_and_template_have_nothing_to_tap(wall: Wall) -> None:
-    item = sent("replies")
-    [one] = prepare_messages([item], lambda _: {})
-    await wall.hang([PAGES.render_macro(FILE, "bubble", VISIT, one, VISIT), *every_template()])
+async def test_bubble_without_actions_and_template_have_nothing_to_tap(wall: Wall) -> None:
+    item = business_message("replies")
+    [message] = prepare_messages([item], lambda _: {})
+    await wall.show_bubbles(
+        [PAGES.render_macro(FILE, "bubble", PAGE_REQUEST, message, PAGE_REQUEST), *render_all_templates()]
+    )
 
     await expect(wall.page.locator("#wall form, #wall dialog, #wall a.bubble-button")).to_have_count(0)
     await expect(wall.page.locator("#t-gaps .gap")).to_have_count(3)
     await expect(wall.page.locator("#t-nothing")).to_contain_text("No content yet.")
 
 
-async def test_what_dev_shows_of_a_template_is_drawn_with_its_buttons(host: Desk) -> None:
-    """Not of samples: sent by the API, and looked up at the control door."""
-    path = f"/control/phones/{host.phone}"
-    before = [one["position"] for one in (await host.control.json("GET", path))["messages"]]
+async def test_template_message_from_the_control_api_is_rendered_with_its_buttons(
+    module_console: ConsoleClient,
+) -> None:
+    """Not a sample: sent by the API, and read from the control API."""
+    path = f"/control/phones/{module_console.phone}"
+    before = [message["position"] for message in (await module_console.control.json("GET", path))["messages"]]
     params = {"id": demo.TEMPLATE_ID, "params": ["Ann", "4711"]}
-    await host.api.form(
-        "POST", f"/partner/app/{host.app_id}/template/msg",
-        {"source": demo.SOURCE, "destination": host.phone, "src.name": demo.APP_NAME, "template": json.dumps(params)},
+    await module_console.api.form(
+        "POST", f"/partner/app/{module_console.app_id}/template/msg",
+        {"source": demo.SOURCE, "destination": module_console.phone, "src.name": demo.APP_NAME, "template": json.dumps(params)},
     )  # fmt: skip
     after = max(before, default=0)
-    inbox = await host.control.json("GET", f"{path}?wait_ms=5000&after={after}")
+    inbox = await module_console.control.json("GET", f"{path}?wait_ms=5000&after={after}")
 
-    [one] = prepare_messages(inbox["messages"], lambda _: {})
-    html = PAGES.render_macro(FILE, "bubble", VISIT, one, VISIT, "/x")
+    [message] = prepare_messages(inbox["messages"], lambda _: {})
+    html = PAGES.render_macro(FILE, "bubble", PAGE_REQUEST, message, PAGE_REQUEST, "/x")
     assert "Hi Ann, your order 4711 is ready." in html
     assert "Yes please" in html
     assert "Another day" in html

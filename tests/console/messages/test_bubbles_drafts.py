@@ -1,4 +1,4 @@
-"""A draft as its recipient will see it: the same as what a phone shows once it is approved and sent."""
+"""Previews of drafts: the same as what a phone shows when the template is approved and sent."""
 
 import json
 from dataclasses import replace
@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.console.support.bubble_samples import DRAFTS, UNTIL_MS, of_template, sent
+from tests.console.support.bubble_samples import DRAFTS, UNTIL_MS, business_message, template_message
 from waypost.console.bubbles.buttons import BUTTON_BEHAVIOURS
 from waypost.console.bubbles.drafts import draft_message
 from waypost.console.bubbles.flow_forms import parse_screens
@@ -18,40 +18,40 @@ from waypost.domain.templates.fields import TemplateDraft
 from waypost.domain.templates.types import TemplateType
 from waypost.simulator.messages.template_sends.buttons import BUTTON_SEND_KINDS as SENT_KINDS
 
-SENT = (
+SENT_DRAFTS = (
     "text", "many", "image", "document", "location", "product", "catalog", "carousel", "offer", "flow", "one_tap",
 )  # fmt: skip
 
 
-def labels(shown: dict[str, Any]) -> list[tuple[Any, ...]]:
+def labels(message: dict[str, Any]) -> list[tuple[Any, ...]]:
     return [
-        (one["index"], one["type"], one["text"], one.get("url"), one.get("code"), one.get("phone_number"))
-        for one in shown.get("buttons", [])
+        (button["index"], button["type"], button["text"], button.get("url"), button.get("code"), button.get("phone_number"))
+        for button in message.get("buttons", [])
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", SENT)
-def test_draft_looks_as_the_phone_shows_it_when_it_is_sent_with_its_samples(name: str) -> None:
-    drawn = draft_message(DRAFTS[name], until_ms=UNTIL_MS)
-    arrived = of_template(name)
+@pytest.mark.parametrize("name", SENT_DRAFTS)
+def test_preview_of_a_draft_equals_the_message_sent_with_its_samples(name: str) -> None:
+    preview = draft_message(DRAFTS[name], until_ms=UNTIL_MS)
+    message = template_message(name)
 
-    assert drawn["text"] == arrived["text"]
-    assert drawn.get("footer") == arrived.get("footer")
-    assert drawn.get("header", {}).get("format") == arrived.get("header", {}).get("format")
-    assert drawn.get("header", {}).get("text") == arrived.get("header", {}).get("text")
+    assert preview["text"] == message["text"]
+    assert preview.get("footer") == message.get("footer")
+    assert preview.get("header", {}).get("format") == message.get("header", {}).get("format")
+    assert preview.get("header", {}).get("text") == message.get("header", {}).get("text")
     if name != "document":
-        assert labels(drawn) == labels(arrived)
-    offer = dict(drawn.get("limited_time_offer", {}))
+        assert labels(preview) == labels(message)
+    offer = dict(preview.get("limited_time_offer", {}))
     offer.pop("expires", None)
-    assert offer == arrived.get("limited_time_offer", {})
-    for card, shown in zip(drawn.get("cards", []), arrived.get("cards", []), strict=True):
-        assert (card["index"], labels(card)) == (shown["index"], labels(shown))
-        assert card["header"]["format"] == shown["header"]["format"]
+    assert offer == message.get("limited_time_offer", {})
+    for card, sent_card in zip(preview.get("cards", []), message.get("cards", []), strict=True):
+        assert (card["index"], labels(card)) == (sent_card["index"], labels(sent_card))
+        assert card["header"]["format"] == sent_card["header"]["format"]
 
 
 @pytest.mark.parametrize("type", [None, *TemplateType, "GIF", "NO SUCH"])
 @pytest.mark.parametrize("category", [None, "MARKETING", "AUTHENTICATION", "?"])
-def test_draft_that_is_being_written_can_always_be_drawn(type: str | None, category: str | None) -> None:
+def test_incomplete_draft_can_always_be_rendered(type: str | None, category: str | None) -> None:
     buttons = tuple(TemplateButton(kind) for kind in ButtonKind)
     for draft in (
         TemplateDraft(template_type=type, category=category),
@@ -64,66 +64,66 @@ def test_draft_that_is_being_written_can_always_be_drawn(type: str | None, categ
 
 
 def test_variable_without_a_sample_stays_a_gap() -> None:
-    shown = draft_message(DRAFTS["gaps"])
+    preview = draft_message(DRAFTS["gaps"])
 
-    assert shown["text"] == "Hello {{1}}, it is {{2}}."
-    face = message_view(shown, is_draft=True)
-    assert str(face.text).count('class="gap"') == 2
-    assert face.header is not None
-    assert 'class="gap"' in str(face.header.text)
+    assert preview["text"] == "Hello {{1}}, it is {{2}}."
+    view = message_view(preview, is_draft=True)
+    assert str(view.text).count('class="gap"') == 2
+    assert view.header is not None
+    assert 'class="gap"' in str(view.header.text)
 
 
-def test_lone_variable_takes_an_example_that_is_only_its_value() -> None:
+def test_only_variable_accepts_an_example_that_is_only_its_value() -> None:
     draft = replace(DRAFTS["text"], header="For {{1}}", example_header="Ann")
 
     assert draft_message(draft)["header"]["text"] == "For Ann"
 
 
-def test_sample_of_a_header_comes_from_who_knows_its_path() -> None:
-    shown = draft_message(DRAFTS["carousel"], find=lambda handle: f"/samples/{handle}")
-    assert [card["header"]["image"]["url"] for card in shown["cards"]] == [
+def test_sample_of_a_header_is_looked_up_by_its_handle() -> None:
+    preview = draft_message(DRAFTS["carousel"], find=lambda handle: f"/samples/{handle}")
+    assert [card["header"]["image"]["url"] for card in preview["cards"]] == [
         "/samples/4::0", "/samples/4::1", "/samples/4::2",
     ]  # fmt: skip
     header = draft_message(DRAFTS["image"], media_url="/here")["header"]
     assert header == {"format": "IMAGE", "image": {"url": "/here"}}
 
 
-def test_address_of_a_button_is_filled_with_its_sample_or_is_the_sample() -> None:
+def test_url_of_a_button_is_filled_with_its_sample_or_is_the_sample() -> None:
     whole = TemplateButton(ButtonKind.URL, "x", url="https://a.test/{{1}}", example=("https://a.test/b",))
     tail = TemplateButton(ButtonKind.URL, "x", url="https://a.test/{{1}}", suffix="c")
-    shown = draft_message(replace(DRAFTS["text"], buttons=(whole, tail)))
+    preview = draft_message(replace(DRAFTS["text"], buttons=(whole, tail)))
 
-    assert [one["url"] for one in shown["buttons"]] == ["https://a.test/b", "https://a.test/c"]
+    assert [button["url"] for button in preview["buttons"]] == ["https://a.test/b", "https://a.test/c"]
 
 
-def test_every_button_that_a_phone_can_show_has_its_row() -> None:
+def test_every_button_that_a_phone_can_show_has_a_behaviour() -> None:
     assert set(SENT_KINDS) <= set(BUTTON_BEHAVIOURS)
 
 
-def test_button_leads_only_to_pages() -> None:
+def test_button_links_only_to_web_pages() -> None:
     [button] = message_view({"buttons": [{"type": "URL", "text": "x", "url": "javascript:1"}]}).buttons
 
     assert button.does == "nothing"
 
 
-@pytest.mark.parametrize("odd", [None, 1, "x", [], [1], {}, {"format": 3}, [{"text": 1}], True])
-def test_what_has_another_shape_than_expected_is_drawn_without_it(odd: Any) -> None:
+@pytest.mark.parametrize("value", [None, 1, "x", [], [1], {}, {"format": 3}, [{"text": 1}], True])
+def test_field_of_an_unexpected_type_is_left_out(value: Any) -> None:
     names = (
         "text", "header", "footer", "buttons", "cards", "media", "location", "contacts", "order", "response",
         "interactive", "limited_time_offer", "referral", "template", "unsupported", "reactions", "quoted",
     )  # fmt: skip
     for name in names:
-        message_view({"type": "text", name: odd})
-        prepare_messages([{"wamid": "a", "type": "text", "direction": "to_phone", name: odd}], lambda _: {})
+        message_view({"type": "text", name: value})
+        prepare_messages([{"wamid": "a", "type": "text", "direction": "to_phone", name: value}], lambda _: {})
 
 
-def test_reaction_is_under_what_it_is_about_and_the_newest_of_each_side_counts() -> None:
+def test_message_shows_the_latest_reaction_of_each_side() -> None:
     def react(wamid: str, emoji: str, direction: str) -> dict[str, Any]:
-        about = {"message_id": "text", "emoji": emoji}
-        return {"wamid": wamid, "type": "reaction", "direction": direction, "reaction": about}
+        reaction = {"message_id": "text", "emoji": emoji}
+        return {"wamid": wamid, "type": "reaction", "direction": direction, "reaction": reaction}
 
     items = [
-        sent("text"), react("1", "👍", "from_phone"), react("2", "❤️", "from_phone"), react("3", "🎉", "to_phone"),
+        business_message("text"), react("1", "👍", "from_phone"), react("2", "❤️", "from_phone"), react("3", "🎉", "to_phone"),
     ]  # fmt: skip
     [item] = prepare_messages(items, lambda _: {})
     assert item["reactions"] == [
@@ -134,27 +134,27 @@ def test_reaction_is_under_what_it_is_about_and_the_newest_of_each_side_counts()
     assert item["reactions"] == [{"emoji": "🎉", "who": "business"}]
 
 
-def test_reply_quotes_what_it_answers() -> None:
-    answer = {"wamid": "a", "type": "text", "direction": "from_phone", "text": "Yes", "context_id": "image"}
-    item = prepare_messages([sent("image"), answer], lambda _: {})[1]
+def test_reply_quotes_the_original_message() -> None:
+    reply = {"wamid": "a", "type": "text", "direction": "from_phone", "text": "Yes", "context_id": "image"}
+    item = prepare_messages([business_message("image"), reply], lambda _: {})[1]
 
     assert item["quoted"] == {
         "wamid": "image", "who": "Business", "text": "The green one", "kind": "Photo",
     }  # fmt: skip
-    assert quote_of(sent("sticker"))["text"] == "Sticker"
+    assert quote_of(business_message("sticker"))["text"] == "Sticker"
 
 
-def test_media_get_what_the_page_knows_of_them_and_nothing_elsewhere_is_shown() -> None:
-    known = add_media_data(sent("image"), lambda media_id: {"url": f"/m/{media_id}", "size_bytes": 2048})
-    header = message_view(known).header
+def test_media_get_the_data_of_the_page_and_external_media_are_not_loaded() -> None:
+    message = add_media_data(business_message("image"), lambda media_id: {"url": f"/m/{media_id}", "size_bytes": 2048})
+    header = message_view(message).header
     assert header is not None
     assert header.medium is not None
     assert (header.medium.url, header.medium.detail) == ("/m/m-image", "PNG · 2 kB")
 
-    elsewhere = message_view({"media": {"kind": "image", "url": "//evil.test/x", "link": "https://a.test/b.png"}})
-    assert elsewhere.header is not None
-    assert elsewhere.header.medium is not None
-    assert (elsewhere.header.medium.url, elsewhere.header.medium.external_host) == ("", "a.test")
+    external = message_view({"media": {"kind": "image", "url": "//evil.test/x", "link": "https://a.test/b.png"}})
+    assert external.header is not None
+    assert external.header.medium is not None
+    assert (external.header.medium.url, external.header.medium.external_host) == ("", "a.test")
 
 
 def test_fields_of_a_flow_are_read_through_forms_and_branches() -> None:
@@ -168,19 +168,19 @@ def test_fields_of_a_flow_are_read_through_forms_and_branches() -> None:
     assert screen.title == "ONE"
 
 
-ODD_FORMS: Final = (
+MALFORMED_FLOWS: Final = (
     "null", "[]", '{"screens": 1}', '{"screens": [{"layout": {"children": [1, {"type": []}]}}]}',
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("odd", ODD_FORMS)
-def test_flow_of_another_shape_has_no_form(odd: str) -> None:
-    assert parse_screens(json.loads(odd)) == []
+@pytest.mark.parametrize("screens", MALFORMED_FLOWS)
+def test_malformed_flow_has_no_form(screens: str) -> None:
+    assert parse_screens(json.loads(screens)) == []
 
 
-def test_flow_without_an_end_is_read_to_some_depth() -> None:
-    within: dict[str, Any] = {"type": "TextInput", "name": "deep"}
+def test_deeply_nested_flow_is_read_to_a_limit() -> None:
+    component: dict[str, Any] = {"type": "TextInput", "name": "deep"}
     for _ in range(100):
-        within = {"type": "Form", "children": [within]}
+        component = {"type": "Form", "children": [component]}
 
-    assert parse_screens({"screens": [{"layout": within}]}) == []
+    assert parse_screens({"screens": [{"layout": component}]}) == []

@@ -1,4 +1,4 @@
-"""Text as handsets show it: what becomes bold, a list or a link, and that nothing else of a text becomes markup."""
+"""Text as handsets show it: bold, lists and links; nothing else of a text becomes markup."""
 
 from html.parser import HTMLParser
 from typing import Final
@@ -12,7 +12,7 @@ from waypost.console.bubbles.formatting import emoji_count, first_link, format_t
 ALLOWED: Final = {
     "p", "br", "strong", "em", "s", "code", "a", "ul", "ol", "li", "blockquote", "span",
 }  # fmt: skip
-LIVELY: Final = st.lists(
+MARKUP_TEXTS: Final = st.lists(
     st.sampled_from(
         ["*", "_", "~", "`", "```", "> ", "- ", "1. ", "\n", " ", "a", "b1", "<b>", "&", '"', "'", "{{1}}", "</p>",
          "https://a.test/", "http://", "javascript:x", "<script>", "\u202e", "\0", "é", "🎉", "\r"]
@@ -21,8 +21,8 @@ LIVELY: Final = st.lists(
 ).map("".join)  # fmt: skip
 
 
-class Reading(HTMLParser):
-    """What a browser would read: tags, whether they are closed in order, links, and the text."""
+class ParsedMarkup(HTMLParser):
+    """Markup as a browser parses it: tags, checked to be closed in order, links, and the text."""
 
     def __init__(self, markup: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -35,12 +35,12 @@ class Reading(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.add(tag)
-        given = dict(attrs)
-        assert set(given) <= {"href", "target", "rel", "start", "class"}
+        attributes = dict(attrs)
+        assert set(attributes) <= {"href", "target", "rel", "start", "class"}
         if tag == "a":
-            self.links.append(given["href"] or "")
-            assert given["rel"] == "noopener noreferrer nofollow"
-            assert given["target"] == "_blank"
+            self.links.append(attributes["href"] or "")
+            assert attributes["rel"] == "noopener noreferrer nofollow"
+            assert attributes["target"] == "_blank"
         if tag != "br":
             self.open.append(tag)
 
@@ -58,20 +58,20 @@ class Reading(HTMLParser):
 
 
 @settings(max_examples=300, deadline=None)
-@given(text=LIVELY | st.text(), gaps=st.booleans())
-def test_whatever_the_text_its_markup_has_only_our_tags_and_loses_no_letter(text: str, gaps: bool) -> None:
-    read = Reading(format_text(text, marks_variables=gaps))
+@given(text=MARKUP_TEXTS | st.text(), gaps=st.booleans())
+def test_markup_of_any_text_has_only_allowed_tags_and_loses_no_letter(text: str, gaps: bool) -> None:
+    parsed = ParsedMarkup(format_text(text, marks_variables=gaps))
 
-    assert read.open == []
-    assert read.tags <= ALLOWED
-    assert all(link.startswith(("http://", "https://")) for link in read.links)
-    rest = iter(text)
-    assert all(sign in rest for sign in read.text), "the text's signs, in their order"
-    assert [one for one in read.text if one.isalpha()] == [one for one in text if one.isalpha()]
+    assert parsed.open == []
+    assert parsed.tags <= ALLOWED
+    assert all(link.startswith(("http://", "https://")) for link in parsed.links)
+    remaining = iter(text)
+    assert all(char in remaining for char in parsed.text), "the text's characters, in their order"
+    assert [char for char in parsed.text if char.isalpha()] == [char for char in text if char.isalpha()]
 
 
 # fmt: off
-MADE: Final = (
+FORMATTED_TEXTS: Final = (
     ("*bold* and _so_ ~on~",  "<p><strong>bold</strong> and <em>so</em> <s>on</s></p>"),
     ("*_both_*",              "<p><strong><em>both</em></strong></p>"),
     ("_*both*_",              "<p><em><strong>both</strong></em></p>"),
@@ -92,8 +92,8 @@ MADE: Final = (
 # fmt: on
 
 
-@pytest.mark.parametrize(("text", "markup"), MADE)
-def test_marks_become_what_the_channel_makes_of_them(text: str, markup: str) -> None:
+@pytest.mark.parametrize(("text", "markup"), FORMATTED_TEXTS)
+def test_marks_are_formatted_as_by_the_channel(text: str, markup: str) -> None:
     assert format_text(text) == markup
 
 
@@ -106,19 +106,19 @@ def test_marks_become_what_the_channel_makes_of_them(text: str, markup: str) -> 
         ("HTTPS://A.test/", "HTTPS://A.test/"),
     ],
 )
-def test_addresses_become_links_without_the_full_stop_behind_them(text: str, url: str) -> None:
-    assert Reading(format_text(text)).links == [url]
+def test_urls_become_links_without_trailing_punctuation(text: str, url: str) -> None:
+    assert ParsedMarkup(format_text(text)).links == [url]
 
 
 @pytest.mark.parametrize(
     "url", ["javascript:alert(1)", "//a.test", "https://", "http://[x", "data:text/html,x", "https://a b", ""]
 )  # fmt: skip
-def test_what_is_no_address_of_a_page_leads_nowhere(url: str) -> None:
+def test_text_that_is_not_a_web_url_is_not_linked(url: str) -> None:
     assert safe_link(url) is None
-    assert Reading(format_text(url)).links in ([], ["https://a"])
+    assert ParsedMarkup(format_text(url)).links in ([], ["https://a"])
 
 
-def test_preview_is_of_the_first_address_by_host_and_path() -> None:
+def test_link_preview_has_host_and_path_of_the_first_url() -> None:
     link = first_link("Look, https://shop.test/teas?of=today! And http://b.test/")
 
     assert link is not None
@@ -136,7 +136,7 @@ def test_variables_are_marked_in_drafts_only() -> None:
     ("text", "count"),
     [("🎉", 1), ("👍🏽👍🏽", 2), ("👨‍👩‍👧", 1), ("🇩🇪 ", 1), ("❤️🎉😀", 3), ("😀😀😀😀", 0), ("1", 0), ("a", 0), ("", 0)],
 )  # fmt: skip
-def test_texts_of_emoji_alone_are_counted(text: str, count: int) -> None:
+def test_emoji_of_texts_without_other_characters_are_counted(text: str, count: int) -> None:
     assert emoji_count(text) == count
 
 

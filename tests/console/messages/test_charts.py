@@ -1,4 +1,4 @@
-"""Charts say in words what they draw, escape what they are told, and hold nothing that the page's policy forbids."""
+"""Charts: they have a text equivalent, escape their texts, and respect the content security policy of the page."""
 
 import re
 
@@ -14,7 +14,7 @@ from waypost.console.charts.time_charts import bar_chart, line_chart
 SCRIPT = "<script>alert(1)</script>"
 
 
-def pictures() -> list[Markup]:
+def charts() -> list[Markup]:
     series = [ChartSeries(SCRIPT, "good", [1, None, 3]), ChartSeries("failed", "bad", [0, 2, None])]
     labels = ["10:00", SCRIPT, "10:02"]
     frame = ChartFrame("a", SCRIPT, SCRIPT)
@@ -33,32 +33,32 @@ def pictures() -> list[Markup]:
 
 
 @pytest.mark.parametrize("number", range(7))
-def test_chart_escapes_what_it_is_told_and_has_no_style(number: int) -> None:
-    drawn = str(pictures()[number])
+def test_chart_escapes_its_texts_and_has_no_inline_style(number: int) -> None:
+    svg = str(charts()[number])
 
-    assert "<script" not in drawn
-    assert "style=" not in drawn
-    assert not re.search(r"\son\w+=", drawn)
+    assert "<script" not in svg
+    assert "style=" not in svg
+    assert not re.search(r"\son\w+=", svg)
 
 
-def test_chart_with_nothing_in_it_is_drawn_too() -> None:
+def test_chart_without_data_is_rendered() -> None:
     frame = ChartFrame("a", "t", "d")
 
-    for drawn in (
+    for svg in (
         bar_chart(frame, [], []),
         line_chart(frame, [ChartSeries("one", "good", [])], []),
         line_chart(frame, [ChartSeries("one", "good", [None])], ["10:00"], logarithmic=True),
         sparkline([], title="t"),
         histogram(frame, [], low=1, high=10, ticks=[1]),
     ):
-        assert drawn.startswith("<svg")
-        assert "nan" not in drawn
+        assert svg.startswith("<svg")
+        assert "nan" not in svg
 
 
-def test_distribution_stands_where_the_logarithm_is() -> None:
+def test_histogram_has_a_logarithmic_scale() -> None:
     frame = ChartFrame("a", "t", "d")
 
-    drawn = histogram(frame, [HistogramBin(10, 100, 4)], low=1, high=10_000, ticks=[100])
+    svg = histogram(frame, [HistogramBin(10, 100, 4)], low=1, high=10_000, ticks=[100])
 
-    assert re.search(r'<rect class="tone-accent" x="25.000%"[^>]*width="24.850%"', drawn)
-    assert 'x1="50.000%"' in drawn
+    assert re.search(r'<rect class="tone-accent" x="25.000%"[^>]*width="24.850%"', svg)
+    assert 'x1="50.000%"' in svg

@@ -1,6 +1,6 @@
-"""What people write is hidden until it is revealed, and a one-time code always: on every page, stream, export and call.
+"""Text of messages is hidden until it is revealed, one-time codes always: on every page, stream, export and call.
 
-The handset on the phones pages shows what a handset shows: it is the recipient's own.
+The handset on the phone pages shows everything: it is the recipient's own.
 """
 
 import asyncio
@@ -14,10 +14,10 @@ from typing import Any, Final
 import pytest
 import pytest_asyncio
 
-from tests.console.conftest import LOOP, Desk, close_desk, open_desk
-from tests.console.support.addresses import ALSO, NoSample, filled, rows
+from tests.console.conftest import LOOP, ConsoleClient, close_console, open_console
+from tests.console.support.addresses import EXTRA_QUERIES, NoSample, fill_path, list_routes
 from tests.support.callback_sink import CallbackSink
-from tests.support.waiting import patiently
+from tests.support.polling import poll_until
 from waypost.assembly.dev import demo
 from waypost.console.route import RouteKind
 from waypost.console.web.streams import MAX_STREAMS_PER_PARTNER
@@ -29,7 +29,7 @@ VALUE: Final = "Zinnia value"
 RECEIVED: Final = "Zinnia received words"
 OPEN: Final = (SENT, VALUE, RECEIVED)
 CODE: Final = "730519"
-ANSWER: Final = f"My code is {CODE}"
+REPLY: Final = f"My code is {CODE}"
 PHONE: Final = demo.DESTINATION
 MESSAGES: Final = f"/apps/{demo.APP_ID}/messages"
 DELIVERIES: Final = f"/apps/{demo.APP_ID}/callbacks/deliveries"
@@ -38,96 +38,96 @@ DAYS: Final = "time=week"
 
 
 @dataclass
-class Told:
-    """What was sent, received and called back.
+class Traffic:
+    """Messages sent and received, and their callbacks.
 
     Attributes:
-        ids: ours of what was sent, by what it is.
-        callbacks: ids by the text that came with them, in both versions.
-        received: the operator's ids.
+        ids: our IDs of the sent messages, by kind.
+        callbacks: IDs of callbacks in both versions, by received text or our message ID.
+        received: the operator's message IDs, by text.
     """
 
-    desk: Desk
+    console: ConsoleClient
     sink: CallbackSink
     ids: dict[str, str]
     callbacks: dict[str, list[str]]
     received: dict[str, str]
 
     def paths(self, *kinds: RouteKind) -> list[str]:
-        """Every address of these kinds but the handset's, for each of the messages and callbacks."""
-        found: list[str] = []
-        for row in rows(*kinds):
+        """Return every path of these kinds except the handset's, for each message and callback."""
+        addresses: list[str] = []
+        for row in list_routes(*kinds):
             if row.path.startswith(HANDSET):
                 continue
             for message_id in self.ids.values():
-                for callback_id in (one for each in self.callbacks.values() for one in each):
+                for callback_id in (item for items in self.callbacks.values() for item in items):
                     values = {
                         "app_id": demo.APP_ID, "message_id": message_id, "callback_id": callback_id,
                         "template_id": demo.TEMPLATE_ID, "subscription_id": "1", "position": "1", "phone": PHONE,
                         "number": demo.SOURCE,
                     }  # fmt: skip
                     try:
-                        path = filled(row, values)
+                        path = fill_path(row, values)
                     except NoSample:
-                        continue  # of a fault, a fleet or a flow, of which there is none here
-                    found += [path, *(path + query for query in ALSO.get(row.path, ()))]
-        return list(dict.fromkeys(found))
+                        continue  # needs a fault, a fleet or a flow; none exists
+                    addresses += [path, *(path + query for query in EXTRA_QUERIES.get(row.path, ()))]
+        return list(dict.fromkeys(addresses))
 
-    async def seen(self) -> dict[str, str]:
-        """Whatever can be looked at without a reveal, by its address."""
+    async def read_all(self) -> dict[str, str]:
+        """Return everything that can be read without a reveal, by path."""
         pages = (
             *self.paths(RouteKind.PAGE, RouteKind.PART),
             f"{MESSAGES}?{DAYS}&text=Zinnia", f"{MESSAGES}?{DAYS}&text={CODE}", f"{MESSAGES}?kind=template",
         )  # fmt: skip
-        answers = {path: await self.page(path) for path in pages}
+        responses = {path: await self.page(path) for path in pages}
         streams = self.paths(RouteKind.LIVE)
         assert len(streams) <= MAX_STREAMS_PER_PARTNER
-        begun = await asyncio.gather(*(self._stream(path) for path in streams))
-        answers |= dict(zip(streams, begun, strict=True))
+        contents = await asyncio.gather(*(self._stream(path) for path in streams))
+        responses |= dict(zip(streams, contents, strict=True))
         calls = [
             f"/admin/apps/{demo.APP_ID}/messages", "/admin/messages", "/admin/queues", "/admin/audit",
-            *(f"/admin/{what}/{one}" for what in ("trace", "messages") for one in self.ids.values()),
-            *(f"/admin/callbacks/{one}" for each in self.callbacks.values() for one in each),
+            *(f"/admin/{call}/{message_id}" for call in ("trace", "messages") for message_id in self.ids.values()),
+            *(f"/admin/callbacks/{callback_id}" for ids in self.callbacks.values() for callback_id in ids),
         ]  # fmt: skip
-        answers |= {path: await self.call(path) for path in calls}
-        assert f"{MESSAGES}/export" in answers
-        return answers
+        responses |= {path: await self.call(path) for path in calls}
+        assert f"{MESSAGES}/export" in responses
+        return responses
 
     async def page(self, path: str) -> str:
-        async with self.desk.http.get(self.desk.base_url + path) as answer:
-            assert answer.status < 500, (path, answer.status)
-            return await answer.text()
+        async with self.console.http.get(self.console.base_url + path) as response:
+            assert response.status < 500, (path, response.status)
+            return await response.text()
 
     async def call(self, path: str) -> str:
-        """What the admin API answers."""
-        return json.dumps(await self.desk.admin.json("GET", path), ensure_ascii=False)
+        """Return a response of the admin API as text."""
+        return json.dumps(await self.console.admin.json("GET", path), ensure_ascii=False)
 
     async def _stream(self, path: str) -> str:
-        """The beginning of a stream: its first look, which is whole, and what comes up to its first pause."""
-        async with self.desk.http.get(self.desk.base_url + path) as answer:
-            if answer.status != 200:
-                return await answer.text()
-            read = await answer.content.readuntil(b"\n\n")  # when to come again
-            read += await answer.content.readuntil(b"\n\n")
+        """Return the start of a stream: its first, complete update, and what follows up to the first pause."""
+        async with self.console.http.get(self.console.base_url + path) as response:
+            if response.status != 200:
+                return await response.text()
+            content = await response.content.readuntil(b"\n\n")  # the retry interval
+            content += await response.content.readuntil(b"\n\n")
             try:
-                while len(read) <= 1_000_000:
-                    read += await asyncio.wait_for(answer.content.readany(), 0.7)
+                while len(content) <= 1_000_000:
+                    content += await asyncio.wait_for(response.content.readany(), 0.7)
             except TimeoutError:
                 pass
-            return read.decode()
+            return content.decode()
 
 
-async def send(desk: Desk, what: str, **fields: Any) -> str:
+async def send(console: ConsoleClient, endpoint: str, **fields: Any) -> str:
     form = {
         "channel": "whatsapp", "source": demo.SOURCE, "src.name": demo.APP_NAME, "destination": PHONE,
-        **{name: json.dumps(one) for name, one in fields.items()},
+        **{name: json.dumps(value) for name, value in fields.items()},
     }  # fmt: skip
-    path = f"/partner/app/{desk.app_id}/{what}"
-    return (await desk.api.form("POST", path, form))["messageId"]
+    path = f"/partner/app/{console.app_id}/{endpoint}"
+    return (await console.api.form("POST", path, form))["messageId"]
 
 
-async def pass_through(desk: Desk, name: str, code: str) -> str:
-    path = f"/partner/app/{desk.app_id}/v3/message"
+async def send_passthrough(console: ConsoleClient, name: str, code: str) -> str:
+    path = f"/partner/app/{console.app_id}/v3/message"
     body = {
         "messaging_product": "whatsapp", "to": PHONE, "type": "template",
         "template": {
@@ -138,220 +138,224 @@ async def pass_through(desk: Desk, name: str, code: str) -> str:
             ],
         },
     }  # fmt: skip
-    return (await desk.api.json("POST", path, body))["messages"][0]["id"]
+    return (await console.api.json("POST", path, body))["messages"][0]["id"]
 
 
-async def make_code_template(desk: Desk) -> str:
-    await desk.control.json("PUT", "/control/settings", {"review_delay_ms": 0})
-    path = f"/partner/app/{desk.app_id}/templates"
+async def create_code_template(console: ConsoleClient) -> str:
+    await console.control.json("PUT", "/control/settings", {"review_delay_ms": 0})
+    path = f"/partner/app/{console.app_id}/templates"
     fields = {
         "elementName": "sign_in", "languageCode": "en_US", "category": "AUTHENTICATION", "templateType": "TEXT",
         "vertical": "Sign in", "content": "{{1}} is your verification code.",
         "example": "123456 is your verification code.", "addSecurityRecommendation": "true",
         "buttons": json.dumps([{"type": "OTP", "otp_type": "COPY_CODE", "text": "Copy the code"}]),
     }  # fmt: skip
-    made = (await desk.api.form("POST", path, fields))["template"]["id"]
+    template_id = (await console.api.form("POST", path, fields))["template"]["id"]
 
     async def status() -> str:
-        listed = (await desk.api.json("GET", path))["templates"]
-        return next(one["status"] for one in listed if one["id"] == made)
+        templates = (await console.api.json("GET", path))["templates"]
+        return next(template["status"] for template in templates if template["id"] == template_id)
 
-    await patiently(status, lambda found: found == "APPROVED")
-    return made
+    await poll_until(status, lambda current: current == "APPROVED")
+    return template_id
 
 
-async def tell(desk: Desk, sink: CallbackSink) -> Told:
+async def exchange_messages(console: ConsoleClient, sink: CallbackSink) -> Traffic:
     for tag, version, modes in (("two", "2", "MESSAGE,SENT"), ("three", "3", "MESSAGE,SENT")):
         form = {"modes": modes, "tag": tag, "version": version, "url": sink.url, "doCheck": "false"}
-        await desk.api.form("POST", f"/partner/app/{desk.app_id}/subscription", form)
-    template_id = await make_code_template(desk)
+        await console.api.form("POST", f"/partner/app/{console.app_id}/subscription", form)
+    template_id = await create_code_template(console)
     received: dict[str, str] = {}
 
-    async def says(text: str, **more: Any) -> None:
-        wish = {"to": demo.SOURCE, "text": text, **more}
-        came = await desk.control.json("POST", f"/control/phones/{PHONE}/messages", wish)
-        received[text] = came["wamid"]
+    async def send_from_phone(text: str, **more: Any) -> None:
+        body = {"to": demo.SOURCE, "text": text, **more}
+        response = await console.control.json("POST", f"/control/phones/{PHONE}/messages", body)
+        received[text] = response["wamid"]
 
-    await says(RECEIVED)
+    await send_from_phone(RECEIVED)
     ids = {
-        "text": await send(desk, "msg", message={"type": "text", "text": SENT}),
+        "text": await send(console, "msg", message={"type": "text", "text": SENT}),
         "template": await send(
-            desk, "template/msg", template={"id": demo.TEMPLATE_ID, "params": [VALUE, "7"]}
+            console, "template/msg", template={"id": demo.TEMPLATE_ID, "params": [VALUE, "7"]}
         ),
-        "code": await send(desk, "template/msg", template={"id": template_id, "params": [CODE, CODE]}),
-        "passthrough": await pass_through(desk, "sign_in", CODE),
+        "code": await send(console, "template/msg", template={"id": template_id, "params": [CODE, CODE]}),
+        "passthrough": await send_passthrough(console, "sign_in", CODE),
     }  # fmt: skip
 
     async def traces() -> list[dict[str, Any]]:
-        return [await desk.admin.json("GET", f"/admin/trace/{one}") for one in ids.values()]
+        return [await console.admin.json("GET", f"/admin/trace/{message_id}") for message_id in ids.values()]
 
-    reached = await patiently(traces, lambda found: all(one["state"] in ("delivered", "read") for one in found))
-    answered = dict(zip(ids, reached, strict=True))["code"]["operator_message_id"]
-    await says(ANSWER, context_id=answered)
-    texts = (RECEIVED, ANSWER)
-    await sink.wait_until(lambda: all(len(_about(sink, one)) == 2 for one in texts))
-    called = {text: _about(sink, text) for text in texts}
-    for one in ids.values():
-        trace = await desk.admin.json("GET", f"/admin/trace/{one}")
-        called[one] = [each["id"] for each in trace["callbacks"]]
-    return Told(desk, sink, ids, called, received)
+    traces_now = await poll_until(
+        traces, lambda current: all(trace["state"] in ("delivered", "read") for trace in current)
+    )
+    code_wamid = dict(zip(ids, traces_now, strict=True))["code"]["operator_message_id"]
+    await send_from_phone(REPLY, context_id=code_wamid)
+    texts = (RECEIVED, REPLY)
+    await sink.wait_until(lambda: all(len(_callback_ids(sink, text)) == 2 for text in texts))
+    callbacks = {text: _callback_ids(sink, text) for text in texts}
+    for message_id in ids.values():
+        trace = await console.admin.json("GET", f"/admin/trace/{message_id}")
+        callbacks[message_id] = [callback["id"] for callback in trace["callbacks"]]
+    return Traffic(console, sink, ids, callbacks, received)
 
 
-def _about(sink: CallbackSink, text: str) -> list[str]:
-    return sorted({one.callback_id for one in sink.tries if text.encode() in one.body})
+def _callback_ids(sink: CallbackSink, text: str) -> list[str]:
+    return sorted({attempt.callback_id for attempt in sink.requests if text.encode() in attempt.body})
 
 
 @pytest_asyncio.fixture(loop_scope=LOOP)
-async def opened(tmp_path: Path, begun: Path) -> AsyncGenerator[Callable[..., Any]]:
-    """Starts `waypost dev` with these settings, and tells everything."""
+async def start_dev(tmp_path: Path, demo_data: Path) -> AsyncGenerator[Callable[..., Any]]:
+    """Starts `waypost dev` with some settings, and exchanges the messages."""
     sink = CallbackSink()
     await sink.open()
-    desks: list[Desk] = []
+    consoles: list[ConsoleClient] = []
 
-    async def start(**changes: Any) -> Told:
-        desk = await open_desk(tmp_path, begun=begun, changes={"rates": False, **changes})
-        desks.append(desk)
-        return await tell(desk, sink)
+    async def start(**changes: Any) -> Traffic:
+        console = await open_console(tmp_path, demo_data=demo_data, changes={"rates": False, **changes})
+        consoles.append(console)
+        return await exchange_messages(console, sink)
 
     yield start
-    for desk in desks:
-        await close_desk(desk)
+    for console in consoles:
+        await close_console(console)
     await sink.close()
 
 
-def found_in(answers: Mapping[str, str], *texts: str) -> list[tuple[str, str]]:
-    """Where one of these texts stands; an address that asks for it holds it, as one who asks wrote it."""
+def find_texts(responses: Mapping[str, str], *texts: str) -> list[tuple[str, str]]:
+    """Return the paths whose content has one of the texts, apart from the echo of a search for it."""
     return [
         (path, text)
-        for path, answer in answers.items()
+        for path, content in responses.items()
         for text in texts
-        if text in _without_what_was_asked(answer, path)
+        if text in _remove_query_text(content, path)
     ]
 
 
-def _without_what_was_asked(answer: str, path: str) -> str:
-    asked = re.search(r"[?&]text=(\w+)", path)
-    if asked is None:
-        return answer
-    return answer.replace(f'value="{asked[1]}"', "").replace(f"text={asked[1]}", "")
+def _remove_query_text(content: str, path: str) -> str:
+    query_text = re.search(r"[?&]text=(\w+)", path)
+    if query_text is None:
+        return content
+    return content.replace(f'value="{query_text[1]}"', "").replace(f"text={query_text[1]}", "")
 
 
-async def test_neither_text_nor_code_is_anywhere_without_a_reveal(opened: Any) -> None:
-    told = await opened(show_text=False)
+async def test_neither_text_nor_code_is_shown_without_a_reveal(start_dev: Any) -> None:
+    traffic = await start_dev(show_text=False)
 
-    answers = await told.seen()
+    responses = await traffic.read_all()
 
-    assert found_in(answers, *OPEN, CODE) == []
-    assert "(17 characters)" in answers[MESSAGES]
-    assert "(one-time code)" in answers[MESSAGES]
-    assert f"({len(RECEIVED)} characters)" in answers[f"{MESSAGES}/received"]
-    assert f"m-{told.ids['text']}" in answers[f"{MESSAGES}?{DAYS}&text=Zinnia"]
-    by_code = answers[f"{MESSAGES}?{DAYS}&text={CODE}"]
-    assert not [one for one in told.ids.values() if f"m-{one}" in by_code]
+    assert find_texts(responses, *OPEN, CODE) == []
+    assert "(17 characters)" in responses[MESSAGES]
+    assert "(one-time code)" in responses[MESSAGES]
+    assert f"({len(RECEIVED)} characters)" in responses[f"{MESSAGES}/received"]
+    assert f"m-{traffic.ids['text']}" in responses[f"{MESSAGES}?{DAYS}&text=Zinnia"]
+    by_code = responses[f"{MESSAGES}?{DAYS}&text={CODE}"]
+    assert not [message_id for message_id in traffic.ids.values() if f"m-{message_id}" in by_code]
 
 
-async def test_a_reveal_shows_text_and_never_a_code(opened: Any) -> None:
-    told = await opened(show_text=False)
-    desk, ids = told.desk, told.ids
+async def test_a_reveal_shows_text_and_never_a_code(start_dev: Any) -> None:
+    traffic = await start_dev(show_text=False)
+    console, ids = traffic.console, traffic.ids
 
-    words = {name: await desk.reveal(f"{MESSAGES}/{one}/content") for name, one in ids.items()}
+    contents = {name: await console.reveal(f"{MESSAGES}/{message_id}/content") for name, message_id in ids.items()}
     received = {
-        text: await desk.reveal(f"{MESSAGES}/received/reveal", {"id": one}) for text, one in told.received.items()
+        text: await console.reveal(f"{MESSAGES}/received/reveal", {"id": wamid})
+        for text, wamid in traffic.received.items()
     }
-    shown = {
+    deliveries = {
         text: [
-            await desk.reveal(f"{DELIVERIES}/{one}/{what}")
-            for one in called for what in ("reveal", "body")
+            await console.reveal(f"{DELIVERIES}/{callback_id}/{action}")
+            for callback_id in callback_ids for action in ("reveal", "body")
         ]
-        for text, called in told.callbacks.items()
+        for text, callback_ids in traffic.callbacks.items()
     }  # fmt: skip
     calls = {
-        name: json.dumps(await desk.admin.json("POST", f"/admin/trace/{one}/reveal", {})) for name, one in ids.items()
+        name: json.dumps(await console.admin.json("POST", f"/admin/trace/{message_id}/reveal", {}))
+        for name, message_id in ids.items()
     }
-    called = {
-        text: [json.dumps(await desk.admin.json("POST", f"/admin/callbacks/{one}/reveal", {})) for one in callbacks]
-        for text, callbacks in told.callbacks.items()
+    callback_calls = {
+        text: [json.dumps(await console.admin.json("POST", f"/admin/callbacks/{callback_id}/reveal", {})) for callback_id in callback_ids]
+        for text, callback_ids in traffic.callbacks.items()
     }  # fmt: skip
 
-    everything = str([list(one.values()) for one in (words, received, shown, calls, called)])
+    everything = str([list(group.values()) for group in (contents, received, deliveries, calls, callback_calls)])
     assert CODE not in everything
-    assert SENT in words["text"]
+    assert SENT in contents["text"]
     assert SENT in calls["text"]
-    assert words["text"].count(SENT) >= 3  # what it says, as curl, as Python
-    assert VALUE in words["template"]
+    assert contents["text"].count(SENT) >= 3  # as text, as curl, as Python
+    assert VALUE in contents["template"]
     assert VALUE in calls["template"]
-    assert "curl" in words["code"]
-    assert "(6 characters)" in words["code"]
-    assert "(one-time code)" in words["passthrough"]
+    assert "curl" in contents["code"]
+    assert "(6 characters)" in contents["code"]
+    assert "(one-time code)" in contents["passthrough"]
     assert RECEIVED in received[RECEIVED]
-    assert "(one-time code)" in received[ANSWER]
-    assert all(RECEIVED in one for one in shown[RECEIVED])
-    assert all(RECEIVED in one for one in called[RECEIVED])
-    [_, exact, *_] = shown[RECEIVED]
-    assert exact.encode() in [one.body for one in told.sink.tries]
+    assert "(one-time code)" in received[REPLY]
+    assert all(RECEIVED in content for content in deliveries[RECEIVED])
+    assert all(RECEIVED in content for content in callback_calls[RECEIVED])
+    [_, exact, *_] = deliveries[RECEIVED]
+    assert exact.encode() in [attempt.body for attempt in traffic.sink.requests]
 
 
-async def test_a_reveal_needs_the_token_of_the_session(opened: Any) -> None:
-    told = await opened(show_text=False)
-    [callback_id, *_] = told.callbacks[RECEIVED]
+async def test_a_reveal_needs_the_token_of_the_session(start_dev: Any) -> None:
+    traffic = await start_dev(show_text=False)
+    [callback_id, *_] = traffic.callbacks[RECEIVED]
     for path in (
-        f"{MESSAGES}/{told.ids['text']}/content", f"{MESSAGES}/received/reveal",
+        f"{MESSAGES}/{traffic.ids['text']}/content", f"{MESSAGES}/received/reveal",
         f"{DELIVERIES}/{callback_id}/reveal", f"{DELIVERIES}/{callback_id}/body",
     ):  # fmt: skip
-        address = told.desk.base_url + path
-        async with told.desk.http.post(address, data={"id": told.received[RECEIVED]}) as answer:
-            assert answer.status == 403, path
-            assert not found_in({path: await answer.text()}, *OPEN)
-        async with told.desk.http.get(address) as answer:
-            assert answer.status in (404, 405), path
+        url = traffic.console.base_url + path
+        async with traffic.console.http.post(url, data={"id": traffic.received[RECEIVED]}) as response:
+            assert response.status == 403, path
+            assert not find_texts({path: await response.text()}, *OPEN)
+        async with traffic.console.http.get(url) as response:
+            assert response.status in (404, 405), path
 
 
-async def test_a_reveal_by_the_admin_api_is_in_the_audit_log(opened: Any) -> None:
-    told = await opened(show_text=False)
-    await told.desk.admin.json("POST", f"/admin/trace/{told.ids['text']}/reveal", {})
-    [callback_id, *_] = told.callbacks[RECEIVED]
-    await told.desk.admin.json("POST", f"/admin/callbacks/{callback_id}/reveal", {})
+async def test_a_reveal_by_the_admin_api_is_in_the_audit_log(start_dev: Any) -> None:
+    traffic = await start_dev(show_text=False)
+    await traffic.console.admin.json("POST", f"/admin/trace/{traffic.ids['text']}/reveal", {})
+    [callback_id, *_] = traffic.callbacks[RECEIVED]
+    await traffic.console.admin.json("POST", f"/admin/callbacks/{callback_id}/reveal", {})
 
-    entries = json.dumps(await told.desk.admin.json("GET", "/admin/audit"))
+    entries = json.dumps(await traffic.console.admin.json("GET", "/admin/audit"))
 
     assert "POST /admin/trace/{message_id:path}/reveal" in entries
     assert "POST /admin/callbacks/{callback_id}/reveal" in entries
 
 
-async def test_with_the_setting_text_is_in_the_lists_and_no_code_is(opened: Any) -> None:
-    told = await opened(show_text=True)
+async def test_show_text_setting_shows_text_and_no_code(start_dev: Any) -> None:
+    traffic = await start_dev(show_text=True)
 
-    answers = await told.seen()
+    responses = await traffic.read_all()
 
-    _assert_text_and_no_code(told, answers)
-
-
-async def test_dev_shows_text_unless_it_is_told_otherwise(opened: Any) -> None:
-    """A few addresses: what the setting shows elsewhere is looked at with the setting."""
-    told = await opened()
-    pages, calls = shows_text(told)
-
-    answers = {path: await told.page(path) for path in pages}
-    answers |= {path: await told.call(path) for path in calls}
-
-    _assert_text_and_no_code(told, answers)
+    _assert_text_and_no_code(traffic, responses)
 
 
-def shows_text(told: Told) -> tuple[list[str], list[str]]:
-    """Pages, and calls of the admin API, that have text in them."""
-    [callback_id, *_] = told.callbacks[RECEIVED]
+async def test_dev_shows_text_by_default(start_dev: Any) -> None:
+    """Some paths only: all of them are checked with the explicit setting."""
+    traffic = await start_dev()
+    pages, calls = paths_with_text(traffic)
+
+    responses = {path: await traffic.page(path) for path in pages}
+    responses |= {path: await traffic.call(path) for path in calls}
+
+    _assert_text_and_no_code(traffic, responses)
+
+
+def paths_with_text(traffic: Traffic) -> tuple[list[str], list[str]]:
+    """Return pages, and paths of the admin API, that contain text."""
+    [callback_id, *_] = traffic.callbacks[RECEIVED]
     pages = [MESSAGES, f"{MESSAGES}/received", f"{DELIVERIES}/{callback_id}"]
-    calls = [f"/admin/trace/{told.ids['text']}", f"/admin/callbacks/{callback_id}"]
+    calls = [f"/admin/trace/{traffic.ids['text']}", f"/admin/callbacks/{callback_id}"]
     return pages, calls
 
 
-def _assert_text_and_no_code(told: Told, answers: Mapping[str, str]) -> None:
-    (messages, received, delivery), (trace, callback) = shows_text(told)
-    assert found_in(answers, CODE) == []
-    assert SENT in answers[messages]
-    assert VALUE in answers[messages]
-    assert "(one-time code)" in answers[messages]
-    assert RECEIVED in answers[received]
-    assert RECEIVED in answers[delivery]
-    assert SENT in answers[trace]
-    assert RECEIVED in answers[callback]
+def _assert_text_and_no_code(traffic: Traffic, responses: Mapping[str, str]) -> None:
+    (messages, received, delivery), (trace, callback) = paths_with_text(traffic)
+    assert find_texts(responses, CODE) == []
+    assert SENT in responses[messages]
+    assert VALUE in responses[messages]
+    assert "(one-time code)" in responses[messages]
+    assert RECEIVED in responses[received]
+    assert RECEIVED in responses[delivery]
+    assert SENT in responses[trace]
+    assert RECEIVED in responses[callback]

@@ -1,4 +1,4 @@
-"""Phones that people hold, in a browser: what arrives, and what a person does with it."""
+"""Phones in a browser: what arrives, and what a user does with it."""
 
 import json
 from typing import Any
@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from playwright.async_api import Locator, expect
 
-from tests.console.conftest import LOOP, Desk, Tab, Tabs
+from tests.console.conftest import LOOP, ConsoleClient, Tab, Tabs
 from tests.support.media_samples import sample
-from tests.support.waiting import patiently
+from tests.support.polling import poll_until
 from waypost.assembly.dev import demo
 from waypost.client.api_client import ApiResponseError
 
@@ -24,99 +24,99 @@ def bubbles(tab: Tab, phone: str = ANN) -> Locator:
     return handset(tab, phone).locator(".entry")
 
 
-def own(tab: Tab, phone: str = ANN) -> Locator:
+def own_bubbles(tab: Tab, phone: str = ANN) -> Locator:
     return handset(tab, phone).locator(".entry.is-own")
 
 
-async def say(tab: Tab, text: str, phone: str = ANN) -> None:
+async def type_message(tab: Tab, text: str, phone: str = ANN) -> None:
     field = handset(tab, phone).get_by_role("textbox", name="Message to")
     await field.fill(text)
     await field.press("Enter")
 
 
-async def send_template(desk: Desk) -> str:
-    wish = json.dumps({"id": demo.TEMPLATE_ID, "params": ["Ann", "4711"]})
+async def send_template(console: ConsoleClient) -> str:
+    template = json.dumps({"id": demo.TEMPLATE_ID, "params": ["Ann", "4711"]})
     fields = {
-        "source": demo.SOURCE, "destination": ANN, "src.name": demo.APP_NAME, "template": wish,
+        "source": demo.SOURCE, "destination": ANN, "src.name": demo.APP_NAME, "template": template,
     }  # fmt: skip
-    path = f"/partner/app/{desk.app_id}/template/msg"
-    return (await desk.api.form("POST", path, fields))["messageId"]
+    path = f"/partner/app/{console.app_id}/template/msg"
+    return (await console.api.form("POST", path, fields))["messageId"]
 
 
-async def inbox(desk: Desk, phone: str = ANN) -> list[dict[str, Any]]:
-    return (await desk.control.json("GET", f"/control/phones/{phone}"))["messages"]
+async def inbox(console: ConsoleClient, phone: str = ANN) -> list[dict[str, Any]]:
+    return (await console.control.json("GET", f"/control/phones/{phone}"))["messages"]
 
 
-async def test_texts_go_both_ways_while_the_phone_is_held(tabs: Tabs, desk: Desk) -> None:
+async def test_texts_are_exchanged_live(tabs: Tabs, console: ConsoleClient) -> None:
     tab = await tabs(f"/phones?show={ANN}")
 
-    message_id = await desk.send_text("Good *morning*")
-    theirs = bubbles(tab).filter(has_text="Good morning")
-    await expect(theirs.locator("strong")).to_have_text("morning")
-    await say(tab, "And to you")
+    message_id = await console.send_text("Good *morning*")
+    message = bubbles(tab).filter(has_text="Good morning")
+    await expect(message.locator("strong")).to_have_text("morning")
+    await type_message(tab, "And to you")
 
     await expect(bubbles(tab).last).to_contain_text("And to you")
     await expect(bubbles(tab).last).to_contain_class("is-own")
     await expect(handset(tab).get_by_role("textbox", name="Message to")).to_have_value("")
-    await theirs.hover()
-    trace = theirs.get_by_role("link", name="Trace")
-    assert await trace.get_attribute("href") == f"/apps/{desk.app_id}/messages/{message_id}"
+    await message.hover()
+    trace = message.get_by_role("link", name="Trace")
+    assert await trace.get_attribute("href") == f"/apps/{console.app_id}/messages/{message_id}"
 
 
-async def test_tapped_button_of_a_template_sends_its_reply(tabs: Tabs, desk: Desk) -> None:
+async def test_tapped_button_of_a_template_sends_its_reply(tabs: Tabs, console: ConsoleClient) -> None:
     tab = await tabs(f"/phones?show={ANN}")
-    await send_template(desk)
+    await send_template(console)
 
     await handset(tab).get_by_role("button", name="Yes please").click()
 
-    await expect(own(tab).last).to_contain_text("Yes please")
-    newest = (await inbox(desk))[-1]
+    await expect(own_bubbles(tab).last).to_contain_text("Yes please")
+    newest = (await inbox(console))[-1]
     assert (newest["direction"], newest["type"]) == ("from_phone", "button")
 
 
-async def test_reply_quotes_what_it_answers(tabs: Tabs, desk: Desk) -> None:
-    await desk.send_text("Shall we come today?")
+async def test_reply_quotes_the_original_message(tabs: Tabs, console: ConsoleClient) -> None:
+    await console.send_text("Shall we come today?")
     tab = await tabs(f"/phones?show={ANN}")
-    theirs = handset(tab).locator(".entry.is-theirs")
+    message = handset(tab).locator(".entry.is-theirs")
 
-    await theirs.hover()
-    await theirs.get_by_role("button", name="Reply").click()
-    await say(tab, "Please do")
+    await message.hover()
+    await message.get_by_role("button", name="Reply").click()
+    await type_message(tab, "Please do")
 
     await expect(bubbles(tab).last.locator(".bubble-quote")).to_contain_text("Shall we come today?")
-    newest = (await inbox(desk))[-1]
-    assert newest["context_id"] == await theirs.get_attribute("data-wamid")
+    newest = (await inbox(console))[-1]
+    assert newest["context_id"] == await message.get_attribute("data-wamid")
 
 
-async def test_reaction_is_seen_under_its_message_and_taken_away(tabs: Tabs, desk: Desk) -> None:
-    await desk.send_text("It is ready")
+async def test_reaction_is_shown_under_its_message_and_can_be_removed(tabs: Tabs, console: ConsoleClient) -> None:
+    await console.send_text("It is ready")
     tab = await tabs(f"/phones?show={ANN}")
-    theirs = bubbles(tab).filter(has_text="It is ready")
+    message = bubbles(tab).filter(has_text="It is ready")
 
-    await theirs.focus()
+    await message.focus()
     await tab.page.keyboard.press("e")
     await tab.page.get_by_role("button", name="Thumbs up").click()
-    await expect(theirs.locator(".bubble-reactions")).to_contain_text("👍")
-    await theirs.focus()
+    await expect(message.locator(".bubble-reactions")).to_contain_text("👍")
+    await message.focus()
     await tab.page.keyboard.press("e")
     await tab.page.get_by_role("button", name="Remove").click()
 
-    await expect(theirs.locator(".bubble-reactions")).to_have_count(0)
+    await expect(message.locator(".bubble-reactions")).to_have_count(0)
 
 
-async def test_what_came_while_offline_arrives_together(tabs: Tabs, desk: Desk) -> None:
+async def test_messages_sent_while_a_phone_is_offline_arrive_together(tabs: Tabs, console: ConsoleClient) -> None:
     tab = await tabs(f"/phones?show={ANN}")
     await handset(tab).locator(".outside").get_by_role("button", name="Go offline").click()
     await expect(handset(tab).get_by_text("No connection")).to_be_visible()
-    await desk.send_text("First")
-    await desk.send_text("Second")
+    await console.send_text("First")
+    await console.send_text("Second")
     await expect(handset(tab).locator(".outside")).to_contain_text("2 waiting")
-    await say(tab, "Hello?")
-    await expect(handset(tab).locator(".said-here")).to_contain_text("This phone is offline.")
+    await type_message(tab, "Hello?")
+    await expect(handset(tab).locator(".notices-here")).to_contain_text("This phone is offline.")
     await expect(handset(tab).get_by_role("textbox", name="Message to")).to_have_value("Hello?")
     assert await bubbles(tab).filter(has_text="First").count() == 0
-    assert all("403" in one for one in tab.wrong)  # the browser notes every refusal
-    tab.wrong.clear()
+    assert all("403" in error for error in tab.errors)  # the browser logs every error response
+    tab.errors.clear()
 
     await handset(tab).locator(".outside").get_by_role("button", name="Go online").click()
 
@@ -124,7 +124,7 @@ async def test_what_came_while_offline_arrives_together(tabs: Tabs, desk: Desk) 
     await expect(bubbles(tab).last).to_contain_text("Second")
 
 
-async def test_blocked_business_is_not_heard_until_it_is_unblocked(tabs: Tabs, desk: Desk) -> None:
+async def test_blocked_business_cannot_be_written_to_until_it_is_unblocked(tabs: Tabs, console: ConsoleClient) -> None:
     tab = await tabs(f"/phones?show={ANN}")
 
     await handset(tab).locator(".chat-menu summary").click()
@@ -133,11 +133,11 @@ async def test_blocked_business_is_not_heard_until_it_is_unblocked(tabs: Tabs, d
     await expect(handset(tab).get_by_text("This phone has blocked")).to_be_visible()
     await expect(handset(tab).get_by_role("textbox", name="Message to")).to_be_hidden()
     await handset(tab).locator(".chat-note").get_by_role("button", name="Unblock").click()
-    await say(tab, "You again")
+    await type_message(tab, "You again")
     await expect(bubbles(tab).last).to_contain_text("You again")
 
 
-async def test_picture_that_the_phone_sends_is_shown(tabs: Tabs, desk: Desk) -> None:
+async def test_picture_that_the_phone_sends_is_shown(tabs: Tabs, console: ConsoleClient) -> None:
     tab = await tabs(f"/phones?show={ANN}")
 
     await handset(tab).locator(".attach summary").click()
@@ -155,7 +155,7 @@ async def test_picture_that_the_phone_sends_is_shown(tabs: Tabs, desk: Desk) -> 
     await expect(sheet).to_be_hidden()
 
 
-async def test_place_and_contact_are_sent(tabs: Tabs, desk: Desk) -> None:
+async def test_location_and_contact_are_sent(tabs: Tabs, console: ConsoleClient) -> None:
     tab = await tabs(f"/phones?show={ANN}")
 
     await handset(tab).locator(".attach summary").click()
@@ -173,50 +173,50 @@ async def test_place_and_contact_are_sent(tabs: Tabs, desk: Desk) -> None:
     await expect(bubbles(tab).last).to_contain_text("Bo Blue")
 
 
-async def test_two_phones_side_by_side_are_both_live(tabs: Tabs, desk: Desk) -> None:
+async def test_two_phones_side_by_side_are_both_live(tabs: Tabs, console: ConsoleClient) -> None:
     tab = await tabs(f"/phones?show={ANN},{BEN}")
 
     await handset(tab, BEN).get_by_role("button", name="Send “Hello”").click()
     await expect(bubbles(tab, BEN).last).to_contain_text("Hello")
-    await desk.send_text("For Ann")
-    await desk.send_text("For Ben", to=BEN)
+    await console.send_text("For Ann")
+    await console.send_text("For Ben", to=BEN)
 
     await expect(bubbles(tab).last).to_contain_text("For Ann")
     await expect(bubbles(tab, BEN).last).to_contain_text("For Ben")
     assert await bubbles(tab).filter(has_text="For Ben").count() == 0
 
 
-async def test_chat_that_is_looked_at_is_read(tabs: Tabs, desk: Desk) -> None:
+async def test_opened_chat_is_marked_as_read(tabs: Tabs, console: ConsoleClient) -> None:
     tab = await tabs(f"/phones?show={ANN}&chats=-")
-    await desk.send_text("Are you there?")
+    await console.send_text("Are you there?")
     row = handset(tab).get_by_role("link", name="1 unread")
     await expect(row).to_contain_text("Are you there?")
-    assert (await inbox(desk))[-1]["state"] == "delivered"
+    assert (await inbox(console))[-1]["state"] == "delivered"
 
     await row.click()
 
     await expect(bubbles(tab).last).to_contain_text("Are you there?")
 
     async def is_read() -> bool:
-        return (await inbox(desk))[-1]["state"] == "read"
+        return (await inbox(console))[-1]["state"] == "read"
 
-    await patiently(is_read)
+    await poll_until(is_read)
     assert f"chats={demo.SOURCE}" in tab.page.url
 
 
-async def test_script_in_a_message_is_text(tabs: Tabs, desk: Desk) -> None:
+async def test_script_in_a_message_is_shown_as_text(tabs: Tabs, console: ConsoleClient) -> None:
     tab = await tabs(f"/phones?show={ANN}")
-    evil = "<img src=x onerror=alert(1)><script>alert(2)</script>"
+    markup = "<img src=x onerror=alert(1)><script>alert(2)</script>"
 
-    await desk.send_text(evil)
-    await say(tab, evil)
+    await console.send_text(markup)
+    await type_message(tab, markup)
 
-    await expect(bubbles(tab).filter(has_text=evil)).to_have_count(2)
+    await expect(bubbles(tab).filter(has_text=markup)).to_have_count(2)
     assert await handset(tab).locator("img, script").count() == 0
 
 
-async def test_phone_is_used_by_keyboard_alone(tabs: Tabs, desk: Desk) -> None:
-    message_id = await desk.send_text("Press a key")
+async def test_phone_can_be_used_by_keyboard_alone(tabs: Tabs, console: ConsoleClient) -> None:
+    message_id = await console.send_text("Press a key")
     tab = await tabs(f"/phones?show={ANN}")
     await expect(bubbles(tab)).to_have_count(2)
 
@@ -228,16 +228,16 @@ async def test_phone_is_used_by_keyboard_alone(tabs: Tabs, desk: Desk) -> None:
     await tab.page.keyboard.type("twice")
     await tab.page.keyboard.press("Enter")
 
-    await expect(own(tab).last).to_contain_text("twice")
-    await expect(own(tab).last.locator(".bubble-quote")).to_contain_text("Press a key")
-    newest = (await inbox(desk))[-1]
+    await expect(own_bubbles(tab).last).to_contain_text("twice")
+    await expect(own_bubbles(tab).last.locator(".bubble-quote")).to_contain_text("Press a key")
+    newest = (await inbox(console))[-1]
     assert newest["text"] == "Pressed\ntwice"
     assert message_id
 
 
 @pytest.mark.parametrize("width", [360, 2560])
-async def test_phones_fit_the_screen(tabs: Tabs, desk: Desk, width: int) -> None:
-    await send_template(desk)
+async def test_phones_fit_the_screen(tabs: Tabs, console: ConsoleClient, width: int) -> None:
+    await send_template(console)
     tab = await tabs(f"/phones?show={ANN},{BEN},15550002003", width=width)
 
     wide = await tab.page.evaluate("document.documentElement.scrollWidth")
@@ -246,10 +246,10 @@ async def test_phones_fit_the_screen(tabs: Tabs, desk: Desk, width: int) -> None
     await expect(handset(tab).get_by_role("textbox", name="Message to")).to_be_in_viewport()
 
 
-async def test_older_messages_are_loaded_above(tabs: Tabs, desk: Desk) -> None:
+async def test_older_messages_are_loaded_above(tabs: Tabs, console: ConsoleClient) -> None:
     for nth in range(105):
         path = f"/control/phones/{ANN}/messages"
-        await desk.control.json("POST", path, {"to": demo.SOURCE, "text": f"Note {nth}"})
+        await console.control.json("POST", path, {"to": demo.SOURCE, "text": f"Note {nth}"})
     tab = await tabs(f"/phones?show={ANN}")
     await expect(bubbles(tab)).to_have_count(100)
 
@@ -259,9 +259,9 @@ async def test_older_messages_are_loaded_above(tabs: Tabs, desk: Desk) -> None:
     await expect(bubbles(tab).nth(1)).to_contain_text("Note 0")
 
 
-async def test_message_is_on_the_phone_soon_after_it_was_taken(tabs: Tabs, desk: Desk) -> None:
+async def test_message_is_on_the_phone_soon_after_it_was_accepted(tabs: Tabs, console: ConsoleClient) -> None:
     tab = await tabs(f"/phones?show={ANN}")
-    await desk.send_text("Warm")
+    await console.send_text("Warm")
     await expect(bubbles(tab).last).to_contain_text("Warm")
     await tab.page.evaluate(
         """() => { window.seenMs = 0; new MutationObserver(() => {
@@ -269,16 +269,16 @@ async def test_message_is_on_the_phone_soon_after_it_was_taken(tabs: Tabs, desk:
         }).observe(document.querySelector('.chat-items'), {childList: true, subtree: true}); }"""
     )
 
-    begun_ms = await tab.page.evaluate("Date.now()")
-    await desk.send_text("Quick")
+    started_ms = await tab.page.evaluate("Date.now()")
+    await console.send_text("Quick")
     await expect(bubbles(tab).last).to_contain_text("Quick")
 
-    took_ms = await tab.page.evaluate("window.seenMs") - begun_ms
-    print(f"on the screen after {took_ms} ms")  # noqa: T201  a figure for the note
+    took_ms = await tab.page.evaluate("window.seenMs") - started_ms
+    print(f"on the screen after {took_ms} ms")  # noqa: T201  a number for the notes
     assert took_ms < 2000
 
 
-async def test_reload_shows_the_same_chats(tabs: Tabs, desk: Desk) -> None:
+async def test_reload_shows_the_same_chats(tabs: Tabs, console: ConsoleClient) -> None:
     tab = await tabs(f"/phones?show={ANN}")
     await handset(tab).get_by_role("link", name="All chats").click()
     await expect(handset(tab).get_by_role("heading", name="Chats")).to_be_visible()
@@ -288,36 +288,36 @@ async def test_reload_shows_the_same_chats(tabs: Tabs, desk: Desk) -> None:
     await expect(handset(tab).get_by_role("heading", name="Chats")).to_be_visible()
 
 
-async def test_business_that_types_is_seen_typing(tabs: Tabs, desk: Desk) -> None:
+async def test_typing_indicator_is_shown_until_the_next_message(tabs: Tabs, console: ConsoleClient) -> None:
     tab = await tabs(f"/phones?show={ANN}")
-    await say(tab, "Are you there?")
+    await type_message(tab, "Are you there?")
     await expect(bubbles(tab).last).to_contain_text("Are you there?")
-    wamid = (await inbox(desk))[-1]["wamid"]
+    wamid = (await inbox(console))[-1]["wamid"]
     event = {"messaging_product": "whatsapp", "status": "read", "message_id": wamid}
     typing = {**event, "typing_indicator": {"type": "text"}}
 
-    await asked_as_soon_as_known(desk, {"type": "message-event", "message": typing})
+    await post_event_when_known(console, {"type": "message-event", "message": typing})
 
     await expect(handset(tab).get_by_text("is typing")).to_be_attached()
     await expect(bubbles(tab).last.locator(".bubble-ticks.is-read")).to_be_attached()
-    await desk.send_text("I am")
+    await console.send_text("I am")
     await expect(handset(tab).get_by_text("is typing")).not_to_be_attached()
 
 
-async def asked_as_soon_as_known(desk: Desk, body: dict[str, Any]) -> None:
-    """The service knows a message from a phone when the operator has told it."""
+async def post_event_when_known(console: ConsoleClient, body: dict[str, Any]) -> None:
+    """Post an event as soon as the service has received the message that it names."""
 
-    async def ask() -> bool:
+    async def is_accepted() -> bool:
         try:
-            await desk.api.json("POST", f"/partner/app/{desk.app_id}/v1/event", body)
+            await console.api.json("POST", f"/partner/app/{console.app_id}/v1/event", body)
         except ApiResponseError:
             return False
         return True
 
-    await patiently(ask)
+    await poll_until(is_accepted)
 
 
-async def test_row_of_a_list_is_chosen_on_the_screen(tabs: Tabs, desk: Desk) -> None:
+async def test_row_of_a_list_can_be_chosen(tabs: Tabs, console: ConsoleClient) -> None:
     menu = {
         "type": "list", "title": "Today", "body": "What shall we bake?", "msgid": "menu",
         "globalButtons": [{"type": "text", "title": "Show the breads"}],
@@ -329,16 +329,16 @@ async def test_row_of_a_list_is_chosen_on_the_screen(tabs: Tabs, desk: Desk) -> 
         "src.name": demo.APP_NAME, "message": json.dumps(menu),
     }  # fmt: skip
     tab = await tabs(f"/phones?show={ANN}")
-    await desk.api.form("POST", f"/partner/app/{desk.app_id}/msg", fields)
+    await console.api.form("POST", f"/partner/app/{console.app_id}/msg", fields)
 
     await handset(tab).get_by_role("button", name="Show the breads").click()
     await handset(tab).get_by_role("dialog").get_by_text("Whole loaf").click()
 
-    await expect(own(tab).last).to_contain_text("Whole loaf")
-    assert (await inbox(desk))[-1]["interactive"]["list_reply"]["id"]
+    await expect(own_bubbles(tab).last).to_contain_text("Whole loaf")
+    assert (await inbox(console))[-1]["interactive"]["list_reply"]["id"]
 
 
-async def test_file_that_is_dropped_on_a_phone_waits_to_be_sent(tabs: Tabs) -> None:
+async def test_file_dropped_on_a_phone_can_be_sent(tabs: Tabs) -> None:
     tab = await tabs(f"/phones?show={ANN}")
 
     await tab.page.evaluate(

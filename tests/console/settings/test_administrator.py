@@ -1,4 +1,4 @@
-"""Under `serve`, what all partners share is the administrator's; and what acts leave in the audit log."""
+"""Under `serve`, what all partners share is for the administrator; and the entries of actions in the audit log."""
 
 import re
 from collections.abc import AsyncIterator
@@ -30,27 +30,27 @@ VALUES: Final = {
 }  # fmt: skip
 
 
-class Shared:
+class SharedSimulator:
     """A service, the simulator that its partners share, and one of them signed in."""
 
     def __init__(self, site: Site, control: ApiClient) -> None:
         self.site = site
         self.control = control
 
-    async def act(self, path: str, **fields: str) -> tuple[int, str]:
+    async def post_action(self, path: str, **fields: str) -> tuple[int, str]:
         _, page = await self.site.get("/settings")
-        found = re.search(r'data-csrf="([^"]*)"', page)
-        body = {"csrf": found[1] if found else "", **fields}
+        csrf = re.search(r'data-csrf="([^"]*)"', page)
+        body = {"csrf": csrf[1] if csrf else "", **fields}
         url = self.site.base_url + path
-        async with self.site.http.post(url, data=body, allow_redirects=False) as answer:
-            return answer.status, await answer.text()
+        async with self.site.http.post(url, data=body, allow_redirects=False) as response:
+            return response.status, await response.text()
 
-    async def entries(self, **wanted: Any) -> list[AuditEntry]:
-        return await self.site.waypost.console.services.audit.page(AuditFilter(**wanted), 100)
+    async def entries(self, **filters: Any) -> list[AuditEntry]:
+        return await self.site.waypost.console.services.audit.page(AuditFilter(**filters), 100)
 
 
 @pytest_asyncio.fixture(loop_scope=LOOP)
-async def shared(tmp_path: Path) -> AsyncIterator[Shared]:
+async def shared_simulator(tmp_path: Path) -> AsyncIterator[SharedSimulator]:
     clock = SystemClock()
     simulator = Simulator(SimulatorSettings(path=tmp_path / "simulator.db"), clock, RandomIds(clock))
     await simulator.open()
@@ -59,53 +59,55 @@ async def shared(tmp_path: Path) -> AsyncIterator[Shared]:
     await server.start()
     url = f"http://127.0.0.1:{port_of(bound)}"
     site, site_server = await open_site(tmp_path, url, admin_token=TOKEN, administrates=False)
-    yield Shared(site, ApiClient(HttpTransport(url), {}))
+    yield SharedSimulator(site, ApiClient(HttpTransport(url), {}))
     await close_site(site, site_server)
     await server.stop()
     await simulator.close()
 
 
-def path_of(path: str) -> str:
-    return re.sub(r"\{(\w+)(?::\w+)?\}", lambda found: VALUES[found[1]], path)
+def fill_path(path: str) -> str:
+    return re.sub(r"\{(\w+)(?::\w+)?\}", lambda match: VALUES[match[1]], path)
 
 
-async def test_a_partner_gets_none_of_the_simulators_pages_and_acts(shared: Shared) -> None:
-    await shared.control.json(
+async def test_partner_has_no_access_to_simulator_pages_and_actions(shared_simulator: SharedSimulator) -> None:
+    await shared_simulator.control.json(
         "POST", "/control/faults", {"on": "call", "call": "messages.send", "what": {"error": 131000}}
     )
-    before = await shared.control.json("GET", "/control/faults")
+    before = await shared_simulator.control.json("GET", "/control/faults")
 
     for row in SIMULATOR:
-        path = path_of(row.path)
+        path = fill_path(row.path)
         if row.kind is RouteKind.ACT:
-            status, text = await shared.act(path)
+            status, text = await shared_simulator.post_action(path)
         else:
-            status, text = await shared.site.get(path)
+            status, text = await shared_simulator.site.get(path)
         assert status == 403, (row.kind, path, text[:300])
         assert "Administrator access required" in text, (path, text[:300])
 
-    assert await shared.control.json("GET", "/control/faults") == before
-    rejected = await shared.entries(actor=PARTNER.email, rejected=True)
+    assert await shared_simulator.control.json("GET", "/control/faults") == before
+    rejected = await shared_simulator.entries(actor=PARTNER.email, rejected=True)
     acts = [row for row in SIMULATOR if row.kind is RouteKind.ACT]
     assert len(rejected) == len(acts)
 
 
-async def test_with_the_admin_token_a_session_administrates_until_it_stops(shared: Shared) -> None:
-    assert (await shared.act("/settings/administrator", token="wrong"))[0] == 400
-    assert (await shared.site.get("/simulator/faults"))[0] == 403
+async def test_session_has_admin_access_with_the_admin_token_until_it_ends_it(
+    shared_simulator: SharedSimulator,
+) -> None:
+    assert (await shared_simulator.post_action("/settings/administrator", token="wrong"))[0] == 400
+    assert (await shared_simulator.site.get("/simulator/faults"))[0] == 403
 
-    assert (await shared.act("/settings/administrator", token=TOKEN))[0] == 303
-    assert (await shared.site.get("/simulator/faults"))[0] == 200
-    assert (await shared.act("/simulator/faults/disarm"))[0] == 303
-    another = await shared.site.waypost.console.services.sessions.start(PARTNER)
-    found = await shared.site.waypost.console.services.sessions.find(another.token)
-    assert found is not None
-    assert found.administers_until_ms is None  # the session does, not the partner
+    assert (await shared_simulator.post_action("/settings/administrator", token=TOKEN))[0] == 303
+    assert (await shared_simulator.site.get("/simulator/faults"))[0] == 200
+    assert (await shared_simulator.post_action("/simulator/faults/disarm"))[0] == 303
+    other_session = await shared_simulator.site.waypost.console.services.sessions.start(PARTNER)
+    session = await shared_simulator.site.waypost.console.services.sessions.find(other_session.token)
+    assert session is not None
+    assert session.admin_until_ms is None  # the session does, not the partner
 
-    assert (await shared.act("/settings/administrator/end"))[0] == 303
-    assert (await shared.site.get("/simulator/faults"))[0] == 403
-    told = [(one.action, one.status) for one in await shared.entries()]
-    assert told == [
+    assert (await shared_simulator.post_action("/settings/administrator/end"))[0] == 303
+    assert (await shared_simulator.site.get("/simulator/faults"))[0] == 403
+    actions = [(entry.action, entry.status) for entry in await shared_simulator.entries()]
+    assert actions == [
         ("POST /settings/administrator/end", 303),
         ("POST /simulator/faults/disarm", 303),
         ("POST /settings/administrator", 303),
@@ -113,63 +115,70 @@ async def test_with_the_admin_token_a_session_administrates_until_it_stops(share
     ]
 
 
-async def test_wrong_admin_tokens_are_limited_in_the_console_too(shared: Shared) -> None:
-    most = RATES["admin_failures"].at_most
-    statuses = [(await shared.act("/settings/administrator", token=f"wrong{number}"))[0] for number in range(most + 3)]
+async def test_wrong_admin_tokens_are_rate_limited_in_the_console_too(shared_simulator: SharedSimulator) -> None:
+    limit = RATES["admin_failures"].at_most
+    statuses = [
+        (await shared_simulator.post_action("/settings/administrator", token=f"wrong{number}"))[0]
+        for number in range(limit + 3)
+    ]
 
-    assert statuses == [400] * most + [429] * 3
-    assert (await shared.act("/settings/administrator", token=TOKEN))[0] == 429
+    assert statuses == [400] * limit + [429] * 3
+    assert (await shared_simulator.post_action("/settings/administrator", token=TOKEN))[0] == 429
 
 
-async def test_a_partner_uses_the_phones_as_before(shared: Shared) -> None:
+async def test_partner_can_use_the_phones(shared_simulator: SharedSimulator) -> None:
     chat = f"/phones/15550002001/chats/{APP.phone_number}/text"
 
-    assert (await shared.site.get("/phones?show=15550002001"))[0] == 200
-    status, text = await shared.act(chat, text="Hello")
+    assert (await shared_simulator.site.get("/phones?show=15550002001"))[0] == 200
+    status, text = await shared_simulator.post_action(chat, text="Hello")
     assert status != 500
-    assert "administrator" not in text  # the simulator may refuse it, and we do not
+    assert "administrator" not in text  # the simulator may reject it; the console does not
 
 
-async def test_acts_of_the_settings_leave_entries_without_their_secrets(shared: Shared) -> None:
-    _, page = await shared.act("/settings/keys", name="shop")
-    await shared.act("/settings/keys", name="")
-    await shared.act("/settings/secrets/0123456789abcdef/revoke")
-    await shared.act("/settings/password", old="Old-horse-1", new="New-horse-1", again="Other-horse-1")
+async def test_actions_of_the_settings_are_audited_without_their_secrets(shared_simulator: SharedSimulator) -> None:
+    _, page = await shared_simulator.post_action("/settings/keys", name="shop")
+    await shared_simulator.post_action("/settings/keys", name="")
+    await shared_simulator.post_action("/settings/secrets/0123456789abcdef/revoke")
+    await shared_simulator.post_action(
+        "/settings/password", old="Old-horse-1", new="New-horse-1", again="Other-horse-1"
+    )
 
-    found = await shared.entries(partner_id=PARTNER.id)
+    entries = await shared_simulator.entries(partner_id=PARTNER.id)
 
-    assert [(one.action, one.status < 400) for one in found] == [
+    assert [(entry.action, entry.status < 400) for entry in entries] == [
         ("POST /settings/password", False),
         ("POST /settings/secrets/{secret_id}/revoke", False),
         ("POST /settings/keys", False),
         ("POST /settings/keys", True),
     ]
-    assert found[1].subject == "secret_id=0123456789abcdef"
-    assert {one.actor for one in found} == {PARTNER.email}
-    assert {one.remote_address for one in found} == {"127.0.0.1"}
+    assert entries[1].subject == "secret_id=0123456789abcdef"
+    assert {entry.actor for entry in entries} == {PARTNER.email}
+    assert {entry.remote_address for entry in entries} == {"127.0.0.1"}
     key = re.search(r"[0-9a-zA-Z_-]{40,}", page.partition("Your new API key")[2])
     assert key is not None
-    for one in found:
-        assert not {"horse", key[0]} & set(re.split(r"[^\w-]", str(one)))
-    assert await shared.entries(actor="admin") == []  # the console's own calls are not counted twice
+    for entry in entries:
+        assert not {"horse", key[0]} & set(re.split(r"[^\w-]", str(entry)))
+    assert await shared_simulator.entries(actor="admin") == []  # the console's own calls are not counted twice
 
 
-async def test_the_page_shows_a_partner_its_own_entries_and_the_administrator_all(shared: Shared) -> None:
-    audit = shared.site.waypost.console.services.audit
+async def test_audit_page_shows_a_partner_its_own_entries_and_the_administrator_all(
+    shared_simulator: SharedSimulator,
+) -> None:
+    audit = shared_simulator.site.waypost.console.services.audit
     await audit.record(
         actor="admin", remote_address="192.0.2.1", action="POST /admin/partners", status=200,
         partner_id=PARTNER.id + 1, subject="<script>alert(1)</script>",
     )  # fmt: skip
-    await shared.act("/settings/keys", name="shop")
+    await shared_simulator.post_action("/settings/keys", name="shop")
 
-    _, own = await shared.site.get("/settings/audit")
-    await shared.act("/settings/administrator", token=TOKEN)
-    _, everything = await shared.site.get("/settings/audit")
-    _, done = await shared.site.get("/settings/audit?outcome=rejected")
+    _, own = await shared_simulator.site.get("/settings/audit")
+    await shared_simulator.post_action("/settings/administrator", token=TOKEN)
+    _, everything = await shared_simulator.site.get("/settings/audit")
+    _, rejected = await shared_simulator.site.get("/settings/audit?outcome=rejected")
 
     assert "POST /settings/keys" in own
     assert "POST /admin/partners" not in own
     assert "POST /admin/partners" in everything
     assert "&lt;script&gt;" in everything
     assert "<script>alert(1)" not in everything
-    assert "POST /admin/partners" not in done
+    assert "POST /admin/partners" not in rejected

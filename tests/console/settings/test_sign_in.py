@@ -1,4 +1,4 @@
-"""Signing in and staying so, as somebody who means harm tries it."""
+"""Sign-in and sessions, including what an attacker would try."""
 
 import asyncio
 import re
@@ -14,9 +14,9 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import Connection, delete
 
-from tests.console.conftest import LOOP, Desk, Tabs
+from tests.console.conftest import LOOP, ConsoleClient, Tabs
 from tests.support.builders import ACCOUNT, APP, INSTANCE_KEY, PARTNER
-from tests.support.waiting import HANGS_AFTER_S
+from tests.support.polling import HANGS_AFTER_S
 from waypost.assembly.console import ConsoleOptions
 from waypost.assembly.dev import demo
 from waypost.assembly.service import Waypost
@@ -40,30 +40,30 @@ PASSWORD: Final = "Correct-horse-1"
 
 
 @dataclass
-class Answer:
+class ServiceResponse:
     status: int
     headers: list[tuple[str, str]]
     body: str
 
-    def all_of(self, name: str) -> list[str]:
+    def get_all(self, name: str) -> list[str]:
         return [value for key, value in self.headers if key == name]
 
-    def one(self, name: str) -> str:
-        return (self.all_of(name) or [""])[0]
+    def get_header(self, name: str) -> str:
+        return (self.get_all(name) or [""])[0]
 
     @property
     def session(self) -> str:
-        """What the session's cookie holds, if one was set."""
-        for cookie in self.all_of("set-cookie"):
-            name, _, rest = cookie.partition("=")
+        """The value of the session cookie, or an empty string."""
+        for cookie in self.get_all("set-cookie"):
+            name, _, remainder = cookie.partition("=")
             if name in ("waypost_session", "__Host-waypost"):
-                return rest.partition(";")[0]
+                return remainder.partition(";")[0]
         return ""
 
 
 @dataclass
-class House:
-    """A service by itself, asked as a server would hand requests to it."""
+class ServiceClient:
+    """A client of a service without a server: it calls the ASGI application."""
 
     waypost: Waypost
     clock: ManualClock
@@ -72,7 +72,7 @@ class House:
     host: str = "waypost.test"
     more: dict[str, str] = field(default_factory=dict[str, str])
 
-    async def ask(
+    async def request(
         self,
         method: str,
         path: str,
@@ -81,225 +81,225 @@ class House:
         session: str = "",
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
-    ) -> Answer:
-        sent: list[Any] = []
+    ) -> ServiceResponse:
+        messages: list[Any] = []
         content = urlencode(fields or {}).encode() if body is None else body
-        given = {
+        all_headers = {
             "host": self.host,
             "content-type": "application/x-www-form-urlencoded",
             "content-length": str(len(content)),
             **(headers or {}),
         }
         if session:
-            given["cookie"] = f"{self.cookie}={session}"
-        place, _, query = path.partition("?")
+            all_headers["cookie"] = f"{self.cookie}={session}"
+        url_path, _, query = path.partition("?")
 
         async def receive() -> dict[str, Any]:
             return {"type": "http.request", "body": content, "more_body": False}
 
         async def send(message: Any) -> None:
-            sent.append(message)
+            messages.append(message)
 
         scope: dict[str, Any] = {
-            "type": "http", "http_version": "1.1", "method": method, "path": place,
-            "raw_path": place.encode(), "root_path": "", "scheme": "http",
+            "type": "http", "http_version": "1.1", "method": method, "path": url_path,
+            "raw_path": url_path.encode(), "root_path": "", "scheme": "http",
             "query_string": query.encode(), "client": (self.client, 4711),
             "server": ("localhost", 80),
-            "headers": [(name.encode(), value.encode("latin-1")) for name, value in given.items()],
+            "headers": [(name.encode(), value.encode("latin-1")) for name, value in all_headers.items()],
         }  # fmt: skip
         async with asyncio.timeout(HANGS_AFTER_S):
             await self.waypost.application(scope, receive, send)
-        return Answer(
-            sent[0]["status"],
-            [(name.decode().lower(), value.decode("latin-1")) for name, value in sent[0]["headers"]],
-            b"".join(one.get("body", b"") for one in sent[1:]).decode(errors="replace"),
+        return ServiceResponse(
+            messages[0]["status"],
+            [(name.decode().lower(), value.decode("latin-1")) for name, value in messages[0]["headers"]],
+            b"".join(message.get("body", b"") for message in messages[1:]).decode(errors="replace"),
         )
 
-    async def sign_in(self, password: str = PASSWORD, email: str = PARTNER.email, **fields: str) -> Answer:
-        return await self.ask("POST", "/sign-in", {"email": email, "password": password, **fields})
+    async def sign_in(self, password: str = PASSWORD, email: str = PARTNER.email, **fields: str) -> ServiceResponse:
+        return await self.request("POST", "/sign-in", {"email": email, "password": password, **fields})
 
     async def enter(self) -> str:
-        """The token of a new session, without the work of checking a password."""
+        """Start a session without checking a password; return its token."""
         return (await self.waypost.console.services.sessions.start(PARTNER)).token
 
     async def csrf(self, session: str) -> str:
-        page = await self.ask("GET", f"/apps/{APP.id}", session=session)
+        page = await self.request("GET", f"/apps/{APP.id}", session=session)
         return page.body.partition('data-csrf="')[2].partition('"')[0]
 
 
 _HASHES: Final[dict[str, str]] = {}
-"""Each takes a part of a second to make."""
+"""Cached, because each takes a part of a second to compute."""
 
 
-async def open_house(
+async def open_service(
     folder: Path, *, public_url: str = "http://waypost.test", demo_partner_id: int | None = None
-) -> House:
+) -> ServiceClient:
     clock = ManualClock(at_ms=machine_ms())
     settings = Settings(data=folder, secret_key=INSTANCE_KEY, public_url=public_url)
-    stand = ConsoleOptions(demo_partner_id=demo_partner_id)
-    waypost = Waypost(settings, clock, RandomIds(clock), console_options=stand)
+    options = ConsoleOptions(demo_partner_id=demo_partner_id)
+    waypost = Waypost(settings, clock, RandomIds(clock), console_options=options)
     await waypost.open()
     if PASSWORD not in _HASHES:
         _HASHES[PASSWORD] = await waypost.passwords.hash(PASSWORD)
     await waypost.database.write(add_partner, PARTNER, _HASHES[PASSWORD], 0)
     await waypost.database.write(add_business_account, ACCOUNT)
     await waypost.database.write(add_app, APP, "hash of a key")
-    return House(waypost, clock)
+    return ServiceClient(waypost, clock)
 
 
 @pytest_asyncio.fixture(loop_scope=LOOP)
-async def house(tmp_path: Path) -> AsyncIterator[House]:
-    house = await open_house(tmp_path)
-    yield house
-    await house.waypost.close()
+async def service(tmp_path: Path) -> AsyncIterator[ServiceClient]:
+    service = await open_service(tmp_path)
+    yield service
+    await service.waypost.close()
 
 
 @pytest_asyncio.fixture(loop_scope=LOOP)
-async def secure(tmp_path: Path) -> AsyncIterator[House]:
-    """One that browsers reach by https."""
-    house = await open_house(tmp_path, public_url="https://waypost.test")
-    house.cookie = "__Host-waypost"
-    yield house
-    await house.waypost.close()
+async def https_service(tmp_path: Path) -> AsyncIterator[ServiceClient]:
+    """A service that browsers reach over HTTPS."""
+    service = await open_service(tmp_path, public_url="https://waypost.test")
+    service.cookie = "__Host-waypost"
+    yield service
+    await service.waypost.close()
 
 
 @pytest_asyncio.fixture(loop_scope=LOOP)
-async def demonstration(tmp_path: Path) -> AsyncIterator[House]:
-    house = await open_house(tmp_path / "demonstration", demo_partner_id=PARTNER.id)
-    house.host = "127.0.0.1:8080"
-    yield house
-    await house.waypost.close()
+async def demo_service(tmp_path: Path) -> AsyncIterator[ServiceClient]:
+    service = await open_service(tmp_path / "demonstration", demo_partner_id=PARTNER.id)
+    service.host = "127.0.0.1:8080"
+    yield service
+    await service.waypost.close()
 
 
-# Who it is.
+# Authentication.
 
 
-async def test_password_opens_the_console_and_the_page_that_was_asked_for(house: House) -> None:
-    asked = await house.ask("GET", f"/apps/{APP.id}?day=1")
-    answer = await house.sign_in(next=f"/apps/{APP.id}?day=1")
-    page = await house.ask("GET", f"/apps/{APP.id}", session=answer.session)
+async def test_password_opens_the_console_and_the_requested_page(service: ServiceClient) -> None:
+    redirect = await service.request("GET", f"/apps/{APP.id}?day=1")
+    response = await service.sign_in(next=f"/apps/{APP.id}?day=1")
+    page = await service.request("GET", f"/apps/{APP.id}", session=response.session)
 
-    assert (asked.status, asked.one("location")) == (
+    assert (redirect.status, redirect.get_header("location")) == (
         303, f"/sign-in?next=%2Fapps%2F{APP.id}%3Fday%3D1",
     )  # fmt: skip
-    assert (answer.status, answer.one("location")) == (303, f"/apps/{APP.id}?day=1")
+    assert (response.status, response.get_header("location")) == (303, f"/apps/{APP.id}?day=1")
     assert page.status == 200
 
 
-async def test_wrong_password_and_unknown_address_get_the_same_answer(house: House) -> None:
-    wrong = await house.sign_in("Wrong-horse-1")
-    unknown = await house.sign_in("Wrong-horse-1", "nobody@acme.test")
+async def test_wrong_password_and_unknown_address_get_the_same_response(service: ServiceClient) -> None:
+    wrong_password = await service.sign_in("Wrong-horse-1")
+    unknown_address = await service.sign_in("Wrong-horse-1", "nobody@acme.test")
 
-    assert wrong.status == unknown.status == 401
-    assert wrong.body.replace(PARTNER.email, "") == unknown.body.replace("nobody@acme.test", "")
-    assert wrong.session == unknown.session == ""
-    assert "Wrong-horse-1" not in wrong.body
+    assert wrong_password.status == unknown_address.status == 401
+    assert wrong_password.body.replace(PARTNER.email, "") == unknown_address.body.replace("nobody@acme.test", "")
+    assert wrong_password.session == unknown_address.session == ""
+    assert "Wrong-horse-1" not in wrong_password.body
 
 
-async def test_wrong_password_and_unknown_address_cost_the_same_work(house: House) -> None:
-    async def cost_s(email: str) -> float:
-        begun = perf_counter()
-        await house.sign_in("Wrong-horse-1", email)
-        return perf_counter() - begun
+async def test_wrong_password_and_unknown_address_take_the_same_time(service: ServiceClient) -> None:
+    async def measure_s(email: str) -> float:
+        started_s = perf_counter()
+        await service.sign_in("Wrong-horse-1", email)
+        return perf_counter() - started_s
 
-    await cost_s("first@acme.test")  # which also makes nobody's hash
-    known = [await cost_s(PARTNER.email) for _ in range(3)]
-    unknown = [await cost_s(f"nobody{one}@acme.test") for one in range(3)]
+    await measure_s("first@acme.test")  # which also creates the hash for unknown addresses
+    known = [await measure_s(PARTNER.email) for _ in range(3)]
+    unknown = [await measure_s(f"nobody{number}@acme.test") for number in range(3)]
 
     assert 1 / 3 < median(known) / median(unknown) < 3
 
 
-async def test_tenth_failure_is_the_last_for_one_address_of_mail_in_a_minute(house: House) -> None:
+async def test_failures_per_minute_of_an_email_address_at_one_client_are_limited_to_ten(service: ServiceClient) -> None:
     for _ in range(10):
-        assert (await house.sign_in("Wrong-horse-1")).status == 401
+        assert (await service.sign_in("Wrong-horse-1")).status == 401
 
-    refused = await house.sign_in(PASSWORD, PARTNER.email.upper())
-    here, house.client = house.client, "198.51.100.77"
-    elsewhere = await house.sign_in()
-    house.client = here
-    house.clock.advance(ms=60_000)
-    admitted = await house.sign_in()
+    rejected = await service.sign_in(PASSWORD, PARTNER.email.upper())
+    client, service.client = service.client, "198.51.100.77"
+    other_client = await service.sign_in()
+    service.client = client
+    service.clock.advance(ms=60_000)
+    later = await service.sign_in()
 
-    assert refused.status == 429
-    assert refused.session == ""
-    assert int(refused.one("retry-after")) in range(1, 61)
-    assert re.search(r"Try again in \d+ s", refused.body)
-    assert elsewhere.status == 303  # whoever guesses from one address locks nobody out elsewhere
-    assert admitted.status == 303
+    assert rejected.status == 429
+    assert rejected.session == ""
+    assert int(rejected.get_header("retry-after")) in range(1, 61)
+    assert re.search(r"Try again in \d+ s", rejected.body)
+    assert other_client.status == 303  # failures at one client do not lock out others
+    assert later.status == 303
 
 
-async def test_sixty_failures_a_minute_are_all_from_one_address(house: House) -> None:
-    limits = house.waypost.console.services.sign_in_limiter
+async def test_failures_per_minute_of_one_client_are_limited_to_sixty(service: ServiceClient) -> None:
+    limits = service.waypost.console.services.sign_in_limiter
     for number in range(60):  # costs no hashing
-        await limits.spend(f"somebody{number}@acme.test", house.client)
+        await limits.spend(f"somebody{number}@acme.test", service.client)
 
-    refused = await house.sign_in()
-    house.client = "198.51.100.5"
+    rejected = await service.sign_in()
+    service.client = "198.51.100.5"
 
-    assert refused.status == 429
-    assert (await house.sign_in()).status == 303
+    assert rejected.status == 429
+    assert (await service.sign_in()).status == 303
 
 
-async def test_changed_password_opens_the_console_though_not_the_api(house: House) -> None:
+async def test_changed_password_opens_the_console_but_not_the_api(service: ServiceClient) -> None:
     new = "Other-horse-2"
-    await house.waypost.database.write(change_password, PARTNER.id, await house.waypost.passwords.hash(new))
+    await service.waypost.database.write(change_password, PARTNER.id, await service.waypost.passwords.hash(new))
 
-    api = await house.ask("POST", "/partner/account/login", {"email": PARTNER.email, "password": new})
+    api = await service.request("POST", "/partner/account/login", {"email": PARTNER.email, "password": new})
 
     assert api.status == 401
-    assert (await house.sign_in()).status == 401
-    assert (await house.sign_in(new)).status == 303
+    assert (await service.sign_in()).status == 401
+    assert (await service.sign_in(new)).status == 303
 
 
 # The session.
 
 
-async def test_cookie_is_out_of_reach_of_scripts_and_other_sites(house: House) -> None:
-    [cookie] = (await house.sign_in()).all_of("set-cookie")
+async def test_cookie_is_not_available_to_scripts_and_other_sites(service: ServiceClient) -> None:
+    [cookie] = (await service.sign_in()).get_all("set-cookie")
 
-    flags = {one.strip().lower() for one in cookie.split(";")[1:]}
+    flags = {flag.strip().lower() for flag in cookie.split(";")[1:]}
     assert flags == {"httponly", "samesite=lax", "path=/", f"max-age={SESSION_LIFE_MS // 1000}"}
 
 
-async def test_cookie_by_https_is_secure_and_bound_to_the_host(secure: House) -> None:
-    answer = await secure.sign_in()
-    [cookie] = answer.all_of("set-cookie")
+async def test_cookie_over_https_is_secure_and_bound_to_the_host(https_service: ServiceClient) -> None:
+    response = await https_service.sign_in()
+    [cookie] = response.get_all("set-cookie")
 
-    flags = {one.strip().lower() for one in cookie.split(";")[1:]}
+    flags = {flag.strip().lower() for flag in cookie.split(";")[1:]}
     assert cookie.startswith("__Host-waypost=")
     assert flags >= {"httponly", "secure", "samesite=lax", "path=/"}
     assert not any(flag.startswith("domain") for flag in flags)
-    assert (await secure.ask("GET", f"/apps/{APP.id}", session=answer.session)).status == 200
-    secure.cookie = "waypost_session"  # which another name of the site could have set
-    assert (await secure.ask("GET", f"/apps/{APP.id}", session=answer.session)).status == 303
+    assert (await https_service.request("GET", f"/apps/{APP.id}", session=response.session)).status == 200
+    https_service.cookie = "waypost_session"  # which another host name of the site could have set
+    assert (await https_service.request("GET", f"/apps/{APP.id}", session=response.session)).status == 303
 
 
-async def test_each_sign_in_has_a_token_of_its_own_and_ends_the_one_it_came_with(house: House) -> None:
-    first = (await house.sign_in()).session
-    csrf = await house.csrf(first)
+async def test_each_sign_in_has_a_new_token_and_ends_the_previous_session(service: ServiceClient) -> None:
+    first = (await service.sign_in()).session
+    csrf = await service.csrf(first)
     fields = {"email": PARTNER.email, "password": PASSWORD, "csrf": csrf}
-    second = (await house.ask("POST", "/sign-in", fields, session=first)).session
-    fixed = (await house.ask("POST", "/sign-in", fields, session="chosen-by-another")).session
+    second = (await service.request("POST", "/sign-in", fields, session=first)).session
+    fixed = (await service.request("POST", "/sign-in", fields, session="chosen-by-another")).session
 
     assert len({first, second, fixed, "chosen-by-another"}) == 4
     assert len(second) >= 32
-    assert (await house.ask("GET", f"/apps/{APP.id}", session=first)).status == 303
-    assert (await house.ask("GET", f"/apps/{APP.id}", session="chosen-by-another")).status == 303
-    assert (await house.ask("GET", f"/apps/{APP.id}", session=second)).status == 200
+    assert (await service.request("GET", f"/apps/{APP.id}", session=first)).status == 303
+    assert (await service.request("GET", f"/apps/{APP.id}", session="chosen-by-another")).status == 303
+    assert (await service.request("GET", f"/apps/{APP.id}", session=second)).status == 200
 
 
-async def test_store_knows_no_token_only_its_hash(house: House) -> None:
-    token = await house.enter()
+async def test_store_has_only_the_hash_of_a_token(service: ServiceClient) -> None:
+    token = await service.enter()
 
-    rows = await house.waypost.database.read(list_sessions_with_emails, machine_ms())
+    rows = await service.waypost.database.read(list_sessions_with_emails, machine_ms())
 
     assert [row.hash for row, _ in rows] == [hash_secret(token)]
     assert token not in str(rows)
 
 
-async def test_session_ends_after_twelve_hours(house: House) -> None:
+async def test_session_ends_after_twelve_hours(service: ServiceClient) -> None:
     now_ms = [machine_ms()]
-    sessions = Sessions(house.waypost.database, RandomIds(house.clock), now_ms=lambda: now_ms[0])
+    sessions = Sessions(service.waypost.database, RandomIds(service.clock), now_ms=lambda: now_ms[0])
     token = (await sessions.start(PARTNER)).token
 
     now_ms[0] += SESSION_LIFE_MS - 1
@@ -312,83 +312,83 @@ async def test_session_ends_after_twelve_hours(house: House) -> None:
     assert after is None
 
 
-async def test_moving_the_service_s_clock_does_not_end_a_session(house: House) -> None:
-    token = await house.enter()
-    house.clock.advance(ms=30 * 24 * 3600 * 1000)
+async def test_advancing_the_clock_of_the_service_does_not_end_a_session(service: ServiceClient) -> None:
+    token = await service.enter()
+    service.clock.advance(ms=30 * 24 * 3600 * 1000)
 
-    assert (await house.ask("GET", f"/apps/{APP.id}", session=token)).status == 200
-
-
-async def test_signing_out_ends_the_session_at_the_store(house: House) -> None:
-    token = await house.enter()
-    csrf = await house.csrf(token)
-
-    answer = await house.ask("POST", "/sign-out", {"csrf": csrf}, session=token)
-
-    assert answer.one("location") == "/sign-in"
-    assert 'waypost_session="";' in answer.one("set-cookie")
-    assert (await house.ask("GET", f"/apps/{APP.id}", session=token)).status == 303
-    assert await house.waypost.database.read(list_sessions_with_emails, machine_ms()) == []
+    assert (await service.request("GET", f"/apps/{APP.id}", session=token)).status == 200
 
 
-async def test_session_of_a_partner_who_is_gone_opens_nothing(house: House) -> None:
-    token = await house.enter()
-    await house.waypost.database.write(_forget_partners)
+async def test_signing_out_deletes_the_session_from_the_store(service: ServiceClient) -> None:
+    token = await service.enter()
+    csrf = await service.csrf(token)
 
-    answer = await house.ask("GET", f"/apps/{APP.id}", session=token)
+    response = await service.request("POST", "/sign-out", {"csrf": csrf}, session=token)
 
-    assert answer.status == 303
-    assert answer.one("location").startswith("/sign-in")
+    assert response.get_header("location") == "/sign-in"
+    assert 'waypost_session="";' in response.get_header("set-cookie")
+    assert (await service.request("GET", f"/apps/{APP.id}", session=token)).status == 303
+    assert await service.waypost.database.read(list_sessions_with_emails, machine_ms()) == []
+
+
+async def test_session_of_a_deleted_partner_is_not_valid(service: ServiceClient) -> None:
+    token = await service.enter()
+    await service.waypost.database.write(_delete_partners)
+
+    response = await service.request("GET", f"/apps/{APP.id}", session=token)
+
+    assert response.status == 303
+    assert response.get_header("location").startswith("/sign-in")
 
 
 # Other sites.
 
 
 @pytest.mark.parametrize(
-    "how", ["no token", "another's token", "Origin", "null", "broken", "Sec-Fetch-Site", "same-site"]
+    "violation", ["no token", "another's token", "Origin", "null", "broken", "Sec-Fetch-Site", "same-site"]
 )
-async def test_no_act_is_done_for_another_site(house: House, how: str) -> None:
-    token = await house.enter()
-    own, others = await house.csrf(token), await house.csrf(await house.enter())
-    before = await house.waypost.database.read(_everything)
-    csrf = {"no token": "", "another's token": others}.get(how, own)
+async def test_no_action_is_accepted_from_another_site(service: ServiceClient, violation: str) -> None:
+    token = await service.enter()
+    own, others = await service.csrf(token), await service.csrf(await service.enter())
+    before = await service.waypost.database.read(_read_all_tables)
+    csrf = {"no token": "", "another's token": others}.get(violation, own)
     headers = {
         "Origin": {"origin": "https://evil.test"},
         "null": {"origin": "null"},
         "broken": {"origin": "http://[evil"},
         "Sec-Fetch-Site": {"sec-fetch-site": "cross-site"},
         "same-site": {"sec-fetch-site": "same-site"},
-    }.get(how, {})
+    }.get(violation, {})
 
     for row in PAGES:
         if row.kind is not RouteKind.ACT:
             continue
         path = re.sub(r"\{app_id\}", APP.id, row.path)
         path = re.sub(r"\{[a-z_]+(:[a-z]+)?\}", "1", path)
-        form = await house.ask("POST", path, {"csrf": csrf}, session=token, headers=headers)
-        quiet = await house.ask(
+        form = await service.request("POST", path, {"csrf": csrf}, session=token, headers=headers)
+        quiet = await service.request(
             "POST", path, {}, session=token,
             headers={**headers, "x-waypost-quiet": "1", CSRF_HEADER: csrf},
         )  # fmt: skip
         assert (form.status, quiet.status) == (403, 403), (row.path, form.body)
-        assert quiet.one("content-type") == "application/json"
+        assert quiet.get_header("content-type") == "application/json"
 
-    assert await house.waypost.database.read(_everything) == before
-    assert (await house.ask("GET", f"/apps/{APP.id}", session=token)).status == 200
+    assert await service.waypost.database.read(_read_all_tables) == before
+    assert (await service.request("GET", f"/apps/{APP.id}", session=token)).status == 200
 
 
-async def test_no_act_is_done_without_a_session(house: House) -> None:
-    before = await house.waypost.database.read(_everything)
+async def test_no_action_is_accepted_without_a_session(service: ServiceClient) -> None:
+    before = await service.waypost.database.read(_read_all_tables)
 
     for row in PAGES:
         if row.kind is RouteKind.ACT and row.audience is Audience.PARTNER:
             path = re.sub(r"\{[a-z_]+(:[a-z]+)?\}", "1", row.path)
-            form = await house.ask("POST", path, {"csrf": "x"})
-            quiet = await house.ask("POST", path, headers={"x-waypost-quiet": "1"})
-            assert (form.status, form.one("location")) == (303, "/sign-in?next=%2F"), path
+            form = await service.request("POST", path, {"csrf": "x"})
+            quiet = await service.request("POST", path, headers={"x-waypost-quiet": "1"})
+            assert (form.status, form.get_header("location")) == (303, "/sign-in?next=%2F"), path
             assert quiet.status == 401, path
 
-    assert await house.waypost.database.read(_everything) == before
+    assert await service.waypost.database.read(_read_all_tables) == before
 
 
 @pytest.mark.parametrize(
@@ -399,27 +399,29 @@ async def test_no_act_is_done_without_a_session(house: House) -> None:
         ("http://[evil", "%2F"),
     ],
 )
-async def test_form_of_an_ended_session_leads_to_the_door_and_back(house: House, referer: str, after: str) -> None:
-    answer = await house.ask("POST", "/sign-out", {}, headers={"referer": referer})
+async def test_form_of_an_ended_session_redirects_to_sign_in_and_back(
+    service: ServiceClient, referer: str, after: str
+) -> None:
+    response = await service.request("POST", "/sign-out", {}, headers={"referer": referer})
 
-    assert (answer.status, answer.one("location")) == (303, f"/sign-in?next={after}")
+    assert (response.status, response.get_header("location")) == (303, f"/sign-in?next={after}")
 
 
-async def test_other_site_cannot_sign_anybody_in(house: House, demonstration: House) -> None:
+async def test_other_site_cannot_sign_in_a_user(service: ServiceClient, demo_service: ServiceClient) -> None:
     fields = {"email": PARTNER.email, "password": PASSWORD}
 
     for headers in ({"origin": "https://evil.test"}, {"sec-fetch-site": "cross-site"}):
-        assert (await house.ask("POST", "/sign-in", fields, headers=headers)).session == ""
-        assert (await demonstration.ask("POST", "/enter", {}, headers=headers)).session == ""
+        assert (await service.request("POST", "/sign-in", fields, headers=headers)).session == ""
+        assert (await demo_service.request("POST", "/enter", {}, headers=headers)).session == ""
 
 
-async def test_act_comes_through_a_proxy_that_writes_another_host(secure: House) -> None:
-    secure.host = "10.0.0.7:8080"
+async def test_action_is_accepted_through_a_proxy_that_changes_the_host(https_service: ServiceClient) -> None:
+    https_service.host = "10.0.0.7:8080"
     fields = {"email": PARTNER.email, "password": PASSWORD}
 
-    answer = await secure.ask("POST", "/sign-in", fields, headers={"origin": "https://waypost.test"})
+    response = await https_service.request("POST", "/sign-in", fields, headers={"origin": "https://waypost.test"})
 
-    assert answer.status == 303
+    assert response.status == 303
 
 
 @pytest.mark.parametrize(
@@ -429,120 +431,120 @@ async def test_act_comes_through_a_proxy_that_writes_another_host(secure: House)
         "/%0d\nSet-Cookie: a=b", "evil.test", "", "/\tevil", "/x\\evil.test", "/" + "x" * 1000,
     ],
 )  # fmt: skip
-async def test_sign_in_leads_to_no_other_site(house: House, path: str) -> None:
-    answer = await house.sign_in(next=path)
+async def test_sign_in_redirects_to_no_other_site(service: ServiceClient, path: str) -> None:
+    response = await service.sign_in(next=path)
 
     assert local_path(path) == "/"
-    assert answer.one("location") == "/"
+    assert response.get_header("location") == "/"
 
 
-# A demonstration.
+# The demo.
 
 
 @pytest.mark.parametrize("host", ["evil.test", "evil.test:8080", "127.0.0.1.evil.test", "", "[::1"])
-async def test_demonstration_answers_to_no_other_name(demonstration: House, host: str) -> None:
-    token = (await demonstration.ask("POST", "/enter", {})).session
-    demonstration.host = host
+async def test_demo_accepts_no_other_host_name(demo_service: ServiceClient, host: str) -> None:
+    token = (await demo_service.request("POST", "/enter", {})).session
+    demo_service.host = host
 
-    page = await demonstration.ask("GET", f"/apps/{APP.id}", session=token)
-    door = await demonstration.ask("GET", "/sign-in")
-    entered = await demonstration.ask("POST", "/enter", {})
+    page = await demo_service.request("GET", f"/apps/{APP.id}", session=token)
+    sign_in_page = await demo_service.request("GET", "/sign-in")
+    entry = await demo_service.request("POST", "/enter", {})
 
     assert token
-    assert (page.status, door.status, entered.status) == (400, 400, 403)
+    assert (page.status, sign_in_page.status, entry.status) == (400, 400, 403)
     assert "is not allowed for this demo" in page.body
     assert APP.name not in page.body
-    assert entered.session == ""
+    assert entry.session == ""
 
 
-async def test_nobody_enters_without_a_password_where_there_is_no_demonstration(house: House) -> None:
-    answer = await house.ask("POST", "/enter", {})
+async def test_sign_in_without_a_password_is_available_only_in_the_demo(service: ServiceClient) -> None:
+    response = await service.request("POST", "/enter", {})
 
-    assert (answer.status, answer.session) == (404, "")
-    assert "Continue as the demo partner" not in (await house.ask("GET", "/sign-in")).body
-
-
-# Headers, and what is too large or broken.
+    assert (response.status, response.session) == (404, "")
+    assert "Continue as the demo partner" not in (await service.request("GET", "/sign-in")).body
 
 
-async def test_every_answer_has_the_headers_that_keep_others_out(house: House) -> None:
-    token = await house.enter()
-    door = await house.ask("GET", "/sign-in")
-    sheet = re.search(r'href="(/static/[^"]+\.css)"', door.body)
+# Headers; oversized and malformed requests.
+
+
+async def test_every_response_has_the_security_headers(service: ServiceClient) -> None:
+    token = await service.enter()
+    sign_in_page = await service.request("GET", "/sign-in")
+    sheet = re.search(r'href="(/static/[^"]+\.css)"', sign_in_page.body)
     assert sheet is not None
-    answers = [
-        door,
-        await house.ask("GET", "/"),
-        await house.ask("GET", f"/apps/{APP.id}", session=token),
-        await house.ask("GET", "/apps/nobody-s", session=token),
-        await house.ask("GET", f"/apps/{APP.id}/nothing", session=token),
-        await house.ask("GET", "/commands"),
-        await house.ask("POST", "/sign-out", {}, session=token),
-        await house.sign_in("Wrong-horse-1"),
-        await house.ask("GET", sheet[1]),
-        await house.ask("GET", "/static/x/nothing.js"),
+    responses = [
+        sign_in_page,
+        await service.request("GET", "/"),
+        await service.request("GET", f"/apps/{APP.id}", session=token),
+        await service.request("GET", "/apps/nobody-s", session=token),
+        await service.request("GET", f"/apps/{APP.id}/nothing", session=token),
+        await service.request("GET", "/commands"),
+        await service.request("POST", "/sign-out", {}, session=token),
+        await service.sign_in("Wrong-horse-1"),
+        await service.request("GET", sheet[1]),
+        await service.request("GET", "/static/x/nothing.js"),
     ]
 
-    for answer in answers:
+    for response in responses:
         for name, value in SECURITY_HEADERS.items():
-            assert answer.one(name.lower()) == value, (answer.status, name)
-    assert all("no-store" in answer.one("cache-control") for answer in answers[:8])
+            assert response.get_header(name.lower()) == value, (response.status, name)
+    assert all("no-store" in response.get_header("cache-control") for response in responses[:8])
     assert "unsafe" not in SECURITY_HEADERS["Content-Security-Policy"]
 
 
-async def test_broken_and_oversized_forms_are_refused_and_no_defect(house: House) -> None:
-    token = await house.enter()
-    csrf = await house.csrf(token)
+async def test_malformed_and_oversized_forms_are_rejected_without_a_defect(service: ServiceClient) -> None:
+    token = await service.enter()
+    csrf = await service.csrf(token)
     multipart = {"content-type": "multipart/form-data; boundary=x"}
     file_ = b'--x\r\nContent-Disposition: form-data; name="f"; filename="a"\r\n\r\n'
-    tried = [
-        await house.ask("POST", "/sign-in", body=b"email=" + b"a" * 2_000_000),
-        await house.ask("POST", "/sign-in", body=b"a", headers={"content-length": "9" * 18}),
-        await house.ask("POST", "/sign-in", body=b"\xff\xfe=%ff%00&email=%00"),
-        await house.ask("POST", "/sign-in", body=b"email=a%00b&password=c"),
-        await house.ask("POST", "/sign-in", body=b"{}", headers={"content-type": "application/json"}),
-        await house.ask("POST", "/sign-in", body=b"--y", headers=multipart),
-        await house.ask("POST", "/sign-in", body=b"x", headers={"content-type": "multipart/form-data"}),
-        await house.ask("POST", "/sign-in", body=file_ + b"a" * 2_000_000 + b"\r\n--x--", headers=multipart),
-        await house.ask("POST", "/sign-out", body=b"csrf=\xff", session=token),
-        await house.ask("POST", "/sign-out", body=b"", session=token, headers={CSRF_HEADER: "\xff\xe9"}),
-        await house.ask("POST", "/theme", {"csrf": csrf, "theme": "x" * 2000}, session=token),
-        await house.ask("GET", "/apps/a\0b", session=token),
-        await house.ask("GET", f"/apps/{APP.id}?q=%00", session=token),
-        await house.ask("GET", "/sign-in?next=%00"),
-        await house.ask("GET", f"/apps/{APP.id}", session="\xff" * 300),
-        await house.ask("GET", f"/apps/{APP.id}", session=token, headers={"x-waypost-quiet": "\xff"}),
+    responses = [
+        await service.request("POST", "/sign-in", body=b"email=" + b"a" * 2_000_000),
+        await service.request("POST", "/sign-in", body=b"a", headers={"content-length": "9" * 18}),
+        await service.request("POST", "/sign-in", body=b"\xff\xfe=%ff%00&email=%00"),
+        await service.request("POST", "/sign-in", body=b"email=a%00b&password=c"),
+        await service.request("POST", "/sign-in", body=b"{}", headers={"content-type": "application/json"}),
+        await service.request("POST", "/sign-in", body=b"--y", headers=multipart),
+        await service.request("POST", "/sign-in", body=b"x", headers={"content-type": "multipart/form-data"}),
+        await service.request("POST", "/sign-in", body=file_ + b"a" * 2_000_000 + b"\r\n--x--", headers=multipart),
+        await service.request("POST", "/sign-out", body=b"csrf=\xff", session=token),
+        await service.request("POST", "/sign-out", body=b"", session=token, headers={CSRF_HEADER: "\xff\xe9"}),
+        await service.request("POST", "/theme", {"csrf": csrf, "theme": "x" * 2000}, session=token),
+        await service.request("GET", "/apps/a\0b", session=token),
+        await service.request("GET", f"/apps/{APP.id}?q=%00", session=token),
+        await service.request("GET", "/sign-in?next=%00"),
+        await service.request("GET", f"/apps/{APP.id}", session="\xff" * 300),
+        await service.request("GET", f"/apps/{APP.id}", session=token, headers={"x-waypost-quiet": "\xff"}),
     ]
 
-    assert all(answer.status < 500 for answer in tried), [one.status for one in tried]
-    assert all(answer.session == "" for answer in tried)
+    assert all(response.status < 500 for response in responses), [response.status for response in responses]
+    assert all(response.session == "" for response in responses)
 
 
-async def test_what_says_sorry_to_strangers_says_nothing_of_the_inside(demonstration: House) -> None:
-    demonstration.host = "evil.test"
+async def test_error_page_without_a_session_shows_no_internals(demo_service: ServiceClient) -> None:
+    demo_service.host = "evil.test"
 
-    page = await demonstration.ask("GET", "/")
+    page = await demo_service.request("GET", "/")
 
     assert "<nav" not in page.body
     assert "csrf" not in page.body
 
 
-async def test_every_address_of_the_table_needs_a_session_but_the_door_s(house: House) -> None:
+async def test_every_route_needs_a_session_except_those_of_the_sign_in(service: ServiceClient) -> None:
     open_to_all = {(row.kind, row.path) for row in PAGES if row.audience is Audience.PUBLIC}
 
     for row in (*PAGES, *NOT_FOUND_ROUTES):
         if row.audience is Audience.PARTNER and row.kind is not RouteKind.ACT:
             path = re.sub(r"\{app_id\}", APP.id, row.path)
-            answer = await house.ask("GET", re.sub(r"\{[a-z_]+(:[a-z]+)?\}", "1", path))
-            assert answer.status == (303 if row.kind is RouteKind.PAGE else 401), row.path
-            assert APP.name not in answer.body
+            response = await service.request("GET", re.sub(r"\{[a-z_]+(:[a-z]+)?\}", "1", path))
+            assert response.status == (303 if row.kind is RouteKind.PAGE else 401), row.path
+            assert APP.name not in response.body
 
     assert open_to_all == {
         (RouteKind.PAGE, "/sign-in"), (RouteKind.ACT, "/sign-in"), (RouteKind.ACT, "/enter"), (RouteKind.ACT, "/theme"),
     }  # fmt: skip
 
 
-async def test_person_signs_in_with_a_password_and_out_again(tabs: Tabs, desk: Desk) -> None:
+async def test_user_signs_in_with_a_password_and_signs_out(tabs: Tabs, console: ConsoleClient) -> None:
     tab = await tabs("/simulator/clock", signed_in=False)
     await tab.page.get_by_label("E-mail address").fill(demo.EMAIL)
     await tab.page.get_by_label("Password or client secret").fill(demo.PASSWORD)
@@ -555,15 +557,15 @@ async def test_person_signs_in_with_a_password_and_out_again(tabs: Tabs, desk: D
     assert await tab.page.get_by_role("button", name="Sign out").count() == 0
 
 
-def _forget_partners(connection: Connection) -> None:
+def _delete_partners(connection: Connection) -> None:
     connection.execute(delete(partners))
 
 
-def _everything(connection: Connection) -> list[Any]:
-    """What acts could have changed: the rows of every table that has any."""
+def _read_all_tables(connection: Connection) -> list[Any]:
+    """Return the rows of every table that actions could have changed."""
     tables = connection.exec_driver_sql("SELECT name FROM sqlite_master WHERE type='table' ORDER BY name").scalars()
     return [
         (table, connection.exec_driver_sql(f'SELECT * FROM "{table}"').fetchall())
         for table in list(tables)
-        if table not in ("rate_windows", "rates", "audit_log")  # refused acts have their entries
+        if table not in ("rate_windows", "rates", "audit_log")  # rejected actions have entries there
     ]

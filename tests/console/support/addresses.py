@@ -1,4 +1,4 @@
-"""The console's addresses with what the scene has in place of their parameters."""
+"""The paths of the console with the scene's values of their parameters."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from waypost.console.routes import NOT_FOUND_ROUTES, PAGES
 _PARAMETER: Final = re.compile(r"\{(\w+)(?::\w+)?\}")
 
 # fmt: off
-ALSO: Final[dict[str, tuple[str, ...]]] = {  # what a page shows otherwise, by its query
+EXTRA_QUERIES: Final[dict[str, tuple[str, ...]]] = {  # more queries of a page
     "/phones":                   ("?show=15550002001", "?show=15550002001,15550002002,15550002003"),
     "/apps/{app_id}/callbacks/deliveries": ("?state=waiting", "?state=given+up", "?q=15550002002", "?q=nothing-at-all"),
     "/apps/{app_id}/callbacks/response-times": ("?range=week",),
@@ -20,7 +20,7 @@ ALSO: Final[dict[str, tuple[str, ...]]] = {  # what a page shows otherwise, by i
     "/apps/{app_id}/messages":   ("?state=failed", "?q=15550002002", "?q=nothing-at-all"),
     "/apps/{app_id}/templates":  ("?status=REJECTED", "?q=nothing-at-all"),
 }
-OTHERWISE: Final[dict[str, dict[str, str]]] = {  # what parameters are on one path
+PATH_VALUES: Final[dict[str, dict[str, str]]] = {  # values of the parameters of one path
     "/simulator/faults/new/{on}/{kind}":        {"on": "call", "kind": "error"},
     "/simulator/faults/presets/{key}":          {"key": "none"},
     "/simulator/templates/{template_id}/{act}": {"act": "approve"},
@@ -33,7 +33,7 @@ OTHERWISE: Final[dict[str, dict[str, str]]] = {  # what parameters are on one pa
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """One address of the scene."""
+    """A route, and its path in the scene."""
 
     row: PageRoute
     path: str
@@ -46,50 +46,52 @@ class NoSample(Exception):
     """A path has a parameter that the scene has no value for."""
 
 
-def told(complaints: Sequence[tuple[str, str]]) -> str:
-    """Complaints, each once, with how many and which addresses it is about; empty where there are none."""
-    about: dict[str, list[str]] = {}
-    for path, complaint in complaints:
-        about.setdefault(complaint, []).append(path)
-    return "\n".join(f"{complaint}\n    on {len(paths)}: {', '.join(paths[:6])}" for complaint, paths in about.items())
+def format_problems(problems: Sequence[tuple[str, str]]) -> str:
+    """Return each problem once, with the number and the first of its paths; empty without problems."""
+    paths_by_problem: dict[str, list[str]] = {}
+    for path, problem in problems:
+        paths_by_problem.setdefault(problem, []).append(path)
+    return "\n".join(
+        f"{problem}\n    on {len(paths)}: {', '.join(paths[:6])}" for problem, paths in paths_by_problem.items()
+    )
 
 
 def parameters(row: PageRoute) -> list[str]:
-    """The names of a path's parameters."""
+    """Return the names of a path's parameters."""
     return _PARAMETER.findall(row.path)
 
 
-def filled(row: PageRoute, values: Mapping[str, str]) -> str:
-    """A row's path with values in place of its parameters.
+def fill_path(row: PageRoute, values: Mapping[str, str]) -> str:
+    """Return a route's path with values in place of its parameters.
 
     Raises:
-        NoSample: there is none for one of them.
+        NoSample: a parameter has no value.
     """
     own = {name: values[f"{row.path} {name}"] for name in parameters(row) if f"{row.path} {name}" in values}
-    known = {**values, **OTHERWISE.get(row.path, {}), **own}
-    missing = [name for name in parameters(row) if not known.get(name)]
+    all_values = {**values, **PATH_VALUES.get(row.path, {}), **own}
+    missing = [name for name in parameters(row) if not all_values.get(name)]
     if missing:
         raise NoSample(
             f"{row.kind} {row.path}: the scene has no {', '.join(missing)}; give it one in "
-            "tests/console/support/story.py, name_values, or in tests/console/support/addresses.py, OTHERWISE"
+            "tests/console/support/story.py, name_values, or in tests/console/support/addresses.py, PATH_VALUES"
         )
-    return _PARAMETER.sub(lambda found: known[found[1]], row.path)
+    return _PARAMETER.sub(lambda match: all_values[match[1]], row.path)
 
 
-def rows(*kinds: RouteKind, who: Audience | None = None) -> list[PageRoute]:
-    """The rows of these kinds, but for those that say that there is nothing."""
-    there = [row for row in PAGES if row not in NOT_FOUND_ROUTES]
-    return [row for row in there if row.kind in kinds and who in (None, row.audience)]
+def list_routes(*kinds: RouteKind, audience: Audience | None = None) -> list[PageRoute]:
+    """Return the routes of these kinds, without the not-found routes."""
+    routes = [row for row in PAGES if row not in NOT_FOUND_ROUTES]
+    return [row for row in routes if row.kind in kinds and audience in (None, row.audience)]
 
 
 def addresses(values: Mapping[str, str], *kinds: RouteKind) -> list[Address]:
-    """All of these kinds, also as their queries show them.
+    """Return all paths of these kinds, also with their extra queries.
 
     Raises:
-        NoSample: one cannot be named.
+        NoSample: a parameter has no value.
     """
-    found: list[Address] = []
-    for row in rows(*kinds):
-        path = filled(row, values)
-        found += [Address(row, path + query) for query in ("", *ALSO.get(row.path, ()))]
-    return found
+    result: list[Address] = []
+    for row in list_routes(*kinds):
+        path = fill_path(row, values)
+        result += [Address(row, path + query) for query in ("", *EXTRA_QUERIES.get(row.path, ()))]
+    return result

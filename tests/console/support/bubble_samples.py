@@ -1,7 +1,6 @@
 """One message of every kind as a phone shows it, and one draft of every type.
 
-The messages are what the simulator itself makes of a send or of what a phone sends, so a bubble is drawn
-of exactly what the control door will show.
+The simulator itself renders the messages, so a bubble gets exactly what the control API returns.
 """
 
 from dataclasses import replace
@@ -68,7 +67,7 @@ def _card(index: int) -> Any:
 
 
 # fmt: off
-_SENT: Final[dict[str, tuple[str, Any]]] = {  # by free-form sends; Source: decision 0057
+_BUSINESS_MESSAGES: Final[dict[str, tuple[str, Any]]] = {  # by free-form sends; Source: decision 0057
     "text":       ("text", {"body": "Hello *Ann*, your _order_ is ~late~ `4711`.\n> As you asked\n* one\n* two\n1. first\n2. second"}),
     "preview":    ("text", {"body": "Look: https://shop.test/teas/green?of=today.", "preview_url": True}),
     "emoji":      ("text", {"body": "🎉"}),
@@ -97,7 +96,7 @@ _SENT: Final[dict[str, tuple[str, Any]]] = {  # by free-form sends; Source: deci
     "call":       ("interactive", _action("voice_call", {"name": "voice_call", "parameters": {"display_text": "Call the shop", "ttl_minutes": 30}})),
     "carousel":   ("interactive", _action("carousel", {"cards": [_card(0), _card(1), _card(2)]})),
 }
-_SAID: Final = {  # by the phone
+_PHONE_MESSAGES: Final = {  # from the phone
     "own_text":     build_text_message("Yes please 👍"),
     "own_photo":    build_media_message("image", {"id": "m-image", "mime_type": "image/png"}, "Mine"),
     "own_voice":    build_media_message("audio", {"id": "m-audio", "mime_type": "audio/ogg", "voice": True}, None),
@@ -148,7 +147,7 @@ DRAFTS: Final = {
     "gaps":     _draft(content="Hello {{1}}, it is {{2}}.", example=None, header="{{1}}"),
     "nothing":  TemplateDraft(),
 }
-_GIVEN: Final[dict[str, list[dict[str, Any]]]] = {  # what a send of each carries
+_TEMPLATE_COMPONENTS: Final[dict[str, list[dict[str, Any]]]] = {  # template components of a send
     "text":     [{"type": "header", "parameters": [{"type": "text", "text": "Ann"}]}],
     "many":     [{"type": "button", "sub_type": "url", "index": 2, "parameters": [{"type": "text", "text": "teas"}]}],
     "image":    [{"type": "header", "parameters": [{"type": "image", "image": {"id": "m-image"}}]}, {"type": "button", "sub_type": "url", "index": 0, "parameters": [{"type": "text", "text": "teas"}]}],
@@ -168,21 +167,21 @@ _GIVEN: Final[dict[str, list[dict[str, Any]]]] = {  # what a send of each carrie
 # fmt: on
 
 
-def sent(name: str, **more: Any) -> dict[str, Any]:
-    """A message from the business, as the control door shows it."""
-    kind, content = _SENT[name]
-    return _item(name, kind, "to_phone", render_message(kind, content, None), more)
+def business_message(name: str, **more: Any) -> dict[str, Any]:
+    """Return a message from the business, as the control API does."""
+    kind, content = _BUSINESS_MESSAGES[name]
+    return _inbox_item(name, kind, "to_phone", render_message(kind, content, None), more)
 
 
-def said_by_phone(name: str, **more: Any) -> dict[str, Any]:
-    """A message from the phone, likewise."""
-    one = _SAID[name]
-    assert one is not None
-    return _item(name, one.type, "from_phone", one.rendered, more)
+def phone_message(name: str, **more: Any) -> dict[str, Any]:
+    """Return a message from the phone, likewise."""
+    message = _PHONE_MESSAGES[name]
+    assert message is not None
+    return _inbox_item(name, message.type, "from_phone", message.rendered, more)
 
 
-def of_template(name: str, **more: Any) -> dict[str, Any]:
-    """A template message, likewise: the draft as it is submitted, approved and sent."""
+def template_message(name: str, **more: Any) -> dict[str, Any]:
+    """Return a template message, likewise: the draft when it is submitted, approved and sent."""
     draft = DRAFTS[name]
     if draft.template_type in ("PRODUCT", "CATALOG"):
         draft = add_type_button(draft)
@@ -191,21 +190,26 @@ def of_template(name: str, **more: Any) -> dict[str, Any]:
     plan = plan_template(SimulatedTemplate("1", "2", "sample", "en_US", category, components))
     value = "123456" if category == "AUTHENTICATION" else "Ann"
     body = {"type": "body", "parameters": [{"type": "text", "text": value}]}
-    shown = render_template(plan, [*_GIVEN[name], body], now_ms=NOW_MS, references=None)
-    return _item(f"t-{name}", "template", "to_phone", shown, more)
+    rendered = render_template(plan, [*_TEMPLATE_COMPONENTS[name], body], now_ms=NOW_MS, references=None)
+    return _inbox_item(f"t-{name}", "template", "to_phone", rendered, more)
 
 
-def every_item() -> list[dict[str, Any]]:
-    """All of them, in an inbox's order."""
-    reply = said_by_phone("own_text", wamid="reply", context_id="replies")
-    reaction = _item("r", "reaction", "from_phone", {"reaction": {"message_id": "text", "emoji": "❤️"}}, {})
-    items = [*map(sent, _SENT), *map(said_by_phone, _SAID), reply, *map(of_template, _GIVEN)]
+def all_items() -> list[dict[str, Any]]:
+    """Return all of them, in the order of an inbox."""
+    reply = phone_message("own_text", wamid="reply", context_id="replies")
+    reaction = _inbox_item("r", "reaction", "from_phone", {"reaction": {"message_id": "text", "emoji": "❤️"}}, {})
+    items = [
+        *map(business_message, _BUSINESS_MESSAGES),
+        *map(phone_message, _PHONE_MESSAGES),
+        reply,
+        *map(template_message, _TEMPLATE_COMPONENTS),
+    ]
     return [*items, reaction]
 
 
-def _item(name: str, kind: str, direction: str, shown: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+def _inbox_item(name: str, kind: str, direction: str, rendered: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
     item: dict[str, Any] = {
         "position": 1, "wamid": name, "direction": direction, "phone_number_id": "2", "type": kind,
         "at_ms": NOW_MS, "state": "read" if direction == "from_phone" else "delivered", "context_id": None,
     }  # fmt: skip
-    return {**item, **shown, **more}
+    return {**item, **rendered, **more}

@@ -1,4 +1,4 @@
-"""Words that would run if a page took them for its own: put wherever somebody else's words are stored."""
+"""Hostile markup in every stored text: a page that does not escape it would run it."""
 
 import asyncio
 import base64
@@ -7,25 +7,25 @@ from typing import Any, Final
 from tests.console.support.pictures import picture
 from tests.console.support.scene import ANN, BEN, Scene
 from tests.console.support.story import ORDERS, make_credentials, name_values
-from tests.support.callback_sink import Try
+from tests.support.callback_sink import ReceivedCallback
 from tests.support.media_samples import sample
-from tests.support.waiting import patiently
+from tests.support.polling import poll_until
 from waypost.assembly.dev import demo
 
 EVIL: Final = "<img src=x onerror=\"document.title='taken'\">"
-SHORT: Final = "<img src=x onerror=alert(1)>"  # 28 characters: where there is little room
+SHORT: Final = "<img src=x onerror=alert(1)>"  # 28 characters: for short fields
 TINY: Final = "<svg onload=a()>"  # 16
 IN_JSON: Final = "</script><script>alert(1)</script>"
 IN_ATTRIBUTE: Final = "\" autofocus onfocus=alert(1) x='"
-TAKEN: Final = (
+FIND_MARKUP: Final = (
     "() => [document.title, document.querySelectorAll('img[src=\"x\"], svg[onload], [onerror], [onfocus]').length]"
 )
 
 
-async def tell(scene: Scene) -> None:
-    """Everything that a partner, a person with a phone, a reviewer or a receiver can have stored."""
-    scene.sink.told = lambda _: {"X-Note": SHORT}
-    scene.sink.answers = _answers
+async def populate(scene: Scene) -> None:
+    """Store hostile texts wherever a partner, a phone user, a reviewer or a receiver can."""
+    scene.sink.choose_headers = lambda _: {"X-Note": SHORT}
+    scene.sink.choose_status = _respond
     await scene.control("PUT", "settings", {"review_delay_ms": 0})
     for phone, name in ((ANN, EVIL), (BEN, IN_ATTRIBUTE)):
         await scene.control("PUT", f"phones/{phone}", {"name": name, "read_after_ms": 1})
@@ -35,7 +35,7 @@ async def tell(scene: Scene) -> None:
     await scene.control(
         "POST",
         "fleets",
-        {"name": "crowd", "first": "15551000000", "count": 5, "script": [{"on": "message", "do": "answer", "text": EVIL}]},
+        {"name": "crowd", "first": "15551000000", "count": 5, "script": [{"on": "message", "do": "reply", "text": EVIL}]},
     )  # fmt: skip
     await scene.control("POST", "snapshots", {"name": "monday"})
     fault = {
@@ -46,7 +46,7 @@ async def tell(scene: Scene) -> None:
         "label": SHORT,
     }
     await scene.control("POST", "faults", fault)
-    await scene.desk.admin.json(
+    await scene.console.admin.json(
         "POST",
         "/admin/apps",
         {
@@ -58,17 +58,17 @@ async def tell(scene: Scene) -> None:
     await name_values(scene)
 
 
-def _answers(came: Try) -> int:
-    return 200 if came.path.endswith(ORDERS) else 500
+def _respond(attempt: ReceivedCallback) -> int:
+    return 200 if attempt.path.endswith(ORDERS) else 500
 
 
 async def _subscribe(scene: Scene) -> None:
     base = scene.sink.url.removesuffix("/callbacks")
     meta = '{"headers": {"X-Evil": "<b>1</b>"}}'
     for tag, path in ((EVIL, ORDERS), (IN_ATTRIBUTE, "/x?a=%3Cimg%20src=x%20onerror=alert(1)%3E")):
-        await scene.desk.api.form(
+        await scene.console.api.form(
             "POST",
-            f"/partner/app/{scene.desk.app_id}/subscription",
+            f"/partner/app/{scene.console.app_id}/subscription",
             {
                 "modes": "MESSAGE,ENQUEUED,SENT,DELIVERED,READ,FAILED,TEMPLATE", "tag": tag, "url": base + path,
                 "version": "2", "doCheck": "false", "meta": meta,
@@ -79,26 +79,26 @@ async def _subscribe(scene: Scene) -> None:
 async def _templates(scene: Scene) -> None:
     bread = await scene.upload(picture("bread"), "image/png", f"{EVIL}.png", as_sample=True)
     more = {"type": "URL", "text": "More", "url": "https://meadow.test/{{1}}", "example": [SHORT]}
-    await scene.create(
+    await scene.create_template(
         "spring_offer", f"Hi {{{{1}}}}, {EVIL} for you.", f"Hi {SHORT}, {EVIL} for you.", footer=EVIL[:60], vertical=EVIL,
         templateType="IMAGE", exampleMedia=bread, enableSample="true",
         buttons=[{"type": "QUICK_REPLY", "text": TINY}, {"type": "QUICK_REPLY", "text": "b</b>"}, more],
     )  # fmt: skip
-    await scene.create("evil_offer", f"Hi {{{{1}}}}, {IN_JSON} ends.", f"Hi Ann, {IN_JSON} ends.", isLTO="true", limitedOfferText=TINY,
+    await scene.create_template("evil_offer", f"Hi {{{{1}}}}, {IN_JSON} ends.", f"Hi Ann, {IN_JSON} ends.", isLTO="true", limitedOfferText=TINY,
         hasExpiration="true", buttons=[{"type": "COPY_CODE", "example": "<b>C</b>"}, {"type": "URL", "text": TINY, "url": "https://meadow.test/"}])  # fmt: skip
-    await scene.reviewed("APPROVED", "spring_offer", "evil_offer")
+    await scene.wait_for_status("APPROVED", "spring_offer", "evil_offer")
     await scene.control("PUT", "settings", {"review_delay_ms": None})
-    await scene.create("evil_rejected", f"Won: {{{{1}}}} {EVIL}!", f"Won: you {EVIL}!")
-    await scene.create("evil_waiting", f"Wait: {{{{1}}}} {EVIL}!", f"Wait: you {EVIL}!")
+    await scene.create_template("evil_rejected", f"Won: {{{{1}}}} {EVIL}!", f"Won: you {EVIL}!")
+    await scene.create_template("evil_waiting", f"Wait: {{{{1}}}} {EVIL}!", f"Wait: you {EVIL}!")
 
-    async def at_the_operator() -> dict[str, str]:
-        told = (await scene.control("GET", "templates"))["templates"]
-        return {one["name"]: one["id"] for one in told}
+    async def operator_template_ids() -> dict[str, str]:
+        templates = (await scene.control("GET", "templates"))["templates"]
+        return {template["name"]: template["id"] for template in templates}
 
-    ids = await patiently(at_the_operator, lambda found: scene.templates.keys() <= found.keys())
-    told = {"reason": "INVALID_FORMAT", "explanation": EVIL, "recommendation": IN_JSON}
-    await scene.control("POST", f"templates/{ids['evil_rejected']}/reject", told)
-    await scene.reviewed("REJECTED", "evil_rejected")
+    ids = await poll_until(operator_template_ids, lambda template_ids: scene.templates.keys() <= template_ids.keys())
+    decision = {"reason": "INVALID_FORMAT", "explanation": EVIL, "recommendation": IN_JSON}
+    await scene.control("POST", f"templates/{ids['evil_rejected']}/reject", decision)
+    await scene.wait_for_status("REJECTED", "evil_rejected")
 
 
 async def _messages(scene: Scene) -> None:
@@ -109,7 +109,7 @@ async def _messages(scene: Scene) -> None:
         f"*{EVIL}* _{SHORT}_ `{SHORT}` ```{EVIL}```\n> {EVIL}\n* {EVIL}",
         f"https://meadow.test/{SHORT} javascript:alert(1)",
     ):
-        await scene.says(ANN, text)
+        await scene.send_text_from(ANN, text)
         await scene.send(text)
     bill = await scene.upload(sample("pdf"), "application/pdf", f"{EVIL}.pdf")
     for message in (
@@ -126,15 +126,15 @@ async def _messages(scene: Scene) -> None:
     scene.sent["read"] = await scene.send_template(
         "spring_offer", (EVIL, SHORT), postbacks=(EVIL, IN_JSON), message={"type": "image", "image": {"id": media}},
     )  # fmt: skip
-    await scene.reached(read="read")
-    shown = await scene.shown(ANN)
+    await scene.wait_for_states(read="read")
+    messages = await scene.list_phone_messages(ANN)
     content = base64.b64encode(sample("pdf")).decode()
-    wishes: tuple[dict[str, Any], ...] = (
+    phone_messages: tuple[dict[str, Any], ...] = (
         {"type": "document", "media": {"content": content, "mime_type": "application/pdf", "file_name": f"{EVIL}.pdf", "caption": EVIL}},
         {"type": "location", "location": {"latitude": 1, "longitude": 2, "name": EVIL, "address": EVIL, "url": "javascript:alert(1)"}},
         {"type": "contacts", "contacts": [{"name": {"formatted_name": EVIL, "first_name": EVIL}, "phones": [{"phone": SHORT}]}]},
-        {"type": "reaction", "reaction": {"message_id": shown[-1]["wamid"], "emoji": "😀"}},
+        {"type": "reaction", "reaction": {"message_id": messages[-1]["wamid"], "emoji": "😀"}},
     )  # fmt: skip
-    for wish in wishes:
-        await scene.does(ANN, **wish)
+    for phone_message in phone_messages:
+        await scene.send_from(ANN, **phone_message)
     await asyncio.sleep(0.3)  # callbacks go out

@@ -1,85 +1,85 @@
-"""Two ways to use a page: with a pointer, and with nothing but the keyboard."""
+"""Two input methods: a pointer, and the keyboard alone."""
 
 from contextlib import suppress
 from typing import Final, Protocol
 
 from playwright.async_api import Locator, Page, expect
-from playwright.async_api import TimeoutError as WaitedTooLong
+from playwright.async_api import TimeoutError as PlaywrightTimeout
 
-MOST_TABS: Final = 150
-"""So many presses of Tab lead to any control of a page, or it cannot be reached."""
-MOST_SHORTCUTS: Final = 12
-"""So often a shortcut is typed again: a machine that stands still between its two keys makes it two single keys."""
+MAX_TABS: Final = 150
+"""Presses of Tab after which a control of a page counts as unreachable."""
+MAX_SHORTCUT_ATTEMPTS: Final = 12
+"""Attempts at a shortcut: on a stalled machine, its two keys may count as two single keys."""
 SHORTCUT_MS: Final = 10_000
-"""How long a page may take to answer a shortcut before it is typed again."""
+"""Time for a page to react to a shortcut before the next attempt."""
 
 
-class Hands(Protocol):
-    """How somebody uses a page."""
+class InputMethod(Protocol):
+    """A way to use a page."""
 
-    async def press(self, what: Locator) -> None:
+    async def press(self, locator: Locator) -> None:
         """Press a button, or follow a link."""
         ...
 
-    async def write(self, what: Locator, text: str) -> None:
+    async def write(self, locator: Locator, text: str) -> None:
         """Put a text into a field."""
         ...
 
-    async def go(self, page: Page, place: str) -> None:
-        """Go to one of the console's pages, by its name in the navigation."""
+    async def go(self, page: Page, page_name: str) -> None:
+        """Open a page of the console by its name in the navigation."""
         ...
 
 
 class Pointer:
     """A mouse, or a finger."""
 
-    async def press(self, what: Locator) -> None:
-        await what.page.wait_for_load_state()
-        await what.click()
+    async def press(self, locator: Locator) -> None:
+        await locator.page.wait_for_load_state()
+        await locator.click()
 
-    async def write(self, what: Locator, text: str) -> None:
-        await what.fill(text)
+    async def write(self, locator: Locator, text: str) -> None:
+        await locator.fill(text)
 
-    async def go(self, page: Page, place: str) -> None:
-        await page.get_by_role("navigation", name="Pages").get_by_role("link", name=place).click()
+    async def go(self, page: Page, page_name: str) -> None:
+        await page.get_by_role("navigation", name="Pages").get_by_role("link", name=page_name).click()
 
 
-class Keys:
-    """The keyboard alone: Tab leads to what is meant, and the focus is seen there."""
+class Keyboard:
+    """The keyboard alone: Tab moves to the control, where the focus must be visible."""
 
-    async def press(self, what: Locator) -> None:
-        await self._reach(what)
-        await what.page.keyboard.press("Enter")
+    async def press(self, locator: Locator) -> None:
+        await self._focus(locator)
+        await locator.page.keyboard.press("Enter")
 
-    async def write(self, what: Locator, text: str) -> None:
-        await self._reach(what)
-        await what.page.keyboard.press("ControlOrMeta+a")
-        await what.page.keyboard.type(text)
+    async def write(self, locator: Locator, text: str) -> None:
+        await self._focus(locator)
+        await locator.page.keyboard.press("ControlOrMeta+a")
+        await locator.page.keyboard.type(text)
 
-    async def go(self, page: Page, place: str) -> None:
-        """By G and the page's letter: the two count as one shortcut only if they follow each other soon enough."""
+    async def go(self, page: Page, page_name: str) -> None:
+        """Press G and the page's letter; they are one shortcut only in quick succession."""
         await page.wait_for_load_state()
-        link = page.get_by_role("navigation", name="Pages").get_by_role("link", name=place)
+        link = page.get_by_role("navigation", name="Pages").get_by_role("link", name=page_name)
         path = await link.get_attribute("href")
         assert path is not None
-        for _ in range(MOST_SHORTCUTS):
+        for _ in range(MAX_SHORTCUT_ATTEMPTS):
             await page.evaluate("() => document.activeElement?.blur()")
             await page.keyboard.press("g")
-            await page.keyboard.press(place[0].lower())
-            with suppress(WaitedTooLong):
+            await page.keyboard.press(page_name[0].lower())
+            with suppress(PlaywrightTimeout):
                 await page.wait_for_url(f"**{path}", timeout=SHORTCUT_MS, wait_until="commit")
                 return
-        raise AssertionError(f"G {place[0]} does not lead to {path}")
+        raise AssertionError(f"G {page_name[0]} does not lead to {path}")
 
-    async def _reach(self, what: Locator) -> None:
-        await expect(what).to_be_visible()
-        await what.page.wait_for_load_state()  # before that, no script hears a key
-        for _ in range(MOST_TABS):
-            if await what.evaluate("(one) => one === document.activeElement"):
-                outline = await what.evaluate(
+    async def _focus(self, locator: Locator) -> None:
+        await expect(locator).to_be_visible()
+        await locator.page.wait_for_load_state()  # before that, no script handles keys
+        for _ in range(MAX_TABS):
+            if await locator.evaluate("(one) => one === document.activeElement"):
+                outline = await locator.evaluate(
                     "(one) => { const its = getComputedStyle(one); return its.outlineStyle + its.boxShadow }"
                 )
-                assert outline != "nonenone", f"the focus is not seen on {what}"
+                assert outline != "nonenone", f"the focus is not visible on {locator}"
                 return
-            await what.page.keyboard.press("Tab")
-        raise AssertionError(f"{what} cannot be reached with Tab")
+            await locator.page.keyboard.press("Tab")
+        raise AssertionError(f"{locator} cannot be reached with Tab")

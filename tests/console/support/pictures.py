@@ -1,4 +1,4 @@
-"""Pictures of our own for a bakery's messages, drawn in code: PNG, the same bytes in every run."""
+"""Pictures for the messages of the bakery, drawn in code: PNG, the same bytes in every run."""
 
 import struct
 import zlib
@@ -22,7 +22,7 @@ PICTURES: Final[dict[str, tuple[Colour, Colour, Colour]]] = {  # above, below, a
 
 @cache
 def picture(name: str) -> bytes:
-    """One of them."""
+    """Return a picture as PNG."""
     above, below, loaf = PICTURES[name]
     rows = bytearray()
     for y in range(HEIGHT):
@@ -37,13 +37,13 @@ def picture(name: str) -> bytes:
 
 
 def _loaf(x: int, y: int, colour: Colour) -> Colour | None:
-    """A loaf with three cuts, lighter where the light falls."""
+    """Return the colour of a loaf with three cuts at a point; None outside the loaf."""
     across, down = (x - WIDTH / 2) / 80, (y - HEIGHT * 0.55) / 42
-    away = hypot(across, down)
-    if away > 1:
+    distance = hypot(across, down)
+    if distance > 1:
         return None
     is_cut = any(abs(across - at + down * 0.25) < 0.05 and abs(down) < 0.55 for at in (-0.4, 0, 0.4))
-    light = 1.25 if is_cut else 1.12 - 0.3 * (down + 1) / 2 - 0.15 * away
+    light = 1.25 if is_cut else 1.12 - 0.3 * (down + 1) / 2 - 0.15 * distance
     red, green, blue = (min(255, round(part * light)) for part in colour)
     return red, green, blue
 

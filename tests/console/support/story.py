@@ -1,4 +1,4 @@
-"""What happens in the scene: a bakery's day, told through doors that scripts use."""
+"""The content of the scene: a day of a bakery, created through the APIs."""
 
 import base64
 import json
@@ -18,71 +18,71 @@ from tests.console.support.scene import (
     HOUR_MS,
     MENU,
     MINUTE_MS,
-    WHERE,
+    PLACE,
     Scene,
 )
-from tests.support.callback_sink import Try
+from tests.support.callback_sink import ReceivedCallback
 from tests.support.media_samples import sample
-from tests.support.waiting import patiently
+from tests.support.polling import poll_until
 from waypost.assembly.dev import demo
 
-HEARD: Final = "MESSAGE,ENQUEUED,SENT,DELIVERED,READ,FAILED,TEMPLATE,ACCOUNT"
+ALL_MODES: Final = "MESSAGE,ENQUEUED,SENT,DELIVERED,READ,FAILED,TEMPLATE,ACCOUNT"
 ORDERS: Final = "/orders"
 WAREHOUSE: Final = "/warehouse"
 QUICK: Final = "QUICK_REPLY"
 
 
-def answers(came: Try) -> int:
-    """The orders are taken; the warehouse's receiver is broken."""
-    return 503 if came.path.endswith(WAREHOUSE) else 200
+def respond(attempt: ReceivedCallback) -> int:
+    """Respond 200 for the orders; the receiver of the warehouse is broken."""
+    return 503 if attempt.path.endswith(WAREHOUSE) else 200
 
 
 BUSY: Final = (3, 5, 2, 6, 4, 7, 9, 6, 3)
-"""How many neighbours are told something, every three minutes."""
+"""Numbers of neighbours who get a message, every three minutes."""
 
 
-async def tell_at_length(scene: Scene) -> None:
-    """The same with more going on: for pictures."""
-    await tell(scene, busy=BUSY)
+async def populate_for_screenshots(scene: Scene) -> None:
+    """Create the scene with more traffic, for the screenshots."""
+    await populate(scene, busy=BUSY)
 
 
-async def tell(scene: Scene, *, busy: Sequence[int] = ()) -> None:
-    """Everything, in order."""
-    scene.sink.answers = answers
+async def populate(scene: Scene, *, busy: Sequence[int] = ()) -> None:
+    """Create the scene, in order of time."""
+    scene.sink.choose_status = respond
     await _phones(scene)
     await _subscribe(scene)
     await _templates(scene)
     await _yesterday(scene)
     await _neighbours(scene)
     for nth, count in enumerate(busy):
-        for one in range(count):
-            told = ("Neighbour", str(100 * nth + one))
-            await scene.send_template("order_ready", told, to=f"15551000{100 * nth + one:03d}")
+        for index in range(count):
+            params = ("Neighbour", str(100 * nth + index))
+            await scene.send_template("order_ready", params, to=f"15551000{100 * nth + index:03d}")
         await scene.advance(3 * MINUTE_MS)
     await _morning(scene)
-    await _troubles(scene)
-    await _just_now(scene)
+    await _problems(scene)
+    await _last_minutes(scene)
     await _simulator(scene)
     await make_credentials(scene)
     await name_values(scene)
 
 
 async def make_credentials(scene: Scene) -> None:
-    """A second one of each kind that a partner may have several of."""
-    partner_id, path = demo.PARTNER.id, f"/partner/app/{scene.desk.app_id}"
-    admin, partner = scene.desk.admin, await scene.partner()
+    """Create another credential of each kind of which a partner may have several."""
+    partner_id, path = demo.PARTNER.id, f"/partner/app/{scene.console.app_id}"
+    admin, partner = scene.console.admin, await scene.partner()
     in_a_month_ms = scene.clock.now_ms() + 30 * 24 * HOUR_MS
-    wish = {"expires_on_ms": in_a_month_ms}
-    await admin.json("POST", f"/admin/partners/{partner_id}/client-secrets", wish)
+    body = {"expires_on_ms": in_a_month_ms}
+    await admin.json("POST", f"/admin/partners/{partner_id}/client-secrets", body)
     await admin.json("POST", f"/admin/partners/{partner_id}/api-keys", {"name": "web shop"})
     await partner.form("POST", f"{path}/apikey", {"name": "warehouse"})
     await partner.form("POST", f"{path}/token", {"name": "till", "expiry": str(scene.clock.now_ms() + 12 * HOUR_MS)})
 
 
 async def name_credentials(scene: Scene) -> dict[str, str]:
-    """The ids of what `make_credentials` made, each under the path of the console that takes it."""
-    partner_id, path = demo.PARTNER.id, f"/partner/app/{scene.desk.app_id}"
-    admin, partner = scene.desk.admin, await scene.partner()
+    """Return the IDs of what `make_credentials` created, by the parameters of the console's paths."""
+    partner_id, path = demo.PARTNER.id, f"/partner/app/{scene.console.app_id}"
+    admin, partner = scene.console.admin, await scene.partner()
     secrets = (await admin.json("GET", f"/admin/partners/{partner_id}/client-secrets"))["client_secrets"]
     keys = (await admin.json("GET", f"/admin/partners/{partner_id}/api-keys"))["api_keys"]
     second = (await partner.json("GET", f"{path}/apikey"))["apiKeys"]
@@ -96,24 +96,24 @@ async def name_credentials(scene: Scene) -> dict[str, str]:
 
 
 async def name_values(scene: Scene) -> None:
-    """Find out what the parameters of the console's paths are here."""
-    desk = scene.desk
-    shown = await scene.shown(ANN)
-    path = f"/partner/app/{desk.app_id}"
-    subscriptions = (await desk.api.json("GET", f"{path}/subscription"))["subscriptions"]
-    trace = await desk.admin.json("GET", f"/admin/trace/{scene.sent['read']}")
+    """Set the scene's values of the parameters in the console's paths."""
+    console = scene.console
+    messages = await scene.list_phone_messages(ANN)
+    path = f"/partner/app/{console.app_id}"
+    subscriptions = (await console.api.json("GET", f"{path}/subscription"))["subscriptions"]
+    trace = await console.admin.json("GET", f"/admin/trace/{scene.sent['read']}")
     media = (await scene.control("GET", "media"))["media"]
     scene.values = {
-        "app_id": desk.app_id,
+        "app_id": console.app_id,
         "message_id": scene.sent["read"],
         "template_id": scene.templates.get("spring_offer", demo.TEMPLATE_ID),
         "subscription_id": str(subscriptions[0]["id"]) if subscriptions else "",
-        "callback_id": next((one["id"] for one in trace["callbacks"]), ""),
+        "callback_id": next((callback["id"] for callback in trace["callbacks"]), ""),
         "phone": ANN,
         "number": demo.SOURCE,
         "position": "1",
-        "wamid": shown[-1]["wamid"],
-        "item_id": shown[-1]["wamid"],
+        "wamid": messages[-1]["wamid"],
+        "item_id": messages[-1]["wamid"],
         "media_id": media[0]["media_id"] if media else "",
         "flow_id": scene.values.get("flow_id", "0"),
         "fault_id": "1",
@@ -125,7 +125,7 @@ async def name_values(scene: Scene) -> None:
 
 async def _phones(scene: Scene) -> None:
     await scene.control("PUT", "settings", {"review_delay_ms": 0})
-    for phone, wish in (
+    for phone, settings in (
         (ANN, {"name": "Ann", "read_after_ms": 400}),
         (BEN, {"name": "Ben", "read_after_ms": 900}),
         (CHI, {"name": "Chi"}),
@@ -134,24 +134,24 @@ async def _phones(scene: Scene) -> None:
         (FAY, {"name": "Fay"}),
         (GIL, {"name": "Gil", "condition": "marketing_limit"}),
     ):
-        await scene.control("PUT", f"phones/{phone}", wish)
+        await scene.control("PUT", f"phones/{phone}", settings)
 
 
 async def _subscribe(scene: Scene) -> None:
     base = scene.sink.url.removesuffix("/callbacks")
     for tag, path, version in (("orders", ORDERS, "2"), ("warehouse", WAREHOUSE, "2")):
-        await scene.desk.api.form(
+        await scene.console.api.form(
             "POST",
-            f"/partner/app/{scene.desk.app_id}/subscription",
+            f"/partner/app/{scene.console.app_id}/subscription",
             {
-                "modes": HEARD if tag == "orders" else "DELIVERED,READ", "tag": tag, "url": base + path,
+                "modes": ALL_MODES if tag == "orders" else "DELIVERED,READ", "tag": tag, "url": base + path,
                 "version": version, "doCheck": "false",
             },
         )  # fmt: skip
 
 
 async def _templates(scene: Scene) -> None:
-    create, upload = scene.create, scene.upload
+    create, upload = scene.create_template, scene.upload
     bread = await upload(picture("bread"), "image/png", "bread.png", as_sample=True)
     film = await upload(sample("mp4"), "video/mp4", "oven.mp4", as_sample=True)
     bill = await upload(sample("pdf"), "application/pdf", "bill.pdf", as_sample=True)
@@ -161,7 +161,7 @@ async def _templates(scene: Scene) -> None:
     await create(
         "spring_offer", "Hi {{1}}, *fresh rye bread* every morning from six. Shall we keep one for you?",
         "Hi Ann, *fresh rye bread* every morning from six. Shall we keep one for you?",
-        templateType="IMAGE", exampleMedia=bread, enableSample="true", footer="Meadow Bakery, Mill Queue 4",
+        templateType="IMAGE", exampleMedia=bread, enableSample="true", footer="Meadow Bakery, Mill Road 4",
         buttons=[{"type": QUICK, "text": "Keep one"}, {"type": QUICK, "text": "Not today"}, more],
     )  # fmt: skip
     await create(
@@ -212,57 +212,59 @@ async def _templates(scene: Scene) -> None:
         exampleHeader="Order 4711", footer="Meadow Bakery", buttons=[{"type": QUICK, "text": "Somebody is home"}, call],
     )  # fmt: skip
     approved = [name for name in scene.templates if name != "order_ready"]
-    await scene.reviewed("APPROVED", *approved)
+    await scene.wait_for_status("APPROVED", *approved)
 
 
 async def _reviews(scene: Scene) -> None:
-    """Templates that wait, were rejected, paused or disabled, or got another quality."""
+    """Create templates that are pending, rejected, paused, or of another quality."""
     await scene.control("PUT", "settings", {"review_delay_ms": None})
-    await scene.create("autumn_cakes", "Hi {{1}}, plum cake is back.", "Hi Ann, plum cake is back.")
-    await scene.create(
+    await scene.create_template("autumn_cakes", "Hi {{1}}, plum cake is back.", "Hi Ann, plum cake is back.")
+    await scene.create_template(
         "new_hours", "From May we open at {{1}} already.", "From May we open at six already.", category="UTILITY"
     )
-    await scene.create("free_bread", "You have won a year of bread, {{1}}!", "You have won a year of bread, Ann!")
-    await scene.create("too_often", "Another cake today, {{1}}?", "Another cake today, Ann?")
+    await scene.create_template(
+        "free_bread", "You have won a year of bread, {{1}}!", "You have won a year of bread, Ann!"
+    )
+    await scene.create_template("too_often", "Another cake today, {{1}}?", "Another cake today, Ann?")
 
-    async def at_the_operator() -> dict[str, str]:
-        told = (await scene.control("GET", "templates"))["templates"]
-        return {one["name"]: one["id"] for one in told}
+    async def operator_template_ids() -> dict[str, str]:
+        templates = (await scene.control("GET", "templates"))["templates"]
+        return {template["name"]: template["id"] for template in templates}
 
-    ids = await patiently(at_the_operator, lambda found: scene.templates.keys() <= found.keys())
-    told = {
+    ids = await poll_until(operator_template_ids, lambda template_ids: scene.templates.keys() <= template_ids.keys())
+    decision = {
         "reason": "INVALID_FORMAT", "explanation": "The text promises a prize.",
         "recommendation": "Say what the customer bought, and nothing of prizes.",
     }  # fmt: skip
-    await scene.control("POST", f"templates/{ids['free_bread']}/reject", told)
+    await scene.control("POST", f"templates/{ids['free_bread']}/reject", decision)
     await scene.control("POST", f"templates/{ids['too_often']}/approve")
-    await scene.reviewed("APPROVED", "too_often")
+    await scene.wait_for_status("APPROVED", "too_often")
     await scene.control("POST", f"templates/{ids['too_often']}/pause")
     await scene.control("POST", f"templates/{ids['spring_offer']}/quality", {"score": "GREEN"})
     await scene.control("POST", f"templates/{ids['this_week']}/quality", {"score": "YELLOW"})
-    await scene.reviewed("REJECTED", "free_bread")
-    await scene.reviewed("PAUSED", "too_often")
+    await scene.wait_for_status("REJECTED", "free_bread")
+    await scene.wait_for_status("PAUSED", "too_often")
 
 
 async def _yesterday(scene: Scene) -> None:
-    """What the warehouse was told two days ago is given up by now."""
-    await scene.says(BEN, "Do you have rye bread tomorrow?")
+    """Create callbacks to the warehouse that were given up."""
+    await scene.send_text_from(BEN, "Do you have rye bread tomorrow?")
     scene.sent["given up"] = await scene.send("Yes, from six.", to=BEN)
-    await scene.reached(**{"given up": "read"})
+    await scene.wait_for_states(**{"given up": "read"})
     await scene.advance(34 * HOUR_MS)
 
 
 async def _morning(scene: Scene) -> None:
     for phone, text in ((ANN, "Good morning"), (BEN, "Are you open on Sunday?"), (CHI, "Hello, is this the bakery?")):
-        await scene.says(phone, text)
+        await scene.send_text_from(phone, text)
     await scene.send("Good morning, Ann. What can we do for you?")
     await scene.send("On Sunday from *seven to eleven*.", to=BEN)
-    await scene.send("It is. _Mill Queue 4_, see https://meadow.test/way", to=CHI)
+    await scene.send("It is. _Mill Road 4_, see https://meadow.test/way", to=CHI)
     await scene.send(MENU)
     await scene.advance(7 * MINUTE_MS)
-    [menu] = [one for one in await scene.shown(ANN) if one.get("type") == "interactive"]
+    [menu] = [message for message in await scene.list_phone_messages(ANN) if message.get("type") == "interactive"]
     await scene.control("POST", f"phones/{ANN}/tap", {"message_id": menu["wamid"], "index": 0})
-    await scene.send({"type": "location", **{k: str(v) for k, v in WHERE.items()}})
+    await scene.send({"type": "location", **{k: str(v) for k, v in PLACE.items()}})
     await scene.send({"type": "contact", "contact": CONTACT})
     image = await scene.upload(picture("rolls"), "image/png", "rolls.png")
     await scene.send({"type": "image", "id": image, "caption": "Fresh from the oven"})
@@ -281,26 +283,26 @@ def _params(name: str) -> tuple[tuple[str, ...]]:
 
 
 def _extra(name: str) -> dict[str, Any]:
-    return {"message": {"type": "location", "location": WHERE}} if name == "way_to_us" else {}
+    return {"message": {"type": "location", "location": PLACE}} if name == "way_to_us" else {}
 
 
-async def _troubles(scene: Scene) -> None:
-    """What fails, what is doubtful and what waits."""
-    for arm in (
-        {"on": "call", "call": "messages.send", "phone": FAY, "what": {"reset": "after"}, "label": "answers are lost"},
-        {"on": "webhook", "phone": FAY, "what": {"drop": True}, "label": "and nothing is told of them"},
+async def _problems(scene: Scene) -> None:
+    """Send messages that fail, stay unconfirmed, or wait."""
+    for fault in (
+        {"on": "call", "call": "messages.send", "phone": FAY, "what": {"reset": "after"}, "label": "responses are lost"},
+        {"on": "webhook", "phone": FAY, "what": {"drop": True}, "label": "and their statuses are dropped"},
     ):  # fmt: skip
-        await scene.control("POST", "faults", arm)
-    await scene.says(ANN, "Thank you!")
+        await scene.control("POST", "faults", fault)
+    await scene.send_text_from(ANN, "Thank you!")
     scene.sent["unreachable"] = await scene.send_template("delivery_today", ("1", "Eli", "1"), to=ELI)
     scene.sent["no window"] = await scene.send("Are you coming today?", to=ELI)
     scene.sent["limited"] = await scene.send_template("this_week", ("Gil", *_CARDS), to=GIL, message=_IN_CARDS)
     scene.sent["too few"] = await scene.send_template("delivery_today", ("1",), to=BEN)
     scene.sent["waits"] = await scene.send_template("delivery_today", ("2", "Dee", "2"), to=DEE)
-    scene.sent["doubtful"] = await scene.send_template("order_ready", ("Fay", "12"), to=FAY)
-    await scene.reached(
+    scene.sent["unconfirmed"] = await scene.send_template("order_ready", ("Fay", "12"), to=FAY)
+    await scene.wait_for_states(
         **{"unreachable": "failed", "no window": "failed", "limited": "failed", "too few": "failed",
-           "waits": "sent", "doubtful": "uncertain"}
+           "waits": "sent", "unconfirmed": "uncertain"}
     )  # fmt: skip
     await _reviews(scene)
     await scene.advance(4 * MINUTE_MS)
@@ -314,11 +316,11 @@ _IN_CARDS: Final = {
 }  # fmt: skip
 
 
-async def _just_now(scene: Scene) -> None:
-    """The last minutes: a template, a tap, an answer, a picture, a reaction."""
+async def _last_minutes(scene: Scene) -> None:
+    """Create the last minutes: a template, a tap, a reply, a picture, a reaction."""
     media = await scene.upload(picture("bread"), "image/png", "bread.png")
     scene.sent["delivered"] = await scene.send_template(
-        "weekend_code", ("Chi", "CAKE33"), to=CHI, expiration=_soon(scene)
+        "weekend_code", ("Chi", "CAKE33"), to=CHI, expiration=_offer_expiry_ms(scene)
     )
     cards = [
         {"id": await scene.upload(picture(name), "image/png", f"{name}.png")}
@@ -328,24 +330,28 @@ async def _just_now(scene: Scene) -> None:
     scene.sent["read"] = await scene.send_template(
         "spring_offer", ("Ann", "rye"), postbacks=("keep-rye", "no-rye"), message={"type": "image", "image": {"id": media}},
     )  # fmt: skip
-    await scene.reached(read="read", delivered="delivered")
-    offer = next(one for one in reversed(await scene.shown(ANN)) if one.get("type") == "template")
+    await scene.wait_for_states(read="read", delivered="delivered")
+    offer = next(
+        message for message in reversed(await scene.list_phone_messages(ANN)) if message.get("type") == "template"
+    )
     await scene.control("POST", f"phones/{ANN}/tap", {"message_id": offer["wamid"], "index": 0, "wait_ms": 2000})
-    await scene.does(ANN, type="reaction", reaction={"message_id": offer["wamid"], "emoji": "❤️"})
+    await scene.send_from(ANN, type="reaction", reaction={"message_id": offer["wamid"], "emoji": "❤️"})
     content = base64.b64encode(picture("pretzel")).decode()
-    await scene.does(ANN, type="image", media={"content": content, "mime_type": "image/png", "caption": "Like these?"})
-    await scene.does(BEN, type="location", location={"latitude": 52.52, "longitude": 13.405, "name": "My place"})
-    scene.sent["answer"] = await scene.send("Exactly like these. They are ~gone~ *ready* at ten.")
-    await scene.reached(answer="delivered")
-    await scene.says(ANN, "On my way.")
+    await scene.send_from(
+        ANN, type="image", media={"content": content, "mime_type": "image/png", "caption": "Like these?"}
+    )
+    await scene.send_from(BEN, type="location", location={"latitude": 52.52, "longitude": 13.405, "name": "My place"})
+    scene.sent["reply"] = await scene.send("Exactly like these. They are ~gone~ *ready* at ten.")
+    await scene.wait_for_states(reply="delivered")
+    await scene.send_text_from(ANN, "On my way.")
 
 
-def _soon(scene: Scene) -> int:
+def _offer_expiry_ms(scene: Scene) -> int:
     return scene.clock.now_ms() + 26 * HOUR_MS
 
 
 async def _neighbours(scene: Scene) -> None:
-    """A crowd whose phones read what they get; half of them answer."""
+    """Create a fleet whose phones read most messages and tap a button of some."""
     await scene.control(
         "POST",
         "fleets",
@@ -360,7 +366,7 @@ async def _neighbours(scene: Scene) -> None:
 
 
 async def _simulator(scene: Scene) -> None:
-    """A kept state, and a fault that fires for nobody."""
+    """Create a snapshot, and a fault that never fires."""
     for at in range(6):
         await scene.send_template("order_ready", ("Neighbour", str(40 + at)), to=f"1555100000{at}")
     await scene.control("POST", "snapshots", {"name": "monday"})

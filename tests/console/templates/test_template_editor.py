@@ -1,4 +1,4 @@
-"""The editor: what is written is drawn and checked at once, and without modules it works as well."""
+"""The template editor: it previews and checks the draft at once, and also works without scripts."""
 
 import json
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Dialog, expect
 
-from tests.console.conftest import LOOP, Desk, Tabs
+from tests.console.conftest import LOOP, ConsoleClient, Tabs
 from tests.support.media_samples import sample
 from waypost.assembly.dev import demo
 from waypost.console.templates.character_limits import CONDITIONAL_MAX_CHARS, MAX_CHARS_BY_FIELD
@@ -27,13 +27,13 @@ pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 NEW = f"/apps/{demo.APP_ID}/templates/new"
 DEMO = f"/apps/{demo.APP_ID}/templates/{demo.TEMPLATE_ID}"
 # fmt: off
-WRITTEN = {
+FIELDS = {
     "elementName": "order_update", "languageCode": "en_US", "category": "UTILITY", "templateType": "TEXT",
     "vertical": "Orders", "content": "Hi {{1}}, your order is on its way.", "value-1": "Ann",
 }
 CARD = {"headerType": "IMAGE", "mediaUrl": "https://shop.example/a.png", "body": "A coat for {{1}} days",
         "sampleText": "A coat for cold days", "buttons": [{"type": "QUICK_REPLY", "text": "More"}]}
-FORMS: dict[str, dict[str, Any]] = {  # of each type, as the API takes them
+FORMS: dict[str, dict[str, Any]] = {  # one per type, as the API accepts them
     "text": {
         "elementName": "a", "languageCode": "de", "category": "MARKETING", "templateType": "TEXT", "vertical": "b",
         "content": "Hi {{1}}, all *well* with {{2}}?", "example": "Hi Ann, all *well* with Ben?", "header": "For {{1}}",
@@ -85,24 +85,24 @@ FORMS["labelled"] = FORMS["text"] | {
 }
 
 
-def drafted(form: dict[str, Any]) -> TemplateDraft:
+def read_form(form: dict[str, Any]) -> TemplateDraft:
     texts = {k: v if isinstance(v, str) else json.dumps(v) for k, v in form.items()}
     return read_draft(Form(list(texts.items())))
 
 
 @pytest.mark.parametrize("kind", FORMS)
-async def test_draft_survives_the_editor(kind: str) -> None:
-    draft = drafted(FORMS[kind])
+async def test_editor_preserves_a_draft(kind: str) -> None:
+    draft = read_form(FORMS[kind])
 
-    handed_in = encode_content(draft_content(draft))
+    submitted = encode_content(draft_content(draft))
 
-    assert read_draft(Form(list(handed_in.items()))) == draft
+    assert read_draft(Form(list(submitted.items()))) == draft
     assert read_draft(Form(list(encode_draft(draft).items()))) == draft
 
 
 @pytest.mark.parametrize("kind", FORMS)
-async def test_edit_that_changes_nothing_changes_nothing(kind: str) -> None:
-    draft = drafted(FORMS[kind])
+async def test_edit_without_changes_preserves_the_draft(kind: str) -> None:
+    draft = read_form(FORMS[kind])
 
     form = Form(list(encode_content(draft_content(draft, "its id")).items()))
 
@@ -110,13 +110,13 @@ async def test_edit_that_changes_nothing_changes_nothing(kind: str) -> None:
 
 
 async def test_line_breaks_of_a_browser_are_one_character() -> None:
-    writing = parse_content([("content", "Hi\r\nAnn")])
+    content = parse_content([("content", "Hi\r\nAnn")])
 
-    assert encode_content(writing)["content"] == "Hi\nAnn"
+    assert encode_content(content)["content"] == "Hi\nAnn"
 
 
 # fmt: off
-OF_LENGTH: dict[str, Callable[[str], TemplateDraft]] = {  # a draft that has a text where a counter stands
+DRAFT_WITH_TEXT: dict[str, Callable[[str], TemplateDraft]] = {  # a draft with a text in a field that has a counter
     "content of an offer":  lambda text: TemplateDraft(content=text, is_lto=True),
     "button.text":          lambda text: TemplateDraft(buttons=(TemplateButton(ButtonKind.QUICK_REPLY, text),)),
     "button.autofill_text": lambda text: TemplateDraft(buttons=(TemplateButton(ButtonKind.OTP, autofill_text=text),)),
@@ -128,40 +128,42 @@ OF_LENGTH: dict[str, Callable[[str], TemplateDraft]] = {  # a draft that has a t
 # fmt: on
 
 
-async def test_field_with_a_length_rule_has_a_counter_to_its_number() -> None:
-    told = {
+async def test_field_with_a_length_rule_has_a_counter_with_its_limit() -> None:
+    requirements = {
         rule.field: rule.requirement
         for rule in TEMPLATE_RULES
         if rule.id.endswith("-length") and rule.field in DRAFT_ATTRIBUTES
     }
-    counted = {
-        name: f"must be at most {most} characters"
-        for name, most in MAX_CHARS_BY_FIELD.items()
+    counters = {
+        name: f"must be at most {max_chars} characters"
+        for name, max_chars in MAX_CHARS_BY_FIELD.items()
         if name in DRAFT_ATTRIBUTES
     }
 
-    assert counted == {name: says for name, says in told.items() if name not in ("buttons", "cards")}
+    assert counters == {
+        name: requirement for name, requirement in requirements.items() if name not in ("buttons", "cards")
+    }
 
 
 @pytest.mark.parametrize("name", CONDITIONAL_MAX_CHARS)
-async def test_counter_counts_to_what_the_rule_says(name: str) -> None:
-    most, rule_id = CONDITIONAL_MAX_CHARS[name]
-    rule = next(one for one in TEMPLATE_RULES if one.id == rule_id)
+async def test_limit_of_a_counter_is_the_limit_of_the_rule(name: str) -> None:
+    max_chars, rule_id = CONDITIONAL_MAX_CHARS[name]
+    rule = next(rule for rule in TEMPLATE_RULES if rule.id == rule_id)
 
-    assert rule.check(OF_LENGTH[name]("x" * most)) is None
-    assert rule.check(OF_LENGTH[name]("x" * (most + 1))) is not None
+    assert rule.check(DRAFT_WITH_TEXT[name]("x" * max_chars)) is None
+    assert rule.check(DRAFT_WITH_TEXT[name]("x" * (max_chars + 1))) is not None
 
 
-async def test_form_submits_without_modules(desk: Desk) -> None:
-    answer = await desk.post(NEW, {**WRITTEN, "do": "submit"})
+async def test_form_can_be_submitted_without_scripts(console: ConsoleClient) -> None:
+    response = await console.post(NEW, {**FIELDS, "do": "submit"})
 
-    page = await desk.get(answer.headers["location"])
+    page = await console.get(response.headers["location"])
     assert "order_update" in page
     assert "The operator is reviewing it" in page
 
 
-async def test_refused_submit_comes_back_with_everything_and_the_finding_at_its_field(desk: Desk) -> None:
-    page = await posted(desk, NEW, {**WRITTEN, "elementName": "Order Update", "footer": "Acme", "button-0-type": "QUICK_REPLY", "button-0-text": "Thanks", "do": "submit"}, 400)  # fmt: skip
+async def test_rejected_submit_keeps_its_input_and_shows_the_violation_at_its_field(console: ConsoleClient) -> None:
+    page = await post_form(console, NEW, {**FIELDS, "elementName": "Order Update", "footer": "Acme", "button-0-type": "QUICK_REPLY", "button-0-text": "Thanks", "do": "submit"}, 400)  # fmt: skip
 
     for typed in (
         "Order Update",
@@ -176,13 +178,13 @@ async def test_refused_submit_comes_back_with_everything_and_the_finding_at_its_
     assert "API error" in page
 
 
-async def test_taken_name_is_told_before_it_is_submitted(desk: Desk) -> None:
-    page = await posted(desk, NEW, {**WRITTEN, "elementName": "order_ready", "do": "check"})
+async def test_name_in_use_is_reported_before_the_submit(console: ConsoleClient) -> None:
+    page = await post_form(console, NEW, {**FIELDS, "elementName": "order_ready", "do": "check"})
 
     assert "elementName order_ready is taken in en_US." in page
 
 
-async def test_buttons_are_added_moved_and_removed_without_modules(desk: Desk) -> None:
+async def test_buttons_are_added_moved_and_removed_without_scripts(console: ConsoleClient) -> None:
     rows = {
         "button-0-type": "QUICK_REPLY",
         "button-0-text": "One",
@@ -190,57 +192,57 @@ async def test_buttons_are_added_moved_and_removed_without_modules(desk: Desk) -
         "button-1-text": "Two",
     }
 
-    added = await posted(desk, NEW, {**WRITTEN, **rows, "new-button-kind": "URL", "do": "add-button"})
-    moved = await posted(desk, NEW, {**WRITTEN, **rows, "do": "up-button-1"})
-    removed = await posted(desk, NEW, {**WRITTEN, **rows, "do": "remove-button-0"})
+    added = await post_form(console, NEW, {**FIELDS, **rows, "new-button-kind": "URL", "do": "add-button"})
+    moved = await post_form(console, NEW, {**FIELDS, **rows, "do": "up-button-1"})
+    removed = await post_form(console, NEW, {**FIELDS, **rows, "do": "remove-button-0"})
 
     assert 'name="button-2-url"' in added
     assert moved.index('value="Two"') < moved.index('value="One"')
     assert 'value="One"' not in removed
     for nonsense in ("up-button-9", "remove-card-3", "add-card-7-button", "fly"):
-        await posted(desk, NEW, {**WRITTEN, **rows, "do": nonsense})
+        await post_form(console, NEW, {**FIELDS, **rows, "do": nonsense})
 
 
-async def test_edit_goes_through_and_a_category_of_an_approved_one_stays(desk: Desk) -> None:
-    page = await desk.get(f"{DEMO}/edit")
+async def test_edit_is_accepted_and_keeps_the_category_of_an_approved_template(console: ConsoleClient) -> None:
+    page = await console.get(f"{DEMO}/edit")
     assert '<input type="hidden" name="category" value="UTILITY">' in page
 
-    answer = await desk.post(
+    response = await console.post(
         f"{DEMO}/edit",
         {"category": "UTILITY", "templateType": "TEXT", "content": "Hi {{1}}, your {{2}} is here now.",
          "value-1": "Ann", "value-2": "coat", "footer": "Acme", "do": "submit"},
     )  # fmt: skip
 
-    shown = await desk.get(answer.headers["location"])
+    shown = await console.get(response.headers["location"])
     assert "your coat is here now" in shown
     assert "Edited" in shown
-    await desk.get(f"{DEMO}/edit", status=404)  # it is under review
+    await console.get(f"{DEMO}/edit", status=404)  # it is under review
 
 
-async def test_duplicate_begins_with_what_the_template_says_and_no_name(desk: Desk) -> None:
-    page = await desk.get(f"{NEW}?from={demo.TEMPLATE_ID}")
+async def test_duplicate_starts_with_the_content_of_the_template_and_no_name(console: ConsoleClient) -> None:
+    page = await console.get(f"{NEW}?from={demo.TEMPLATE_ID}")
 
     assert "Shall we bring it today?" in page
     assert 'name="button-1-text" value="Another day"' in page
     assert 'name="elementName" value=""' in page
 
 
-async def test_number_that_is_none_is_a_finding_and_no_defect(desk: Desk) -> None:
-    page = await posted(desk, NEW, {**WRITTEN, "messageValidity": "soon", "do": "check"})
+async def test_invalid_number_is_a_violation_and_no_defect(console: ConsoleClient) -> None:
+    page = await post_form(console, NEW, {**FIELDS, "messageValidity": "soon", "do": "check"})
 
     assert "messageValidity" in page
     assert "A field cannot be read" in page
 
 
-async def posted(desk: Desk, path: str, fields: dict[str, str], status: int = 200) -> str:
-    form = {"csrf": await desk.csrf(), **fields}
-    async with desk.http.post(desk.base_url + path, data=form, allow_redirects=False) as answer:
-        text = await answer.text()
-        assert answer.status == status, text[:2000]
+async def post_form(console: ConsoleClient, path: str, fields: dict[str, str], status: int = 200) -> str:
+    form = {"csrf": await console.csrf(), **fields}
+    async with console.http.post(console.base_url + path, data=form, allow_redirects=False) as response:
+        text = await response.text()
+        assert response.status == status, text[:2000]
         return text
 
 
-async def test_template_is_written_approved_and_sent_on_screen(tabs: Tabs, desk: Desk) -> None:
+async def test_template_is_written_approved_and_sent_in_the_browser(tabs: Tabs, console: ConsoleClient) -> None:
     page = (await tabs(NEW)).page
     await page.get_by_label("Name", exact=True).fill("order_packed")
     await page.get_by_label("Topic").fill("Orders")
@@ -269,25 +271,25 @@ async def test_template_is_written_approved_and_sent_on_screen(tabs: Tabs, desk:
     await page.wait_for_url("**/messages/0*")
 
 
-async def test_finding_appears_while_one_types_leads_to_its_field_and_goes(tabs: Tabs) -> None:
+async def test_violation_appears_while_typing_links_to_its_field_and_disappears(tabs: Tabs) -> None:
     page = (await tabs(NEW)).page
     await page.get_by_role("textbox", name="Body", exact=True).fill("Your code is {{1}}")
-    finding = page.get_by_role("link", name="content must neither begin nor end with a variable.")
-    await finding.wait_for()
+    violation = page.get_by_role("link", name="content must neither begin nor end with a variable.")
+    await violation.wait_for()
     await expect(page.locator("#n-f-content")).to_contain_text("Put a word")
     await expect(page.locator("#f-content")).to_have_attribute("aria-invalid", "true")
 
-    await finding.click()
+    await violation.click()
     await expect(page.locator("#f-content")).to_be_focused()
     await page.keyboard.press("End")
     await page.keyboard.type(" for today.")
 
-    await finding.wait_for(state="detached")
+    await violation.wait_for(state="detached")
     await expect(page.locator("#n-f-content")).to_be_empty()
     await expect(page.locator("[data-counts=f-content]")).to_have_text("29/1024")
 
 
-async def test_sample_is_uploaded_and_drawn(tabs: Tabs) -> None:
+async def test_sample_is_uploaded_and_shown(tabs: Tabs) -> None:
     page = (await tabs(NEW)).page
     await page.get_by_label("Type").select_option("IMAGE")
 
@@ -318,12 +320,12 @@ async def test_carousel_is_written_card_by_card_by_keyboard(tabs: Tabs) -> None:
     await expect(page.locator("#preview")).to_contain_text("Third")
 
 
-async def test_words_of_a_carousel_are_edited_and_its_media_stay(tabs: Tabs, desk: Desk) -> None:
+async def test_texts_of_a_carousel_are_edited_and_its_media_are_kept(tabs: Tabs, console: ConsoleClient) -> None:
     base = f"/partner/app/{demo.APP_ID}"
-    upload = await desk.api.file(f"{base}/upload/media", sample("png"), name="a.png", media_type="image/png")
-    of_card = {"exampleMedia": upload["handleId"]["message"], "mediaUrl": ""}
-    form = FORMS["carousel"] | {"cards": json.dumps([CARD | of_card] * 2)}
-    template_id = (await desk.api.form("POST", f"{base}/templates", form))["template"]["id"]
+    upload = await console.api.file(f"{base}/upload/media", sample("png"), name="a.png", media_type="image/png")
+    card_media = {"exampleMedia": upload["handleId"]["message"], "mediaUrl": ""}
+    form = FORMS["carousel"] | {"cards": json.dumps([CARD | card_media] * 2)}
+    template_id = (await console.api.form("POST", f"{base}/templates", form))["template"]["id"]
     page = (await tabs(f"/apps/{demo.APP_ID}/templates/{template_id}")).page
     await expect(page.locator("#status")).to_contain_text("approved")
 
@@ -337,12 +339,12 @@ async def test_words_of_a_carousel_are_edited_and_its_media_stay(tabs: Tabs, des
     assert await page.locator(".phone-frame img").count() == 2
 
 
-async def test_leaving_with_something_written_is_asked_about(tabs: Tabs) -> None:
+async def test_leaving_with_unsaved_input_needs_confirmation(tabs: Tabs) -> None:
     page = (await tabs(NEW)).page
-    asked: list[str] = []
+    dialogs: list[str] = []
 
     async def stay(dialog: Dialog) -> None:
-        asked.append(dialog.type)
+        dialogs.append(dialog.type)
         await dialog.dismiss()
 
     page.on("dialog", stay)
@@ -350,28 +352,32 @@ async def test_leaving_with_something_written_is_asked_about(tabs: Tabs) -> None
     await page.locator(".up").get_by_role("link", name="Templates").click(no_wait_after=True)
     await page.wait_for_timeout(300)
 
-    assert asked == ["beforeunload"]
+    assert dialogs == ["beforeunload"]
     assert page.url.endswith("/templates/new")
     page.remove_listener("dialog", stay)
     page.on("dialog", lambda dialog: dialog.accept())
 
 
 @pytest.mark.parametrize("width", [360, 1440])
-async def test_pages_need_no_scrolling_sideways(tabs: Tabs, width: int) -> None:
+async def test_pages_need_no_horizontal_scrolling(tabs: Tabs, width: int) -> None:
     tab = await tabs(NEW, width=width)
     for path in (f"{NEW}?from={demo.TEMPLATE_ID}", DEMO, DEMO.rpartition("/")[0]):
         await tab.go(path)
         assert await tab.page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-async def test_labelled_fields_stand_under_more_and_of_an_edit_those_that_may_change(desk: Desk) -> None:
+async def test_labelled_fields_are_under_more_options_and_in_an_edit_if_changeable(console: ConsoleClient) -> None:
     row = type_row("TEXT")
-    labelled = [one for one in TEMPLATE_FIELDS if one.label and has_part(one.part, row, {"isCPR"}, is_code=False)]
+    labelled = [
+        field for field in TEMPLATE_FIELDS if field.label and has_part(field.part, row, {"isCPR"}, is_code=False)
+    ]
 
-    new = (await posted(desk, NEW, {**WRITTEN, "isCPR": "on", "do": "refresh"})).partition("<h2>More options</h2>")[2]
-    edited = await posted(desk, f"{DEMO}/edit", {**WRITTEN, "isCPR": "on", "do": "refresh"})
+    new = (await post_form(console, NEW, {**FIELDS, "isCPR": "on", "do": "refresh"})).partition(
+        "<h2>More options</h2>"
+    )[2]
+    edited = await post_form(console, f"{DEMO}/edit", {**FIELDS, "isCPR": "on", "do": "refresh"})
 
-    assert [one.name for one in labelled if f'id="f-{one.name}"' not in new or one.label not in new] == []
-    assert [one.name for one in labelled if (f'id="f-{one.name}"' in edited) is not one.changeable] == []
+    assert [field.name for field in labelled if f'id="f-{field.name}"' not in new or field.label not in new] == []
+    assert [field.name for field in labelled if (f'id="f-{field.name}"' in edited) is not field.changeable] == []
     assert 'name="isCPR" value="on" checked' in new
     assert '<input type="hidden" name="isCPR" value="on">' in edited

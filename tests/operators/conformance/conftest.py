@@ -1,4 +1,4 @@
-"""The adapters that there are, each with what stands in for its operator."""
+"""The adapters to test, each with a stand-in for its operator."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -14,56 +14,53 @@ from aiohttp import web
 from tests.operators.example.adapter import ExampleOperator
 from tests.operators.example.server import KEY, ExampleServer
 from tests.support.builders import ACCOUNT, APP, OPERATOR
-from tests.support.waiting import HANGS_AFTER_S
+from tests.support.polling import HANGS_AFTER_S
 from waypost.assembly.http.servers import HttpServer, bind_socket, port_of
 from waypost.base.clock import SystemClock
 from waypost.base.ids import SeededIds
-from waypost.domain import direct_calls
 from waypost.domain.app import OperatorAccount
-from waypost.domain.direct_calls import (
-    CheckToken,
-    GetComponents,
-    GetProfile,
-    ListBlocked,
-    ListFlows,
-    ListLibrary,
-    OperatorCall,
-)
+from waypost.domain.direct_calls import account, flows, media, profile, subscriptions, templates
+from waypost.domain.direct_calls.account import CheckToken
+from waypost.domain.direct_calls.call import OperatorCall
+from waypost.domain.direct_calls.flows import ListFlows
+from waypost.domain.direct_calls.profile import GetComponents, GetProfile, ListBlocked
+from waypost.domain.direct_calls.templates import ListLibrary
 from waypost.domain.event import Event
 from waypost.operators.cloud.adapter import CloudOperator
 from waypost.operators.contract import Operator
 from waypost.simulator import AccountSeed, NumberSeed, Simulator, SimulatorSettings
 
-Kind = TypeVar("Kind")
+EventT = TypeVar("EventT")
 
 
 DIRECT_CALLS: Final[dict[str, type[OperatorCall[Any]]]] = {
-    name: kind
-    for name, kind in vars(direct_calls).items()
-    if isinstance(kind, type) and issubclass(kind, OperatorCall) and kind is not OperatorCall
+    name: call_type
+    for module in (account, flows, media, profile, subscriptions, templates)
+    for name, call_type in vars(module).items()
+    if isinstance(call_type, type) and issubclass(call_type, OperatorCall) and call_type is not OperatorCall
 }
 
 
 class StandIn(Protocol):
-    """What stands in for an operator: a real server, with phones that a test writes from."""
+    """A stand-in for an operator: a real server, with phones that a test writes from."""
 
     base_url: str
 
-    async def write(self, whom: str, text: str) -> None:
-        """Have somebody write to the app's number."""
+    async def write(self, phone: str, text: str) -> None:
+        """Write to the app's number from a phone."""
         ...
 
 
 @dataclass(frozen=True)
 class AdapterCase:
-    """An adapter with what stands in for its operator.
+    """An adapter with the stand-in for its operator.
 
     Attributes:
-        account: of ours there; the stand-in gives its base URL.
+        account: our account at the operator; the stand-in gives its base URL.
         stand_in: starts it, with our webhook's URL.
         credential: the account's field that opens the operator's API.
         handshake_secret: the account's field that the webhook's handshake needs.
-        not_offered: of the calls that only ask, those that the operator does not have.
+        not_offered: the read-only calls that the operator does not have.
     """
 
     make: Callable[[], Operator]
@@ -74,15 +71,15 @@ class AdapterCase:
     not_offered: frozenset[type[OperatorCall[Any]]] = frozenset()
 
 
-async def serving(stack: AsyncExitStack, handle: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> str:
-    """The address of a real server on a free port, there until the stack unwinds."""
+async def serve_handler(stack: AsyncExitStack, handle: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> str:
+    """Start a real server on a free port until the stack unwinds, and return its URL."""
     application = web.Application(client_max_size=2**25)
     application.router.add_route("*", "/{path:.*}", handle)
     return await serving_application(stack, application)
 
 
 async def serving_application(stack: AsyncExitStack, application: web.Application) -> str:
-    """Likewise of a whole application."""
+    """Start a server of a whole application until the stack unwinds, and return its URL."""
     runner = web.AppRunner(application, shutdown_timeout=0.1)
     await runner.setup()
     stack.push_async_callback(runner.cleanup)
@@ -96,11 +93,11 @@ class CloudSimulator:
     def __init__(self, base_url: str) -> None:
         self.base_url = base_url
 
-    async def write(self, whom: str, text: str) -> None:
-        url = f"{self.base_url}/control/phones/{whom}/messages"
+    async def write(self, phone: str, text: str) -> None:
+        url = f"{self.base_url}/control/phones/{phone}/messages"
         body = {"to": APP.phone_number, "text": text}
-        async with aiohttp.ClientSession() as http, http.post(url, json=body) as answer:
-            assert answer.status == 200, await answer.text()
+        async with aiohttp.ClientSession() as http, http.post(url, json=body) as response:
+            assert response.status == 200, await response.text()
 
     @classmethod
     async def start(cls, stack: AsyncExitStack, folder: Path, webhook_url: str) -> "CloudSimulator":
@@ -132,18 +129,18 @@ class CloudSimulator:
 class ExampleStandIn:
     """The example operator, with the account and number of the builders."""
 
-    def __init__(self, post: ExampleServer, base_url: str) -> None:
-        self._post = post
+    def __init__(self, server: ExampleServer, base_url: str) -> None:
+        self._server = server
         self.base_url = base_url
 
-    async def write(self, whom: str, text: str) -> None:
-        await self._post.write(whom, text)
+    async def write(self, phone: str, text: str) -> None:
+        await self._server.write(phone, text)
 
     @classmethod
     async def start(cls, stack: AsyncExitStack, _folder: Path, webhook_url: str) -> "ExampleStandIn":
-        post = ExampleServer(APP.phone_number_id, APP.phone_number, ACCOUNT.namespace)
-        post.subscribe(webhook_url, EXAMPLE_ACCOUNT["seal"])
-        return cls(post, await serving_application(stack, post.application()))
+        server = ExampleServer(APP.phone_number_id, APP.phone_number, ACCOUNT.namespace)
+        server.subscribe(webhook_url, EXAMPLE_ACCOUNT["seal"])
+        return cls(server, await serving_application(stack, server.application()))
 
 
 EXAMPLE_ACCOUNT: Final = OperatorAccount("other", "example", "http://127.0.0.1:9", {"key": KEY, "seal": "a seal"})
@@ -167,12 +164,12 @@ ADAPTERS: Final = {
 
 
 @dataclass
-class Line:
-    """An adapter, what stands in for its operator, and the webhook in front of it.
+class AdapterHarness:
+    """An adapter, the stand-in for its operator, and our webhook.
 
     Attributes:
-        events: what the operator has said, as the adapter reads it; only what is rightly signed.
-        unsigned: how many bodies were not.
+        events: the events of correctly signed webhooks, as the adapter reads them.
+        unsigned: how many webhooks had no valid signature.
     """
 
     case: AdapterCase
@@ -183,10 +180,10 @@ class Line:
     webhook_url: str = ""
     events: list[Event] = field(default_factory=list[Event])
     unsigned: int = 0
-    _came: asyncio.Condition = field(default_factory=asyncio.Condition)
+    _received: asyncio.Condition = field(default_factory=asyncio.Condition)
 
-    async def hear(self, request: web.Request) -> web.Response:
-        """The webhook, as the service has it."""
+    async def receive_webhook(self, request: web.Request) -> web.Response:
+        """Handle a webhook request as the service does."""
         if request.method == "GET":
             challenge = self.adapter.verify_handshake(self.account, request.query)
             return web.Response(text=challenge, status=200 if challenge else 403)
@@ -194,24 +191,24 @@ class Line:
         if not self.adapter.is_signed(self.account, request.headers, body):
             self.unsigned += 1
             return web.Response(status=401)
-        async with self._came:
+        async with self._received:
             self.events += [self.adapter.read(item.payload) for item in self.adapter.split(self.account, body)]
-            self._came.notify_all()
+            self._received.notify_all()
         return web.Response()
 
-    async def heard(self, kind: type[Kind], is_it: Callable[[Kind], object] = bool) -> Kind:
-        """The first event of a kind that is meant, once it has come."""
+    async def wait_for_event(self, event_type: type[EventT], predicate: Callable[[EventT], object] = bool) -> EventT:
+        """Wait for an event of a type that satisfies the predicate, and return the first."""
 
-        def found() -> list[Kind]:
-            return [one for one in self.events if isinstance(one, kind) and is_it(one)]
+        def matching_events() -> list[EventT]:
+            return [event for event in self.events if isinstance(event, event_type) and predicate(event)]
 
-        async with asyncio.timeout(HANGS_AFTER_S), self._came:
-            await self._came.wait_for(lambda: bool(found()))
-        return found()[0]
+        async with asyncio.timeout(HANGS_AFTER_S), self._received:
+            await self._received.wait_for(lambda: bool(matching_events()))
+        return matching_events()[0]
 
 
 @pytest.fixture(params=ADAPTERS)
-async def line(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Line]:
+async def harness(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[AdapterHarness]:
     """Each adapter in turn, connected both ways."""
     case = ADAPTERS[str(request.param)]
     async with AsyncExitStack() as stack:
@@ -219,8 +216,8 @@ async def line(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
         adapter = case.make()
         await adapter.open()
         stack.push_async_callback(adapter.close)
-        line = Line(case, adapter, case.account, http)
-        line.webhook_url = f"{await serving(stack, line.hear)}/operator/webhook/main"
-        line.stand_in = await case.stand_in(stack, tmp_path, line.webhook_url)
-        line.account = replace(case.account, base_url=line.stand_in.base_url)
-        yield line
+        harness = AdapterHarness(case, adapter, case.account, http)
+        harness.webhook_url = f"{await serve_handler(stack, harness.receive_webhook)}/operator/webhook/main"
+        harness.stand_in = await case.stand_in(stack, tmp_path, harness.webhook_url)
+        harness.account = replace(case.account, base_url=harness.stand_in.base_url)
+        yield harness

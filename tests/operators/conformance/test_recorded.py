@@ -1,7 +1,7 @@
-"""Recorded exchanges: what the adapter asks, and what it makes of each answer and each webhook.
+"""Recorded exchanges: the requests of the adapter, and how it reads each response and each webhook.
 
-Each file of `tests/operators/recorded` holds either calls with the operator's answers, or a webhook's
-body with the events in it. The values are ours; the shapes are the operator's.
+Each file of `tests/operators/recorded` holds either calls with the operator's responses, or a webhook's
+body with the events in it. The values are ours; the structure is the operator's.
 """
 
 import json
@@ -16,7 +16,7 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from tests.operators.conformance.conftest import ADAPTERS, DIRECT_CALLS, serving
+from tests.operators.conformance.conftest import ADAPTERS, DIRECT_CALLS, serve_handler
 from tests.support.builders import ANN, APP, AT_MS, OPERATOR, message, template
 from waypost.domain.app import OperatorAccount
 from waypost.domain.media import UploadedMedia
@@ -25,10 +25,10 @@ from waypost.operators.contract import Operator
 
 FOLDER: Final = Path(__file__).parent.parent / "recorded"
 RECORDED: Final = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
-CALLS: Final = [name for name, one in RECORDED.items() if "do" in one]
-WEBHOOKS: Final = [name for name, one in RECORDED.items() if "webhook" in one]
+CALLS: Final = [name for name, recorded in RECORDED.items() if "do" in recorded]
+WEBHOOKS: Final = [name for name, recorded in RECORDED.items() if "webhook" in recorded]
 # fmt: off
-KINDS: Final = {  # every kind of webhook there is. Source: operator's facts 3.3, 7.2, 7.3, 7.4
+WEBHOOK_KINDS: Final = {  # every kind of webhook. Source: operator's facts 3.3, 7.2, 7.3, 7.4
     "fields": {
         "messages", "message_template_status_update", "message_template_quality_update", "template_category_update",
         "message_template_components_update", "phone_number_quality_update", "account_update", "account_alerts",
@@ -51,50 +51,50 @@ PICTURE: Final = b"\x89PNG\r\n\x1a\n1234"
 
 @dataclass
 class Replay:
-    """The operator of a recording: answers in its order, and keeps what it was asked."""
+    """The operator of a recording: sends its responses in order, and stores the requests."""
 
     exchanges: Sequence[dict[str, Any]] = ()
-    asked: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    requests: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        wanted = self.exchanges[len(self.asked)]
-        asked: dict[str, Any] = {
+        exchange = self.exchanges[len(self.requests)]
+        received: dict[str, Any] = {
             "method": request.method,
             "path": request.path,
             "query": dict(request.query),
             "authorization": request.headers["Authorization"].partition(" ")[2],
         }
-        if "body" in wanted["request"]:
-            asked["body"] = await request.json()
+        if "body" in exchange["request"]:
+            received["body"] = await request.json()
         else:
             await request.read()
-        self.asked.append(asked)
-        answer = wanted["response"]
-        text = answer["text"] if "text" in answer else json.dumps(answer["body"])
-        headers = {"Content-Type": "application/json", **answer.get("headers", {})}
-        return web.Response(text=text, status=answer["status"], headers=headers)
+        self.requests.append(received)
+        response = exchange["response"]
+        text = response["text"] if "text" in response else json.dumps(response["body"])
+        headers = {"Content-Type": "application/json", **response.get("headers", {})}
+        return web.Response(text=text, status=response["status"], headers=headers)
 
     @property
-    def wanted(self) -> list[dict[str, Any]]:
-        """What the recording says that it is asked."""
-        found: list[dict[str, Any]] = []
-        for one in self.exchanges:
-            path, _, query = one["request"]["path"].partition("?")
-            wanted = {
-                "method": one["request"]["method"],
+    def expected_requests(self) -> list[dict[str, Any]]:
+        """The requests of the recording."""
+        requests: list[dict[str, Any]] = []
+        for exchange in self.exchanges:
+            path, _, query = exchange["request"]["path"].partition("?")
+            expected = {
+                "method": exchange["request"]["method"],
                 "path": path,
                 "query": dict(parse_qsl(query)),
                 "authorization": OPERATOR["token"],
             }
-            if "body" in one["request"]:
-                wanted["body"] = one["request"]["body"]
-            found.append(wanted)
-        return found
+            if "body" in exchange["request"]:
+                expected["body"] = exchange["request"]["body"]
+            requests.append(expected)
+        return requests
 
 
 @dataclass
-class Desk:
-    """The operator of a recording, and our account at it."""
+class ReplayHarness:
+    """The operator of a recording, and our account there."""
 
     replay: Replay
     account: OperatorAccount
@@ -102,7 +102,7 @@ class Desk:
     stack: AsyncExitStack
 
     async def adapter(self, name: str) -> Operator:
-        """The adapter that a recording is for."""
+        """Open the adapter that a recording is for."""
         adapter = ADAPTERS[name].make()
         await adapter.open()
         self.stack.push_async_callback(adapter.close)
@@ -110,58 +110,60 @@ class Desk:
 
 
 @pytest.fixture
-async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
+async def harness(tmp_path: Path) -> AsyncIterator[ReplayHarness]:
     async with AsyncExitStack() as stack:
         replay = Replay()
-        url = await serving(stack, replay.handle)
-        yield Desk(replay, replace(OPERATOR, base_url=url), tmp_path, stack)
+        url = await serve_handler(stack, replay.handle)
+        yield ReplayHarness(replay, replace(OPERATOR, base_url=url), tmp_path, stack)
 
 
 @pytest.mark.parametrize("name", CALLS)
-async def test_recorded_call_has_its_outcome(desk: Desk, name: str) -> None:
+async def test_recorded_call_has_its_outcome(harness: ReplayHarness, name: str) -> None:
     recorded = RECORDED[name]
-    desk.replay.exchanges = recorded["exchanges"]
-    adapter = await desk.adapter(recorded["adapter"])
+    harness.replay.exchanges = recorded["exchanges"]
+    adapter = await harness.adapter(recorded["adapter"])
 
-    outcome = await call(adapter, desk, recorded["do"])
+    outcome = await make_call(adapter, harness, recorded["do"])
 
-    assert desk.replay.asked == desk.replay.wanted
+    assert harness.replay.requests == harness.replay.expected_requests
     assert_is(outcome, recorded["outcome"])
 
 
 @pytest.mark.parametrize("name", WEBHOOKS)
-async def test_recorded_webhook_has_its_events(desk: Desk, name: str) -> None:
+async def test_recorded_webhook_has_its_events(harness: ReplayHarness, name: str) -> None:
     recorded = RECORDED[name]
-    adapter = await desk.adapter(recorded["adapter"])
+    adapter = await harness.adapter(recorded["adapter"])
 
-    items = adapter.split(desk.account, json.dumps(recorded["webhook"]).encode())
+    items = adapter.split(harness.account, json.dumps(recorded["webhook"]).encode())
 
-    news = {item.dedupe_key: item for item in reversed(items)}
-    events = [adapter.read(item.payload) for item in items if news[item.dedupe_key] is item]
+    first_by_key = {item.dedupe_key: item for item in reversed(items)}
+    events = [adapter.read(item.payload) for item in items if first_by_key[item.dedupe_key] is item]
     assert len(events) == len(recorded["events"])
-    for event, wanted in zip(events, recorded["events"], strict=True):
-        assert_is(event, wanted)
+    for event, expected in zip(events, recorded["events"], strict=True):
+        assert_is(event, expected)
 
 
 def test_every_kind_of_webhook_is_recorded() -> None:
-    found: dict[str, set[str]] = {kind: set() for kind in KINDS}
+    recorded: dict[str, set[str]] = {kind: set() for kind in WEBHOOK_KINDS}
     bodies = [RECORDED[name]["webhook"] for name in WEBHOOKS]
-    changes = [one for body in bodies for entry in body["entry"] for one in entry["changes"]]
+    changes = [change for body in bodies for entry in body["entry"] for change in entry["changes"]]
     for change in changes:
         value = change["value"]
         messages = value.get("messages", [])
-        found["fields"].add(change["field"])
-        found["statuses"].update(one["status"] for one in value.get("statuses", []))
-        found["messages"].update(one["type"] for one in messages)
-        found["interactive"].update(one["interactive"]["type"] for one in messages if "interactive" in one)
+        recorded["fields"].add(change["field"])
+        recorded["statuses"].update(status["status"] for status in value.get("statuses", []))
+        recorded["messages"].update(message["type"] for message in messages)
+        recorded["interactive"].update(
+            message["interactive"]["type"] for message in messages if "interactive" in message
+        )
         if change["field"] == "message_template_status_update":
-            found["events"].add(value["event"].upper())
+            recorded["events"].add(value["event"].upper())
 
-    assert {kind: KINDS[kind] - there for kind, there in found.items() if KINDS[kind] - there} == {}
+    assert {kind: WEBHOOK_KINDS[kind] - names for kind, names in recorded.items() if WEBHOOK_KINDS[kind] - names} == {}
 
 
 @pytest.mark.parametrize("name", RECORDED)
-def test_recording_says_why_and_whence(name: str) -> None:
+def test_recording_states_its_reason_and_its_source(name: str) -> None:
     recorded = RECORDED[name]
 
     assert recorded["why"].endswith(".")
@@ -169,14 +171,14 @@ def test_recording_says_why_and_whence(name: str) -> None:
     assert recorded["adapter"] in ADAPTERS
 
 
-async def call(adapter: Operator, desk: Desk, do: dict[str, Any]) -> object:
-    """Carry out what a recording does."""
-    account = desk.account
+async def make_call(adapter: Operator, harness: ReplayHarness, do: dict[str, Any]) -> object:
+    """Make the call of a recording, and return its outcome."""
+    account = harness.account
     match do:
         case {"call": "send", "type": kind, "content": content}:
-            wish = message(content=Passthrough(kind, content), destination=do.get("to", ANN))
+            outbound = message(content=Passthrough(kind, content), destination=do.get("to", ANN))
             reply_to = do.get("reply_to")
-            return await adapter.send(account, APP, wish, template=None, reply_to=reply_to, copies={})
+            return await adapter.send(account, APP, outbound, template=None, reply_to=reply_to, copies={})
         case {"call": "submit_template"}:
             return await adapter.submit_template(account, template(), {})
         case {"call": "edit_template", "operator_template_id": operator_id}:
@@ -185,17 +187,17 @@ async def call(adapter: Operator, desk: Desk, do: dict[str, Any]) -> object:
         case {"call": "delete_template", "operator_template_id": operator_id}:
             return await adapter.delete_template(account, template(operator_template_id=operator_id))
         case {"call": "upload_media"}:
-            return await adapter.upload_media(account, APP, *picture(desk.folder))
+            return await adapter.upload_media(account, APP, *picture(harness.folder))
         case {"call": "upload_sample"}:
-            return await adapter.upload_sample(account, *picture(desk.folder))
+            return await adapter.upload_sample(account, *picture(harness.folder))
         case {"call": str(kind), **fields} if kind in DIRECT_CALLS:
             return await adapter.call(account, msgspec.convert(fields, DIRECT_CALLS[kind]))
         case _:
-            raise AssertionError(f"nobody knows how to do {do}")
+            raise AssertionError(f"unknown call: {do}")
 
 
 def picture(folder: Path) -> tuple[UploadedMedia, Path]:
-    """A file of twelve bytes, and what we know of it."""
+    """Write a file of twelve bytes; return its record and its path."""
     path = folder / "picture"
     path.write_bytes(PICTURE)
     media = UploadedMedia(
@@ -213,14 +215,14 @@ def picture(folder: Path) -> tuple[UploadedMedia, Path]:
     return media, path
 
 
-def assert_is(found: object, wanted: dict[str, Any]) -> None:
-    """Whether something is of a type, and has these attributes or items; other attributes do not matter."""
-    assert type(found).__name__ == wanted["is"], found
-    if isinstance(found, list):
-        items = cast("list[object]", found)
-        assert len(items) == len(wanted["items"])
-        for item, one in zip(items, wanted["items"], strict=True):
-            assert_is(item, one)
+def assert_is(value: object, expected: dict[str, Any]) -> None:
+    """Assert that a value has this type and these attributes or items; other attributes are ignored."""
+    assert type(value).__name__ == expected["is"], value
+    if isinstance(value, list):
+        items = cast("list[object]", value)
+        assert len(items) == len(expected["items"])
+        for item, expected_item in zip(items, expected["items"], strict=True):
+            assert_is(item, expected_item)
         return
-    attributes = {name: msgspec.to_builtins(getattr(found, name)) for name in wanted if name != "is"}
-    assert attributes == {name: value for name, value in wanted.items() if name != "is"}
+    attributes = {name: msgspec.to_builtins(getattr(value, name)) for name in expected if name != "is"}
+    assert attributes == {name: member for name, member in expected.items() if name != "is"}

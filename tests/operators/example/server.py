@@ -1,4 +1,4 @@
-"""the example operator itself: a small one over HTTP, with phones that a test writes from."""
+"""The example operator: a small HTTP server, with phones that a test writes from."""
 
 import hashlib
 import hmac
@@ -17,7 +17,7 @@ class Problem(Exception):
 
     def __init__(self, status: int, problem: str, detail: str = "") -> None:
         super().__init__(detail)
-        self.answer = web.json_response({"problem": problem, "detail": detail or problem}, status=status)
+        self.response = web.json_response({"problem": problem, "detail": detail or problem}, status=status)
 
 
 class ExampleServer:
@@ -69,25 +69,27 @@ class ExampleServer:
     @web.middleware
     async def _guarded(self, request: web.Request, handler: Any) -> web.StreamResponse:
         if request.headers.get("X-Example-Key") != KEY:
-            return Problem(401, "key").answer
+            return Problem(401, "key").response
         try:
             return await handler(request)
         except Problem as problem:
-            return problem.answer
+            return problem.response
 
     def subscribe(self, url: str, seal: str) -> None:
         """Register a webhook without a handshake."""
         self._hook = {"url": url, "seal": seal}
 
     async def write(self, phone: str, text: str) -> None:
-        """Have somebody write to the line."""
+        """Write to the line from a phone."""
         message_id = f"in-{next(self._ids)}"
         self._writers.add(phone)
         self._received.add(message_id)
         content = {"body": text}
-        await self._tell(event="message", message=message_id, phone=phone, name="Ann", kind="text", content=content)
+        await self._post_event(
+            event="message", message=message_id, phone=phone, name="Ann", kind="text", content=content
+        )
 
-    async def _tell(self, **event: Any) -> None:
+    async def _post_event(self, **event: Any) -> None:
         event |= {"id": f"event-{next(self._ids)}", "line": self._line["line"], "at": next(self._seconds)}
         body = msgspec.json.encode([event])
         seal = hmac.new(self._hook["seal"].encode(), body, hashlib.sha256).hexdigest()
@@ -97,38 +99,38 @@ class ExampleServer:
                 pass
 
     async def _send(self, request: web.Request) -> web.Response:
-        given = await request.json()
-        if "template" in given:
-            known = [one for one in self.templates.values() if given["template"].items() <= one.items()]
+        body = await request.json()
+        if "template" in body:
+            known = [template for template in self.templates.values() if body["template"].items() <= template.items()]
             template = known[0] if known else None
-            if template is None or template["text"].count("{{") != len(given["values"]):
+            if template is None or template["text"].count("{{") != len(body["values"]):
                 raise Problem(422, "parameters", "the template has another number of variables")
-        elif given["to"] not in self._writers:
-            raise Problem(422, "window", "nobody wrote from there lately")
+        elif body["to"] not in self._writers:
+            raise Problem(422, "window", "this phone has not written recently")
         message_id = f"out-{next(self._ids)}"
-        self.sent.append(given)
+        self.sent.append(body)
         for state in ("sent", "delivered"):
-            await self._tell(event="status", message=message_id, ref=given["ref"], phone=given["to"], state=state)
-        return web.json_response({"message": message_id, "to": given["to"]})
+            await self._post_event(event="status", message=message_id, ref=body["ref"], phone=body["to"], state=state)
+        return web.json_response({"message": message_id, "to": body["to"]})
 
     async def _mark_read(self, request: web.Request) -> web.Response:
         if request.match_info["id"] not in self._received:
-            raise Problem(404, "not-found", "no such message has come in")
+            raise Problem(404, "not-found", "no such inbound message")
         return web.json_response({"done": True})
 
     async def _put_template(self, request: web.Request) -> web.Response:
-        given = await request.json()
-        if given["text"].startswith("{{"):
+        body = await request.json()
+        if body["text"].startswith("{{"):
             raise Problem(422, "template", "a template may not begin with a variable")
-        if given["picture"] is not None and given["picture"] not in self._media:
-            raise Problem(422, "template", "the picture is not there")
-        names = (given["name"], given["language"])
-        known = [one for one in self.templates.values() if (one["name"], one["language"]) == names]
+        if body["picture"] is not None and body["picture"] not in self._media:
+            raise Problem(422, "template", "the picture does not exist")
+        names = (body["name"], body["language"])
+        known = [template for template in self.templates.values() if (template["name"], template["language"]) == names]
         template_id = known[0]["id"] if known else f"template-{next(self._ids)}"
-        self.templates[template_id] = {**given, "id": template_id, "state": "approved"}
+        self.templates[template_id] = {**body, "id": template_id, "state": "approved"}
         if not known or known[0] != self.templates[template_id]:
             account = request.match_info["account"]
-            await self._tell(
+            await self._post_event(
                 event="template",
                 account=account,
                 template=template_id,
@@ -140,14 +142,14 @@ class ExampleServer:
 
     async def _list_templates(self, request: web.Request) -> web.Response:
         name = request.query.get("name")
-        listed = [one for one in self.templates.values() if not name or one["name"] == name]
+        listed = [template for template in self.templates.values() if not name or template["name"] == name]
         return web.json_response({"templates": listed})
 
     async def _show_template(self, request: web.Request) -> web.Response:
-        return web.json_response(_found(self.templates, request))
+        return web.json_response(_find_by_id(self.templates, request))
 
     async def _delete_template(self, request: web.Request) -> web.Response:
-        del self.templates[_found(self.templates, request)["id"]]
+        del self.templates[_find_by_id(self.templates, request)["id"]]
         return web.json_response({"done": True})
 
     async def _upload(self, request: web.Request) -> web.Response:
@@ -156,10 +158,10 @@ class ExampleServer:
         return web.json_response({"medium": medium})
 
     async def _download(self, request: web.Request) -> web.Response:
-        return web.Response(body=_found(self._media, request))
+        return web.Response(body=_find_by_id(self._media, request))
 
     async def _delete_medium(self, request: web.Request) -> web.Response:
-        _found(self._media, request)
+        _find_by_id(self._media, request)
         del self._media[request.match_info["id"]]
         return web.json_response({"done": True})
 
@@ -167,7 +169,7 @@ class ExampleServer:
         return web.json_response({"lines": [self._line]})
 
     async def _show_line(self, request: web.Request) -> web.Response:
-        return web.json_response(_found({self._line["line"]: self._line}, request))
+        return web.json_response(_find_by_id({self._line["line"]: self._line}, request))
 
     async def _show_account(self, request: web.Request) -> web.Response:
         return web.json_response({"name": "Acme", "space": self._space})
@@ -176,13 +178,13 @@ class ExampleServer:
         return web.json_response({"url": self._hook["url"]})
 
     async def _put_hook(self, request: web.Request) -> web.Response:
-        given, echo = await request.json(), "echo-1"
-        proof = hmac.new(given["seal"].encode(), echo.encode(), hashlib.sha256).hexdigest()
+        body, echo = await request.json(), "echo-1"
+        proof = hmac.new(body["seal"].encode(), echo.encode(), hashlib.sha256).hexdigest()
         query = {"echo": echo, "proof": proof}
-        async with aiohttp.ClientSession() as http, http.get(given["url"], params=query) as answer:
-            if answer.status != 200 or await answer.text() != echo:
-                raise Problem(422, "hook", "the address does not answer the handshake")
-        self._hook = given
+        async with aiohttp.ClientSession() as http, http.get(body["url"], params=query) as response:
+            if response.status != 200 or await response.text() != echo:
+                raise Problem(422, "hook", "the URL does not complete the handshake")
+        self._hook = body
         return web.json_response({"done": True})
 
     async def _delete_hook(self, request: web.Request) -> web.Response:
@@ -190,8 +192,8 @@ class ExampleServer:
         return web.json_response({"done": True})
 
 
-def _found(there: dict[str, Any], request: web.Request) -> Any:
-    found = there.get(request.match_info["id"])
-    if found is None:
-        raise Problem(404, "not-found", "there is no such thing here")
-    return found
+def _find_by_id(entries: dict[str, Any], request: web.Request) -> Any:
+    entry = entries.get(request.match_info["id"])
+    if entry is None:
+        raise Problem(404, "not-found", "there is no such object")
+    return entry

@@ -1,4 +1,4 @@
-"""What the operator says of an account, its numbers and its users is called back to its apps."""
+"""Webhooks about an account, its numbers and its users are called back to its apps."""
 
 from typing import Any
 
@@ -6,14 +6,14 @@ import pytest
 
 from tests.support.builders import ACCOUNT, ANN, APP, is_event
 from tests.support.pipeline import PipelineHarness
-from tests.support.version_3_receiver import listening, value_of
+from tests.support.version_3_receiver import open_version_3_receiver, value_of
 
 pytestmark = pytest.mark.content_only
 
 RESTRICTION = {"restriction_type": "RESTRICTED_ADD_PHONE_NUMBER_ACTION", "expiration": 1760003600}
 
 # fmt: off
-NEWS: list[tuple[str, dict[str, Any], str, dict[str, Any]]] = [  # Source: facts 6.6; operator's facts 7.2
+ACCOUNT_WEBHOOKS: list[tuple[str, dict[str, Any], str, dict[str, Any]]] = [  # Source: facts 6.6; operator's facts 7.2
     # field                         value                                                  type                inner payload
     ("account_update",              {"event": "VERIFIED_ACCOUNT"},                         "status-event",     {"status": "ACCOUNT_VERIFIED"}),
     ("account_update",              {"event": "ACCOUNT_VIOLATION", "violation_info": {"violation_type": "SCAM"}}, "status-event", {"status": "ACCOUNT_VIOLATION", "violation_type": "SCAM"}),
@@ -30,28 +30,28 @@ NEWS: list[tuple[str, dict[str, Any], str, dict[str, Any]]] = [  # Source: facts
 # fmt: on
 
 
-async def tell(pipeline: PipelineHarness, field: str, value: dict[str, Any]) -> None:
-    told = await pipeline.control("POST", f"accounts/{ACCOUNT.id}/webhooks", {"field": field, "value": value})
-    assert told == {"told": True}
+async def post_webhook(pipeline: PipelineHarness, field: str, value: dict[str, Any]) -> None:
+    response = await pipeline.control("POST", f"accounts/{ACCOUNT.id}/webhooks", {"field": field, "value": value})
+    assert response == {"queued": True}
 
 
 @pytest.mark.holds("event-others")
-@pytest.mark.parametrize(("field", "value", "type", "inner"), NEWS, ids=range(len(NEWS)))
-async def test_news_of_an_account_is_called_back_in_both_versions(
+@pytest.mark.parametrize(("field", "value", "type", "inner"), ACCOUNT_WEBHOOKS, ids=range(len(ACCOUNT_WEBHOOKS)))
+async def test_account_webhook_is_called_back_in_both_versions(
     pipeline: PipelineHarness, field: str, value: dict[str, Any], type: str, inner: dict[str, Any]
 ) -> None:
-    async with listening(pipeline, "ACCOUNT") as third:
-        await tell(pipeline, field, value)
+    async with open_version_3_receiver(pipeline, "ACCOUNT") as receiver_v3:
+        await post_webhook(pipeline, field, value)
 
         callback = await pipeline.wait_for_callback(is_event("account-event"))
-        body = await third.change(field)
+        body = await receiver_v3.change(field)
 
     assert callback["payload"] == {"type": type, "payload": inner}
     assert value_of(body) == value
 
 
 async def test_review_of_an_account_is_called_back_with_its_time(pipeline: PipelineHarness) -> None:
-    await tell(pipeline, "account_review_update", {"decision": "APPROVED"})
+    await post_webhook(pipeline, "account_review_update", {"decision": "APPROVED"})
 
     callback = await pipeline.wait_for_callback(is_event("account-event"))
 
@@ -65,16 +65,16 @@ async def test_review_of_an_account_is_called_back_with_its_time(pipeline: Pipel
     ("field", "modes"),
     [("account_alerts", "ACCOUNT"), ("flows", "OTHERS"), ("message_template_components_update", "TEMPLATE")],
 )  # fmt: skip
-async def test_news_without_a_shape_in_version_2_is_told_in_version_3(
+async def test_webhook_without_a_body_in_version_2_is_called_back_in_version_3_only(
     pipeline: PipelineHarness, field: str, modes: str
 ) -> None:
-    async with listening(pipeline, modes) as third:
-        await tell(pipeline, field, {"event": "SOMETHING"})
-        body = await third.change(field)
+    async with open_version_3_receiver(pipeline, modes) as receiver_v3:
+        await post_webhook(pipeline, field, {"event": "SOMETHING"})
+        body = await receiver_v3.change(field)
     await pipeline.reply(ANN, "Hello?")
 
     assert value_of(body) == {"event": "SOMETHING"}
-    assert [one["type"] for one in pipeline.callbacks] == ["message"]
+    assert [callback["type"] for callback in pipeline.callbacks] == ["message"]
 
 
 @pytest.mark.parametrize(
@@ -85,20 +85,20 @@ async def test_news_without_a_shape_in_version_2_is_told_in_version_3(
         ("user_preferences", {"metadata": {"phone_number_id": "2000000000000099"}, "user_preferences": [{"wa_id": ANN, "value": "stop"}]}),
     ],
 )  # fmt: skip
-async def test_news_of_a_number_that_no_app_has_is_told_to_nobody(
+async def test_webhook_of_a_number_that_no_app_has_is_not_called_back(
     pipeline: PipelineHarness, field: str, value: dict[str, Any]
 ) -> None:
-    await tell(pipeline, field, value)
-    await tell(pipeline, "account_update", {"event": "VERIFIED_ACCOUNT", "phone_number": "15559990000"})  # fmt: skip
+    await post_webhook(pipeline, field, value)
+    await post_webhook(pipeline, "account_update", {"event": "VERIFIED_ACCOUNT", "phone_number": "15559990000"})  # fmt: skip
 
     await pipeline.wait_for_callback(is_event("account-event", type="status-event"))
-    assert [one["payload"]["type"] for one in pipeline.callbacks] == ["status-event"]
+    assert [callback["payload"]["type"] for callback in pipeline.callbacks] == ["status-event"]
 
 
-@pytest.mark.parametrize(("wants", "word", "type"), [(False, "stop", "opted-out"), (True, "resume", "opted-in")])  # fmt: skip
+@pytest.mark.parametrize(("wants", "preference", "type"), [(False, "stop", "opted-out"), (True, "resume", "opted-in")])  # fmt: skip
 @pytest.mark.both_engines
-async def test_who_stops_marketing_is_told_as_a_preference_and_as_a_user(
-    pipeline: PipelineHarness, wants: bool, word: str, type: str
+async def test_user_who_stops_marketing_is_called_back_as_preference_event_and_user_event(
+    pipeline: PipelineHarness, wants: bool, preference: str, type: str
 ) -> None:
     await pipeline.open_window()
     if wants:
@@ -109,17 +109,17 @@ async def test_who_stops_marketing_is_told_as_a_preference_and_as_a_user(
 
     user = await pipeline.wait_for_callback(is_event("user-event", type=type))
     assert user["payload"] == {"phone": ANN, "type": type}
-    told = [one["payload"] for one in pipeline.callbacks if one["type"] == "preference-event"]
-    [preference] = told[-1]["payload"]["user_preferences"]
-    assert told[-1]["type"] == "user_preferences"
-    assert preference.keys() == {"wa_id", "detail", "category", "value", "timestamp"}
-    assert (preference["wa_id"], preference["value"]) == (ANN, word)
+    events = [callback["payload"] for callback in pipeline.callbacks if callback["type"] == "preference-event"]
+    [entry] = events[-1]["payload"]["user_preferences"]
+    assert events[-1]["type"] == "user_preferences"
+    assert entry.keys() == {"wa_id", "detail", "category", "value", "timestamp"}
+    assert (entry["wa_id"], entry["value"]) == (ANN, preference)
 
 
-async def test_payment_is_told_in_version_3_only(pipeline: PipelineHarness) -> None:
-    """Here of a message that is no order, as the operator would never tell it."""
+async def test_payment_is_called_back_in_version_3_only(pipeline: PipelineHarness) -> None:
+    """The message is no order, for which the real operator would post no payment."""
     await pipeline.open_window()
-    async with listening(pipeline, "PAYMENTS") as third:
+    async with open_version_3_receiver(pipeline, "PAYMENTS") as receiver_v3:
         message_id = await pipeline.send_text()
         events = await pipeline.events_of(message_id, until="delivered")
         status = {
@@ -132,10 +132,10 @@ async def test_payment_is_told_in_version_3_only(pipeline: PipelineHarness) -> N
         }
         metadata = {"phone_number_id": APP.phone_number_id}
 
-        await tell(pipeline, "messages", {"metadata": metadata, "statuses": [status]})
+        await post_webhook(pipeline, "messages", {"metadata": metadata, "statuses": [status]})
 
-        told = await third.status(message_id, "captured")
+        payment = await receiver_v3.status(message_id, "captured")
 
-    assert told["payment"] == {"reference_id": "r-1"}
-    assert len(third.sink.taken) == 1
+    assert payment["payment"] == {"reference_id": "r-1"}
+    assert len(receiver_v3.sink.accepted) == 1
     assert (await pipeline.trace(message_id))["state"] == "delivered"

@@ -1,4 +1,4 @@
-"""One event, two bodies: what becomes of messages, what they cost, who pauses, who is told when."""
+"""Callbacks in versions 2 and 3: message events, billing, pauses of subscriptions, and delays."""
 
 import hashlib
 import hmac
@@ -10,8 +10,8 @@ from sqlalchemy import Connection, func, select
 
 from tests.support.builders import ACCOUNT, ANN, APP, OPERATOR, is_event
 from tests.support.pipeline import PipelineHarness
-from tests.support.version_3_receiver import listening, value_of
-from tests.support.waiting import patiently
+from tests.support.polling import poll_until
+from tests.support.version_3_receiver import open_version_3_receiver, value_of
 from waypost import __version__
 from waypost.assembly.service import WEBHOOK_PATH
 from waypost.base.clock import ManualClock
@@ -23,14 +23,14 @@ SUBSCRIPTION = f"/partner/app/{APP.id}/subscription"
 
 
 @pytest.mark.holds("version-negotiation")
-async def test_each_state_is_told_in_version_3_with_our_id_beside_the_operators(pipeline: PipelineHarness) -> None:
+async def test_each_state_is_called_back_in_version_3_with_our_id_and_the_operators(pipeline: PipelineHarness) -> None:
     await pipeline.open_window()
-    async with listening(pipeline) as third:
+    async with open_version_3_receiver(pipeline) as receiver_v3:
         message_id = await pipeline.send_text()
-        await third.status(message_id, "delivered")
+        await receiver_v3.status(message_id, "delivered")
         await pipeline.read()
 
-        statuses = [await third.status(message_id, name) for name in ("enqueued", "sent", "delivered", "read")]
+        statuses = [await receiver_v3.status(message_id, name) for name in ("enqueued", "sent", "delivered", "read")]
     operator_id = (await pipeline.inbox())[-1]["wamid"]
     for status in statuses:
         assert (status["id"], status["gs_id"]) == (operator_id, message_id)
@@ -42,23 +42,25 @@ async def test_each_state_is_told_in_version_3_with_our_id_beside_the_operators(
 
 
 async def test_body_of_version_3_is_the_operators_envelope_with_the_app(pipeline: PipelineHarness) -> None:
-    async with listening(pipeline) as third:
+    async with open_version_3_receiver(pipeline) as receiver_v3:
         await pipeline.reply(ANN, "Hello?")
-        body = await third.change("messages")
+        body = await receiver_v3.change("messages")
 
     assert body["object"] == "whatsapp_business_account"
     assert body["gs_app_id"] == APP.id
-    assert [job["id"] for job in body["entry"]] == [ACCOUNT.id]
+    assert [entry["id"] for entry in body["entry"]] == [ACCOUNT.id]
 
 
 @pytest.mark.both_engines
-async def test_failure_before_the_operator_has_it_is_told_in_both_versions(pipeline: PipelineHarness) -> None:
+async def test_failure_before_the_operator_accepts_a_message_is_called_back_in_both_versions(
+    pipeline: PipelineHarness,
+) -> None:
     template_id = await pipeline.approved_template()
-    async with listening(pipeline) as third:
+    async with open_version_3_receiver(pipeline) as receiver_v3:
         message_id = await pipeline.send(template_id, params=["Ann", "one too many"])
 
         [failed] = await pipeline.events_of(message_id, until="failed")
-        status = await third.status(message_id, "failed")
+        status = await receiver_v3.status(message_id, "failed")
 
     assert failed["id"] == message_id
     assert "gsId" not in failed
@@ -66,16 +68,16 @@ async def test_failure_before_the_operator_has_it_is_told_in_both_versions(pipel
     assert status["errors"][0]["code"] == failed["payload"]["code"] == 132000
 
 
-async def test_failure_that_comes_later_is_told_in_both_versions(pipeline: PipelineHarness) -> None:
+async def test_later_failure_is_called_back_in_both_versions(pipeline: PipelineHarness) -> None:
     await pipeline.open_window()
     await pipeline.control("PUT", f"phones/{ANN}", {"deliver_after_ms": 3_600_000})
-    async with listening(pipeline) as third:
+    async with open_version_3_receiver(pipeline) as receiver_v3:
         message_id = await pipeline.send_text()
         await pipeline.events_of(message_id, until="sent")
-        wamid = await _operator_id(pipeline, message_id)
+        wamid = await _find_operator_id(pipeline, message_id)
         await pipeline.control("POST", "statuses", {"message_id": wamid, "status": "failed", "code": 131026})
         events = await pipeline.events_of(message_id, until="failed")
-        status = await third.status(message_id, "failed")
+        status = await receiver_v3.status(message_id, "failed")
 
     assert (events[-1]["id"], events[-1]["gsId"]) == (wamid, message_id)
     assert events[-1]["payload"]["code"] == status["errors"][0]["code"] == 131026
@@ -90,28 +92,28 @@ async def test_all_adds_nothing_to_the_modes_of_a_version_2_subscription(pipelin
     await pipeline.read()
     await pipeline.events_of(message_id, until="read")
 
-    def kept(connection: Connection) -> set[tuple[int, str]]:
-        columns = (callbacks.c.subscription_id, callbacks.c.news)
+    def read_events(connection: Connection) -> set[tuple[int, str]]:
+        columns = (callbacks.c.subscription_id, callbacks.c.event)
         return {(row[0], row[1]) for row in connection.execute(select(*columns))}
 
-    rows = await pipeline.waypost.database.read(kept)
-    assert {news for whose, news in rows if whose == int(some["id"])} == {"delivered"}
-    all_of_it = {news for whose, news in rows if whose == int(everything["id"])}
-    assert all_of_it > {"enqueued", "sent", "delivered", "read"}
+    rows = await pipeline.waypost.database.read(read_events)
+    assert {event for owner_id, event in rows if owner_id == int(some["id"])} == {"delivered"}
+    all_events = {event for owner_id, event in rows if owner_id == int(everything["id"])}
+    assert all_events > {"enqueued", "sent", "delivered", "read"}
 
 
 @pytest.mark.holds("submission-states")
-async def test_deleted_message_is_told_as_deleted(pipeline: PipelineHarness) -> None:
+async def test_deleted_message_is_called_back_as_deleted(pipeline: PipelineHarness) -> None:
     await pipeline.open_window()
-    async with listening(pipeline) as third:
+    async with open_version_3_receiver(pipeline) as receiver_v3:
         message_id = await pipeline.send_text()
         await pipeline.events_of(message_id, until="delivered")
-        wamid = await _operator_id(pipeline, message_id)
+        wamid = await _find_operator_id(pipeline, message_id)
 
         await pipeline.control("POST", "statuses", {"message_id": wamid, "status": "deleted"})
 
         events = await pipeline.events_of(message_id, until="deleted")
-        status = await third.status(message_id, "deleted")
+        status = await receiver_v3.status(message_id, "deleted")
 
     assert (events[-1]["id"], events[-1]["gsId"]) == (wamid, message_id)
     assert list(events[-1]["payload"]) == ["ts"]
@@ -120,17 +122,17 @@ async def test_deleted_message_is_told_as_deleted(pipeline: PipelineHarness) -> 
 
 
 @pytest.mark.both_engines
-async def test_message_is_billed_once_whatever_its_statuses_say(pipeline: PipelineHarness) -> None:
+async def test_message_is_billed_once_although_several_statuses_have_a_price(pipeline: PipelineHarness) -> None:
     await pipeline.subscribe(tag="prices", modes="BILLING")
     template_id = await pipeline.approved_template()
-    async with listening(pipeline) as third:
+    async with open_version_3_receiver(pipeline) as receiver_v3:
         message_id = await pipeline.send(template_id)
         await pipeline.events_of(message_id, until="delivered")
         await pipeline.read()
         await pipeline.events_of(message_id, until="read")
-        change = await third.change("billing-event")
+        change = await receiver_v3.change("billing-event")
 
-    bills = [one["payload"] for one in pipeline.callbacks if one["type"] == "billing-event"]
+    bills = [callback["payload"] for callback in pipeline.callbacks if callback["type"] == "billing-event"]
     operator_id = (await pipeline.inbox())[-1]["wamid"]
     assert bills == [
         {
@@ -149,18 +151,18 @@ async def test_message_is_billed_once_whatever_its_statuses_say(pipeline: Pipeli
     assert billing["references"] == {"id": operator_id, "gs_id": message_id, "destination": ANN}
 
 
-async def test_recipient_whom_the_operator_knows_by_another_number_is_told_once(cut_pipeline: PipelineHarness) -> None:
-    await cut_pipeline.open_window()
-    assert cut_pipeline.between is not None
-    cut_pipeline.between.let_webhooks_pass = False
-    message_id = await cut_pipeline.send_text()
-    await cut_pipeline.wait_for_state(message_id, "enqueued")
-    wamid = await _operator_id(cut_pipeline, message_id)
+async def test_mismatch_of_a_recipients_number_is_called_back_once(proxied_pipeline: PipelineHarness) -> None:
+    await proxied_pipeline.open_window()
+    assert proxied_pipeline.operator_proxy is not None
+    proxied_pipeline.operator_proxy.let_webhooks_pass = False
+    message_id = await proxied_pipeline.send_text()
+    await proxied_pipeline.wait_for_state(message_id, "enqueued")
+    wamid = await _find_operator_id(proxied_pipeline, message_id)
 
     for status in ("sent", "delivered"):
-        await _tell_service(cut_pipeline, id=wamid, status=status, recipient_id="15559990000")
+        await _post_status(proxied_pipeline, id=wamid, status=status, recipient_id="15559990000")
 
-    events = await cut_pipeline.events_of(message_id, until="delivered")
+    events = await proxied_pipeline.events_of(message_id, until="delivered")
     [mismatch] = [event for event in events if event["type"] == "mismatch"]
     assert mismatch == {
         "id": wamid,
@@ -171,23 +173,23 @@ async def test_recipient_whom_the_operator_knows_by_another_number_is_told_once(
     }
 
 
-async def test_message_is_billed_with_the_first_status_that_has_a_price(cut_pipeline: PipelineHarness) -> None:
-    await cut_pipeline.subscribe(tag="prices", modes="BILLING,READ")
-    await cut_pipeline.open_window()
-    assert cut_pipeline.between is not None
-    cut_pipeline.between.let_webhooks_pass = False
-    message_id = await cut_pipeline.send_text()
-    await cut_pipeline.wait_for_state(message_id, "enqueued")
-    wamid = await _operator_id(cut_pipeline, message_id)
+async def test_message_is_billed_with_the_first_status_that_has_a_price(proxied_pipeline: PipelineHarness) -> None:
+    await proxied_pipeline.subscribe(tag="prices", modes="BILLING,READ")
+    await proxied_pipeline.open_window()
+    assert proxied_pipeline.operator_proxy is not None
+    proxied_pipeline.operator_proxy.let_webhooks_pass = False
+    message_id = await proxied_pipeline.send_text()
+    await proxied_pipeline.wait_for_state(message_id, "enqueued")
+    wamid = await _find_operator_id(proxied_pipeline, message_id)
     price = {"billable": False, "pricing_model": "CBP", "category": "service"}
-    talk = {"id": "c-1", "origin": {"type": "free_entry_point"}}
+    conversation = {"id": "c-1", "origin": {"type": "free_entry_point"}}
 
-    await _tell_service(cut_pipeline, id=wamid, status="sent")
-    await _tell_service(cut_pipeline, id=wamid, status="delivered", pricing=price, conversation=talk)
-    await _tell_service(cut_pipeline, id=wamid, status="read", pricing=price)
+    await _post_status(proxied_pipeline, id=wamid, status="sent")
+    await _post_status(proxied_pipeline, id=wamid, status="delivered", pricing=price, conversation=conversation)
+    await _post_status(proxied_pipeline, id=wamid, status="read", pricing=price)
 
-    await cut_pipeline.events_of(message_id, until="read")
-    bills = [one["payload"] for one in cut_pipeline.callbacks if one["type"] == "billing-event"]
+    await proxied_pipeline.events_of(message_id, until="read")
+    bills = [callback["payload"] for callback in proxied_pipeline.callbacks if callback["type"] == "billing-event"]
     assert [bill["deductions"] for bill in bills] == [
         {
             "type": "service",
@@ -201,57 +203,59 @@ async def test_message_is_billed_with_the_first_status_that_has_a_price(cut_pipe
     assert bills[0]["references"]["conversationId"] == "c-1"
 
 
-async def test_message_to_a_business_scoped_id_is_told_in_order_with_what_it_answers(pipeline: PipelineHarness) -> None:
+async def test_message_to_a_business_scoped_id_is_called_back_in_order_after_the_inbound_message(
+    pipeline: PipelineHarness,
+) -> None:
     await pipeline.control("PUT", f"phones/{ANN}", {"user_id": "US.1349", "username": "ann", "shows_number": False})
-    told = await pipeline.control("POST", f"phones/{ANN}/messages", {"to": APP.phone_number, "text": "Hello?"})
-    await pipeline.wait_for_callback(is_event("message", id=told["wamid"]))
+    inbound = await pipeline.control("POST", f"phones/{ANN}/messages", {"to": APP.phone_number, "text": "Hello?"})
+    await pipeline.wait_for_callback(is_event("message", id=inbound["wamid"]))
     body = {"recipient": "US.1349", "type": "text", "text": json.dumps({"body": "Yes?"})}
-    answer = await pipeline.ask(
+    response = await pipeline.send_request(
         "POST",
         f"/partner/app/{APP.id}/v3/message",
         {"messaging_product": "whatsapp", **body},
         {"Authorization": pipeline.app_token},
     )
-    message_id = answer.body["messages"][0]["id"]
+    message_id = response.body["messages"][0]["id"]
 
     events = await pipeline.events_of(message_id, until="delivered")
 
     assert [event["type"] for event in events] == ["enqueued", "sent", "delivered"]
     assert {event["destination"] for event in events} == {"US.1349"}
-    assert [one.sequence for one in pipeline.sink.taken] == [1, 2, 3, 4]
+    assert [attempt.sequence for attempt in pipeline.sink.accepted] == [1, 2, 3, 4]
 
 
 @pytest.mark.both_engines
-async def test_paused_subscription_hears_nothing_new_and_loses_nothing_old(make_pipeline: Any) -> None:
+async def test_paused_subscription_gets_no_new_callbacks_and_loses_no_old_ones(make_pipeline: Any) -> None:
     clock = ManualClock()
     pipeline: PipelineHarness = await make_pipeline(clock=clock)
     subscription = (await _subscriptions(pipeline))[0]
     path = f"{SUBSCRIPTION}/{subscription['id']}"
     headers = {"Authorization": pipeline.app_token}
-    pipeline.sink.answers = lambda _: 500
+    pipeline.sink.choose_status = lambda _: 500
     await pipeline.control("POST", f"phones/{ANN}/messages", {"to": APP.phone_number, "text": "old"})
-    await pipeline.sink.wait_until(lambda: len(pipeline.sink.tries) == 1)
+    await pipeline.sink.wait_until(lambda: len(pipeline.sink.requests) == 1)
 
-    paused = await pipeline.ask("PUT", path, {"active": "false"}, headers)
-    pipeline.sink.answers = lambda _: 200
+    paused = await pipeline.send_request("PUT", path, {"active": "false"}, headers)
+    pipeline.sink.choose_status = lambda _: 200
     await pipeline.control("POST", f"phones/{ANN}/messages", {"to": APP.phone_number, "text": "new"})
-    await patiently(lambda: pipeline.waypost.database.read(_received), lambda count: count == 2)
+    await poll_until(lambda: pipeline.waypost.database.read(_count_inbound), lambda count: count == 2)
     clock.advance(ms=100_000)
     assert paused.body["subscription"]["active"] is False
-    assert len(pipeline.sink.tries) == 1
+    assert len(pipeline.sink.requests) == 1
 
-    await pipeline.ask("PUT", path, {"active": "true"}, headers)
-    await pipeline.pass_time_until(lambda: len(pipeline.sink.tries) > 1)
+    await pipeline.send_request("PUT", path, {"active": "true"}, headers)
+    await pipeline.pass_time_until(lambda: len(pipeline.sink.requests) > 1)
     await pipeline.control("POST", f"phones/{ANN}/messages", {"to": APP.phone_number, "text": "last"})
-    await pipeline.pass_time_until(lambda: len(pipeline.sink.tries) > 2)
+    await pipeline.pass_time_until(lambda: len(pipeline.sink.requests) > 2)
 
-    assert [one["payload"]["payload"]["text"] for one in pipeline.callbacks] == ["old", "last"]
+    assert [callback["payload"]["payload"]["text"] for callback in pipeline.callbacks] == ["old", "last"]
 
 
-async def test_changed_subscription_is_told_at_its_new_address(pipeline: PipelineHarness) -> None:
+async def test_changed_subscription_gets_callbacks_at_its_new_url(pipeline: PipelineHarness) -> None:
     subscription = (await _subscriptions(pipeline))[0]
 
-    await pipeline.ask(
+    await pipeline.send_request(
         "PUT",
         f"{SUBSCRIPTION}/{subscription['id']}",
         {"url": f"{pipeline.sink.url}/moved", "doCheck": "false"},
@@ -259,62 +263,62 @@ async def test_changed_subscription_is_told_at_its_new_address(pipeline: Pipelin
     )
     await pipeline.reply(ANN, "Hello?")
 
-    assert [one.path for one in pipeline.sink.taken] == ["/callbacks/moved"]
+    assert [attempt.path for attempt in pipeline.sink.accepted] == ["/callbacks/moved"]
 
 
-async def test_address_is_pinged_in_the_words_of_its_version(pipeline: PipelineHarness) -> None:
+async def test_endpoint_url_is_pinged_with_the_body_of_its_version(pipeline: PipelineHarness) -> None:
     await pipeline.subscribe(tag="second", doCheck="true")
     await pipeline.subscribe(tag="third", doCheck="true", version="3")
 
-    second, third = (one.value for one in pipeline.sink.taken)
-    assert {one.headers["User-Agent"] for one in pipeline.sink.taken} == {f"Waypost/{__version__}"}
-    assert second["payload"] == {"phone": "callbackSetPhone", "type": "sandbox-start"}
-    assert value_of(third)["statuses"] == [{"type": "set-callback"}]
-    assert third["gs_app_id"] == APP.id
+    ping_v2, ping_v3 = (attempt.value for attempt in pipeline.sink.accepted)
+    assert {attempt.headers["User-Agent"] for attempt in pipeline.sink.accepted} == {f"Waypost/{__version__}"}
+    assert ping_v2["payload"] == {"phone": "callbackSetPhone", "type": "sandbox-start"}
+    assert value_of(ping_v3)["statuses"] == [{"type": "set-callback"}]
+    assert ping_v3["gs_app_id"] == APP.id
 
 
 @pytest.mark.both_engines
-async def test_events_are_held_back_as_long_as_set_after_a_message_was_accepted(make_pipeline: Any) -> None:
+async def test_events_are_delayed_as_long_as_configured_after_a_message_was_accepted(make_pipeline: Any) -> None:
     clock = ManualClock()
     pipeline: PipelineHarness = await make_pipeline(clock=clock, changes={"hold_events_s": 5})
     await pipeline.open_window()
-    accepted_ms = clock.now_ms()
+    accepted_on_ms = clock.now_ms()
     message_id = await pipeline.send_text()
     await pipeline.wait_for_state(message_id, "delivered")
-    assert not [one for one in pipeline.callbacks if one["type"] == "message-event"]
+    assert not [callback for callback in pipeline.callbacks if callback["type"] == "message-event"]
 
-    await pipeline.pass_time_until(lambda: any(one["type"] == "message-event" for one in pipeline.callbacks))
+    await pipeline.pass_time_until(lambda: any(callback["type"] == "message-event" for callback in pipeline.callbacks))
 
-    assert clock.now_ms() >= accepted_ms + 5_000
+    assert clock.now_ms() >= accepted_on_ms + 5_000
     events = await pipeline.events_of(message_id, until="delivered")
     assert [event["type"] for event in events] == ["enqueued", "sent", "delivered"]
 
 
-async def _operator_id(pipeline: PipelineHarness, message_id: str) -> str:
+async def _find_operator_id(pipeline: PipelineHarness, message_id: str) -> str:
     [delivery] = await pipeline.deliveries(message_id)
     return delivery["wamid"]
 
 
-async def _tell_service(pipeline: PipelineHarness, **status: Any) -> None:
-    """Tell the service a status as the operator would, rightly signed."""
-    given = {"timestamp": "1760000000", "recipient_id": ANN, **status}
-    value = {"metadata": {"phone_number_id": APP.phone_number_id}, "statuses": [given]}
-    job = {"id": ACCOUNT.id, "changes": [{"field": "messages", "value": value}]}
-    body = json.dumps({"object": "whatsapp_business_account", "entry": [job]}).encode()
+async def _post_status(pipeline: PipelineHarness, **status: Any) -> None:
+    """Post a status to the service as the operator would, with a valid signature."""
+    full_status = {"timestamp": "1760000000", "recipient_id": ANN, **status}
+    value = {"metadata": {"phone_number_id": APP.phone_number_id}, "statuses": [full_status]}
+    entry = {"id": ACCOUNT.id, "changes": [{"field": "messages", "value": value}]}
+    body = json.dumps({"object": "whatsapp_business_account", "entry": [entry]}).encode()
     digest = hmac.new(OPERATOR["app_secret"].encode(), body, hashlib.sha256).hexdigest()
     async with pipeline.http.post(
         f"{pipeline.service_url}{WEBHOOK_PATH}/{OPERATOR.id}",
         data=body,
         headers={"X-Hub-Signature-256": f"sha256={digest}"},
-    ) as answer:
-        assert answer.status == 200
+    ) as response:
+        assert response.status == 200
 
 
 async def _subscriptions(pipeline: PipelineHarness) -> list[dict[str, Any]]:
-    answer = await pipeline.ask("GET", SUBSCRIPTION, headers={"Authorization": pipeline.app_token})
-    return answer.body["subscriptions"]
+    response = await pipeline.send_request("GET", SUBSCRIPTION, headers={"Authorization": pipeline.app_token})
+    return response.body["subscriptions"]
 
 
-def _received(connection: Connection) -> int:
-    """How many messages of phones have been applied; callbacks are made in the same transaction."""
+def _count_inbound(connection: Connection) -> int:
+    """Return how many inbound messages are stored; their callbacks are in the same transaction."""
     return connection.execute(select(func.count()).select_from(inbound_messages)).scalar_one()

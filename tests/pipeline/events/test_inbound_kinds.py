@@ -1,4 +1,4 @@
-"""Whatever a phone sends is called back, in the words of version 2 and of version 3."""
+"""Every kind of inbound message is called back, in version 2 and in version 3."""
 
 import base64
 from typing import Any
@@ -7,8 +7,8 @@ import pytest
 
 from tests.support.builders import ANN, APP, is_event
 from tests.support.pipeline import PipelineHarness
-from tests.support.version_3_receiver import listening
-from tests.support.waiting import patiently
+from tests.support.polling import poll_until
+from tests.support.version_3_receiver import open_version_3_receiver
 
 pytestmark = pytest.mark.content_only
 
@@ -46,7 +46,7 @@ PLAIN: list[tuple[dict[str, Any], str, dict[str, Any]]] = [  # Source: facts 6.4
     ({"type": "order", "order": ORDER},                     "order",    ORDER),
 ]
 MEDIA: list[tuple[str, dict[str, Any], str, dict[str, Any]]] = [  # Source: facts 6.4
-    # kind       what comes along                            type       payload besides url and urlExpiry
+    # kind       members of media                            type       payload besides url and urlExpiry
     ("image",    {"mime_type": "image/png", "caption": "Me"}, "image",  {"caption": "Me", "contentType": "image/png"}),
     ("image",    {"mime_type": "image/png"},                 "image",   {"contentType": "image/png"}),
     ("video",    {"mime_type": "video/mp4", "caption": "Us"}, "video",  {"caption": "Us", "contentType": "video/mp4"}),
@@ -57,117 +57,117 @@ MEDIA: list[tuple[str, dict[str, Any], str, dict[str, Any]]] = [  # Source: fact
 # fmt: on
 
 
-async def say(pipeline: PipelineHarness, **wish: Any) -> str:
-    told = await pipeline.control("POST", f"phones/{ANN}/messages", {"to": APP.phone_number, **wish})
-    return told["wamid"]
+async def send_from_phone(pipeline: PipelineHarness, **content: Any) -> str:
+    inbound = await pipeline.control("POST", f"phones/{ANN}/messages", {"to": APP.phone_number, **content})
+    return inbound["wamid"]
 
 
 @pytest.mark.holds("event-others")
-@pytest.mark.parametrize(("wish", "type", "payload"), PLAIN, ids=[one[1] for one in PLAIN])
-async def test_what_a_phone_sends_is_called_back_in_both_versions(
-    pipeline: PipelineHarness, wish: dict[str, Any], type: str, payload: dict[str, Any]
+@pytest.mark.parametrize(("content", "type", "payload"), PLAIN, ids=[case[1] for case in PLAIN])
+async def test_inbound_message_is_called_back_in_both_versions(
+    pipeline: PipelineHarness, content: dict[str, Any], type: str, payload: dict[str, Any]
 ) -> None:
-    async with listening(pipeline) as third:
-        wamid = await say(pipeline, **wish)
+    async with open_version_3_receiver(pipeline) as receiver_v3:
+        wamid = await send_from_phone(pipeline, **content)
 
         callback = await pipeline.wait_for_callback(is_event("message", id=wamid))
-        value = await third.message(wamid)
+        value = await receiver_v3.message(wamid)
 
     assert (callback["payload"]["type"], callback["payload"]["payload"]) == (type, payload)
     [message] = value["messages"]
-    assert message["type"] == wish["type"]
-    assert message[wish["type"]] == wish[wish["type"]]
+    assert message["type"] == content["type"]
+    assert message[content["type"]] == content[content["type"]]
 
 
 @pytest.mark.parametrize(("kind", "medium", "type", "shown"), MEDIA, ids=range(len(MEDIA)))
-async def test_medium_is_called_back_with_an_address_where_its_bytes_are(
+async def test_medium_is_called_back_with_a_url_of_its_content(
     pipeline: PipelineHarness, kind: str, medium: dict[str, Any], type: str, shown: dict[str, Any]
 ) -> None:
-    async with listening(pipeline) as third:
-        wamid = await say(pipeline, type=kind, media={"content": PNG, **medium})
+    async with open_version_3_receiver(pipeline) as receiver_v3:
+        wamid = await send_from_phone(pipeline, type=kind, media={"content": PNG, **medium})
 
         callback = await pipeline.wait_for_callback(is_event("message", id=wamid))
-        value = await third.message(wamid)
+        value = await receiver_v3.message(wamid)
 
-    given = callback["payload"]
-    payload = dict(given["payload"])
-    url, until_ms = payload.pop("url"), payload.pop("urlExpiry")
-    assert (given["type"], payload) == (type, shown)
+    outer = callback["payload"]
+    payload = dict(outer["payload"])
+    url, expires_ms = payload.pop("url"), payload.pop("urlExpiry")
+    assert (outer["type"], payload) == (type, shown)
     assert url.startswith(f"{pipeline.service_url}/media/")
-    assert abs(until_ms - pipeline.clock.now_ms() - 7 * 24 * 3600 * 1000) < 60_000
+    assert abs(expires_ms - pipeline.clock.now_ms() - 7 * 24 * 3600 * 1000) < 60_000
     [message] = value["messages"]
     assert message[kind]["url"] == url
     assert message[kind]["id"]
 
 
-async def test_bytes_of_a_medium_are_at_its_address_without_a_credential(pipeline: PipelineHarness) -> None:
-    wamid = await say(pipeline, type="image", media={"content": PNG, "mime_type": "image/png"})
+async def test_content_of_a_medium_is_served_at_its_url_without_a_credential(pipeline: PipelineHarness) -> None:
+    wamid = await send_from_phone(pipeline, type="image", media={"content": PNG, "mime_type": "image/png"})
     callback = await pipeline.wait_for_callback(is_event("message", id=wamid))
 
-    async def fetched() -> tuple[int, bytes]:
-        async with pipeline.http.get(callback["payload"]["payload"]["url"]) as answer:
-            return answer.status, await answer.read()
+    async def fetch() -> tuple[int, bytes]:
+        async with pipeline.http.get(callback["payload"]["payload"]["url"]) as http_response:
+            return http_response.status, await http_response.read()
 
-    assert await patiently(fetched, lambda one: one[0] == 200) == (200, base64.b64decode(PNG))
+    assert await poll_until(fetch, lambda response: response[0] == 200) == (200, base64.b64decode(PNG))
 
 
-async def test_reaction_is_called_back_with_both_ids_of_what_it_is_to(pipeline: PipelineHarness) -> None:
+async def test_reaction_is_called_back_with_both_ids_of_its_message(pipeline: PipelineHarness) -> None:
     await pipeline.open_window()
     message_id = await pipeline.send_text("Shall we come?")
     await pipeline.events_of(message_id, until="delivered")
     operator_id = (await pipeline.inbox())[-1]["wamid"]
     reaction = {"message_id": operator_id, "emoji": "👍"}
 
-    wamid = await say(pipeline, type="reaction", reaction=reaction)
+    wamid = await send_from_phone(pipeline, type="reaction", reaction=reaction)
 
     callback = await pipeline.wait_for_callback(is_event("message", id=wamid))
     assert callback["payload"]["type"] == "reaction"
     assert callback["payload"]["payload"] == {"emoji": "👍", "id": operator_id, "gsId": message_id}
 
 
-async def test_reaction_that_is_taken_back_has_no_emoji(pipeline: PipelineHarness) -> None:
-    asked = await pipeline.reply(ANN, "Hello?")
-    reaction = {"message_id": asked["payload"]["id"]}
+async def test_removed_reaction_has_no_emoji(pipeline: PipelineHarness) -> None:
+    question = await pipeline.reply(ANN, "Hello?")
+    reaction = {"message_id": question["payload"]["id"]}
 
-    wamid = await say(pipeline, type="reaction", reaction=reaction)
+    wamid = await send_from_phone(pipeline, type="reaction", reaction=reaction)
 
     callback = await pipeline.wait_for_callback(is_event("message", id=wamid))
-    assert callback["payload"]["payload"] == {"emoji": "", "id": asked["payload"]["id"]}
+    assert callback["payload"]["payload"] == {"emoji": "", "id": question["payload"]["id"]}
 
 
-async def test_message_from_an_advertisement_says_which(pipeline: PipelineHarness) -> None:
+async def test_message_from_an_advertisement_has_its_referral(pipeline: PipelineHarness) -> None:
     referral = {"source_url": "https://fb.test/1", "source_id": "7", "source_type": "ad",
                 "headline": "Look", "body": "Here", "media_type": "image",
                 "image_url": "https://fb.test/1.jpg", "ctwa_clid": "c-1"}  # fmt: skip
 
-    wamid = await say(pipeline, text="I saw it", referral=referral)
+    wamid = await send_from_phone(pipeline, text="I saw it", referral=referral)
 
     callback = await pipeline.wait_for_callback(is_event("message", id=wamid))
     assert callback["payload"]["referral"] == referral
 
 
-async def test_what_the_operator_does_not_pass_on_is_told_in_version_3_only(pipeline: PipelineHarness) -> None:
-    async with listening(pipeline, "OTHERS") as third:
-        wamid = await say(pipeline, type="unsupported", unsupported={"type": "poll_creation"})
-        value = await third.message(wamid)
+async def test_unsupported_message_is_called_back_in_version_3_only(pipeline: PipelineHarness) -> None:
+    async with open_version_3_receiver(pipeline, "OTHERS") as receiver_v3:
+        wamid = await send_from_phone(pipeline, type="unsupported", unsupported={"type": "poll_creation"})
+        value = await receiver_v3.message(wamid)
         await pipeline.reply(ANN, "Did you see it?")
 
     assert value["messages"][0]["errors"][0]["code"] == 131051
-    heard = [one["payload"]["id"] for one in pipeline.callbacks if one["type"] == "message"]
-    assert wamid not in heard
+    called_back = [callback["payload"]["id"] for callback in pipeline.callbacks if callback["type"] == "message"]
+    assert wamid not in called_back
 
 
 @pytest.mark.both_engines
-async def test_reply_is_told_in_version_3_with_all_its_ids_and_its_sender(pipeline: PipelineHarness) -> None:
+async def test_reply_is_called_back_in_version_3_with_all_its_ids_and_its_sender(pipeline: PipelineHarness) -> None:
     await pipeline.control("PUT", f"phones/{ANN}", {"name": "Ann Ames"})
     await pipeline.open_window()
     message_id = await pipeline.send_text("Shall we come?")
     await pipeline.events_of(message_id, until="delivered")
     operator_id = (await pipeline.inbox())[-1]["wamid"]
 
-    async with listening(pipeline) as third:
+    async with open_version_3_receiver(pipeline) as receiver_v3:
         callback = await pipeline.reply(ANN, "Please do.", to=operator_id)
-        value = await third.message(callback["payload"]["id"])
+        value = await receiver_v3.message(callback["payload"]["id"])
 
     [message] = value["messages"]
     ids = {name: message["context"][name] for name in ("id", "meta_msg_id", "gs_id")}
@@ -180,14 +180,14 @@ async def test_reply_is_told_in_version_3_with_all_its_ids_and_its_sender(pipeli
 
 
 @pytest.mark.both_engines
-async def test_recipient_with_another_number_is_told_as_a_mismatch(pipeline: PipelineHarness) -> None:
+async def test_recipient_with_another_number_is_called_back_as_a_mismatch(pipeline: PipelineHarness) -> None:
     await pipeline.open_window()
 
-    async with listening(pipeline) as third:
-        told = await pipeline.control("POST", f"phones/{ANN}/number", {"to": "15559990000"})
-        [wamid, *_] = told["wamids"]
+    async with open_version_3_receiver(pipeline) as receiver_v3:
+        change = await pipeline.control("POST", f"phones/{ANN}/number", {"to": "15559990000"})
+        [wamid, *_] = change["wamids"]
         callback = await pipeline.wait_for_callback(is_event("message-event", type="mismatch"))
-        value = await third.message(wamid)
+        value = await receiver_v3.message(wamid)
 
     assert callback["payload"]["id"] == wamid
     assert callback["payload"]["payload"] == {"wa_id": "15559990000", "phone": ANN}
@@ -195,10 +195,10 @@ async def test_recipient_with_another_number_is_told_as_a_mismatch(pipeline: Pip
 
 
 @pytest.mark.both_engines
-async def test_sender_without_a_number_is_named_by_its_business_scoped_id(pipeline: PipelineHarness) -> None:
+async def test_sender_without_a_number_is_identified_by_its_business_scoped_id(pipeline: PipelineHarness) -> None:
     await pipeline.control("PUT", f"phones/{ANN}", {"user_id": "US.1349", "username": "ann", "shows_number": False})
 
-    wamid = await say(pipeline, text="Hello?")
+    wamid = await send_from_phone(pipeline, text="Hello?")
 
     callback = await pipeline.wait_for_callback(is_event("message", id=wamid))
     assert callback["payload"]["source"] == "US.1349"

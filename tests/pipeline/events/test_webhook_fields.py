@@ -1,4 +1,4 @@
-"""Every webhook field of the operator's reaches a subscriber of version 3: documented, made up, or broken."""
+"""Every webhook field reaches a subscriber of version 3: documented, made up, or malformed."""
 
 import json
 from collections.abc import Mapping
@@ -7,101 +7,99 @@ from typing import Any, Final
 import pytest
 
 from tests.support.builders import ACCOUNT, ANN, APP, is_event
-from tests.support.operator_webhook import tell, tell_all, tell_of_messages
+from tests.support.operator_webhook import post_change, post_changes, post_messages_change
 from tests.support.pipeline import PipelineHarness
-from tests.support.version_3_receiver import ThirdVersion, field_of, listening, value_of
+from tests.support.version_3_receiver import Version3Receiver, field_of, open_version_3_receiver, value_of
 from waypost.wire.callbacks.kinds import CHANGE_KINDS, PASSTHROUGH_KINDS, change_kind
 
 METADATA: Final = {"display_phone_number": APP.phone_number, "phone_number_id": APP.phone_number_id}
-MADE_UP: Final = ("holograms", "smb_message_echoes_v2", "x", "Field With Spaces", "f" * 300)
-STATED_BY_TESTERS: Final = {  # what was tried from outside, and swallowed
+UNKNOWN_FIELDS: Final = ("holograms", "smb_message_echoes_v2", "x", "Field With Spaces", "f" * 300)
+FIELDS_OF_TESTERS: Final = {  # fields that testers had found to be dropped
     "smb_message_echoes", "history", "smb_app_state_sync", "calls", "group_lifecycle_update",
     "group_participants_update", "group_settings_update", "group_status_update",
     "account_settings_update", "template_correct_category_detection", "payment_configuration_update",
     "tracking_events", "security",
 }  # fmt: skip
-STRANGE_TYPES: Final = ("hologram", "unsupported", "edit", "revoke", "request_welcome", "button_v2", "")
+UNKNOWN_TYPES: Final = ("hologram", "unsupported", "edit", "revoke", "request_welcome", "button_v2", "")
 
 
-def value_for(field: str) -> dict[str, Any]:
-    """Something to say under a field, nested and with text beyond ASCII."""
+def make_value(field: str) -> dict[str, Any]:
+    """Return a value for a field, nested and with non-ASCII text."""
     inner = [{"id": f"n-{field[:40]}", "text": "Grüße 👋", "amount": 12.5, "flags": [True, None, 0]}]
     if field.startswith(("account", "business", "partner", "message_template", "template")):
         return {"event": "SOMETHING", "things": inner}
     return {"messaging_product": "whatsapp", "metadata": METADATA, field: inner}
 
 
-async def told(third: ThirdVersion, count: int) -> list[Any]:
-    """The bodies heard, once there are so many."""
-    return await third.sink.wait_for(lambda _: True, count=count)
+async def wait_for_bodies(receiver_v3: Version3Receiver, count: int) -> list[Any]:
+    """Return the received bodies, once there are so many."""
+    return await receiver_v3.sink.wait_for(lambda _: True, count=count)
 
 
-def test_every_field_that_testers_found_swallowed_is_a_row() -> None:
-    assert set(PASSTHROUGH_KINDS) >= STATED_BY_TESTERS
+def test_every_field_that_testers_found_to_be_dropped_is_a_row() -> None:
+    assert set(PASSTHROUGH_KINDS) >= FIELDS_OF_TESTERS
     assert all(row.field == field and row.source for field, row in CHANGE_KINDS.items())
 
 
-async def test_no_field_is_swallowed(pipeline: PipelineHarness) -> None:
-    """Every row of the table, and fields that nobody has thought of yet: what came goes on as it came."""
-    fields = [*CHANGE_KINDS, *MADE_UP]
-    async with listening(pipeline, "ALL") as third:
-        await tell_all(pipeline, [(one, value_for(one)) for one in fields], time=1760000000)
-        bodies = await told(third, len(fields))
+async def test_no_field_is_dropped(pipeline: PipelineHarness) -> None:
+    """Every row of the table and unknown fields are called back unchanged."""
+    fields = [*CHANGE_KINDS, *UNKNOWN_FIELDS]
+    async with open_version_3_receiver(pipeline, "ALL") as receiver_v3:
+        await post_changes(pipeline, [(field, make_value(field)) for field in fields], time=1760000000)
+        bodies = await wait_for_bodies(receiver_v3, len(fields))
 
-    swallowed = set(fields) - {field_of(body) for body in bodies}
-    assert swallowed == set()
+    dropped = set(fields) - {field_of(body) for body in bodies}
+    assert dropped == set()
     assert len(bodies) == len(fields)
     for body in bodies:
-        assert value_of(body) == value_for(field_of(body))
+        assert value_of(body) == make_value(field_of(body))
         assert body["gs_app_id"] == APP.id
         assert (body["entry"][0]["id"], body["entry"][0]["time"]) == (ACCOUNT.id, 1760000000)
 
 
-async def test_each_field_comes_under_its_mode_and_under_no_other(pipeline: PipelineHarness) -> None:
-    fields = (*CHANGE_KINDS, *MADE_UP)
+async def test_each_field_is_called_back_under_its_mode_and_no_other(pipeline: PipelineHarness) -> None:
+    fields = (*CHANGE_KINDS, *UNKNOWN_FIELDS)
     for mode in sorted({row.mode for row in CHANGE_KINDS.values()} | {"OTHERS"}):
         expected = {field for field in fields if change_kind(field).mode == mode}
-        async with listening(pipeline, mode) as third:
-            await tell_all(pipeline, [(one, {**value_for(one), "mode": mode}) for one in fields])
-            bodies = await told(third, len(expected))
+        async with open_version_3_receiver(pipeline, mode) as receiver_v3:
+            await post_changes(pipeline, [(field, {**make_value(field), "mode": mode}) for field in fields])
+            bodies = await wait_for_bodies(receiver_v3, len(expected))
         assert sorted(map(field_of, bodies)) == sorted(expected)
         await pipeline.unsubscribe("three")
 
 
 @pytest.mark.parametrize("value", [[{"a": 1}], "words", 7, None, True, {}], ids=json.dumps)
-async def test_value_that_is_no_object_goes_on_as_it_came(
-    pipeline: PipelineHarness, third: ThirdVersion, value: Any
+async def test_value_that_is_no_object_is_called_back_unchanged(
+    pipeline: PipelineHarness, receiver_v3: Version3Receiver, value: Any
 ) -> None:
-    await tell(pipeline, "holograms", value)
+    await post_change(pipeline, "holograms", value)
 
-    assert value_of(await third.change("holograms")) == value
+    assert value_of(await receiver_v3.change("holograms")) == value
 
 
 @pytest.mark.parametrize("field", ["account_update", "user_preferences", "message_template_status_update"])
-async def test_known_field_with_a_value_that_is_no_object_loses_nothing(
-    pipeline: PipelineHarness, third: ThirdVersion, field: str
+async def test_known_field_with_a_value_that_is_no_object_is_not_dropped(
+    pipeline: PipelineHarness, receiver_v3: Version3Receiver, field: str
 ) -> None:
-    await tell(pipeline, field, ["odd"])
-    await tell(pipeline, field, {"event": "SOMETHING"})
+    await post_change(pipeline, field, ["odd"])
+    await post_change(pipeline, field, {"event": "SOMETHING"})
 
-    bodies = await told(third, 2)
+    bodies = await wait_for_bodies(receiver_v3, 2)
     assert len(bodies) == 2
 
 
-@pytest.mark.parametrize("type", STRANGE_TYPES)
-async def test_message_of_a_type_that_nobody_knows_is_called_back_as_it_came(
-    pipeline: PipelineHarness, type: str
-) -> None:
+@pytest.mark.parametrize("type", UNKNOWN_TYPES)
+async def test_message_of_an_unknown_type_is_called_back_unchanged(pipeline: PipelineHarness, type: str) -> None:
     message: dict[str, Any] = {"from": ANN, "id": "wamid.odd", "timestamp": "1760000000", "type": type, "odd": [1]}
     if type:
         message[type] = {"deep": {"er": "👋"}}
-    async with listening(pipeline, "OTHERS") as third:
-        await tell_of_messages(pipeline, messages=[message])
-        value = await third.message("wamid.odd")
+    async with open_version_3_receiver(pipeline, "OTHERS") as receiver_v3:
+        await post_messages_change(pipeline, messages=[message])
+        value = await receiver_v3.message("wamid.odd")
 
     assert value["messages"] == [message]
     assert value["metadata"] == METADATA
-    assert not [one for one in pipeline.callbacks if is_event("message")(one)]
+    assert not [callback for callback in pipeline.callbacks if is_event("message")(callback)]
 
 
 @pytest.mark.parametrize(
@@ -114,14 +112,14 @@ async def test_message_of_a_type_that_nobody_knows_is_called_back_as_it_came(
     ids=lambda more: next(iter(more)),
 )  # fmt: skip
 @pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside a message"])
-async def test_what_stands_beside_messages_is_called_back_as_it_came(
+async def test_member_beside_messages_is_called_back_unchanged(
     pipeline: PipelineHarness, more: Mapping[str, Any], beside: bool
 ) -> None:
     message = {"from": ANN, "id": "wamid.b", "timestamp": "1760000000", "type": "text", "text": {"body": "Hi"}}
-    async with listening(pipeline, "OTHERS") as third:
-        await tell_of_messages(pipeline, **more, **({"messages": [message]} if beside else {}))
+    async with open_version_3_receiver(pipeline, "OTHERS") as receiver_v3:
+        await post_messages_change(pipeline, **more, **({"messages": [message]} if beside else {}))
         [name] = more
-        value = await third.value(name)
+        value = await receiver_v3.value(name)
 
     assert value == {"messaging_product": "whatsapp", "metadata": METADATA, **more}
     if beside:
@@ -129,8 +127,8 @@ async def test_what_stands_beside_messages_is_called_back_as_it_came(
 
 
 @pytest.mark.parametrize("field", ["calls", "standby", "holograms"])
-async def test_messages_and_statuses_of_another_field_are_not_read_as_ours(
-    pipeline: PipelineHarness, third: ThirdVersion, field: str
+async def test_messages_and_statuses_of_another_field_are_not_applied(
+    pipeline: PipelineHarness, receiver_v3: Version3Receiver, field: str
 ) -> None:
     value = {
         "messaging_product": "whatsapp",
@@ -139,34 +137,34 @@ async def test_messages_and_statuses_of_another_field_are_not_read_as_ours(
         "statuses": [{"id": "wacid.1", "type": "call", "status": "RINGING", "timestamp": "1760000000"}],
     }  # fmt: skip
 
-    await tell(pipeline, field, value)
-    body = await third.change(field)
+    await post_change(pipeline, field, value)
+    body = await receiver_v3.change(field)
 
     assert value_of(body) == value
-    assert not [one for one in pipeline.callbacks if is_event("message")(one)]
+    assert not [callback for callback in pipeline.callbacks if is_event("message")(callback)]
 
 
-async def test_field_of_a_number_that_no_app_has_is_told_to_nobody(
-    pipeline: PipelineHarness, third: ThirdVersion
+async def test_field_of_a_number_that_no_app_has_is_not_called_back(
+    pipeline: PipelineHarness, receiver_v3: Version3Receiver
 ) -> None:
-    stranger = {"metadata": {"phone_number_id": "2000000000000099"}}
+    unknown_number = {"metadata": {"phone_number_id": "2000000000000099"}}
 
-    await tell(pipeline, "history", {**stranger, "history": [{"threads": []}]})
-    await tell(pipeline, "account_settings_update", {"phone_number_settings": {"phone_number_id": "2000000000000099"}})  # fmt: skip
-    await tell(pipeline, "holograms", {"metadata": METADATA})
+    await post_change(pipeline, "history", {**unknown_number, "history": [{"threads": []}]})
+    await post_change(pipeline, "account_settings_update", {"phone_number_settings": {"phone_number_id": "2000000000000099"}})  # fmt: skip
+    await post_change(pipeline, "holograms", {"metadata": METADATA})
 
-    await third.change("holograms")
-    assert [field_of(body) for body in third.sink.callbacks] == ["holograms"]
+    await receiver_v3.change("holograms")
+    assert [field_of(body) for body in receiver_v3.sink.callbacks] == ["holograms"]
 
 
-async def test_account_that_only_the_value_names_is_the_one_concerned(
-    pipeline: PipelineHarness, third: ThirdVersion
+async def test_account_named_only_in_the_value_gets_the_callback(
+    pipeline: PipelineHarness, receiver_v3: Version3Receiver
 ) -> None:
     value = {"event": "PARTNER_ADDED", "waba_info": {"waba_id": ACCOUNT.id}}
 
-    await tell(pipeline, "account_update", value, id="9000000000000001")
+    await post_change(pipeline, "account_update", value, id="9000000000000001")
 
-    assert value_of(await third.change("account_update")) == value
+    assert value_of(await receiver_v3.change("account_update")) == value
 
 
 @pytest.mark.parametrize(
@@ -183,43 +181,45 @@ async def test_account_that_only_the_value_names_is_the_one_concerned(
     ],
     ids=str,
 )  # fmt: skip
-async def test_change_of_a_template_has_our_id_of_it_and_its_time(
+async def test_change_of_a_template_has_our_template_id_and_its_time(
     pipeline: PipelineHarness, field: str, more: dict[str, Any]
 ) -> None:
     template_id = await pipeline.approved_template()
-    [held] = (await pipeline.control("GET", "templates"))["templates"]
+    [operator_template] = (await pipeline.control("GET", "templates"))["templates"]
     value = {
-        "message_template_id": int(held["id"]),
-        "message_template_name": held["name"],
-        "message_template_language": held["language"],
+        "message_template_id": int(operator_template["id"]),
+        "message_template_name": operator_template["name"],
+        "message_template_language": operator_template["language"],
         **more,
     }
     at_s = pipeline.clock.now_ms() // 1000 + 60
-    async with listening(pipeline, "TEMPLATE") as third:
-        await tell(pipeline, field, value, time=at_s)
-        body = await third.change(field)
+    async with open_version_3_receiver(pipeline, "TEMPLATE") as receiver_v3:
+        await post_change(pipeline, field, value, time=at_s)
+        body = await receiver_v3.change(field)
 
     assert value_of(body) == value | {"gs_template_id": template_id}
     assert body["entry"][0]["time"] == at_s
 
 
-async def test_review_by_the_simulator_has_our_id_in_version_3(pipeline: PipelineHarness, third: ThirdVersion) -> None:
+async def test_review_by_the_simulator_has_our_template_id_in_version_3(
+    pipeline: PipelineHarness, receiver_v3: Version3Receiver
+) -> None:
     template_id = await pipeline.approved_template()
 
-    body = await third.change("message_template_status_update")
+    body = await receiver_v3.change("message_template_status_update")
 
     assert value_of(body)["gs_template_id"] == template_id
     assert type(body["entry"][0]["time"]) is int
 
 
-async def test_change_of_a_template_that_is_not_ours_goes_on_as_it_came(
-    pipeline: PipelineHarness, third: ThirdVersion
+async def test_change_of_an_unknown_template_is_called_back_unchanged(
+    pipeline: PipelineHarness, receiver_v3: Version3Receiver
 ) -> None:
     value = {
         "event": "APPROVED", "message_template_id": 77, "message_template_name": "not_ours",
         "message_template_language": "en_US", "reason": "NONE",
     }  # fmt: skip
 
-    await tell(pipeline, "message_template_status_update", value, time=1760000000)
+    await post_change(pipeline, "message_template_status_update", value, time=1760000000)
 
-    assert value_of(await third.change("message_template_status_update")) == value
+    assert value_of(await receiver_v3.change("message_template_status_update")) == value

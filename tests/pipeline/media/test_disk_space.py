@@ -1,4 +1,4 @@
-"""Room for files: what is kept for the store, and how much each partner may have."""
+"""Disk space for files: what is reserved for the store, and the quota of each partner."""
 
 from io import BytesIO
 from typing import Any
@@ -16,7 +16,7 @@ SAMPLES = f"/partner/app/{APP.id}/upload/media"
 
 
 async def upload(pipeline: PipelineHarness, content: bytes | str, path: str = MEDIA) -> aiohttp.ClientResponse:
-    """Upload bytes, or what stands behind an address; gives the whole answer, read."""
+    """Upload bytes, or the content of a URL; return the response, with its body read."""
     form = aiohttp.FormData()
     if isinstance(content, str):
         form.add_field("file", content)
@@ -24,9 +24,9 @@ async def upload(pipeline: PipelineHarness, content: bytes | str, path: str = ME
         form.add_field("file", BytesIO(content), filename="a.png", content_type="image/png")
     form.add_field("file_type", "image/png")
     headers = {"token": pipeline.app_token}
-    async with pipeline.http.post(pipeline.service_url + path, data=form, headers=headers) as answer:
-        await answer.read()
-        return answer
+    async with pipeline.http.post(pipeline.service_url + path, data=form, headers=headers) as response:
+        await response.read()
+        return response
 
 
 def png(fill: bytes, size_bytes: int = 600_000) -> bytes:
@@ -34,27 +34,29 @@ def png(fill: bytes, size_bytes: int = 600_000) -> bytes:
 
 
 @pytest.mark.parametrize("path", [MEDIA, SAMPLES])
-async def test_upload_and_fetch_beyond_the_quota_are_refused_with_its_name_until_media_are_deleted(
+async def test_upload_and_fetch_beyond_the_quota_are_rejected_until_media_are_deleted(
     make_pipeline: Any, path: str, files: FileServer
 ) -> None:
     pipeline: PipelineHarness = await make_pipeline(changes={"media_quota_mb": 1})
     first = await pipeline.upload(png(b"1"), "image/png")
     url = f"{files.url}/png/600000"
 
-    refused = [await upload(pipeline, content, path) for content in (png(b"2"), url)]
+    rejected = [await upload(pipeline, content, path) for content in (png(b"2"), url)]
 
-    for one in refused:
-        told = await one.json()
-        assert (one.status, told["status"]) == (413, "error")
-        assert "quota of stored media is 1000000 bytes" in told["message"]
+    for response in rejected:
+        body = await response.json()
+        assert (response.status, body["status"]) == (413, "error")
+        assert "quota of stored media is 1000000 bytes" in body["message"]
     small = await upload(pipeline, png(b"3", 300_000), path)
     assert small.status == 200
-    gone = await pipeline.http.delete(f"{pipeline.service_url}{MEDIA}/{first}", headers={"token": pipeline.app_token})
-    assert gone.status < 300
+    deletion = await pipeline.http.delete(
+        f"{pipeline.service_url}{MEDIA}/{first}", headers={"token": pipeline.app_token}
+    )
+    assert deletion.status < 300
     assert (await upload(pipeline, png(b"2"), path)).status == 200
 
 
-async def test_quota_counts_content_once_and_nothing_that_was_refused(make_pipeline: Any) -> None:
+async def test_quota_counts_content_once_and_no_rejected_upload(make_pipeline: Any) -> None:
     pipeline: PipelineHarness = await make_pipeline(changes={"media_quota_mb": 2})
 
     statuses = [(await upload(pipeline, png(b"1"))).status for _ in range(4)]
@@ -66,21 +68,21 @@ async def test_quota_counts_content_once_and_nothing_that_was_refused(make_pipel
 
 
 @pytest.mark.parametrize("path", [MEDIA, SAMPLES])
-async def test_files_are_refused_in_the_documented_way_where_the_rest_of_the_disk_is_reserved(
+async def test_upload_gets_the_documented_error_when_the_free_disk_space_is_reserved(
     make_pipeline: Any, path: str, files: FileServer
 ) -> None:
     pipeline: PipelineHarness = await make_pipeline(changes={"least_free_mb": 10**9})
     url = f"{files.url}/png/600000"
 
-    refused = [await upload(pipeline, content, path) for content in (png(b"1", 4_000_000), url)]
+    rejected = [await upload(pipeline, content, path) for content in (png(b"1", 4_000_000), url)]
 
-    for one in refused:
-        assert (one.status, await one.json()) == (
+    for response in rejected:
+        assert (response.status, await response.json()) == (
             500,
             {"status": "error", "message": "Unable to upload requested Media"},
         )
-        assert "no room for files" in one.headers["Waypost-Reason"]
+        assert "no room for files" in response.headers["Waypost-Reason"]
     assert not list((pipeline.folder / "media").glob("incoming-*"))
     await pipeline.open_window()
     sent = await pipeline.send_text("still sent")
-    assert [one["type"] for one in await pipeline.events_of(sent, until="delivered")][-1] == "delivered"
+    assert [event["type"] for event in await pipeline.events_of(sent, until="delivered")][-1] == "delivered"

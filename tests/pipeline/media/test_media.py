@@ -1,4 +1,4 @@
-"""Media both ways: what partners upload reaches phones, and what phones send reaches partners."""
+"""Media in both directions: uploads of partners reach phones, and media from phones reach partners."""
 
 import asyncio
 import base64
@@ -18,8 +18,8 @@ from sqlalchemy import Connection, select, update
 from tests.support.builders import ANN, APP, BEN, OPERATOR, is_event
 from tests.support.file_server import FileServer
 from tests.support.media_samples import sample
-from tests.support.pipeline import API_KEY, Answer, PipelineHarness
-from tests.support.waiting import HANGS_AFTER_S, patiently
+from tests.support.pipeline import API_KEY, HttpResponse, PipelineHarness
+from tests.support.polling import HANGS_AFTER_S, poll_until
 from waypost.admin import provisioning
 from waypost.api.media import public_files
 from waypost.base.clock import DAY_MS, ManualClock
@@ -49,26 +49,26 @@ async def upload(
     file_type: str = "image/png",
     path: str = "media",
     name: str = "shoe.png",
-) -> Answer:
+) -> HttpResponse:
     form = aiohttp.FormData()
     form.add_field("file", io.BytesIO(content), filename=name, content_type=file_type)
     form.add_field("file_type", file_type)
     url = f"{pipeline.service_url}/partner/app/{APP.id}/{path}"
-    async with pipeline.http.post(url, data=form, headers={"token": pipeline.app_token}) as answer:
-        raw = await answer.read()
-        return Answer(answer.status, json.loads(raw), answer.headers, raw)
+    async with pipeline.http.post(url, data=form, headers={"token": pipeline.app_token}) as response:
+        raw = await response.read()
+        return HttpResponse(response.status, json.loads(raw), response.headers, raw)
 
 
-async def media_id_of(pipeline: PipelineHarness, content: bytes = PNG) -> str:
-    answer = await upload(pipeline, content)
-    assert answer.status == 200, answer
-    return answer.body["mediaId"]
+async def upload_media(pipeline: PipelineHarness, content: bytes = PNG) -> str:
+    response = await upload(pipeline, content)
+    assert response.status == 200, response
+    return response.body["mediaId"]
 
 
-async def handle_of(pipeline: PipelineHarness, content: bytes, file_type: str) -> str:
-    answer = await upload(pipeline, content, file_type=file_type, path="upload/media")
-    assert answer.status == 200, answer
-    return answer.body["handleId"]["message"]
+async def upload_sample(pipeline: PipelineHarness, content: bytes, file_type: str) -> str:
+    response = await upload(pipeline, content, file_type=file_type, path="upload/media")
+    assert response.status == 200, response
+    return response.body["handleId"]["message"]
 
 
 async def send(pipeline: PipelineHarness, message: Mapping[str, Any], *, to: str = ANN) -> str:
@@ -79,93 +79,93 @@ async def send(pipeline: PipelineHarness, message: Mapping[str, Any], *, to: str
         "src.name": APP.name,
         "message": json.dumps(message),
     }
-    answer = await pipeline.ask("POST", "/wa/api/v1/msg", form, {"apikey": API_KEY})
-    assert answer.status == 200, answer
-    return answer.body["messageId"]
+    response = await pipeline.send_request("POST", "/wa/api/v1/msg", form, {"apikey": API_KEY})
+    assert response.status == 200, response
+    return response.body["messageId"]
 
 
-def call_it(connection: Connection, media_id: str, mime_type: str) -> None:
-    """As if an older version had taken what the operator does not."""
+def set_mime_type(connection: Connection, media_id: str, mime_type: str) -> None:
+    """Change the MIME type, as if an older version had accepted a type that the operator does not."""
     connection.execute(update(tables.media).where(tables.media.c.id == media_id).values(mime_type=mime_type))
 
 
-def newest_upload(connection: Connection) -> UploadedMedia:
+def read_single_upload(connection: Connection) -> UploadedMedia:
     return UploadedMedia(**connection.execute(select(tables.media)).mappings().one())
 
 
 async def get(pipeline: PipelineHarness, url: str) -> tuple[int, bytes, Mapping[str, str]]:
-    async with pipeline.http.get(url) as answer:
-        return answer.status, await answer.read(), answer.headers
+    async with pipeline.http.get(url) as response:
+        return response.status, await response.read(), response.headers
 
 
-async def at_operator(pipeline: PipelineHarness, *, inbound: bool = False) -> list[dict[str, Any]]:
-    held = (await pipeline.control("GET", "media"))["media"]
-    return [one for one in held if one["is_inbound"] is inbound]
+async def list_operator_media(pipeline: PipelineHarness, *, inbound: bool = False) -> list[dict[str, Any]]:
+    media = (await pipeline.control("GET", "media"))["media"]
+    return [medium for medium in media if medium["is_inbound"] is inbound]
 
 
 async def test_upload_succeeds_while_the_operator_is_down_and_is_sent_when_it_is_up(pipeline: PipelineHarness) -> None:
     await pipeline.open_window()
     await pipeline.close_operator()
-    media_id = await media_id_of(pipeline)
+    media_id = await upload_media(pipeline)
     message_id = await send(pipeline, {"type": "image", "id": media_id, "caption": "New"})
-    await patiently(pipeline.submission_attempts, lambda attempts: attempts > 0)
+    await poll_until(pipeline.submission_attempts, lambda attempts: attempts > 0)
 
     await pipeline.open_operator()
 
     events = await pipeline.events_of(message_id, until="delivered")
     assert [event["type"] for event in events] == ["enqueued", "sent", "delivered"]
-    [held] = await at_operator(pipeline)
-    assert (held["mime_type"], held["size_bytes"]) == ("image/png", len(PNG))
-    assert held["media_id"] != media_id
+    [operator_media] = await list_operator_media(pipeline)
+    assert (operator_media["mime_type"], operator_media["size_bytes"]) == ("image/png", len(PNG))
+    assert operator_media["media_id"] != media_id
     shown = (await pipeline.inbox())[-1]["media"]
-    assert (shown["id"], shown["caption"]) == (held["media_id"], "New")
+    assert (shown["id"], shown["caption"]) == (operator_media["media_id"], "New")
 
 
 @pytest.mark.both_engines
 async def test_many_messages_with_one_medium_need_one_upload(pipeline: PipelineHarness) -> None:
     await pipeline.open_window(ANN)
     await pipeline.open_window(BEN)
-    media_id = await media_id_of(pipeline)
+    media_id = await upload_media(pipeline)
 
     ids = [await send(pipeline, {"type": "image", "id": media_id}, to=to) for to in (ANN, BEN) for _ in range(10)]
 
-    await asyncio.gather(*(pipeline.events_of(one, until="delivered") for one in ids))
-    assert len(await at_operator(pipeline)) == 1
+    await asyncio.gather(*(pipeline.events_of(message_id, until="delivered") for message_id in ids))
+    assert len(await list_operator_media(pipeline)) == 1
 
 
 @pytest.mark.both_engines
-async def test_message_waits_its_turn_while_its_medium_is_uploaded(pipeline: PipelineHarness) -> None:
+async def test_later_message_to_a_recipient_waits_while_a_medium_is_uploaded(pipeline: PipelineHarness) -> None:
     await pipeline.open_window()
-    media_id = await media_id_of(pipeline)
+    media_id = await upload_media(pipeline)
 
     first = await send(pipeline, {"type": "image", "id": media_id})
     second = await pipeline.send_text("after it")
 
     await pipeline.events_of(second, until="delivered")
-    sent = [one["callback_data"] for one in await deliveries(pipeline) if one["callback_data"]]
+    sent = [delivery["callback_data"] for delivery in await list_deliveries(pipeline) if delivery["callback_data"]]
     assert sent == [first, second]
 
 
-async def deliveries(pipeline: PipelineHarness) -> list[dict[str, Any]]:
+async def list_deliveries(pipeline: PipelineHarness) -> list[dict[str, Any]]:
     return (await pipeline.control("GET", "deliveries"))["deliveries"]
 
 
-async def test_copy_that_the_operator_has_lost_is_uploaded_again(pipeline: PipelineHarness) -> None:
+async def test_medium_that_the_operator_has_lost_is_uploaded_again(pipeline: PipelineHarness) -> None:
     await pipeline.open_window()
-    media_id = await media_id_of(pipeline)
+    media_id = await upload_media(pipeline)
     first = await send(pipeline, {"type": "image", "id": media_id})
     await pipeline.events_of(first, until="delivered")
-    [lost] = await at_operator(pipeline)
+    [lost] = await list_operator_media(pipeline)
     await pipeline.control("POST", f"media/{lost['media_id']}/expire", {})
 
     second = await send(pipeline, {"type": "image", "id": media_id})
 
     events = await pipeline.events_of(second, until="delivered")
     assert [event["type"] for event in events] == ["enqueued", "sent", "delivered"]
-    assert len(await at_operator(pipeline)) == 2
+    assert len(await list_operator_media(pipeline)) == 2
 
 
-async def test_id_that_is_not_ours_goes_to_the_operator_as_it_is(pipeline: PipelineHarness) -> None:
+async def test_media_id_that_is_not_ours_is_sent_to_the_operator_unchanged(pipeline: PipelineHarness) -> None:
     await pipeline.open_window()
 
     message_id = await send(pipeline, {"type": "image", "id": "1037543291543636"})
@@ -174,43 +174,50 @@ async def test_id_that_is_not_ours_goes_to_the_operator_as_it_is(pipeline: Pipel
     assert failed["payload"]["code"] in (100, 131009, 131053)
 
 
-async def test_id_goes_as_it_is_once_its_thirty_days_are_over(make_pipeline: Any) -> None:
+async def test_media_id_is_sent_unchanged_once_its_thirty_days_are_over(make_pipeline: Any) -> None:
     clock = ManualClock()
     pipeline: PipelineHarness = await make_pipeline(clock=clock)
-    media_id = await media_id_of(pipeline)
+    media_id = await upload_media(pipeline)
     clock.advance(ms=30 * DAY_MS)
     await pipeline.open_window()
 
     message_id = await send(pipeline, {"type": "image", "id": media_id})
-    await patiently(pipeline.submission_attempts)
-    clock.advance(ms=2000)  # what is refused for its medium is tried once more
+    await poll_until(pipeline.submission_attempts)
+    clock.advance(ms=2000)  # a message that is rejected for its medium is attempted once more
 
     await pipeline.events_of(message_id, until="failed")
-    assert await at_operator(pipeline) == []
+    assert await list_operator_media(pipeline) == []
 
 
-async def test_our_id_inside_a_passthrough_body_is_replaced(pipeline: PipelineHarness) -> None:
+async def test_our_media_id_inside_a_passthrough_body_is_replaced(pipeline: PipelineHarness) -> None:
     await pipeline.open_window()
-    media_id = await media_id_of(pipeline)
-    body = {"messaging_product": "whatsapp", "to": ANN, "type": "image", "image": {"id": media_id, "caption": media_id}}
+    media_id = await upload_media(pipeline)
+    message = {
+        "messaging_product": "whatsapp",
+        "to": ANN,
+        "type": "image",
+        "image": {"id": media_id, "caption": media_id},
+    }
 
     async with pipeline.http.post(
         f"{pipeline.service_url}/partner/app/{APP.id}/v3/message",
-        json=body,
+        json=message,
         headers={"Authorization": pipeline.app_token},
-    ) as answer:
-        told = await answer.json()
+    ) as response:
+        body = await response.json()
 
-    await pipeline.events_of(told["messages"][0]["id"], until="delivered")
-    [held] = await at_operator(pipeline)
+    await pipeline.events_of(body["messages"][0]["id"], until="delivered")
+    [operator_media] = await list_operator_media(pipeline)
     shown = (await pipeline.inbox())[-1]["media"]
-    assert (shown["id"], shown["caption"]) == (held["media_id"], media_id)
+    assert (shown["id"], shown["caption"]) == (operator_media["media_id"], media_id)
 
 
-async def test_file_that_the_operator_refuses_fails_the_message_with_its_words(pipeline: PipelineHarness) -> None:
+async def test_file_that_the_operator_rejects_fails_the_message_with_the_error_of_the_operator(
+    pipeline: PipelineHarness,
+) -> None:
     await pipeline.open_window()
-    media_id = await media_id_of(pipeline)
-    await pipeline.waypost.database.write(call_it, media_id, "text/csv")
+    media_id = await upload_media(pipeline)
+    await pipeline.waypost.database.write(set_mime_type, media_id, "text/csv")
 
     message_id = await send(pipeline, {"type": "document", "id": media_id})
 
@@ -220,7 +227,7 @@ async def test_file_that_the_operator_refuses_fails_the_message_with_its_words(p
 
 
 async def test_template_gets_the_operators_handle_with_all_its_lines(pipeline: PipelineHarness) -> None:
-    handle = await handle_of(pipeline, sample("mp4", 9 * 1024 * 1024), "video/mp4")
+    handle = await upload_sample(pipeline, sample("mp4", 9 * 1024 * 1024), "video/mp4")
 
     template = await pipeline.create_template(
         elementName="clip",
@@ -233,24 +240,26 @@ async def test_template_gets_the_operators_handle_with_all_its_lines(pipeline: P
     )
 
     await pipeline.wait_for_callback(is_event("template-event", id=template["id"], status="approved"))
-    [held] = (await pipeline.control("GET", "handles"))["handles"]
-    assert held["handle"].count("\n") == 2
-    assert held["size_bytes"] == 9 * 1024 * 1024
+    [operator_handle] = (await pipeline.control("GET", "handles"))["handles"]
+    assert operator_handle["handle"].count("\n") == 2
+    assert operator_handle["size_bytes"] == 9 * 1024 * 1024
 
 
 @pytest.mark.holds("handle-lines")
-async def test_handle_of_another_with_three_lines_passes_untouched(pipeline: PipelineHarness, tmp_path: Any) -> None:
+async def test_handle_that_is_not_ours_is_sent_unchanged_with_its_three_lines(
+    pipeline: PipelineHarness, tmp_path: Any
+) -> None:
     path = tmp_path / "clip"
     path.write_bytes(sample("mp4", 9 * 1024 * 1024))
-    await handle_of(pipeline, sample("mp4"), "video/mp4")
-    media = await pipeline.waypost.database.read(newest_upload)
+    await upload_sample(pipeline, sample("mp4"), "video/mp4")
+    media = await pipeline.waypost.database.read(read_single_upload)
     adapter = CloudOperator()
     await adapter.open()
     account = replace(OPERATOR, base_url=pipeline.operator_url)
-    theirs = await adapter.upload_sample(account, replace(media, size_bytes=path.stat().st_size), path)
+    operator_upload = await adapter.upload_sample(account, replace(media, size_bytes=path.stat().st_size), path)
     await adapter.close()
-    assert isinstance(theirs, OperatorUpload)
-    assert theirs.operator_id.count("\n") == 2
+    assert isinstance(operator_upload, OperatorUpload)
+    assert operator_upload.operator_id.count("\n") == 2
 
     template = await pipeline.create_template(
         elementName="clip",
@@ -259,7 +268,7 @@ async def test_handle_of_another_with_three_lines_passes_untouched(pipeline: Pip
         content="Look at this clip.",
         example="Look at this clip.",
         enableSample="true",
-        exampleMedia=theirs.operator_id,
+        exampleMedia=operator_upload.operator_id,
     )
 
     await pipeline.wait_for_callback(is_event("template-event", id=template["id"], status="approved"))
@@ -269,7 +278,7 @@ async def test_handle_of_another_with_three_lines_passes_untouched(pipeline: Pip
 @pytest.mark.both_engines
 async def test_template_waits_for_an_operator_that_is_down(pipeline: PipelineHarness) -> None:
     await pipeline.close_operator()
-    handle = await handle_of(pipeline, PNG, "image/png")
+    handle = await upload_sample(pipeline, PNG, "image/png")
     template = await pipeline.create_template(
         elementName="shoe",
         templateType="IMAGE",
@@ -279,29 +288,29 @@ async def test_template_waits_for_an_operator_that_is_down(pipeline: PipelineHar
         enableSample="true",
         exampleMedia=handle,
     )
-    await patiently(pipeline.submission_attempts, lambda attempts: attempts > 0)
+    await poll_until(pipeline.submission_attempts, lambda attempts: attempts > 0)
 
     await pipeline.open_operator()
 
     await pipeline.wait_for_callback(is_event("template-event", id=template["id"], status="approved"))
 
 
-async def test_address_is_fetched_before_the_answer(pipeline: PipelineHarness, files: FileServer) -> None:
+async def test_url_is_fetched_before_the_response(pipeline: PipelineHarness, files: FileServer) -> None:
     form = {"file": f"{files.url}/png", "file_type": "image/png"}
 
-    answer = await pipeline.ask("POST", f"/partner/app/{APP.id}/media", form, {"token": pipeline.app_token})
+    response = await pipeline.send_request("POST", f"/partner/app/{APP.id}/media", form, {"token": pipeline.app_token})
 
-    assert answer.status == 200
-    assert files.asked == ["/png"]
+    assert response.status == 200
+    assert files.requested_paths == ["/png"]
 
 
-async def test_upload_through_the_messaging_api_has_an_address_of_its_own(pipeline: PipelineHarness) -> None:
+async def test_upload_through_the_messaging_api_has_a_url(pipeline: PipelineHarness) -> None:
     form = aiohttp.FormData()
     form.add_field("file", PNG, filename="größe.png", content_type="image/png")
     async with pipeline.http.post(
         f"{pipeline.service_url}/wa/{APP.id}/wa/media/", data=form, headers={"apikey": API_KEY}
-    ) as answer:
-        media = (await answer.json())["media"]
+    ) as response:
+        media = (await response.json())["media"]
 
     status, content, headers = await get(pipeline, media["url"])
 
@@ -312,23 +321,23 @@ async def test_upload_through_the_messaging_api_has_an_address_of_its_own(pipeli
     assert (await get(pipeline, wrong))[0] == 404
 
 
-async def test_disk_that_takes_nothing_is_told_as_documented(pipeline: PipelineHarness) -> None:
+async def test_upload_gets_the_documented_error_when_the_disk_is_not_writable(pipeline: PipelineHarness) -> None:
     shutil.rmtree(pipeline.folder / "media")
 
-    answer = await upload(pipeline)
+    response = await upload(pipeline)
 
-    assert answer.status == 500
-    assert answer.body == {"status": "error", "message": "Unable to upload requested Media"}
+    assert response.status == 500
+    assert response.body == {"status": "error", "message": "Unable to upload requested Media"}
 
 
 async def receive_image(pipeline: PipelineHarness) -> str:
-    """A phone sends an image; the address that the partner is called back with."""
-    told = await pipeline.control(
+    """Send an image from a phone; return the URL in the partner's callback."""
+    inbound = await pipeline.control(
         "POST",
         f"phones/{ANN}/messages",
         {"to": APP.phone_number, "type": "image", "media": _medium("png", "image/png")},
     )
-    callback = await pipeline.wait_for_callback(is_event("message", id=told["wamid"]))
+    callback = await pipeline.wait_for_callback(is_event("message", id=inbound["wamid"]))
     payload = callback["payload"]["payload"]
     assert payload["contentType"] == "image/png"
     return payload["url"]
@@ -358,47 +367,47 @@ async def test_inbound_image_is_there_after_a_restart(pipeline: PipelineHarness)
     assert (await get(pipeline, url))[:2] == (200, PNG)
 
 
-async def test_inbound_image_comes_by_its_operators_id_too(pipeline: PipelineHarness) -> None:
+async def test_inbound_image_is_served_by_its_operator_id_too(pipeline: PipelineHarness) -> None:
     await get(pipeline, await receive_image(pipeline))
-    [held] = await at_operator(pipeline, inbound=True)
+    [operator_media] = await list_operator_media(pipeline, inbound=True)
 
-    answer = await pipeline.ask(
-        "GET", f"/partner/app/{APP.id}/media/{held['media_id']}", headers={"token": pipeline.app_token}
+    response = await pipeline.send_request(
+        "GET", f"/partner/app/{APP.id}/media/{operator_media['media_id']}", headers={"token": pipeline.app_token}
     )
 
-    assert (answer.status, answer.raw) == (200, PNG)
+    assert (response.status, response.raw) == (200, PNG)
 
 
-async def test_what_only_the_operator_has_is_fetched_for_the_answer(pipeline: PipelineHarness) -> None:
-    """Media inside a flow's reply come so."""
-    kept = await pipeline.control("POST", "media", {"to": APP.phone_number, **_medium("png", "image/png")})
+async def test_medium_that_only_the_operator_has_is_fetched_for_the_response(pipeline: PipelineHarness) -> None:
+    """Media inside a flow's reply are such media."""
+    operator_media = await pipeline.control("POST", "media", {"to": APP.phone_number, **_medium("png", "image/png")})
 
-    answer = await pipeline.ask(
+    response = await pipeline.send_request(
         "GET",
-        f"/partner/app/{APP.id}/media/{kept['media_id']}?fileName=photo.png",
+        f"/partner/app/{APP.id}/media/{operator_media['media_id']}?fileName=photo.png",
         headers={"token": pipeline.app_token},
     )
 
-    assert (answer.status, answer.raw) == (200, PNG)
-    assert answer.headers["Content-Disposition"] == 'attachment; filename="photo.png"'
-    assert answer.headers["Content-Type"] == "image/png"
+    assert (response.status, response.raw) == (200, PNG)
+    assert response.headers["Content-Disposition"] == 'attachment; filename="photo.png"'
+    assert response.headers["Content-Type"] == "image/png"
 
 
-async def test_id_that_the_operator_does_not_know_is_nobodys(pipeline: PipelineHarness) -> None:
-    answer = await pipeline.ask(
+async def test_media_id_that_the_operator_does_not_have_gets_the_unauthorized_error(pipeline: PipelineHarness) -> None:
+    response = await pipeline.send_request(
         "GET", f"/partner/app/{APP.id}/media/1037543291543636", headers={"token": pipeline.app_token}
     )
 
-    assert answer.status == 401
-    assert answer.body == {"status": "error", "message": "Unauthorized Access"}
+    assert response.status == 401
+    assert response.body == {"status": "error", "message": "Unauthorized Access"}
 
 
-def inbound(pipeline: PipelineHarness, key: str, media_id: str) -> InboundMedia:
+def make_inbound(pipeline: PipelineHarness, key: str, media_id: str) -> InboundMedia:
     expires_on_ms = pipeline.clock.now_ms() + 7 * DAY_MS
     return InboundMedia(key, 7, APP.id, media_id, "image/png", "", expires_on_ms)
 
 
-async def come_in(pipeline: PipelineHarness, media: InboundMedia) -> str:
+async def add_inbound(pipeline: PipelineHarness, media: InboundMedia) -> str:
     def add(connection: Any) -> None:
         add_inbound_media(
             connection,
@@ -413,20 +422,20 @@ async def come_in(pipeline: PipelineHarness, media: InboundMedia) -> str:
 
 
 @pytest.mark.both_engines
-async def test_whoever_asks_early_waits_until_the_bytes_are_here(pipeline: PipelineHarness) -> None:
-    kept = await pipeline.control("POST", "media", {"to": APP.phone_number, **_medium("png", "image/png")})
+async def test_request_before_a_medium_is_fetched_waits_for_its_content(pipeline: PipelineHarness) -> None:
+    operator_media = await pipeline.control("POST", "media", {"to": APP.phone_number, **_medium("png", "image/png")})
     await pipeline.close_operator()
-    url = await come_in(pipeline, inbound(pipeline, "a" * 64, kept["media_id"]))
+    url = await add_inbound(pipeline, make_inbound(pipeline, "a" * 64, operator_media["media_id"]))
 
-    asked = asyncio.create_task(get(pipeline, url))
+    request = asyncio.create_task(get(pipeline, url))
     await asyncio.sleep(0.3)
     await pipeline.open_operator()
 
-    assert (await asked)[:2] == (200, PNG)
+    assert (await request)[:2] == (200, PNG)
 
 
-async def test_medium_that_the_operator_does_not_give_is_told_with_the_reason(pipeline: PipelineHarness) -> None:
-    url = await come_in(pipeline, inbound(pipeline, "b" * 64, "1037543291543636"))
+async def test_medium_that_cannot_be_fetched_gets_an_error_with_the_reason(pipeline: PipelineHarness) -> None:
+    url = await add_inbound(pipeline, make_inbound(pipeline, "b" * 64, "1037543291543636"))
 
     status, content, headers = await get(pipeline, url)
 
@@ -435,7 +444,7 @@ async def test_medium_that_the_operator_does_not_give_is_told_with_the_reason(pi
     assert "1037543291543636" in headers["Waypost-Reason"]
 
 
-async def test_inbound_image_is_gone_after_seven_days(make_pipeline: Any) -> None:
+async def test_inbound_image_is_not_served_after_seven_days(make_pipeline: Any) -> None:
     clock = ManualClock()
     pipeline: PipelineHarness = await make_pipeline(clock=clock)
     url = await receive_image(pipeline)
@@ -452,12 +461,12 @@ def _medium(kind: str, mime_type: str) -> dict[str, str]:
     return {"content": content, "mime_type": mime_type}
 
 
-async def test_door_says_when_to_come_again_while_the_operator_is_away(
+async def test_public_file_endpoint_sends_retry_after_while_the_operator_is_unreachable(
     pipeline: PipelineHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(public_files, "WAIT_S", 0.2)
     await pipeline.close_operator()
-    url = await come_in(pipeline, inbound(pipeline, "c" * 64, "1037543291543636"))
+    url = await add_inbound(pipeline, make_inbound(pipeline, "c" * 64, "1037543291543636"))
 
     status, _, headers = await get(pipeline, url)
 
@@ -466,32 +475,32 @@ async def test_door_says_when_to_come_again_while_the_operator_is_away(
 
 
 @pytest.mark.both_engines
-async def test_sweep_removes_what_is_over_and_keeps_what_others_need(make_pipeline: Any) -> None:
+async def test_sweep_deletes_expired_files_and_keeps_those_that_are_still_used(make_pipeline: Any) -> None:
     clock = ManualClock()
     pipeline: PipelineHarness = await make_pipeline(clock=clock)
-    await media_id_of(pipeline)
+    await upload_media(pipeline)
     clock.advance(ms=10 * DAY_MS)
-    await media_id_of(pipeline)  # the same bytes
-    other = await media_id_of(pipeline, sample("png", 1000))
+    await upload_media(pipeline)  # the same bytes
+    other = await upload_media(pipeline, sample("png", 1000))
     for path in (pipeline.folder / "media").iterdir():
         os.utime(path, (0, 0))
 
     clock.advance(ms=20 * DAY_MS)
     await pipeline.waypost.media_sweep.sweep()
-    after_the_first = len(list((pipeline.folder / "media").iterdir()))
+    count_after_first = len(list((pipeline.folder / "media").iterdir()))
     clock.advance(ms=10 * DAY_MS)
     await pipeline.waypost.media_sweep.sweep()
 
-    assert after_the_first == 2
+    assert count_after_first == 2
     assert other
-    await patiently(lambda: asyncio.to_thread(os.listdir, pipeline.folder / "media"), lambda names: names == [])
+    await poll_until(lambda: asyncio.to_thread(os.listdir, pipeline.folder / "media"), lambda names: names == [])
 
 
 @pytest.mark.parametrize("days", [1, 31, 100])
-async def test_template_is_edited_with_its_sample_however_old_that_is(make_pipeline: Any, days: int) -> None:
+async def test_template_is_edited_with_its_sample_however_old_the_sample_is(make_pipeline: Any, days: int) -> None:
     clock = ManualClock()
     pipeline: PipelineHarness = await make_pipeline(clock=clock)
-    handle = await handle_of(pipeline, PNG, "image/png")
+    handle = await upload_sample(pipeline, PNG, "image/png")
     template_id = await pipeline.approved_template(templateType="IMAGE", enableSample="true", exampleMedia=handle)
     for path in (pipeline.folder / "media").iterdir():
         os.utime(path, (0, 0))
@@ -499,32 +508,32 @@ async def test_template_is_edited_with_its_sample_however_old_that_is(make_pipel
     await pipeline.waypost.media_sweep.sweep()
 
     path = f"/partner/app/{APP.id}/templates/{template_id}"
-    answer = await pipeline.ask("PUT", path, {"footer": "Bye"}, {"token": pipeline.app_token})
+    response = await pipeline.send_request("PUT", path, {"footer": "Bye"}, {"token": pipeline.app_token})
 
-    assert answer.status == 200, answer
+    assert response.status == 200, response
     await pipeline.sink.wait_for(is_event("template-event", id=template_id, status="approved"), count=2)
 
 
-async def test_hour_passes_and_the_service_sweeps_by_itself(make_pipeline: Any) -> None:
+async def test_service_sweeps_expired_files_by_itself(make_pipeline: Any) -> None:
     clock = ManualClock()
     pipeline: PipelineHarness = await make_pipeline(clock=clock)
-    await media_id_of(pipeline)
+    await upload_media(pipeline)
     [path] = (pipeline.folder / "media").iterdir()
     os.utime(path, (0, 0))
 
     clock.advance(ms=30 * DAY_MS)
 
-    await patiently(lambda: asyncio.to_thread(path.exists), lambda there: not there)
+    await poll_until(lambda: asyncio.to_thread(path.exists), lambda exists: not exists)
 
 
 @pytest.mark.both_engines
-async def test_message_whose_upload_is_cut_off_by_a_stop_is_not_uncertain(make_pipeline: Any) -> None:
+async def test_message_is_not_uncertain_when_a_stop_interrupts_its_upload(make_pipeline: Any) -> None:
     pipeline: PipelineHarness = await make_pipeline(changes={"stop_within_s": 0})
     await pipeline.open_window()
-    asked = asyncio.Event()
+    requested = asyncio.Event()
 
     async def hang(_request: web.Request) -> web.StreamResponse:
-        asked.set()
+        requested.set()
         await asyncio.sleep(60)
         return web.Response()
 
@@ -535,14 +544,14 @@ async def test_message_whose_upload_is_cut_off_by_a_stop_is_not_uncertain(make_p
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     base_url = f"http://127.0.0.1:{runner.addresses[0][1]}"
     await provisioning.put_operator_account(pipeline.waypost.admin_context, replace(OPERATOR, base_url=base_url))
-    message_id = await send(pipeline, {"type": "image", "id": await media_id_of(pipeline)})
-    await asyncio.wait_for(asked.wait(), HANGS_AFTER_S)
-    during = (await pipeline.queue_depths())["outbound"]
+    message_id = await send(pipeline, {"type": "image", "id": await upload_media(pipeline)})
+    await asyncio.wait_for(requested.wait(), HANGS_AFTER_S)
+    depths = (await pipeline.queue_depths())["outbound"]
 
     await pipeline.close_service()
     await pipeline.open_service()
 
     events = await pipeline.events_of(message_id, until="delivered")
     await runner.cleanup()
-    assert during == {"open": 1}
+    assert depths == {"open": 1}
     assert [event["type"] for event in events] == ["enqueued", "sent", "delivered"]

@@ -1,20 +1,20 @@
-"""Carousels: created with every kind of sample, sent by both APIs, seen and tapped card by card."""
+"""Carousels: created with every kind of sample, sent by both APIs, shown and tapped card by card."""
 
 import json
 from typing import Any, Final
 
 import pytest
 
-from tests.support.both_versions import a_tap_comes_back, is_told_as_approved, is_told_as_delivered
 from tests.support.builders import is_event
+from tests.support.callback_assertions import assert_approval_callbacks, assert_delivery_callbacks, assert_tap_callbacks
 from tests.support.file_server import FileServer
 from tests.support.media_samples import sample
 from tests.support.pipeline import PipelineHarness
-from tests.support.version_3_receiver import ThirdVersion
+from tests.support.version_3_receiver import Version3Receiver
 
 pytestmark = pytest.mark.content_only
 
-OF_CARDS: Final = {  # kind in a send, MIME type, sample, and where the file server has one
+CARD_TYPES: Final = {  # kind in a send, MIME type, sample, and its name on the file server
     "IMAGE": ("image", "image/png", sample("png"), "png"),
     "VIDEO": ("video", "video/mp4", sample("mp4"), "mp4"),
 }
@@ -26,24 +26,24 @@ LOOK: Final = {
     "example": ["https://acme.test/shoes/red"],
 }
 LOOK_WITH_SUFFIX: Final = LOOK | {"buttonValue": "https://acme.test/shoes/", "suffix": "red"}
-LOOK_OF_SUFFIX: Final = {"type": "URL", "text": "Look", "buttonValue": "https://acme.test/shoes/", "suffix": "red"}
+LOOK_WITHOUT_URL: Final = {"type": "URL", "text": "Look", "buttonValue": "https://acme.test/shoes/", "suffix": "red"}
 PARAMS: Final = (
     "Ben", "red", "red/41",
     "blue", "blue/42",
     "green", "green/43",
 )  # fmt: skip
-"""Of the main bubble, then card by card: its body, and the end of its address."""
+"""Parameters of the main bubble, then of each card: its body, and the suffix of its URL."""
 
 
-@pytest.mark.parametrize("type", OF_CARDS)
+@pytest.mark.parametrize("type", CARD_TYPES)
 @pytest.mark.holds(
     "does-templates", "does-callback", "create-cards", "create-card", "create-card-handle",
     "postback-params", "postback-carousel", "postback-returned",
 )  # fmt: skip
-async def test_carousel_is_seen_and_tapped_card_by_card(
-    pipeline: PipelineHarness, third: ThirdVersion, files: FileServer, type: str
+async def test_carousel_is_shown_and_tapped_card_by_card(
+    pipeline: PipelineHarness, receiver_v3: Version3Receiver, files: FileServer, type: str
 ) -> None:
-    kind, mime_type, content, name = OF_CARDS[type]
+    kind, mime_type, content, name = CARD_TYPES[type]
     media_id = await pipeline.upload(content, mime_type, name=f"shoe.{name}")
     samples = (
         {"exampleMedia": await pipeline.upload_sample(content, mime_type)},
@@ -56,9 +56,9 @@ async def test_carousel_is_seen_and_tapped_card_by_card(
             "body": "Our {{1}} shoes.",
             "sampleText": "Our red shoes.",
             "buttons": [BUY, look],
-            **of_card,
+            **card_sample,
         }
-        for of_card, look in zip(samples, (LOOK, LOOK_WITH_SUFFIX, LOOK_OF_SUFFIX), strict=True)
+        for card_sample, look in zip(samples, (LOOK, LOOK_WITH_SUFFIX, LOOK_WITHOUT_URL), strict=True)
     ]
     template_id = await pipeline.approved_template(
         buttons=(),
@@ -81,13 +81,13 @@ async def test_carousel_is_seen_and_tapped_card_by_card(
         for api in ("messaging", "partner")
     ]
 
-    await is_told_as_approved(pipeline, third, template_id)
+    await assert_approval_callbacks(pipeline, receiver_v3, template_id)
     for message_id in sent:
-        shown = await pipeline.shown(message_id)
-        [held] = (await pipeline.control("GET", "media"))["media"]
-        uploaded = {"id": held["media_id"], "mime_type": mime_type, "filename": f"shoe.{name}"}
+        shown = await pipeline.visible_message(message_id)
+        [operator_media] = (await pipeline.control("GET", "media"))["media"]
+        uploaded = {"id": operator_media["media_id"], "mime_type": mime_type, "filename": f"shoe.{name}"}
         headers = (uploaded, {"link": link}, uploaded)
-        assert without_payloads(shown) == {
+        assert remove_payloads(shown) == {
             "type": "template",
             "template": {"name": "greeting", "language": "en_US", "category": "MARKETING"},
             "text": "Hi Ben, look at these.",
@@ -107,14 +107,18 @@ async def test_carousel_is_seen_and_tapped_card_by_card(
                 )
             ],
         }
-        await is_told_as_delivered(pipeline, third, message_id)
+        await assert_delivery_callbacks(pipeline, receiver_v3, message_id)
         for card in (2, 0, 1):
-            await a_tap_comes_back(pipeline, third, message_id, 0, text="Buy", postback_text=f"buy-{card}", card=card)
-    assert [len(content)] * 3 == [one["size_bytes"] for one in (await pipeline.control("GET", "handles"))["handles"]]
+            await assert_tap_callbacks(
+                pipeline, receiver_v3, message_id, 0, text="Buy", postback_text=f"buy-{card}", card=card
+            )
+    assert [len(content)] * 3 == [
+        handle["size_bytes"] for handle in (await pipeline.control("GET", "handles"))["handles"]
+    ]
 
 
-def without_payloads(shown: dict[str, Any]) -> dict[str, Any]:
-    """What a person sees: what lies behind a card's quick reply is between us and the operator."""
+def remove_payloads(shown: dict[str, Any]) -> dict[str, Any]:
+    """Remove the payloads of the cards' quick replies, which a person does not see."""
     for card in shown["cards"]:
         for button in card["buttons"]:
             button.pop("payload", None)
@@ -122,8 +126,8 @@ def without_payloads(shown: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.both_engines
-async def test_carousel_without_postback_texts_calls_back_the_label(
-    pipeline: PipelineHarness, third: ThirdVersion
+async def test_carousel_without_postback_texts_is_called_back_with_the_label(
+    pipeline: PipelineHarness, receiver_v3: Version3Receiver
 ) -> None:
     handle = await pipeline.upload_sample(sample("png"), "image/png")
     card = {
@@ -145,5 +149,5 @@ async def test_carousel_without_postback_texts_calls_back_the_label(
 
     message_id = await pipeline.send_template(template["id"], params=["Ann"], message=message)
 
-    await is_told_as_delivered(pipeline, third, message_id)
-    await a_tap_comes_back(pipeline, third, message_id, 0, text="Buy", card=1)
+    await assert_delivery_callbacks(pipeline, receiver_v3, message_id)
+    await assert_tap_callbacks(pipeline, receiver_v3, message_id, 0, text="Buy", card=1)

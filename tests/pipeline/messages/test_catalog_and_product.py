@@ -1,12 +1,16 @@
-"""Templates of a catalogue and of products: created, approved, sent by both APIs, seen, ordered from."""
+"""Templates of a catalog and of products: created, approved, sent by both APIs, shown, ordered from."""
 
 from typing import Any, Final
 
 import pytest
 
-from tests.support.both_versions import an_answer_comes_back, is_told_as_approved, is_told_as_delivered
+from tests.support.callback_assertions import (
+    assert_approval_callbacks,
+    assert_delivery_callbacks,
+    assert_reply_callbacks,
+)
 from tests.support.pipeline import PipelineHarness
-from tests.support.version_3_receiver import ThirdVersion
+from tests.support.version_3_receiver import Version3Receiver
 
 pytestmark = pytest.mark.content_only
 
@@ -21,11 +25,11 @@ SECTIONS_SHOWN: Final = [
 ]
 
 
-def mpm(*, as_objects: bool) -> dict[str, Any]:
-    """The products of both sections, in one of the two ways to write them."""
+def make_mpm(*, as_objects: bool) -> dict[str, Any]:
+    """Return the products of both sections, in one of the two accepted forms."""
 
     def products(*ids: str) -> list[Any]:
-        return [{"product_retailer_id": one} if as_objects else one for one in ids]
+        return [{"product_retailer_id": product_id} if as_objects else product_id for product_id in ids]
 
     return {
         "sections": [
@@ -35,7 +39,7 @@ def mpm(*, as_objects: bool) -> dict[str, Any]:
     }
 
 
-async def approved_sale(pipeline: PipelineHarness, type: str) -> str:
+async def create_approved_sale(pipeline: PipelineHarness, type: str) -> str:
     return await pipeline.approved_template(
         buttons=(),
         category="MARKETING",
@@ -48,8 +52,10 @@ async def approved_sale(pipeline: PipelineHarness, type: str) -> str:
 
 @pytest.mark.holds("does-templates", "create-added-buttons")
 @pytest.mark.both_engines
-async def test_catalog_template_opens_the_catalogue(pipeline: PipelineHarness, third: ThirdVersion) -> None:
-    template_id = await approved_sale(pipeline, "CATALOG")
+async def test_catalog_template_has_a_button_that_opens_the_catalog(
+    pipeline: PipelineHarness, receiver_v3: Version3Receiver
+) -> None:
+    template_id = await create_approved_sale(pipeline, "CATALOG")
 
     sent = [
         await pipeline.send_template(template_id, by=api, params=params)
@@ -63,22 +69,22 @@ async def test_catalog_template_opens_the_catalogue(pipeline: PipelineHarness, t
         "text": "Hi Ben, see what is new.",
         "footer": "Acme",
     }
-    await is_told_as_approved(pipeline, third, template_id)
-    assert [await pipeline.shown(one) for one in sent] == [
+    await assert_approval_callbacks(pipeline, receiver_v3, template_id)
+    assert [await pipeline.visible_message(message_id) for message_id in sent] == [
         {**expected, "buttons": [{**button, "thumbnail_product_retailer_id": "shoe-2"}]},
         {**expected, "buttons": [button]},
     ]
     for message_id in sent:
-        await is_told_as_delivered(pipeline, third, message_id)
-        await an_order_comes_back(pipeline, third, message_id)
+        await assert_delivery_callbacks(pipeline, receiver_v3, message_id)
+        await check_order_callback(pipeline, receiver_v3, message_id)
 
 
 @pytest.mark.holds("does-templates", "create-added-buttons")
-async def test_product_template_shows_its_products(pipeline: PipelineHarness, third: ThirdVersion) -> None:
-    template_id = await approved_sale(pipeline, "PRODUCT")
+async def test_product_template_shows_its_products(pipeline: PipelineHarness, receiver_v3: Version3Receiver) -> None:
+    template_id = await create_approved_sale(pipeline, "PRODUCT")
 
     sent = [
-        await pipeline.send_template(template_id, by=api, params=["Ben", "shoe-2"], mpm=mpm(as_objects=as_objects))
+        await pipeline.send_template(template_id, by=api, params=["Ben", "shoe-2"], mpm=make_mpm(as_objects=as_objects))
         for api, as_objects in (("messaging", False), ("partner", True))
     ]
 
@@ -98,19 +104,19 @@ async def test_product_template_shows_its_products(pipeline: PipelineHarness, th
             }
         ],
     }
-    await is_told_as_approved(pipeline, third, template_id)
-    assert [await pipeline.shown(one) for one in sent] == [expected, expected]
+    await assert_approval_callbacks(pipeline, receiver_v3, template_id)
+    assert [await pipeline.visible_message(message_id) for message_id in sent] == [expected, expected]
     for message_id in sent:
-        await is_told_as_delivered(pipeline, third, message_id)
-        await an_order_comes_back(pipeline, third, message_id)
+        await assert_delivery_callbacks(pipeline, receiver_v3, message_id)
+        await check_order_callback(pipeline, receiver_v3, message_id)
 
 
-async def an_order_comes_back(pipeline: PipelineHarness, third: ThirdVersion, message_id: str) -> None:
-    await an_answer_comes_back(
+async def check_order_callback(pipeline: PipelineHarness, receiver_v3: Version3Receiver, message_id: str) -> None:
+    await assert_reply_callbacks(
         pipeline,
-        third,
+        receiver_v3,
         message_id,
         {"type": "order", "order": ORDER},
         second=("order", ORDER),
-        third_says=("order", ORDER),
+        version_3_content=("order", ORDER),
     )

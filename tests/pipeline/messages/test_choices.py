@@ -1,4 +1,4 @@
-"""Who chooses from what a partner offered is called back with what the partner put behind it."""
+"""A choice from the buttons or rows that a partner sent is called back with the partner's text for it."""
 
 import json
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from tests.support.builders import ANN, APP, is_event
-from tests.support.pipeline import PipelineHarness
-from tests.support.version_3_receiver import listening
+from tests.support.pipeline import API_KEY, PipelineHarness
+from tests.support.version_3_receiver import open_version_3_receiver
 
 pytestmark = pytest.mark.content_only
 
@@ -62,8 +62,8 @@ FLOW = {
 }
 
 
-async def offer(pipeline: PipelineHarness, message: dict[str, Any]) -> str:
-    """Send a session message of any type, once the window is open; gives our id of it."""
+async def send_choice(pipeline: PipelineHarness, message: dict[str, Any]) -> str:
+    """Open the window and send a session message of any type; return our id of it."""
     await pipeline.open_window()
     form = {
         "channel": "whatsapp",
@@ -72,13 +72,13 @@ async def offer(pipeline: PipelineHarness, message: dict[str, Any]) -> str:
         "src.name": APP.name,
         "message": json.dumps(message),
     }
-    answer = await pipeline.ask("POST", "/wa/api/v1/msg", form, {"apikey": "street-key"})
-    assert answer.status == 200, answer
-    return answer.body["messageId"]
+    response = await pipeline.send_request("POST", "/wa/api/v1/msg", form, {"apikey": API_KEY})
+    assert response.status == 200, response
+    return response.body["messageId"]
 
 
-async def pass_through(pipeline: PipelineHarness, type: str, content: Any) -> str:
-    """Send a message in the operator's own words; gives our id of it."""
+async def send_passthrough_json(pipeline: PipelineHarness, type: str, content: Any) -> str:
+    """Open the window and send a passthrough message; return our id of it."""
     await pipeline.open_window()
     body = {
         "messaging_product": "whatsapp",
@@ -87,22 +87,22 @@ async def pass_through(pipeline: PipelineHarness, type: str, content: Any) -> st
         "type": type,
         type: json.dumps(content),
     }
-    answer = await pipeline.ask(
+    response = await pipeline.send_request(
         "POST", f"/partner/app/{APP.id}/v3/message", body, {"Authorization": pipeline.app_token}
     )
-    assert answer.status == 200, answer
-    return answer.body["messages"][0]["id"]
+    assert response.status == 200, response
+    return response.body["messages"][0]["id"]
 
 
 @pytest.mark.parametrize(("index", "title", "postback"), [(0, "Yes", "come"), (1, "No", "come"), (2, "Later", None)])
 async def test_reply_to_a_session_message_is_called_back_with_its_number_and_text(
     pipeline: PipelineHarness, index: int, title: str, postback: str | None
 ) -> None:
-    async with listening(pipeline) as third:
-        message_id = await offer(pipeline, QUESTION)
+    async with open_version_3_receiver(pipeline) as receiver_v3:
+        message_id = await send_choice(pipeline, QUESTION)
 
         callback = await pipeline.tap(ANN, index)
-        value = await third.message(callback["payload"]["id"])
+        value = await receiver_v3.message(callback["payload"]["id"])
 
     expected = {"title": title, "id": "q-1", "reply": f"{title} {index + 1}"}
     if postback is not None:
@@ -115,14 +115,14 @@ async def test_reply_to_a_session_message_is_called_back_with_its_number_and_tex
 
 
 @pytest.mark.parametrize(("index", "title", "text"), [(0, "Soup", "Hot"), (1, "Ice", "Cold")])
-async def test_row_that_is_chosen_is_numbered_through_all_sections(
+async def test_chosen_row_is_numbered_through_all_sections(
     pipeline: PipelineHarness, index: int, title: str, text: str
 ) -> None:
-    async with listening(pipeline) as third:
-        message_id = await offer(pipeline, LIST)
+    async with open_version_3_receiver(pipeline) as receiver_v3:
+        message_id = await send_choice(pipeline, LIST)
 
         callback = await pipeline.tap(ANN, index)
-        value = await third.message(callback["payload"]["id"])
+        value = await receiver_v3.message(callback["payload"]["id"])
 
     assert callback["payload"]["type"] == "list_reply"
     assert callback["payload"]["payload"] == {
@@ -139,7 +139,7 @@ async def test_row_that_is_chosen_is_numbered_through_all_sections(
 
 async def test_reply_to_a_message_without_a_msgid_is_called_back_with_our_id(pipeline: PipelineHarness) -> None:
     message = {name: value for name, value in QUESTION.items() if name != "msgid"}
-    message_id = await offer(pipeline, message)
+    message_id = await send_choice(pipeline, message)
 
     callback = await pipeline.tap(ANN, 0)
 
@@ -147,11 +147,11 @@ async def test_reply_to_a_message_without_a_msgid_is_called_back_with_our_id(pip
 
 
 async def test_reply_to_a_passthrough_is_called_back_with_the_partners_own_id(pipeline: PipelineHarness) -> None:
-    async with listening(pipeline) as third:
-        message_id = await pass_through(pipeline, "interactive", OWN_BUTTONS)
+    async with open_version_3_receiver(pipeline) as receiver_v3:
+        message_id = await send_passthrough_json(pipeline, "interactive", OWN_BUTTONS)
 
         callback = await pipeline.tap(ANN, 1)
-        value = await third.message(callback["payload"]["id"])
+        value = await receiver_v3.message(callback["payload"]["id"])
 
     assert callback["payload"]["payload"] == {"title": "No", "id": "own-2", "reply": "No 2", "postbackText": "own-2"}
     assert callback["payload"]["context"]["gsId"] == message_id
@@ -159,15 +159,15 @@ async def test_reply_to_a_passthrough_is_called_back_with_the_partners_own_id(pi
     assert reply == {"id": "own-2", "title": "No"}
 
 
-async def test_flow_that_is_sent_back_is_told_in_version_3_only(pipeline: PipelineHarness) -> None:
+async def test_completed_flow_is_called_back_in_version_3_only(pipeline: PipelineHarness) -> None:
     await pipeline.control("PUT", "settings", {"check_references": False})
     await pipeline.control("PUT", f"phones/{ANN}", {"name": "Ann Ames"})
-    async with listening(pipeline, "FLOWS_MESSAGE") as third:
-        message_id = await pass_through(pipeline, "interactive", FLOW)
+    async with open_version_3_receiver(pipeline, "FLOWS_MESSAGE") as receiver_v3:
+        message_id = await send_passthrough_json(pipeline, "interactive", FLOW)
         await pipeline.events_of(message_id, until="delivered")
 
-        told = await pipeline.control("POST", f"phones/{ANN}/answer", {"response": {"seats": "4"}, "wait_ms": 5000})
-        value = await third.message(told["wamid"])
+        inbound = await pipeline.control("POST", f"phones/{ANN}/respond", {"response": {"seats": "4"}, "wait_ms": 5000})
+        value = await receiver_v3.message(inbound["wamid"])
 
     [message] = value["messages"]
     reply = message["interactive"]["nfm_reply"]
@@ -177,24 +177,24 @@ async def test_flow_that_is_sent_back_is_told_in_version_3_only(pipeline: Pipeli
     assert message["context"]["gs_id"] == message_id
     [contact] = value["contacts"]
     assert (contact["wa_id"], contact["profile"]["name"]) == (ANN, "Ann Ames")
-    heard = [one["payload"]["id"] for one in pipeline.callbacks if one["type"] == "message"]
-    assert told["wamid"] not in heard
+    called_back = [callback["payload"]["id"] for callback in pipeline.callbacks if callback["type"] == "message"]
+    assert inbound["wamid"] not in called_back
 
 
 @pytest.mark.holds("flow-id")
 @pytest.mark.both_engines
-async def test_flow_of_a_template_is_sent_filled_in_and_told(pipeline: PipelineHarness) -> None:
+async def test_flow_of_a_template_is_sent_completed_and_called_back(pipeline: PipelineHarness) -> None:
     await pipeline.control("PUT", "settings", {"check_references": False})
     button = {"type": "FLOW", "text": "Book", "flow_id": "1", "flow_action": "NAVIGATE", "navigate_screen": "START"}
     template_id = await pipeline.approved_template(
         buttons=[button], category="MARKETING", content="Book a table.", example="Book a table."
     )
-    async with listening(pipeline, "FLOWS_MESSAGE") as third:
+    async with open_version_3_receiver(pipeline, "FLOWS_MESSAGE") as receiver_v3:
         message_id = await pipeline.send(template_id, params=())
         await pipeline.events_of(message_id, until="delivered")
 
-        told = await pipeline.control("POST", f"phones/{ANN}/answer", {"response": {"seats": "2"}, "wait_ms": 5000})
-        value = await third.message(told["wamid"])
+        inbound = await pipeline.control("POST", f"phones/{ANN}/respond", {"response": {"seats": "2"}, "wait_ms": 5000})
+        value = await receiver_v3.message(inbound["wamid"])
 
     reply = value["messages"][0]["interactive"]["nfm_reply"]
     assert json.loads(reply["response_json"])["seats"] == "2"
@@ -202,14 +202,14 @@ async def test_flow_of_a_template_is_sent_filled_in_and_told(pipeline: PipelineH
 
 
 @pytest.mark.both_engines
-async def test_long_postback_text_is_told_whole_in_both_versions(pipeline: PipelineHarness) -> None:
+async def test_long_postback_text_is_called_back_whole_in_both_versions(pipeline: PipelineHarness) -> None:
     text = "x" * 1000
     template_id = await pipeline.approved_template()
-    async with listening(pipeline) as third:
+    async with open_version_3_receiver(pipeline) as receiver_v3:
         await pipeline.send(template_id, postback_texts={0: text, 1: "n-1"})
 
         callback = await pipeline.tap(ANN, 0)
-        value = await third.message(callback["payload"]["id"])
+        value = await receiver_v3.message(callback["payload"]["id"])
 
     assert callback["payload"]["payload"] == {"text": "Yes", "type": "button", "postbackText": text}
     assert value["messages"][0]["button"] == {"text": "Yes", "payload": text}
@@ -217,7 +217,7 @@ async def test_long_postback_text_is_told_whole_in_both_versions(pipeline: Pipel
 
 @pytest.mark.holds("postback-cards", "postback-returned")
 @pytest.mark.parametrize("card", [0, 1])
-async def test_card_that_is_tapped_calls_back_its_own_text(pipeline: PipelineHarness, card: int) -> None:
+async def test_tapped_card_is_called_back_with_its_own_postback_text(pipeline: PipelineHarness, card: int) -> None:
     reply = {"type": "QUICK_REPLY", "text": "Buy"}
     await pipeline.control("PUT", "settings", {"check_references": False})
     cards = [{"headerType": "IMAGE", "body": f"Card {n}", "sampleText": f"Card {n}",
@@ -239,12 +239,12 @@ async def test_card_that_is_tapped_calls_back_its_own_text(pipeline: PipelineHar
         "template": json.dumps({"id": template_id, "params": ["Ann"]}),
         "message": json.dumps(message),
     }
-    answer = await pipeline.ask(
+    response = await pipeline.send_request(
         "POST", f"/partner/app/{APP.id}/template/msg", form, {"Authorization": pipeline.app_token}
     )
-    assert answer.status == 200, answer
+    assert response.status == 200, response
 
-    told = await pipeline.control("POST", f"phones/{ANN}/tap", {"card": card, "index": 0, "wait_ms": 5000})
+    inbound = await pipeline.control("POST", f"phones/{ANN}/tap", {"card": card, "index": 0, "wait_ms": 5000})
 
-    callback = await pipeline.wait_for_callback(is_event("message", id=told["wamid"]))
+    callback = await pipeline.wait_for_callback(is_event("message", id=inbound["wamid"]))
     assert callback["payload"]["payload"]["postbackText"] == f"buy-{card}"

@@ -1,4 +1,4 @@
-"""Texts to and fro: in reply to each other, whatever is in them."""
+"""Conversations: texts in both directions, replies, and unusual characters."""
 
 import pytest
 
@@ -25,23 +25,23 @@ async def test_inbound_text_is_called_back_with_its_sender(pipeline: PipelineHar
 @pytest.mark.holds("session-context")
 async def test_text_in_reply_arrives_in_reply_to_the_message_it_names(pipeline: PipelineHarness) -> None:
     await pipeline.open_window()
-    asked = await pipeline.send_text("Shall we come?")
-    await pipeline.events_of(asked, until="delivered")
+    question_id = await pipeline.send_text("Shall we come?")
+    await pipeline.events_of(question_id, until="delivered")
 
-    answer = await pipeline.send_text("We do come.", context={"msgId": asked})
+    reply_id = await pipeline.send_text("We do come.", context={"msgId": question_id})
 
-    await pipeline.events_of(answer, until="delivered")
-    *_, shown_question, shown_answer = await pipeline.inbox()
-    assert shown_answer["context_id"] == shown_question["wamid"]
+    await pipeline.events_of(reply_id, until="delivered")
+    *_, shown_question, shown_reply = await pipeline.inbox()
+    assert shown_reply["context_id"] == shown_question["wamid"]
 
 
 async def test_text_in_reply_may_name_the_phones_own_message(pipeline: PipelineHarness) -> None:
-    asked = await pipeline.reply(ANN, "Will you come?")
+    question = await pipeline.reply(ANN, "Will you come?")
 
-    answer = await pipeline.send_text("Yes.", context={"msgId": asked["payload"]["id"]})
+    reply_id = await pipeline.send_text("Yes.", context={"msgId": question["payload"]["id"]})
 
-    await pipeline.events_of(answer, until="delivered")
-    assert (await pipeline.inbox())[-1]["context_id"] == asked["payload"]["id"]
+    await pipeline.events_of(reply_id, until="delivered")
+    assert (await pipeline.inbox())[-1]["context_id"] == question["payload"]["id"]
 
 
 async def test_reply_to_our_message_is_called_back_with_both_ids_of_it(pipeline: PipelineHarness) -> None:
@@ -61,7 +61,9 @@ async def test_reply_to_our_message_is_called_back_with_both_ids_of_it(pipeline:
 
 
 @pytest.mark.parametrize("text", ["ä€😀", 'quotes " and \\', "line\nbreak\ttab", "<b>&amp;</b> %00"])
-async def test_text_arrives_as_it_was_sent_and_comes_back_so(pipeline: PipelineHarness, text: str) -> None:
+async def test_text_with_special_characters_is_unchanged_in_both_directions(
+    pipeline: PipelineHarness, text: str
+) -> None:
     callback = await pipeline.reply(ANN, text)
     message_id = await pipeline.send_text(text)
 
@@ -98,13 +100,13 @@ async def test_number_with_punctuation_reaches_the_same_phone(pipeline: Pipeline
     assert (await pipeline.inbox("15550004567"))[-1]["text"] == "Hello"
 
 
-async def test_inbound_message_can_be_looked_at_by_the_id_it_is_called_back_with(pipeline: PipelineHarness) -> None:
+async def test_inbound_message_can_be_fetched_by_the_id_in_its_callback(pipeline: PipelineHarness) -> None:
     callback = await pipeline.reply(ANN, "Where is my order?")
     received_id = callback["payload"]["id"]
 
-    answer = await pipeline.ask("GET", f"/wa/app/{APP.id}/msg/{received_id}", headers={"apikey": API_KEY})
+    response = await pipeline.send_request("GET", f"/wa/app/{APP.id}/msg/{received_id}", headers={"apikey": API_KEY})
 
-    shown = answer.body["message"]
-    assert (shown["id"], shown["type"], shown["status"]) == (received_id, "message", "received")
-    assert (shown["source"], shown["destination"]) == (ANN, APP.phone_number)
-    assert shown["createdOn"] <= pipeline.clock.now_ms()
+    message = response.body["message"]
+    assert (message["id"], message["type"], message["status"]) == (received_id, "message", "received")
+    assert (message["source"], message["destination"]) == (ANN, APP.phone_number)
+    assert message["createdOn"] <= pipeline.clock.now_ms()

@@ -1,18 +1,18 @@
-"""Ids of the operator's that no index takes: its news is told all the same, and nothing waits for a person."""
+"""Operator ids that are too long for an index: events are called back, and no job becomes a dead letter."""
 
 import random
 from typing import Final
 
 from tests.support.builders import ANN, is_event
-from tests.support.operator_webhook import tell, tell_of_messages
+from tests.support.operator_webhook import post_change, post_messages_change
 from tests.support.pipeline import PipelineHarness
-from tests.support.waiting import patiently
+from tests.support.polling import poll_until
 
 LONG: Final = f"{random.Random(7).getrandbits(40_000):x}"
-"""Ten thousand characters that cannot be packed."""
+"""Ten thousand characters that cannot be compressed."""
 
 
-async def test_photo_whose_id_is_too_long_is_told(pipeline: PipelineHarness) -> None:
+async def test_photo_with_an_id_too_long_for_an_index_is_called_back(pipeline: PipelineHarness) -> None:
     message = {
         "from": ANN,
         "id": "wamid.photo",
@@ -21,16 +21,16 @@ async def test_photo_whose_id_is_too_long_is_told(pipeline: PipelineHarness) -> 
         "image": {"id": LONG, "mime_type": "image/jpeg"},
     }
 
-    await tell_of_messages(pipeline, messages=[message])
+    await post_messages_change(pipeline, messages=[message])
 
     await pipeline.wait_for_callback(is_event("message", id="wamid.photo"))
-    await patiently(pipeline.queue_depths, lambda queues: not any(queues.values()))
+    await poll_until(pipeline.queue_depths, lambda queues: not any(queues.values()))
 
 
-async def test_review_under_an_id_that_is_too_long_is_told(pipeline: PipelineHarness) -> None:
+async def test_review_with_an_id_too_long_for_an_index_is_called_back(pipeline: PipelineHarness) -> None:
     await pipeline.close_operator()
     template = await pipeline.create_template()
-    decided = {
+    decision = {
         "event": "APPROVED",
         "message_template_id": LONG,
         "message_template_name": template["elementName"],
@@ -38,6 +38,6 @@ async def test_review_under_an_id_that_is_too_long_is_told(pipeline: PipelineHar
         "reason": None,
     }
 
-    await tell(pipeline, "message_template_status_update", decided)
+    await post_change(pipeline, "message_template_status_update", decision)
 
     await pipeline.wait_for_callback(is_event("template-event", id=template["id"], status="approved"))

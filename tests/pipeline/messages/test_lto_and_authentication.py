@@ -1,14 +1,14 @@
-"""Offers and one-time codes: created, approved, sent by both APIs, seen, called back."""
+"""Limited-time offers and one-time codes: created, approved, sent by both APIs, shown, called back."""
 
 import json
 from typing import Any, Final
 
 import pytest
 
-from tests.support.both_versions import a_tap_comes_back, is_told_as_approved, is_told_as_delivered
 from tests.support.builders import APP
+from tests.support.callback_assertions import assert_approval_callbacks, assert_delivery_callbacks, assert_tap_callbacks
 from tests.support.pipeline import PipelineHarness
-from tests.support.version_3_receiver import ThirdVersion
+from tests.support.version_3_receiver import Version3Receiver
 
 pytestmark = pytest.mark.content_only
 
@@ -26,7 +26,7 @@ CODE_SENTENCE: Final = "{{1}} is your verification code."
 APPLICATION: Final = {"package_name": "com.acme.shop", "signature_hash": "K8a/AINcGX7"}
 
 
-def shown_of(category: str, **components: Any) -> dict[str, Any]:
+def make_shown(category: str, **components: Any) -> dict[str, Any]:
     return {
         "type": "template",
         "template": {"name": "greeting", "language": "en_US", "category": category},
@@ -34,7 +34,7 @@ def shown_of(category: str, **components: Any) -> dict[str, Any]:
     }
 
 
-async def approved_offer(pipeline: PipelineHarness, buttons: list[dict[str, Any]], **fields: str) -> str:
+async def create_approved_offer(pipeline: PipelineHarness, buttons: list[dict[str, Any]], **fields: str) -> str:
     return await pipeline.approved_template(
         buttons=buttons,
         category="MARKETING",
@@ -50,10 +50,12 @@ async def approved_offer(pipeline: PipelineHarness, buttons: list[dict[str, Any]
     "does-templates", "record-type", "create-lto", "create-button-copy-code",
 )  # fmt: skip
 @pytest.mark.both_engines
-async def test_offer_that_ends_shows_its_end_and_its_code(pipeline: PipelineHarness, third: ThirdVersion) -> None:
-    """The documented sample's four buttons: code, address, number, and a reply that is tapped."""
+async def test_offer_that_ends_shows_its_end_and_its_code(
+    pipeline: PipelineHarness, receiver_v3: Version3Receiver
+) -> None:
+    """The documented sample's four buttons: code, URL, phone number, and a quick reply that is tapped."""
     buttons = [COPY_CODE, SHOP_NOW, CALL, YES]
-    template_id = await approved_offer(pipeline, buttons, hasExpiration="true")
+    template_id = await create_approved_offer(pipeline, buttons, hasExpiration="true")
     ends_ms = pipeline.clock.now_ms() + IN_AN_HOUR_MS
 
     sent = [
@@ -67,7 +69,7 @@ async def test_offer_that_ends_shows_its_end_and_its_code(pipeline: PipelineHarn
         for api, expiration in (("messaging", ends_ms), ("partner", str(ends_ms)))
     ]
 
-    expected = shown_of(
+    expected = make_shown(
         "MARKETING",
         text="Hi Ben, shoes are cheaper today.",
         limited_time_offer={"text": "Only today", "expiration_time_ms": ends_ms},
@@ -78,38 +80,38 @@ async def test_offer_that_ends_shows_its_end_and_its_code(pipeline: PipelineHarn
             {"index": 3, "type": "QUICK_REPLY", "text": "Yes", "payload": "wants-it"},
         ],
     )
-    await is_told_as_approved(pipeline, third, template_id)
-    assert [await pipeline.shown(one) for one in sent] == [expected, expected]
+    await assert_approval_callbacks(pipeline, receiver_v3, template_id)
+    assert [await pipeline.visible_message(message_id) for message_id in sent] == [expected, expected]
     for message_id in sent:
-        await is_told_as_delivered(pipeline, third, message_id)
-    await a_tap_comes_back(pipeline, third, sent[-1], 3, text="Yes", postback_text="wants-it")
-    record = await listed(pipeline)
+        await assert_delivery_callbacks(pipeline, receiver_v3, message_id)
+    await assert_tap_callbacks(pipeline, receiver_v3, sent[-1], 3, text="Yes", postback_text="wants-it")
+    record = await read_single_template(pipeline)
     assert record["templateType"] == "TEXT"
     assert record["buttonSupported"] == "CC,PN,QR,URL"
 
 
 @pytest.mark.holds("does-templates", "create-lto")
-async def test_offer_without_an_end_shows_none(pipeline: PipelineHarness, third: ThirdVersion) -> None:
-    template_id = await approved_offer(pipeline, [SHOP_NOW], hasExpiration="false")
+async def test_offer_without_an_end_shows_none(pipeline: PipelineHarness, receiver_v3: Version3Receiver) -> None:
+    template_id = await create_approved_offer(pipeline, [SHOP_NOW], hasExpiration="false")
 
     sent = [
         await pipeline.send_template(template_id, by=api, params=["Ben", "shoes"]) for api in ("messaging", "partner")
     ]
 
-    expected = shown_of(
+    expected = make_shown(
         "MARKETING",
         text="Hi Ben, shoes are cheaper today.",
         limited_time_offer={"text": "Only today"},
         buttons=[{"index": 0, "type": "URL", "text": "Shop now", "url": "https://acme.test/offers/shoes"}],
     )
-    await is_told_as_approved(pipeline, third, template_id)
-    assert [await pipeline.shown(one) for one in sent] == [expected, expected]
+    await assert_approval_callbacks(pipeline, receiver_v3, template_id)
+    assert [await pipeline.visible_message(message_id) for message_id in sent] == [expected, expected]
     for message_id in sent:
-        await is_told_as_delivered(pipeline, third, message_id)
+        await assert_delivery_callbacks(pipeline, receiver_v3, message_id)
 
 
 # fmt: off
-ONE_TIME: Final = {  # the button, the first line, and what the phone shows of the button
+ONE_TIME: Final = {  # the button, the first sentence, and the button as the phone shows it
     "COPY_CODE": (
         {"type": "OTP", "otp_type": "COPY_CODE", "text": "Copy code"},
         CODE_SENTENCE,
@@ -136,7 +138,7 @@ ONE_TIME: Final = {  # the button, the first line, and what the phone shows of t
     "create-footer-authentication", "create-minutes", "create-security",
 )  # fmt: skip
 async def test_one_time_code_is_in_the_text_and_behind_the_button(
-    pipeline: PipelineHarness, third: ThirdVersion, otp_type: str
+    pipeline: PipelineHarness, receiver_v3: Version3Receiver, otp_type: str
 ) -> None:
     button, sentence, button_shown = ONE_TIME[otp_type]
     template_id = await pipeline.approved_template(
@@ -153,34 +155,34 @@ async def test_one_time_code_is_in_the_text_and_behind_the_button(
         for api, params in (("messaging", ["904213"]), ("partner", ["904213", "904213"]))
     ]
 
-    expected = shown_of(
+    expected = make_shown(
         "AUTHENTICATION",
         text="*904213* is your verification code. For your security, do not share this code.",
         footer="This code expires in 10 minutes.",
         buttons=[{"index": 0, "type": "OTP", **button_shown, "code": "904213"}],
     )
-    await is_told_as_approved(pipeline, third, template_id)
-    assert [await pipeline.shown(one) for one in sent] == [expected, expected]
+    await assert_approval_callbacks(pipeline, receiver_v3, template_id)
+    assert [await pipeline.visible_message(message_id) for message_id in sent] == [expected, expected]
     for message_id in sent:
-        await is_told_as_delivered(pipeline, third, message_id)
-        await a_tap_comes_back(
+        await assert_delivery_callbacks(pipeline, receiver_v3, message_id)
+        await assert_tap_callbacks(
             pipeline,
-            third,
+            receiver_v3,
             message_id,
             0,
             text="I didn't request a code",
             payload="DID_NOT_REQUEST_CODE",
             not_requested=True,
         )
-    record = await listed(pipeline)
+    record = await read_single_template(pipeline)
     assert record["data"].startswith("*{{1}}* is your verification code. For your security")
     assert json.loads(record["containerMeta"])["footer"] == "This code expires in 10 minutes."
 
 
-async def listed(pipeline: PipelineHarness) -> dict[str, Any]:
-    """The record of the one template that the partner has."""
-    answer = await pipeline.ask(
+async def read_single_template(pipeline: PipelineHarness) -> dict[str, Any]:
+    """Return the record of the only template that the partner has."""
+    response = await pipeline.send_request(
         "GET", f"/partner/app/{APP.id}/templates", headers={"Authorization": pipeline.app_token}
     )
-    [record] = answer.body["templates"]
+    [record] = response.body["templates"]
     return record

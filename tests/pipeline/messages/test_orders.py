@@ -1,11 +1,11 @@
-"""Orders that a partner sends in the operator's words, and the payments of a phone."""
+"""Orders that a partner sends as passthrough messages, and their payments by a phone."""
 
 from typing import Any, Final
 
-from tests.support.both_versions import is_told_as_delivered, operator_id_of
 from tests.support.builders import ANN
+from tests.support.callback_assertions import assert_delivery_callbacks, operator_id_of
 from tests.support.pipeline import PipelineHarness
-from tests.support.version_3_receiver import ThirdVersion
+from tests.support.version_3_receiver import Version3Receiver
 
 TOTAL: Final = {"value": 24000, "offset": 100}
 ORDER: Final[dict[str, Any]] = {
@@ -34,7 +34,7 @@ ORDER: Final[dict[str, Any]] = {
 }
 SHIPPED: Final[dict[str, Any]] = {
     "type": "order_status",
-    "body": {"text": "News of your order"},
+    "body": {"text": "Your order was shipped"},
     "action": {
         "name": "review_order",
         "parameters": {"reference_id": "order-7", "order": {"status": "shipped", "description": "On its way"}},
@@ -42,17 +42,19 @@ SHIPPED: Final[dict[str, Any]] = {
 }
 
 
-async def test_order_is_seen_paid_and_told_in_version_3(pipeline: PipelineHarness, third: ThirdVersion) -> None:
-    order_id = await ordered(pipeline)
+async def test_order_is_shown_paid_and_called_back_in_version_3(
+    pipeline: PipelineHarness, receiver_v3: Version3Receiver
+) -> None:
+    order_id = await send_order(pipeline)
     operator_id = await operator_id_of(pipeline, order_id)
 
     failed = await pay(pipeline, operator_id, status="failed", reason="payment_cancelled")
     paid = await pay(pipeline, operator_id)
 
-    first = await third.status(order_id, "failed")
-    last = await third.status(order_id, "captured")
-    assert is_of_payment(first) == is_of_payment(last) == (operator_id, order_id, ANN, "payment")
-    assert [one["payment"]["transaction"]["id"] for one in (first, last)] == [failed, paid]
+    first = await receiver_v3.status(order_id, "failed")
+    last = await receiver_v3.status(order_id, "captured")
+    assert read_payment_owner(first) == read_payment_owner(last) == (operator_id, order_id, ANN, "payment")
+    assert [status["payment"]["transaction"]["id"] for status in (first, last)] == [failed, paid]
     transaction = first["payment"]["transaction"]
     assert transaction["status"] == "failed"
     assert transaction["error"]["reason"] == "payment_cancelled"
@@ -70,51 +72,53 @@ async def test_order_is_seen_paid_and_told_in_version_3(pipeline: PipelineHarnes
             "currency": "INR",
         },
     }
-    await is_told_as_delivered(pipeline, third, order_id, kind="session")
+    await assert_delivery_callbacks(pipeline, receiver_v3, order_id, kind="session")
 
 
-async def test_payment_leaves_the_message_where_it_is_and_is_in_its_trace(
-    pipeline: PipelineHarness, third: ThirdVersion
+async def test_payment_does_not_change_the_state_of_its_message_and_is_in_its_trace(
+    pipeline: PipelineHarness, receiver_v3: Version3Receiver
 ) -> None:
-    order_id = await ordered(pipeline)
+    order_id = await send_order(pipeline)
 
     await pay(pipeline, await operator_id_of(pipeline, order_id), status="failed")
-    await third.status(order_id, "failed")
+    await receiver_v3.status(order_id, "failed")
 
     trace = await pipeline.trace(order_id)
     assert trace["state"] == "delivered"
-    told = [step for step in trace["news"] if step["news"] == "payment"]
-    assert [step["detail"] for step in told] == ["failed"]
-    second = [one for one in pipeline.callbacks if one["type"] == "message-event"]
-    assert {one["payload"]["type"] for one in second} == {"enqueued", "sent", "delivered"}
+    payment_steps = [step for step in trace["events"] if step["event"] == "payment"]
+    assert [step["detail"] for step in payment_steps] == ["failed"]
+    events = [callback for callback in pipeline.callbacks if callback["type"] == "message-event"]
+    assert {event["payload"]["type"] for event in events} == {"enqueued", "sent", "delivered"}
 
 
-async def test_status_of_an_order_is_seen_on_the_phone(pipeline: PipelineHarness, third: ThirdVersion) -> None:
-    await ordered(pipeline)
+async def test_status_of_an_order_is_shown_on_the_phone(
+    pipeline: PipelineHarness, receiver_v3: Version3Receiver
+) -> None:
+    await send_order(pipeline)
 
     status_id = await pipeline.send_passthrough(type="interactive", interactive=SHIPPED)
 
-    shown = await pipeline.shown(status_id)
-    assert (shown["text"], shown["interactive"]) == ("News of your order", SHIPPED)
+    shown = await pipeline.visible_message(status_id)
+    assert (shown["text"], shown["interactive"]) == ("Your order was shipped", SHIPPED)
     assert shown["buttons"] == []
-    await is_told_as_delivered(pipeline, third, status_id, kind="session")
+    await assert_delivery_callbacks(pipeline, receiver_v3, status_id, kind="session")
 
 
-async def ordered(pipeline: PipelineHarness) -> str:
-    """Our id of an order that is on the phone."""
+async def send_order(pipeline: PipelineHarness) -> str:
+    """Send an order; return our id of it once it is delivered."""
     await pipeline.open_window()
     order_id = await pipeline.send_passthrough(type="interactive", interactive=ORDER)
     await pipeline.events_of(order_id, until="delivered")
     return order_id
 
 
-async def pay(pipeline: PipelineHarness, operator_id: str, **wish: str) -> str:
-    """Have the phone pay an order; gives the transaction's id."""
-    body = {"message_id": operator_id, **wish}
-    answer = await pipeline.control("POST", f"phones/{ANN}/pay", body)
-    return str(answer["payment"]["transaction_id"])
+async def pay(pipeline: PipelineHarness, operator_id: str, **options: str) -> str:
+    """Have the phone pay an order; return the transaction's id."""
+    body = {"message_id": operator_id, **options}
+    response = await pipeline.control("POST", f"phones/{ANN}/pay", body)
+    return str(response["payment"]["transaction_id"])
 
 
-def is_of_payment(status: dict[str, Any]) -> tuple[str, str, str, str]:
-    """Whose payment it is."""
+def read_payment_owner(status: dict[str, Any]) -> tuple[str, str, str, str]:
+    """Return the ids, the recipient and the type of a payment status."""
     return status["id"], status["gs_id"], status["recipient_id"], status["type"]

@@ -1,4 +1,4 @@
-"""A tapped quick reply comes back with the text that was given for it, and with no other."""
+"""A tapped quick reply is called back with its own postback text."""
 
 import pytest
 
@@ -10,7 +10,7 @@ pytestmark = pytest.mark.content_only
 
 @pytest.mark.holds("does-callback", "postback-returned", "event-postback")
 @pytest.mark.both_engines
-async def test_tapped_button_calls_back_with_its_postback_text(pipeline: PipelineHarness) -> None:
+async def test_tapped_button_is_called_back_with_its_postback_text(pipeline: PipelineHarness) -> None:
     template_id = await pipeline.approved_template()
     message_id = await pipeline.send(template_id, postback_texts={0: "ok-1", 1: "no-1"})
 
@@ -49,7 +49,7 @@ async def test_callback_of_a_tap_has_every_documented_field(pipeline: PipelineHa
     }
 
 
-async def test_tap_without_a_postback_text_calls_back_without_one(pipeline: PipelineHarness) -> None:
+async def test_tap_without_a_postback_text_is_called_back_without_one(pipeline: PipelineHarness) -> None:
     template_id = await pipeline.approved_template()
     await pipeline.send(template_id, postback_texts={0: "ok-1"})
 
@@ -58,7 +58,7 @@ async def test_tap_without_a_postback_text_calls_back_without_one(pipeline: Pipe
     assert callback["payload"]["payload"] == {"text": "No", "type": "button"}
 
 
-async def test_postback_text_equal_to_the_label_comes_back_all_the_same(pipeline: PipelineHarness) -> None:
+async def test_postback_text_equal_to_the_label_is_called_back(pipeline: PipelineHarness) -> None:
     template_id = await pipeline.approved_template()
     await pipeline.send(template_id, postback_texts={1: "No"})
 
@@ -67,7 +67,7 @@ async def test_postback_text_equal_to_the_label_comes_back_all_the_same(pipeline
     assert callback["payload"]["payload"]["postbackText"] == "No"
 
 
-async def test_postback_text_of_300_characters_comes_back_whole(pipeline: PipelineHarness) -> None:
+async def test_postback_text_of_300_characters_is_called_back_whole(pipeline: PipelineHarness) -> None:
     template_id = await pipeline.approved_template()
     long_text = "ö" * 299 + "!"
     await pipeline.send(template_id, postback_texts={0: long_text, 1: "short"})

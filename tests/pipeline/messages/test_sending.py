@@ -1,4 +1,4 @@
-"""Messages of every kind from the partner's form to the phone."""
+"""Messages of every kind, from the partner's form to the phone."""
 
 import json
 from typing import Any
@@ -14,19 +14,19 @@ OPTIONS = [{"type": "text", "title": "Yes"}, {"type": "text", "title": "No"}]
 
 
 async def submit(pipeline: PipelineHarness, path: str, field: str, **form: Any) -> str:
-    """Send a form through the partner API, and give our id."""
-    texts = {name: one if isinstance(one, str) else json.dumps(one) for name, one in form.items()}
+    """Send a form through the partner API, and return our id."""
+    texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in form.items()}
     addresses = {"source": APP.phone_number, "destination": ANN, "to": ANN}
-    answer = await pipeline.ask(
+    response = await pipeline.send_request(
         "POST", f"/partner/app/{APP.id}/{path}", addresses | texts, {"Authorization": pipeline.app_token}
     )
-    assert answer.status == 200, answer
-    told: str = answer.body[field] if field == "messageId" else answer.body[field][0]["id"]
-    return told
+    assert response.status == 200, response
+    message_id: str = response.body[field] if field == "messageId" else response.body[field][0]["id"]
+    return message_id
 
 
-async def arrived(pipeline: PipelineHarness, message_id: str) -> dict[str, Any]:
-    """What the phone shows of a message, once it is there."""
+async def wait_for_shown(pipeline: PipelineHarness, message_id: str) -> dict[str, Any]:
+    """Return a message as the phone shows it, once it is delivered."""
     await pipeline.events_of(message_id, until="delivered")
     return (await pipeline.inbox())[-1]
 
@@ -71,8 +71,8 @@ async def test_session_message_of_any_type_is_shown_on_the_phone(
 
     message_id = await submit(pipeline, "msg", "messageId", message=message)
 
-    seen = await arrived(pipeline, message_id)
-    assert {name: seen[name] for name in shown} == shown
+    actual = await wait_for_shown(pipeline, message_id)
+    assert {name: actual[name] for name in shown} == shown
 
 
 async def test_passthrough_is_shown_on_the_phone_and_called_back_under_our_id(pipeline: PipelineHarness) -> None:
@@ -80,42 +80,42 @@ async def test_passthrough_is_shown_on_the_phone_and_called_back_under_our_id(pi
 
     message_id = await submit(pipeline, "v3/message", "messages", type="text", text={"body": "As it is"})
 
-    assert (await arrived(pipeline, message_id))["text"] == "As it is"
+    assert (await wait_for_shown(pipeline, message_id))["text"] == "As it is"
 
 
 @pytest.mark.both_engines
 async def test_passthrough_of_a_reaction_reacts_to_our_own_message(pipeline: PipelineHarness) -> None:
     await pipeline.open_window()
     message_id = await pipeline.send_text("Look")
-    operator_id = (await arrived(pipeline, message_id))["wamid"]
+    operator_id = (await wait_for_shown(pipeline, message_id))["wamid"]
 
     reaction_id = await submit(
         pipeline, "v3/message", "messages", type="reaction", reaction={"message_id": message_id, "emoji": "+"}
     )
 
-    shown = await arrived(pipeline, reaction_id)
+    shown = await wait_for_shown(pipeline, reaction_id)
     assert shown["reaction"] == {"message_id": operator_id, "emoji": "+"}
 
 
 @pytest.mark.holds("postback-app-name")
-@pytest.mark.parametrize("named", [{}, {"src.name": ""}], ids=["missing", "empty"])
+@pytest.mark.parametrize("name_field", [{}, {"src.name": ""}], ids=["missing", "empty"])
 async def test_template_message_without_src_name_is_sent_by_the_app_of_its_source(
-    pipeline: PipelineHarness, named: dict[str, str]
+    pipeline: PipelineHarness, name_field: dict[str, str]
 ) -> None:
     template_id = await pipeline.approved_template()
-    answer = await pipeline.ask(
+    response = await pipeline.send_request(
         "POST",
         "/wa/api/v1/template/msg",
         {
             "source": APP.phone_number,
             "destination": ANN,
             "template": json.dumps({"id": template_id, "params": ["Ann"]}),
-            **named,
+            **name_field,
         },
         {"apikey": API_KEY},
     )
 
-    events = await pipeline.events_of(answer.body["messageId"], until="delivered")
+    events = await pipeline.events_of(response.body["messageId"], until="delivered")
 
     assert [event["type"] for event in events] == ["enqueued", "sent", "delivered"]
-    assert len(await pipeline.deliveries(answer.body["messageId"])) == 1
+    assert len(await pipeline.deliveries(response.body["messageId"])) == 1

@@ -1,26 +1,26 @@
-"""Every kind of session message: sent by both APIs, seen on the phone, and where it offers a choice answered."""
+"""Every kind of session message: sent by both APIs, shown on the phone, and its choices called back."""
 
 from typing import Any, Final
 
 import pytest
 
-from tests.support.both_versions import (
-    an_answer_comes_back,
-    is_in_version_2,
-    is_in_version_3,
-    is_told_as_delivered,
+from tests.support.builders import ANN
+from tests.support.callback_assertions import (
+    assert_delivery_callbacks,
+    assert_reply_callbacks,
+    assert_version_2_callback,
+    assert_version_3_callback,
     operator_id_of,
 )
-from tests.support.builders import ANN
 from tests.support.media_samples import sample
 from tests.support.pipeline import PipelineHarness
 from tests.support.session_samples import SESSION_SAMPLES
-from tests.support.version_3_receiver import ThirdVersion
+from tests.support.version_3_receiver import Version3Receiver
 
 pytestmark = pytest.mark.content_only
 
 # fmt: off
-OF_UPLOADS: Final = {  # kind, MIME type, sample
+UPLOADS: Final = {  # kind, MIME type, sample
     "image":   ("image",    "image/png",       sample("png")),
     "video":   ("video",    "video/mp4",       sample("mp4")),
     "audio":   ("audio",    "audio/mpeg",      sample("mp3")),
@@ -30,8 +30,8 @@ OF_UPLOADS: Final = {  # kind, MIME type, sample
 # fmt: on
 
 
-def seen(shown: dict[str, Any]) -> dict[str, Any]:
-    """What a person sees: without what lies behind buttons, which is between us and the operator."""
+def remove_payloads(shown: dict[str, Any]) -> dict[str, Any]:
+    """Remove the payloads of buttons, which a person does not see."""
     interactive = shown.pop("interactive", {})
     opens_with = interactive.get("action", {}).get("button")
     shown["buttons"] = [
@@ -45,11 +45,11 @@ def seen(shown: dict[str, Any]) -> dict[str, Any]:
     "does-session", "session-call", "session-message", "session-type", "session-preview",
     "session-context",
 )  # fmt: skip
-async def test_every_kind_of_session_message_is_seen_as_it_was_meant(
-    pipeline: PipelineHarness, third: ThirdVersion, api: str
+async def test_every_kind_of_session_message_is_shown_as_specified(
+    pipeline: PipelineHarness, receiver_v3: Version3Receiver, api: str
 ) -> None:
-    asked = await pipeline.reply(ANN, "What have you got?")
-    context = {"context": {"msgId": asked["payload"]["id"]}}
+    question = await pipeline.reply(ANN, "What have you got?")
+    context = {"context": {"msgId": question["payload"]["id"]}}
 
     sent = {
         name: await pipeline.send_session(message | context, by=api)
@@ -57,35 +57,40 @@ async def test_every_kind_of_session_message_is_seen_as_it_was_meant(
     }
     untyped = await pipeline.send_session({"text": "As you like"}, by=api)
 
-    shown = {name: seen(await pipeline.shown(message_id)) for name, message_id in sent.items()}
+    shown = {name: remove_payloads(await pipeline.visible_message(message_id)) for name, message_id in sent.items()}
     assert shown == {name: {"buttons": [], **expected} for name, (_, _, expected) in SESSION_SAMPLES.items()}
-    assert await pipeline.shown(untyped) == {"type": "text", "text": "As you like", "buttons": []}
+    assert await pipeline.visible_message(untyped) == {"type": "text", "text": "As you like", "buttons": []}
     for message_id in sent.values():
-        await is_told_as_delivered(pipeline, third, message_id, kind="session")
-    answered = {one["context_id"] for one in await pipeline.inbox() if one.get("callback_data")}
-    assert answered == {asked["payload"]["id"], None}
+        await assert_delivery_callbacks(pipeline, receiver_v3, message_id, kind="session")
+    context_ids = {message["context_id"] for message in await pipeline.inbox() if message.get("callback_data")}
+    assert context_ids == {question["payload"]["id"], None}
     row = {"title": "Ice", "description": "Cold"}
-    await a_choice_comes_back(
-        pipeline, third, sent["list"], 1, "list_reply", {"id": "l-1", "postbackText": "ice", **row},
+    await check_choice_callback(
+        pipeline, receiver_v3, sent["list"], 1, "list_reply", {"id": "l-1", "postbackText": "ice", **row},
     )  # fmt: skip
     for name in (name for name in SESSION_SAMPLES if name.startswith("quick_reply")):
-        await a_choice_comes_back(
-            pipeline, third, sent[name], 1, "button_reply",
+        await check_choice_callback(
+            pipeline, receiver_v3, sent[name], 1, "button_reply",
             {"id": "q-1", "postbackText": "stay", "title": "No"},
         )  # fmt: skip
 
 
-async def a_choice_comes_back(
-    pipeline: PipelineHarness, third: ThirdVersion, message_id: str, index: int, kind: str, inner: dict[str, str]
+async def check_choice_callback(
+    pipeline: PipelineHarness,
+    receiver_v3: Version3Receiver,
+    message_id: str,
+    index: int,
+    kind: str,
+    inner: dict[str, str],
 ) -> None:
-    """Choose: version 2 has the partner's `msgid` as the id, version 3 what was behind the choice."""
+    """Choose: the callback has the partner's `msgid` as id in version 2, and the postback text in version 3."""
     operator_id = await operator_id_of(pipeline, message_id)
     callback = await pipeline.tap(ANN, index, message_id=operator_id)
-    told = {**inner, "reply": f"{inner['title']} {index + 1}"}
-    is_in_version_2(callback, operator_id, message_id, kind, told)
+    expected = {**inner, "reply": f"{inner['title']} {index + 1}"}
+    assert_version_2_callback(callback, operator_id, message_id, kind, expected)
     chosen = {name: inner[name] for name in ("title", "description") if name in inner}
     content = {"type": kind, kind: {"id": inner["postbackText"], **chosen}}
-    await is_in_version_3(third, callback, operator_id, message_id, "interactive", content)
+    await assert_version_3_callback(receiver_v3, callback, operator_id, message_id, "interactive", content)
 
 
 @pytest.mark.holds("upload-id-call", "upload-id-answer")
@@ -93,61 +98,60 @@ async def a_choice_comes_back(
 async def test_every_kind_of_medium_is_sent_by_its_id(pipeline: PipelineHarness) -> None:
     await pipeline.open_window()
     ids = {
-        name: await pipeline.upload(content, mime_type, name=name)
-        for name, (_, mime_type, content) in OF_UPLOADS.items()
+        name: await pipeline.upload(content, mime_type, name=name) for name, (_, mime_type, content) in UPLOADS.items()
     }
 
     sent = {name: await pipeline.send_session({"type": name, "id": media_id}) for name, media_id in ids.items()}
 
-    shown = {name: await pipeline.shown(message_id) for name, message_id in sent.items()}
-    held = (await pipeline.control("GET", "media"))["media"]
-    operators = {one["mime_type"]: one["media_id"] for one in held}
-    for name, (kind, mime_type, _) in OF_UPLOADS.items():
+    shown = {name: await pipeline.visible_message(message_id) for name, message_id in sent.items()}
+    operator_media = (await pipeline.control("GET", "media"))["media"]
+    operator_ids = {medium["mime_type"]: medium["media_id"] for medium in operator_media}
+    for name, (kind, mime_type, _) in UPLOADS.items():
         assert shown[name]["type"] == kind
-        media = {"id": operators[mime_type], "mime_type": mime_type, "filename": name}
+        media = {"id": operator_ids[mime_type], "mime_type": mime_type, "filename": name}
         assert shown[name]["media"] == {"kind": kind, **media}
 
 
 @pytest.mark.parametrize("by_operator_id", [False, True], ids=["our id", "operator's id"])
-async def test_reaction_is_seen_on_its_message_until_it_is_removed(
-    pipeline: PipelineHarness, third: ThirdVersion, by_operator_id: bool
+async def test_reaction_is_shown_on_its_message_until_it_is_removed(
+    pipeline: PipelineHarness, receiver_v3: Version3Receiver, by_operator_id: bool
 ) -> None:
     await pipeline.open_window()
-    about = await pipeline.send_session({"type": "text", "text": "Done"})
-    operator_id = await operator_id_of(pipeline, about)
-    reaction = {"type": "reaction", "msgId": operator_id if by_operator_id else about}
+    target_id = await pipeline.send_session({"type": "text", "text": "Done"})
+    operator_id = await operator_id_of(pipeline, target_id)
+    reaction = {"type": "reaction", "msgId": operator_id if by_operator_id else target_id}
 
     reacted = await pipeline.send_session({**reaction, "emoji": "👍"})
     removed = await pipeline.send_session({**reaction, "emoji": ""}, by="partner")
 
     for message_id, emoji in ((reacted, "👍"), (removed, "")):
-        assert await pipeline.shown(message_id) == {
+        assert await pipeline.visible_message(message_id) == {
             "type": "reaction",
             "text": emoji,
             "reaction": {"message_id": operator_id, "emoji": emoji},
             "buttons": [],
         }
-        await is_told_as_delivered(pipeline, third, message_id, kind="session")
+        await assert_delivery_callbacks(pipeline, receiver_v3, message_id, kind="session")
 
 
-async def test_reaction_to_a_message_of_the_recipient_names_it(pipeline: PipelineHarness) -> None:
-    asked = await pipeline.reply(ANN, "What have you got?")
+async def test_reaction_to_a_message_of_the_recipient_has_its_id(pipeline: PipelineHarness) -> None:
+    question = await pipeline.reply(ANN, "What have you got?")
 
-    reacted = await pipeline.send_session({"type": "reaction", "msgId": asked["payload"]["id"], "emoji": "👀"})
+    reacted = await pipeline.send_session({"type": "reaction", "msgId": question["payload"]["id"], "emoji": "👀"})
 
-    shown = await pipeline.shown(reacted)
-    assert shown["reaction"] == {"message_id": asked["payload"]["id"], "emoji": "👀"}
+    shown = await pipeline.visible_message(reacted)
+    assert shown["reaction"] == {"message_id": question["payload"]["id"], "emoji": "👀"}
 
 
-async def test_phone_answers_a_request_for_its_location_in_reply_to_it(
-    pipeline: PipelineHarness, third: ThirdVersion
+async def test_location_sent_for_a_location_request_is_a_reply_to_it(
+    pipeline: PipelineHarness, receiver_v3: Version3Receiver
 ) -> None:
     await pipeline.open_window()
     message_id = await pipeline.send_session(SESSION_SAMPLES["location_request_message"].sent)
-    place = {"latitude": 52.52, "longitude": 13.405, "name": "Home", "address": "High Street 1"}
+    location = {"latitude": 52.52, "longitude": 13.405, "name": "Home", "address": "High Street 1"}
 
-    await an_answer_comes_back(
-        pipeline, third, message_id, {"type": "location", "location": place},
+    await assert_reply_callbacks(
+        pipeline, receiver_v3, message_id, {"type": "location", "location": location},
         second=("location", {"latitude": "52.52", "longitude": "13.405", "name": "Home", "address": "High Street 1"}),
-        third_says=("location", place),
+        version_3_content=("location", location),
     )  # fmt: skip

@@ -1,11 +1,11 @@
-"""A message that arrives is called back state by state, in order, with the ids of facts 6.2."""
+"""Each state of a message is called back, in order, with the ids of facts 6.2."""
 
 from typing import Any
 
 import pytest
 
 from tests.support.builders import ANN, APP, BEN, is_event
-from tests.support.callback_sink import Try
+from tests.support.callback_sink import ReceivedCallback
 from tests.support.pipeline import PipelineHarness
 from waypost.simulator import StatusesVersion
 
@@ -55,7 +55,7 @@ async def test_enqueued_template_message_is_called_back_as_a_template(pipeline: 
     assert enqueued["payload"]["type"] == "template"
 
 
-async def test_what_a_message_costs_is_called_back_with_its_sent_event(pipeline: PipelineHarness) -> None:
+async def test_price_of_a_message_is_called_back_with_its_sent_event(pipeline: PipelineHarness) -> None:
     template_id = await pipeline.approved_template()
     message_id = await pipeline.send(template_id)
 
@@ -87,15 +87,17 @@ async def test_callbacks_for_one_recipient_are_numbered_from_1_without_a_gap(pip
     await pipeline.sink.wait_for(is_event("message-event", type="delivered"), count=6)
 
     def numbers_of(phone: str) -> list[int]:
-        return [one.sequence for one in pipeline.sink.taken if _recipient(one) == phone]
+        return [attempt.sequence for attempt in pipeline.sink.accepted if _recipient(attempt) == phone]
 
     await pipeline.events_of(last, until="delivered")
-    assert numbers_of(ANN) == list(range(1, 11))  # one that opens the window, three of each state
+    assert numbers_of(ANN) == list(range(1, 11))  # the inbound message, then three callbacks of each message
     assert numbers_of(BEN) == list(range(1, 11))
 
 
-async def test_states_are_called_back_to_those_who_subscribed_to_them(pipeline: PipelineHarness) -> None:
-    await pipeline.ask("DELETE", f"/partner/app/{APP.id}/subscription", headers={"Authorization": pipeline.app_token})
+async def test_subscription_gets_only_the_states_of_its_modes(pipeline: PipelineHarness) -> None:
+    await pipeline.send_request(
+        "DELETE", f"/partner/app/{APP.id}/subscription", headers={"Authorization": pipeline.app_token}
+    )
     await pipeline.subscribe(tag="some", modes="READ,ENQUEUED,MESSAGE")
     await pipeline.open_window()
     message_id = await pipeline.send_text()
@@ -112,23 +114,23 @@ async def test_every_subscription_gets_a_callback_of_its_own(pipeline: PipelineH
 
     callback = await pipeline.reply(ANN, "Hello?")
 
-    await pipeline.sink.wait_until(lambda: len(pipeline.sink.taken) == 2)
-    first, second = pipeline.sink.taken
+    await pipeline.sink.wait_until(lambda: len(pipeline.sink.accepted) == 2)
+    first, second = pipeline.sink.accepted
     assert {first.path, second.path} == {"/callbacks", "/callbacks/second"}
     assert first.value == second.value == callback
     assert first.callback_id != second.callback_id
     assert first.sequence == second.sequence == 1
 
 
-async def test_headers_of_a_subscription_travel_with_its_callbacks(pipeline: PipelineHarness) -> None:
+async def test_headers_of_a_subscription_are_sent_with_its_callbacks(pipeline: PipelineHarness) -> None:
     await pipeline.subscribe(tag="second", modes="MESSAGE", meta='{"headers":{"X-Shop":"s-1"}}')
 
     await pipeline.reply(ANN, "Hello?")
 
-    await pipeline.sink.wait_until(lambda: len(pipeline.sink.taken) == 2)
-    assert sorted(one.headers.get("X-Shop", "") for one in pipeline.sink.taken) == ["", "s-1"]
+    await pipeline.sink.wait_until(lambda: len(pipeline.sink.accepted) == 2)
+    assert sorted(attempt.headers.get("X-Shop", "") for attempt in pipeline.sink.accepted) == ["", "s-1"]
 
 
-def _recipient(one: Try) -> str | None:
-    payload = one.value["payload"]
+def _recipient(attempt: ReceivedCallback) -> str | None:
+    payload = attempt.value["payload"]
     return payload.get("destination") or payload.get("source")

@@ -1,4 +1,4 @@
-"""What the operator says in characters, numbers and lengths that a database may not take: told all the same."""
+"""Characters, numbers and lengths from the operator that a database may not accept are still called back."""
 
 import json
 import secrets
@@ -9,122 +9,124 @@ from aiohttp import web
 from sqlalchemy import Connection, func, select
 
 from tests.support.builders import ANN
-from tests.support.operator_proxy import Between
-from tests.support.operator_webhook import tell_of_messages
+from tests.support.operator_proxy import OperatorProxy
+from tests.support.operator_webhook import post_messages_change
 from tests.support.pipeline import PipelineHarness
-from tests.support.waiting import patiently
+from tests.support.polling import poll_until
 from waypost.store.queue.jobs import QueueName
 from waypost.store.tables import queue_jobs
 
-ZERO: Final = "a\0b"
+WITH_NUL: Final = "a\0b"
 LONG: Final = secrets.token_urlsafe(9_000)
-"""Of no pattern, so that nothing can press it together."""
+"""Random, so that it cannot be compressed."""
 
 # fmt: off
 MESSAGES: Final[tuple[dict[str, Any], ...]] = (
-    {"profile": {"name": ZERO}},
-    {"id": f"wamid.{ZERO}"},
-    {"from_user_id": f"US.{ZERO}", "from": "15550000001"},
-    {"type": ZERO},
+    {"profile": {"name": WITH_NUL}},
+    {"id": f"wamid.{WITH_NUL}"},
+    {"from_user_id": f"US.{WITH_NUL}", "from": "15550000001"},
+    {"type": WITH_NUL},
     {"id": f"wamid.{LONG}"},
     {"id": f"wamid.{LONG}2"},
     {"from_user_id": f"US.{LONG}", "from": "15550000002"},
     {"type": LONG},
     {"timestamp": "999999999999999999"},
 )
-STATUSES: Final = (  # each of a message of its own
-    ({"status": "failed", "errors": [{"code": 131026, "title": ZERO}]},              "failed"),
+STATUSES: Final = (  # each for its own message
+    ({"status": "failed", "errors": [{"code": 131026, "title": WITH_NUL}]},              "failed"),
     ({"status": "failed", "errors": [{"code": 2**63, "title": "x"}]},                "failed"),
-    ({"status": "sent", "recipient_user_id": ZERO},                                  "sent"),
+    ({"status": "sent", "recipient_user_id": WITH_NUL},                                  "sent"),
     ({"status": "sent", "recipient_user_id": LONG},                                  "sent"),
     ({"status": "sent", "recipient_participant_id": LONG},                           "sent"),
-    ({"status": "sent", "pricing": {"category": ZERO, "billable": True}},            "sent"),
-    ({"status": ZERO},                                                               "enqueued"),
+    ({"status": "sent", "pricing": {"category": WITH_NUL, "billable": True}},            "sent"),
+    ({"status": WITH_NUL},                                                               "enqueued"),
     ({"status": LONG},                                                               "enqueued"),
 )
-ANSWERS: Final = (
-    (400, {"error": {"code": 131026, "message": ZERO}},                              "failed"),
+RESPONSES: Final = (
+    (400, {"error": {"code": 131026, "message": WITH_NUL}},                              "failed"),
     (400, {"error": {"code": 2**63, "message": "x"}},                                "failed"),
     (400, {"error": {"code": 10**30, "message": "x"}},                               "failed"),
-    (200, {"messages": [{"id": ZERO}], "contacts": [{"wa_id": ANN}]},                "enqueued"),
-    (200, {"messages": [{"id": "wamid.1"}], "contacts": [{"wa_id": ZERO}]},          "enqueued"),
+    (200, {"messages": [{"id": WITH_NUL}], "contacts": [{"wa_id": ANN}]},                "enqueued"),
+    (200, {"messages": [{"id": "wamid.1"}], "contacts": [{"wa_id": WITH_NUL}]},          "enqueued"),
     (200, {"messages": [{"id": LONG}], "contacts": [{"wa_id": ANN}]},                "enqueued"),
     (200, {"messages": [{"id": "wamid.2"}], "contacts": [{"wa_id": LONG}]},          "enqueued"),
-    (503, {"error": {"code": 131016, "message": ZERO}},                              "accepted"),
+    (503, {"error": {"code": 131016, "message": WITH_NUL}},                              "accepted"),
 )
 # fmt: on
 
 
-class Answering(Between):
-    """Answers sends itself while it has something to say, and holds back what the operator tells."""
+class RespondingProxy(OperatorProxy):
+    """Respond to sends itself while it has prepared responses; otherwise pass them on."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.next: list[tuple[int, Any]] = []
+        self.prepared: list[tuple[int, Any]] = []
 
-    async def _pass_on(self, request: web.Request, base_url: str) -> tuple[int, dict[str, str], bytes]:
-        if self.next and request.path.endswith("/messages"):
-            status, answer = self.next.pop(0)
-            return status, {"Content-Type": "application/json"}, json.dumps(answer).encode()
-        return await super()._pass_on(request, base_url)
-
-
-@pytest.fixture
-async def between() -> Answering:
-    """What stands in the operator's place."""
-    return Answering()
+    async def _forward(self, request: web.Request, base_url: str) -> tuple[int, dict[str, str], bytes]:
+        if self.prepared and request.path.endswith("/messages"):
+            status, response = self.prepared.pop(0)
+            return status, {"Content-Type": "application/json"}, json.dumps(response).encode()
+        return await super()._forward(request, base_url)
 
 
 @pytest.fixture
-async def pipeline(make_pipeline: Any, between: Answering) -> PipelineHarness:
-    """A pipeline on which a test answers sends, and which hears nothing from the simulator."""
-    pipeline = await make_pipeline(between=between)
+async def responding_proxy() -> RespondingProxy:
+    """Make the proxy that responds instead of the operator."""
+    return RespondingProxy()
+
+
+@pytest.fixture
+async def pipeline(make_pipeline: Any, responding_proxy: RespondingProxy) -> PipelineHarness:
+    """A pipeline whose sends a test can respond to, and which gets no webhooks from the simulator."""
+    pipeline = await make_pipeline(operator_proxy=responding_proxy)
     await pipeline.open_window()
-    between.let_webhooks_pass = False
+    responding_proxy.let_webhooks_pass = False
     return pipeline
 
 
-async def test_strange_messages_are_told(pipeline: PipelineHarness) -> None:
-    told_before = len(pipeline.callbacks)
-    for number, given in enumerate(MESSAGES):
-        kind = given.get("type", "text")
+async def test_messages_with_unusual_values_are_called_back(pipeline: PipelineHarness) -> None:
+    count_before = len(pipeline.callbacks)
+    for number, members in enumerate(MESSAGES):
+        kind = members.get("type", "text")
         message = {"from": ANN, "id": f"wamid.{number}", "timestamp": "1760000000", "type": kind}
-        contact = {"wa_id": given.get("from", ANN), "profile": given.get("profile", {"name": "Ann"})}
-        message |= {kind: {"body": f"number {number}"}, **given}
-        await tell_of_messages(pipeline, messages=[message], contacts=[contact])
-    assert await failed_in_our_code(pipeline) == 0
-    await patiently(pipeline.queue_depths, lambda queues: not queues.get("callbacks"))
-    told = [given for given in MESSAGES if "type" not in given]  # version 2 has no words for others
-    assert len(pipeline.callbacks) - told_before == len(told)
+        contact = {"wa_id": members.get("from", ANN), "profile": members.get("profile", {"name": "Ann"})}
+        message |= {kind: {"body": f"number {number}"}, **members}
+        await post_messages_change(pipeline, messages=[message], contacts=[contact])
+    assert await count_defects(pipeline) == 0
+    await poll_until(pipeline.queue_depths, lambda queues: not queues.get("callbacks"))
+    with_body = [members for members in MESSAGES if "type" not in members]  # version 2 has no body for others
+    assert len(pipeline.callbacks) - count_before == len(with_body)
 
 
-async def test_strange_statuses_are_applied(pipeline: PipelineHarness) -> None:
+async def test_statuses_with_unusual_values_are_applied(pipeline: PipelineHarness) -> None:
     for status, state in STATUSES:
         message_id = await pipeline.send_text()
         await pipeline.wait_for_state(message_id, "enqueued")
-        about = {"id": f"wamid.{message_id}", "recipient_id": ANN, "timestamp": "1760000000"}
-        whole = {**about, "biz_opaque_callback_data": message_id, **status}
-        await tell_of_messages(pipeline, statuses=[whole])
+        base = {"id": f"wamid.{message_id}", "recipient_id": ANN, "timestamp": "1760000000"}
+        full_status = {**base, "biz_opaque_callback_data": message_id, **status}
+        await post_messages_change(pipeline, statuses=[full_status])
         assert (await pipeline.trace(message_id))["state"] == state
-    assert await failed_in_our_code(pipeline) == 0
+    assert await count_defects(pipeline) == 0
 
 
-async def test_strange_answers_to_sends_are_understood(pipeline: PipelineHarness, between: Answering) -> None:
-    for status, answer, state in ANSWERS:
-        between.next.append((status, answer))
+async def test_responses_with_unusual_values_are_applied(
+    pipeline: PipelineHarness, responding_proxy: RespondingProxy
+) -> None:
+    for status, response, state in RESPONSES:
+        responding_proxy.prepared.append((status, response))
         message_id = await pipeline.send_text()
         if state == "accepted":
-            await patiently(pipeline.submission_attempts)
+            await poll_until(pipeline.submission_attempts)
         else:
             await pipeline.wait_for_state(message_id, state)
-    assert await failed_in_our_code(pipeline) == 0
+    assert await count_defects(pipeline) == 0
 
 
-async def failed_in_our_code(pipeline: PipelineHarness) -> int:
-    """How many entries have met a defect."""
-    return await pipeline.waypost.database.read(_defects)
+async def count_defects(pipeline: PipelineHarness) -> int:
+    """Return how many jobs have met a defect."""
+    return await pipeline.waypost.database.read(_read_defect_count)
 
 
-def _defects(connection: Connection) -> int:
-    found = select(func.count()).where(queue_jobs.c.defects > 0, queue_jobs.c.queue != int(QueueName.MEDIA))
-    return connection.execute(found).scalar_one()
+def _read_defect_count(connection: Connection) -> int:
+    query = select(func.count()).where(queue_jobs.c.defects > 0, queue_jobs.c.queue != int(QueueName.MEDIA))
+    return connection.execute(query).scalar_one()

@@ -1,4 +1,4 @@
-"""Every error code of the operator's, on the pipeline: what becomes of the message, and what its sender is told."""
+"""Every error code of the operator: the state of the message, and the code in the callback."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
@@ -8,9 +8,9 @@ import pytest
 from aiohttp import web
 
 from tests.support.builders import OPERATOR
-from tests.support.operator_webhook import tell_of_messages
+from tests.support.operator_webhook import post_messages_change
 from tests.support.pipeline import PipelineHarness
-from tests.support.version_3_receiver import listening
+from tests.support.version_3_receiver import open_version_3_receiver
 from waypost.admin import provisioning
 from waypost.base.clock import VirtualClock
 from waypost.domain.outcome import RetryReason, RetryScope
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.content_only
 TTL_S: Final = 2000
 ASYNC: Final = (ReportMode.LATER, ReportMode.EITHER, ReportMode.UNKNOWN)
 OTHER: Final = "15559999999"
-"""A recipient of whom nothing is refused."""
+"""A recipient whose messages are always accepted."""
 
 # fmt: off
 KNOWN_CODES: Final = (  # Source: operator's facts 5.2; of a range its ends and its middle
@@ -37,11 +37,11 @@ KNOWN_SUBCODES: Final = (
 # fmt: on
 
 
-def named(row: OperatorErrorRow) -> str:
+def format_code(row: OperatorErrorRow) -> str:
     return f"{row.code}" if row.subcode is None else f"{row.code}-{row.subcode}"
 
 
-def is_refused_at_once(row: OperatorErrorRow) -> bool:
+def is_final_error(row: OperatorErrorRow) -> bool:
     return row.report_mode is not ReportMode.INBOUND and (
         row.retry_reason is None or row.retry_reason is RetryReason.ONCE
     )
@@ -52,20 +52,20 @@ def recipient_of(number: int) -> str:
 
 
 @dataclass
-class Refusing:
-    """A real server in the operator's place: refuses what goes to some recipients, and takes the rest.
+class RejectingOperator:
+    """A real server in the operator's place that rejects messages to some recipients.
 
     Attributes:
-        errors: by recipient, what it is refused with.
-        asked: to whom it was asked to send, in order.
+        errors: by recipient, the error in the response.
+        recipients: of the requests to send, in order.
     """
 
     errors: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
-    asked: list[str] = field(default_factory=list[str])
+    recipients: list[str] = field(default_factory=list[str])
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         to = (await request.json())["to"].removeprefix("+")
-        self.asked.append(to)
+        self.recipients.append(to)
         error = self.errors.get(to)
         if error is not None:
             return web.json_response({"error": error}, status=400)
@@ -77,7 +77,7 @@ def wamid_of(recipient: str) -> str:
 
 
 def error_of(row: OperatorErrorRow, code: int | None = None) -> dict[str, Any]:
-    """As the operator writes it in an answer. Source: operator's facts 5.1."""
+    """Return an error as the operator writes it in a response. Source: operator's facts 5.1."""
     code = row.code if code is None else code
     error: dict[str, Any] = {
         "message": f"(#{code}) {row.meaning}",
@@ -91,10 +91,10 @@ def error_of(row: OperatorErrorRow, code: int | None = None) -> dict[str, Any]:
 
 
 @pytest.fixture
-async def refusing(make_pipeline: Any) -> AsyncIterator[tuple[PipelineHarness, Refusing]]:
-    """A pipeline whose operator refuses as it is told, with time that can be travelled."""
+async def pipeline_and_operator(make_pipeline: Any) -> AsyncIterator[tuple[PipelineHarness, RejectingOperator]]:
+    """A pipeline whose operator rejects what the test says, on a virtual clock."""
     pipeline: PipelineHarness = await make_pipeline(clock=VirtualClock(), changes={"message_ttl_s": TTL_S})
-    operator = Refusing()
+    operator = RejectingOperator()
     application = web.Application()
     application.router.add_post("/{path:.*}", operator.handle)
     runner = web.AppRunner(application, shutdown_timeout=0.1)
@@ -111,20 +111,20 @@ def test_every_known_code_has_a_row() -> None:
         (code, row.subcode) for row in OPERATOR_ERROR_ROWS for code in range(row.code, (row.last_code or row.code) + 1)
     }
 
-    wanted = {*((code, None) for code in KNOWN_CODES), *KNOWN_SUBCODES}
-    assert wanted - covered == set()
+    expected = {*((code, None) for code in KNOWN_CODES), *KNOWN_SUBCODES}
+    assert expected - covered == set()
     assert len({(row.code, row.subcode) for row in OPERATOR_ERROR_ROWS}) == len(OPERATOR_ERROR_ROWS)
 
 
 @pytest.mark.both_engines
-async def test_refusal_that_is_final_fails_the_message_with_the_code_of_its_row(
-    refusing: tuple[PipelineHarness, Refusing],
+async def test_final_error_fails_the_message_with_the_code_of_its_row(
+    pipeline_and_operator: tuple[PipelineHarness, RejectingOperator],
 ) -> None:
-    pipeline, operator = refusing
+    pipeline, operator = pipeline_and_operator
     cases = [
         (row, code)
         for row in OPERATOR_ERROR_ROWS
-        if is_refused_at_once(row)
+        if is_final_error(row)
         for code in {row.code, row.last_code or row.code}
     ]
     ids: list[str] = []
@@ -132,48 +132,48 @@ async def test_refusal_that_is_final_fails_the_message_with_the_code_of_its_row(
         operator.errors[recipient_of(number)] = error_of(row, code)
         ids.append(await pipeline.send_text(to=recipient_of(number)))
 
-    await pipeline.travel(ms=2000)  # one more try needs a second
+    await pipeline.travel(ms=2000)  # one more attempt needs a second
 
-    told: list[tuple[str, str, int]] = []
+    failures: list[tuple[str, str, int]] = []
     for message_id, (row, _) in zip(ids, cases, strict=True):
         [failed] = await pipeline.events_of(message_id, until="failed")
-        told.append((named(row), failed["type"], failed["payload"]["code"]))
-    assert told == [(named(row), "failed", row.resolve_partner_code(code)) for row, code in cases]
-    tries = [operator.asked.count(recipient_of(number)) for number in range(len(cases))]
-    assert tries == [2 if row.retry_reason is RetryReason.ONCE else 1 for row, _ in cases]
+        failures.append((format_code(row), failed["type"], failed["payload"]["code"]))
+    assert failures == [(format_code(row), "failed", row.resolve_partner_code(code)) for row, code in cases]
+    attempts = [operator.recipients.count(recipient_of(number)) for number in range(len(cases))]
+    assert attempts == [2 if row.retry_reason is RetryReason.ONCE else 1 for row, _ in cases]
 
 
 @pytest.mark.parametrize(
-    "row", [row for row in OPERATOR_ERROR_ROWS if row.retry_reason not in (None, RetryReason.ONCE)], ids=named
+    "row", [row for row in OPERATOR_ERROR_ROWS if row.retry_reason not in (None, RetryReason.ONCE)], ids=format_code
 )
-async def test_refusal_that_may_pass_is_tried_until_the_message_is_too_old(
-    refusing: tuple[PipelineHarness, Refusing], row: OperatorErrorRow
+async def test_temporary_error_is_retried_until_the_message_expires(
+    pipeline_and_operator: tuple[PipelineHarness, RejectingOperator], row: OperatorErrorRow
 ) -> None:
-    pipeline, operator = refusing
-    refused = recipient_of(0)
-    operator.errors[refused] = error_of(row)
+    pipeline, operator = pipeline_and_operator
+    rejected = recipient_of(0)
+    operator.errors[rejected] = error_of(row)
 
-    first = await pipeline.send_text(to=refused)
+    first = await pipeline.send_text(to=rejected)
     await pipeline.travel(ms=0)
     second = await pipeline.send_text(to=OTHER)
     await pipeline.travel(ms=0)
 
     others_wait = row.retry_scope is not RetryScope.JOB
-    assert operator.asked == [refused] if others_wait else [refused, OTHER]
-    assert [event["type"] for event in await heard_of(pipeline, first)] == []
+    assert operator.recipients == [rejected] if others_wait else [rejected, OTHER]
+    assert [event["type"] for event in await received_events(pipeline, first)] == []
     await pipeline.travel(ms=(TTL_S + 1000) * 1000)
     [failed] = await pipeline.events_of(first, until="failed")
     await pipeline.events_of(second, until="enqueued")
     assert failed["payload"]["code"] == row.resolve_partner_code(row.code)
-    assert operator.asked.count(OTHER) == 1
-    assert operator.asked.count(refused) > 2
+    assert operator.recipients.count(OTHER) == 1
+    assert operator.recipients.count(rejected) > 2
 
 
 @pytest.mark.both_engines
 async def test_failed_status_fails_the_message_with_the_operators_code(
-    refusing: tuple[PipelineHarness, Refusing],
+    pipeline_and_operator: tuple[PipelineHarness, RejectingOperator],
 ) -> None:
-    pipeline, _ = refusing
+    pipeline, _ = pipeline_and_operator
     rows = [row for row in OPERATOR_ERROR_ROWS if row.report_mode in ASYNC]
     ids = [await pipeline.send_text(to=recipient_of(number)) for number, _ in enumerate(rows)]
     await pipeline.travel(ms=2000)
@@ -188,7 +188,7 @@ async def test_failed_status_fails_the_message_with_the_operators_code(
         }
         for number, row in enumerate(rows)
     ]
-    await tell_of_messages(pipeline, statuses=statuses)
+    await post_messages_change(pipeline, statuses=statuses)
 
     for message_id, row in zip(ids, rows, strict=True):
         events = await pipeline.events_of(message_id, until="failed")
@@ -196,10 +196,10 @@ async def test_failed_status_fails_the_message_with_the_operators_code(
         assert events[1]["payload"] == {"code": row.code, "reason": row.meaning}
 
 
-async def test_code_of_an_inbound_message_fails_nothing_and_is_handed_on(
-    refusing: tuple[PipelineHarness, Refusing],
+async def test_code_of_an_inbound_message_fails_no_message_and_is_called_back(
+    pipeline_and_operator: tuple[PipelineHarness, RejectingOperator],
 ) -> None:
-    pipeline, _ = refusing
+    pipeline, _ = pipeline_and_operator
     rows = [row for row in OPERATOR_ERROR_ROWS if row.report_mode is ReportMode.INBOUND]
     messages = [
         {
@@ -211,19 +211,19 @@ async def test_code_of_an_inbound_message_fails_nothing_and_is_handed_on(
         }
         for row in rows
     ]
-    async with listening(pipeline) as third:
-        await tell_of_messages(pipeline, messages=messages)
+    async with open_version_3_receiver(pipeline) as third:
+        await post_messages_change(pipeline, messages=messages)
 
         for row in rows:
             value = await third.message(f"wamid.in.{row.code}")
             assert value["messages"][0]["errors"][0]["code"] == row.code
 
 
-async def test_message_that_waits_for_its_account_fails_when_it_is_too_old(
-    refusing: tuple[PipelineHarness, Refusing],
+async def test_message_that_waits_for_its_account_fails_when_it_expires(
+    pipeline_and_operator: tuple[PipelineHarness, RejectingOperator],
 ) -> None:
-    """However few of an account's messages ask, none outlives its lifetime in the queue."""
-    pipeline, operator = refusing
+    """Although few messages of an account are attempted, none stays in the queue beyond its lifetime."""
+    pipeline, operator = pipeline_and_operator
     [expired] = [row for row in OPERATOR_ERROR_ROWS if (row.code, row.subcode) == (190, 463)]
     ids: list[str] = []
     for number in range(300):
@@ -232,14 +232,16 @@ async def test_message_that_waits_for_its_account_fails_when_it_is_too_old(
 
     await pipeline.travel(ms=(TTL_S + 1000) * 1000)
 
-    told = [await pipeline.events_of(message_id, until="failed") for message_id in ids]
-    assert {(len(events), events[0]["payload"]["code"]) for events in told} == {(1, 500)}
-    assert len(set(operator.asked)) < len(ids)
+    events_by_message = [await pipeline.events_of(message_id, until="failed") for message_id in ids]
+    assert {(len(events), events[0]["payload"]["code"]) for events in events_by_message} == {(1, 500)}
+    assert len(set(operator.recipients)) < len(ids)
 
 
 @pytest.mark.both_engines
-async def test_account_with_a_new_token_sends_within_seconds(refusing: tuple[PipelineHarness, Refusing]) -> None:
-    pipeline, operator = refusing
+async def test_account_with_a_new_token_sends_within_seconds(
+    pipeline_and_operator: tuple[PipelineHarness, RejectingOperator],
+) -> None:
+    pipeline, operator = pipeline_and_operator
     [expired] = [row for row in OPERATOR_ERROR_ROWS if (row.code, row.subcode) == (190, 463)]
     operator.errors[recipient_of(0)] = error_of(expired)
     await pipeline.send_text(to=recipient_of(0))
@@ -247,15 +249,15 @@ async def test_account_with_a_new_token_sends_within_seconds(refusing: tuple[Pip
     account = await pipeline.waypost.directory.operator_account(OPERATOR.id)
     assert account is not None
 
-    await provisioning.put_operator_account(pipeline.waypost.admin_context, account.replace_fields(token="mended"))
+    await provisioning.put_operator_account(pipeline.waypost.admin_context, account.replace_fields(token="new-token"))
     message_id = await pipeline.send_text(to=OTHER)
     await pipeline.travel(ms=10_000)
 
     await pipeline.events_of(message_id, until="enqueued")
-    assert operator.asked == [recipient_of(0), OTHER]
+    assert operator.recipients == [recipient_of(0), OTHER]
 
 
-async def heard_of(pipeline: PipelineHarness, message_id: str) -> list[dict[str, Any]]:
-    """What the partner has heard of a message so far."""
-    payloads = [one["payload"] for one in pipeline.callbacks if one["type"] == "message-event"]
-    return [one for one in payloads if message_id in (one["id"], one.get("gsId"))]
+async def received_events(pipeline: PipelineHarness, message_id: str) -> list[dict[str, Any]]:
+    """Return the events of a message that were called back so far."""
+    payloads = [callback["payload"] for callback in pipeline.callbacks if callback["type"] == "message-event"]
+    return [payload for payload in payloads if message_id in (payload["id"], payload.get("gsId"))]

@@ -10,57 +10,63 @@ from tests.operators.example.adapter import ExampleOperator
 from tests.operators.example.server import KEY, ExampleServer
 from tests.support.builders import ACCOUNT, ANN, APP, is_event
 from tests.support.pipeline import PipelineHarness
-from tests.support.second_operator import administer, switch
+from tests.support.second_operator import send_admin_request, switch_operator
 from waypost.assembly.operators import ADAPTERS
 
 FIELDS = {"kind": "example", "key": KEY}
 
 
 @pytest.fixture
-async def post(pipeline: PipelineHarness) -> AsyncIterator[ExampleServer]:
-    """The example operator beside the street's own operator, with our account at it."""
+async def example_server(pipeline: PipelineHarness) -> AsyncIterator[ExampleServer]:
+    """Start the example operator beside the simulator, with an account of ours."""
     await pipeline.close_service()
     pipeline.adapters = {**ADAPTERS, "example": lambda _settings, _clock: ExampleOperator(timeout_s=30)}
     await pipeline.open_service()
     async with AsyncExitStack() as stack:
-        post = ExampleServer("line-1", APP.phone_number, "a space")
-        url = await serving_application(stack, post.application())
-        made = await administer(pipeline, "PUT", "/admin/operator-accounts/other", {**FIELDS, "base_url": url})
-        assert made.status == 200, made.body
-        assert set(made.body) == {"id", "webhook_path", "callback_url", "seal"}
-        yield post
+        example_server = ExampleServer("line-1", APP.phone_number, "a space")
+        url = await serving_application(stack, example_server.application())
+        created = await send_admin_request(
+            pipeline, "PUT", "/admin/operator-accounts/other", {**FIELDS, "base_url": url}
+        )
+        assert created.status == 200, created.body
+        assert set(created.body) == {"id", "webhook_path", "callback_url", "seal"}
+        yield example_server
 
 
-async def test_app_is_carried_by_an_operator_of_another_kind(pipeline: PipelineHarness, post: ExampleServer) -> None:
-    switched = await switch(pipeline, "other")
-    subscribed = await administer(pipeline, "POST", f"/admin/business-accounts/{ACCOUNT.id}/subscribe", {})
+async def test_app_sends_and_receives_through_an_operator_of_another_kind(
+    pipeline: PipelineHarness, example_server: ExampleServer
+) -> None:
+    switched = await switch_operator(pipeline, "other")
+    subscribed = await send_admin_request(pipeline, "POST", f"/admin/business-accounts/{ACCOUNT.id}/subscribe", {})
     assert (switched.status, subscribed.status) == (200, 200), (switched.body, subscribed.body)
     assert switched.body["apps"][0]["phone_number_id"] == "line-1"
 
-    await post.write(ANN, "Question")
-    heard = await pipeline.wait_for_callback(is_event("message", type="text"))
-    message_id = await pipeline.send_text("Answer")
+    await example_server.write(ANN, "Question")
+    callback = await pipeline.wait_for_callback(is_event("message", type="text"))
+    message_id = await pipeline.send_text("Reply")
 
     await pipeline.wait_for_state(message_id, "delivered")
-    assert heard["payload"]["payload"] == {"text": "Question"}
-    assert [(one["ref"], one["content"]["body"]) for one in post.sent] == [(message_id, "Answer")]
+    assert callback["payload"]["payload"] == {"text": "Question"}
+    assert [(sent_message["ref"], sent_message["content"]["body"]) for sent_message in example_server.sent] == [
+        (message_id, "Reply")
+    ]
 
 
-async def test_doctor_finds_nothing_wrong_at_an_operator_of_another_kind(
-    pipeline: PipelineHarness, post: ExampleServer
+async def test_doctor_finds_no_problem_at_an_operator_of_another_kind(
+    pipeline: PipelineHarness, example_server: ExampleServer
 ) -> None:
-    await switch(pipeline, "other")
-    await administer(pipeline, "POST", f"/admin/business-accounts/{ACCOUNT.id}/subscribe", {})
+    await switch_operator(pipeline, "other")
+    await send_admin_request(pipeline, "POST", f"/admin/business-accounts/{ACCOUNT.id}/subscribe", {})
 
-    findings = (await administer(pipeline, "GET", "/admin/doctor")).body["findings"]
+    findings = (await send_admin_request(pipeline, "GET", "/admin/doctor")).body["results"]
 
-    of_other = [one for one in findings if one["about"].startswith("other")]
-    assert {one["state"] for one in of_other} == {"ok"}
-    assert f"other: webhook of {ACCOUNT.id}" in [one["about"] for one in of_other]
+    other_findings = [finding for finding in findings if finding["subject"].startswith("other")]
+    assert {finding["state"] for finding in other_findings} == {"ok"}
+    assert f"other: webhook of {ACCOUNT.id}" in [finding["subject"] for finding in other_findings]
 
 
 # fmt: off
-REFUSED = {  # what cannot be set, and what is said
+INVALID_ACCOUNTS = {  # fields that are rejected, and the error
     "another kind of operator":     ({**FIELDS, "kind": "owl", "base_url": "http://x"},  "kind must be one of cloud, example."),
     "another kind of this account": ({"kind": "cloud"},                                  "kind must be example"),
     "a field of another kind":      ({"app_secret": "x"},                                "unknown field `app_secret`"),
@@ -69,18 +75,22 @@ REFUSED = {  # what cannot be set, and what is said
 # fmt: on
 
 
-@pytest.mark.parametrize("name", REFUSED)
-async def test_account_has_the_fields_of_its_kind(pipeline: PipelineHarness, post: ExampleServer, name: str) -> None:
-    body, said = REFUSED[name]
+@pytest.mark.parametrize("name", INVALID_ACCOUNTS)
+async def test_account_has_the_fields_of_its_kind(
+    pipeline: PipelineHarness, example_server: ExampleServer, name: str
+) -> None:
+    body, error = INVALID_ACCOUNTS[name]
 
-    refused = await administer(pipeline, "PUT", "/admin/operator-accounts/other", body)
+    response = await send_admin_request(pipeline, "PUT", "/admin/operator-accounts/other", body)
 
-    assert refused.status == 400
-    assert said in str(refused.body)
+    assert response.status == 400
+    assert error in str(response.body)
 
 
-async def test_list_of_accounts_shows_the_kind_and_no_secret(pipeline: PipelineHarness, post: ExampleServer) -> None:
-    listed = (await administer(pipeline, "GET", "/admin/operator-accounts")).body["operator_accounts"]
+async def test_list_of_accounts_shows_the_kind_and_no_secret(
+    pipeline: PipelineHarness, example_server: ExampleServer
+) -> None:
+    listed = (await send_admin_request(pipeline, "GET", "/admin/operator-accounts")).body["operator_accounts"]
 
-    assert {one["id"]: one["kind"] for one in listed} == {"main": "cloud", "other": "example"}
+    assert {account["id"]: account["kind"] for account in listed} == {"main": "cloud", "other": "example"}
     assert KEY not in str(listed)

@@ -1,4 +1,4 @@
-"""An operator account near its limits: templates wait in the journal, messages go on."""
+"""An operator account near its limits: templates wait in the queue, messages are sent."""
 
 import json
 from collections.abc import AsyncIterator
@@ -17,35 +17,35 @@ pytestmark = pytest.mark.content_only
 
 
 @dataclass
-class Counting:
-    """A real server in the operator's place that says how much has been used.
+class UsageReportingOperator:
+    """A real server in the operator's place that reports how much of a limit is used.
 
     Attributes:
-        used: percent of what its next answers tell.
-        type: whose limit.
-        asked: the last part of each address it was asked at, in order.
+        used: percent, in the next responses.
+        type: of the limit.
+        requests: the last part of each requested path, in order.
     """
 
     used: int = 0
     type: str = "whatsapp_business_management"
-    asked: list[str] = field(default_factory=list[str])
+    requests: list[str] = field(default_factory=list[str])
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         edge = request.path.rpartition("/")[2]
-        self.asked.append(edge)
+        self.requests.append(edge)
         usage = [{"type": self.type, "call_count": self.used}]
         headers = {"X-Business-Use-Case-Usage": json.dumps({ACCOUNT.id: usage})}
-        body: dict[str, Any] = {"messages": [{"id": f"wamid.{len(self.asked)}"}]}
+        body: dict[str, Any] = {"messages": [{"id": f"wamid.{len(self.requests)}"}]}
         if edge == "message_templates":
-            body = {"id": str(len(self.asked)), "status": "APPROVED", "category": "UTILITY"}
+            body = {"id": str(len(self.requests)), "status": "APPROVED", "category": "UTILITY"}
         return web.json_response(body, headers=headers)
 
 
 @pytest.fixture
-async def counting(make_pipeline: Any) -> AsyncIterator[tuple[PipelineHarness, Counting]]:
-    """A pipeline whose operator counts, with time that can be travelled."""
+async def pipeline_and_operator(make_pipeline: Any) -> AsyncIterator[tuple[PipelineHarness, UsageReportingOperator]]:
+    """A pipeline whose operator reports usage, on a virtual clock."""
     pipeline: PipelineHarness = await make_pipeline(clock=VirtualClock())
-    operator = Counting()
+    operator = UsageReportingOperator()
     application = web.Application()
     application.router.add_route("*", "/{path:.*}", operator.handle)
     runner = web.AppRunner(application, shutdown_timeout=0.1)
@@ -59,12 +59,14 @@ async def counting(make_pipeline: Any) -> AsyncIterator[tuple[PipelineHarness, C
 
 async def status_of(pipeline: PipelineHarness, template: dict[str, Any]) -> str:
     path = f"/partner/app/{APP.id}/templates/{template['id']}"
-    answer = await pipeline.ask("GET", path, headers={"Authorization": pipeline.app_token})
-    return answer.body["template"]["status"]
+    response = await pipeline.send_request("GET", path, headers={"Authorization": pipeline.app_token})
+    return response.body["template"]["status"]
 
 
-async def test_templates_wait_near_the_limit_and_messages_do_not(counting: tuple[PipelineHarness, Counting]) -> None:
-    pipeline, operator = counting
+async def test_templates_wait_near_the_limit_and_messages_do_not(
+    pipeline_and_operator: tuple[PipelineHarness, UsageReportingOperator],
+) -> None:
+    pipeline, operator = pipeline_and_operator
     operator.used = 97
     await pipeline.create_template(elementName="first")
     await pipeline.travel(ms=0)
@@ -75,32 +77,34 @@ async def test_templates_wait_near_the_limit_and_messages_do_not(counting: tuple
     message_id = await pipeline.send_text()
     await pipeline.travel(ms=0)
 
-    assert operator.asked == ["message_templates", "messages"]
+    assert operator.requests == ["message_templates", "messages"]
     await pipeline.events_of(message_id, until="enqueued")
     assert await status_of(pipeline, second) == "PENDING"
     await pipeline.travel(ms=90_000)
-    assert operator.asked == ["message_templates", "messages", "message_templates"]
+    assert operator.requests == ["message_templates", "messages", "message_templates"]
     assert await status_of(pipeline, second) == "APPROVED"
 
 
-async def test_direct_call_near_the_limit_is_answered_503(counting: tuple[PipelineHarness, Counting]) -> None:
-    pipeline, operator = counting
+async def test_direct_call_near_the_limit_gets_503(
+    pipeline_and_operator: tuple[PipelineHarness, UsageReportingOperator],
+) -> None:
+    pipeline, operator = pipeline_and_operator
     operator.used = 100
     await pipeline.create_template(elementName="first")
     await pipeline.travel(ms=0)
 
-    answer = await pipeline.ask("GET", f"/partner/app/{APP.id}/flows", headers={"token": pipeline.app_token})
+    response = await pipeline.send_request("GET", f"/partner/app/{APP.id}/flows", headers={"token": pipeline.app_token})
 
-    assert answer.status == 503
-    assert int(answer.headers["Retry-After"]) > 0
-    assert operator.asked == ["message_templates"]
+    assert response.status == 503
+    assert int(response.headers["Retry-After"]) > 0
+    assert operator.requests == ["message_templates"]
 
 
 @pytest.mark.both_engines
-async def test_messages_wait_where_messages_are_limited_and_each_goes_once(
-    counting: tuple[PipelineHarness, Counting],
+async def test_messages_wait_near_a_limit_of_messages_and_each_is_sent_once(
+    pipeline_and_operator: tuple[PipelineHarness, UsageReportingOperator],
 ) -> None:
-    pipeline, operator = counting
+    pipeline, operator = pipeline_and_operator
     operator.used, operator.type = 99, "whatsapp"
     ids = [await pipeline.send_text(to=ANN)]
     await pipeline.travel(ms=0)
@@ -109,8 +113,8 @@ async def test_messages_wait_where_messages_are_limited_and_each_goes_once(
 
     await pipeline.travel(ms=0)
 
-    assert operator.asked == ["messages"]
+    assert operator.requests == ["messages"]
     await pipeline.travel(ms=120_000)
     for message_id in ids:
         await pipeline.events_of(message_id, until="enqueued")
-    assert operator.asked == ["messages"] * 4
+    assert operator.requests == ["messages"] * 4

@@ -1,4 +1,4 @@
-"""Changes that meet: each sets what it names, on what is there then, and undoes nobody else's."""
+"""Concurrent changes: each sets only its own fields, and undoes no other change."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -15,40 +15,40 @@ CHANGES = {"callbackUrl": {"callbackUrl": "https://shop.example/hook"}, "appPref
 
 
 class SlowReceiver:
-    """A partner's receiver that answers once it is told to.
+    """A partner's receiver that responds once the test lets it.
 
     Attributes:
-        asked: it has been asked something.
-        may_answer: it answers from then on.
+        requested: set at the first request.
+        may_respond: lets it respond, once set.
     """
 
     def __init__(self) -> None:
-        self.asked = asyncio.Event()
-        self.may_answer = asyncio.Event()
+        self.requested = asyncio.Event()
+        self.may_respond = asyncio.Event()
         self.url = ""
 
     async def open(self) -> None:
         """Listen on a free port."""
         application = web.Application()
-        application.router.add_post("/", self._answer)
+        application.router.add_post("/", self._respond)
         self._runner = web.AppRunner(application, shutdown_timeout=0.1)
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", 0).start()
         self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}/"
 
     async def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         await self._runner.cleanup()
 
-    async def _answer(self, _: web.Request) -> web.Response:
-        self.asked.set()
-        await self.may_answer.wait()
+    async def _respond(self, _: web.Request) -> web.Response:
+        self.requested.set()
+        await self.may_respond.wait()
         return web.Response()
 
 
 @pytest.fixture
 async def slow() -> AsyncIterator[SlowReceiver]:
-    """A receiver that takes its time."""
+    """Start a slow receiver."""
     slow = SlowReceiver()
     await slow.open()
     yield slow
@@ -56,12 +56,12 @@ async def slow() -> AsyncIterator[SlowReceiver]:
 
 
 @pytest.mark.parametrize("what", ["callbackUrl", "appPreference"])
-async def test_preferences_that_are_set_at_once_are_both_kept(pipeline: PipelineHarness, what: str) -> None:
+async def test_preferences_that_are_set_concurrently_are_both_stored(pipeline: PipelineHarness, what: str) -> None:
     first, second = ("callbackUrl", "appPreference")
     if what == second:
         first, second = second, first
 
-    await asyncio.gather(set_it(pipeline, first), set_it(pipeline, second))
+    await asyncio.gather(set_preference(pipeline, first), set_preference(pipeline, second))
 
     app = await pipeline.waypost.database.read(app_by_id, APP.id)
     assert app is not None
@@ -69,12 +69,14 @@ async def test_preferences_that_are_set_at_once_are_both_kept(pipeline: Pipeline
     assert app.preferences.template_messaging is False
 
 
-async def test_number_that_the_administrator_gives_outlives_a_partners_preference(pipeline: PipelineHarness) -> None:
-    await set_it(pipeline, "callbackUrl")  # the app is looked up, and its look-up kept
+async def test_number_set_by_the_administrator_is_not_undone_by_a_partners_preference(
+    pipeline: PipelineHarness,
+) -> None:
+    await set_preference(pipeline, "callbackUrl")  # the app is read, and cached
     connection = AppConnection("15557770001", APP.phone_number_id, ACCOUNT.id)
     connecting = connect_app(pipeline.waypost.admin_context, connection, APP.id)
 
-    await asyncio.gather(connecting, set_it(pipeline, "appPreference"))
+    await asyncio.gather(connecting, set_preference(pipeline, "appPreference"))
 
     app = await pipeline.waypost.database.read(app_by_id, APP.id)
     assert app is not None
@@ -82,33 +84,33 @@ async def test_number_that_the_administrator_gives_outlives_a_partners_preferenc
     assert app.preferences.template_messaging is False
 
 
-async def test_pause_outlives_a_change_of_address_that_was_still_being_checked(
+async def test_pause_is_not_undone_by_a_change_of_url_that_was_still_being_checked(
     pipeline: PipelineHarness, slow: SlowReceiver
 ) -> None:
-    held = await pipeline.subscribe(tag="two", modes="SENT")
-    path = f"/partner/app/{APP.id}/subscription/{held['id']}"
-    moving = asyncio.create_task(pipeline.ask("PUT", path, {"url": slow.url}, headers(pipeline)))
-    await slow.asked.wait()
+    subscription = await pipeline.subscribe(tag="two", modes="SENT")
+    path = f"/partner/app/{APP.id}/subscription/{subscription['id']}"
+    url_change = asyncio.create_task(pipeline.send_request("PUT", path, {"url": slow.url}, token_headers(pipeline)))
+    await slow.requested.wait()
 
-    pausing = await pipeline.ask("PUT", path, {"active": "false"}, headers(pipeline))
-    slow.may_answer.set()
-    moved = await moving
+    paused = await pipeline.send_request("PUT", path, {"active": "false"}, token_headers(pipeline))
+    slow.may_respond.set()
+    changed = await url_change
 
-    assert pausing.body["subscription"]["active"] is False
-    assert moved.status == 200
-    answer = await pipeline.ask("GET", path, headers=headers(pipeline))
-    assert answer.body["subscription"] == moved.body["subscription"]
-    assert answer.body["subscription"]["active"] is False
-    assert answer.body["subscription"]["url"] == slow.url
+    assert paused.body["subscription"]["active"] is False
+    assert changed.status == 200
+    response = await pipeline.send_request("GET", path, headers=token_headers(pipeline))
+    assert response.body["subscription"] == changed.body["subscription"]
+    assert response.body["subscription"]["active"] is False
+    assert response.body["subscription"]["url"] == slow.url
 
 
-async def set_it(pipeline: PipelineHarness, what: str) -> None:
-    """One of the calls that set one preference."""
+async def set_preference(pipeline: PipelineHarness, what: str) -> None:
+    """Make the call that sets one preference."""
     path = f"/partner/app/{APP.id}/{what}"
-    answer = await pipeline.ask("PUT", path, CHANGES[what], headers(pipeline))
-    assert answer.status == 200, answer
+    response = await pipeline.send_request("PUT", path, CHANGES[what], token_headers(pipeline))
+    assert response.status == 200, response
 
 
-def headers(pipeline: PipelineHarness) -> dict[str, str]:
-    """The app token, where the calls of this file take it."""
+def token_headers(pipeline: PipelineHarness) -> dict[str, str]:
+    """Return the headers with the app token."""
     return {"Authorization": pipeline.app_token}

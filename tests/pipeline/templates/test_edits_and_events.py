@@ -1,4 +1,4 @@
-"""News of a template's old text while its new one is on its way: nobody takes it for the new one's."""
+"""Events about a template's old text while an edit is pending are not applied to the new text."""
 
 import asyncio
 from typing import Any
@@ -7,130 +7,134 @@ import pytest
 from aiohttp import web
 
 from tests.support.builders import ACCOUNT, APP, is_event
-from tests.support.operator_proxy import Between
+from tests.support.operator_proxy import OperatorProxy
 from tests.support.pipeline import PipelineHarness
-from tests.support.waiting import next_second, patiently
+from tests.support.polling import next_second, poll_until
 
 
-class HoldingEdits(Between):
-    """Holds or turns away each edit of a template, and lets everything else pass.
+class EditHoldingProxy(OperatorProxy):
+    """Hold each edit of a template, or respond 503, and let everything else pass.
 
     Attributes:
-        came: an edit is here.
-        may_go: it is answered from then on.
-        told: how many webhooks were handed on.
-        away: it is answered at once, as by an operator that is away.
+        has_edit: set when an edit arrives.
+        may_go: lets edits pass, once set.
+        webhook_count: how many webhooks were passed on.
+        is_down: edits get a 503 at once.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.came = asyncio.Event()
+        self.has_edit = asyncio.Event()
         self.may_go = asyncio.Event()
-        self.away = False
-        self.told = 0
+        self.is_down = False
+        self.webhook_count = 0
 
     async def _webhook(self, request: web.Request) -> web.StreamResponse:
-        answer = await super()._webhook(request)
-        self.told += 1
-        return answer
+        response = await super()._webhook(request)
+        self.webhook_count += 1
+        return response
 
-    async def _pass_on(self, request: web.Request, base_url: str) -> tuple[int, dict[str, str], bytes]:
+    async def _forward(self, request: web.Request, base_url: str) -> tuple[int, dict[str, str], bytes]:
         if request.method == "POST" and request.path.rpartition("/")[2].isdecimal():
-            self.came.set()
-            if self.away:
+            self.has_edit.set()
+            if self.is_down:
                 return 503, {}, b""
             await self.may_go.wait()
-        return await super()._pass_on(request, base_url)
+        return await super()._forward(request, base_url)
 
 
 @pytest.fixture
-async def holding(make_pipeline: Any) -> PipelineHarness:
-    """A pipeline on which edits are held."""
-    return await make_pipeline(between=HoldingEdits())
+async def edit_holding_pipeline(make_pipeline: Any) -> PipelineHarness:
+    """A pipeline with a proxy that holds edits."""
+    return await make_pipeline(operator_proxy=EditHoldingProxy())
 
 
-async def test_approval_of_the_old_text_does_not_count_while_the_edit_waits(holding: PipelineHarness) -> None:
-    between = between_of(holding)
-    template_id = await holding.approved_template()
-    between.away = True
-    await edit(holding, template_id)
-    await patiently(holding.submission_attempts, lambda attempts: attempts > 0)
+async def test_approval_of_the_old_text_is_ignored_while_an_edit_is_pending(
+    edit_holding_pipeline: PipelineHarness,
+) -> None:
+    proxy = proxy_of(edit_holding_pipeline)
+    template_id = await edit_holding_pipeline.approved_template()
+    proxy.is_down = True
+    await edit(edit_holding_pipeline, template_id)
+    await poll_until(edit_holding_pipeline.submission_attempts, lambda attempts: attempts > 0)
 
-    await approve_again(holding)
+    await approve_again(edit_holding_pipeline)
 
-    assert (await shown(holding, template_id))["status"] == "PENDING"
-    between.away = False
-    between.may_go.set()
-    await holding.sink.wait_for(is_event("template-event", status="approved"), count=2)
-    await patiently(lambda: is_idle(holding))
-    assert (await shown(holding, template_id))["status"] == "APPROVED"
+    assert (await read_template(edit_holding_pipeline, template_id))["status"] == "PENDING"
+    proxy.is_down = False
+    proxy.may_go.set()
+    await edit_holding_pipeline.sink.wait_for(is_event("template-event", status="approved"), count=2)
+    await poll_until(lambda: is_idle(edit_holding_pipeline))
+    assert (await read_template(edit_holding_pipeline, template_id))["status"] == "APPROVED"
 
 
-async def test_refused_edit_is_rejected_whatever_was_said_meanwhile(holding: PipelineHarness) -> None:
-    between = between_of(holding)
-    template_id = await holding.approved_template()
-    await next_second(holding.clock)
-    between.may_go.set()
-    await edit(holding, template_id)
-    await holding.sink.wait_for(is_event("template-event", status="approved"), count=2)
-    await patiently(lambda: is_idle(holding))
-    between.may_go.clear()
-    between.came.clear()
-    await edit(holding, template_id, footer="Twice a day is too often")
-    await between.came.wait()
-    await next_second(holding.clock)
+async def test_rejected_edit_makes_a_template_rejected_despite_an_approval_meanwhile(
+    edit_holding_pipeline: PipelineHarness,
+) -> None:
+    proxy = proxy_of(edit_holding_pipeline)
+    template_id = await edit_holding_pipeline.approved_template()
+    await next_second(edit_holding_pipeline.clock)
+    proxy.may_go.set()
+    await edit(edit_holding_pipeline, template_id)
+    await edit_holding_pipeline.sink.wait_for(is_event("template-event", status="approved"), count=2)
+    await poll_until(lambda: is_idle(edit_holding_pipeline))
+    proxy.may_go.clear()
+    proxy.has_edit.clear()
+    await edit(edit_holding_pipeline, template_id, footer="Twice a day is too often")
+    await proxy.has_edit.wait()
+    await next_second(edit_holding_pipeline.clock)
 
-    await approve_again(holding)
-    between.may_go.set()
+    await approve_again(edit_holding_pipeline)
+    proxy.may_go.set()
 
-    callback = await holding.wait_for_callback(is_event("template-event", status="rejected"))
+    callback = await edit_holding_pipeline.wait_for_callback(is_event("template-event", status="rejected"))
     assert "once in 24 hours" in callback["payload"]["rejectedReason"]
-    assert (await shown(holding, template_id))["status"] == "REJECTED"
+    assert (await read_template(edit_holding_pipeline, template_id))["status"] == "REJECTED"
 
 
-def between_of(pipeline: PipelineHarness) -> HoldingEdits:
-    assert isinstance(pipeline.between, HoldingEdits)
-    return pipeline.between
+def proxy_of(pipeline: PipelineHarness) -> EditHoldingProxy:
+    assert isinstance(pipeline.operator_proxy, EditHoldingProxy)
+    return pipeline.operator_proxy
 
 
 async def approve_again(pipeline: PipelineHarness) -> None:
-    """The operator says once more that it has approved the template; return when that was heard."""
-    before = between_of(pipeline).told
-    [held] = (await pipeline.control("GET", "templates"))["templates"]
+    """Have the operator post the approval again; return when it is applied."""
+    before = proxy_of(pipeline).webhook_count
+    [operator_template] = (await pipeline.control("GET", "templates"))["templates"]
     value = {
         "event": "APPROVED",
-        "message_template_id": int(held["id"]),
-        "message_template_name": held["name"],
-        "message_template_language": held["language"],
+        "message_template_id": int(operator_template["id"]),
+        "message_template_name": operator_template["name"],
+        "message_template_language": operator_template["language"],
         "reason": "NONE",
     }
-    news = {"field": "message_template_status_update", "value": value}
-    told = await pipeline.control("POST", f"accounts/{ACCOUNT.id}/webhooks", news)
-    assert told == {"told": True}
-    await patiently(lambda: has_heard_all(pipeline, before + 1))
+    webhook = {"field": "message_template_status_update", "value": value}
+    response = await pipeline.control("POST", f"accounts/{ACCOUNT.id}/webhooks", webhook)
+    assert response == {"queued": True}
+    await poll_until(lambda: has_applied_webhooks(pipeline, before + 1))
 
 
 async def edit(pipeline: PipelineHarness, template_id: str, **fields: str) -> None:
-    """Edit a template; the operator hears of it later."""
+    """Edit a template; the edit is submitted to the operator later."""
     form = {"content": "Hi {{1}}, may we come tomorrow?", "example": "Hi Ann, may we come tomorrow?"}
     path = f"/partner/app/{APP.id}/templates/{template_id}"
-    answer = await pipeline.ask("PUT", path, form | fields, {"Authorization": pipeline.app_token})
-    assert answer.status == 200, answer
+    response = await pipeline.send_request("PUT", path, form | fields, {"Authorization": pipeline.app_token})
+    assert response.status == 200, response
 
 
-async def shown(pipeline: PipelineHarness, template_id: str) -> dict[str, Any]:
-    """One template's record."""
+async def read_template(pipeline: PipelineHarness, template_id: str) -> dict[str, Any]:
+    """Return the record of a template."""
     path = f"/partner/app/{APP.id}/templates/{template_id}"
-    answer = await pipeline.ask("GET", path, headers={"Authorization": pipeline.app_token})
-    return answer.body["template"]
+    response = await pipeline.send_request("GET", path, headers={"Authorization": pipeline.app_token})
+    return response.body["template"]
 
 
 async def is_idle(pipeline: PipelineHarness) -> bool:
-    """Whether nothing waits for the operator."""
+    """Return True if no outbound job is left."""
     return not (await pipeline.queue_depths()).get("outbound")
 
 
-async def has_heard_all(pipeline: PipelineHarness, count: int) -> bool:
-    """Whether the operator has said so much, and all of it is applied."""
-    is_told = between_of(pipeline).told >= count
-    return is_told and not (await pipeline.queue_depths()).get("webhooks")
+async def has_applied_webhooks(pipeline: PipelineHarness, count: int) -> bool:
+    """Return True if so many webhooks were passed on, and all are applied."""
+    is_posted = proxy_of(pipeline).webhook_count >= count
+    return is_posted and not (await pipeline.queue_depths()).get("webhooks")

@@ -1,69 +1,69 @@
-"""A flow is made at the operator: whoever asks again under the same key is given the one that was made."""
+"""A flow is created once at the operator: a repeated request with the same key returns the first flow."""
 
 import json
 from typing import Any
 
 from tests.support.builders import APP
-from tests.support.pipeline import Answer, PipelineHarness
+from tests.support.pipeline import HttpResponse, PipelineHarness
 
 FLOWS = f"/partner/app/{APP.id}/flows"
 
 
-async def test_flow_whose_answer_was_lost_is_given_to_the_same_request(pipeline: PipelineHarness) -> None:
-    await lose_answers(pipeline, 1)
-    lost = await make(pipeline, key="first")
+async def test_flow_with_a_lost_response_is_returned_to_the_same_request(pipeline: PipelineHarness) -> None:
+    await lose_responses(pipeline, 1)
+    lost = await create_flow(pipeline, key="first")
 
-    again = await make(pipeline, key="first")
+    again = await create_flow(pipeline, key="first")
 
-    replayed = await make(pipeline, key="first")
-    [made] = await listed(pipeline)
+    replayed = await create_flow(pipeline, key="first")
+    [created] = await list_flows(pipeline)
     assert (lost.status, again.status) == (503, 201)
-    assert again.body == {"id": made["id"], "status": "success", "validation_errors": []}
+    assert again.body == {"id": created["id"], "status": "success", "validation_errors": []}
     assert (replayed.status, replayed.raw) == (201, again.raw)
     assert replayed.headers["Idempotent-Replayed"] == "true"
 
 
-async def test_flow_whose_answer_was_lost_twice_is_given_to_the_third_request(pipeline: PipelineHarness) -> None:
-    await lose_answers(pipeline, 2)
-    lost = [await make(pipeline, key="first") for _ in range(2)]
+async def test_flow_with_two_lost_responses_is_returned_to_the_third_request(pipeline: PipelineHarness) -> None:
+    await lose_responses(pipeline, 2)
+    lost = [await create_flow(pipeline, key="first") for _ in range(2)]
 
-    again = await make(pipeline, key="first")
+    again = await create_flow(pipeline, key="first")
 
-    assert [one.status for one in lost] == [503, 503]
-    assert (again.status, again.body["id"]) == (201, (await listed(pipeline))[0]["id"])
-
-
-async def test_flow_of_a_name_that_is_taken_is_no_other_requests(pipeline: PipelineHarness) -> None:
-    await lose_answers(pipeline, 1)
-    await make(pipeline, key="first")
-
-    of_another_key = await make(pipeline, key="second")
-    again = await make(pipeline, key="second")
-    without_a_key = await make(pipeline)
-    of_other_categories = await make(pipeline, key="first", categories=["SURVEY"])
-
-    answers = (of_another_key, again, without_a_key, of_other_categories)
-    assert [one.status for one in answers] == [400] * 4
-    assert "unique" in of_another_key.body["message"]
+    assert [response.status for response in lost] == [503, 503]
+    assert (again.status, again.body["id"]) == (201, (await list_flows(pipeline))[0]["id"])
 
 
-async def lose_answers(pipeline: PipelineHarness, count: int) -> None:
-    """Of the next calls that make a flow, the operator carries them out and nobody hears of it."""
+async def test_flow_is_not_returned_to_another_request_for_the_same_name(pipeline: PipelineHarness) -> None:
+    await lose_responses(pipeline, 1)
+    await create_flow(pipeline, key="first")
+
+    with_another_key = await create_flow(pipeline, key="second")
+    again = await create_flow(pipeline, key="second")
+    without_a_key = await create_flow(pipeline)
+    with_other_categories = await create_flow(pipeline, key="first", categories=["SURVEY"])
+
+    responses = (with_another_key, again, without_a_key, with_other_categories)
+    assert [response.status for response in responses] == [400] * 4
+    assert "unique" in with_another_key.body["message"]
+
+
+async def lose_responses(pipeline: PipelineHarness, count: int) -> None:
+    """Make the operator create the next flows without a response."""
     fault: dict[str, Any] = {"on": "call", "call": "flows.create", "what": {"reset": "after"}}
     await pipeline.control("POST", "faults", {"faults": [fault | {"when": {"next": count}}]})
 
 
-async def make(pipeline: PipelineHarness, *, key: str | None = None, **more: Any) -> Answer:
-    """Ask for a flow."""
+async def create_flow(pipeline: PipelineHarness, *, key: str | None = None, **more: Any) -> HttpResponse:
+    """Send a request to create a flow."""
     headers = {"Authorization": pipeline.app_token}
     if key is not None:
         headers["Idempotency-Key"] = key
     form = {"name": "Sign up", "categories": json.dumps(more.get("categories", ["SIGN_UP"]))}
-    return await pipeline.ask("POST", FLOWS, form, headers)
+    return await pipeline.send_request("POST", FLOWS, form, headers)
 
 
-async def listed(pipeline: PipelineHarness) -> list[dict[str, Any]]:
-    """The flows that there are."""
-    answer = await pipeline.ask("GET", FLOWS, headers={"Authorization": pipeline.app_token})
-    assert answer.status == 200, answer
-    return answer.body
+async def list_flows(pipeline: PipelineHarness) -> list[dict[str, Any]]:
+    """Return all flows."""
+    response = await pipeline.send_request("GET", FLOWS, headers={"Authorization": pipeline.app_token})
+    assert response.status == 200, response
+    return response.body

@@ -1,14 +1,19 @@
-"""A flow: made and published, put behind a template's button, sent, filled in, called back."""
+"""A flow: created and published, opened by a template's button, sent, completed, called back."""
 
 import json
 from typing import Any, Final
 
 import pytest
 
-from tests.support.both_versions import is_the_value, is_told_as_approved, is_told_as_delivered, operator_id_of
 from tests.support.builders import ANN, APP
+from tests.support.callback_assertions import (
+    assert_approval_callbacks,
+    assert_delivery_callbacks,
+    assert_version_3_value,
+    operator_id_of,
+)
 from tests.support.pipeline import PipelineHarness
-from tests.support.version_3_receiver import ThirdVersion
+from tests.support.version_3_receiver import Version3Receiver
 
 pytestmark = pytest.mark.content_only
 
@@ -20,35 +25,37 @@ SCREENS: Final[dict[str, Any]] = {
 ACTION: Final = {"flow_token": "token-7", "flow_action_data": {"table": "7"}}
 
 
-async def published(pipeline: PipelineHarness) -> tuple[str, str]:
-    """The ids of a published flow, and of an approved template with its button."""
+async def publish(pipeline: PipelineHarness) -> tuple[str, str]:
+    """Publish a flow, and have a template with its button approved; return the ids of both."""
     flow_id = await pipeline.publish_flow("booking", SCREENS)
     button = {"type": "FLOW", "text": "Book", "flow_id": flow_id, "flow_action": "NAVIGATE", "navigate_screen": "START"}
     template_id = await pipeline.approved_template(buttons=[button], category="MARKETING")
     return flow_id, template_id
 
 
-async def comes_back(pipeline: PipelineHarness, third: ThirdVersion, message_id: str, flow_token: str) -> None:
-    """Fill the flow in: version 3 tells it whole, version 2 has no body for it."""
+async def check_flow_callback(
+    pipeline: PipelineHarness, receiver_v3: Version3Receiver, message_id: str, flow_token: str
+) -> None:
+    """Complete the flow: it is called back in version 3; version 2 has no body for it."""
     operator_id = await operator_id_of(pipeline, message_id)
-    told = await pipeline.control(
-        "POST", f"phones/{ANN}/answer", {"message_id": operator_id, "response": {"seats": "4"}, "wait_ms": 5000}
+    inbound = await pipeline.control(
+        "POST", f"phones/{ANN}/respond", {"message_id": operator_id, "response": {"seats": "4"}, "wait_ms": 5000}
     )
-    value = await third.message(told["wamid"])
+    value = await receiver_v3.message(inbound["wamid"])
     reply = value["messages"][0]["interactive"]["nfm_reply"]
-    response = json.loads(reply["response_json"])
-    assert response == {"flow_token": flow_token, "seats": "4"}
+    flow_response = json.loads(reply["response_json"])
+    assert flow_response == {"flow_token": flow_token, "seats": "4"}
     content = {
         "type": "nfm_reply",
         "nfm_reply": {"name": "flow", "body": "Sent", "response_json": reply["response_json"]},
     }
-    is_the_value(value, told["wamid"], operator_id, message_id, "interactive", content)
-    await pipeline.reply(ANN, "Thank you")  # callbacks come in order: whatever was before it is here
-    heard = [one["payload"]["id"] for one in pipeline.callbacks if one["type"] == "message"]
-    assert told["wamid"] not in heard
+    assert_version_3_value(value, inbound["wamid"], operator_id, message_id, "interactive", content)
+    await pipeline.reply(ANN, "Thank you")  # callbacks are in order: those before it have been delivered
+    called_back = [callback["payload"]["id"] for callback in pipeline.callbacks if callback["type"] == "message"]
+    assert inbound["wamid"] not in called_back
 
 
-def shown_of(flow_id: str, **action: Any) -> dict[str, Any]:
+def make_shown(flow_id: str, **action: Any) -> dict[str, Any]:
     return {
         "type": "template",
         "template": {"name": "greeting", "language": "en_US", "category": "MARKETING"},
@@ -70,8 +77,10 @@ def shown_of(flow_id: str, **action: Any) -> dict[str, Any]:
 @pytest.mark.holds(
     "does-send", "flow-call", "flow-fields", "flow-template", "flow-id", "flow-answer",
 )  # fmt: skip
-async def test_flow_is_passed_through_and_its_reply_called_back(pipeline: PipelineHarness, third: ThirdVersion) -> None:
-    flow_id, template_id = await published(pipeline)
+async def test_flow_template_is_sent_by_passthrough_and_its_reply_called_back(
+    pipeline: PipelineHarness, receiver_v3: Version3Receiver
+) -> None:
+    flow_id, template_id = await publish(pipeline)
     template = {
         "name": "greeting",
         "language": {"policy": "deterministic", "code": "en_US"},
@@ -82,55 +91,55 @@ async def test_flow_is_passed_through_and_its_reply_called_back(pipeline: Pipeli
     }
     body = {"messaging_product": "whatsapp", "recipient_type": "individual", "to": ANN}
 
-    answers = [
-        await pass_through(pipeline, {**body, "type": "template"}, template, is_form=is_form)
+    responses = [
+        await send_passthrough_template(pipeline, {**body, "type": "template"}, template, is_form=is_form)
         for is_form in (True, False)
     ]
 
-    await is_told_as_approved(pipeline, third, template_id)
-    for answer in answers:
-        message_id = answer["messages"][0]["id"]
-        assert answer == {
+    await assert_approval_callbacks(pipeline, receiver_v3, template_id)
+    for response in responses:
+        message_id = response["messages"][0]["id"]
+        assert response == {
             "messages": [{"id": message_id}],
             "messaging_product": "whatsapp",
             "contacts": [{"input": ANN, "wa_id": ANN}],
         }
-        assert await pipeline.shown(message_id) == shown_of(flow_id, **ACTION)
-        await is_told_as_delivered(pipeline, third, message_id)
-        await comes_back(pipeline, third, message_id, "token-7")
+        assert await pipeline.visible_message(message_id) == make_shown(flow_id, **ACTION)
+        await assert_delivery_callbacks(pipeline, receiver_v3, message_id)
+        await check_flow_callback(pipeline, receiver_v3, message_id, "token-7")
 
 
-async def pass_through(
+async def send_passthrough_template(
     pipeline: PipelineHarness, body: dict[str, str], template: dict[str, Any], *, is_form: bool
 ) -> dict[str, Any]:
     url = f"{pipeline.service_url}/partner/app/{APP.id}/v3/message"
-    given: dict[str, Any] = {"json": {**body, "template": template}}
+    request: dict[str, Any] = {"json": {**body, "template": template}}
     if is_form:
-        given = {"data": {**body, "template": json.dumps(template)}}
+        request = {"data": {**body, "template": json.dumps(template)}}
     headers = {"Authorization": pipeline.app_token}
-    async with pipeline.http.post(url, headers=headers, **given) as answer:
-        assert answer.status == 200, await answer.text()
-        return await answer.json()
+    async with pipeline.http.post(url, headers=headers, **request) as response:
+        assert response.status == 200, await response.text()
+        return await response.json()
 
 
 @pytest.mark.holds("does-send", "flow-id")
 @pytest.mark.both_engines
 async def test_flow_template_is_sent_like_any_other_by_both_apis(
-    pipeline: PipelineHarness, third: ThirdVersion
+    pipeline: PipelineHarness, receiver_v3: Version3Receiver
 ) -> None:
-    flow_id, template_id = await published(pipeline)
+    flow_id, template_id = await publish(pipeline)
 
     sent = [await pipeline.send_template(template_id, by=api, params=["Ann"]) for api in ("messaging", "partner")]
 
-    await is_told_as_approved(pipeline, third, template_id)
+    await assert_approval_callbacks(pipeline, receiver_v3, template_id)
     for message_id in sent:
-        assert await pipeline.shown(message_id) == shown_of(flow_id, flow_token="unused")
-        await is_told_as_delivered(pipeline, third, message_id)
-        await comes_back(pipeline, third, message_id, "unused")
+        assert await pipeline.visible_message(message_id) == make_shown(flow_id, flow_token="unused")
+        await assert_delivery_callbacks(pipeline, receiver_v3, message_id)
+        await check_flow_callback(pipeline, receiver_v3, message_id, "unused")
 
 
 @pytest.mark.holds("flow-category")
-async def test_flow_button_is_for_marketing_alone(pipeline: PipelineHarness) -> None:
+async def test_flow_button_is_accepted_for_marketing_only(pipeline: PipelineHarness) -> None:
     button = {"type": "FLOW", "text": "Book", "flow_id": "1", "flow_action": "NAVIGATE",
               "navigate_screen": "START"}  # fmt: skip
     form = {
@@ -143,8 +152,10 @@ async def test_flow_button_is_for_marketing_alone(pipeline: PipelineHarness) -> 
         "buttons": json.dumps([button]),
     }
 
-    answer = await pipeline.ask("POST", f"/partner/app/{APP.id}/templates", form, {"Authorization": pipeline.app_token})
+    response = await pipeline.send_request(
+        "POST", f"/partner/app/{APP.id}/templates", form, {"Authorization": pipeline.app_token}
+    )
 
-    assert answer.status == 400
-    assert "FLOW" in answer.body["message"]
-    assert "MARKETING" in answer.body["message"]
+    assert response.status == 400
+    assert "FLOW" in response.body["message"]
+    assert "MARKETING" in response.body["message"]

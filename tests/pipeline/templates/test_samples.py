@@ -1,4 +1,4 @@
-"""Samples of templates: by media id, or as several handles of ours."""
+"""Samples of templates: by media id, or as several of our handles."""
 
 import io
 import json
@@ -21,13 +21,13 @@ async def upload(pipeline: PipelineHarness, path: str) -> str:
     form.add_field("file", io.BytesIO(PNG), filename="shoe.png", content_type="image/png")
     form.add_field("file_type", "image/png")
     url = f"{pipeline.service_url}/partner/app/{APP.id}/{path}"
-    async with pipeline.http.post(url, data=form, headers={"token": pipeline.app_token}) as answer:
-        told = await answer.json()
-    return told["mediaId"] if path == "media" else told["handleId"]["message"]
+    async with pipeline.http.post(url, data=form, headers={"token": pipeline.app_token}) as response:
+        body = await response.json()
+    return body["mediaId"] if path == "media" else body["handleId"]["message"]
 
 
-async def approved(pipeline: PipelineHarness, **named: Any) -> dict[str, str]:
-    """The `containerMeta` of a template that the operator has approved with these samples."""
+async def create_approved(pipeline: PipelineHarness, **samples: Any) -> dict[str, str]:
+    """Have a template with these samples approved; return its `containerMeta`."""
     template = await pipeline.create_template(
         elementName="shoe",
         templateType="IMAGE",
@@ -35,28 +35,32 @@ async def approved(pipeline: PipelineHarness, **named: Any) -> dict[str, str]:
         content="Look at this shoe.",
         example="Look at this shoe.",
         enableSample="true",
-        **named,
+        **samples,
     )
     await pipeline.wait_for_callback(is_event("template-event", id=template["id"], status="approved"))
     return json.loads(template["containerMeta"])
 
 
-async def test_media_id_gets_a_handle_of_ours_that_the_operator_gets_the_bytes_of(pipeline: PipelineHarness) -> None:
+async def test_media_id_gets_a_handle_with_the_content_that_is_uploaded_to_the_operator(
+    pipeline: PipelineHarness,
+) -> None:
     media_id = await upload(pipeline, "media")
 
-    shown = await approved(pipeline, mediaId=media_id)
+    meta = await create_approved(pipeline, mediaId=media_id)
 
-    assert shown["mediaId"] == media_id
-    assert shown["sampleMedia"].startswith("4::")
-    [held] = (await pipeline.control("GET", "handles"))["handles"]
-    assert held["size_bytes"] == len(PNG)
+    assert meta["mediaId"] == media_id
+    assert meta["sampleMedia"].startswith("4::")
+    [operator_handle] = (await pipeline.control("GET", "handles"))["handles"]
+    assert operator_handle["size_bytes"] == len(PNG)
 
 
 @pytest.mark.both_engines
-async def test_several_handles_of_ours_get_the_operators_a_line_each(pipeline: PipelineHarness) -> None:
+async def test_each_of_several_handles_of_ours_is_replaced_by_a_handle_of_the_operator(
+    pipeline: PipelineHarness,
+) -> None:
     handles = [await upload(pipeline, "upload/media") for _ in range(2)]
 
-    await approved(pipeline, exampleMedia="\r\n".join(handles))
+    await create_approved(pipeline, exampleMedia="\r\n".join(handles))
 
-    held = (await pipeline.control("GET", "handles"))["handles"]
-    assert [one["size_bytes"] for one in held] == [len(PNG)] * 2  # and it knows each line that it got
+    operator_handles = (await pipeline.control("GET", "handles"))["handles"]
+    assert [handle["size_bytes"] for handle in operator_handles] == [len(PNG)] * 2  # it checks each line

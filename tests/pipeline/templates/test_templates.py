@@ -1,4 +1,4 @@
-"""Templates under review: what the partner hears, and what the list then says."""
+"""Templates under review: the callbacks, and the list of templates afterwards."""
 
 from typing import Any
 
@@ -6,17 +6,17 @@ import pytest
 
 from tests.support.builders import APP, is_event
 from tests.support.pipeline import PipelineHarness
-from tests.support.waiting import patiently
+from tests.support.polling import poll_until
 
 
 @pytest.fixture
-async def waiting(make_pipeline: Any) -> PipelineHarness:
-    """A pipeline on which templates wait for their reviewer."""
+async def unreviewed_pipeline(make_pipeline: Any) -> PipelineHarness:
+    """A pipeline on which templates wait for a review."""
     return await make_pipeline(simulator_changes={"review_delay_ms": None})
 
 
 @pytest.mark.holds("status-others", "status-moves")
-async def test_approved_template_is_told_and_listed_as_approved(pipeline: PipelineHarness) -> None:
+async def test_approved_template_is_called_back_and_listed_as_approved(pipeline: PipelineHarness) -> None:
     template = await pipeline.create_template(elementName="welcome", languageCode="de")
 
     callback = await pipeline.wait_for_callback(is_event("template-event"))
@@ -28,28 +28,30 @@ async def test_approved_template_is_told_and_listed_as_approved(pipeline: Pipeli
         "elementName": "welcome",
         "languageCode": "de",
     }
-    [listed] = await listed_templates(pipeline)
+    [listed] = await list_templates(pipeline)
     assert listed["status"] == "APPROVED"
     assert listed["externalId"]
     assert "reason" not in listed
 
 
-async def test_rejected_template_is_told_and_listed_with_the_reviewers_reason(waiting: PipelineHarness) -> None:
-    template = await waiting.create_template()
-    [handed_in] = await handed_in_templates(waiting)
-    reject = f"templates/{handed_in['id']}/reject"
+async def test_rejected_template_is_called_back_and_listed_with_the_reason_of_the_review(
+    unreviewed_pipeline: PipelineHarness,
+) -> None:
+    template = await unreviewed_pipeline.create_template()
+    [submitted] = await wait_for_submitted(unreviewed_pipeline)
+    reject = f"templates/{submitted['id']}/reject"
 
-    await waiting.control("POST", reject, {"reason": "INVALID_FORMAT", "explanation": "Too vague."})
+    await unreviewed_pipeline.control("POST", reject, {"reason": "INVALID_FORMAT", "explanation": "Too vague."})
 
-    callback = await waiting.wait_for_callback(is_event("template-event", status="rejected"))
+    callback = await unreviewed_pipeline.wait_for_callback(is_event("template-event", status="rejected"))
     assert callback["payload"]["id"] == template["id"]
     assert callback["payload"]["rejectedReason"] == "Too vague."
-    [listed] = await listed_templates(waiting)
+    [listed] = await list_templates(unreviewed_pipeline)
     assert listed["status"] == "REJECTED"
     assert listed["reason"] == "Too vague."
 
 
-async def test_template_that_the_operator_refuses_at_once_is_told_as_rejected(pipeline: PipelineHarness) -> None:
+async def test_template_that_the_operator_rejects_at_once_is_called_back_as_rejected(pipeline: PipelineHarness) -> None:
     template = await pipeline.create_template(
         content="{{1}}, your order is ready.", example="Ann, your order is ready."
     )
@@ -58,27 +60,27 @@ async def test_template_that_the_operator_refuses_at_once_is_told_as_rejected(pi
 
     assert callback["payload"]["id"] == template["id"]
     assert callback["payload"]["rejectedReason"]
-    [listed] = await listed_templates(pipeline)
+    [listed] = await list_templates(pipeline)
     assert listed["status"] == "REJECTED"
     assert listed["reason"] == callback["payload"]["rejectedReason"]
 
 
-async def test_template_is_pending_until_its_review(waiting: PipelineHarness) -> None:
-    await waiting.create_template()
+async def test_template_is_pending_until_its_review(unreviewed_pipeline: PipelineHarness) -> None:
+    await unreviewed_pipeline.create_template()
 
-    await handed_in_templates(waiting)
+    await wait_for_submitted(unreviewed_pipeline)
 
-    [listed] = await listed_templates(waiting)
+    [listed] = await list_templates(unreviewed_pipeline)
     assert listed["status"] == "PENDING"
-    assert waiting.callbacks == []
+    assert unreviewed_pipeline.callbacks == []
 
 
 @pytest.mark.holds("status-moves")
 async def test_approved_template_may_be_rejected_later(pipeline: PipelineHarness) -> None:
     template_id = await pipeline.approved_template()
-    [handed_in] = await handed_in_templates(pipeline)
+    [submitted] = await wait_for_submitted(pipeline)
 
-    await pipeline.control("POST", f"templates/{handed_in['id']}/reject", {"reason": "SCAM"})
+    await pipeline.control("POST", f"templates/{submitted['id']}/reject", {"reason": "SCAM"})
 
     callback = await pipeline.wait_for_callback(is_event("template-event", status="rejected"))
     assert callback["payload"]["id"] == template_id
@@ -98,16 +100,16 @@ async def test_header_footer_and_buttons_are_shown_on_the_phone(pipeline: Pipeli
     assert [button["text"] for button in shown["buttons"]] == ["Yes", "No"]
 
 
-async def listed_templates(pipeline: PipelineHarness) -> list[dict[str, Any]]:
-    """The app's templates, as the partner sees them."""
-    answer = await pipeline.ask(
+async def list_templates(pipeline: PipelineHarness) -> list[dict[str, Any]]:
+    """Return the app's templates, as the partner sees them."""
+    response = await pipeline.send_request(
         "GET", f"/partner/app/{APP.id}/templates", headers={"Authorization": pipeline.app_token}
     )
-    assert answer.status == 200
-    return answer.body["templates"]
+    assert response.status == 200
+    return response.body["templates"]
 
 
-async def handed_in_templates(pipeline: PipelineHarness) -> list[dict[str, Any]]:
-    """The operator's templates, once there is one."""
-    told = await patiently(lambda: pipeline.control("GET", "templates"), lambda held: held["templates"])
-    return told["templates"]
+async def wait_for_submitted(pipeline: PipelineHarness) -> list[dict[str, Any]]:
+    """Return the operator's templates, once there is one."""
+    listed = await poll_until(lambda: pipeline.control("GET", "templates"), lambda listed: listed["templates"])
+    return listed["templates"]

@@ -1,4 +1,4 @@
-"""Flows: drafts, their JSON, and their life."""
+"""Flows: drafts, flow JSON, publishing, deprecation and deletion."""
 
 import io
 import json
@@ -7,7 +7,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.simulator.conftest import WABA, Answer, Bench
+from tests.simulator.conftest import WABA, Bench, SimulatorResponse
 from waypost.base.clock import ManualClock
 from waypost.simulator.accounts.flow import PUBLISHED, Flow
 
@@ -21,12 +21,12 @@ CONTENT: dict[str, Any] = {
 }
 
 
-async def create(bench: Bench, name: str = "booking", **more: Any) -> Answer:
+async def create_flow(bench: Bench, name: str = "booking", **more: Any) -> SimulatorResponse:
     body = {"name": name, "categories": ["APPOINTMENT_BOOKING", "SURVEY"], **more}
     return await bench.graph("POST", f"{WABA}/flows", json=body)
 
 
-async def put_asset(bench: Bench, flow_id: str, text: str | None, **more: str) -> Answer:
+async def put_asset(bench: Bench, flow_id: str, text: str | None, **more: str) -> SimulatorResponse:
     form = aiohttp.FormData({"name": "flow.json", "asset_type": "FLOW_JSON", **more})
     if text is None:
         form = aiohttp.FormData({"name": "flow.json", **more}, default_to_multipart=True)
@@ -36,8 +36,8 @@ async def put_asset(bench: Bench, flow_id: str, text: str | None, **more: str) -
 
 
 async def test_flow_is_a_draft_then_published_then_deprecated(bench: Bench) -> None:
-    made = await create(bench)
-    flow_id = made.body["id"]
+    created = await create_flow(bench)
+    flow_id = created.body["id"]
 
     too_soon = await bench.graph("POST", f"{flow_id}/publish")
     asset = await put_asset(bench, flow_id, json.dumps(CONTENT))
@@ -50,7 +50,7 @@ async def test_flow_is_a_draft_then_published_then_deprecated(bench: Bench) -> N
     deprecated = await bench.graph("POST", f"{flow_id}/deprecate")
     twice = await bench.graph("POST", f"{flow_id}/deprecate")
 
-    assert made.body == {"id": flow_id, "success": True, "validation_errors": []}
+    assert created.body == {"id": flow_id, "success": True, "validation_errors": []}
     assert asset.body == {"success": True, "validation_errors": []}
     assert published.body == deprecated.body == {"success": True}
     assert shown.body == {
@@ -60,24 +60,24 @@ async def test_flow_is_a_draft_then_published_then_deprecated(bench: Bench) -> N
         "categories": ["APPOINTMENT_BOOKING", "SURVEY"],
         "validation_errors": [],
     }
-    codes = [one.error["code"] for one in (too_soon, again, edited, replaced, deleted, twice)]
+    codes = [response.error["code"] for response in (too_soon, again, edited, replaced, deleted, twice)]
     assert codes == [139002, 139002, 139001, 139001, 139004, 139003]
     assert (await bench.graph("GET", f"{flow_id}?fields=status")).body["status"] == "DEPRECATED"
 
 
 async def test_draft_can_be_changed_and_deleted(bench: Bench) -> None:
-    flow_id = (await create(bench)).body["id"]
-    other = (await create(bench, "other")).body["id"]
+    flow_id = (await create_flow(bench)).body["id"]
+    other = (await create_flow(bench, "other")).body["id"]
     change = {"name": "table", "categories": ["OTHER"], "endpoint_uri": "https://shop.example/f"}
 
     changed = await bench.graph("POST", flow_id, json=change)
-    taken = await bench.graph("POST", flow_id, json={"name": "other"})
+    duplicate = await bench.graph("POST", flow_id, json={"name": "other"})
     shown = await bench.graph("GET", f"{flow_id}?fields=name,categories,endpoint_uri")
     listed = await bench.graph("GET", f"{WABA}/flows?fields=id")
     deleted = await bench.graph("DELETE", flow_id)
 
     assert changed.body == deleted.body == {"success": True}
-    assert "unique" in taken.error["message"]
+    assert "unique" in duplicate.error["message"]
     assert shown.body == {"id": flow_id, **change}
     assert listed.body["data"] == [{"id": flow_id}, {"id": other}]
     assert (await bench.graph("GET", flow_id)).error["error_subcode"] == 33
@@ -85,9 +85,9 @@ async def test_draft_can_be_changed_and_deleted(bench: Bench) -> None:
 
 @pytest.mark.parametrize(("length", "status"), [(0, 400), (1, 200), (200, 200), (201, 400)])
 async def test_name_has_1_to_200_characters(bench: Bench, length: int, status: int) -> None:
-    made = await create(bench, "n" * length)
+    created = await create_flow(bench, "n" * length)
 
-    assert made.status == status
+    assert created.status == status
 
 
 @pytest.mark.parametrize(
@@ -101,26 +101,26 @@ async def test_name_has_1_to_200_characters(bench: Bench, length: int, status: i
         {"publish": True, "flow_json": "{}"},
     ],
 )
-async def test_flow_that_may_not_be_is_refused(bench: Bench, more: dict[str, Any]) -> None:
-    made = await create(bench, **more)
+async def test_invalid_flow_is_rejected(bench: Bench, more: dict[str, Any]) -> None:
+    created = await create_flow(bench, **more)
 
-    assert made.status == 400
+    assert created.status == 400
     assert (await bench.graph("GET", f"{WABA}/flows")).body["data"] == []
 
 
 async def test_flow_is_published_and_copied_in_one_call(bench: Bench) -> None:
-    first = await create(bench, flow_json=json.dumps(CONTENT), publish=True)
-    copy = await create(bench, "copy", clone_flow_id=first.body["id"])
+    first = await create_flow(bench, flow_json=json.dumps(CONTENT), publish=True)
+    copy = await create_flow(bench, "copy", clone_flow_id=first.body["id"])
 
     shown = await bench.graph("GET", f"{copy.body['id']}?fields=status,json_version")
     [asset] = (await bench.graph("GET", f"{copy.body['id']}/assets")).body["data"]
-    fetched = await bench.ask("GET", asset["download_url"].removeprefix(bench.base))
+    fetched = await bench.request("GET", asset["download_url"].removeprefix(bench.base))
     assert (await bench.graph("GET", first.body["id"])).body["status"] == "PUBLISHED"
     assert (shown.body["status"], shown.body["json_version"]) == ("DRAFT", "7.0")
     assert fetched.body == CONTENT
 
 
-def test_flow_tells_its_screens() -> None:
+def test_flow_lists_its_screens() -> None:
     flow = Flow("1", WABA, "booking", ["OTHER"], PUBLISHED, json.dumps(CONTENT))
     empty = Flow("2", WABA, "empty", ["OTHER"])
 
@@ -147,22 +147,24 @@ SCREEN = {"id": "ASK"}
         (json.dumps({"version": "7.0", "screens": [SCREEN, SCREEN]}), "DUPLICATE_SCREEN_ID"),
     ],
 )
-async def test_wrong_json_is_kept_with_its_errors_and_not_published(bench: Bench, text: str, error: str) -> None:
-    flow_id = (await create(bench)).body["id"]
+async def test_invalid_flow_json_is_stored_with_its_errors_and_not_published(
+    bench: Bench, text: str, error: str
+) -> None:
+    flow_id = (await create_flow(bench)).body["id"]
 
     asset = await put_asset(bench, flow_id, text)
 
     published = await bench.graph("POST", f"{flow_id}/publish")
     shown = await bench.graph("GET", f"{flow_id}?fields=validation_errors")
-    [told] = asset.body["validation_errors"]
-    assert told["error"] == error
-    assert {"error_type", "message", "line_start", "column_end", "pointers"} <= set(told)
+    [validation_error] = asset.body["validation_errors"]
+    assert validation_error["error"] == error
+    assert {"error_type", "message", "line_start", "column_end", "pointers"} <= set(validation_error)
     assert shown.body["validation_errors"] == asset.body["validation_errors"]
     assert published.error["code"] == 139002
 
 
-async def test_asset_can_be_fetched_without_a_token_for_an_hour(slow: Bench, manual: ManualClock) -> None:
-    flow_id = (await create(slow)).body["id"]
+async def test_asset_can_be_fetched_without_a_token_for_an_hour(slow: Bench, clock: ManualClock) -> None:
+    flow_id = (await create_flow(slow)).body["id"]
     before = await slow.graph("GET", f"{flow_id}/assets")
     await put_asset(slow, flow_id, json.dumps(CONTENT))
 
@@ -170,10 +172,10 @@ async def test_asset_can_be_fetched_without_a_token_for_an_hour(slow: Bench, man
 
     [asset] = listed.body["data"]
     url = asset.pop("download_url").removeprefix(slow.base)
-    fetched = await slow.ask("GET", url)
-    forged = await slow.ask("GET", url.replace("ext=", "ext=9"))
-    manual.advance(ms=HOUR_MS)
-    late = await slow.ask("GET", url)
+    fetched = await slow.request("GET", url)
+    forged = await slow.request("GET", url.replace("ext=", "ext=9"))
+    clock.advance(ms=HOUR_MS)
+    late = await slow.request("GET", url)
     assert before.body == {"data": []}
     assert asset == {"name": "flow.json", "asset_type": "FLOW_JSON"}
     assert fetched.body == CONTENT
@@ -184,22 +186,22 @@ async def test_asset_can_be_fetched_without_a_token_for_an_hour(slow: Bench, man
     ("text", "more"), [(None, {"asset_type": "FLOW_JSON"}), ("{}", {"name": "x"}), ("{}", {"asset_type": "OTHER"})]
 )
 async def test_asset_needs_its_three_fields(bench: Bench, text: str | None, more: dict[str, str]) -> None:
-    flow_id = (await create(bench)).body["id"]
+    flow_id = (await create_flow(bench)).body["id"]
 
-    answer = await put_asset(bench, flow_id, text, **more)
+    response = await put_asset(bench, flow_id, text, **more)
 
-    assert (answer.status, answer.error["code"]) == (400, 100)
+    assert (response.status, response.error["code"]) == (400, 100)
 
 
-async def test_preview_and_account_are_shown_when_asked_for(bench: Bench) -> None:
-    flow_id = (await create(bench, flow_json=json.dumps(CONTENT))).body["id"]
+async def test_preview_and_account_are_shown_when_requested(bench: Bench) -> None:
+    flow_id = (await create_flow(bench, flow_json=json.dumps(CONTENT))).body["id"]
 
     fields = "preview.invalidate(false),json_version,whatsapp_business_account{id}"
     shown = await bench.graph("GET", f"{flow_id}?fields={fields}")
     unknown = await bench.graph("GET", f"{flow_id}?fields=nothing")
 
     preview = shown.body["preview"]
-    fetched = await bench.ask("GET", preview["preview_url"].removeprefix(bench.base))
+    fetched = await bench.request("GET", preview["preview_url"].removeprefix(bench.base))
     assert fetched.body == CONTENT
     assert preview["expires_at"].endswith("+0000")
     assert shown.body["json_version"] == "7.0"
@@ -207,12 +209,12 @@ async def test_preview_and_account_are_shown_when_asked_for(bench: Bench) -> Non
     assert unknown.error["code"] == 100
 
 
-async def test_flows_outlive_a_restart_and_not_a_reset(bench: Bench) -> None:
-    flow_id = (await create(bench, flow_json=json.dumps(CONTENT), publish=True)).body["id"]
+async def test_flows_survive_a_restart_and_are_deleted_by_a_reset(bench: Bench) -> None:
+    flow_id = (await create_flow(bench, flow_json=json.dumps(CONTENT), publish=True)).body["id"]
 
     await bench.restart()
-    kept = await bench.graph("GET", flow_id)
+    after_restart = await bench.graph("GET", flow_id)
     await bench.control("POST", "reset")
 
-    assert kept.body["status"] == "PUBLISHED"
+    assert after_restart.body["status"] == "PUBLISHED"
     assert (await bench.graph("GET", flow_id)).status == 400

@@ -1,4 +1,4 @@
-"""What is only remembered of a number: its shop, its public key, its settings."""
+"""Stored settings of a number: commerce settings, public key, calling and other settings."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ ENCRYPTION = f"{NUMBER_ID}/whatsapp_business_encryption"
 SETTINGS = f"{NUMBER_ID}/settings"
 
 
-async def test_shop_is_shown_as_it_was_set(bench: Bench) -> None:
+async def test_commerce_settings_are_stored_and_shown(bench: Bench) -> None:
     before = await bench.graph("GET", SHOP)
     await bench.graph("POST", f"{SHOP}?is_catalog_visible=true")
     await bench.restart()
@@ -22,7 +22,7 @@ async def test_shop_is_shown_as_it_was_set(bench: Bench) -> None:
     assert after.body["data"] == [{"is_catalog_visible": True, "is_cart_enabled": True, "id": NUMBER_ID}]
 
 
-async def test_public_key_is_shown_as_it_was_set(bench: Bench) -> None:
+async def test_public_key_is_stored_and_shown(bench: Bench) -> None:
     await bench.graph("POST", ENCRYPTION, json={"business_public_key": KEY})
 
     shown = await bench.graph("GET", ENCRYPTION)
@@ -30,16 +30,16 @@ async def test_public_key_is_shown_as_it_was_set(bench: Bench) -> None:
     assert shown.body["business_public_key_signature_status"] == "VALID"
 
 
-async def test_settings_are_shown_as_they_were_set(bench: Bench) -> None:
+async def test_settings_are_stored_and_shown(bench: Bench) -> None:
     await bench.graph("POST", SETTINGS, json={"calling": {"status": "ENABLED"}})
     await bench.graph("POST", SETTINGS, json={"user_identity_change": {"enable": True}})
 
     shown = await bench.graph("GET", SETTINGS)
-    one = await bench.graph("GET", f"{SETTINGS}?fields=calling")
+    calling = await bench.graph("GET", f"{SETTINGS}?fields=calling")
     assert shown.body == {
         "calling": {"status": "ENABLED"}, "user_identity_change": {"enable": True},
     }  # fmt: skip
-    assert one.body == {"calling": {"status": "ENABLED"}}
+    assert calling.body == {"calling": {"status": "ENABLED"}}
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ async def test_settings_are_shown_as_they_were_set(bench: Bench) -> None:
         (SETTINGS, {"calling": 1}),
     ],
 )
-async def test_what_cannot_be_set_is_refused(bench: Bench, path: str, body: dict[str, Any]) -> None:
-    refused = await bench.graph("POST", path, json=body)
+async def test_invalid_setting_is_rejected(bench: Bench, path: str, body: dict[str, Any]) -> None:
+    rejected = await bench.graph("POST", path, json=body)
 
-    assert (refused.status, refused.error["code"]) == (400, 100)
+    assert (rejected.status, rejected.error["code"]) == (400, 100)

@@ -1,4 +1,4 @@
-"""What belongs to a number: profile, block list, ice breakers, standing."""
+"""Number resources: profile, block list, ice breakers, status."""
 
 from typing import Any
 
@@ -14,12 +14,12 @@ APP = "3000000000000003"
 DAY_MS = 24 * 3600 * 1000
 
 
-async def change(bench: Bench, **fields: Any) -> int:
-    answer = await bench.graph("POST", PROFILE, json={"messaging_product": "whatsapp", **fields})
-    return answer.status
+async def change_profile(bench: Bench, **fields: Any) -> int:
+    response = await bench.graph("POST", PROFILE, json={"messaging_product": "whatsapp", **fields})
+    return response.status
 
 
-async def test_profile_is_what_was_set_and_outlives_a_restart(bench: Bench) -> None:
+async def test_profile_is_stored_and_survives_a_restart(bench: Bench) -> None:
     profile = {
         "about": "Tea and more",
         "address": "1 Main St",
@@ -30,8 +30,8 @@ async def test_profile_is_what_was_set_and_outlives_a_restart(bench: Bench) -> N
     }
     before = await bench.graph("GET", PROFILE)
 
-    await change(bench, **profile)
-    await change(bench, about="Tea")
+    await change_profile(bench, **profile)
+    await change_profile(bench, about="Tea")
     await bench.restart()
 
     shown = await bench.graph("GET", PROFILE)
@@ -68,27 +68,27 @@ async def test_profile_is_what_was_set_and_outlives_a_restart(bench: Bench) -> N
         ({"profile_picture_handle": "4::unknown"}, 400),
     ],
 )
-async def test_profile_keeps_its_limits(bench: Bench, fields: dict[str, Any], status: int) -> None:
-    assert await change(bench, **fields) == status
+async def test_profile_fields_are_limited(bench: Bench, fields: dict[str, Any], status: int) -> None:
+    assert await change_profile(bench, **fields) == status
 
 
-async def test_picture_comes_from_a_handle_and_can_be_fetched(slow: Bench, manual: ManualClock) -> None:
+async def test_picture_comes_from_a_handle_and_can_be_fetched(slow: Bench, clock: ManualClock) -> None:
     content = b"\xff\xd8\xffpicture"
     query = {"file_length": str(len(content)), "file_type": "image/jpeg"}
     session = (await slow.graph("POST", f"{APP}/uploads", params=query)).body["id"]
     uploaded = await slow.graph("POST", session, data=content, headers={"file_offset": "0"})
 
-    await change(slow, profile_picture_handle=uploaded.body["h"])
+    await change_profile(slow, profile_picture_handle=uploaded.body["h"])
 
-    manual.advance(ms=40 * DAY_MS)
+    clock.advance(ms=40 * DAY_MS)
     await slow.restart()
     shown = await slow.graph("GET", f"{PROFILE}?fields=profile_picture_url")
     url = shown.body["data"][0]["profile_picture_url"]
-    async with slow.http.get(url) as answer:
-        fetched = await answer.read()
+    async with slow.http.get(url) as response:
+        fetched = await response.read()
     async with slow.http.get(url.replace("hash=", "hash=0")) as forged:
         assert forged.status == 400
-    assert (answer.status, answer.headers["Content-Type"]) == (200, "image/jpeg")
+    assert (response.status, response.headers["Content-Type"]) == (200, "image/jpeg")
     assert fetched == content
 
 
@@ -97,34 +97,34 @@ async def test_empty_handle_removes_the_picture_and_its_file(bench: Bench) -> No
     query = {"file_length": str(len(content)), "file_type": "image/jpeg"}
     session = (await bench.graph("POST", f"{APP}/uploads", params=query)).body["id"]
     uploaded = await bench.graph("POST", session, data=content, headers={"file_offset": "0"})
-    await change(bench, about="Tea", profile_picture_handle=uploaded.body["h"])
+    await change_profile(bench, about="Tea", profile_picture_handle=uploaded.body["h"])
     shown = await bench.graph("GET", f"{PROFILE}?fields=profile_picture_url")
     url = shown.body["data"][0]["profile_picture_url"]
 
     async with bench.http.get(url) as before:
         pass
-    statuses = [await change(bench, profile_picture_handle="") for _ in range(2)]
+    statuses = [await change_profile(bench, profile_picture_handle="") for _ in range(2)]
     async with bench.http.get(url) as after:
         pass
     await bench.restart()
 
-    left = await bench.graph("GET", PROFILE)
+    remaining = await bench.graph("GET", PROFILE)
     assert (before.status, after.status, statuses) == (200, 400, [200, 200])
-    assert left.body["data"] == [{"about": "Tea", "messaging_product": "whatsapp"}]
+    assert remaining.body["data"] == [{"about": "Tea", "messaging_product": "whatsapp"}]
 
 
-def users(*phones: str) -> dict[str, Any]:
+def block_body(*phones: str) -> dict[str, Any]:
     return {"messaging_product": "whatsapp", "block_users": [{"user": phone} for phone in phones]}
 
 
-async def test_phone_that_wrote_today_can_be_blocked_and_unblocked(bench: Bench) -> None:
-    await bench.let_write()
+async def test_phone_with_an_open_window_can_be_blocked_and_unblocked(bench: Bench) -> None:
+    await bench.send_from_phone()
 
-    added = await bench.graph("POST", BLOCKS, json=users(f"+{ANN}"))
+    added = await bench.graph("POST", BLOCKS, json=block_body(f"+{ANN}"))
     listed = await bench.graph("GET", BLOCKS)
     await bench.restart()
     sent = await bench.send({"text": {"body": "Hello"}})
-    removed = await bench.graph("DELETE", BLOCKS, json=users(ANN))
+    removed = await bench.graph("DELETE", BLOCKS, json=block_body(ANN))
 
     assert added.body == {
         "messaging_product": "whatsapp",
@@ -137,17 +137,17 @@ async def test_phone_that_wrote_today_can_be_blocked_and_unblocked(bench: Bench)
     assert (await bench.send({"text": {"body": "Hello"}})).status == 200
 
 
-async def test_each_phone_that_cannot_be_blocked_is_told_with_its_reason(bench: Bench) -> None:
-    await bench.let_write()
+async def test_each_phone_that_cannot_be_blocked_is_returned_with_its_error(bench: Bench) -> None:
+    await bench.send_from_phone()
 
-    answer = await bench.graph("POST", BLOCKS, json=users(ANN, "15559990000", BUSINESS, "x"))
+    response = await bench.graph("POST", BLOCKS, json=block_body(ANN, "15559990000", BUSINESS, "x"))
 
-    told = answer.body["block_users"]
-    assert answer.status == 200
-    assert [one["wa_id"] for one in told["added_users"]] == [ANN]
-    codes = {one["input"]: one["errors"][0]["code"] for one in told["failed_users"]}
+    block_list = response.body["block_users"]
+    assert response.status == 200
+    assert [user["wa_id"] for user in block_list["added_users"]] == [ANN]
+    codes = {user["input"]: user["errors"][0]["code"] for user in block_list["failed_users"]}
     assert codes == {"15559990000": 131047, BUSINESS: 139100, "x": 100}
-    assert answer.body["errors"]["code"] == 139100
+    assert response.body["errors"]["code"] == 139100
 
 
 @pytest.mark.parametrize(
@@ -160,13 +160,13 @@ async def test_each_phone_that_cannot_be_blocked_is_told_with_its_reason(bench: 
         {"messaging_product": "whatsapp", "block_users": [{"user": str(n)} for n in range(1001)]},
     ],
 )
-async def test_unreadable_block_list_is_refused(bench: Bench, body: dict[str, Any]) -> None:
+async def test_invalid_block_list_is_rejected(bench: Bench, body: dict[str, Any]) -> None:
     for method in ("POST", "DELETE"):
-        answer = await bench.graph(method, BLOCKS, json=body)
-        assert (answer.status, answer.error["code"]) == (400, 100)
+        response = await bench.graph(method, BLOCKS, json=body)
+        assert (response.status, response.error["code"]) == (400, 100)
 
 
-async def test_ice_breakers_and_commands_are_what_was_set(bench: Bench) -> None:
+async def test_ice_breakers_and_commands_are_stored_and_shown(bench: Bench) -> None:
     commands = [{"command_name": "help", "command_description": "Ask a person"}]
     body = {"prompts": ["Where is my order?"], "commands": commands}
 
@@ -196,27 +196,27 @@ async def test_ice_breakers_and_commands_are_what_was_set(bench: Bench) -> None:
         ({"commands": ["help"]}, 400),
     ],
 )
-async def test_ice_breakers_and_commands_keep_their_limits(bench: Bench, body: dict[str, Any], status: int) -> None:
-    answer = await bench.graph("POST", AUTOMATION, json=body)
+async def test_ice_breakers_and_commands_are_limited(bench: Bench, body: dict[str, Any], status: int) -> None:
+    response = await bench.graph("POST", AUTOMATION, json=body)
 
-    assert answer.status == status
+    assert response.status == status
 
 
-async def test_number_shows_its_standing_and_where_its_webhooks_go(bench: Bench) -> None:
+async def test_number_shows_its_status_limits_and_webhook_url(bench: Bench) -> None:
     fields = (
         "quality_rating,whatsapp_business_manager_messaging_limit,name_status,status,platform_type,"
         "webhook_configuration,throughput,health_status"
     )
-    usual = await bench.graph("GET", f"{NUMBER_ID}?fields={fields}")
-    standing = {"quality_rating": "RED", "messaging_limit": "TIER_2K", "status": "FLAGGED"}
+    default = await bench.graph("GET", f"{NUMBER_ID}?fields={fields}")
+    changes = {"quality_rating": "RED", "messaging_limit": "TIER_2K", "status": "FLAGGED"}
 
-    put = await bench.control("PUT", f"numbers/{NUMBER_ID}/standing", standing)
-    wrong = await bench.control("PUT", f"numbers/{NUMBER_ID}/standing", {"quality_rating": "BLUE"})
-    unknown = await bench.control("PUT", "numbers/1/standing", {})
+    changed = await bench.control("PUT", f"numbers/{NUMBER_ID}/status", changes)
+    wrong = await bench.control("PUT", f"numbers/{NUMBER_ID}/status", {"quality_rating": "BLUE"})
+    unknown = await bench.control("PUT", "numbers/1/status", {})
     shown = await bench.graph("GET", f"{NUMBER_ID}?fields={fields}")
 
-    assert (put.status, wrong.status, unknown.status) == (200, 400, 404)
-    assert usual.body == {
+    assert (changed.status, wrong.status, unknown.status) == (200, 400, 404)
+    assert default.body == {
         "id": NUMBER_ID,
         "quality_rating": "GREEN",
         "whatsapp_business_manager_messaging_limit": "TIER_UNLIMITED",
@@ -235,7 +235,7 @@ async def test_number_shows_its_standing_and_where_its_webhooks_go(bench: Bench)
     assert shown.body["status"] == "FLAGGED"
 
 
-async def test_account_shows_who_owns_it(bench: Bench) -> None:
+async def test_account_shows_its_ownership_type(bench: Bench) -> None:
     shown = await bench.graph("GET", f"{WABA}?fields=ownership_type,country,currency,health_status")
 
     assert shown.body["ownership_type"] == "CLIENT_OWNED"

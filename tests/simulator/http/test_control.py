@@ -1,4 +1,4 @@
-"""The control door: who may use it, and what it changes."""
+"""The control API: access checks, accounts, settings, phones and reset."""
 
 import contextlib
 import sqlite3
@@ -12,24 +12,24 @@ from tests.simulator.conftest import ANN, ANN_USER_ID, BUSINESS, NUMBER_ID, TOKE
 from waypost.base.clock import SystemClock
 
 
-async def test_foreign_host_is_refused(bench: Bench) -> None:
-    answer = await bench.ask("GET", "/control/state", headers={"Host": "evil.example:80"})
+async def test_foreign_host_is_rejected(bench: Bench) -> None:
+    response = await bench.request("GET", "/control/state", headers={"Host": "evil.example:80"})
 
-    assert (answer.status, answer.body["field"]) == (403, "Host")
+    assert (response.status, response.body["field"]) == (403, "Host")
 
 
 @pytest.mark.parametrize("host", ["localhost:99", "127.0.0.1", "[::1]:99"])
-async def test_loopback_host_is_taken(bench: Bench, host: str) -> None:
-    answer = await bench.ask("GET", "/control/state", headers={"Host": host})
+async def test_loopback_host_is_accepted(bench: Bench, host: str) -> None:
+    response = await bench.request("GET", "/control/state", headers={"Host": host})
 
-    assert answer.status == 200
+    assert response.status == 200
 
 
-async def test_foreign_origin_is_refused_and_no_permission_is_given(bench: Bench) -> None:
+async def test_foreign_origin_is_rejected_and_no_cors_header_is_sent(bench: Bench) -> None:
     own = bench.base
-    foreign = await bench.ask("GET", "/control/state", headers={"Origin": "http://evil.example"})
-    other_port = await bench.ask("GET", "/control/state", headers={"Origin": "http://127.0.0.1:1"})
-    same = await bench.ask("GET", "/control/state", headers={"Origin": own})
+    foreign = await bench.request("GET", "/control/state", headers={"Origin": "http://evil.example"})
+    other_port = await bench.request("GET", "/control/state", headers={"Origin": "http://127.0.0.1:1"})
+    same = await bench.request("GET", "/control/state", headers={"Origin": own})
 
     assert (foreign.status, foreign.body["field"]) == (403, "Origin")
     assert other_port.status == 403
@@ -37,15 +37,15 @@ async def test_foreign_origin_is_refused_and_no_permission_is_given(bench: Bench
     assert not any(name.lower().startswith("access-control") for name in same.headers)
 
 
-async def test_origin_that_is_no_address_is_refused(bench: Bench) -> None:
-    answer = await bench.ask("GET", "/control/state", headers={"Origin": "http://[broken"})
+async def test_invalid_origin_is_rejected(bench: Bench) -> None:
+    rejected = await bench.request("GET", "/control/state", headers={"Origin": "http://[broken"})
 
-    assert (answer.status, answer.body["field"]) == (403, "Origin")
+    assert (rejected.status, rejected.body["field"]) == (403, "Origin")
 
 
-async def test_only_json_is_taken(bench: Bench) -> None:
-    form = await bench.ask("POST", "/control/reset", data={"a": "b"})
-    plain = await bench.ask("POST", "/control/reset")
+async def test_only_json_is_accepted(bench: Bench) -> None:
+    form = await bench.request("POST", "/control/reset", data={"a": "b"})
+    plain = await bench.request("POST", "/control/reset")
 
     assert form.status == plain.status == 415
 
@@ -58,31 +58,31 @@ async def test_token_and_host_can_be_set(tmp_path: Path, receiver: Receiver, htt
     await bench.start()
     right = {"Authorization": "Bearer let-me-in"}
 
-    without = await bench.ask("GET", "/control/state")
-    wrong = await bench.ask("GET", "/control/state", headers={"Authorization": "Bearer x"})
-    good = await bench.ask("GET", "/control/state", headers=right)
-    named = await bench.ask("GET", "/control/state", headers={**right, "Host": "sim.example:8"})
+    without = await bench.request("GET", "/control/state")
+    wrong = await bench.request("GET", "/control/state", headers={"Authorization": "Bearer x"})
+    good = await bench.request("GET", "/control/state", headers=right)
+    named = await bench.request("GET", "/control/state", headers={**right, "Host": "sim.example:8"})
     await bench.stop()
 
     assert without.status == wrong.status == 401
     assert good.status == named.status == 200
 
 
-async def test_account_can_be_made_and_used(bench: Bench) -> None:
+async def test_account_can_be_created_and_used(bench: Bench) -> None:
     account = {"name": "Two", "token": "token-2", "app_id": "3000000000000033", "app_secret": "s"}
-    made = await bench.control("PUT", "accounts/1000000000000011", account)
+    created = await bench.control("PUT", "accounts/1000000000000011", account)
     number = {"waba_id": "1000000000000011", "phone_number": "+15550002222", "name": "Shop"}
     await bench.control("PUT", "numbers/2000000000000022", number)
-    shape = {"callback_uri": bench.receiver.uri, "verify_token": bench.receiver.verify_token}
-    await bench.control("PUT", "apps/3000000000000033/webhook", shape)
+    webhook = {"callback_uri": bench.receiver.uri, "verify_token": bench.receiver.verify_token}
+    await bench.control("PUT", "apps/3000000000000033/webhook", webhook)
 
-    write = {"to": "15550002222", "text": "Hi Two"}
-    await bench.control("POST", f"phones/{ANN}/messages", write)
+    inbound = {"to": "15550002222", "text": "Hi Two"}
+    await bench.control("POST", f"phones/{ANN}/messages", inbound)
     message = {"messaging_product": "whatsapp", "to": ANN, "text": {"body": "Hi"}}
     sent = await bench.graph("POST", "2000000000000022/messages", token="token-2", json=message)
 
-    await bench.receiver.until(bench.receiver.statuses)
-    assert made.body["namespace"].count("_") == 4
+    await bench.receiver.wait_until(bench.receiver.statuses)
+    assert created.body["namespace"].count("_") == 4
     assert sent.status == 200
     assert bench.receiver.is_signed(bench.receiver.posts[0], "s")
 
@@ -104,18 +104,18 @@ async def test_account_can_be_made_and_used(bench: Bench) -> None:
         (f"phones/{ANN}", {"name": ""}, "name", 400),
     ],
 )  # fmt: skip
-async def test_wrong_wish_names_field_rule_and_remedy(
+async def test_invalid_request_error_names_field_rule_and_accepted_values(
     bench: Bench, path: str, body: Any, field: str, status: int
 ) -> None:
-    answer = await bench.control("PUT", path, body)
+    response = await bench.control("PUT", path, body)
 
-    assert (answer.status, answer.body["field"]) == (status, field)
-    assert answer.body["rule"]
-    assert answer.body["accepted"]
-    assert answer.body["field"] in answer.body["error"]
+    assert (response.status, response.body["field"]) == (status, field)
+    assert response.body["rule"]
+    assert response.body["accepted"]
+    assert response.body["field"] in response.body["error"]
 
 
-async def test_changed_settings_are_shown_and_stay(bench: Bench) -> None:
+async def test_changed_settings_are_shown_and_survive_a_restart(bench: Bench) -> None:
     changed = await bench.control("PUT", "settings", {"review_delay_ms": None, "limits": False})
     await bench.restart(review_delay_ms=5)
     state = await bench.control("GET", "state")
@@ -125,15 +125,15 @@ async def test_changed_settings_are_shown_and_stay(bench: Bench) -> None:
     assert state.body["settings"]["limits"] is False
 
 
-async def test_phone_shows_and_keeps_its_habits(bench: Bench) -> None:
+async def test_phone_shows_and_keeps_its_settings(bench: Bench) -> None:
     await bench.control("PUT", "settings", {"read_after_ms": 700})
     default = await bench.control("GET", f"phones/{ANN}")
-    told = await bench.control("PUT", f"phones/{ANN}", {"read_after_ms": None, "name": "Ann"})
-    kept = await bench.control("PUT", f"phones/{ANN}", {"deliver_after_ms": 9})
+    changed = await bench.control("PUT", f"phones/{ANN}", {"read_after_ms": None, "name": "Ann"})
+    changed_again = await bench.control("PUT", f"phones/{ANN}", {"deliver_after_ms": 9})
 
     assert default.body["read_after_ms"] == 700
-    assert told.body["read_after_ms"] is None
-    assert kept.body == {
+    assert changed.body["read_after_ms"] is None
+    assert changed_again.body == {
         "phone": ANN,
         "name": "Ann",
         "deliver_after_ms": 9,
@@ -157,9 +157,9 @@ async def test_phone_shows_and_keeps_its_habits(bench: Bench) -> None:
     }
 
 
-async def test_reset_keeps_accounts_and_removes_the_rest(bench: Bench) -> None:
+async def test_reset_keeps_accounts_and_deletes_everything_else(bench: Bench) -> None:
     await bench.seed_template([{"type": "BODY", "text": "Hello there"}])
-    await bench.let_write()
+    await bench.send_from_phone()
     await bench.send_text()
 
     await bench.control("POST", "reset")
@@ -176,15 +176,15 @@ async def test_reset_keeps_accounts_and_removes_the_rest(bench: Bench) -> None:
     number = await bench.graph("GET", NUMBER_ID, token=TOKEN)
     assert number.status == 200
     wamid = await bench.send_text()
-    await bench.receiver.until(lambda: bench.receiver.statuses(wamid))
+    await bench.receiver.wait_until(lambda: bench.receiver.statuses(wamid))
     assert bench.receiver.statuses(wamid)[0]["status"] == "failed"
 
 
-async def test_reset_leaves_nothing_in_the_file_but_accounts_and_settings(bench: Bench) -> None:
+async def test_reset_leaves_only_accounts_and_settings_in_the_file(bench: Bench) -> None:
     await bench.seed_template([{"type": "BODY", "text": "Hello there"}])
-    answering = [{"on": "message", "do": "answer", "text": "Thanks", "times": 5, "after_ms": 60_000}]
-    await bench.control("PUT", f"phones/{ANN}", {"script": answering})
-    wamid = await bench.let_write()
+    script = [{"on": "message", "do": "reply", "text": "Thanks", "times": 5, "after_ms": 60_000}]
+    await bench.control("PUT", f"phones/{ANN}", {"script": script})
+    wamid = await bench.send_from_phone()
     await bench.send_text()
     await bench.control("PUT", f"phones/{ANN}", {"is_offline": True})
     await bench.send_text()
@@ -193,19 +193,19 @@ async def test_reset_leaves_nothing_in_the_file_but_accounts_and_settings(bench:
     await bench.control("POST", "faults", {"on": "webhook", "webhook": "sent", "what": {"delay_ms": 60_000}})
     await bench.control("PUT", "settings", {"deliver_after_ms": 60_000})
     await bench.send({"type": "text", "text": {"body": "later"}, "to": "4915799900001"})
-    before = _filled(bench)
+    before = _filled_tables(bench)
 
     await bench.control("POST", "reset")
 
     kinds = {"phone", "window", "spam_report", "script_use", "fault", "template"}
     assert before >= {"messages", "waiting", "planned_acts", "script_counts", "outbox", *kinds}
-    assert _filled(bench) == {"app", "account", "number", "subscription", "setting"}
+    assert _filled_tables(bench) == {"app", "account", "number", "subscription", "setting"}
     phone = (await bench.control("GET", f"phones/{ANN}")).body
     assert (phone["script"], phone["reports"], phone["typing"], phone["is_offline"]) == ([], [], [], False)
 
 
-def _filled(bench: Bench) -> set[str]:
-    """The tables of the simulator's file that have rows, and the kinds of what is found by its key."""
+def _filled_tables(bench: Bench) -> set[str]:
+    """Return the tables of the simulator's file that have rows, and the kinds of rows in table `state`."""
     with contextlib.closing(sqlite3.connect(bench.settings.path)) as connection:
         tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type='table'")]
         filled = {table for table in tables if connection.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone()}

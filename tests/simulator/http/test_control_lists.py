@@ -1,4 +1,4 @@
-"""What the control door shows to whoever chooses: kinds of faults, templates that are asked for, settings."""
+"""Lists of the control API: fault kinds, filtered templates, settings, and accepted values in errors."""
 
 from collections.abc import Iterator
 from typing import Any, get_args
@@ -19,10 +19,10 @@ from waypost.simulator.settings import ChangeableSettings
 BODY = [{"type": "BODY", "text": "Hello there"}]
 
 
-async def test_kinds_of_faults_are_those_of_the_table(bench: Bench) -> None:
+async def test_fault_kinds_match_the_table(bench: Bench) -> None:
     shown = (await bench.control("GET", "faults/kinds")).body
 
-    assert [(one["on"], one["name"], one["sees"]) for one in shown["kinds"]] == [
+    assert [(kind["on"], kind["name"], kind["sees"]) for kind in shown["kinds"]] == [
         (kind.target, kind.name, kind.effect) for kind in FAULT_KINDS
     ]
     assert [one["name"] for one in shown["when"]] == [parameter.name for parameter, _ in FAULT_TRIGGERS]
@@ -31,10 +31,10 @@ async def test_kinds_of_faults_are_those_of_the_table(bench: Bench) -> None:
     assert set(shown["filters"]) == {"app", "waba_id", "number", "phone", "template"}
 
 
-async def test_kind_shows_what_its_value_may_be_and_what_stands_beside_it(bench: Bench) -> None:
+async def test_fault_kind_shows_its_accepted_values_and_extra_parameters(bench: Bench) -> None:
     kinds = (await bench.control("GET", "faults/kinds")).body["kinds"]
 
-    [garbage] = [one for one in kinds if (one["on"], one["name"]) == ("call", "garbage")]
+    [garbage] = [kind for kind in kinds if (kind["on"], kind["name"]) == ("call", "garbage")]
     assert garbage["value"] == {
         "name": "garbage",
         "type": "choice",
@@ -48,24 +48,24 @@ async def test_kind_shows_what_its_value_may_be_and_what_stands_beside_it(bench:
         "at_least": 200,
         "at_most": 599,
     }
-    [fail] = [one for one in kinds if one["name"] == "fail"]
+    [fail] = [kind for kind in kinds if kind["name"] == "fail"]
     assert fail["only"] == "messages.send"
 
 
-async def test_templates_are_narrowed_counted_and_limited_to_the_newest(bench: Bench) -> None:
+async def test_templates_are_filtered_counted_and_limited_to_the_newest(bench: Bench) -> None:
     await bench.control("PUT", "settings", {"review_delay_ms": None})
     for name in ("spring_sale", "summer_sale", "order_ready"):
-        await bench.create(BODY, name=name)
-    [order] = await asked(bench, "name=order")
+        await bench.create_template(BODY, name=name)
+    [order] = await list_templates(bench, "name=order")
     await bench.control("POST", f"templates/{order['id']}/approve")
 
-    assert await names(bench, "") == ["spring_sale", "summer_sale", "order_ready"]
-    assert await names(bench, "name=SALE") == ["spring_sale", "summer_sale"]
-    assert await names(bench, "status=PENDING&status=IN_APPEAL") == ["spring_sale", "summer_sale"]
-    assert await names(bench, "not_status=PENDING") == ["order_ready"]
-    assert await names(bench, f"waba_id={WABA}&id={order['id']}") == ["order_ready"]
-    assert await names(bench, "waba_id=4") == []
-    assert await names(bench, "limit=1") == ["order_ready"]
+    assert await template_names(bench, "") == ["spring_sale", "summer_sale", "order_ready"]
+    assert await template_names(bench, "name=SALE") == ["spring_sale", "summer_sale"]
+    assert await template_names(bench, "status=PENDING&status=IN_APPEAL") == ["spring_sale", "summer_sale"]
+    assert await template_names(bench, "not_status=PENDING") == ["order_ready"]
+    assert await template_names(bench, f"waba_id={WABA}&id={order['id']}") == ["order_ready"]
+    assert await template_names(bench, "waba_id=4") == []
+    assert await template_names(bench, "limit=1") == ["order_ready"]
     assert (await bench.control("GET", "templates?limit=0")).body["count"] == 3
     assert (await bench.control("GET", "templates?limit=few")).status == 400
 
@@ -82,21 +82,21 @@ async def test_templates_are_narrowed_counted_and_limited_to_the_newest(bench: B
         ("GET", "deliveries?after=x", None, "after", "0 to 4611686018427387904"),
     ],
 )  # fmt: skip
-async def test_refusal_says_what_the_field_takes(
+async def test_error_names_what_the_field_accepts(
     bench: Bench, method: str, path: str, body: Any, field: str, accepted: str
 ) -> None:
-    answer = await bench.control(method, path, body)
+    response = await bench.control(method, path, body)
 
-    assert (answer.status, answer.body["field"], answer.body["accepted"]) == (400, field, accepted)
+    assert (response.status, response.body["field"], response.body["accepted"]) == (400, field, accepted)
 
 
-async def test_reasons_of_rejections_are_shown_with_the_templates(bench: Bench) -> None:
+async def test_rejection_reasons_are_shown_with_the_templates(bench: Bench) -> None:
     shown = (await bench.control("GET", "templates")).body
 
     assert "INVALID_FORMAT" in shown["reasons"]
 
 
-async def test_settings_are_shown_as_they_are_now(bench: Bench) -> None:
+async def test_settings_show_their_current_values(bench: Bench) -> None:
     await bench.control("PUT", "settings", {"read_after_ms": 300})
 
     shown = (await bench.control("GET", "settings")).body
@@ -105,36 +105,38 @@ async def test_settings_are_shown_as_they_are_now(bench: Bench) -> None:
     assert shown == (await bench.control("GET", "state")).body["settings"]
 
 
-def test_every_setting_says_what_it_means_and_the_console_shows_it() -> None:
-    described = {one.name: [meta.description for meta in get_args(one.type)[1:]] for one in fields(ChangeableSettings)}
+def test_every_setting_has_a_description_and_is_shown_in_the_console() -> None:
+    described = {
+        field.name: [meta.description for meta in get_args(field.type)[1:]] for field in fields(ChangeableSettings)
+    }
 
     assert [name for name, texts in described.items() if not any(texts)] == []
     assert {rule.name for _, rules in SIMULATOR_RULES for rule in rules} == set(described)
 
 
 @pytest.mark.parametrize(("method", "path", "function"), CALLS)
-def test_every_call_says_what_it_does_and_in_words_what_it_takes(method: str, path: str, function: Endpoint) -> None:
+def test_every_call_documents_its_purpose_and_accepted_fields(method: str, path: str, function: Endpoint) -> None:
     struct = declared_struct(function)
 
     assert function.__doc__, (method, path)
     assert struct is None or "{" in accepted_by(struct)
-    assert [one for one in patterns_without_words(struct) if struct] == []
+    assert [pattern for pattern in undocumented_patterns(struct) if struct] == []
 
 
-def patterns_without_words(type_: Any) -> Iterator[Any]:
-    """What a regular expression checks, and no words say: the words would be those of any text."""
-    metas = [one for one in get_args(type_) if isinstance(one, Meta)]
-    if any(one.pattern for one in metas) and not any(one.extra for one in metas):
+def undocumented_patterns(type_: Any) -> Iterator[Any]:
+    """Yield the types that have a pattern without a description: their error would describe any text."""
+    metas = [meta for meta in get_args(type_) if isinstance(meta, Meta)]
+    if any(meta.pattern for meta in metas) and not any(meta.extra for meta in metas):
         yield type_
     structs: list[type[Struct]] = [type_] if isinstance(type_, type) and issubclass(type_, Struct) else []
-    inner = [one.type for struct in structs for one in fields(struct)] or get_args(type_)
-    for one in inner:
-        yield from patterns_without_words(one)
+    inner = [field.type for struct in structs for field in fields(struct)] or get_args(type_)
+    for inner_type in inner:
+        yield from undocumented_patterns(inner_type)
 
 
-async def asked(bench: Bench, query: str) -> list[dict[str, Any]]:
+async def list_templates(bench: Bench, query: str) -> list[dict[str, Any]]:
     return (await bench.control("GET", f"templates?{query}")).body["templates"]
 
 
-async def names(bench: Bench, query: str) -> list[str]:
-    return [one["name"] for one in await asked(bench, query)]
+async def template_names(bench: Bench, query: str) -> list[str]:
+    return [template["name"] for template in await list_templates(bench, query)]

@@ -1,4 +1,4 @@
-"""The Graph side as a whole: who may ask, what is shown, and that nothing ever breaks it."""
+"""The Graph API as a whole: access, fields shown, and robustness against junk."""
 
 import io
 import json
@@ -13,26 +13,26 @@ from waypost.simulator import AccountSeed, NumberSeed
 
 
 async def test_missing_or_unknown_token_is_401(bench: Bench) -> None:
-    without = await bench.ask("GET", f"/v25.0/{WABA}")
+    without = await bench.request("GET", f"/v25.0/{WABA}")
     unknown = await bench.graph("GET", WABA, token="other")
-    in_query = await bench.ask("GET", f"/v23.0/{WABA}?access_token={TOKEN}")
+    in_query = await bench.request("GET", f"/v23.0/{WABA}?access_token={TOKEN}")
 
-    for refused in (without, unknown):
-        assert (refused.status, refused.error["code"]) == (401, 190)
-        assert refused.error["type"] == "OAuthException"
-        assert refused.error["fbtrace_id"]
+    for rejected in (without, unknown):
+        assert (rejected.status, rejected.error["code"]) == (401, 190)
+        assert rejected.error["type"] == "OAuthException"
+        assert rejected.error["fbtrace_id"]
     assert in_query.status == 200
     assert in_query.headers["facebook-api-version"] == "v23.0"
 
 
-@pytest.mark.parametrize(("method", "word"), [("GET", "get"), ("POST", "post"), ("DELETE", "delete")])
-async def test_unknown_object_has_the_documented_error(bench: Bench, method: str, word: str) -> None:
-    answer = await bench.graph(method, "999")
+@pytest.mark.parametrize(("method", "verb"), [("GET", "get"), ("POST", "post"), ("DELETE", "delete")])
+async def test_unknown_object_has_the_documented_error(bench: Bench, method: str, verb: str) -> None:
+    response = await bench.graph(method, "999")
 
-    assert answer.status == 400
-    del answer.error["fbtrace_id"]
-    assert answer.error == {
-        "message": f"Unsupported {word} request. Object with ID '999' does not exist, cannot be "
+    assert response.status == 400
+    del response.error["fbtrace_id"]
+    assert response.error == {
+        "message": f"Unsupported {verb} request. Object with ID '999' does not exist, cannot be "
         "loaded due to missing permissions, or does not support this operation.",
         "type": "GraphMethodException",
         "code": 100,
@@ -54,7 +54,7 @@ async def test_object_of_another_account_does_not_exist(bench: Bench) -> None:
 
 async def test_account_shows_its_fields(bench: Bench) -> None:
     default = await bench.graph("GET", WABA)
-    wished = await bench.graph("GET", f"{WABA}?fields=currency,weather{{name}}")
+    unknown = await bench.graph("GET", f"{WABA}?fields=currency,weather{{name}}")
     chosen = await bench.graph("GET", f"{WABA}?fields=currency")
 
     assert default.body == {
@@ -63,7 +63,7 @@ async def test_account_shows_its_fields(bench: Bench) -> None:
         "timezone_id": "1",
         "message_template_namespace": "58e6d318_b627_4112_b9c7_2961197553ea",
     }
-    assert "weather" in wished.error["message"]
+    assert "weather" in unknown.error["message"]
     assert chosen.body == {"id": WABA, "currency": "USD"}
 
 
@@ -85,11 +85,11 @@ async def test_number_shows_its_fields(bench: Bench) -> None:
 
 @pytest.mark.parametrize("query", ["limit=0", "limit=x", "limit=-1", "after=%C3%BC", "after=%25%25", "fields=nothing"])
 async def test_bad_query_is_code_100(bench: Bench, query: str) -> None:
-    answer = await bench.graph("GET", f"{WABA}/phone_numbers?{query}")
+    response = await bench.graph("GET", f"{WABA}/phone_numbers?{query}")
 
-    assert answer.status in (200, 400)
-    if answer.status == 400:
-        assert answer.error["code"] == 100
+    assert response.status in (200, 400)
+    if response.status == 400:
+        assert response.error["code"] == 100
 
 
 @pytest.mark.parametrize(
@@ -111,32 +111,32 @@ async def test_bad_query_is_code_100(bench: Bench, query: str) -> None:
 async def test_unreadable_body_is_code_100(bench: Bench, body: bytes) -> None:
     headers = {"Content-Type": "application/json"}
 
-    answer = await bench.graph("POST", f"{NUMBER_ID}/messages", data=body, headers=headers)
+    response = await bench.graph("POST", f"{NUMBER_ID}/messages", data=body, headers=headers)
 
-    assert (answer.status, answer.error["code"]) == (400, 100)
+    assert (response.status, response.error["code"]) == (400, 100)
 
 
-async def test_large_body_is_refused(bench: Bench) -> None:
+async def test_large_body_is_rejected(bench: Bench) -> None:
     body = io.BytesIO(b"x" * (5 * 1024 * 1024))
 
-    answer = await bench.graph("POST", f"{NUMBER_ID}/messages", data=body)
+    response = await bench.graph("POST", f"{NUMBER_ID}/messages", data=body)
 
-    assert (answer.status, answer.error["code"]) == (400, 100)
+    assert (response.status, response.error["code"]) == (400, 100)
 
 
-async def test_form_is_as_good_as_json(bench: Bench) -> None:
-    await bench.let_write()
+async def test_form_body_is_accepted_like_json(bench: Bench) -> None:
+    await bench.send_from_phone()
     form = {"messaging_product": "whatsapp", "to": "15551234567", "text": '{"body":"x"}'}
 
-    answer = await bench.graph("POST", f"{NUMBER_ID}/messages", data=form)
+    response = await bench.graph("POST", f"{NUMBER_ID}/messages", data=form)
 
-    assert answer.status == 200
+    assert response.status == 200
 
 
-async def test_path_without_a_meaning_is_refused(bench: Bench) -> None:
+async def test_unknown_path_is_rejected(bench: Bench) -> None:
     deep = await bench.graph("GET", f"{WABA}/a/b/c")
     edge = await bench.graph("GET", f"{WABA}/nothing")
-    root = await bench.ask("GET", "/")
+    root = await bench.request("GET", "/")
 
     assert deep.error["code"] == 2500
     assert edge.error["error_subcode"] == 33
@@ -221,12 +221,12 @@ _TYPES = st.sampled_from(
 
 
 def _typed(value: Any, kinds: list[str]) -> Any:
-    """Put known words where a type is expected, so that the junk gets further in."""
+    """Return the value with known types where a type is expected, so that junk passes the first checks."""
     if isinstance(value, list):
-        return [_typed(one, kinds) for one in cast("list[Any]", value)]
+        return [_typed(inner, kinds) for inner in cast("list[Any]", value)]
     if isinstance(value, dict):
         members = cast("dict[str, Any]", value)
-        typed = {name: _typed(one, kinds) for name, one in members.items()}
+        typed = {name: _typed(inner, kinds) for name, inner in members.items()}
         return {**typed, "type": kinds[len(typed) % len(kinds)]}
     return value
 
@@ -235,7 +235,9 @@ def _typed(value: Any, kinds: list[str]) -> Any:
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 @given(value=st.dictionaries(_MEMBERS, _VALUES, max_size=6), kinds=st.lists(_TYPES, min_size=1, max_size=4))
-def test_whatever_is_sent_there_is_an_answer_in_shape(junk_desk: Any, value: dict[str, Any], kinds: list[str]) -> None:
+def test_any_junk_returns_a_response_in_the_documented_shape(
+    post_junk: Any, value: dict[str, Any], kinds: list[str]
+) -> None:
     typed = _typed(value, kinds)
     for body in (
         {**typed, "messaging_product": "whatsapp", "to": "15551234567"},
@@ -245,12 +247,12 @@ def test_whatever_is_sent_there_is_an_answer_in_shape(junk_desk: Any, value: dic
         typed,
     ):  # fmt: skip
         for path in (f"{NUMBER_ID}/messages", f"{WABA}/message_templates"):
-            status, answer = junk_desk(path, json.dumps(body).encode())
-            assert status in (200, 400, 404, 429), answer
-            assert status == 200 or answer["error"]["fbtrace_id"]
+            status, response = post_junk(path, json.dumps(body).encode())
+            assert status in (200, 400, 404, 429), response
+            assert status == 200 or response["error"]["fbtrace_id"]
 
 
-async def test_business_number_is_known_by_its_digits(bench: Bench) -> None:
+async def test_business_number_is_shown_as_digits(bench: Bench) -> None:
     state = await bench.control("GET", "state")
 
     [account] = state.body["accounts"]

@@ -1,4 +1,4 @@
-"""Junk at the calls about flows, profiles, block lists, ice breakers, uploads and analytics."""
+"""Junk sent to the calls for flows, profiles, block lists, ice breakers, uploads and analytics."""
 
 import json
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.simulator.conftest import NUMBER_ID, WABA
 
-Desk = Callable[[str, bytes], tuple[int, Any]]
+PostJunk = Callable[[str, bytes], tuple[int, Any]]
 
 PATHS = (
     f"{WABA}/flows",
@@ -48,12 +48,12 @@ MEMBERS = st.sampled_from(
         "business_public_key", "sub_category", "degrees_of_freedom_spec",
     ]
 )  # fmt: skip
-WORDS = st.sampled_from(
+KNOWN_VALUES = st.sampled_from(
     ["AUTHENTICATION", "SMS", "123456", "whatsapp", "BODY", "OTHER", "payment_is_due", "en_US", "UTILITY", "URL", "PHONE_NUMBER", "15551234567", "{}",
      "true", "1", "image/jpeg", "RETAIL", "https://a"]
 )  # fmt: skip
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | WORDS,
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | KNOWN_VALUES,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(MEMBERS, inner, max_size=4),
     max_leaves=8,
 )
@@ -63,13 +63,13 @@ VALUES = st.recursive(
     max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 @given(fields=st.dictionaries(MEMBERS, VALUES, max_size=6), users=st.lists(VALUES, max_size=3))
-def test_whatever_is_sent_there_is_an_answer_in_shape(
-    junk_desk: Desk, fields: dict[str, Any], users: list[Any]
+def test_any_junk_returns_a_response_in_the_documented_shape(
+    post_junk: PostJunk, fields: dict[str, Any], users: list[Any]
 ) -> None:
     body = {"messaging_product": "whatsapp", "block_users": users, **fields}
     raw = json.dumps(body).encode()
 
     for path in PATHS:
-        status, answer = junk_desk(path, raw)
-        assert status in (200, 400, 404), answer
-        assert status == 200 or answer["error"]["fbtrace_id"]
+        status, response = post_junk(path, raw)
+        assert status in (200, 400, 404), response
+        assert status == 200 or response["error"]["fbtrace_id"]

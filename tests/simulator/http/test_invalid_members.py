@@ -1,4 +1,4 @@
-"""Whatever stands in the place of one member, the answer is the operator's: taken or refused."""
+"""Junk in place of any one member: the request is accepted or gets an operator error, never a 5xx."""
 
 import copy
 import json
@@ -9,7 +9,7 @@ import pytest
 
 from tests.simulator.conftest import ANN, NUMBER_ID, WABA
 
-Desk = Callable[[str, bytes], tuple[int, Any]]
+PostJunk = Callable[[str, bytes], tuple[int, Any]]
 JUNK: list[Any] = [None, True, 7, -1.5, "", "x", "{{1}}", [], {}, [[]], [{}], {"type": {}}]
 HEADER = {"type": "HEADER", "format": "IMAGE", "example": {"header_handle": ["4::x"]}}
 BODY = {"type": "BODY", "text": "Hello {{1}}, how are you", "example": {"body_text": [["A"]]}}
@@ -76,21 +76,21 @@ MESSAGES: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
-def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The way to every member of a document."""
+def member_paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the path of every member of a document."""
     if isinstance(value, dict):
         for name, member in cast("dict[str, Any]", value).items():
             yield (*path, name)
-            yield from places(member, (*path, name))
+            yield from member_paths(member, (*path, name))
     if isinstance(value, list):
-        for place, member in enumerate(cast("list[Any]", value)):
-            yield (*path, place)
-            yield from places(member, (*path, place))
+        for index, member in enumerate(cast("list[Any]", value)):
+            yield (*path, index)
+            yield from member_paths(member, (*path, index))
 
 
-def spoiled(document: Any) -> Iterator[Any]:
-    """The document with one member spoiled, for every member and every kind of junk."""
-    for path in places(document):
+def replace_members(document: Any) -> Iterator[Any]:
+    """Yield the document with one member replaced, for every member and every kind of junk."""
+    for path in member_paths(document):
         for junk in JUNK:
             other = copy.deepcopy(document)
             inner = other
@@ -100,23 +100,23 @@ def spoiled(document: Any) -> Iterator[Any]:
             yield other
 
 
-def assert_answered(desk: Desk, path: str, document: dict[str, Any]) -> None:
-    status, answer = desk(path, json.dumps(document).encode())
-    assert status == 200 or (400 <= status < 500 and answer["error"]["code"]), document
+def assert_not_5xx(post_junk: PostJunk, path: str, document: dict[str, Any]) -> None:
+    status, response = post_junk(path, json.dumps(document).encode())
+    assert status == 200 or (400 <= status < 500 and response["error"]["code"]), document
 
 
 @pytest.mark.parametrize("components", DRAFTS, ids=range(len(DRAFTS)))
-def test_spoiled_template_gets_an_answer(junk_desk: Desk, components: list[Any]) -> None:
+def test_template_with_one_invalid_member_never_returns_5xx(post_junk: PostJunk, components: list[Any]) -> None:
     for category in ("MARKETING", "AUTHENTICATION"):
-        for number, other in enumerate(spoiled(components)):
+        for number, other in enumerate(replace_members(components)):
             draft = {"name": f"n{number}", "language": "en_US", "category": category}
-            assert_answered(
-                junk_desk, f"{WABA}/message_templates", {**draft, "components": other}
+            assert_not_5xx(
+                post_junk, f"{WABA}/message_templates", {**draft, "components": other}
             )  # fmt: skip
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=range(len(MESSAGES)))
-def test_spoiled_message_gets_an_answer(junk_desk: Desk, message: dict[str, Any]) -> None:
-    for other in spoiled(message):
+def test_message_with_one_invalid_member_never_returns_5xx(post_junk: PostJunk, message: dict[str, Any]) -> None:
+    for other in replace_members(message):
         envelope = {"messaging_product": "whatsapp", "to": f"+{ANN}"}
-        assert_answered(junk_desk, f"{NUMBER_ID}/messages", {**envelope, **other})
+        assert_not_5xx(post_junk, f"{NUMBER_ID}/messages", {**envelope, **other})

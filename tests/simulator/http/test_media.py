@@ -1,4 +1,4 @@
-"""Media ids: uploaded, shown, fetched, over; and forms that are no forms."""
+"""Media: upload, metadata, download, expiry; and malformed multipart forms."""
 
 import base64
 import hashlib
@@ -9,7 +9,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.simulator.conftest import BUSINESS, NUMBER_ID, TOKEN, WABA, Answer, Bench
+from tests.simulator.conftest import BUSINESS, NUMBER_ID, TOKEN, WABA, Bench, SimulatorResponse
 from waypost.base.clock import ManualClock
 from waypost.simulator import AccountSeed, NumberSeed
 
@@ -26,14 +26,14 @@ def form(content: bytes = PNG, mime_type: str = "image/png", name: str = "a.png"
     return data
 
 
-async def upload(bench: Bench, *content: Any, **more: Any) -> Answer:
+async def upload(bench: Bench, *content: Any, **more: Any) -> SimulatorResponse:
     return await bench.graph("POST", f"{NUMBER_ID}/media", data=form(*content, **more))
 
 
 async def fetch(bench: Bench, url: str, token: str = TOKEN) -> tuple[int, bytes, str]:
     headers = {"Authorization": f"Bearer {token}"} if token else {}
-    async with bench.http.get(url, headers=headers) as answer:
-        return answer.status, await answer.read(), answer.headers["Content-Type"]
+    async with bench.http.get(url, headers=headers) as response:
+        return response.status, await response.read(), response.headers["Content-Type"]
 
 
 async def test_uploaded_file_is_shown_and_can_be_fetched(bench: Bench) -> None:
@@ -61,14 +61,14 @@ async def test_uploaded_file_is_shown_and_can_be_fetched(bench: Bench) -> None:
     assert (status, body, mime_type) == (200, b"%PDF" + content, "application/pdf")
 
 
-async def test_wrong_type_is_refused_in_the_operators_words(bench: Bench) -> None:
-    answer = await upload(bench, b"a,b", "text/csv", "a.csv")
+async def test_unsupported_file_type_is_rejected_with_the_operators_error_text(bench: Bench) -> None:
+    response = await upload(bench, b"a,b", "text/csv", "a.csv")
 
-    assert (answer.status, answer.error["code"]) == (400, 100)
-    assert answer.error["message"].startswith(
+    assert (response.status, response.error["code"]) == (400, 100)
+    assert response.error["message"].startswith(
         "(#100) Param file must be a file with one of the following types: audio/aac, "
     )
-    assert answer.error["message"].endswith("Received file of type 'text/csv'.")
+    assert response.error["message"].endswith("Received file of type 'text/csv'.")
 
 
 WEBP = b"RIFF\x00\x00\x00\x00WEBPVP8X\x0a\x00\x00\x00"
@@ -84,20 +84,18 @@ WEBP = b"RIFF\x00\x00\x00\x00WEBPVP8X\x0a\x00\x00\x00"
         ("image/webp", WEBP + b"\x02", 500 * 1024),
     ],
 )
-async def test_file_may_be_as_large_as_its_kind_and_no_larger(
-    bench: Bench, mime_type: str, beginning: bytes, at_most: int
-) -> None:
-    fits = await upload(bench, beginning.ljust(at_most, b"x"), mime_type)
-    exceeds = await upload(bench, beginning.ljust(at_most + 1, b"x"), mime_type)
+async def test_file_size_is_limited_by_media_type(bench: Bench, mime_type: str, beginning: bytes, at_most: int) -> None:
+    within_limit = await upload(bench, beginning.ljust(at_most, b"x"), mime_type)
+    above_limit = await upload(bench, beginning.ljust(at_most + 1, b"x"), mime_type)
 
-    assert fits.status == 200, fits.body
-    assert (exceeds.status, exceeds.error["code"]) == (400, 131053)
-    assert str(at_most) in exceeds.error["error_data"]["details"]
-    kept = await bench.control("GET", "media")
-    assert [media["media_id"] for media in kept.body["media"]] == [fits.body["id"]]
+    assert within_limit.status == 200, within_limit.body
+    assert (above_limit.status, above_limit.error["code"]) == (400, 131053)
+    assert str(at_most) in above_limit.error["error_data"]["details"]
+    stored = await bench.control("GET", "media")
+    assert [media["media_id"] for media in stored.body["media"]] == [within_limit.body["id"]]
 
 
-async def test_empty_file_and_missing_parameters_are_refused(bench: Bench) -> None:
+async def test_empty_file_and_missing_parameters_are_rejected(bench: Bench) -> None:
     empty = await upload(bench, b"")
     without_product = await upload(bench, PNG, messaging_product="")
     without_file = aiohttp.FormData({"messaging_product": "whatsapp"}, default_to_multipart=True)
@@ -108,8 +106,8 @@ async def test_empty_file_and_missing_parameters_are_refused(bench: Bench) -> No
     assert "messaging_product" in without_product.error["message"]
     assert "file" in fileless.error["message"]
     assert "multipart" in as_json.error["message"]
-    kept = await bench.control("GET", "media")
-    assert kept.body["media"] == []
+    stored = await bench.control("GET", "media")
+    assert stored.body["media"] == []
 
 
 @pytest.mark.parametrize(
@@ -130,49 +128,49 @@ async def test_empty_file_and_missing_parameters_are_refused(bench: Bench) -> No
 )
 async def test_unreadable_form_is_code_100(bench: Bench, body: bytes) -> None:
     headers = {"Content-Type": "multipart/form-data; boundary=x"}
-    answer = await bench.graph("POST", f"{NUMBER_ID}/media", data=body, headers=headers)
+    response = await bench.graph("POST", f"{NUMBER_ID}/media", data=body, headers=headers)
 
-    assert (answer.status, answer.error["code"]) == (400, 100)
-    assert "form" in answer.error["message"]
+    assert (response.status, response.error["code"]) == (400, 100)
+    assert "form" in response.error["message"]
 
 
 async def test_form_without_a_boundary_is_code_100(bench: Bench) -> None:
     headers = {"Content-Type": "multipart/form-data"}
-    answer = await bench.graph("POST", f"{NUMBER_ID}/media", data=b"x", headers=headers)
+    response = await bench.graph("POST", f"{NUMBER_ID}/media", data=b"x", headers=headers)
 
-    assert "boundary" in answer.error["message"]
+    assert "boundary" in response.error["message"]
 
 
-async def test_body_that_comes_byte_by_byte_is_read(bench: Bench) -> None:
+async def test_body_sent_byte_by_byte_is_parsed(bench: Bench) -> None:
     file = b'--"x\r\nContent-Disposition: form-data; name="file"; filename="a\\"b.png"\r\n'
-    whole = (
+    raw = (
         b'--x y\r\nContent-Disposition: form-data; name="messaging_product"\r\n\r\nwhatsapp\r\n'
         b"--x y\r\n" + file[6:] + b"Content-Type: image/png; charset=x\r\n\r\n\r\n--x\r\r\n\r\n--x y--"
     )
 
     async def trickle() -> Any:
-        for place in range(len(whole)):
-            yield whole[place : place + 1]
+        for index in range(len(raw)):
+            yield raw[index : index + 1]
 
     headers = {"Content-Type": 'multipart/form-data; boundary="x y"'}
-    answer = await bench.graph("POST", f"{NUMBER_ID}/media", data=trickle(), headers=headers)
+    response = await bench.graph("POST", f"{NUMBER_ID}/media", data=trickle(), headers=headers)
 
-    kept = await bench.control("GET", "media")
-    content = await bench.http.get(f"{bench.base}/control/media/{answer.body['id']}/content")
-    assert kept.body["media"][0]["file_name"] == 'a"b.png'
+    stored = await bench.control("GET", "media")
+    content = await bench.http.get(f"{bench.base}/control/media/{response.body['id']}/content")
+    assert stored.body["media"][0]["file_name"] == 'a"b.png'
     assert await content.read() == b"\r\n--x\r\r\n"
 
 
-async def test_address_needs_the_token_and_dies_after_five_minutes(slow: Bench, manual: ManualClock) -> None:
+async def test_media_url_needs_the_token_and_expires_after_five_minutes(slow: Bench, clock: ManualClock) -> None:
     media_id = (await upload(slow)).body["id"]
     url = (await slow.graph("GET", media_id)).body["url"]
 
     without = await fetch(slow, url, token="")
     wrong = await fetch(slow, url, token="other")
     forged = await fetch(slow, url.replace("hash=", "hash=0"))
-    manual.advance(ms=5 * MINUTE_MS - 1)
+    clock.advance(ms=5 * MINUTE_MS - 1)
     in_time = await fetch(slow, url)
-    manual.advance(ms=1)
+    clock.advance(ms=1)
     late = await fetch(slow, url)
 
     assert (without[0], wrong[0]) == (401, 401)
@@ -181,22 +179,22 @@ async def test_address_needs_the_token_and_dies_after_five_minutes(slow: Bench, 
     assert late[0] == 404
 
 
-async def test_uploaded_id_lives_30_days_and_an_inbound_one_7(slow: Bench, manual: ManualClock) -> None:
+async def test_uploaded_media_expires_after_30_days_and_inbound_media_after_7(slow: Bench, clock: ManualClock) -> None:
     uploaded = (await upload(slow)).body["id"]
     inbound = await slow.simulator.save_inbound_media(to=BUSINESS, content=PNG, mime_type="image/png")
 
-    manual.advance(ms=7 * DAY_MS - 1)
-    both = [(await slow.graph("GET", one)).status for one in (uploaded, inbound)]
-    manual.advance(ms=1)
-    one = [(await slow.graph("GET", one)).status for one in (uploaded, inbound)]
-    manual.advance(ms=23 * DAY_MS)
-    gone = await slow.graph("GET", uploaded)
+    clock.advance(ms=7 * DAY_MS - 1)
+    before = [(await slow.graph("GET", media_id)).status for media_id in (uploaded, inbound)]
+    clock.advance(ms=1)
+    after = [(await slow.graph("GET", media_id)).status for media_id in (uploaded, inbound)]
+    clock.advance(ms=23 * DAY_MS)
+    expired = await slow.graph("GET", uploaded)
 
-    assert (both, one) == ([200, 200], [200, 400])
-    assert (gone.error["code"], gone.error["error_subcode"]) == (100, 33)
+    assert (before, after) == ([200, 200], [200, 400])
+    assert (expired.error["code"], expired.error["error_subcode"]) == (100, 33)
 
 
-async def test_id_belongs_to_the_number_it_was_uploaded_on(bench: Bench) -> None:
+async def test_media_id_belongs_to_the_number_it_was_uploaded_to(bench: Bench) -> None:
     await bench.simulator.seed(
         AccountSeed("1000000000000011", "Two", "", "token-2", "3000000000000033", "s", "v", ""),
         [NumberSeed("2000000000000022", "1000000000000011", "15550002222", "Shop Two")],
@@ -209,12 +207,12 @@ async def test_id_belongs_to_the_number_it_was_uploaded_on(bench: Bench) -> None
     deleting = await bench.graph("DELETE", media_id, token="token-2")
     fetched = await fetch(bench, url, token="token-2")
 
-    for refused in (elsewhere, stranger, deleting):
-        assert (refused.status, refused.error["error_subcode"]) == (400, 33)
+    for rejected in (elsewhere, stranger, deleting):
+        assert (rejected.status, rejected.error["error_subcode"]) == (400, 33)
     assert fetched[0] == 404
 
 
-async def test_deleted_media_is_gone(bench: Bench) -> None:
+async def test_deleted_media_is_not_found(bench: Bench) -> None:
     media_id = (await upload(bench)).body["id"]
     url = (await bench.graph("GET", media_id)).body["url"]
 
@@ -225,7 +223,7 @@ async def test_deleted_media_is_gone(bench: Bench) -> None:
     assert (await fetch(bench, url))[0] == 404
 
 
-async def test_file_that_leaves_too_little_room_on_the_disk_is_refused_and_nothing_is_kept(bench: Bench) -> None:
+async def test_upload_is_rejected_and_not_stored_when_free_disk_space_is_too_low(bench: Bench) -> None:
     free_mb = shutil.disk_usage(bench.settings.path.parent).free // 1_000_000
     await bench.restart(least_free_mb=2 * free_mb)
 
@@ -242,42 +240,42 @@ async def test_file_that_leaves_too_little_room_on_the_disk_is_refused_and_nothi
     assert (await bench.control("GET", "media")).body == {"media": []}
 
 
-async def test_media_outlives_a_restart_and_not_a_reset(bench: Bench) -> None:
+async def test_media_survives_a_restart_and_is_deleted_by_a_reset(bench: Bench) -> None:
     media_id = (await upload(bench)).body["id"]
     stray = bench.settings.path.with_name("simulator.sqlite3.files") / "media-7000"
     stray.write_bytes(b"a file whose row was never written")
 
     await bench.restart()
-    kept = await fetch(bench, (await bench.graph("GET", media_id)).body["url"])
+    after_restart = await fetch(bench, (await bench.graph("GET", media_id)).body["url"])
     swept = not stray.exists()
     await bench.control("POST", "reset")
 
-    assert kept[:2] == (200, PNG)
+    assert after_restart[:2] == (200, PNG)
     assert swept
     assert (await bench.graph("GET", media_id)).status == 400
     assert list(stray.parent.iterdir()) == []
 
 
-async def test_control_door_keeps_what_a_phone_sends_and_ends_it(bench: Bench) -> None:
-    shape = {
+async def test_control_api_stores_and_expires_inbound_media(bench: Bench) -> None:
+    body = {
         "to": BUSINESS,
         "mime_type": "image/png",
         "content": base64.b64encode(PNG).decode(),
         "file_name": "beach.png",
     }
 
-    kept = await bench.control("POST", "media", shape)
-    wrong = await bench.control("POST", "media", {**shape, "mime_type": "text/csv"})
-    nowhere = await bench.control("POST", "media", {**shape, "to": "15559999999"})
-    shown = await bench.graph("GET", kept.body["media_id"])
-    expired = await bench.control("POST", f"media/{kept.body['media_id']}/expire")
-    after = await bench.graph("GET", kept.body["media_id"])
-    content = await bench.control("GET", f"media/{kept.body['media_id']}/content")
+    stored = await bench.control("POST", "media", body)
+    wrong = await bench.control("POST", "media", {**body, "mime_type": "text/csv"})
+    unknown_number = await bench.control("POST", "media", {**body, "to": "15559999999"})
+    shown = await bench.graph("GET", stored.body["media_id"])
+    expired = await bench.control("POST", f"media/{stored.body['media_id']}/expire")
+    after = await bench.graph("GET", stored.body["media_id"])
+    content = await bench.control("GET", f"media/{stored.body['media_id']}/content")
     unknown = await bench.control("POST", "media/1/expire")
 
-    assert kept.body["is_inbound"] is True
-    assert kept.body["file_name"] == "beach.png"
-    assert (wrong.status, nowhere.status, unknown.status) == (422, 404, 404)
+    assert stored.body["is_inbound"] is True
+    assert stored.body["file_name"] == "beach.png"
+    assert (wrong.status, unknown_number.status, unknown.status) == (422, 404, 404)
     assert shown.body["file_size"] == len(PNG)
     assert expired.body["expires_ms"] <= expired.body["created_ms"] + MINUTE_MS
     assert after.status == 400

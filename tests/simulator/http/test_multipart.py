@@ -1,4 +1,4 @@
-"""Multipart forms: whatever their content and however they come, they are read or refused."""
+"""Multipart forms: any content in chunks of any size is parsed or rejected."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -15,8 +15,8 @@ PIECES = st.lists(st.sampled_from([b"\r\n--==b", b"--==b", b"\r\n", b"--", b"\r"
 
 
 async def chunked(raw: bytes, size: int) -> AsyncIterator[bytes]:
-    for place in range(0, len(raw), size):
-        yield raw[place : place + size]
+    for index in range(0, len(raw), size):
+        yield raw[index : index + size]
 
 
 async def parts_of(raw: bytes, size: int) -> list[tuple[PartHead, bytes]]:
@@ -27,28 +27,28 @@ async def parts_of(raw: bytes, size: int) -> list[tuple[PartHead, bytes]]:
     return parts
 
 
-@given(st.lists(PIECES.map(b"".join).filter(lambda one: b"\r\n--==b" not in b"\r\n" + one)), st.integers(1, 40))
-def test_contents_come_out_as_they_went_in(contents: list[bytes], size: int) -> None:
+@given(st.lists(PIECES.map(b"".join).filter(lambda content: b"\r\n--==b" not in b"\r\n" + content)), st.integers(1, 40))
+def test_part_contents_are_returned_unchanged(contents: list[bytes], size: int) -> None:
     raw = b"".join(
-        b'--==b\r\nContent-Disposition: form-data; name="p%d"; filename="f"\r\n\r\n%s\r\n' % (place, content)
-        for place, content in enumerate(contents)
+        b'--==b\r\nContent-Disposition: form-data; name="p%d"; filename="f"\r\n\r\n%s\r\n' % (index, content)
+        for index, content in enumerate(contents)
     )
 
     parts = asyncio.run(parts_of(raw + b"--==b--\r\n", size))
 
     assert [content for _, content in parts] == contents
-    assert [head.name for head, _ in parts] == [f"p{place}" for place in range(len(contents))]
+    assert [head.name for head, _ in parts] == [f"p{index}" for index in range(len(contents))]
 
 
 async def is_read(raw: bytes, size: int) -> bool:
     try:
         return all(head.name for head, _ in await parts_of(raw, size))
-    except GraphApiError as refused:
-        return "not a readable form" in str(refused.error)
+    except GraphApiError as error:
+        return "not a readable form" in str(error.error)
 
 
 @given(st.one_of(st.binary(), PIECES.map(b"".join)), st.integers(1, 40))
-def test_whatever_comes_is_read_or_refused(tail: bytes, size: int) -> None:
+def test_any_input_is_parsed_or_rejected(tail: bytes, size: int) -> None:
     head = b"--==b\r\nContent-Disposition: form-data; name=a\r\n\r\n"
 
     for raw in (tail, head + tail, head + b"x\r\n--==b" + tail):

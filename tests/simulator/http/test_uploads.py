@@ -8,7 +8,7 @@ import secrets
 
 import pytest
 
-from tests.simulator.conftest import TOKEN, Answer, Bench
+from tests.simulator.conftest import TOKEN, Bench, SimulatorResponse
 from waypost.base.clock import ManualClock
 
 APP = "3000000000000003"
@@ -19,43 +19,43 @@ DAY_MS = 24 * 3600 * 1000
 
 async def begin(bench: Bench, length: int = len(CONTENT), kind: str = "image/jpeg") -> str:
     query = {"file_name": "a.jpg", "file_length": str(length), "file_type": kind}
-    answer = await bench.graph("POST", f"{APP}/uploads", params=query)
-    assert answer.status == 200, answer.body
-    return answer.body["id"]
+    response = await bench.graph("POST", f"{APP}/uploads", params=query)
+    assert response.status == 200, response.body
+    return response.body["id"]
 
 
-async def put(bench: Bench, session: str, content: bytes, offset: int | str = 0) -> Answer:
+async def put(bench: Bench, session: str, content: bytes, offset: int | str = 0) -> SimulatorResponse:
     headers = {"Authorization": f"OAuth {TOKEN}", "file_offset": str(offset)}
-    return await bench.ask("POST", f"/v25.0/{session}", data=io.BytesIO(content), headers=headers)
+    return await bench.request("POST", f"/v25.0/{session}", data=io.BytesIO(content), headers=headers)
 
 
-async def handle_of(bench: Bench, content: bytes = CONTENT, kind: str = "image/jpeg") -> str:
-    answer = await put(bench, await begin(bench, len(content), kind), content)
-    return answer.body["h"]
+async def upload_file(bench: Bench, content: bytes = CONTENT, kind: str = "image/jpeg") -> str:
+    response = await put(bench, await begin(bench, len(content), kind), content)
+    return response.body["h"]
 
 
-async def is_known(bench: Bench, handle: str, kind: str = "IMAGE") -> bool:
-    """Whether a template may refer to it."""
+async def is_valid_handle(bench: Bench, handle: str, kind: str = "IMAGE") -> bool:
+    """True if a template may refer to the handle."""
     header = {"type": "HEADER", "format": kind, "example": {"header_handle": [handle]}}
     body = {"type": "BODY", "text": "Hello there"}
-    made = await bench.create([header, body], name=f"a_{secrets.token_hex(4)}")
-    return made.status == 200
+    created = await bench.create_template([header, body], name=f"a_{secrets.token_hex(4)}")
+    return created.status == 200
 
 
-async def test_whole_upload_ends_in_a_handle(bench: Bench) -> None:
+async def test_complete_upload_returns_a_handle(bench: Bench) -> None:
     session = await begin(bench)
 
-    answer = await put(bench, session, CONTENT)
+    response = await put(bench, session, CONTENT)
 
     mime = base64.b64encode(b"image/jpeg").decode()
     assert session.startswith("upload:")
     assert "?sig=" in session
-    assert re.fullmatch(rf"4::{mime}:AR[\w-]+:e:\d{{10}}:{APP}:\d+:AR[\w-]+", answer.body["h"])
+    assert re.fullmatch(rf"4::{mime}:AR[\w-]+:e:\d{{10}}:{APP}:\d+:AR[\w-]+", response.body["h"])
     listed = await bench.control("GET", "handles")
     assert listed.body["handles"][0]["size_bytes"] == len(CONTENT)
 
 
-async def test_upload_goes_on_where_it_stopped(bench: Bench) -> None:
+async def test_upload_resumes_at_its_offset(bench: Bench) -> None:
     session = await begin(bench)
 
     partly = await put(bench, session, CONTENT[:1000])
@@ -69,7 +69,7 @@ async def test_upload_goes_on_where_it_stopped(bench: Bench) -> None:
     assert rest.body["h"].startswith("4::")
 
 
-async def test_broken_connection_leaves_what_came(bench: Bench) -> None:
+async def test_broken_connection_keeps_the_bytes_received(bench: Bench) -> None:
     content = bytes(3 * MB)
     session = await begin(bench, len(content))
     host, port = bench.base.removeprefix("http://").split(":")
@@ -80,42 +80,42 @@ async def test_broken_connection_leaves_what_came(bench: Bench) -> None:
     )
     writer.write(head.encode() + content[: 2 * MB])
 
-    async def offset() -> int:
+    async def current_offset() -> int:
         return (await bench.graph("GET", session)).body["file_offset"]
 
-    while await offset() < MB:
+    while await current_offset() < MB:
         pass
     writer.close()
-    rest, there = Answer(0, {}, {}), 0
-    while rest.status != 200:  # the session is busy until what came has been written
-        there = await offset()
-        rest = await put(bench, session, content[there:], there)
+    rest, offset = SimulatorResponse(0, {}, {}), 0
+    while rest.status != 200:  # the session is busy until the bytes received are written
+        offset = await current_offset()
+        rest = await put(bench, session, content[offset:], offset)
 
-    assert MB <= there <= 2 * MB
+    assert MB <= offset <= 2 * MB
     assert "h" in rest.body
 
 
-async def test_more_bytes_than_announced_are_refused(bench: Bench) -> None:
+async def test_more_bytes_than_announced_are_rejected(bench: Bench) -> None:
     session = await begin(bench)
     await put(bench, session, CONTENT[:10])
 
-    answer = await put(bench, session, CONTENT[10:] + b"x", 10)
+    response = await put(bench, session, CONTENT[10:] + b"x", 10)
 
-    assert (answer.status, answer.error["code"]) == (400, 100)
+    assert (response.status, response.error["code"]) == (400, 100)
     assert (await bench.graph("GET", session)).body["file_offset"] == 10
 
 
 @pytest.mark.parametrize("offset", ["x", "-1", "1.5", ""])
 async def test_offset_must_be_a_whole_number(bench: Bench, offset: str) -> None:
-    answer = await put(bench, await begin(bench), CONTENT, offset)
+    response = await put(bench, await begin(bench), CONTENT, offset)
 
-    assert answer.error["code"] == 100
+    assert response.error["code"] == 100
 
 
 async def test_offset_is_required(bench: Bench) -> None:
-    answer = await bench.graph("POST", await begin(bench), data=CONTENT)
+    response = await bench.graph("POST", await begin(bench), data=CONTENT)
 
-    assert "file_offset" in answer.error["message"]
+    assert "file_offset" in response.error["message"]
 
 
 @pytest.mark.parametrize(
@@ -131,54 +131,54 @@ async def test_offset_is_required(bench: Bench) -> None:
 async def test_session_needs_a_length_and_a_known_type(bench: Bench, query: dict[str, str]) -> None:
     good = {"file_length": "104857600", "file_type": "video/mp4"}
 
-    taken = await bench.graph("POST", f"{APP}/uploads", params=good)
-    refused = await bench.graph("POST", f"{APP}/uploads", params={**good, **query})
+    accepted = await bench.graph("POST", f"{APP}/uploads", params=good)
+    rejected = await bench.graph("POST", f"{APP}/uploads", params={**good, **query})
 
-    assert taken.status == 200
-    assert (refused.status, refused.error["code"]) == (400, 100)
+    assert accepted.status == 200
+    assert (rejected.status, rejected.error["code"]) == (400, 100)
 
 
-async def test_session_of_another_or_with_a_wrong_signature_is_not_there(bench: Bench) -> None:
+async def test_session_of_another_app_or_with_a_wrong_signature_is_not_found(bench: Bench) -> None:
     session = await begin(bench)
-    shape = {"name": "Two", "token": "token-2", "app_id": "3000000000000033", "app_secret": "s"}
-    await bench.control("PUT", "accounts/1000000000000011", shape)
+    account = {"name": "Two", "token": "token-2", "app_id": "3000000000000033", "app_secret": "s"}
+    await bench.control("PUT", "accounts/1000000000000011", account)
 
     stranger = await bench.graph("GET", session, token="token-2")
     forged = await bench.graph("GET", session + "x")
     other_app = await bench.graph("POST", f"{APP}/uploads", token="token-2")
     escaped = await bench.graph("GET", session.replace("?", "%3F"))
 
-    for refused in (stranger, forged, other_app):
-        assert (refused.status, refused.error["error_subcode"]) == (400, 33)
+    for rejected in (stranger, forged, other_app):
+        assert (rejected.status, rejected.error["error_subcode"]) == (400, 33)
     assert escaped.status == 200
 
 
 @pytest.mark.parametrize(("size", "lines"), [(8 * MB, 1), (8 * MB + 1, 3)])
 async def test_long_video_has_a_handle_of_three_lines(bench: Bench, size: int, lines: int) -> None:
-    handle = await handle_of(bench, b"v" * size, "video/mp4")
+    handle = await upload_file(bench, b"v" * size, "video/mp4")
 
     assert len(handle.split("\n")) == lines
-    assert await is_known(bench, handle, "VIDEO")
-    assert not await is_known(bench, handle + "\n4::x", "VIDEO")
-    assert not await is_known(bench, handle, "IMAGE")
+    assert await is_valid_handle(bench, handle, "VIDEO")
+    assert not await is_valid_handle(bench, handle + "\n4::x", "VIDEO")
+    assert not await is_valid_handle(bench, handle, "IMAGE")
 
 
-async def test_handle_is_known_until_its_time_is_over(slow: Bench, manual: ManualClock) -> None:
-    first, second = await handle_of(slow), await handle_of(slow)
+async def test_handle_is_valid_until_it_expires(slow: Bench, clock: ManualClock) -> None:
+    first, second = await upload_file(slow), await upload_file(slow)
 
     expired = await slow.control("POST", "handles/expire", {"handle": first})
     again = await slow.control("POST", "handles/expire", {"handle": first})
-    known = [await is_known(slow, handle) for handle in (first, second, "4::x")]
-    manual.advance(ms=30 * DAY_MS)
+    valid = [await is_valid_handle(slow, handle) for handle in (first, second, "4::x")]
+    clock.advance(ms=30 * DAY_MS)
 
     assert (expired.status, again.status) == (200, 404)
-    assert known == [False, True, False]
-    assert not await is_known(slow, second)
+    assert valid == [False, True, False]
+    assert not await is_valid_handle(slow, second)
 
 
-async def test_handle_outlives_a_restart(bench: Bench) -> None:
-    handle = await handle_of(bench)
+async def test_handle_survives_a_restart(bench: Bench) -> None:
+    handle = await upload_file(bench)
 
     await bench.restart()
 
-    assert await is_known(bench, handle)
+    assert await is_valid_handle(bench, handle)

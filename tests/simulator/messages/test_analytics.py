@@ -1,10 +1,10 @@
-"""Template analytics, and templates made from the library."""
+"""Template analytics, and templates created from the library."""
 
 from typing import Any
 
 import pytest
 
-from tests.simulator.conftest import ANN, WABA, Answer, Bench
+from tests.simulator.conftest import ANN, WABA, Bench, SimulatorResponse
 from waypost.base.clock import ManualClock
 
 TEMPLATE = "1400000000000004"
@@ -15,33 +15,33 @@ BUTTONS: list[dict[str, Any]] = [
 ]
 
 
-async def analytics(bench: Bench, **query: Any) -> Answer:
+async def analytics(bench: Bench, **query: Any) -> SimulatorResponse:
     now_s = bench.clock.now_ms() // 1000
-    usual: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         "start": now_s - DAY_S,
         "end": now_s,
         "granularity": "DAILY",
         "template_ids": f"[{TEMPLATE}]",
         "metric_types": "sent,delivered,read,clicked",
     }
-    params = {name: str(value) for name, value in {**usual, **query}.items() if value is not None}
+    params = {name: str(value) for name, value in {**defaults, **query}.items() if value is not None}
     return await bench.graph("GET", f"{WABA}/template_analytics", params=params)
 
 
-async def test_template_is_counted_as_sent_delivered_read_and_clicked(slow: Bench, manual: ManualClock) -> None:
+async def test_template_is_counted_as_sent_delivered_read_and_clicked(slow: Bench, clock: ManualClock) -> None:
     await slow.seed_template(BUTTONS)
     today_s = slow.clock.now_ms() // 1000 // DAY_S * DAY_S
     for number in range(3):
         await slow.send_template(to=f"1555123456{number}")
     sent = await analytics(slow)
-    manual.advance(ms=1000)
+    clock.advance(ms=1000)
     first = await slow.control("GET", "phones/15551234560")
     wamid = first.body["messages"][0]["wamid"]
     await slow.control("POST", "phones/15551234560/tap", {"message_id": wamid, "index": 0})
 
-    answer = await analytics(slow)
+    response = await analytics(slow)
 
-    [data] = answer.body["data"]
+    [data] = response.body["data"]
     assert (data["granularity"], data["product_type"]) == ("DAILY", "cloud_api")
     *before, today = data["data_points"]
     assert today == {
@@ -57,12 +57,12 @@ async def test_template_is_counted_as_sent_delivered_read_and_clicked(slow: Benc
     assert sent.body["data"][0]["data_points"][-1]["delivered"] == 0
 
 
-async def test_only_the_wished_metrics_are_shown(bench: Bench) -> None:
+async def test_only_requested_metrics_are_shown(bench: Bench) -> None:
     await bench.seed_template(BUTTONS)
 
-    answer = await analytics(bench, metric_types='["SENT"]', template_ids=TEMPLATE)
+    response = await analytics(bench, metric_types='["SENT"]', template_ids=TEMPLATE)
 
-    assert set(answer.body["data"][0]["data_points"][0]) == {"template_id", "start", "end", "sent"}
+    assert set(response.body["data"][0]["data_points"][0]) == {"template_id", "start", "end", "sent"}
 
 
 @pytest.mark.parametrize(
@@ -79,21 +79,21 @@ async def test_only_the_wished_metrics_are_shown(bench: Bench) -> None:
         {"template_ids": ",".join(map(str, range(11)))},
     ],
 )
-async def test_wrong_question_is_code_100(bench: Bench, query: dict[str, Any]) -> None:
+async def test_invalid_analytics_query_is_code_100(bench: Bench, query: dict[str, Any]) -> None:
     await bench.seed_template(BUTTONS)
 
-    answer = await analytics(bench, **query)
+    response = await analytics(bench, **query)
 
-    assert (answer.status, answer.error["code"]) == (400, 100)
+    assert (response.status, response.error["code"]) == (400, 100)
 
 
 async def test_analytics_can_be_confirmed(bench: Bench) -> None:
     confirmed = await bench.graph("POST", f"{WABA}?is_enabled_for_insights=true")
-    taken_back = await bench.graph("POST", WABA, json={"is_enabled_for_insights": False})
-    nothing = await bench.graph("POST", WABA, json={})
+    disabled = await bench.graph("POST", WABA, json={"is_enabled_for_insights": False})
+    empty = await bench.graph("POST", WABA, json={})
 
     assert confirmed.body == {"id": WABA}
-    assert (taken_back.status, nothing.status) == (400, 400)
+    assert (disabled.status, empty.status) == (400, 400)
 
 
 @pytest.mark.parametrize(
@@ -110,43 +110,43 @@ async def test_analytics_can_be_confirmed(bench: Bench) -> None:
         ("limit=2", ["order_on_its_way", "order_on_its_way"]),
     ],
 )
-async def test_library_is_searched(bench: Bench, query: str, names: list[str]) -> None:
-    answer = await bench.graph("GET", f"message_template_library?{query}")
+async def test_library_can_be_searched(bench: Bench, query: str, names: list[str]) -> None:
+    response = await bench.graph("GET", f"message_template_library?{query}")
     of_account = await bench.graph("GET", f"{WABA}/message_template_library?{query}")
 
-    assert [one["name"] for one in answer.body["data"]] == names
-    assert of_account.body["data"] == answer.body["data"]
+    assert [template["name"] for template in response.body["data"]] == names
+    assert of_account.body["data"] == response.body["data"]
 
 
-async def test_library_shows_what_a_template_needs(bench: Bench) -> None:
-    answer = await bench.graph("GET", "message_template_library?name=payment_is_due")
+async def test_library_shows_the_parameters_of_a_template(bench: Bench) -> None:
+    response = await bench.graph("GET", "message_template_library?name=payment_is_due")
 
-    [one] = answer.body["data"]
-    assert one["category"] == "UTILITY"
-    assert len(one["body_params"]) == len(one["body_param_types"]) == one["body"].count("{{")
-    assert [button["type"] for button in one["buttons"]] == ["URL", "PHONE_NUMBER"]
-    assert (await bench.ask("GET", "/v25.0/message_template_library")).status == 401
-
-
-async def from_library(bench: Bench, **fields: Any) -> Answer:
-    wish = {"name": "mine", "language": "en_US", "category": "UTILITY", **fields}
-    return await bench.graph("POST", f"{WABA}/message_templates", json=wish)
+    [template] = response.body["data"]
+    assert template["category"] == "UTILITY"
+    assert len(template["body_params"]) == len(template["body_param_types"]) == template["body"].count("{{")
+    assert [button["type"] for button in template["buttons"]] == ["URL", "PHONE_NUMBER"]
+    assert (await bench.request("GET", "/v25.0/message_template_library")).status == 401
 
 
-async def test_every_template_of_the_library_can_be_created(bench: Bench) -> None:
+async def create_from_library(bench: Bench, **fields: Any) -> SimulatorResponse:
+    draft = {"name": "mine", "language": "en_US", "category": "UTILITY", **fields}
+    return await bench.graph("POST", f"{WABA}/message_templates", json=draft)
+
+
+async def test_every_library_template_can_be_created(bench: Bench) -> None:
     listed = await bench.graph("GET", "message_template_library")
 
     library = listed.body["data"]
-    for place, one in enumerate(library):
-        made = await from_library(
-            bench, name=f"mine_{place}", library_template_name=one["name"], language=one["language"]
+    for index, template in enumerate(library):
+        created = await create_from_library(
+            bench, name=f"mine_{index}", library_template_name=template["name"], language=template["language"]
         )
-        assert made.status == 200, made.body
-        assert made.body["status"] == "APPROVED"
-    await bench.receiver.until(lambda: len(bench.receiver.templates()) == len(library))
+        assert created.status == 200, created.body
+        assert created.body["status"] == "APPROVED"
+    await bench.receiver.wait_until(lambda: len(bench.receiver.template_events()) == len(library))
 
 
-async def test_template_of_the_library_gets_buttons_of_the_business_and_can_be_sent(bench: Bench) -> None:
+async def test_library_template_uses_the_business_buttons_and_can_be_sent(bench: Bench) -> None:
     inputs = [
         {
             "type": "URL",
@@ -154,15 +154,20 @@ async def test_template_of_the_library_gets_buttons_of_the_business_and_can_be_s
         },
         {"type": "PHONE_NUMBER", "phone_number": "+15550007777"},
     ]
-    made = await from_library(bench, library_template_name="payment_is_due", library_template_button_inputs=inputs)
+    created = await create_from_library(
+        bench, library_template_name="payment_is_due", library_template_button_inputs=inputs
+    )
 
     body = [{"type": "text", "text": text} for text in ("Ann", "$24.00", "5 May")]
     link = {"type": "button", "sub_type": "url", "index": "0", "parameters": [body[0]]}
     sent = await bench.send_template([{"type": "body", "parameters": body}, link], "mine")
-    shown = await bench.graph("GET", f"{made.body['id']}?fields=components")
+    shown = await bench.graph("GET", f"{created.body['id']}?fields=components")
     assert sent.status == 200, sent.body
     buttons = shown.body["components"][-1]["buttons"]
-    assert [one.get("url") or one["phone_number"] for one in buttons] == ["https://shop.example/{{1}}", "+15550007777"]
+    assert [button.get("url") or button["phone_number"] for button in buttons] == [
+        "https://shop.example/{{1}}",
+        "+15550007777",
+    ]
     inbox = await bench.control("GET", f"phones/{ANN}?wait_ms=2000")
     assert "$24.00" in inbox.body["messages"][0]["text"]
 
@@ -180,8 +185,8 @@ async def test_template_of_the_library_gets_buttons_of_the_business_and_can_be_s
         },
     ],
 )
-async def test_template_that_the_library_does_not_give_is_refused(bench: Bench, fields: dict[str, Any]) -> None:
-    answer = await from_library(bench, **fields)
+async def test_template_that_the_library_does_not_offer_is_rejected(bench: Bench, fields: dict[str, Any]) -> None:
+    response = await create_from_library(bench, **fields)
 
-    assert (answer.status, answer.error["code"]) == (400, 100)
+    assert (response.status, response.error["code"]) == (400, 100)
     assert (await bench.graph("GET", f"{WABA}/message_templates")).body["data"] == []

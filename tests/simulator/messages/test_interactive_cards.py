@@ -27,7 +27,7 @@ def carousel(*cards: dict[str, Any]) -> dict[str, Any]:
 
 
 async def test_card_of_a_carousel_is_tapped(bench: Bench) -> None:
-    await bench.let_write()
+    await bench.send_from_phone()
     sent = await bench.send(carousel(card(0), card(1)))
     assert sent.status == 200, sent.body
 
@@ -35,13 +35,13 @@ async def test_card_of_a_carousel_is_tapped(bench: Bench) -> None:
     tapped = await bench.control("POST", f"phones/{ANN}/tap", tap)
 
     assert tapped.status == 200, tapped.body
-    await bench.receiver.until(lambda: len(bench.receiver.messages()) == 2)
+    await bench.receiver.wait_until(lambda: len(bench.receiver.messages()) == 2)
     reply = bench.receiver.messages()[-1]["interactive"]["button_reply"]
     assert reply == {"id": "r-1", "title": "More"}
 
 
 @pytest.mark.parametrize(
-    ("cards", "says"),
+    ("cards", "rule"),
     [
         ([], "is required"),
         ([card(0)], "has 2 to 10 cards"),
@@ -56,11 +56,11 @@ async def test_card_of_a_carousel_is_tapped(bench: Bench) -> None:
         ),
     ],
 )
-async def test_carousel_that_breaks_a_rule_is_refused(bench: Bench, cards: list[dict[str, Any]], says: str) -> None:
-    refused = await bench.send(carousel(*cards))
+async def test_invalid_carousel_is_rejected(bench: Bench, cards: list[dict[str, Any]], rule: str) -> None:
+    rejected = await bench.send(carousel(*cards))
 
-    assert refused.status == 400
-    assert says in str(refused.error)
+    assert rejected.status == 400
+    assert rule in str(rejected.error)
 
 
 @pytest.mark.parametrize(
@@ -73,10 +73,10 @@ async def test_carousel_that_breaks_a_rule_is_refused(bench: Bench, cards: list[
 async def test_button_for_a_call_or_for_contact_details_is_shown(
     bench: Bench, content: dict[str, Any], kind: str
 ) -> None:
-    await bench.let_write()
-    wish = {"type": "interactive", "interactive": {**content, "body": {"text": "Well?"}}}
+    await bench.send_from_phone()
+    message = {"type": "interactive", "interactive": {**content, "body": {"text": "Well?"}}}
 
-    sent = await bench.send(wish)
+    sent = await bench.send(message)
 
     assert sent.status == 200, sent.body
-    assert [one["type"] for one in (await bench.inbox())[-1]["buttons"]] == [kind]
+    assert [button["type"] for button in (await bench.inbox())[-1]["buttons"]] == [kind]

@@ -1,4 +1,4 @@
-"""Taking messages, and what becomes of them."""
+"""Sent messages: validation, statuses, limits and delivery."""
 
 import base64
 from typing import Any
@@ -10,11 +10,11 @@ from waypost.base.clock import ManualClock
 
 
 async def test_text_inside_the_window_is_sent_and_delivered(bench: Bench) -> None:
-    await bench.let_write()
+    await bench.send_from_phone()
 
     wamid = await bench.send_text("Hello", biz_opaque_callback_data="mine-1")
 
-    await bench.receiver.until(lambda: len(bench.receiver.statuses(wamid)) == 2)
+    await bench.receiver.wait_until(lambda: len(bench.receiver.statuses(wamid)) == 2)
     sent, delivered = bench.receiver.statuses(wamid)
     assert [sent["status"], delivered["status"]] == ["sent", "delivered"]
     assert sent["recipient_id"] == ANN
@@ -31,25 +31,25 @@ async def test_text_inside_the_window_is_sent_and_delivered(bench: Bench) -> Non
     assert metadata == {"display_phone_number": BUSINESS, "phone_number_id": NUMBER_ID}
 
 
-async def test_answer_has_the_documented_shape(bench: Bench) -> None:
-    await bench.let_write()
+async def test_send_response_has_the_documented_shape(bench: Bench) -> None:
+    await bench.send_from_phone()
 
-    answer = await bench.send({"type": "text", "text": {"body": "Hello"}})
+    response = await bench.send({"type": "text", "text": {"body": "Hello"}})
 
-    assert answer.status == 200
-    assert answer.body["messaging_product"] == "whatsapp"
-    assert answer.body["contacts"] == [{"input": f"+{ANN}", "wa_id": ANN, "user_id": ANN_USER_ID}]
-    [message] = answer.body["messages"]
+    assert response.status == 200
+    assert response.body["messaging_product"] == "whatsapp"
+    assert response.body["contacts"] == [{"input": f"+{ANN}", "wa_id": ANN, "user_id": ANN_USER_ID}]
+    [message] = response.body["messages"]
     assert list(message) == ["id"]
     raw = base64.b64decode(message["id"].removeprefix("wamid."))
     assert raw.startswith(b"\x1c\x18\x0b" + ANN.encode() + b"\x15\x02\x00\x11\x18\x12")
-    assert answer.headers["facebook-api-version"] == "v25.0"
+    assert response.headers["facebook-api-version"] == "v25.0"
 
 
 async def test_free_form_outside_the_window_fails_in_a_status(bench: Bench) -> None:
     wamid = await bench.send_text(biz_opaque_callback_data="late")
 
-    [status] = await bench.receiver.until(lambda: bench.receiver.statuses(wamid))
+    [status] = await bench.receiver.wait_until(lambda: bench.receiver.statuses(wamid))
     assert status["status"] == "failed"
     assert status["biz_opaque_callback_data"] == "late"
     [error] = status["errors"]
@@ -58,30 +58,30 @@ async def test_free_form_outside_the_window_fails_in_a_status(bench: Bench) -> N
     assert "24 hours" in error["error_data"]["details"]
 
 
-async def test_window_closes_after_24_hours(slow: Bench, manual: ManualClock) -> None:
-    await slow.let_write()
-    manual.advance(ms=24 * 3600 * 1000 - 1)
+async def test_window_closes_after_24_hours(slow: Bench, clock: ManualClock) -> None:
+    await slow.send_from_phone()
+    clock.advance(ms=24 * 3600 * 1000 - 1)
     inside = await slow.send_text("inside")
-    manual.advance(ms=1)
+    clock.advance(ms=1)
     outside = await slow.send_text("outside")
-    manual.advance(ms=1000)
+    clock.advance(ms=1000)
 
-    await slow.receiver.until(lambda: slow.receiver.statuses(outside))
-    assert [one["status"] for one in slow.receiver.statuses(inside)] == ["sent", "delivered"]
-    assert [one["status"] for one in slow.receiver.statuses(outside)] == ["failed"]
+    await slow.receiver.wait_until(lambda: slow.receiver.statuses(outside))
+    assert [status["status"] for status in slow.receiver.statuses(inside)] == ["sent", "delivered"]
+    assert [status["status"] for status in slow.receiver.statuses(outside)] == ["failed"]
 
 
-async def test_phone_that_reads_by_itself_sends_read(slow: Bench, manual: ManualClock) -> None:
+async def test_phone_that_reads_by_itself_sends_read(slow: Bench, clock: ManualClock) -> None:
     await slow.control("PUT", f"phones/{ANN}", {"read_after_ms": 2000, "deliver_after_ms": 500})
-    await slow.let_write()
+    await slow.send_from_phone()
     wamid = await slow.send_text()
 
-    manual.advance(ms=500)
-    await slow.receiver.until(lambda: len(slow.receiver.statuses(wamid)) == 2)
-    manual.advance(ms=2000)
-    await slow.receiver.until(lambda: len(slow.receiver.statuses(wamid)) == 3)
+    clock.advance(ms=500)
+    await slow.receiver.wait_until(lambda: len(slow.receiver.statuses(wamid)) == 2)
+    clock.advance(ms=2000)
+    await slow.receiver.wait_until(lambda: len(slow.receiver.statuses(wamid)) == 3)
 
-    times = {one["status"]: int(one["timestamp"]) for one in slow.receiver.statuses(wamid)}
+    times = {status["status"]: int(status["timestamp"]) for status in slow.receiver.statuses(wamid)}
     assert list(times) == ["sent", "delivered", "read"]
     assert times["read"] - times["delivered"] == 2
 
@@ -92,17 +92,17 @@ async def test_message_to_a_business_number_is_undeliverable(bench: Bench) -> No
 
     wamid = await bench.send_text(to="15550009999")
 
-    [status] = await bench.receiver.until(lambda: bench.receiver.statuses(wamid))
+    [status] = await bench.receiver.wait_until(lambda: bench.receiver.statuses(wamid))
     assert status["errors"][0]["code"] == 131026
 
 
 async def test_old_statuses_carry_a_conversation(bench: Bench) -> None:
     await bench.control("PUT", "settings", {"statuses_version": "v23"})
-    await bench.let_write()
+    await bench.send_from_phone()
 
     wamid = await bench.send_text()
 
-    [sent, *_] = await bench.receiver.until(lambda: bench.receiver.statuses(wamid))
+    [sent, *_] = await bench.receiver.wait_until(lambda: bench.receiver.statuses(wamid))
     assert sent["conversation"]["origin"] == {"type": "service"}
     assert sent["conversation"]["expiration_timestamp"].isdigit()
 
@@ -140,11 +140,13 @@ BAD_MESSAGES: list[tuple[str, dict[str, Any], int, int]] = [
 @pytest.mark.parametrize(
     ("message", "status", "code"), [row[1:] for row in BAD_MESSAGES], ids=[row[0] for row in BAD_MESSAGES]
 )
-async def test_bad_message_is_refused_at_once(bench: Bench, message: dict[str, Any], status: int, code: int) -> None:
-    answer = await bench.send(message)
+async def test_invalid_message_is_rejected_at_once(
+    bench: Bench, message: dict[str, Any], status: int, code: int
+) -> None:
+    response = await bench.send(message)
 
-    assert (answer.status, answer.error["code"]) == (status, code)
-    assert answer.error["fbtrace_id"].startswith("A")
+    assert (response.status, response.error["code"]) == (status, code)
+    assert response.error["fbtrace_id"].startswith("A")
 
 
 GOOD_MESSAGES: list[dict[str, Any]] = [
@@ -157,52 +159,52 @@ GOOD_MESSAGES: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("message", GOOD_MESSAGES, ids=lambda one: one.get("type", "text"))
-async def test_every_kind_arrives_in_the_inbox(bench: Bench, message: dict[str, Any]) -> None:
-    await bench.let_write()
+@pytest.mark.parametrize("message", GOOD_MESSAGES, ids=lambda message: message.get("type", "text"))
+async def test_every_message_type_arrives_in_the_inbox(bench: Bench, message: dict[str, Any]) -> None:
+    await bench.send_from_phone()
 
-    answer = await bench.send(message)
+    response = await bench.send(message)
 
-    assert answer.status == 200
+    assert response.status == 200
     inbox = await bench.control("GET", f"phones/{ANN}")
     assert inbox.body["messages"][-1]["type"] == message.get("type", "text")
-    assert inbox.body["messages"][-1]["wamid"] == answer.body["messages"][0]["id"]
+    assert inbox.body["messages"][-1]["wamid"] == response.body["messages"][0]["id"]
 
 
-async def test_business_marks_a_message_read(bench: Bench) -> None:
-    wamid = await bench.let_write()
+async def test_business_can_mark_a_message_as_read(bench: Bench) -> None:
+    wamid = await bench.send_from_phone()
 
-    answer = await bench.send({"status": "read", "message_id": wamid})
+    response = await bench.send({"status": "read", "message_id": wamid})
 
-    assert answer.body == {"success": True}
+    assert response.body == {"success": True}
     inbox = await bench.control("GET", f"phones/{ANN}")
     assert inbox.body["messages"][-1]["state"] == "read"
 
 
-async def test_recipient_may_have_no_plus_and_may_have_spaces(bench: Bench) -> None:
+async def test_recipient_may_omit_the_plus_or_contain_spaces(bench: Bench) -> None:
     for spelling in (ANN, "+1 (555) 123-4567"):
-        answer = await bench.send({"to": spelling, "text": {"body": "x"}})
-        assert answer.body["contacts"] == [{"input": spelling, "wa_id": ANN, "user_id": ANN_USER_ID}]
+        response = await bench.send({"to": spelling, "text": {"body": "x"}})
+        assert response.body["contacts"] == [{"input": spelling, "wa_id": ANN, "user_id": ANN_USER_ID}]
 
 
-async def test_pair_limit_takes_a_burst_and_then_one_in_six_seconds(slow: Bench, manual: ManualClock) -> None:
+async def test_pair_limit_allows_a_burst_and_then_one_message_in_six_seconds(slow: Bench, clock: ManualClock) -> None:
     for _ in range(45):
         await slow.send_text()
-    refused = await slow.send({"text": {"body": "x"}})
+    rejected = await slow.send({"text": {"body": "x"}})
     elsewhere = await slow.send({"text": {"body": "x"}, "to": "15557654321"})
-    manual.advance(ms=6000)
+    clock.advance(ms=6000)
     later = await slow.send({"text": {"body": "x"}})
 
-    assert (refused.status, refused.error["code"]) == (429, 131056)
+    assert (rejected.status, rejected.error["code"]) == (429, 131056)
     assert elsewhere.status == later.status == 200
 
 
-async def test_number_sends_no_more_than_its_throughput(slow: Bench, manual: ManualClock) -> None:
+async def test_number_sends_no_more_than_its_throughput(slow: Bench, clock: ManualClock) -> None:
     shape = {"waba_id": WABA, "phone_number": BUSINESS, "name": "Shop", "throughput": 2}
     await slow.control("PUT", f"numbers/{NUMBER_ID}", shape)
 
     codes = [(await slow.send({"to": f"1555000222{n}", "text": {"body": "x"}})).status for n in range(3)]
-    manual.advance(ms=1000)
+    clock.advance(ms=1000)
     later = await slow.send({"to": "15550002225", "text": {"body": "x"}})
 
     assert codes == [200, 200, 429]
@@ -216,28 +218,30 @@ async def test_limits_can_be_switched_off(slow: Bench) -> None:
         await slow.send_text()
 
 
-async def test_every_message_taken_is_listed_in_pages(bench: Bench) -> None:
+async def test_every_accepted_message_is_listed_in_pages(bench: Bench) -> None:
     wamids = [await bench.send_text(biz_opaque_callback_data=f"n-{n}") for n in range(5)]
 
     first = await bench.control("GET", "deliveries?limit=3")
     second = await bench.control("GET", f"deliveries?limit=3&after={first.body['next']}")
-    one = await bench.control("GET", "deliveries?callback_data=n-4")
+    filtered = await bench.control("GET", "deliveries?callback_data=n-4")
 
     listed = first.body["deliveries"] + second.body["deliveries"]
     assert [row["wamid"] for row in listed] == wamids
     assert second.body["next"] is None
-    assert [row["wamid"] for row in one.body["deliveries"]] == wamids[4:]
-    assert one.body["deliveries"][0]["state"] == "failed"
+    assert [row["wamid"] for row in filtered.body["deliveries"]] == wamids[4:]
+    assert filtered.body["deliveries"][0]["state"] == "failed"
 
 
-async def test_read_message_may_skip_delivered(slow: Bench, manual: ManualClock) -> None:
+async def test_read_message_may_skip_delivered(slow: Bench, clock: ManualClock) -> None:
     # Source: facts 7.3: read implies delivered, and then carries the price.
     await slow.control("PUT", "settings", {"skips_delivered": True, "read_after_ms": 1000})
-    await slow.let_write()
+    await slow.send_from_phone()
     wamid = await slow.send_text()
 
-    manual.advance(ms=2000)
+    clock.advance(ms=2000)
 
-    sent, read = await slow.receiver.until(lambda: told if len(told := slow.receiver.statuses(wamid)) == 2 else None)
+    sent, read = await slow.receiver.wait_until(
+        lambda: statuses if len(statuses := slow.receiver.statuses(wamid)) == 2 else None
+    )
     assert (sent["status"], read["status"]) == ("sent", "read")
     assert read["pricing"]["category"] == "service"

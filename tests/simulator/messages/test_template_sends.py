@@ -1,4 +1,4 @@
-"""Sends of templates, held against the template."""
+"""Template sends, checked against the template."""
 
 from typing import Any
 
@@ -6,8 +6,8 @@ import pytest
 
 from tests.simulator.conftest import ANN, Bench
 
-Part = dict[str, Any]
-TEMPLATE: list[Part] = [
+JsonObject = dict[str, Any]
+TEMPLATE: list[JsonObject] = [
     {"type": "HEADER", "text": "For {{1}}", "example": {"header_text": ["Ann"]}},
     {"type": "BODY", "text": "Hi {{1}}, your parcel {{2}} left today.", "example": {"body_text": [["Ann", "PX-9"]]}},
     {"type": "FOOTER", "text": "Reply STOP to opt out"},
@@ -27,27 +27,27 @@ TEMPLATE: list[Part] = [
 ]
 
 
-def texts(*values: str) -> list[Part]:
+def texts(*values: str) -> list[JsonObject]:
     return [{"type": "text", "text": value} for value in values]
 
 
-def button(index: int | str, sub_type: str, parameter: Part | None) -> Part:
+def button(index: int | str, sub_type: str, parameter: JsonObject | None) -> JsonObject:
     parameters = [] if parameter is None else [parameter]
     return {"type": "button", "sub_type": sub_type, "index": index, "parameters": parameters}
 
 
-HEADER: Part = {"type": "header", "parameters": texts("Ann")}
-BODY: Part = {"type": "body", "parameters": texts("Ann", "PX-9")}
+HEADER: JsonObject = {"type": "header", "parameters": texts("Ann")}
+BODY: JsonObject = {"type": "body", "parameters": texts("Ann", "PX-9")}
 URL = button("2", "url", {"type": "text", "text": "PX-9"})
 TOO_MANY = {"type": "body", "parameters": texts("a", "b", "c")}
 
 
-def payload(text: Any) -> Part:
+def payload(text: Any) -> JsonObject:
     return button(0, "quick_reply", {"type": "payload", "payload": text})
 
 
 # fmt: off
-REFUSED: list[tuple[str, list[Part] | None, int]] = [
+REJECTED: list[tuple[str, list[JsonObject] | None, int]] = [
     # what                      components                                                   code
     ("no components",           None,                                                        132000),
     ("no header parameter",     [BODY, URL],                                                 132000),
@@ -72,18 +72,20 @@ REFUSED: list[tuple[str, list[Part] | None, int]] = [
 # fmt: on
 
 
-@pytest.mark.parametrize(("components", "code"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
-async def test_send_that_does_not_fit_is_refused(bench: Bench, components: list[Part] | None, code: int) -> None:
+@pytest.mark.parametrize(("components", "code"), [row[1:] for row in REJECTED], ids=[row[0] for row in REJECTED])
+async def test_send_that_does_not_match_the_template_is_rejected(
+    bench: Bench, components: list[JsonObject] | None, code: int
+) -> None:
     await bench.seed_template(TEMPLATE)
 
-    answer = await bench.send_template(components)
+    response = await bench.send_template(components)
 
-    assert (answer.status, answer.error["code"]) == (400, code)
-    assert answer.error["message"].startswith(f"(#{code}) ")
-    assert answer.error["error_data"]["messaging_product"] == "whatsapp"
+    assert (response.status, response.error["code"]) == (400, code)
+    assert response.error["message"].startswith(f"(#{code}) ")
+    assert response.error["error_data"]["messaging_product"] == "whatsapp"
 
 
-async def test_refusals_have_the_documented_details(bench: Bench) -> None:
+async def test_errors_have_the_documented_details(bench: Bench) -> None:
     await bench.seed_template(TEMPLATE)
 
     count = await bench.send_template([HEADER, {"type": "body", "parameters": texts("a")}, URL])
@@ -98,12 +100,12 @@ async def test_refusals_have_the_documented_details(bench: Bench) -> None:
     assert unknown.error["error_data"]["details"] == ("template name (other) does not exist in en_US")
 
 
-async def test_phone_shows_the_template_filled_in(bench: Bench) -> None:
+async def test_phone_shows_the_rendered_template(bench: Bench) -> None:
     await bench.seed_template(TEMPLATE)
 
-    answer = await bench.send_template([HEADER, BODY, URL, payload("ok-1")], biz_opaque_callback_data="mine")
+    response = await bench.send_template([HEADER, BODY, URL, payload("ok-1")], biz_opaque_callback_data="mine")
 
-    assert answer.body["messages"][0]["message_status"] == "accepted"
+    assert response.body["messages"][0]["message_status"] == "accepted"
     inbox = await bench.control("GET", f"phones/{ANN}")
     [message] = inbox.body["messages"]
     assert message["header"] == {"format": "TEXT", "text": "For Ann"}
@@ -117,18 +119,18 @@ async def test_phone_shows_the_template_filled_in(bench: Bench) -> None:
     ]
 
 
-async def test_template_reaches_a_closed_window(bench: Bench) -> None:
+async def test_template_is_delivered_outside_the_window(bench: Bench) -> None:
     await bench.seed_template([{"type": "BODY", "text": "Hello there"}])
-    answer = await bench.send_template()
+    response = await bench.send_template()
 
-    wamid = answer.body["messages"][0]["id"]
-    await bench.receiver.until(lambda: len(bench.receiver.statuses(wamid)) == 2)
+    wamid = response.body["messages"][0]["id"]
+    await bench.receiver.wait_until(lambda: len(bench.receiver.statuses(wamid)) == 2)
     sent = bench.receiver.statuses(wamid)[0]
     assert sent["pricing"]["type"] == "regular"
     assert sent["pricing"]["category"] == "utility"
 
 
-async def test_named_parameters_go_by_their_names(bench: Bench) -> None:
+async def test_named_parameters_are_matched_by_name(bench: Bench) -> None:
     named = {"param_name": "first_name", "example": "Ann"}, {"param_name": "parcel", "example": "P"}
     body = {
         "type": "BODY",
@@ -141,11 +143,11 @@ async def test_named_parameters_go_by_their_names(bench: Bench) -> None:
         {"type": "text", "parameter_name": "first_name", "text": "Ann"},
     ]
 
-    answer = await bench.send_template([{"type": "body", "parameters": parameters}])
+    response = await bench.send_template([{"type": "body", "parameters": parameters}])
     nameless = await bench.send_template([{"type": "body", "parameters": texts("a", "b")}])
 
     inbox = await bench.control("GET", f"phones/{ANN}")
-    assert answer.status == 200
+    assert response.status == 200
     assert inbox.body["messages"][0]["text"] == "Hi Ann, your parcel PX-9 left today."
     assert nameless.error["code"] == 132000
 
@@ -166,22 +168,22 @@ async def test_media_header_always_needs_its_parameter(bench: Bench) -> None:
 
 
 async def test_template_that_is_not_approved_cannot_be_sent(slow: Bench) -> None:
-    await slow.create([{"type": "BODY", "text": "Hello there"}], name="pending")
+    await slow.create_template([{"type": "BODY", "text": "Hello there"}], name="pending")
 
-    answer = await slow.send_template(name="pending")
+    response = await slow.send_template(name="pending")
 
-    assert (answer.status, answer.error["code"]) == (404, 132001)
+    assert (response.status, response.error["code"]) == (404, 132001)
 
 
-async def test_code_of_an_authentication_template_goes_into_body_and_button(bench: Bench) -> None:
+async def test_authentication_code_is_in_body_and_button(bench: Bench) -> None:
     await bench.seed_template(
         [{"type": "BODY"}, {"type": "BUTTONS", "buttons": [{"type": "OTP", "otp_type": "COPY_CODE"}]}],
         category="AUTHENTICATION",
     )
     code = {"type": "text", "text": "123456"}
 
-    answer = await bench.send_template([{"type": "body", "parameters": [code]}, button("0", "url", code)])
+    response = await bench.send_template([{"type": "body", "parameters": [code]}, button("0", "url", code)])
 
     inbox = await bench.control("GET", f"phones/{ANN}")
-    assert answer.status == 200
+    assert response.status == 200
     assert inbox.body["messages"][0]["text"] == "*123456* is your verification code."

@@ -1,4 +1,4 @@
-"""What the control door says of a phone's chats: for whoever shows phones to people."""
+"""Chats of a phone in the control API, as the console shows them."""
 
 from typing import Any
 
@@ -11,12 +11,12 @@ SECOND_ID = "2000000000000003"
 SECOND = "15550001112"
 
 
-async def second_number(bench: Bench) -> None:
+async def create_second_number(bench: Bench) -> None:
     number = {"waba_id": WABA, "phone_number": SECOND, "name": "Shop Two"}
     await bench.control("PUT", f"numbers/{SECOND_ID}", number)
 
 
-async def shown(bench: Bench, query: str, phone: str = ANN) -> dict[str, Any]:
+async def show_phone(bench: Bench, query: str, phone: str = ANN) -> dict[str, Any]:
     return (await bench.control("GET", f"phones/{phone}?{query}")).body
 
 
@@ -24,24 +24,24 @@ def texts(phone: dict[str, Any]) -> list[str]:
     return [item["text"] for item in phone["messages"]]
 
 
-async def test_chats_say_the_last_message_and_how_many_are_unread(slow: Bench, manual: ManualClock) -> None:
-    await second_number(slow)
-    await slow.let_write("First")
-    wrote_ms = manual.now_ms()
+async def test_chats_show_the_last_message_and_the_unread_count(slow: Bench, clock: ManualClock) -> None:
+    await create_second_number(slow)
+    await slow.send_from_phone("First")
+    wrote_ms = clock.now_ms()
     await slow.send_text("One")
     await slow.send_text("Two")
-    manual.advance(ms=1000)
+    clock.advance(ms=1000)
 
-    answer = await slow.control("GET", f"phones/{ANN}/chats")
+    response = await slow.control("GET", f"phones/{ANN}/chats")
 
-    begun, other = answer.body["chats"]
-    assert (begun["phone_number_id"], begun["name"], begun["unread"]) == (NUMBER_ID, "Shop One", 2)
-    assert begun["last"]["text"] == "Two"
-    assert begun["window_until_ms"] == wrote_ms + WINDOW_MS
+    first, other = response.body["chats"]
+    assert (first["phone_number_id"], first["name"], first["unread"]) == (NUMBER_ID, "Shop One", 2)
+    assert first["last"]["text"] == "Two"
+    assert first["window_until_ms"] == wrote_ms + WINDOW_MS
     assert (other["phone_number"], other["last"], other["window_until_ms"]) == (SECOND, None, None)
 
 
-async def test_read_chat_has_nothing_unread(bench: Bench) -> None:
+async def test_read_chat_has_no_unread_messages(bench: Bench) -> None:
     await bench.send_text("One")
 
     await bench.control("POST", f"phones/{ANN}/read", {})
@@ -51,45 +51,45 @@ async def test_read_chat_has_nothing_unread(bench: Bench) -> None:
 
 
 async def test_inbox_is_shown_by_chat_and_by_page(bench: Bench) -> None:
-    await second_number(bench)
+    await create_second_number(bench)
     for nth in range(4):
-        await bench.let_write(f"One {nth}")
+        await bench.send_from_phone(f"One {nth}")
     await bench.control("POST", f"phones/{ANN}/messages", {"to": SECOND, "text": "Two"})
 
-    page = await shown(bench, f"phone_number_id={NUMBER_ID}&limit=2")
-    before = await shown(bench, f"phone_number_id={NUMBER_ID}&limit=2&before={page['messages'][0]['position']}")
+    page = await show_phone(bench, f"phone_number_id={NUMBER_ID}&limit=2")
+    before = await show_phone(bench, f"phone_number_id={NUMBER_ID}&limit=2&before={page['messages'][0]['position']}")
 
     assert texts(page) == ["One 2", "One 3"]
     assert texts(before) == ["One 0", "One 1"]
-    assert texts(await shown(bench, f"phone_number_id={SECOND_ID}")) == ["Two"]
-    both = await shown(bench, f"phone_number_id={SECOND_ID}&phone_number_id={NUMBER_ID}&limit=1")
+    assert texts(await show_phone(bench, f"phone_number_id={SECOND_ID}")) == ["Two"]
+    both = await show_phone(bench, f"phone_number_id={SECOND_ID}&phone_number_id={NUMBER_ID}&limit=1")
     assert texts(both) == ["Two"]
     assert (await bench.control("GET", f"phones/{ANN}?before=x")).status == 400
 
 
-async def test_what_a_reply_refers_to_is_shown_beside_the_page(bench: Bench) -> None:
-    wamid = await bench.let_write("Long ago")
+async def test_page_includes_quoted_messages(bench: Bench) -> None:
+    wamid = await bench.send_from_phone("Long ago")
     reply = {"to": BUSINESS, "text": "About that", "context_id": wamid}
     await bench.control("POST", f"phones/{ANN}/messages", reply)
 
-    page = await shown(bench, "limit=1")
+    page = await show_phone(bench, "limit=1")
 
     assert texts(page) == ["About that"]
     assert [item["text"] for item in page["quoted"]] == ["Long ago"]
-    assert (await shown(bench, "limit=2"))["quoted"] == []
+    assert (await show_phone(bench, "limit=2"))["quoted"] == []
 
 
-async def test_phones_in_touch_with_a_number_come_the_most_active_first(bench: Bench) -> None:
-    await second_number(bench)
+async def test_phones_of_a_number_are_sorted_by_latest_activity(bench: Bench) -> None:
+    await create_second_number(bench)
     await bench.control("PUT", f"phones/{BEN}", {"name": "Ben"})
-    await bench.let_write("Hi")
-    fresh = await bench.control("GET", "phones?has_chats=false")
-    assert [one["name"] for one in fresh.body["phones"]] == ["Ben"]
+    await bench.send_from_phone("Hi")
+    without_chats = await bench.control("GET", "phones?has_chats=false")
+    assert [phone["name"] for phone in without_chats.body["phones"]] == ["Ben"]
 
-    await bench.let_write("Ho", phone=BEN)
+    await bench.send_from_phone("Ho", phone=BEN)
 
     active = (await bench.control("GET", f"chats?phone_number_id={NUMBER_ID}")).body["phones"]
-    assert [(one["phone"], one["last"]["text"]) for one in active] == [(BEN, "Ho"), (ANN, "Hi")]
+    assert [(phone["phone"], phone["last"]["text"]) for phone in active] == [(BEN, "Ho"), (ANN, "Hi")]
     assert (await bench.control("GET", f"chats?phone_number_id={SECOND_ID}")).body == {"phones": []}
     assert (await bench.control("GET", "phones?has_chats=false")).body["phones"] == []
     assert len((await bench.control("GET", "chats?limit=1")).body["phones"]) == 1
@@ -104,11 +104,11 @@ async def test_forwarded_message_is_marked_on_its_phone(bench: Bench) -> None:
     assert (item["forwarded"], item["frequently_forwarded"]) == (True, True)
 
 
-async def test_one_file_is_shown_by_its_id(bench: Bench) -> None:
-    media_id = await bench.media_of("image/png")
+async def test_media_is_shown_by_its_id(bench: Bench) -> None:
+    media_id = await bench.upload_media("image/png")
 
-    answer = await bench.control("GET", f"media/{media_id}")
+    response = await bench.control("GET", f"media/{media_id}")
 
-    assert answer.body["phone_number_id"] == NUMBER_ID
-    assert answer.body["mime_type"] == "image/png"
+    assert response.body["phone_number_id"] == NUMBER_ID
+    assert response.body["mime_type"] == "image/png"
     assert (await bench.control("GET", "media/1")).status == 404

@@ -1,4 +1,4 @@
-"""Fleets: many phones by one row, counted as one."""
+"""Fleets: many phones stored as one row, with shared settings and counts."""
 
 import asyncio
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.simulator.conftest import ANN, BUSINESS, Bench
-from tests.support.waiting import HANGS_AFTER_S
+from tests.support.polling import HANGS_AFTER_S
 from waypost.base.clock import ManualClock
 
 FIRST = 15_551_000_000
@@ -18,18 +18,18 @@ SCRIPT = [
     {"on": "button", "do": "read", "after_ms": [0, 20]},
     {"on": "button", "do": "tap", "index": 0, "after_ms": [0, 20], "probability": 0.5},
 ]
-Part = dict[str, Any]
+JsonObject = dict[str, Any]
 
 
-async def make(bench: Bench, **more: Any) -> Part:
-    wish: Part = {"name": "crowd", "first": str(FIRST), "count": 10_000, "seed": 7, **more}
-    answer = await bench.control("POST", "fleets", wish)
-    assert answer.status == 200, answer.body
-    return answer.body
+async def create_fleet(bench: Bench, **more: Any) -> JsonObject:
+    fleet: JsonObject = {"name": "crowd", "first": str(FIRST), "count": 10_000, "seed": 7, **more}
+    response = await bench.control("POST", "fleets", fleet)
+    assert response.status == 200, response.body
+    return response.body
 
 
-async def until_counted(bench: Bench, **counts: int) -> Part:
-    """The fleet as soon as it counts so many."""
+async def wait_for_counts(bench: Bench, **counts: int) -> JsonObject:
+    """Return the fleet once it has these counts."""
     async with asyncio.timeout(HANGS_AFTER_S):
         while True:
             shown = (await bench.control("GET", "fleets/crowd")).body
@@ -38,36 +38,36 @@ async def until_counted(bench: Bench, **counts: int) -> Part:
 
 
 async def send_to(bench: Bench, count: int) -> None:
-    """Send the first phones of the fleet one template message each."""
+    """Send one template message to each of the first phones of the fleet."""
     for start in range(0, count, 50):
-        wanted = range(start, min(count, start + 50))
-        sent = [bench.send_template(to=str(FIRST + nth)) for nth in wanted]
-        assert {answer.status for answer in await asyncio.gather(*sent)} == {200}
+        numbers = range(start, min(count, start + 50))
+        sent = [bench.send_template(to=str(FIRST + nth)) for nth in numbers]
+        assert {response.status for response in await asyncio.gather(*sent)} == {200}
 
 
-async def taps(bench: Bench) -> set[str]:
-    """Which phones tapped, by what the business heard."""
-    shown = await until_counted(bench, received=200, read=200)
-    await until_counted(bench, taps=shown["steps"][1]["planned"])
-    await bench.drained()
-    return {one["from"] for one in bench.receiver.messages()}
+async def wait_for_taps(bench: Bench) -> set[str]:
+    """Return the phones that tapped, from the messages the business received."""
+    shown = await wait_for_counts(bench, received=200, read=200)
+    await wait_for_counts(bench, taps=shown["steps"][1]["planned"])
+    await bench.wait_until_drained()
+    return {message["from"] for message in bench.receiver.messages()}
 
 
 async def test_fleet_reads_and_taps_and_is_counted(bench: Bench) -> None:
     await bench.control("PUT", "settings", {"limits": False})
     await bench.seed_template(TAPPED)
-    made = await make(bench, script=SCRIPT)
+    created = await create_fleet(bench, script=SCRIPT)
 
     await send_to(bench, 200)
 
-    tapped = await taps(bench)
+    tapped = await wait_for_taps(bench)
     shown = (await bench.control("GET", "fleets/crowd")).body
-    assert made["counts"]["received"] == 0
-    assert (made["first"], made["last"]) == (str(FIRST), str(FIRST + 9_999))
+    assert created["counts"]["received"] == 0
+    assert (created["first"], created["last"]) == (str(FIRST), str(FIRST + 9_999))
     assert 60 < len(tapped) < 140
     assert shown["counts"] == {
         "received": 200, "delivered": 200, "read": 200, "failed": 0, "taps": len(tapped),
-        "answers": 0, "reactions": 0, "forms": 0, "waiting": 0,
+        "replies": 0, "reactions": 0, "forms": 0, "waiting": 0,
     }  # fmt: skip
     assert shown["steps"] == [
         {"step": 0, "on": "button", "do": "read", "planned": 200},
@@ -81,9 +81,9 @@ async def test_run_with_the_same_seed_repeats_exactly(bench: Bench) -> None:
     runs: list[set[str]] = []
 
     for seed in (7, 7, 8):
-        await make(bench, script=SCRIPT, seed=seed)
+        await create_fleet(bench, script=SCRIPT, seed=seed)
         await send_to(bench, 200)
-        runs.append(await taps(bench))
+        runs.append(await wait_for_taps(bench))
         await bench.control("POST", "reset")
         await bench.seed_template(TAPPED)
         bench.receiver.posts.clear()
@@ -92,8 +92,8 @@ async def test_run_with_the_same_seed_repeats_exactly(bench: Bench) -> None:
     assert runs[0] != runs[2]
 
 
-async def test_fleet_of_a_hundred_thousand_is_one_row(bench: Bench) -> None:
-    made = await make(bench, count=100_000, open_window_to=BUSINESS)
+async def test_fleet_of_a_hundred_thousand_phones_is_stored_as_one_row(bench: Bench) -> None:
+    created = await create_fleet(bench, count=100_000, open_window_to=BUSINESS)
 
     texts = [
         await bench.send({"type": "text", "text": {"body": "Hello"}, "to": str(phone)})
@@ -101,27 +101,27 @@ async def test_fleet_of_a_hundred_thousand_is_one_row(bench: Bench) -> None:
     ]
 
     state = (await bench.control("GET", "state")).body
-    inside, last, outside = (one.body["messages"][0]["id"] for one in texts)
-    await bench.receiver.until(lambda: len(bench.receiver.statuses()) == 5)
+    inside, last, outside = (response.body["messages"][0]["id"] for response in texts)
+    await bench.receiver.wait_until(lambda: len(bench.receiver.statuses()) == 5)
     ends = {wamid: bench.receiver.statuses(wamid)[-1]["status"] for wamid in (inside, last, outside)}
-    assert made["last"] == str(FIRST + 99_999)
-    assert state["counts"]["phones"] == 1  # the one outside
+    assert created["last"] == str(FIRST + 99_999)
+    assert state["counts"]["phones"] == 1  # the phone outside the fleet
     assert ends == {inside: "delivered", last: "delivered", outside: "failed"}
 
 
-async def test_window_that_a_fleet_opened_closes_after_a_day(slow: Bench, manual: ManualClock) -> None:
-    await make(slow, open_window_to=BUSINESS)
-    manual.advance(ms=24 * 3600 * 1000)
+async def test_window_opened_by_a_fleet_closes_after_a_day(slow: Bench, clock: ManualClock) -> None:
+    await create_fleet(slow, open_window_to=BUSINESS)
+    clock.advance(ms=24 * 3600 * 1000)
     wamid = await slow.send_text(to=str(FIRST))
 
-    manual.advance(ms=1000)
+    clock.advance(ms=1000)
 
-    [status] = await slow.receiver.until(lambda: slow.receiver.statuses(wamid))
+    [status] = await slow.receiver.wait_until(lambda: slow.receiver.statuses(wamid))
     assert status["errors"][0]["code"] == 131047
 
 
-async def test_phones_of_a_fleet_have_its_habits_until_they_are_changed(bench: Bench) -> None:
-    await make(bench, condition="old_client", read_after_ms=None, sends_read_receipts=False)
+async def test_phones_of_a_fleet_have_its_settings_until_changed(bench: Bench) -> None:
+    await create_fleet(bench, condition="old_client", read_after_ms=None, sends_read_receipts=False)
     phone = str(FIRST + 12)
 
     before = (await bench.control("GET", f"phones/{phone}")).body
@@ -136,27 +136,27 @@ async def test_phones_of_a_fleet_have_its_habits_until_they_are_changed(bench: B
     assert neighbour["condition"] == "old_client"
 
 
-async def test_fleet_and_what_it_plans_survive_a_restart(slow: Bench, manual: ManualClock) -> None:
+async def test_fleet_and_its_planned_actions_survive_a_restart(slow: Bench, clock: ManualClock) -> None:
     await slow.seed_template(TAPPED)
-    await make(slow, script=[{"on": "button", "do": "tap", "after_ms": 60_000}])
+    await create_fleet(slow, script=[{"on": "button", "do": "tap", "after_ms": 60_000}])
     await slow.send_template(to=str(FIRST))
 
     await slow.restart()
-    manual.advance(ms=61_000)
+    clock.advance(ms=61_000)
 
-    await slow.receiver.until(slow.receiver.messages)
+    await slow.receiver.wait_until(slow.receiver.messages)
     shown = (await slow.control("GET", "fleets/crowd")).body
     assert (shown["counts"]["taps"], shown["steps"][0]["done"]) == (1, 1)
 
 
-async def test_dropped_fleet_leaves_ordinary_phones(slow: Bench, manual: ManualClock) -> None:
+async def test_deleted_fleet_leaves_ordinary_phones(slow: Bench, clock: ManualClock) -> None:
     await slow.seed_template(TAPPED)
-    await make(slow, script=[{"on": "button", "do": "tap", "after_ms": 60_000}])
+    await create_fleet(slow, script=[{"on": "button", "do": "tap", "after_ms": 60_000}])
     await slow.send_template(to=str(FIRST))
     await slow.control("PUT", f"phones/{FIRST}", {"name": "Somebody"})
 
     dropped = await slow.control("DELETE", "fleets/crowd")
-    manual.advance(ms=61_000)
+    clock.advance(ms=61_000)
 
     phone = (await slow.control("GET", f"phones/{FIRST}")).body
     assert dropped.body == {"name": "crowd", "dropped": True}
@@ -166,17 +166,17 @@ async def test_dropped_fleet_leaves_ordinary_phones(slow: Bench, manual: ManualC
 
 
 async def test_failures_of_a_fleet_are_counted_by_code(bench: Bench) -> None:
-    await make(bench, condition="not_on_whatsapp")
+    await create_fleet(bench, condition="not_on_whatsapp")
 
     await bench.send_text(to=str(FIRST))
     await bench.send_text(to=str(FIRST + 1))
 
-    shown = await until_counted(bench, failed=2)
+    shown = await wait_for_counts(bench, failed=2)
     assert shown["failures"] == {"131026": 2}
 
 
 # fmt: off
-WRONG: list[tuple[Part, int, str]] = [
+INVALID: list[tuple[JsonObject, int, str]] = [
     ({"name": "Crowd"},                           400, "name"),
     ({"first": "1555"},                           400, "first"),
     ({"first": "0155510000"},                     400, "first"),
@@ -193,30 +193,32 @@ WRONG: list[tuple[Part, int, str]] = [
 # fmt: on
 
 
-@pytest.mark.parametrize(("wish", "status", "field"), WRONG, ids=range(len(WRONG)))
-async def test_fleet_that_cannot_be_is_refused_by_field(bench: Bench, wish: Part, status: int, field: str) -> None:
-    whole = {"name": "crowd", "first": str(FIRST), "count": 10, **wish}
+@pytest.mark.parametrize(("changes", "status", "field"), INVALID, ids=range(len(INVALID)))
+async def test_invalid_fleet_is_rejected_and_names_the_field(
+    bench: Bench, changes: JsonObject, status: int, field: str
+) -> None:
+    fleet = {"name": "crowd", "first": str(FIRST), "count": 10, **changes}
 
-    answer = await bench.control("POST", "fleets", whole)
+    response = await bench.control("POST", "fleets", fleet)
 
-    assert (answer.status, answer.body["field"]) == (status, field)
-    assert answer.body["accepted"]
-
-
-async def test_fleets_do_not_overlap_and_have_names_of_their_own(bench: Bench) -> None:
-    await make(bench)
-
-    same = {"name": "crowd", "first": "15661000000", "count": 1}
-    beside = {"name": "other", "first": str(FIRST + 9_999), "count": 5}
-    refused = [await bench.control("POST", "fleets", wish) for wish in (same, beside)]
-
-    assert [(one.status, one.body["field"]) for one in refused] == [(409, "name"), (409, "first")]
+    assert (response.status, response.body["field"]) == (status, field)
+    assert response.body["accepted"]
 
 
-async def test_refused_calls_are_tallied_by_code(bench: Bench) -> None:
+async def test_fleets_have_unique_names_and_do_not_overlap(bench: Bench) -> None:
+    await create_fleet(bench)
+
+    duplicate = {"name": "crowd", "first": "15661000000", "count": 1}
+    overlapping = {"name": "other", "first": str(FIRST + 9_999), "count": 5}
+    rejected = [await bench.control("POST", "fleets", fleet) for fleet in (duplicate, overlapping)]
+
+    assert [(response.status, response.body["field"]) for response in rejected] == [(409, "name"), (409, "first")]
+
+
+async def test_rejected_calls_are_counted_by_code(bench: Bench) -> None:
     await bench.send({"type": "text", "text": {"body": "Hello"}, "to": "1"})
     await bench.send({"type": "fax", "to": ANN})
 
     state = await bench.control("GET", "state")
 
-    assert state.body["refused"] == {"131009": 1, "131051": 1}
+    assert state.body["errors"] == {"131009": 1, "131051": 1}

@@ -1,4 +1,4 @@
-"""Everything a phone can send, and who its owner is to a business."""
+"""Messages and actions of phones, user ids, and statuses sent on request."""
 
 import base64
 import hashlib
@@ -10,7 +10,7 @@ from tests.simulator.conftest import ANN, BUSINESS, NUMBER_ID, WABA, Bench
 from waypost.base.clock import ManualClock
 from waypost.simulator.control_error import ControlApiError
 
-Part = dict[str, Any]
+JsonObject = dict[str, Any]
 CONTENT = b"\x89PNG picture"
 BASE64 = base64.b64encode(CONTENT).decode()
 USER = "US.1349abc"
@@ -19,21 +19,21 @@ ORDER = {"catalog_id": "1", "text": "Two, please", "product_items": [ITEM]}
 AD = {"source_url": "https://x.example/ad", "source_type": "ad", "source_id": "1", "headline": "New"}
 
 
-async def let_send(bench: Bench, wish: Part, phone: str = ANN) -> Part:
-    """Let a phone send something, and give what the business hears of it."""
-    answer = await bench.control("POST", f"phones/{phone}/messages", {"to": BUSINESS, **wish})
-    assert answer.status == 200, answer.body
+async def send_and_receive(bench: Bench, message: JsonObject, phone: str = ANN) -> JsonObject:
+    """Send a message from a phone and return it as the business receives it."""
+    response = await bench.control("POST", f"phones/{phone}/messages", {"to": BUSINESS, **message})
+    assert response.status == 200, response.body
 
-    def heard() -> list[Part]:
-        return [one for one in bench.receiver.messages() if one["id"] == answer.body["wamid"]]
+    def find_received() -> list[JsonObject]:
+        return [message for message in bench.receiver.messages() if message["id"] == response.body["wamid"]]
 
-    await bench.receiver.until(lambda: bool(heard()))
-    return heard()[0]
+    await bench.receiver.wait_until(lambda: bool(find_received()))
+    return find_received()[0]
 
 
 # fmt: off
-MEDIA: list[tuple[str, str, Part, Part]] = [
-    # kind       type               more                                   heard besides id, mime_type and sha256
+MEDIA: list[tuple[str, str, JsonObject, JsonObject]] = [
+    # kind       type               more                                   expected besides id, mime_type and sha256
     ("image",    "image/png",       {"caption": "Look"},                   {"caption": "Look"}),
     ("video",    "video/mp4",       {},                                    {}),
     ("audio",    "audio/ogg",       {"voice": True},                       {"voice": True}),
@@ -43,96 +43,100 @@ MEDIA: list[tuple[str, str, Part, Part]] = [
 # fmt: on
 
 
-@pytest.mark.parametrize(("kind", "mime_type", "more", "heard"), MEDIA, ids=[row[0] for row in MEDIA])
+@pytest.mark.parametrize(("kind", "mime_type", "more", "expected"), MEDIA, ids=[row[0] for row in MEDIA])
 async def test_media_of_a_phone_can_be_fetched_by_the_business(
-    bench: Bench, kind: str, mime_type: str, more: Part, heard: Part
+    bench: Bench, kind: str, mime_type: str, more: JsonObject, expected: JsonObject
 ) -> None:
     media = {"content": BASE64, "mime_type": mime_type, **more}
 
-    message = await let_send(bench, {"type": kind, "media": media})
+    message = await send_and_receive(bench, {"type": kind, "media": media})
 
-    told = message[kind]
+    received = message[kind]
     digest = base64.b64encode(hashlib.sha256(CONTENT).digest()).decode()
     assert message["type"] == kind
-    assert told == {"id": told["id"], "mime_type": mime_type, "sha256": digest, **heard}
-    node = await bench.graph("GET", told["id"])
+    assert received == {"id": received["id"], "mime_type": mime_type, "sha256": digest, **expected}
+    node = await bench.graph("GET", received["id"])
     assert node.body["mime_type"] == mime_type
     [shown] = await bench.inbox()
-    assert shown["media"] == {"kind": kind, **told}
-    assert shown["text"] == heard.get("caption", "")
+    assert shown["media"] == {"kind": kind, **received}
+    assert shown["text"] == expected.get("caption", "")
 
 
-async def test_medium_that_is_there_can_be_sent_again(bench: Bench) -> None:
-    media_id = await bench.media_of("image/png", CONTENT)
+async def test_existing_media_can_be_sent_by_id(bench: Bench) -> None:
+    media_id = await bench.upload_media("image/png", CONTENT)
 
-    message = await let_send(bench, {"type": "image", "media": {"id": media_id}})
+    message = await send_and_receive(bench, {"type": "image", "media": {"id": media_id}})
 
     assert message["image"]["id"] == media_id
 
 
-async def test_places_cards_and_baskets_reach_the_business(bench: Bench) -> None:
-    place = {"latitude": 37.4, "longitude": -122.1, "name": "Shop", "address": "1 Main St"}
+async def test_locations_contacts_and_orders_reach_the_business(bench: Bench) -> None:
+    coordinates = {"latitude": 37.4, "longitude": -122.1, "name": "Shop", "address": "1 Main St"}
     cards = [{"name": {"formatted_name": "Bo"}, "phones": [{"phone": "+15550000001"}]}]
 
-    location = await let_send(bench, {"type": "location", "location": place})
-    contacts = await let_send(bench, {"type": "contacts", "contacts": cards})
-    order = await let_send(bench, {"type": "order", "order": ORDER})
+    location = await send_and_receive(bench, {"type": "location", "location": coordinates})
+    contacts = await send_and_receive(bench, {"type": "contacts", "contacts": cards})
+    order = await send_and_receive(bench, {"type": "order", "order": ORDER})
 
-    assert location["location"] == place
+    assert location["location"] == coordinates
     assert contacts["contacts"] == cards
     assert order["order"] == ORDER
     assert [shown["text"] for shown in await bench.inbox()] == ["Shop, 1 Main St", "Bo", "Two, please"]
 
 
-async def test_reaction_can_be_changed_and_taken_away(bench: Bench) -> None:
-    await bench.let_write()
+async def test_reaction_can_be_changed_and_removed(bench: Bench) -> None:
+    await bench.send_from_phone()
     wamid = await bench.send_text()
 
-    liked = await let_send(bench, {"type": "reaction", "reaction": {"message_id": wamid, "emoji": "\U0001f44d"}})
-    changed = await let_send(bench, {"type": "reaction", "reaction": {"message_id": wamid, "emoji": "\U0001f389"}})
-    taken = await let_send(bench, {"type": "reaction", "reaction": {"message_id": wamid}})
+    liked = await send_and_receive(
+        bench, {"type": "reaction", "reaction": {"message_id": wamid, "emoji": "\U0001f44d"}}
+    )
+    changed = await send_and_receive(
+        bench, {"type": "reaction", "reaction": {"message_id": wamid, "emoji": "\U0001f389"}}
+    )
+    removed = await send_and_receive(bench, {"type": "reaction", "reaction": {"message_id": wamid}})
 
     assert liked["reaction"] == {"message_id": wamid, "emoji": "\U0001f44d"}
     assert changed["reaction"] == {"message_id": wamid, "emoji": "\U0001f389"}
-    assert taken["reaction"] == {"message_id": wamid}
+    assert removed["reaction"] == {"message_id": wamid}
 
 
-async def test_reaction_is_to_a_message_of_the_phone(bench: Bench) -> None:
+async def test_reaction_must_refer_to_a_message_of_the_phone(bench: Bench) -> None:
     reaction = {"message_id": "wamid.x", "emoji": "\U0001f44d"}
 
-    answer = await bench.control(
+    response = await bench.control(
         "POST", f"phones/{ANN}/messages", {"to": BUSINESS, "type": "reaction", "reaction": reaction}
     )
 
-    assert (answer.status, answer.body["field"]) == (404, "reaction.message_id")
+    assert (response.status, response.body["field"]) == (404, "reaction.message_id")
 
 
-async def test_what_is_not_supported_says_so(bench: Bench) -> None:
-    message = await let_send(bench, {"type": "unsupported", "unsupported": {"type": "poll"}})
+async def test_unsupported_message_has_an_error(bench: Bench) -> None:
+    message = await send_and_receive(bench, {"type": "unsupported", "unsupported": {"type": "poll"}})
 
     assert message["errors"][0]["code"] == 131051
     assert message["unsupported"] == {"type": "poll"}
 
 
-async def test_manner_goes_along_with_any_message(bench: Bench) -> None:
+async def test_inbound_options_apply_to_any_message(bench: Bench) -> None:
     product = {"catalog_id": "1", "product_retailer_id": "sku"}
 
-    forwarded = await let_send(bench, {"text": "x", "forwarded": True})
-    often = await let_send(bench, {"text": "x", "frequently_forwarded": True})
-    asking = await let_send(bench, {"text": "x", "referred_product": product})
-    from_ad = await let_send(bench, {"text": "x", "referral": AD})
-    plain = await let_send(bench, {"text": "x"})
+    forwarded = await send_and_receive(bench, {"text": "x", "forwarded": True})
+    often = await send_and_receive(bench, {"text": "x", "frequently_forwarded": True})
+    about_product = await send_and_receive(bench, {"text": "x", "referred_product": product})
+    from_ad = await send_and_receive(bench, {"text": "x", "referral": AD})
+    plain = await send_and_receive(bench, {"text": "x"})
 
     assert forwarded["context"] == {"forwarded": True}
     assert often["context"] == {"frequently_forwarded": True}
-    assert asking["context"] == {"from": BUSINESS, "referred_product": product}
+    assert about_product["context"] == {"from": BUSINESS, "referred_product": product}
     assert from_ad["referral"] == AD
     assert "context" not in plain
     assert "referral" not in plain
 
 
 # fmt: off
-WRONG: list[tuple[Part, str]] = [
+INVALID: list[tuple[JsonObject, str]] = [
     ({"type": "fax"}, "type"),
     ({"type": "location"}, "body"),
     ({"type": "location", "location": {"latitude": 91, "longitude": 1}}, "location.latitude"),
@@ -149,23 +153,23 @@ WRONG: list[tuple[Part, str]] = [
 # fmt: on
 
 
-@pytest.mark.parametrize(("wish", "field"), WRONG)
-async def test_wish_that_cannot_be_is_refused(bench: Bench, wish: Part, field: str) -> None:
-    answer = await bench.control("POST", f"phones/{ANN}/messages", {"to": BUSINESS, **wish})
+@pytest.mark.parametrize(("message", "field"), INVALID)
+async def test_invalid_phone_message_is_rejected(bench: Bench, message: JsonObject, field: str) -> None:
+    response = await bench.control("POST", f"phones/{ANN}/messages", {"to": BUSINESS, **message})
 
-    assert (answer.status, answer.body["field"]) == (400, field)
-    assert answer.body["accepted"]
+    assert (response.status, response.body["field"]) == (400, field)
+    assert response.body["accepted"]
 
 
-async def test_new_number_is_told_to_whoever_has_a_chat(bench: Bench) -> None:
+async def test_number_change_is_sent_to_businesses_with_a_chat(bench: Bench) -> None:
     await bench.control("PUT", f"phones/{ANN}", {"name": "Ann", "user_id": USER})
-    await bench.let_write()
+    await bench.send_from_phone()
     new = "15550007777"
 
-    answer = await bench.control("POST", f"phones/{ANN}/number", {"to": new})
+    response = await bench.control("POST", f"phones/{ANN}/number", {"to": new})
 
-    assert len(answer.body["wamids"]) == 1
-    await bench.receiver.until(lambda: len(bench.receiver.messages()) == 2)
+    assert len(response.body["wamids"]) == 1
+    await bench.receiver.wait_until(lambda: len(bench.receiver.messages()) == 2)
     value = bench.receiver.changes()[-1]
     [message] = value["messages"]
     assert "contacts" not in value
@@ -178,7 +182,7 @@ async def test_new_number_is_told_to_whoever_has_a_chat(bench: Bench) -> None:
     assert (moved.body["name"], moved.body["user_id"]) == ("Ann", USER)
 
 
-async def test_who_stopped_marketing_gets_none_until_taking_it_again(bench: Bench) -> None:
+async def test_marketing_opt_out_fails_templates_until_the_phone_opts_in_again(bench: Bench) -> None:
     await bench.seed_template([{"type": "BODY", "text": "Buy now"}], category="MARKETING")
 
     await bench.control("POST", f"phones/{ANN}/marketing", {"to": BUSINESS, "wants": False})
@@ -186,41 +190,41 @@ async def test_who_stopped_marketing_gets_none_until_taking_it_again(bench: Benc
     stopped = await bench.send_template()
     shown = await bench.control("GET", f"phones/{ANN}")
     await bench.control("POST", f"phones/{ANN}/marketing", {"to": BUSINESS, "wants": True})
-    again = await bench.send_template()
+    resumed = await bench.send_template()
 
     assert shown.body["stopped_marketing_of"] == [NUMBER_ID]
-    failed, taken = (one.body["messages"][0]["id"] for one in (stopped, again))
-    [status] = await bench.receiver.until(lambda: bench.receiver.statuses(failed))
+    failed, accepted = (response.body["messages"][0]["id"] for response in (stopped, resumed))
+    [status] = await bench.receiver.wait_until(lambda: bench.receiver.statuses(failed))
     assert (status["status"], status["errors"][0]["code"]) == ("failed", 131050)
-    await bench.receiver.until(lambda: len(bench.receiver.statuses(taken)) == 2)
-    told = [value["user_preferences"][0] for value in bench.receiver.changes("user_preferences")]
-    values = [one["value"] for one in told]
-    assert list(dict.fromkeys(values)) == ["stop", "resume"]  # a restart may tell the first again
-    assert told[0]["wa_id"] == ANN
-    assert told[0]["category"] == "marketing_messages"
+    await bench.receiver.wait_until(lambda: len(bench.receiver.statuses(accepted)) == 2)
+    preferences = [value["user_preferences"][0] for value in bench.receiver.changes("user_preferences")]
+    values = [preference["value"] for preference in preferences]
+    assert list(dict.fromkeys(values)) == ["stop", "resume"]  # a restart may send the first again
+    assert preferences[0]["wa_id"] == ANN
+    assert preferences[0]["category"] == "marketing_messages"
     value = bench.receiver.changes("user_preferences")[0]
     assert value["metadata"]["phone_number_id"] == NUMBER_ID
 
 
-async def test_user_id_goes_beside_the_number(bench: Bench) -> None:
+async def test_user_id_is_sent_with_the_number(bench: Bench) -> None:
     await bench.control("PUT", f"phones/{ANN}", {"user_id": USER, "username": "ann", "name": "Ann"})
 
-    message = await let_send(bench, {"text": "Hi"})
+    message = await send_and_receive(bench, {"text": "Hi"})
     wamid = await bench.send_text()
 
     assert (message["from"], message["from_user_id"]) == (ANN, USER)
     assert bench.receiver.changes()[0]["contacts"] == [
         {"profile": {"name": "Ann", "username": "ann"}, "wa_id": ANN, "user_id": USER}
     ]
-    [status, *_] = await bench.receiver.until(lambda: bench.receiver.statuses(wamid))
+    [status, *_] = await bench.receiver.wait_until(lambda: bench.receiver.statuses(wamid))
     assert (status["recipient_id"], status["recipient_user_id"]) == (ANN, USER)
 
 
-async def test_phone_without_a_number_is_known_by_its_user_id(bench: Bench) -> None:
+async def test_phone_with_hidden_number_is_identified_by_its_user_id(bench: Bench) -> None:
     await bench.control("PUT", f"phones/{ANN}", {"user_id": USER, "shows_number": False})
     await bench.restart()
 
-    message = await let_send(bench, {"text": "Hi"})
+    message = await send_and_receive(bench, {"text": "Hi"})
     sent = await bench.send({"to": None, "recipient": USER, "text": {"body": "Hello"}})
 
     assert "from" not in message
@@ -228,71 +232,71 @@ async def test_phone_without_a_number_is_known_by_its_user_id(bench: Bench) -> N
     assert "wa_id" not in bench.receiver.changes()[0]["contacts"][0]
     assert sent.body["contacts"] == [{"input": USER, "user_id": USER}]
     wamid = sent.body["messages"][0]["id"]
-    [status, *_] = await bench.receiver.until(lambda: bench.receiver.statuses(wamid))
+    [status, *_] = await bench.receiver.wait_until(lambda: bench.receiver.statuses(wamid))
     assert "recipient_id" not in status
     assert status["recipient_user_id"] == USER
     await bench.control("POST", f"phones/{ANN}/read")
-    statuses = await bench.receiver.until(
-        lambda: [one for one in bench.receiver.statuses(wamid) if one["status"] == "read"]
+    statuses = await bench.receiver.wait_until(
+        lambda: [status for status in bench.receiver.statuses(wamid) if status["status"] == "read"]
     )
     assert "recipient_id" not in statuses[0]
 
 
-async def test_user_id_that_nobody_has_is_refused(bench: Bench) -> None:
+async def test_unknown_or_duplicate_user_id_is_rejected(bench: Bench) -> None:
     await bench.control("PUT", "settings", {"user_ids": False})
     unknown = await bench.send({"to": None, "recipient": "US.x", "text": {"body": "Hello"}})
     hidden = await bench.control("PUT", f"phones/{ANN}", {"shows_number": False})
     await bench.control("PUT", f"phones/{ANN}", {"user_id": USER})
-    taken = await bench.control("PUT", "phones/15550000009", {"user_id": USER})
+    duplicate = await bench.control("PUT", "phones/15550000009", {"user_id": USER})
 
     assert unknown.error["code"] == 131009
     assert (hidden.status, hidden.body["field"]) == (400, "shows_number")
-    assert (taken.status, taken.body["field"]) == (409, "user_id")
+    assert (duplicate.status, duplicate.body["field"]) == (409, "user_id")
 
 
-async def test_one_time_code_goes_to_numbers_only(bench: Bench) -> None:
+async def test_one_time_code_is_sent_to_numbers_only(bench: Bench) -> None:
     otp = {"type": "OTP", "otp_type": "COPY_CODE"}
     components = [{"type": "BODY"}, {"type": "BUTTONS", "buttons": [otp]}]
     await bench.seed_template(components, category="AUTHENTICATION")
     await bench.control("PUT", f"phones/{ANN}", {"user_id": USER})
 
-    answer = await bench.send_template([], to=None, recipient=USER)
+    response = await bench.send_template([], to=None, recipient=USER)
 
-    assert (answer.status, answer.error["code"]) == (400, 131062)
+    assert (response.status, response.error["code"]) == (400, 131062)
 
 
-async def test_blocked_phone_is_not_heard_and_not_reached(bench: Bench) -> None:
-    await bench.let_write("before")
+async def test_blocked_phone_sends_and_receives_nothing(bench: Bench) -> None:
+    await bench.send_from_phone("before")
     block = {"messaging_product": "whatsapp", "block_users": [{"user": ANN}]}
     blocked = await bench.graph("POST", f"{NUMBER_ID}/block_users", json=block)
 
-    await bench.let_write("unheard")
-    refused = await bench.send({"text": {"body": "x"}})
+    await bench.send_from_phone("unheard")
+    rejected = await bench.send({"text": {"body": "x"}})
     await bench.graph("DELETE", f"{NUMBER_ID}/block_users", json=block)
-    await bench.let_write("after")
+    await bench.send_from_phone("after")
 
     assert blocked.status == 200, blocked.body
-    assert refused.error["code"] == 130403
-    await bench.receiver.until(lambda: len(bench.receiver.messages()) == 2)
-    assert [one["text"]["body"] for one in bench.receiver.messages()] == ["before", "after"]
+    assert rejected.error["code"] == 130403
+    await bench.receiver.wait_until(lambda: len(bench.receiver.messages()) == 2)
+    assert [message["text"]["body"] for message in bench.receiver.messages()] == ["before", "after"]
     assert [shown["text"] for shown in await bench.inbox()] == ["before", "unheard", "after"]
 
 
-async def test_any_status_can_be_told(bench: Bench) -> None:
-    await bench.let_write()
+async def test_any_status_can_be_sent(bench: Bench) -> None:
+    await bench.send_from_phone()
     wamid = await bench.send_text(biz_opaque_callback_data="mine")
-    await bench.receiver.until(lambda: len(bench.receiver.statuses(wamid)) == 2)
+    await bench.receiver.wait_until(lambda: len(bench.receiver.statuses(wamid)) == 2)
 
-    for wish in (
+    for fields in (
         {"status": "played"},
         {"status": "deleted", "names_recipient": False},
         {"status": "warning", "code": 131049, "recipient_user_id": USER, "names_recipient": False},
         {"status": "failed", "code": 990, "title": "Odd", "details": "Very odd."},
     ):
-        told = await bench.control("POST", "statuses", {"message_id": wamid, **wish})
-        assert told.status == 200, told.body
+        response = await bench.control("POST", "statuses", {"message_id": wamid, **fields})
+        assert response.status == 200, response.body
 
-    await bench.receiver.until(lambda: len(bench.receiver.statuses(wamid)) == 6)
+    await bench.receiver.wait_until(lambda: len(bench.receiver.statuses(wamid)) == 6)
     _, _, played, deleted, warning, failed = bench.receiver.statuses(wamid)
     assert (played["status"], played["recipient_id"]) == ("played", ANN)
     assert played["biz_opaque_callback_data"] == "mine"
@@ -309,31 +313,31 @@ async def test_any_status_can_be_told(bench: Bench) -> None:
     assert listed.body["deliveries"][0]["state"] == "failed"
 
 
-async def test_told_status_takes_the_place_of_the_planned_one(slow: Bench, manual: ManualClock) -> None:
-    await slow.let_write()
+async def test_sent_status_replaces_the_planned_one(slow: Bench, clock: ManualClock) -> None:
+    await slow.send_from_phone()
     early = await slow.send_text()
     lost = await slow.send_text()
 
     await slow.control("POST", "statuses", {"message_id": early, "status": "delivered"})
     await slow.control("POST", "statuses", {"message_id": lost, "status": "failed"})
-    manual.advance(ms=5000)
+    clock.advance(ms=5000)
     last = await slow.send_text()
 
-    await slow.receiver.until(lambda: slow.receiver.statuses(last))
-    assert [one["status"] for one in slow.receiver.statuses(early)] == ["sent", "delivered"]
-    assert [one["status"] for one in slow.receiver.statuses(lost)] == ["sent", "failed"]
+    await slow.receiver.wait_until(lambda: slow.receiver.statuses(last))
+    assert [status["status"] for status in slow.receiver.statuses(early)] == ["sent", "delivered"]
+    assert [status["status"] for status in slow.receiver.statuses(lost)] == ["sent", "failed"]
     unknown = await slow.control("POST", "statuses", {"message_id": "x", "status": "read"})
     assert unknown.status == 404
 
 
-async def test_anything_about_an_account_can_be_told(bench: Bench) -> None:
+async def test_any_account_webhook_can_be_sent(bench: Bench) -> None:
     value = {"event": "DISABLED_UPDATE", "ban_info": {"waba_ban_state": "SCHEDULE_FOR_DISABLE"}}
 
-    told = await bench.control("POST", f"accounts/{WABA}/webhooks", {"field": "account_update", "value": value})
+    response = await bench.control("POST", f"accounts/{WABA}/webhooks", {"field": "account_update", "value": value})
 
-    assert told.body == {"told": True}
-    [heard] = await bench.receiver.until(lambda: bench.receiver.changes("account_update"))
-    assert heard == value
+    assert response.body == {"queued": True}
+    [received] = await bench.receiver.wait_until(lambda: bench.receiver.changes("account_update"))
+    assert received == value
     [post] = bench.receiver.posts
     assert bench.receiver.is_signed(post)
     assert post.value["entry"][0]["id"] == WABA
@@ -342,12 +346,12 @@ async def test_anything_about_an_account_can_be_told(bench: Bench) -> None:
     assert unknown.status == 404
 
 
-async def test_phone_can_be_used_without_the_door(bench: Bench) -> None:
+async def test_phone_can_be_used_without_the_control_api(bench: Bench) -> None:
     media = {"content": CONTENT, "mime_type": "image/png", "caption": "Look"}
 
     wamid = await bench.simulator.send_phone_message(phone=ANN, to=BUSINESS, type="image", media=media)
 
-    [message] = await bench.receiver.until(bench.receiver.messages)
+    [message] = await bench.receiver.wait_until(bench.receiver.messages)
     assert (message["id"], message["image"]["caption"]) == (wamid, "Look")
     with pytest.raises(ControlApiError, match="to: is no business number"):
         await bench.simulator.send_phone_message(phone=ANN, to="15550009999", text="Hi")

@@ -1,4 +1,4 @@
-"""What people do with phones, and what the business hears of it."""
+"""Taps, replies and reads of phones, and the webhooks the business receives."""
 
 import asyncio
 from typing import Any
@@ -30,7 +30,7 @@ async def test_tap_returns_the_payload_of_its_own_index(bench: Bench) -> None:
 
     tapped = await bench.control("POST", f"phones/{ANN}/tap", {"index": 1})
 
-    [message] = await bench.receiver.until(bench.receiver.messages)
+    [message] = await bench.receiver.wait_until(bench.receiver.messages)
     assert message["type"] == "button"
     assert message["button"] == {"payload": "no-1", "text": "No"}
     assert message["context"] == {"from": BUSINESS, "id": wamid}
@@ -45,7 +45,7 @@ async def test_tap_without_a_payload_returns_the_label(bench: Bench) -> None:
 
     await bench.control("POST", f"phones/{ANN}/tap", {"text": "Yes"})
 
-    [message] = await bench.receiver.until(bench.receiver.messages)
+    [message] = await bench.receiver.wait_until(bench.receiver.messages)
     assert message["button"] == {"payload": "Yes", "text": "Yes"}
 
 
@@ -56,31 +56,31 @@ async def test_tap_implies_read(bench: Bench) -> None:
 
     await bench.control("POST", f"phones/{ANN}/tap", {"index": 0})
 
-    await bench.receiver.until(bench.receiver.messages)
-    told = bench.receiver.statuses(wamid)
-    assert [one["status"] for one in told] == ["sent", "delivered", "read"]
-    assert told[-1]["biz_opaque_callback_data"] == "mine"
+    await bench.receiver.wait_until(bench.receiver.messages)
+    statuses = bench.receiver.statuses(wamid)
+    assert [status["status"] for status in statuses] == ["sent", "delivered", "read"]
+    assert statuses[-1]["biz_opaque_callback_data"] == "mine"
     inbox = await bench.control("GET", f"phones/{ANN}")
     assert inbox.body["messages"][0]["state"] == "read"
 
 
-async def test_planned_read_comes_sooner_and_only_once(slow: Bench, manual: ManualClock) -> None:
+async def test_tap_sends_a_planned_read_early_and_only_once(slow: Bench, clock: ManualClock) -> None:
     await slow.control("PUT", f"phones/{ANN}", {"read_after_ms": 50_000})
     await slow.seed_template(TWO_REPLIES)
     sent = await slow.send_template()
-    manual.advance(ms=1000)
+    clock.advance(ms=1000)
 
     await slow.control("POST", f"phones/{ANN}/tap", {"index": 0})
 
-    await slow.receiver.until(slow.receiver.messages)
-    manual.advance(ms=100_000)
-    await slow.let_write("later")
-    await slow.receiver.until(lambda: len(slow.receiver.messages()) == 2)
-    told = slow.receiver.statuses(sent.body["messages"][0]["id"])
-    assert [one["status"] for one in told] == ["sent", "delivered", "read"]
+    await slow.receiver.wait_until(slow.receiver.messages)
+    clock.advance(ms=100_000)
+    await slow.send_from_phone("later")
+    await slow.receiver.wait_until(lambda: len(slow.receiver.messages()) == 2)
+    statuses = slow.receiver.statuses(sent.body["messages"][0]["id"])
+    assert [status["status"] for status in statuses] == ["sent", "delivered", "read"]
 
 
-async def test_tap_can_wait_for_a_message_on_its_way(bench: Bench) -> None:
+async def test_tap_can_wait_for_an_undelivered_message(bench: Bench) -> None:
     await bench.seed_template(TWO_REPLIES)
     await bench.control("PUT", f"phones/{ANN}", {"deliver_after_ms": 60})
     tap = asyncio.create_task(bench.control("POST", f"phones/{ANN}/tap", {"index": 0, "wait_ms": 3000}))
@@ -93,7 +93,7 @@ async def test_tap_can_wait_for_a_message_on_its_way(bench: Bench) -> None:
     assert tapped.body["message_id"] == sent.body["messages"][0]["id"]
 
 
-async def test_message_on_its_way_cannot_be_tapped_yet(slow: Bench) -> None:
+async def test_undelivered_message_cannot_be_tapped(slow: Bench) -> None:
     await slow.seed_template(TWO_REPLIES)
     sent = await slow.send_template()
     wamid = sent.body["messages"][0]["id"]
@@ -106,26 +106,26 @@ async def test_message_on_its_way_cannot_be_tapped_yet(slow: Bench) -> None:
     assert "wait_ms" in named.body["accepted"]
 
 
-async def test_tap_on_a_missing_button_says_which_there_are(bench: Bench) -> None:
+async def test_tap_on_a_missing_button_lists_the_existing_buttons(bench: Bench) -> None:
     await bench.seed_template(TWO_REPLIES)
     await bench.send_template()
 
-    answer = await bench.control("POST", f"phones/{ANN}/tap", {"text": "Perhaps"})
+    response = await bench.control("POST", f"phones/{ANN}/tap", {"text": "Perhaps"})
 
-    assert answer.status == 404
-    assert answer.body["field"] == "text"
-    assert answer.body["accepted"] == "0: Yes, 1: No"
+    assert response.status == 404
+    assert response.body["field"] == "text"
+    assert response.body["accepted"] == "0: Yes, 1: No"
 
 
 async def test_reply_carries_name_and_context(bench: Bench) -> None:
     await bench.control("PUT", f"phones/{ANN}", {"name": "Änne \U0001f600"})
-    await bench.let_write()
+    await bench.send_from_phone()
     wamid = await bench.send_text()
 
-    wish = {"to": BUSINESS, "text": "Fine — thanks", "context_id": wamid}
-    written = await bench.control("POST", f"phones/{ANN}/messages", wish)
+    reply = {"to": BUSINESS, "text": "Fine — thanks", "context_id": wamid}
+    written = await bench.control("POST", f"phones/{ANN}/messages", reply)
 
-    await bench.receiver.until(lambda: len(bench.receiver.messages()) == 2)
+    await bench.receiver.wait_until(lambda: len(bench.receiver.messages()) == 2)
     value = next(value for value in bench.receiver.changes() if "context" in value.get("messages", [{}])[0])
     assert value["contacts"] == [{"profile": {"name": "Änne \U0001f600"}, "wa_id": ANN, "user_id": ANN_USER_ID}]
     [message] = value["messages"]
@@ -134,73 +134,73 @@ async def test_reply_carries_name_and_context(bench: Bench) -> None:
     assert message["context"] == {"from": BUSINESS, "id": wamid}
 
 
-async def test_interactive_reply_comes_back_with_its_id(bench: Bench) -> None:
-    await bench.let_write()
+async def test_interactive_reply_has_its_id(bench: Bench) -> None:
+    await bench.send_from_phone()
     buttons = [{"type": "reply", "reply": {"id": "a", "title": "Yes"}}]
     interactive = {"type": "button", "body": {"text": "Well?"}, "action": {"buttons": buttons}}
     await bench.send({"type": "interactive", "interactive": interactive})
 
     await bench.control("POST", f"phones/{ANN}/tap", {"index": 0})
 
-    await bench.receiver.until(lambda: len(bench.receiver.messages()) == 2)
+    await bench.receiver.wait_until(lambda: len(bench.receiver.messages()) == 2)
     assert bench.receiver.messages()[1]["interactive"] == {
         "type": "button_reply",
         "button_reply": {"id": "a", "title": "Yes"},
     }
 
 
-async def test_reading_a_chat_reads_everything_that_arrived(bench: Bench) -> None:
-    await bench.let_write()
+async def test_reading_a_chat_marks_every_delivered_message_as_read(bench: Bench) -> None:
+    await bench.send_from_phone()
     wamids = [await bench.send_text(str(number)) for number in range(3)]
 
     first = await bench.control("POST", f"phones/{ANN}/read", {"message_id": wamids[1]})
     again = await bench.control("POST", f"phones/{ANN}/read")
 
     assert (first.body, again.body) == ({"read": 3}, {"read": 0})
-    await bench.receiver.until(lambda: len(bench.receiver.statuses()) == 9)
-    reads = [one["id"] for one in bench.receiver.statuses() if one["status"] == "read"]
+    await bench.receiver.wait_until(lambda: len(bench.receiver.statuses()) == 9)
+    reads = [status["id"] for status in bench.receiver.statuses() if status["status"] == "read"]
     assert reads == wamids
 
 
-async def test_inbox_waits_for_what_comes(bench: Bench) -> None:
-    await bench.let_write()
+async def test_inbox_request_waits_for_a_message(bench: Bench) -> None:
+    await bench.send_from_phone()
     before = await bench.control("GET", f"phones/{ANN}")
     position = before.body["messages"][-1]["position"]
-    look = asyncio.create_task(bench.control("GET", f"phones/{ANN}?after={position}&wait_ms=3000"))
+    inbox_request = asyncio.create_task(bench.control("GET", f"phones/{ANN}?after={position}&wait_ms=3000"))
     await asyncio.sleep(0.05)
 
     wamid = await bench.send_text("at last")
 
-    seen = await look
-    assert [one["wamid"] for one in seen.body["messages"]] == [wamid]
-    assert seen.body["messages"][0]["text"] == "at last"
-    assert seen.body["messages"][0]["state"] == "delivered"
+    response = await inbox_request
+    assert [message["wamid"] for message in response.body["messages"]] == [wamid]
+    assert response.body["messages"][0]["text"] == "at last"
+    assert response.body["messages"][0]["state"] == "delivered"
 
 
-async def test_wait_ends_when_nothing_comes(slow: Bench) -> None:
-    seen = await slow.control("GET", f"phones/{ANN}?wait_ms=50")
+async def test_inbox_request_returns_empty_after_its_wait(slow: Bench) -> None:
+    response = await slow.control("GET", f"phones/{ANN}?wait_ms=50")
 
-    assert seen.body["messages"] == []
+    assert response.body["messages"] == []
 
 
-async def test_undelivered_message_is_not_on_the_phone(slow: Bench, manual: ManualClock) -> None:
-    await slow.let_write()
+async def test_undelivered_message_is_not_on_the_phone(slow: Bench, clock: ManualClock) -> None:
+    await slow.send_from_phone()
     await slow.send_text("soon")
     before = await slow.control("GET", f"phones/{ANN}")
-    manual.advance(ms=1000)
+    clock.advance(ms=1000)
     after = await slow.control("GET", f"phones/{ANN}")
 
-    assert [one["text"] for one in before.body["messages"]] == ["Hi"]
-    assert [one["text"] for one in after.body["messages"]] == ["Hi", "soon"]
+    assert [message["text"] for message in before.body["messages"]] == ["Hi"]
+    assert [message["text"] for message in after.body["messages"]] == ["Hi", "soon"]
 
 
 async def test_every_phone_is_listed(bench: Bench) -> None:
     for phone in ("15550000002", "15550000001", "15550000003"):
-        await bench.let_write(phone=phone)
+        await bench.send_from_phone(phone=phone)
 
     listed = await bench.control("GET", "phones?limit=2")
 
-    assert [one["phone"] for one in listed.body["phones"]] == ["15550000001", "15550000002"]
+    assert [phone["phone"] for phone in listed.body["phones"]] == ["15550000001", "15550000002"]
     assert listed.body["next"] == "15550000002"
 
 
@@ -217,12 +217,12 @@ async def test_every_phone_is_listed(bench: Bench) -> None:
         (f"{ANN}/read", {"wait_ms": "long"}, "wait_ms"),
     ],
 )
-async def test_wrong_wish_is_refused_with_field_and_remedy(
+async def test_invalid_phone_request_error_names_field_rule_and_accepted_values(
     bench: Bench, path: str, body: dict[str, Any], field: str
 ) -> None:
-    answer = await bench.control("POST", f"phones/{path}", body)
+    response = await bench.control("POST", f"phones/{path}", body)
 
-    assert answer.status in (400, 404)
-    assert answer.body["field"] == field
-    assert answer.body["rule"]
-    assert answer.body["accepted"]
+    assert response.status in (400, 404)
+    assert response.body["field"] == field
+    assert response.body["rule"]
+    assert response.body["accepted"]

@@ -1,4 +1,4 @@
-"""Calls about templates beside the everyday ones: several at once, previews, summaries, pages."""
+"""Less common template calls: unpause, bulk deletion, upsert, previews, summaries, pages, strict checks."""
 
 from typing import Any
 
@@ -18,12 +18,12 @@ CODE: list[dict[str, Any]] = [
 ]
 
 
-async def test_pause_by_pacing_ends_after_five_minutes_when_asked(slow: Bench, manual: ManualClock) -> None:
+async def test_pacing_pause_can_be_ended_after_five_minutes(slow: Bench, clock: ManualClock) -> None:
     await slow.seed_template(HELLO)
     await slow.control("POST", f"templates/{ID}/pacing-pause")
 
     early = await slow.graph("POST", f"{ID}/unpause")
-    manual.advance(ms=5 * MINUTE_MS)
+    clock.advance(ms=5 * MINUTE_MS)
     late = await slow.graph("POST", f"{ID}/unpause")
     again = await slow.graph("POST", f"{ID}/unpause")
 
@@ -33,28 +33,28 @@ async def test_pause_by_pacing_ends_after_five_minutes_when_asked(slow: Bench, m
     assert (await slow.graph("GET", ID)).body["status"] == "APPROVED"
 
 
-async def test_pause_for_quality_cannot_be_ended(slow: Bench, manual: ManualClock) -> None:
+async def test_pause_for_quality_cannot_be_ended(slow: Bench, clock: ManualClock) -> None:
     await slow.seed_template(HELLO)
     await slow.control("POST", f"templates/{ID}/pause")
-    manual.advance(ms=10 * MINUTE_MS)
+    clock.advance(ms=10 * MINUTE_MS)
 
-    refused = await slow.graph("POST", f"{ID}/unpause")
+    rejected = await slow.graph("POST", f"{ID}/unpause")
 
-    assert (refused.status, refused.body["success"]) == (200, False)
+    assert (rejected.status, rejected.body["success"]) == (200, False)
 
 
 async def test_several_templates_are_deleted_at_once(slow: Bench) -> None:
-    ids = [(await slow.create(HELLO, name=f"t_{n}")).body["id"] for n in range(3)]
+    ids = [(await slow.create_template(HELLO, name=f"t_{n}")).body["id"] for n in range(3)]
 
-    answer = await slow.graph("DELETE", f"{WABA}/message_templates?hsm_ids=[{','.join(ids[:2])}]")
+    response = await slow.graph("DELETE", f"{WABA}/message_templates?hsm_ids=[{','.join(ids[:2])}]")
 
-    assert answer.body == {"success": True}
+    assert response.body == {"success": True}
     listed = await slow.graph("GET", f"{WABA}/message_templates")
-    assert [one["id"] for one in listed.body["data"]] == ids[2:]
+    assert [template["id"] for template in listed.body["data"]] == ids[2:]
 
 
 # fmt: off
-REFUSED_DELETIONS = [
+INVALID_DELETIONS = [
     # what                 query
     ("an unknown id",      "hsm_ids=[{id},999]"),
     ("no array",           "hsm_ids="),
@@ -65,46 +65,46 @@ REFUSED_DELETIONS = [
 # fmt: on
 
 
-@pytest.mark.parametrize("query", [row[1] for row in REFUSED_DELETIONS], ids=lambda row: row[:20])
-async def test_deletion_that_may_not_be_deletes_nothing(slow: Bench, query: str) -> None:
-    created = await slow.create(HELLO, name="t")
+@pytest.mark.parametrize("query", [row[1] for row in INVALID_DELETIONS], ids=lambda row: row[:20])
+async def test_invalid_deletion_deletes_nothing(slow: Bench, query: str) -> None:
+    created = await slow.create_template(HELLO, name="t")
 
-    refused = await slow.graph("DELETE", f"{WABA}/message_templates?{query.format(id=created.body['id'])}")
+    rejected = await slow.graph("DELETE", f"{WABA}/message_templates?{query.format(id=created.body['id'])}")
 
-    assert (refused.status, refused.error["code"]) == (400, 100)
+    assert (rejected.status, rejected.error["code"]) == (400, 100)
     assert (await slow.graph("GET", created.body["id"])).status == 200
 
 
-async def test_authentication_template_is_made_in_many_languages(bench: Bench) -> None:
+async def test_authentication_template_is_created_in_many_languages(bench: Bench) -> None:
     fields = {"name": "code", "category": "AUTHENTICATION", "components": CODE}
 
-    made = await bench.graph(
+    created = await bench.graph(
         "POST", f"{WABA}/upsert_message_templates", json={**fields, "languages": ["en_US", "es_ES", "fr"]}
     )
 
-    assert [one["language"] for one in made.body["data"]] == ["en_US", "es_ES", "fr"]
-    assert {one["status"] for one in made.body["data"]} == {"PENDING"}
-    shown = await bench.graph("GET", made.body["data"][1]["id"])
+    assert [template["language"] for template in created.body["data"]] == ["en_US", "es_ES", "fr"]
+    assert {template["status"] for template in created.body["data"]} == {"PENDING"}
+    shown = await bench.graph("GET", created.body["data"][1]["id"])
     assert (shown.body["name"], shown.body["language"]) == ("code", "es_ES")
 
 
-async def test_authentication_template_that_is_there_is_changed(slow: Bench, manual: ManualClock) -> None:
+async def test_existing_authentication_template_is_updated(slow: Bench, clock: ManualClock) -> None:
     fields = {"name": "code", "category": "AUTHENTICATION", "languages": ["en_US"]}
     path = f"{WABA}/upsert_message_templates"
-    made = await slow.graph("POST", path, json={**fields, "components": CODE})
-    [template] = made.body["data"]
-    manual.advance(ms=MINUTE_MS)
-    await slow.receiver.until(slow.receiver.templates)
+    created = await slow.graph("POST", path, json={**fields, "components": CODE})
+    [template] = created.body["data"]
+    clock.advance(ms=MINUTE_MS)
+    await slow.receiver.wait_until(slow.receiver.template_events)
 
     changed = await slow.graph("POST", path, json={**fields, "components": [CODE[0], CODE[2]]})
 
     assert changed.body["data"][0]["id"] == template["id"]
     shown = await slow.graph("GET", template["id"])
-    assert [one["type"] for one in shown.body["components"]] == ["BODY", "BUTTONS"]
+    assert [component["type"] for component in shown.body["components"]] == ["BODY", "BUTTONS"]
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    "invalid",
     [
         {"category": "UTILITY"},
         {"languages": []},
@@ -113,12 +113,14 @@ async def test_authentication_template_that_is_there_is_changed(slow: Bench, man
             {"type": "OTP", "otp_type": "COPY_CODE", "text": "Own words"}]}]},
     ],
 )  # fmt: skip
-async def test_upsert_that_may_not_be_makes_nothing(slow: Bench, wrong: dict[str, Any]) -> None:
+async def test_invalid_upsert_creates_nothing(slow: Bench, invalid: dict[str, Any]) -> None:
     fields = {"name": "code", "category": "AUTHENTICATION", "languages": ["en_US"]}
 
-    refused = await slow.graph("POST", f"{WABA}/upsert_message_templates", json={**fields, "components": CODE, **wrong})
+    rejected = await slow.graph(
+        "POST", f"{WABA}/upsert_message_templates", json={**fields, "components": CODE, **invalid}
+    )
 
-    assert (refused.status, refused.error["code"]) == (400, 100)
+    assert (rejected.status, rejected.error["code"]) == (400, 100)
     listed = await slow.graph("GET", f"{WABA}/message_templates")
     assert listed.body["data"] == []
 
@@ -142,94 +144,96 @@ async def test_preview_shows_the_operators_texts(bench: Bench) -> None:
 
 async def test_list_can_have_a_summary(bench: Bench) -> None:
     await bench.control("PUT", "settings", {"templates_at_most": 250})
-    await bench.create(HELLO)
+    await bench.create_template(HELLO)
 
     listed = await bench.graph("GET", f"{WABA}/message_templates?summary=total_count,message_template_limit")
-    wrong = await bench.graph("GET", f"{WABA}/message_templates?summary=weather")
+    invalid = await bench.graph("GET", f"{WABA}/message_templates?summary=weather")
 
     assert listed.body["summary"] == {"total_count": 1, "message_template_limit": 250}
-    assert wrong.error["code"] == 100
+    assert invalid.error["code"] == 100
 
 
-async def test_pages_lead_forward_and_back(slow: Bench, manual: ManualClock) -> None:
+async def test_pages_link_to_next_and_previous(slow: Bench, clock: ManualClock) -> None:
     for n in range(3):
-        await slow.create(HELLO, name=f"t_{n}")
-        manual.advance(ms=1)
+        await slow.create_template(HELLO, name=f"t_{n}")
+        clock.advance(ms=1)
 
     first = await slow.graph("GET", f"{WABA}/message_templates?limit=2&fields=name")
-    second = await slow.ask(
+    second = await slow.request(
         "GET", first.body["paging"]["next"].removeprefix(slow.base),
         headers={"Authorization": "Bearer token-of-one"},
     )  # fmt: skip
-    back = await slow.ask(
+    back = await slow.request(
         "GET", second.body["paging"]["previous"].removeprefix(slow.base),
         headers={"Authorization": "Bearer token-of-one"},
     )  # fmt: skip
 
     assert "previous" not in first.body["paging"]
     assert "next" not in second.body["paging"]
-    assert [one["name"] for one in second.body["data"]] == ["t_2"]
-    assert [one["name"] for one in back.body["data"]] == ["t_0", "t_1"]
+    assert [template["name"] for template in second.body["data"]] == ["t_2"]
+    assert [template["name"] for template in back.body["data"]] == ["t_0", "t_1"]
 
 
-async def test_further_members_are_shown_again(bench: Bench) -> None:
-    made = await bench.create(HELLO, sub_category="order_status", cta_url_link_tracking_opted_out=True)
-    wrong = await bench.create(HELLO, name="b", sub_category="WEATHER")
+async def test_optional_members_are_stored_and_shown(bench: Bench) -> None:
+    created = await bench.create_template(HELLO, sub_category="order_status", cta_url_link_tracking_opted_out=True)
+    invalid = await bench.create_template(HELLO, name="b", sub_category="WEATHER")
 
-    shown = await bench.graph("GET", f"{made.body['id']}?fields=sub_category,cta_url_link_tracking_opted_out")
+    shown = await bench.graph("GET", f"{created.body['id']}?fields=sub_category,cta_url_link_tracking_opted_out")
     assert shown.body["sub_category"] == "ORDER_STATUS"
     assert shown.body["cta_url_link_tracking_opted_out"] is True
-    assert wrong.error["code"] == 100
+    assert invalid.error["code"] == 100
 
 
-async def test_template_beyond_the_limit_is_refused(bench: Bench) -> None:
+async def test_template_beyond_the_limit_is_rejected(bench: Bench) -> None:
     await bench.control("PUT", "settings", {"templates_at_most": 1})
-    await bench.create(HELLO)
+    await bench.create_template(HELLO)
 
-    refused = await bench.create(HELLO, name="other")
+    rejected = await bench.create_template(HELLO, name="other")
 
-    assert refused.error["error_subcode"] == 2388019
+    assert rejected.error["error_subcode"] == 2388019
 
 
-async def test_languages_need_not_be_on_the_list(bench: Bench) -> None:
-    refused = await bench.create(HELLO, language="xx_YY")
+async def test_language_check_can_be_switched_off(bench: Bench) -> None:
+    rejected = await bench.create_template(HELLO, language="xx_YY")
     await bench.control("PUT", "settings", {"check_languages": False})
-    taken = await bench.create(HELLO, language="xx_YY")
+    accepted = await bench.create_template(HELLO, language="xx_YY")
 
-    assert (refused.error["code"], taken.status) == (100, 200)
+    assert (rejected.error["code"], accepted.status) == (100, 200)
 
 
-async def test_strict_operator_refuses_samples_and_rejects_repeated_wording(slow: Bench, manual: ManualClock) -> None:
+async def test_strict_operator_rejects_sample_names_and_repeated_bodies(slow: Bench, clock: ManualClock) -> None:
     # Source: facts 2.4; off by default, decision 0035.
     await slow.control("PUT", "settings", {"strict": True})
-    await slow.create(HELLO, name="first")
-    manual.advance(ms=MINUTE_MS)
-    await slow.receiver.until(slow.receiver.templates)
+    await slow.create_template(HELLO, name="first")
+    clock.advance(ms=MINUTE_MS)
+    await slow.receiver.wait_until(slow.receiver.template_events)
 
-    sample = await slow.create(HELLO, name="hello_world")
-    await slow.create(HELLO, name="second")
-    await slow.create(HELLO, name="first", language="en_GB")
-    manual.advance(ms=MINUTE_MS)
+    sample = await slow.create_template(HELLO, name="hello_world")
+    await slow.create_template(HELLO, name="second")
+    await slow.create_template(HELLO, name="first", language="en_GB")
+    clock.advance(ms=MINUTE_MS)
 
-    told = await slow.receiver.until(lambda: told if len(told := slow.receiver.templates()) == 3 else None)
+    updates = await slow.receiver.wait_until(
+        lambda: updates if len(updates := slow.receiver.template_events()) == 3 else None
+    )
     assert "sample template" in sample.error["error_user_msg"]
-    events = {(one["message_template_name"], one["message_template_language"]): one for one in told}
+    events = {(update["message_template_name"], update["message_template_language"]): update for update in updates}
     assert events["first", "en_GB"]["event"] == "APPROVED"
     assert events["second", "en_US"]["event"] == "REJECTED"
     assert "same body" in events["second", "en_US"]["rejection_info"]["reason"]
 
 
-async def test_strict_operator_takes_100_creations_an_hour(slow: Bench, manual: ManualClock) -> None:
+async def test_strict_operator_accepts_100_creations_an_hour(slow: Bench, clock: ManualClock) -> None:
     await slow.control("PUT", "settings", {"strict": True})
     for n in range(100):
-        created = await slow.create(HELLO, name=f"t_{n}")
+        created = await slow.create_template(HELLO, name=f"t_{n}")
         assert created.status == 200
 
-    refused = await slow.create(HELLO, name="t_100")
+    rejected = await slow.create_template(HELLO, name="t_100")
     await slow.restart()
-    still = await slow.create(HELLO, name="t_100")
-    manual.advance(ms=HOUR_MS)
-    later = await slow.create(HELLO, name="t_100")
+    after_restart = await slow.create_template(HELLO, name="t_100")
+    clock.advance(ms=HOUR_MS)
+    later = await slow.create_template(HELLO, name="t_100")
 
-    assert refused.error["code"] == still.error["code"] == 80007
+    assert rejected.error["code"] == after_restart.error["code"] == 80007
     assert later.status == 200

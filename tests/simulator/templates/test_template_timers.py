@@ -1,4 +1,4 @@
-"""What happens to a template by itself: quality, categories and deletions that take their time."""
+"""Timed changes of templates: pauses, announced categories, archiving and deletions."""
 
 from pathlib import Path
 from typing import Any
@@ -16,49 +16,51 @@ DAY_MS = 24 * HOUR_MS
 
 
 async def rate(bench: Bench, score: str) -> dict[str, Any]:
-    answer = await bench.control("POST", f"templates/{ID}/quality", {"score": score})
-    return answer.body
+    response = await bench.control("POST", f"templates/{ID}/quality", {"score": score})
+    return response.body
 
 
-async def told_of(bench: Bench, count: int) -> list[dict[str, Any]]:
-    return await bench.receiver.until(lambda: told if len(told := bench.receiver.templates()) == count else None)
+async def wait_for_events(bench: Bench, count: int) -> list[dict[str, Any]]:
+    return await bench.receiver.wait_until(
+        lambda: events if len(events := bench.receiver.template_events()) == count else None
+    )
 
 
-async def test_red_quality_climbs_the_ladder_of_pauses(slow: Bench, manual: ManualClock) -> None:
+async def test_red_quality_pauses_for_3_hours_then_6_then_disables(slow: Bench, clock: ManualClock) -> None:
     # Source: facts 3.2: 3 hours, 6 hours, disabled.
     await slow.seed_template(HELLO)
 
     statuses: list[str] = []
     for hours in (3, 6, 0):
         statuses.append((await rate(slow, "RED"))["status"])
-        manual.advance(ms=hours * HOUR_MS)
+        clock.advance(ms=hours * HOUR_MS)
         if hours:
-            await told_of(slow, 2 * len(statuses))
+            await wait_for_events(slow, 2 * len(statuses))
             await rate(slow, "GREEN")
 
     assert statuses == ["PAUSED", "PAUSED", "DISABLED"]
-    told = await told_of(slow, 5)
-    assert [one["other_info"]["title"] for one in told] == [
+    events = await wait_for_events(slow, 5)
+    assert [event["other_info"]["title"] for event in events] == [
         "FIRST_PAUSE", "UNPAUSE", "SECOND_PAUSE", "UNPAUSE", "DISABLED",
     ]  # fmt: skip
     scores = slow.receiver.changes("message_template_quality_update")
-    assert [one["new_quality_score"] for one in scores] == ["RED", "GREEN", "RED", "GREEN", "RED"]
+    assert [update["new_quality_score"] for update in scores] == ["RED", "GREEN", "RED", "GREEN", "RED"]
 
 
-async def test_announced_category_comes_by_itself(slow: Bench, manual: ManualClock) -> None:
-    # Source: facts 3.2, 3.3: about a day ahead; the lifetime is taken away.
-    await slow.create(HELLO, message_send_ttl_seconds=60)
+async def test_announced_category_is_applied_when_it_is_due(slow: Bench, clock: ManualClock) -> None:
+    # Source: facts 3.2, 3.3: about a day ahead; the lifetime is removed.
+    await slow.create_template(HELLO, message_send_ttl_seconds=60)
     listed = await slow.graph("GET", f"{WABA}/message_templates")
     template_id = listed.body["data"][0]["id"]
-    manual.advance(ms=60_000)
-    await told_of(slow, 1)
+    clock.advance(ms=60_000)
+    await wait_for_events(slow, 1)
     await slow.control("POST", f"templates/{template_id}/category", {"category": "MARKETING", "announced": True})
-    await slow.receiver.until(lambda: slow.receiver.changes("template_category_update"))
+    await slow.receiver.wait_until(lambda: slow.receiver.changes("template_category_update"))
 
-    manual.advance(ms=DAY_MS)
+    clock.advance(ms=DAY_MS)
 
-    first, second = await slow.receiver.until(
-        lambda: told if len(told := slow.receiver.changes("template_category_update")) == 2 else None
+    first, second = await slow.receiver.wait_until(
+        lambda: updates if len(updates := slow.receiver.changes("template_category_update")) == 2 else None
     )
     assert (first["new_category"], first["correct_category"]) == ("UTILITY", "MARKETING")
     assert (second["previous_category"], second["new_category"]) == ("UTILITY", "MARKETING")
@@ -69,7 +71,9 @@ async def test_announced_category_comes_by_itself(slow: Bench, manual: ManualClo
     }  # fmt: skip
 
 
-async def test_deleted_template_with_waiting_messages_is_pending_for_30_days(slow: Bench, manual: ManualClock) -> None:
+async def test_deleted_template_with_undelivered_messages_is_pending_for_30_days(
+    slow: Bench, clock: ManualClock
+) -> None:
     # Source: facts 2.6, "Deleted but undelivered messages".
     await slow.seed_template(HELLO)
     await slow.control("PUT", f"phones/{ANN}", {"is_offline": True})
@@ -77,40 +81,38 @@ async def test_deleted_template_with_waiting_messages_is_pending_for_30_days(slo
 
     await slow.graph("DELETE", f"{WABA}/message_templates?name=seeded")
     pending = await slow.graph("GET", ID)
-    refused = await slow.create(HELLO, name="seeded")
+    rejected = await slow.create_template(HELLO, name="seeded")
     sent = await slow.send_template()
-    await told_of(slow, 1)
-    manual.advance(ms=30 * DAY_MS)
-    told = await told_of(slow, 2)
+    await wait_for_events(slow, 1)
+    clock.advance(ms=30 * DAY_MS)
+    events = await wait_for_events(slow, 2)
 
     assert pending.body["status"] == "PENDING_DELETION"
-    assert refused.error["error_subcode"] == 2388023
+    assert rejected.error["error_subcode"] == 2388023
     assert sent.error["code"] == 132001
-    assert [(one["event"], one["reason"]) for one in told] == [
+    assert [(event["event"], event["reason"]) for event in events] == [
         ("PENDING_DELETION", None), ("DELETED", None),
     ]  # fmt: skip
     assert (await slow.graph("GET", ID)).error["error_subcode"] == 33
 
 
-async def test_approved_template_is_edited_once_a_day_and_ten_times_in_30_days(
-    slow: Bench, manual: ManualClock
-) -> None:
+async def test_approved_template_is_edited_once_a_day_and_ten_times_in_30_days(slow: Bench, clock: ManualClock) -> None:
     # Source: facts 2.6.
     await slow.seed_template(HELLO)
 
     async def edit() -> int:
-        answer = await slow.graph("POST", ID, json={"components": HELLO})
+        response = await slow.graph("POST", ID, json={"components": HELLO})
         await slow.control("POST", f"templates/{ID}/approve")
-        return answer.status
+        return response.status
 
     first, same_day = await edit(), await edit()
     await slow.restart()
     after_restart = await edit()
     next_days: list[int] = []
     for _ in range(10):
-        manual.advance(ms=DAY_MS)
+        clock.advance(ms=DAY_MS)
         next_days.append(await edit())
-    manual.advance(ms=20 * DAY_MS)
+    clock.advance(ms=20 * DAY_MS)
     next_month = await edit()
 
     assert (first, same_day, after_restart) == (200, 400, 400)
@@ -118,32 +120,30 @@ async def test_approved_template_is_edited_once_a_day_and_ten_times_in_30_days(
     assert next_month == 200
 
 
-async def test_archived_template_is_deleted_after_28_days_unless_it_comes_back(
-    slow: Bench, manual: ManualClock
-) -> None:
+async def test_archived_template_is_deleted_after_28_days_unless_unarchived(slow: Bench, clock: ManualClock) -> None:
     # Source: facts 1 (the path has no version) and 2.6.
     await slow.seed_template(HELLO)
     await slow.seed_template(HELLO, name="kept", template_id="1400000000000005")
     headers = {"Authorization": f"Bearer {TOKEN}"}
 
-    async def ask(act: str, ids: str) -> dict[str, Any]:
-        path = f"/{WABA}/message_templates/{act}"
-        return (await slow.ask("POST", path, json={"hsm_ids": ids}, headers=headers)).body
+    async def change_archive(action: str, ids: str) -> dict[str, Any]:
+        path = f"/{WABA}/message_templates/{action}"
+        return (await slow.request("POST", path, json={"hsm_ids": ids}, headers=headers)).body
 
-    archived = await ask("archive", f"{ID},1400000000000005,999")
-    brought_back = await ask("unarchive", "1400000000000005")
-    await told_of(slow, 3)
-    manual.advance(ms=28 * DAY_MS)
-    told = await told_of(slow, 4)
+    archived = await change_archive("archive", f"{ID},1400000000000005,999")
+    unarchived = await change_archive("unarchive", "1400000000000005")
+    await wait_for_events(slow, 3)
+    clock.advance(ms=28 * DAY_MS)
+    events = await wait_for_events(slow, 4)
 
     assert archived["archived_templates"] == [ID, "1400000000000005"]
     assert list(archived["failed_templates"]) == ["999"]
-    assert brought_back == {"unarchived_templates": ["1400000000000005"], "failed_templates": {}}
-    assert [one["event"] for one in told] == ["ARCHIVED", "ARCHIVED", "UNARCHIVED", "DELETED"]
+    assert unarchived == {"unarchived_templates": ["1400000000000005"], "failed_templates": {}}
+    assert [event["event"] for event in events] == ["ARCHIVED", "ARCHIVED", "UNARCHIVED", "DELETED"]
     assert (await slow.graph("GET", "1400000000000005")).body["status"] == "APPROVED"
 
 
-async def test_thirty_days_pass_from_due_time_to_due_time(
+async def test_advancing_30_days_runs_every_timer_at_its_due_time(
     tmp_path: Path, receiver: Receiver, http: aiohttp.ClientSession
 ) -> None:
     clock = VirtualClock()
@@ -166,49 +166,49 @@ async def test_thirty_days_pass_from_due_time_to_due_time(
 
     await bench.stop()
     wamid = held.body["messages"][0]["id"]
-    assert [one["status"] for one in receiver.statuses(wamid)] == ["failed"]
-    events = [(one["message_template_name"], one["event"]) for one in receiver.templates()]
+    assert [status["status"] for status in receiver.statuses(wamid)] == ["failed"]
+    events = [(event["message_template_name"], event["event"]) for event in receiver.template_events()]
     assert sorted(events) == [
         ("away", "ARCHIVED"), ("away", "DELETED"), ("paced", "PAUSED"),
         ("seeded", "APPROVED"), ("seeded", "PAUSED"),
     ]  # fmt: skip
     categories = receiver.changes("template_category_update")
-    assert [one["new_category"] for one in categories] == ["UTILITY", "MARKETING"]
+    assert [update["new_category"] for update in categories] == ["UTILITY", "MARKETING"]
 
 
-async def test_template_that_nobody_uses_is_archived_and_then_deleted(slow: Bench, manual: ManualClock) -> None:
+async def test_unused_template_is_archived_and_then_deleted(slow: Bench, clock: ManualClock) -> None:
     # Source: facts 2.6: after twelve months, and 28 days later.
     await slow.seed_template(HELLO)
-    manual.advance(ms=300 * DAY_MS)
-    await slow.let_write()
+    clock.advance(ms=300 * DAY_MS)
+    await slow.send_from_phone()
     used = await slow.send_template()
     await slow.restart()
 
-    manual.advance(ms=365 * DAY_MS)
-    still = await slow.graph("GET", ID)
-    manual.advance(ms=DAY_MS)
-    [archived] = await told_of(slow, 1)
-    refused = await slow.send_template()
-    manual.advance(ms=28 * DAY_MS)
-    [_, deleted] = await told_of(slow, 2)
+    clock.advance(ms=365 * DAY_MS)
+    before = await slow.graph("GET", ID)
+    clock.advance(ms=DAY_MS)
+    [archived] = await wait_for_events(slow, 1)
+    rejected = await slow.send_template()
+    clock.advance(ms=28 * DAY_MS)
+    [_, deleted] = await wait_for_events(slow, 2)
 
     assert used.status == 200
-    assert still.body["status"] == "APPROVED"
+    assert before.body["status"] == "APPROVED"
     assert archived["event"] == "ARCHIVED"
-    assert refused.error["code"] == 132001
+    assert rejected.error["code"] == 132001
     assert deleted["event"] == "DELETED"
     assert (await slow.graph("GET", ID)).error["error_subcode"] == 33
 
 
-async def test_unarchived_template_has_another_year(slow: Bench, manual: ManualClock) -> None:
+async def test_unarchived_template_stays_approved_for_another_year(slow: Bench, clock: ManualClock) -> None:
     await slow.seed_template(HELLO)
-    manual.advance(ms=366 * DAY_MS)
-    await told_of(slow, 1)
+    clock.advance(ms=366 * DAY_MS)
+    await wait_for_events(slow, 1)
 
     await slow.graph("POST", f"{WABA}/message_templates/unarchive", json={"hsm_ids": [ID]})
-    told = await told_of(slow, 2)
-    manual.advance(ms=300 * DAY_MS)
+    events = await wait_for_events(slow, 2)
+    clock.advance(ms=300 * DAY_MS)
     shown = await slow.graph("GET", ID)
 
-    assert [one["event"] for one in told] == ["ARCHIVED", "UNARCHIVED"]
+    assert [event["event"] for event in events] == ["ARCHIVED", "UNARCHIVED"]
     assert shown.body["status"] == "APPROVED"

@@ -1,4 +1,4 @@
-"""Scenarios: files of faults, armed once; those of the examples say what can be."""
+"""Scenarios: files of faults, armed once; the example files are valid."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -11,7 +11,7 @@ from waypost.base.clock import SystemClock
 from waypost.simulator import InvalidScenario, read_scenario
 
 EXAMPLES: Final = Path(__file__).parents[3] / "examples" / "scenarios"
-ONE: Final = """
+SCENARIO: Final = """
 seed = 7
 [[faults]]
 on = "call"
@@ -20,7 +20,7 @@ when = { next = 3 }
 what = { error = 131016 }
 """
 # fmt: off
-WRONG: Final = {  # the file, and what the complaint names
+INVALID: Final = {  # the file, and text in the error
     "no_toml":        ("faults = [",                                            "is no TOML"),
     "no_text":        (b"\xff\xfe",                                             "is no TOML"),
     "no_faults":      ("seed = 7",                                              "faults: is missing"),
@@ -42,54 +42,57 @@ def test_there_are_examples() -> None:
     assert (EXAMPLES / "bad-day.toml").is_file()
 
 
-@pytest.mark.parametrize("name", WRONG)
-def test_wrong_file_is_refused_with_what_is_wrong(tmp_path: Path, name: str) -> None:
-    content, names = WRONG[name]
+@pytest.mark.parametrize("name", INVALID)
+def test_invalid_file_error_names_the_fault(tmp_path: Path, name: str) -> None:
+    content, expected = INVALID[name]
     path = tmp_path / "scenario.toml"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
 
-    with pytest.raises(InvalidScenario) as wrong:
+    with pytest.raises(InvalidScenario) as error:
         read_scenario(path)
 
-    assert str(path) in str(wrong.value)
-    assert names in str(wrong.value)
+    assert str(path) in str(error.value)
+    assert expected in str(error.value)
 
 
-def test_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidScenario, match="No such file"):
         read_scenario(tmp_path / "nowhere.toml")
 
 
-async def test_scenario_is_armed_once_whatever_restarts_there_are(
+async def test_scenario_is_armed_once_across_restarts(
     tmp_path: Path, receiver: Receiver, http: aiohttp.ClientSession
 ) -> None:
     bench = make_bench(tmp_path, SystemClock(), receiver, http)
     await bench.start()
     path = tmp_path / "one.toml"
-    path.write_text(ONE, encoding="utf-8")
+    path.write_text(SCENARIO, encoding="utf-8")
     await bench.simulator.arm_scenario(read_scenario(path))
     await bench.send({"type": "text", "text": {"body": "Hello"}})
 
     await bench.restart()
     await bench.simulator.arm_scenario(read_scenario(path))
 
-    [fault] = await faults(bench)
+    [fault] = await list_faults(bench)
     await bench.stop()
     assert (fault["hits"], fault["left"], fault["seed"]) == (1, 2, 7)
 
 
-async def test_another_scenario_takes_the_place_of_the_first_and_of_nothing_else(bench: Bench, tmp_path: Path) -> None:
+async def test_changed_scenario_replaces_only_its_earlier_version(bench: Bench, tmp_path: Path) -> None:
     path = tmp_path / "one.toml"
-    path.write_text(ONE, encoding="utf-8")
+    path.write_text(SCENARIO, encoding="utf-8")
     await bench.control("POST", "faults", {"on": "call", "what": {"error": 2}, "label": "by hand"})
     await bench.simulator.arm_scenario(read_scenario(path))
 
-    path.write_text(ONE.replace("131016", "131000"), encoding="utf-8")
+    path.write_text(SCENARIO.replace("131016", "131000"), encoding="utf-8")
     await bench.simulator.arm_scenario(read_scenario(path))
 
-    assert [(one.get("label"), one["what"]["error"]) for one in await faults(bench)] == [("by hand", 2), (None, 131000)]
+    assert [(fault.get("label"), fault["what"]["error"]) for fault in await list_faults(bench)] == [
+        ("by hand", 2),
+        (None, 131000),
+    ]
 
 
-async def faults(bench: Bench) -> list[dict[str, Any]]:
-    """What is armed."""
+async def list_faults(bench: Bench) -> list[dict[str, Any]]:
+    """Return the armed faults."""
     return (await bench.control("GET", "faults")).body["faults"]

@@ -1,4 +1,4 @@
-"""Faults of calls: each kind as a client of the operator sees it, when they fire, and what is kept."""
+"""Call faults: each kind as an API client sees it, triggers, filters and stored counts."""
 
 import asyncio
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.simulator.conftest import ANN, NUMBER_ID, TOKEN, WABA, Answer, Bench, Receiver, make_bench
+from tests.simulator.conftest import ANN, NUMBER_ID, TOKEN, WABA, Bench, Receiver, SimulatorResponse, make_bench
 from waypost.base.clock import ManualClock, SystemClock
 
 BEN = "15551234568"
@@ -16,77 +16,77 @@ BUSY: dict[str, Any] = {**SEND, "what": {"error": 131016}}
 MESSAGE = {"messaging_product": "whatsapp", "type": "text", "text": {"body": "Hello"}}
 
 
-async def test_error_is_the_documented_envelope_and_takes_nothing(bench: Bench) -> None:
+async def test_error_has_the_documented_envelope_and_accepts_nothing(bench: Bench) -> None:
     what = {"error": 80007, "subcode": 99, "details": "Slow down.", "retry_after_s": 7}
     await arm(bench, {**SEND, "what": what})
 
-    answer = await say(bench)
+    response = await send_message(bench)
 
-    assert answer.status == 429
-    assert answer.headers["Retry-After"] == "7"
-    assert answer.error == {
+    assert response.status == 429
+    assert response.headers["Retry-After"] == "7"
+    assert response.error == {
         "message": "(#80007) Rate limit issues",
         "type": "OAuthException",
         "code": 80007,
         "error_subcode": 99,
         "error_data": {"messaging_product": "whatsapp", "details": "Slow down."},
-        "fbtrace_id": answer.error["fbtrace_id"],
+        "fbtrace_id": response.error["fbtrace_id"],
     }
-    assert await deliveries(bench) == []
+    assert await list_deliveries(bench) == []
 
 
 async def test_error_may_have_any_code_and_status(bench: Bench) -> None:
     await arm(bench, {**SEND, "what": {"error": 424242, "status": 599}})
 
-    answer = await say(bench)
+    response = await send_message(bench)
 
-    assert (answer.status, answer.error["code"]) == (599, 424242)
+    assert (response.status, response.error["code"]) == (599, 424242)
 
 
-async def test_failure_comes_as_a_status_after_a_good_answer(bench: Bench) -> None:
-    await bench.let_write()
+async def test_failure_is_sent_as_a_status_after_a_successful_response(bench: Bench) -> None:
+    await bench.send_from_phone()
     await arm(bench, {**SEND, "what": {"fail": 131049}})
 
     wamid = await bench.send_text()
 
-    await bench.receiver.until(lambda: bench.receiver.statuses(wamid))
+    await bench.receiver.wait_until(lambda: bench.receiver.statuses(wamid))
     [failed] = bench.receiver.statuses(wamid)
     assert (failed["status"], failed["errors"][0]["code"]) == ("failed", 131049)
-    assert [one["state"] for one in await deliveries(bench)] == ["failed"]
+    assert [delivery["state"] for delivery in await list_deliveries(bench)] == ["failed"]
 
 
-async def test_failure_may_have_a_code_that_nobody_knows(bench: Bench) -> None:
-    await bench.let_write()
+async def test_failure_may_have_an_unknown_code(bench: Bench) -> None:
+    await bench.send_from_phone()
     await arm(bench, {**SEND, "what": {"fail": 139999}})
 
     wamid = await bench.send_text()
 
-    await bench.receiver.until(lambda: bench.receiver.statuses(wamid))
+    await bench.receiver.wait_until(lambda: bench.receiver.statuses(wamid))
     [failed] = bench.receiver.statuses(wamid)
     assert failed["errors"][0]["code"] == 139999
 
 
-@pytest.mark.parametrize(("taken", "taken_count"), [(True, 1), (False, 0)])
-async def test_answer_that_never_comes(bench: Bench, taken: bool, taken_count: int) -> None:
-    await arm(bench, {**SEND, "what": {"timeout": True, "taken": taken}})
+@pytest.mark.parametrize(("accepted", "expected_count"), [(True, 1), (False, 0)])
+async def test_call_times_out_without_a_response(bench: Bench, accepted: bool, expected_count: int) -> None:
+    await arm(bench, {**SEND, "what": {"timeout": True, "processed": accepted}})
 
     with pytest.raises(TimeoutError):
-        await say(bench, timeout=aiohttp.ClientTimeout(total=0.2))
+        await send_message(bench, timeout=aiohttp.ClientTimeout(total=0.2))
 
-    assert len(await deliveries(bench)) == taken_count
+    assert len(await list_deliveries(bench)) == expected_count
 
 
-@pytest.mark.parametrize(("moment", "taken_count"), [("before", 0), ("after", 1)])
-async def test_connection_is_reset_without_an_answer(bench: Bench, moment: str, taken_count: int) -> None:
+@pytest.mark.parametrize(("moment", "expected_count"), [("before", 0), ("after", 1)])
+async def test_connection_is_reset_without_a_response(bench: Bench, moment: str, expected_count: int) -> None:
     await arm(bench, {**SEND, "what": {"reset": moment}})
 
     with pytest.raises((aiohttp.ClientOSError, aiohttp.ServerDisconnectedError)):
-        await say(bench)
+        await send_message(bench)
 
-    assert len(await deliveries(bench)) == taken_count
+    assert len(await list_deliveries(bench)) == expected_count
 
 
-async def test_reset_is_one_on_the_wire_and_no_orderly_end(bench: Bench) -> None:
+async def test_reset_is_a_tcp_reset_and_not_an_orderly_close(bench: Bench) -> None:
     await arm(bench, {**SEND, "what": {"reset": "before"}})
     host, _, port = bench.base.removeprefix("http://").partition(":")
     reader, writer = await asyncio.open_connection(host, int(port))
@@ -103,31 +103,31 @@ async def test_reset_is_one_on_the_wire_and_no_orderly_end(bench: Bench) -> None
     writer.close()
 
 
-async def test_slow_answer_is_the_proper_one_and_the_call_is_carried_out_at_once(bench: Bench) -> None:
-    await bench.let_write()
+async def test_slow_response_is_unchanged_and_the_call_is_executed_at_once(bench: Bench) -> None:
+    await bench.send_from_phone()
     await arm(bench, {**SEND, "what": {"slow_ms": 300}})
 
-    saying = asyncio.create_task(say(bench))
-    await bench.receiver.until(bench.receiver.statuses)
-    was_answered = saying.done()
-    answer = await saying
+    sending = asyncio.create_task(send_message(bench))
+    await bench.receiver.wait_until(bench.receiver.statuses)
+    was_done = sending.done()
+    response = await sending
 
-    assert not was_answered
-    assert answer.body["messages"][0]["id"] == bench.receiver.statuses()[0]["id"]
+    assert not was_done
+    assert response.body["messages"][0]["id"] == bench.receiver.statuses()[0]["id"]
 
 
-async def test_slow_refusal_is_the_proper_one(bench: Bench) -> None:
+async def test_slow_error_response_is_unchanged(bench: Bench) -> None:
     await arm(bench, {**SEND, "what": {"slow_ms": 1}})
 
-    answer = await bench.send({"type": "text", "text": {}})
+    response = await bench.send({"type": "text", "text": {}})
 
-    assert answer.status == 400
-    assert answer.error["fbtrace_id"]
+    assert response.status == 400
+    assert response.error["fbtrace_id"]
 
 
 # fmt: off
 GARBAGE = {
-    # how          status  content type
+    # kind         status  content type
     "html":       (502,   "text/html; charset=UTF-8"),
     "empty":      (200,   "text/plain"),
     "not_json":   (200,   "application/json; charset=UTF-8"),
@@ -135,45 +135,45 @@ GARBAGE = {
 # fmt: on
 
 
-@pytest.mark.parametrize("how", GARBAGE)
-@pytest.mark.parametrize("taken", [True, False])
-async def test_garbage_is_an_answer_that_is_no_json(bench: Bench, how: str, taken: bool) -> None:
-    status, content_type = GARBAGE[how]
-    await arm(bench, {**SEND, "what": {"garbage": how, "status": status, "taken": taken}})
+@pytest.mark.parametrize("kind", GARBAGE)
+@pytest.mark.parametrize("accepted", [True, False])
+async def test_garbage_is_a_response_that_is_not_json(bench: Bench, kind: str, accepted: bool) -> None:
+    status, content_type = GARBAGE[kind]
+    await arm(bench, {**SEND, "what": {"garbage": kind, "status": status, "processed": accepted}})
 
     async with bench.http.post(
         f"{bench.base}/v25.0/{NUMBER_ID}/messages",
         json={**MESSAGE, "to": ANN},
         headers={"Authorization": f"Bearer {TOKEN}"},
-    ) as answer:
-        text = await answer.text()
+    ) as response:
+        text = await response.text()
 
-    assert (answer.status, answer.headers["Content-Type"]) == (status, content_type)
+    assert (response.status, response.headers["Content-Type"]) == (status, content_type)
     assert not text.endswith("]}")
-    assert len(await deliveries(bench)) == int(taken)
+    assert len(await list_deliveries(bench)) == int(accepted)
 
 
-async def test_truncated_answer_breaks_off_in_the_middle(bench: Bench) -> None:
+async def test_truncated_response_breaks_off_in_the_middle(bench: Bench) -> None:
     await arm(bench, {**SEND, "what": {"garbage": "truncated", "status": 200}})
 
     with pytest.raises(aiohttp.ClientPayloadError):
-        await say(bench)
+        await send_message(bench)
 
 
-async def test_next_fires_so_often_and_then_no_more(bench: Bench) -> None:
+async def test_next_fires_for_the_given_number_of_calls(bench: Bench) -> None:
     [fault] = await arm(bench, {**BUSY, "when": {"next": 2}})
 
-    statuses = [(await say(bench)).status for _ in range(4)]
+    statuses = [(await send_message(bench)).status for _ in range(4)]
 
     assert statuses == [503, 503, 200, 200]
-    shown = await show(bench, fault)
+    shown = await show_fault(bench, fault)
     assert (shown["hits"], shown["left"], shown["is_armed"]) == (2, 0, False)
 
 
-async def test_every_fires_at_each_so_manyth(bench: Bench) -> None:
+async def test_every_fires_on_every_nth_call(bench: Bench) -> None:
     await arm(bench, {**BUSY, "when": {"every": 3}})
 
-    statuses = [(await say(bench)).status for _ in range(7)]
+    statuses = [(await send_message(bench)).status for _ in range(7)]
 
     assert statuses == [200, 200, 503, 200, 200, 503, 200]
 
@@ -183,27 +183,27 @@ async def test_probability_is_the_same_in_every_run(bench: Bench) -> None:
     runs: list[list[int]] = []
     for seed in (7, 7, 8):
         await arm(bench, {**BUSY, "when": {"probability": 0.4}, "seed": seed})
-        runs.append([(await say(bench)).status for _ in range(40)])
+        runs.append([(await send_message(bench)).status for _ in range(40)])
         await bench.control("DELETE", "faults")
 
     assert runs[0] == runs[1] != runs[2]
     assert 5 < runs[0].count(503) < 30
 
 
-async def test_fault_ends_by_the_clock(slow: Bench, manual: ManualClock) -> None:
-    [fault] = await arm(slow, {**BUSY, "until_ms": manual.now_ms() + 1000})
-    before = await say(slow)
+async def test_fault_ends_at_its_until_time(slow: Bench, clock: ManualClock) -> None:
+    [fault] = await arm(slow, {**BUSY, "until_ms": clock.now_ms() + 1000})
+    before = await send_message(slow)
 
-    manual.advance(ms=1000)
-    after = await say(slow)
+    clock.advance(ms=1000)
+    after = await send_message(slow)
 
     assert (before.status, after.status) == (503, 200)
-    assert (await show(slow, fault))["is_armed"] is False
+    assert (await show_fault(slow, fault))["is_armed"] is False
 
 
-async def test_filters_narrow_a_fault(bench: Bench) -> None:
+async def test_filters_limit_a_fault(bench: Bench) -> None:
     await bench.seed_template([{"type": "BODY", "text": "Hello there"}])
-    narrow = [
+    filtered = [
         {**BUSY, "phone": BEN},
         {**BUSY, "template": "seeded", "what": {"error": 132015}},
         {**BUSY, "waba_id": "1000000000000099"},
@@ -211,10 +211,10 @@ async def test_filters_narrow_a_fault(bench: Bench) -> None:
         {**BUSY, "app": "99"},
         {"on": "call", "call": "templates.list", "waba_id": WABA, "what": {"error": 2}},
     ]
-    await arm(bench, *narrow)
+    await arm(bench, *filtered)
 
-    to_ann = await say(bench)
-    to_ben = await say(bench, to=f"+{BEN}")
+    to_ann = await send_message(bench)
+    to_ben = await send_message(bench, to=f"+{BEN}")
     by_template = await bench.send_template()
     listed = await bench.graph("GET", f"{WABA}/message_templates")
     node = await bench.graph("GET", WABA)
@@ -228,64 +228,64 @@ async def test_number_may_be_named_by_its_digits_or_its_id(bench: Bench) -> None
     await arm(bench, {**BUSY, "number": "15550001111", "when": {"next": 1}})
     await arm(bench, {**BUSY, "number": NUMBER_ID, "when": {"next": 1}})
 
-    statuses = [(await say(bench)).status for _ in range(3)]
+    statuses = [(await send_message(bench)).status for _ in range(3)]
 
     assert statuses == [503, 503, 200]
 
 
-async def test_reading_a_message_is_not_sending_one(bench: Bench) -> None:
-    wamid = await bench.let_write()
+async def test_send_fault_does_not_apply_to_marking_as_read(bench: Bench) -> None:
+    wamid = await bench.send_from_phone()
     await arm(bench, BUSY)
     read = {"messaging_product": "whatsapp", "status": "read", "message_id": wamid}
 
-    answer = await bench.graph("POST", f"{NUMBER_ID}/messages", json=read)
+    response = await bench.graph("POST", f"{NUMBER_ID}/messages", json=read)
 
-    assert answer.body == {"success": True}
+    assert response.body == {"success": True}
 
 
-async def test_oldest_fault_that_fires_is_the_one_and_those_behind_are_not_asked(bench: Bench) -> None:
+async def test_oldest_matching_fault_fires_and_later_ones_are_not_evaluated(bench: Bench) -> None:
     first, second = await arm(bench, {**BUSY, "when": {"every": 2}}, {**SEND, "what": {"error": 131000}})
 
-    codes = [(await say(bench)).error["code"] for _ in range(4)]
+    codes = [(await send_message(bench)).error["code"] for _ in range(4)]
 
     assert codes == [131000, 131016, 131000, 131016]
-    assert ((await show(bench, first))["seen"], (await show(bench, second))["seen"]) == (4, 2)
+    assert ((await show_fault(bench, first))["seen"], (await show_fault(bench, second))["seen"]) == (4, 2)
 
 
-async def test_download_of_media_may_go_wrong_too(bench: Bench) -> None:
-    media_id = await bench.media_of("image/png")
+async def test_media_download_can_have_a_fault(bench: Bench) -> None:
+    media_id = await bench.upload_media("image/png")
     url = (await bench.graph("GET", media_id)).body["url"]
     await arm(bench, {"on": "call", "call": "media.download", "number": NUMBER_ID,
                       "what": {"error": 1, "status": 500}})  # fmt: skip
 
-    async with bench.http.get(url, headers={"Authorization": f"Bearer {TOKEN}"}) as answer:
-        assert answer.status == 500
+    async with bench.http.get(url, headers={"Authorization": f"Bearer {TOKEN}"}) as response:
+        assert response.status == 500
 
 
-async def test_firings_are_listed_and_only_the_last_hundred(bench: Bench) -> None:
+async def test_last_hundred_firings_are_listed(bench: Bench) -> None:
     await bench.control("PUT", "settings", {"limits": False})
     [fault] = await arm(bench, BUSY)
 
     for _ in range(103):
-        await say(bench)
+        await send_message(bench)
 
-    shown = await show(bench, fault)
-    assert [one["hit"] for one in shown["firings"]] == list(range(4, 104))
+    shown = await show_fault(bench, fault)
+    assert [firing["hit"] for firing in shown["firings"]] == list(range(4, 104))
     assert shown["firings"][0] == {
-        "hit": 4, "at_ms": shown["firings"][0]["at_ms"], "call": "messages.send", "about": ANN,
+        "hit": 4, "at_ms": shown["firings"][0]["at_ms"], "call": "messages.send", "subject": ANN,
     }  # fmt: skip
 
 
-async def test_armed_faults_are_shown_and_taken_away(bench: Bench) -> None:
-    wishes = [{**BUSY, "label": "busy"}, {"on": "webhook", "what": {"drop": True}}]
-    answer = await bench.control("POST", "faults", {"faults": wishes, "seed": 5})
+async def test_armed_faults_are_shown_and_disarmed(bench: Bench) -> None:
+    requested = [{**BUSY, "label": "busy"}, {"on": "webhook", "what": {"drop": True}}]
+    response = await bench.control("POST", "faults", {"faults": requested, "seed": 5})
     state = await bench.control("GET", "state")
 
     first = await bench.control("DELETE", "faults/1")
     unknown = await bench.control("DELETE", "faults/1")
     rest = await bench.control("DELETE", "faults")
 
-    assert answer.body == {
+    assert response.body == {
         "faults": [
             {"id": 1, "label": "busy", "on": "call", "call": "messages.send",
              "when": {"always": True}, "what": {"error": 131016}, "seed": 5, "is_armed": True,
@@ -294,54 +294,54 @@ async def test_armed_faults_are_shown_and_taken_away(bench: Bench) -> None:
              "what": {"drop": True}, "seed": 5, "is_armed": True, "seen": 0, "hits": 0, "left": None},
         ]
     }  # fmt: skip
-    assert state.body["faults"] == answer.body["faults"]
+    assert state.body["faults"] == response.body["faults"]
     assert (first.body, unknown.status, rest.body) == ({"disarmed": [1]}, 404, {"disarmed": [2]})
     assert (await bench.control("GET", "faults")).body == {"faults": []}
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"on":"call"}', b'{"on":"\xff"}', b"[" * 5000])
-async def test_unreadable_fault_is_refused_with_what_would_do(bench: Bench, body: bytes) -> None:
+async def test_unreadable_fault_is_rejected_with_the_accepted_values(bench: Bench, body: bytes) -> None:
     headers = {"Content-Type": "application/json"}
 
-    answer = await bench.ask("POST", "/control/faults", data=body, headers=headers)
+    response = await bench.request("POST", "/control/faults", data=body, headers=headers)
 
-    assert answer.status == 400
-    assert set(answer.body) == {"error", "field", "rule", "accepted"}
+    assert response.status == 400
+    assert set(response.body) == {"error", "field", "rule", "accepted"}
 
 
 @pytest.mark.parametrize("fault_id", ["0", "x", "%C2%B2", "9" * 40])
-async def test_fault_that_is_none_is_not_found(bench: Bench, fault_id: str) -> None:
-    answer = await bench.control("GET", f"faults/{fault_id}")
+async def test_unknown_fault_is_not_found(bench: Bench, fault_id: str) -> None:
+    response = await bench.control("GET", f"faults/{fault_id}")
 
-    assert (answer.status, answer.body["field"]) == (404, "fault_id")
+    assert (response.status, response.body["field"]) == (404, "fault_id")
 
 
-async def test_faults_armed_at_one_moment_have_ids_of_their_own(bench: Bench) -> None:
+async def test_faults_armed_concurrently_have_distinct_ids(bench: Bench) -> None:
     armed = await asyncio.gather(*(arm(bench, BUSY, BUSY) for _ in range(8)))
 
     ids = [fault["id"] for faults in armed for fault in faults]
     assert sorted(ids) == list(range(1, 17))
 
 
-async def test_reset_takes_faults_away(bench: Bench) -> None:
+async def test_reset_disarms_faults(bench: Bench) -> None:
     await arm(bench, BUSY)
 
     await bench.control("POST", "reset")
 
     assert (await bench.control("GET", "faults")).body == {"faults": []}
-    assert (await say(bench)).status == 200
+    assert (await send_message(bench)).status == 200
 
 
-async def test_counts_outlive_a_restart(tmp_path: Path, receiver: Receiver, http: aiohttp.ClientSession) -> None:
+async def test_fault_counts_survive_a_restart(tmp_path: Path, receiver: Receiver, http: aiohttp.ClientSession) -> None:
     bench = make_bench(tmp_path, SystemClock(), receiver, http)
     await bench.start()
     [fault] = await arm(bench, {**BUSY, "when": {"next": 3}})
-    await say(bench)
-    before = await show(bench, fault)
+    await send_message(bench)
+    before = await show_fault(bench, fault)
 
     await bench.restart()
-    after = await show(bench, fault)
-    statuses = [(await say(bench)).status for _ in range(3)]
+    after = await show_fault(bench, fault)
+    statuses = [(await send_message(bench)).status for _ in range(3)]
     await bench.stop()
 
     assert before == after
@@ -350,23 +350,23 @@ async def test_counts_outlive_a_restart(tmp_path: Path, receiver: Receiver, http
 
 
 async def arm(bench: Bench, *faults: dict[str, Any]) -> list[dict[str, Any]]:
-    """Arm faults, and give them as they are shown."""
-    answer = await bench.control("POST", "faults", {"faults": list(faults)})
-    assert answer.status == 200, answer.body
-    return answer.body["faults"]
+    """Arm faults and return them as the control API shows them."""
+    response = await bench.control("POST", "faults", {"faults": list(faults)})
+    assert response.status == 200, response.body
+    return response.body["faults"]
 
 
-async def show(bench: Bench, fault: dict[str, Any]) -> dict[str, Any]:
-    """A fault as it is now."""
+async def show_fault(bench: Bench, fault: dict[str, Any]) -> dict[str, Any]:
+    """Return the current state of a fault."""
     return (await bench.control("GET", f"faults/{fault['id']}")).body
 
 
-async def say(bench: Bench, *, to: str = f"+{ANN}", **more: Any) -> Answer:
-    """Send a text."""
+async def send_message(bench: Bench, *, to: str = f"+{ANN}", **more: Any) -> SimulatorResponse:
+    """Send a text message."""
     message = {**MESSAGE, "to": to}
     return await bench.graph("POST", f"{NUMBER_ID}/messages", json=message, **more)
 
 
-async def deliveries(bench: Bench) -> list[dict[str, Any]]:
-    """What the operator has taken."""
+async def list_deliveries(bench: Bench) -> list[dict[str, Any]]:
+    """Return the messages that the operator accepted."""
     return (await bench.control("GET", "deliveries")).body["deliveries"]

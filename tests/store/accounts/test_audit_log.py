@@ -1,4 +1,4 @@
-"""The audit log in the store: pages by filter, and what is kept for how long."""
+"""The audit log in the store: pages by filter, and how long entries are retained."""
 
 from dataclasses import replace
 
@@ -25,7 +25,7 @@ THIRD = AuditEntry(AT_MS + 20, None, "nobody", "192.0.2.3", "GET /admin/100%_app
 
 # fmt: off
 FILTERS = (
-    # what is wanted                                     which come
+    # filter                                             expected entries
     (AuditFilter(),                                      (THIRD, SECOND, FIRST)),
     (AuditFilter(partner_id=7),                          (SECOND, FIRST)),
     (AuditFilter(partner_id=8),                          ()),
@@ -42,32 +42,32 @@ FILTERS = (
 # fmt: on
 
 
-async def with_entries(database: Database) -> None:
+async def add_entries(database: Database) -> None:
     for entry in (FIRST, SECOND, THIRD):
         await database.write(add_audit_entry, entry)
 
 
-@pytest.mark.parametrize(("wanted", "expected"), FILTERS)
+@pytest.mark.parametrize(("audit_filter", "expected"), FILTERS)
 async def test_a_filter_gives_its_entries_newest_first(
-    database: Database, wanted: AuditFilter, expected: tuple[AuditEntry, ...]
+    database: Database, audit_filter: AuditFilter, expected: tuple[AuditEntry, ...]
 ) -> None:
-    await with_entries(database)
+    await add_entries(database)
 
-    found = await database.read(audit_page, wanted, 10)
+    page = await database.read(audit_page, audit_filter, 10)
 
-    assert tuple(replace(one, id=0) for one in found) == expected
+    assert tuple(replace(entry, id=0) for entry in page) == expected
 
 
 async def test_pages_follow_each_other_by_the_id(database: Database) -> None:
-    await with_entries(database)
+    await add_entries(database)
 
     newest = await database.read(audit_page, AuditFilter(), 2)
     older = await database.read(audit_page, AuditFilter(before_id=newest[-1].id), 2)
 
-    assert [replace(one, id=0) for one in (*newest, *older)] == [THIRD, SECOND, FIRST]
+    assert [replace(entry, id=0) for entry in (*newest, *older)] == [THIRD, SECOND, FIRST]
 
 
-async def test_whatever_a_text_holds_it_is_kept_within_bounds(database: Database) -> None:
+async def test_any_text_is_cleaned_and_stored_within_bounds(database: Database) -> None:
     audit = AuditLog(database, ManualClock(at_ms=AT_MS))
     strange = "\0\n\ud800é" + "x" * 1000
 
@@ -79,11 +79,11 @@ async def test_whatever_a_text_holds_it_is_kept_within_bounds(database: Database
 
 
 async def test_entries_are_deleted_after_their_days_and_not_before(database: Database) -> None:
-    for number in range(450):  # more than one piece
+    for number in range(450):  # more than one batch
         await database.write(add_audit_entry, replace(FIRST, at_ms=AT_MS + number))
     clock = ManualClock(at_ms=AT_MS + 400 * DAY_MS)
-    keep = RetentionPeriods(bodies_days=30, messages_days=400, dedupe_days=8, attempts_days=30, audit_days=400)
-    retention = RetentionLoop(database, clock, keep, rest_factor=0)
+    periods = RetentionPeriods(bodies_days=30, messages_days=400, dedupe_days=8, attempts_days=30, audit_days=400)
+    retention = RetentionLoop(database, clock, periods, rest_factor=0)
 
     await retention.run_turn()
     at_the_limit = await database.read(audit_page, AuditFilter(), 1000)
@@ -92,4 +92,4 @@ async def test_entries_are_deleted_after_their_days_and_not_before(database: Dat
     later = await database.read(audit_page, AuditFilter(), 1000)
 
     assert len(at_the_limit) == 450
-    assert [one.at_ms for one in later] == [AT_MS + 449]
+    assert [entry.at_ms for entry in later] == [AT_MS + 449]

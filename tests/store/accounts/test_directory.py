@@ -1,4 +1,4 @@
-"""What a process remembers of credentials, and how a change in another process reaches it."""
+"""The credentials cache of a process, and how a change in another process reaches it."""
 
 import asyncio
 import threading
@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.stores import PostgresPlace
-from tests.support.waiting import HANGS_AFTER_S
+from tests.support.polling import HANGS_AFTER_S
+from tests.support.store_locations import PostgresLocation
 from waypost.base.clock import ManualClock
 from waypost.base.encryption import SecretBox, hash_secret
 from waypost.store.accounts import credentials
@@ -21,20 +21,20 @@ KEY_HASH = hash_secret("a key")
 
 @pytest.fixture
 def engine() -> str:
-    """The one that several processes share."""
+    """The engine that several processes can share."""
     return "postgresql"
 
 
 @pytest.fixture
 def clock() -> ManualClock:
-    """Stands still: what is remembered stays remembered."""
+    """A stopped clock: cached entries do not expire."""
     return ManualClock()
 
 
 @pytest.fixture
-async def two(place: PostgresPlace, clock: ManualClock) -> AsyncIterator[list[Directory]]:
+async def directories(store_location: PostgresLocation, clock: ManualClock) -> AsyncIterator[list[Directory]]:
     """The directories of two processes; the key is known to both."""
-    databases = [Database(place.engine()), Database(place.engine())]
+    databases = [Database(store_location.engine()), Database(store_location.engine())]
     for database in databases:
         await database.open()
     await databases[0].write(credentials.add_credential, CredentialKind.API_KEY, 7, KEY_HASH, 0)
@@ -47,63 +47,65 @@ async def two(place: PostgresPlace, clock: ManualClock) -> AsyncIterator[list[Di
 
 
 def database_of(directory: Directory) -> Database:
-    """The one it looks into."""
+    """Return the database that the directory reads."""
     return directory._database  # pyright: ignore[reportPrivateUsage]
 
 
-async def test_change_in_one_process_counts_in_another_at_once(two: list[Directory]) -> None:
-    here, there = two
+async def test_change_in_one_process_counts_in_another_at_once(directories: list[Directory]) -> None:
+    local, remote = directories
 
-    await database_of(here).write(credentials.revoke_api_key, KEY_HASH)
-    here.invalidate()
+    await database_of(local).write(credentials.revoke_api_key, KEY_HASH)
+    local.invalidate()
 
     async with asyncio.timeout(HANGS_AFTER_S):  # five seconds never pass on this clock
-        while await there.partner_of_api_key(KEY_HASH) is not None:  # noqa: ASYNC110  nobody tells
+        while await remote.partner_of_api_key(KEY_HASH) is not None:  # noqa: ASYNC110  no event to wait for
             await asyncio.sleep(0.005)
 
 
-async def test_change_that_nobody_told_of_counts_after_five_seconds(two: list[Directory], clock: ManualClock) -> None:
-    here, there = two
-    await database_of(here).write(credentials.revoke_api_key, KEY_HASH)
-    before = await there.partner_of_api_key(KEY_HASH)
+async def test_change_without_a_notification_counts_after_five_seconds(
+    directories: list[Directory], clock: ManualClock
+) -> None:
+    local, remote = directories
+    await database_of(local).write(credentials.revoke_api_key, KEY_HASH)
+    before = await remote.partner_of_api_key(KEY_HASH)
 
     clock.advance(ms=DIRECTORY_CACHE_MS)
 
     assert before == 7
-    assert await there.partner_of_api_key(KEY_HASH) is None
+    assert await remote.partner_of_api_key(KEY_HASH) is None
 
 
 @pytest.fixture
-def slow_look(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[threading.Event, threading.Event]]:
-    """A look-up that has read, and is held up before it says so: set when it has, to be set to go on."""
-    has_read, may_go = threading.Event(), threading.Event()
-    look = credentials.partner_of_api_key
+def slow_lookup(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[threading.Event, threading.Event]]:
+    """A lookup that blocks after its read: it sets the first event, and continues at the second."""
+    has_read, may_continue = threading.Event(), threading.Event()
+    lookup = credentials.partner_of_api_key
 
     def slow(connection: Any, key_hash: str) -> int | None:
-        found = look(connection, key_hash)
-        if has_read.is_set():  # the revocation looks too
-            return found
+        partner_id = lookup(connection, key_hash)
+        if has_read.is_set():  # the revocation reads too
+            return partner_id
         has_read.set()
-        may_go.wait(20)
-        return found
+        may_continue.wait(20)
+        return partner_id
 
     monkeypatch.setattr(credentials, "partner_of_api_key", slow)
-    yield has_read, may_go
-    may_go.set()
+    yield has_read, may_continue
+    may_continue.set()
 
 
-async def test_look_that_was_under_way_at_a_change_is_not_remembered(
-    two: list[Directory], clock: ManualClock, slow_look: tuple[threading.Event, threading.Event]
+async def test_lookup_in_progress_during_a_change_is_not_cached(
+    directories: list[Directory], clock: ManualClock, slow_lookup: tuple[threading.Event, threading.Event]
 ) -> None:
-    here, _ = two
-    has_read, may_go = slow_look
+    local, _ = directories
+    has_read, may_continue = slow_lookup
     clock.advance(ms=DIRECTORY_CACHE_MS)
-    looking = asyncio.create_task(here.partner_of_api_key(KEY_HASH))
+    reading = asyncio.create_task(local.partner_of_api_key(KEY_HASH))
     await asyncio.to_thread(has_read.wait)
 
-    await database_of(here).write(credentials.revoke_api_key, KEY_HASH)
-    here.invalidate()
-    may_go.set()
+    await database_of(local).write(credentials.revoke_api_key, KEY_HASH)
+    local.invalidate()
+    may_continue.set()
 
-    assert await looking == 7  # it was asked before
-    assert await here.partner_of_api_key(KEY_HASH) is None
+    assert await reading == 7  # it was read before the change
+    assert await local.partner_of_api_key(KEY_HASH) is None

@@ -1,11 +1,11 @@
-"""Users of an app: the last word counts, each app has its own, and they go with their app."""
+"""Users of an app: the latest change counts, each app has its own, and they are deleted with their app."""
 
 from dataclasses import replace
 from functools import partial
 
 import pytest
 
-from tests.store.apps.test_apps import SANDBOX, SECOND, with_apps
+from tests.store.apps.test_apps import SANDBOX, SECOND, seed_apps
 from tests.support.builders import ANN, AT_MS
 from waypost.domain.app import CUSTOMER_SERVICE_WINDOW_MS, App, AppUser
 from waypost.store.apps.apps import delete_app
@@ -16,74 +16,75 @@ from waypost.store.messages.recipients import get_or_create_recipient, record_re
 BOB = "447700900123"
 
 
-async def opt(database: Database, phone: str, *, to: bool, at_ms: int, app: App = SANDBOX) -> bool:
-    said = partial(set_opt_in, app=app, phone_number=phone, opted_in=to, source="API", at_ms=at_ms)
-    return await database.write(said)
+async def opt(database: Database, phone: str, *, opted_in: bool, at_ms: int, app: App = SANDBOX) -> bool:
+    change = partial(set_opt_in, app=app, phone_number=phone, opted_in=opted_in, source="API", at_ms=at_ms)
+    return await database.write(change)
 
 
-async def listed(database: Database, app: App = SANDBOX) -> list[AppUser]:
+async def opted_users(database: Database, app: App = SANDBOX) -> list[AppUser]:
     return await database.read(partial(list_opted_users, app=app, offset=0, at_most=10))
 
 
 @pytest.mark.parametrize("first", [True, False])
-async def test_only_a_change_counts_and_the_last_one_stands(database: Database, first: bool) -> None:
-    await with_apps(database, SANDBOX)
+async def test_only_changes_count_and_the_last_one_wins(database: Database, first: bool) -> None:
+    await seed_apps(database, SANDBOX)
 
     changed = [
-        await opt(database, ANN, to=to, at_ms=AT_MS + at) for at, to in enumerate((first, first, not first, not first))
+        await opt(database, ANN, opted_in=opted_in, at_ms=AT_MS + at)
+        for at, opted_in in enumerate((first, first, not first, not first))
     ]
 
     assert changed == [True, False, True, False]
-    assert await listed(database) == [AppUser(ANN, not first, "API", AT_MS + 2)]
+    assert await opted_users(database) == [AppUser(ANN, not first, "API", AT_MS + 2)]
     assert await database.read(app_user, SANDBOX, ANN) == AppUser(ANN, not first, "API", AT_MS + 2)
 
 
-async def test_users_come_with_the_latest_change_first_page_by_page(database: Database) -> None:
-    await with_apps(database, SANDBOX, SECOND)
-    await opt(database, ANN, to=True, at_ms=AT_MS)
-    await opt(database, BOB, to=False, at_ms=AT_MS + 1)
-    await opt(database, ANN, to=False, at_ms=AT_MS + 2, app=SECOND)
+async def test_users_are_paged_with_the_latest_change_first(database: Database) -> None:
+    await seed_apps(database, SANDBOX, SECOND)
+    await opt(database, ANN, opted_in=True, at_ms=AT_MS)
+    await opt(database, BOB, opted_in=False, at_ms=AT_MS + 1)
+    await opt(database, ANN, opted_in=False, at_ms=AT_MS + 2, app=SECOND)
 
     pages = [
         await database.read(partial(list_opted_users, app=SANDBOX, offset=first, at_most=1)) for first in (0, 1, 2)
     ]
 
     assert [[user.phone_number for user in page] for page in pages] == [[BOB], [ANN], []]
-    assert [(one.phone_number, one.opted_in) for one in await listed(database, SECOND)] == [(ANN, False)]
+    assert [(user.phone_number, user.opted_in) for user in await opted_users(database, SECOND)] == [(ANN, False)]
 
 
-async def test_who_is_blocked_only_has_not_opted_in_or_out(database: Database) -> None:
-    await with_apps(database, SANDBOX)
-    await opt(database, BOB, to=True, at_ms=AT_MS)
+async def test_user_who_is_only_blocked_has_not_opted_in_or_out(database: Database) -> None:
+    await seed_apps(database, SANDBOX)
+    await opt(database, BOB, opted_in=True, at_ms=AT_MS)
 
     await database.write(partial(set_blocked, app=SANDBOX, phone_numbers={ANN, BOB}, blocked=True))
 
     assert await database.read(app_user, SANDBOX, ANN) == AppUser(ANN, blocked=True)
-    assert await listed(database) == [AppUser(BOB, True, "API", AT_MS, blocked=True)]
+    assert await opted_users(database) == [AppUser(BOB, True, "API", AT_MS, blocked=True)]
     await database.write(partial(set_blocked, app=SANDBOX, phone_numbers={BOB}, blocked=False))
-    assert [one.blocked for one in await listed(database)] == [False]
+    assert [user.blocked for user in await opted_users(database)] == [False]
 
 
-async def test_user_who_has_written_shows_when(database: Database) -> None:
-    await with_apps(database, SANDBOX)
+async def test_user_shows_when_it_last_wrote(database: Database) -> None:
+    await seed_apps(database, SANDBOX)
     unknown = await database.read(app_user, SANDBOX, ANN)
-    who = await database.write(get_or_create_recipient, SANDBOX, ANN)
-    await database.write(record_recipient_activity, who, "Ann", AT_MS + CUSTOMER_SERVICE_WINDOW_MS)
+    recipient = await database.write(get_or_create_recipient, SANDBOX, ANN)
+    await database.write(record_recipient_activity, recipient, "Ann", AT_MS + CUSTOMER_SERVICE_WINDOW_MS)
 
     known = await database.read(app_user, SANDBOX, ANN)
-    await opt(database, ANN, to=True, at_ms=AT_MS)
+    await opt(database, ANN, opted_in=True, at_ms=AT_MS)
 
     assert unknown == AppUser(ANN)
     assert known == replace(unknown, last_written_ms=AT_MS)
-    assert [one.last_written_ms for one in await listed(database)] == [AT_MS]
+    assert [user.last_written_ms for user in await opted_users(database)] == [AT_MS]
 
 
-async def test_users_go_with_their_app(database: Database) -> None:
-    await with_apps(database, SANDBOX, SECOND)
-    await opt(database, ANN, to=True, at_ms=AT_MS)
-    await opt(database, ANN, to=True, at_ms=AT_MS, app=SECOND)
+async def test_users_are_deleted_with_their_app(database: Database) -> None:
+    await seed_apps(database, SANDBOX, SECOND)
+    await opt(database, ANN, opted_in=True, at_ms=AT_MS)
+    await opt(database, ANN, opted_in=True, at_ms=AT_MS, app=SECOND)
 
     await database.write(delete_app, SANDBOX)
 
-    assert await listed(database) == []
-    assert len(await listed(database, SECOND)) == 1
+    assert await opted_users(database) == []
+    assert len(await opted_users(database, SECOND)) == 1

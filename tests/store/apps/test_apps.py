@@ -1,4 +1,4 @@
-"""Apps: a deleted one takes what waits for it along; a day's use is counted from messages."""
+"""Apps: deleting one deletes its queued jobs; daily usage is counted from messages."""
 
 from dataclasses import replace
 from functools import partial
@@ -27,22 +27,22 @@ SECOND = replace(APP, id="01990000-0000-7000-8000-00000000000b", name="AcmeToo",
 TODAY = AT_MS // DAY_MS
 
 
-async def with_apps(database: Database, *apps: App) -> None:
-    def keep(connection: Connection) -> None:
+async def seed_apps(database: Database, *apps: App) -> None:
+    def insert_rows(connection: Connection) -> None:
         add_partner(connection, PARTNER, "no password", AT_MS)
         add_business_account(connection, ACCOUNT)
         for app in apps:
             assert add_app(connection, app, f"hash of {app.id}")
 
-    await database.write(keep)
+    await database.write(insert_rows)
 
 
 async def open_submissions(database: Database) -> int:
     return sum((await database.read(count_jobs_by_state, QueueName.OUTBOUND)).values())
 
 
-async def test_deleted_app_takes_what_waits_for_it_along(database: Database) -> None:
-    await with_apps(database, SANDBOX, SECOND)
+async def test_deleting_an_app_deletes_its_open_jobs(database: Database) -> None:
+    await seed_apps(database, SANDBOX, SECOND)
     await database.join(record_messages, message(1))
     await database.join(record_messages, message(2, app_id=SECOND.id))
 
@@ -52,15 +52,15 @@ async def test_deleted_app_takes_what_waits_for_it_along(database: Database) -> 
     assert await open_submissions(database) == 1
 
 
-async def test_templates_of_a_deleted_app_go_to_another_of_its_business_account(database: Database) -> None:
-    await with_apps(database, SANDBOX, SECOND)
+async def test_templates_of_a_deleted_app_move_to_another_app_of_its_business_account(database: Database) -> None:
+    await seed_apps(database, SANDBOX, SECOND)
     await database.write(record_template, template(1))
 
     await database.write(delete_app, SANDBOX)
 
-    kept = await database.read(template_by_id, template(1).id)
-    assert kept is not None
-    assert kept.app_id == SECOND.id
+    stored = await database.read(template_by_id, template(1).id)
+    assert stored is not None
+    assert stored.app_id == SECOND.id
     assert await database.read(template_history, PARTNER.id, template(1).id)
     assert await open_submissions(database) == 1
 
@@ -70,22 +70,22 @@ async def test_templates_stay_with_their_business_account_when_their_app_has_mov
 ) -> None:
     other = replace(ACCOUNT, id="1000000000000009")
     moved = replace(SANDBOX, business_account_id=other.id)
-    await with_apps(database, moved, SECOND)
+    await seed_apps(database, moved, SECOND)
     await database.write(add_business_account, other)
     await database.write(record_template, template(1))
     await database.write(record_template, template(2, business_account_id=other.id))
 
     await database.write(delete_app, moved)
 
-    kept = await database.read(template_by_id, template(1).id)
-    assert kept is not None
-    assert kept.app_id == SECOND.id
+    stored = await database.read(template_by_id, template(1).id)
+    assert stored is not None
+    assert stored.app_id == SECOND.id
     assert await database.read(template_by_id, template(2).id) is None
     assert await open_submissions(database) == 1
 
 
-async def test_templates_of_the_last_app_go_with_it(database: Database) -> None:
-    await with_apps(database, SANDBOX)
+async def test_templates_of_the_last_app_are_deleted_with_it(database: Database) -> None:
+    await seed_apps(database, SANDBOX)
     await database.write(record_template, template(1))
 
     await database.write(delete_app, SANDBOX)
@@ -95,17 +95,17 @@ async def test_templates_of_the_last_app_go_with_it(database: Database) -> None:
     assert await open_submissions(database) == 0
 
 
-async def test_any_number_of_apps_have_no_number(database: Database) -> None:
+async def test_several_apps_may_have_no_phone_number(database: Database) -> None:
     bare = replace(APP, phone_number="", phone_number_id="", business_account_id="")
 
-    await with_apps(database, bare, replace(bare, id=SECOND.id, name=SECOND.name))
+    await seed_apps(database, bare, replace(bare, id=SECOND.id, name=SECOND.name))
 
     numbers = [app.phone_number for app in await database.read(list_apps, PARTNER.id)]
     assert numbers == ["", ""]
 
 
-async def test_number_of_another_app_cannot_be_taken(database: Database) -> None:
-    await with_apps(database, APP, SECOND)
+async def test_phone_number_of_another_app_cannot_be_used(database: Database) -> None:
+    await seed_apps(database, APP, SECOND)
 
     with pytest.raises(DuplicateApp):
         await database.write(change_app, SECOND.id, partial(replace, phone_number=APP.phone_number))
@@ -114,7 +114,7 @@ async def test_number_of_another_app_cannot_be_taken(database: Database) -> None
 
 
 async def test_changes_of_one_app_add_up(database: Database) -> None:
-    await with_apps(database, APP)
+    await seed_apps(database, APP)
 
     await database.write(change_app, APP.id, partial(replace, phone_number="15550003333"))
     changed = await database.write(change_app, APP.id, partial(replace, name="Other"))
@@ -123,14 +123,14 @@ async def test_changes_of_one_app_add_up(database: Database) -> None:
     assert await database.read(app_by_id, APP.id) == changed
 
 
-async def test_app_that_is_gone_cannot_be_changed(database: Database) -> None:
-    await with_apps(database, APP)
+async def test_missing_app_cannot_be_changed(database: Database) -> None:
+    await seed_apps(database, APP)
 
     assert await database.write(change_app, SECOND.id, partial(replace, name="Other")) is None
 
 
-async def test_use_is_counted_by_day_and_category(database: Database) -> None:
-    await with_apps(database, APP, SECOND)
+async def test_usage_is_counted_by_day_and_category(database: Database) -> None:
+    await seed_apps(database, APP, SECOND)
     ids = RandomIds(ManualClock(AT_MS))
     marketing = template(1, draft(category="MARKETING"), category=Category.MARKETING)
     await database.write(record_template, marketing)
@@ -147,9 +147,9 @@ async def test_use_is_counted_by_day_and_category(database: Database) -> None:
 
 
 async def test_app_that_has_been_made_live_meanwhile_is_not_deleted(database: Database) -> None:
-    await with_apps(database, APP)
+    await seed_apps(database, APP)
 
-    gone = await database.write(delete_app, SANDBOX)
+    deleted = await database.write(delete_app, SANDBOX)
 
-    assert gone is False
+    assert deleted is False
     assert await database.read(app_by_id, APP.id) == APP

@@ -1,4 +1,4 @@
-"""A try that was put off stands in a message's trace once, whatever became of the commit's answer."""
+"""A retried attempt is in a message's trace once, even when the response to the commit was lost."""
 
 from dataclasses import replace
 from typing import Final
@@ -16,40 +16,40 @@ from waypost.store.trace_events import SEND_ATTEMPTED, MessageTraceEvent
 MESSAGE: Final = message(1)
 
 
-def release(position: int, attempt: int) -> JobRetry:
-    """The message's entry, given back after a try."""
-    news = MessageTraceEvent(MESSAGE.id, SEND_ATTEMPTED, AT_MS + attempt, is_applied=False, detail="away")
+def job_retry(position: int, attempt: int) -> JobRetry:
+    """Return the retry of the message's job after an attempt."""
+    event = MessageTraceEvent(MESSAGE.id, SEND_ATTEMPTED, AT_MS + attempt, is_applied=False, detail="away")
     fence = ShardFence(QueueName.OUTBOUND, None, "")
-    return JobRetry(position, AT_MS, attempt, 0, JobState.OPEN, False, "away", fence, news)
+    return JobRetry(position, AT_MS, attempt, 0, JobState.OPEN, False, "away", fence, event)
 
 
-async def position_of_entry(database: Database) -> int:
-    def found(connection: Connection) -> int:
+async def job_position(database: Database) -> int:
+    def read_position(connection: Connection) -> int:
         return connection.execute(select(queue_jobs.c.position)).scalar_one()
 
-    return await database.read(found)
+    return await database.read(read_position)
 
 
-async def tries(database: Database) -> list[int]:
+async def attempt_times(database: Database) -> list[int]:
     trace = await database.read(message_trace, MESSAGE.id)
     assert trace is not None
-    return [line["at_ms"] - AT_MS for line in trace["news"]]
+    return [line["at_ms"] - AT_MS for line in trace["events"]]
 
 
-async def test_release_that_is_written_again_tells_its_try_once(database: Database) -> None:
+async def test_retry_that_is_written_twice_records_its_attempt_once(database: Database) -> None:
     await database.join(record_messages, MESSAGE)
-    first = release(await position_of_entry(database), 1)
+    first = job_retry(await job_position(database), 1)
 
-    for _ in range(2):  # the second as after a commit whose answer was lost
+    for _ in range(2):  # the second time as after a commit whose response was lost
         await database.join(retry_jobs_later, first)
-    await database.join(retry_jobs_later, replace(first, attempt=2, event=release(0, 2).event))
+    await database.join(retry_jobs_later, replace(first, attempt=2, event=job_retry(0, 2).event))
 
-    assert await tries(database) == [1, 2]
+    assert await attempt_times(database) == [1, 2]
 
 
-async def test_release_of_an_entry_that_is_gone_tells_nothing(database: Database) -> None:
+async def test_retry_of_a_missing_job_records_no_attempt(database: Database) -> None:
     await database.join(record_messages, MESSAGE)
 
-    await database.join(retry_jobs_later, release(await position_of_entry(database) + 1, 1))
+    await database.join(retry_jobs_later, job_retry(await job_position(database) + 1, 1))
 
-    assert await tries(database) == []
+    assert await attempt_times(database) == []

@@ -1,4 +1,4 @@
-"""Pages of an app's callbacks: newest first, whole, one's own, and never more looked at than was said."""
+"""Pages of an app's callbacks: newest first, complete, its own only, and never scanning more than the limit."""
 
 from collections.abc import Callable
 from typing import Any
@@ -49,10 +49,10 @@ def _callback(number: int, subscription_id: int) -> CallbackRow:
         partner_id=PARTNER.id,
         app_id=APP.id,
         subscription_id=subscription_id,
-        about="1" if number % 2 else BEN,
+        subject="1" if number % 2 else BEN,
         sequence=number,
         message_id=id_number(9000 + number // 4),
-        news=("enqueued", "sent", "delivered", "read")[number % 4],
+        event=("enqueued", "sent", "delivered", "read")[number % 4],
         body=b'{"n":%d}' % number,
         created_on_ms=AT_MS + number // 3,
     )
@@ -78,7 +78,7 @@ def _seed(connection: Connection, count: int) -> None:
             NewJob(
                 QueueName.CALLBACKS,
                 concurrency_group=live_group(row.subscription_id),
-                ordering_key=f"{row.subscription_id} {row.about}",
+                ordering_key=f"{row.subscription_id} {row.subject}",
                 subject=JobSubject(SubjectKind.CALLBACK, row.id),
                 due_ms=AT_MS,
             )
@@ -88,39 +88,43 @@ def _seed(connection: Connection, count: int) -> None:
     )
 
 
-def _try(connection: Connection, made: list[dict[str, Any]]) -> None:
-    connection.execute(insert(attempts), made)
+def _add_attempts(connection: Connection, rows: list[dict[str, Any]]) -> None:
+    connection.execute(insert(attempts), rows)
 
 
 def _page(
-    connection: Connection, sought: DeliveryFilter, before: DeliveryCursor | None, at_most: int, scan_limit: int
+    connection: Connection,
+    delivery_filter: DeliveryFilter,
+    before: DeliveryCursor | None,
+    at_most: int,
+    scan_limit: int,
 ) -> DeliveryPage:
     return list_deliveries(
-        connection, PARTNER.id, APP.id, sought, before=before, at_most=at_most, scan_limit=scan_limit
+        connection, PARTNER.id, APP.id, delivery_filter, before=before, at_most=at_most, scan_limit=scan_limit
     )
 
 
 async def all_pages(
-    database: Database, sought: DeliveryFilter, *, at_most: int = 7, scan_limit: int = 10_000
+    database: Database, delivery_filter: DeliveryFilter, *, at_most: int = 7, scan_limit: int = 10_000
 ) -> tuple[list[int], list[int]]:
-    """Sequence numbers, page by page until there is no more; and how far searches came."""
-    seen: list[int] = []
+    """Return the sequence numbers of all pages, and how far back each bounded search went."""
+    numbers: list[int] = []
     searched: list[int] = []
     before: DeliveryCursor | None = None
     while True:
-        page = await database.read(_page, sought, before, at_most, scan_limit)
+        page = await database.read(_page, delivery_filter, before, at_most, scan_limit)
         assert len(page.rows) <= at_most
-        seen += [row["sequence"] for row in page.rows]
+        numbers += [row["sequence"] for row in page.rows]
         if page.searched_to_ms is not None:
             searched.append(page.searched_to_ms)
         if page.next is None:
-            return seen, searched
+            return numbers, searched
         assert before is None or page.next < before
         before = page.next
 
 
 # fmt: off
-FILTERS: tuple[tuple[DeliveryFilter, Callable[[int], object]], ...] = (  # what is sought, and which numbers fit it
+FILTERS: tuple[tuple[DeliveryFilter, Callable[[int], object]], ...] = (  # filter, and which numbers match it
     (DeliveryFilter(),                                        lambda n: True),
     (DeliveryFilter(subscription_id=2),                       lambda n: n % 2 == 1),
     (DeliveryFilter(subscription_id=3),                       lambda n: False),
@@ -138,37 +142,37 @@ FILTERS: tuple[tuple[DeliveryFilter, Callable[[int], object]], ...] = (  # what 
 # fmt: on
 
 
-@pytest.mark.parametrize(("sought", "fits"), FILTERS)
+@pytest.mark.parametrize(("delivery_filter", "matches"), FILTERS)
 @pytest.mark.parametrize("scan_limit", [10_000, 20])
-async def test_pages_hold_everything_that_fits_once_newest_first(
-    database: Database, sought: DeliveryFilter, fits: Any, scan_limit: int
+async def test_pages_hold_every_match_once_newest_first(
+    database: Database, delivery_filter: DeliveryFilter, matches: Any, scan_limit: int
 ) -> None:
     await database.write(_seed, 200)
 
-    seen, _ = await all_pages(database, sought, scan_limit=scan_limit)
+    numbers, _ = await all_pages(database, delivery_filter, scan_limit=scan_limit)
 
-    assert sorted(seen) == [n for n in range(1, 201) if fits(n)]
-    assert [n // 3 for n in seen] == sorted((n // 3 for n in seen), reverse=True)
+    assert sorted(numbers) == [n for n in range(1, 201) if matches(n)]
+    assert [n // 3 for n in numbers] == sorted((n // 3 for n in numbers), reverse=True)
 
 
-async def test_rare_filter_looks_at_so_many_and_says_how_far_back_that_was(database: Database) -> None:
+async def test_rare_filter_scans_up_to_the_limit_and_reports_how_far_back(database: Database) -> None:
     await database.write(_seed, 200)
-    sought = DeliveryFilter(event="enqueued", recipient=ANN)  # nobody: even numbers are Ben's
+    delivery_filter = DeliveryFilter(event="enqueued", recipient=ANN)  # no match: even numbers are Ben's
 
-    page = await database.read(_page, sought, None, 7, 40)
+    page = await database.read(_page, delivery_filter, None, 7, 40)
 
     assert page.rows == []
     assert page.searched_to_ms == AT_MS + 54  # twenty of each subscription: number 162 and 161
     assert page.next is not None
-    seen, searched = await all_pages(database, sought, scan_limit=40)
-    assert seen == []
+    numbers, searched = await all_pages(database, delivery_filter, scan_limit=40)
+    assert numbers == []
     assert len(searched) == 5
 
 
-async def test_callback_of_another_app_or_partner_is_nobodys(database: Database) -> None:
+async def test_callback_of_another_app_or_partner_is_not_found(database: Database) -> None:
     await database.write(_seed, 3)
 
-    def look(connection: Connection) -> list[Any]:
+    def read_foreign(connection: Connection) -> list[Any]:
         return [
             find_delivery(connection, PARTNER.id, APP.id, id_number(5000)),
             find_delivery(connection, PARTNER.id, OTHER_APP, id_number(5000)),
@@ -178,13 +182,13 @@ async def test_callback_of_another_app_or_partner_is_nobodys(database: Database)
             subject_names(connection, OTHER_PARTNER, APP.id, ["1"]),
         ]  # fmt: skip
 
-    assert await database.read(look) == [None, None, None, [], [], {}]
+    assert await database.read(read_foreign) == [None, None, None, [], [], {}]
     own = await database.read(find_delivery, PARTNER.id, APP.id, id_number(2))
     assert own is not None
     assert own["body"] == '{"n":2}'
 
 
-async def test_entry_that_is_to_deliver_a_callback_is_found(database: Database) -> None:
+async def test_job_that_delivers_a_callback_is_found(database: Database) -> None:
     await database.write(_seed, 10)
 
     [job] = await database.read(find_delivery_jobs, 2, id_number(5))
@@ -193,18 +197,18 @@ async def test_entry_that_is_to_deliver_a_callback_is_found(database: Database) 
     assert await database.read(find_delivery_jobs, 2, id_number(3)) == []
 
 
-async def test_tries_are_counted_by_time_and_outcome(database: Database) -> None:
+async def test_attempts_are_counted_by_time_and_outcome(database: Database) -> None:
     await database.write(_seed, 10)
-    made = [
+    rows = [
         {
             "callback_id": id_number(1), "subscription_id": 1, "at_ms": AT_MS + at, "duration_ms": ms,
-            "status": status, "answer": b"", "error": None,
+            "status": status, "response_body": b"", "error": None,
         }
         for at, ms, status in ((0, 30, 200), (10, 20, 204), (20, 20, 204), (30, 9, 500), (30, 10_000, None))
     ]  # fmt: skip
-    await database.write(_try, made)
+    await database.write(_add_attempts, rows)
 
-    def look(connection: Connection) -> tuple[Any, ...]:
+    def read_statistics(connection: Connection) -> tuple[Any, ...]:
         return (
             count_attempts(connection, 1, AT_MS, AT_MS + 40, slots=4),
             count_attempts(connection, 1, AT_MS, AT_MS + 40, at_most=2),
@@ -212,17 +216,17 @@ async def test_tries_are_counted_by_time_and_outcome(database: Database) -> None
             last_delivery_ms(connection, 1, None),
             last_delivery_ms(connection, 1, AT_MS + 15),
             last_delivery_ms(connection, 2, None),
-            [one.at_ms - AT_MS for one in newest_attempts(connection, 1, 3)],
-            [one.status for one in attempts_by_callback_ids(connection, [id_number(1)])[id_number(1)]],
+            [attempt.at_ms - AT_MS for attempt in newest_attempts(connection, 1, 3)],
+            [attempt.status for attempt in attempts_by_callback_ids(connection, [id_number(1)])[id_number(1)]],
         )
 
-    counted, newest, taken, last, before, none, tries, statuses = await database.read(look)
+    counted, newest, delivered, last, before, none, times, statuses = await database.read(read_statistics)
 
-    assert sorted((one.slot, one.status or 0, one.duration_ms, one.tries) for one in counted) == [
+    assert sorted((attempt.slot, attempt.status or 0, attempt.duration_ms, attempt.tries) for attempt in counted) == [
         (0, 200, 30, 1), (1, 204, 20, 1), (2, 204, 20, 1), (3, 0, 10_000, 1), (3, 500, 9, 1),
     ]  # fmt: skip
-    assert sorted(one.duration_ms for one in newest) == [9, 10_000]
-    assert taken == (4, 2)
+    assert sorted(attempt.duration_ms for attempt in newest) == [9, 10_000]
+    assert delivered == (4, 2)
     assert (last, before, none) == (AT_MS + 20, AT_MS + 10, None)
-    assert tries == [30, 30, 20]
+    assert times == [30, 30, 20]
     assert statuses == [200, 204, 204, 500, None]

@@ -1,4 +1,4 @@
-"""How much waits for an address: counted as far as is useful, whatever waits, the same on every engine."""
+"""Queued callbacks of a receiver: counted up to a bound, whatever is queued, the same on every engine."""
 
 import sqlite3
 from functools import partial
@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Connection, insert
 
 from benchmarks.statements import Statement, Statements
-from tests.support import stores
+from tests.support import store_locations
 from tests.support.builders import APP, AT_MS, PARTNER
 from waypost.store.callbacks.receivers import MAX_COUNTED_CALLBACKS, SubscriptionFilter, list_receivers
 from waypost.store.callbacks.subscriptions import live_group, replay_group
@@ -18,7 +18,7 @@ from waypost.store.queue.jobs import NewJob, QueueName, enqueue_jobs
 from waypost.store.tables import subscriptions
 
 MANY: Final = 5_000
-MOST: Final = 100
+BOUND: Final = 100
 OURS: Final = SubscriptionFilter(id=1)
 
 
@@ -42,14 +42,14 @@ def _seed(connection: Connection, waiting: int, replaying: int, others: int = 0)
     )
 
 
-async def counted(database: Database, most: int = MAX_COUNTED_CALLBACKS) -> tuple[Any, ...]:
-    """What waits and whether more does, then the same of what is told again."""
-    [row] = await database.read(partial(list_receivers, query=OURS, max_counted=most))
+async def counted(database: Database, max_counted: int = MAX_COUNTED_CALLBACKS) -> tuple[Any, ...]:
+    """Return how many callbacks wait and whether more do, then the same of replays."""
+    [row] = await database.read(partial(list_receivers, query=OURS, max_counted=max_counted))
     names = ("waiting", "waiting_is_longer", "replaying", "replaying_is_longer")
     return tuple(row[name] for name in names)
 
 
-async def test_what_waits_is_counted_exactly_up_to_a_bound(database: Database) -> None:
+async def test_queued_callbacks_are_counted_exactly_up_to_a_bound(database: Database) -> None:
     await database.write(_seed, 100, 99, 7)
 
     assert await counted(database) == (100, False, 99, False)
@@ -58,82 +58,82 @@ async def test_what_waits_is_counted_exactly_up_to_a_bound(database: Database) -
     assert await counted(database, 10) == (10, True, 10, True)
 
 
-async def test_nothing_waits_for_an_address_that_takes_everything(database: Database) -> None:
+async def test_receiver_without_queued_callbacks_counts_zero(database: Database) -> None:
     await database.write(_seed, 0, 0, 7)
 
     assert await counted(database) == (0, False, 0, False)
 
 
 @pytest.mark.parametrize("engine", ["postgresql"])
-async def test_count_of_a_long_line_reads_no_more_than_the_bound_on_postgresql(
-    database: Database, place: stores.Place
+async def test_count_of_a_long_queue_reads_no_more_than_the_bound_on_postgresql(
+    database: Database, store_location: store_locations.StoreLocation
 ) -> None:
     await database.write(_seed, MANY, 0)
     await database.write(_analyze)
 
-    [count] = await _counts(database, place)
-    plan = await database.read(_run, count)
+    [count] = await _count_statements(database, store_location)
+    plan = await database.read(_explain, count)
 
     [read] = [int(float(line.partition("rows=")[2].split()[0])) for line in plan if "Scan" in line]
-    assert read == MOST + 1, "\n".join(plan)
+    assert read == BOUND + 1, "\n".join(plan)
 
 
 @pytest.mark.parametrize("engine", ["sqlite"])
-async def test_count_of_a_long_line_reads_no_more_than_the_bound_on_sqlite(
-    database: Database, place: stores.Place
+async def test_count_of_a_long_queue_reads_no_more_than_the_bound_on_sqlite(
+    database: Database, store_location: store_locations.StoreLocation
 ) -> None:
-    await database.write(_seed, 2 * MOST, 0)
-    [count] = await _counts(database, place)
-    steps = _steps(place, count)
+    await database.write(_seed, 2 * BOUND, 0)
+    [count] = await _count_statements(database, store_location)
+    steps = _steps(store_location, count)
 
     await database.write(_append_more)
 
-    assert _steps(place, count) == steps
+    assert _steps(store_location, count) == steps
 
 
 def _analyze(connection: Connection) -> None:
-    """As autovacuum does once a line is long."""
+    """Analyze the table as autovacuum does for a long queue."""
     connection.exec_driver_sql("ANALYZE queue_jobs")
 
 
-async def _counts(database: Database, place: stores.Place) -> list[Statement]:
-    """The statements that count."""
-    statements = Statements(place.name)
+async def _count_statements(database: Database, store_location: store_locations.StoreLocation) -> list[Statement]:
+    """Return the statements that count."""
+    statements = Statements(store_location.name)
     try:
-        await counted(database, MOST)
+        await counted(database, BOUND)
     finally:
         statements.end()
-    return [one for one in statements.all() if "count(" in one.text]
+    return [statement for statement in statements.all() if "count(" in statement.text]
 
 
-def _run(connection: Connection, count: Statement) -> list[str]:
+def _explain(connection: Connection, count: Statement) -> list[str]:
     driver: Any = connection.connection.driver_connection
-    asked = {**count.parameters, **_named(count)}
+    parameters = {**count.parameters, **_named(count)}
     explain = "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, BUFFERS OFF)"
-    return [row[0] for row in driver.execute(f"{explain} {count.text}", asked)]
+    return [row[0] for row in driver.execute(f"{explain} {count.text}", parameters)]
 
 
 def _named(count: Statement) -> dict[str, Any]:
-    """The parameters of the live group: a statement is kept with those of its last time."""
+    """Return the parameters of the live group: a statement is recorded with those of its last run."""
     return {name: live_group(1) for name, value in count.parameters.items() if value == replay_group(1)}
 
 
-def _steps(place: stores.Place, count: Statement) -> int:
-    """How many steps of its machine SQLite takes for it."""
+def _steps(store_location: store_locations.StoreLocation, count: Statement) -> int:
+    """Return how many steps of its virtual machine SQLite takes for the statement."""
     steps = 0
 
-    def one_more() -> None:
+    def count_step() -> None:
         nonlocal steps
         steps += 1
 
-    asked = [live_group(1) if value == replay_group(1) else value for value in count.parameters]
-    connection = sqlite3.connect(place.name)
+    parameters = [live_group(1) if value == replay_group(1) else value for value in count.parameters]
+    connection = sqlite3.connect(store_location.name)
     try:
-        connection.set_progress_handler(one_more, 1)
-        [(found,)] = connection.execute(count.text, asked).fetchall()
+        connection.set_progress_handler(count_step, 1)
+        [(result,)] = connection.execute(count.text, parameters).fetchall()
     finally:
         connection.close()
-    assert found == MOST + 1
+    assert result == BOUND + 1
     return steps
 
 

@@ -1,4 +1,4 @@
-"""PostgreSQL: a commit is an acknowledgement only where the server waits for what makes it safe."""
+"""PostgreSQL: a commit is acknowledged only where the server waits for what makes it durable."""
 
 import asyncio
 from collections.abc import Iterator
@@ -7,13 +7,13 @@ import psycopg
 import pytest
 from sqlalchemy import Connection, insert, select
 
+from tests.support.polling import poll_until
 from tests.support.postgres import UNSAFE, Server, running_server
-from tests.support.stores import PostgresPlace
-from tests.support.waiting import patiently
+from tests.support.store_locations import PostgresLocation
 from waypost.store.contract import StoreUnavailable
 from waypost.store.database import Database
 from waypost.store.engines.postgresql import PostgresEngine
-from waypost.store.tables import store_facts
+from waypost.store.tables import store_properties
 
 
 @pytest.fixture
@@ -24,15 +24,15 @@ def engine() -> str:
 
 @pytest.mark.parametrize(("set_to", "expected"), [("off", "on"), ("on", "on"), ("remote_apply", "remote_apply")])
 async def test_each_commit_waits_for_its_flush_whatever_the_servers_default_is(
-    place: PostgresPlace, set_to: str, expected: str
+    store_location: PostgresLocation, set_to: str, expected: str
 ) -> None:
-    database = Database(PostgresEngine(f"{place.url}?options=-c%20synchronous_commit%3D{set_to}"))
+    database = Database(PostgresEngine(f"{store_location.url}?options=-c%20synchronous_commit%3D{set_to}"))
     await database.open()
 
-    found = [await database.write(_setting), await database.write_in_background(_setting)]
+    settings = [await database.write(_setting), await database.write_in_background(_setting)]
 
     await database.close()
-    assert found == [expected, expected]
+    assert settings == [expected, expected]
 
 
 @pytest.fixture
@@ -45,21 +45,21 @@ def own_server() -> Iterator[Server]:
 async def test_commit_that_was_cut_off_from_its_standby_is_not_acknowledged(own_server: Server) -> None:
     database = Database(PostgresEngine(own_server.url()))
     await database.open()
-    with psycopg.connect(own_server.url(), autocommit=True) as beside:
-        beside.execute("ALTER SYSTEM SET synchronous_standby_names = 'one_that_is_not_there'")
-        beside.execute("SELECT pg_reload_conf()")
+    with psycopg.connect(own_server.url(), autocommit=True) as admin:
+        admin.execute("ALTER SYSTEM SET synchronous_standby_names = 'one_that_is_not_there'")
+        admin.execute("SELECT pg_reload_conf()")
         writing = asyncio.ensure_future(database.write(_add_fact))
 
         async def cut_off() -> int:
-            return len(beside.execute(_CANCEL_WAITING).fetchall())
+            return len(admin.execute(_CANCEL_WAITING).fetchall())
 
-        await patiently(cut_off)
+        await poll_until(cut_off)
         with pytest.raises(StoreUnavailable):
             await writing
-        beside.execute("ALTER SYSTEM RESET synchronous_standby_names")
-        beside.execute("SELECT pg_reload_conf()")
+        admin.execute("ALTER SYSTEM RESET synchronous_standby_names")
+        admin.execute("SELECT pg_reload_conf()")
 
-    assert await database.read(_facts) == 1, "it is there: nobody may run it again"
+    assert await database.read(_count_facts) == 1, "it is stored: it must not be run again"
     await database.close()
 
 
@@ -68,12 +68,12 @@ def _setting(connection: Connection) -> str:
 
 
 def _add_fact(connection: Connection) -> None:
-    connection.execute(insert(store_facts), {"name": "a fact", "value": ""})
+    connection.execute(insert(store_properties), {"name": "a fact", "value": ""})
 
 
-def _facts(connection: Connection) -> int:
-    found = select(store_facts.c.name).where(store_facts.c.name == "a fact")
-    return len(connection.execute(found).all())
+def _count_facts(connection: Connection) -> int:
+    query = select(store_properties.c.name).where(store_properties.c.name == "a fact")
+    return len(connection.execute(query).all())
 
 
 _CANCEL_WAITING = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"

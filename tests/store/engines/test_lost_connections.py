@@ -1,4 +1,4 @@
-"""PostgreSQL, when a connection breaks and the server is there all the time."""
+"""PostgreSQL: connections that break while the server stays available."""
 
 import pytest
 from sqlalchemy import Connection
@@ -14,29 +14,29 @@ def engine() -> str:
     return "postgresql"
 
 
-async def test_writing_goes_on_after_its_connection_was_broken(database: Database) -> None:
+async def test_writing_continues_after_its_connection_breaks(database: Database) -> None:
     with pytest.raises(StoreUnavailable):
         await database.write(_end_own_connection)
 
-    knows_its_ways, is_writable = await database.write(_look)
+    has_bulk_statements, read_only = await database.write(_connection_state)
 
-    assert (knows_its_ways, is_writable) == (True, "off")
+    assert (has_bulk_statements, read_only) == (True, "off")
 
 
-async def test_reading_goes_on_read_only_after_its_connections_were_broken(database: Database) -> None:
+async def test_reading_continues_read_only_after_its_connections_break(database: Database) -> None:
     for _ in range(8):  # as many as there are readers, and more
         with pytest.raises(StoreUnavailable):
             await database.read(_end_own_connection)
 
-    _, is_read_only = await database.read(_look)
+    _, read_only = await database.read(_connection_state)
 
-    assert is_read_only == "on"
+    assert read_only == "on"
 
 
 def _end_own_connection(connection: Connection) -> None:
     connection.exec_driver_sql("SELECT pg_terminate_backend(pg_backend_pid())")
 
 
-def _look(connection: Connection) -> tuple[bool, str]:
-    shown = connection.exec_driver_sql("SHOW transaction_read_only").scalar_one()
-    return BULK_STATEMENTS in connection.info, shown
+def _connection_state(connection: Connection) -> tuple[bool, str]:
+    read_only = connection.exec_driver_sql("SHOW transaction_read_only").scalar_one()
+    return BULK_STATEMENTS in connection.info, read_only

@@ -10,18 +10,18 @@ from sqlalchemy import Connection, text, update
 from waypost.store.contract import StoreInUse, WrongStore
 from waypost.store.database import Database
 from waypost.store.engines.sqlite import SqliteEngine
-from waypost.store.tables import store_facts
+from waypost.store.tables import store_properties
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Where the store is."""
+    """The path of the store."""
     return tmp_path / "store" / "waypost.db"
 
 
 @pytest.fixture
 async def database(path: Path) -> AsyncIterator[Database]:
-    """The store, open."""
+    """The open store."""
     database = Database(SqliteEngine(path))
     await database.open()
     yield database
@@ -29,18 +29,18 @@ async def database(path: Path) -> AsyncIterator[Database]:
 
 
 @pytest.mark.usefixtures("database")
-async def test_second_process_is_refused_in_one_line_with_the_remedy(path: Path) -> None:
+async def test_second_process_fails_with_one_line_that_names_the_fix(path: Path) -> None:
     second = SqliteEngine(path)
 
-    with pytest.raises(StoreInUse) as told:
+    with pytest.raises(StoreInUse) as raised:
         second.open()
 
-    assert str(path) in str(told.value)
-    assert "--data" in str(told.value)
-    assert "\n" not in str(told.value)
+    assert str(path) in str(raised.value)
+    assert "--data" in str(raised.value)
+    assert "\n" not in str(raised.value)
 
 
-async def test_closed_store_may_be_opened_by_another(path: Path) -> None:
+async def test_closed_store_may_be_opened_by_another_process(path: Path) -> None:
     first = Database(SqliteEngine(path))
     await first.open()
     await first.close()
@@ -51,35 +51,35 @@ async def test_closed_store_may_be_opened_by_another(path: Path) -> None:
     await second.close()
 
 
-async def test_store_of_an_unknown_revision_is_refused(path: Path) -> None:
+async def test_store_of_an_unknown_revision_is_rejected(path: Path) -> None:
     def change(connection: Connection) -> None:
-        revision = update(store_facts).where(store_facts.c.name.in_(("revision", "works_with")))
+        revision = update(store_properties).where(store_properties.c.name.in_(("revision", "works_with")))
         connection.execute(revision.values(value="999"))
 
-    made = Database(SqliteEngine(path))
-    await made.open()
-    await made.write(change)
-    await made.close()
-    again = Database(SqliteEngine(path))
+    created = Database(SqliteEngine(path))
+    await created.open()
+    await created.write(change)
+    await created.close()
+    reopened = Database(SqliteEngine(path))
 
     with pytest.raises(WrongStore, match="revision 999"):
-        await again.open()
+        await reopened.open()
 
-    await again.close()
+    await reopened.close()
 
 
-async def test_commit_is_flushed_before_it_is_answered(database: Database) -> None:
+async def test_commit_is_flushed_before_it_is_acknowledged(database: Database) -> None:
     def pragmas(connection: Connection) -> tuple[str, int]:
         mode = connection.execute(text("PRAGMA journal_mode")).scalar_one()
         return mode, connection.execute(text("PRAGMA synchronous")).scalar_one()
 
-    found = await database.write(pragmas)
+    settings = await database.write(pragmas)
 
-    assert found == ("wal", 2)  # 2 is FULL
+    assert settings == ("wal", 2)  # 2 is FULL
 
 
 @pytest.mark.usefixtures("database")
-async def test_folder_of_a_store_is_its_owners_alone(path: Path) -> None:
+async def test_folder_of_a_store_is_accessible_to_its_owner_only(path: Path) -> None:
     mode = stat.S_IMODE(path.parent.stat().st_mode)
 
     assert mode == 0o700

@@ -1,4 +1,4 @@
-"""What is read from the store is typed: each field is a column, and of the column's type."""
+"""Rows that are read from the store are typed: each field is a column with the column's type."""
 
 import dataclasses
 import subprocess
@@ -48,21 +48,21 @@ VALUES: Final[tuple[tuple[type[Any], Table, set[str]], ...]] = (
 )
 
 
-@pytest.mark.parametrize(("kind", "table", "given"), [*((row, table, set[str]()) for row, table in ROWS), *VALUES])
-def test_field_is_a_column_of_its_type(kind: type[Any], table: Table, given: set[str]) -> None:
+@pytest.mark.parametrize(("kind", "table", "derived"), [*((row, table, set[str]()) for row, table in ROWS), *VALUES])
+def test_field_is_a_column_of_its_type(kind: type[Any], table: Table, derived: set[str]) -> None:
     hints = get_type_hints(kind)
-    names = [one.name for one in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else list(kind._fields)
+    names = [field.name for field in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else list(kind._fields)
 
     for name in names:
-        if name in given:
+        if name in derived:
             continue
         column, kinds = table.c[name], _kinds(hints[name])
         assert column.nullable == (NoneType in kinds), name
         stored = bytes if isinstance(column.type, LargeBinary) else column.type.python_type
-        assert all(one is NoneType or issubclass(one, stored) for one in kinds), name
+        assert all(member is NoneType or issubclass(member, stored) for member in kinds), name
 
 
-def test_value_whose_column_has_another_type_is_not_read() -> None:
+def test_value_of_another_type_than_its_field_is_not_read() -> None:
     with create_engine("sqlite://").connect() as connection:
         row = connection.exec_driver_sql("SELECT 7 AS id, 'main' AS namespace").one()
 
@@ -93,8 +93,8 @@ for _ in range(200):
         together.wait()
         read(row)
     threads = [threading.Thread(target=work) for _ in range(8)]
-    for one in threads: one.start()
-    for one in threads: one.join()
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
 """
 
 

@@ -1,4 +1,4 @@
-"""Rows kept in memory for whoever asks next: only those that are on disk, each once, within bounds."""
+"""Rows cached in memory for the next reader: only committed ones, each returned once, within bounds."""
 
 from typing import Final, NamedTuple
 
@@ -16,68 +16,68 @@ from waypost.store.write_through_cache import (
 
 
 class Note(NamedTuple):
-    """A row of a table that nobody has."""
+    """A row of a table that exists only here."""
 
     id: str
-    words: str
+    text: str
 
 
-NOTES: Final[CachedTable[str, Note]] = CachedTable("notes", lambda row: len(row.words))
+NOTES: Final[CachedTable[str, Note]] = CachedTable("notes", lambda row: len(row.text))
 
 
-def note(connection: Connection, *ids: str) -> None:
-    for one in ids:
-        note_words(connection, one, "Hello")
+def cache_notes(connection: Connection, *ids: str) -> None:
+    for row_id in ids:
+        cache_note_text(connection, row_id, "Hello")
 
 
-def note_words(connection: Connection, row_id: str, words: str) -> None:
-    cache_new_rows(connection, NOTES, [(row_id, Note(row_id, words))])
+def cache_note_text(connection: Connection, row_id: str, text: str) -> None:
+    cache_new_rows(connection, NOTES, [(row_id, Note(row_id, text))])
 
 
 @pytest.fixture
-def fresh(database: Database) -> WriteThroughCache:
-    """Of a store, after somebody has asked for notes."""
+def cache(database: Database) -> WriteThroughCache:
+    """The cache of a store, after a first read of notes."""
     database.cache.pop_rows(NOTES, ())
     return database.cache
 
 
-async def test_a_row_is_given_once(database: Database, fresh: WriteThroughCache) -> None:
-    await database.write(note, "a", "b")
+async def test_row_is_returned_once(database: Database, cache: WriteThroughCache) -> None:
+    await database.write(cache_notes, "a", "b")
 
-    first = fresh.pop_rows(NOTES, ["b", "c"])
+    first = cache.pop_rows(NOTES, ["b", "c"])
 
-    assert {row_id: row.words for row_id, row in first.items()} == {"b": "Hello"}
-    assert list(fresh.pop_rows(NOTES, ["a", "b"])) == ["a"]
+    assert {row_id: row.text for row_id, row in first.items()} == {"b": "Hello"}
+    assert list(cache.pop_rows(NOTES, ["a", "b"])) == ["a"]
 
 
-async def test_rows_that_nobody_asks_for_are_not_kept(database: Database) -> None:
-    await database.write(note, "a")
+async def test_rows_of_a_table_that_is_never_read_are_not_cached(database: Database) -> None:
+    await database.write(cache_notes, "a")
 
     assert not database.cache.pop_rows(NOTES, ["a"])
 
 
-async def test_rows_of_a_transaction_that_failed_are_not_kept(database: Database, fresh: WriteThroughCache) -> None:
-    def note_and_fail(connection: Connection) -> None:
-        note(connection, "a")
+async def test_rows_of_a_failed_transaction_are_not_cached(database: Database, cache: WriteThroughCache) -> None:
+    def cache_and_fail(connection: Connection) -> None:
+        cache_notes(connection, "a")
         raise ValueError("not this time")
 
     with pytest.raises(ValueError, match="not this time"):
-        await database.write(note_and_fail)
+        await database.write(cache_and_fail)
 
-    assert not fresh.pop_rows(NOTES, ["a"])
-
-
-async def test_long_rows_are_not_kept(database: Database, fresh: WriteThroughCache) -> None:
-    await database.write(note_words, "just", "x" * MAX_CACHED_ROW_SIZE)
-    await database.write(note_words, "over", "x" * (MAX_CACHED_ROW_SIZE + 1))
-
-    assert list(fresh.pop_rows(NOTES, ["just", "over"])) == ["just"]
+    assert not cache.pop_rows(NOTES, ["a"])
 
 
-def test_the_oldest_go_when_there_are_too_many() -> None:
-    fresh = WriteThroughCache()
+async def test_long_rows_are_not_cached(database: Database, cache: WriteThroughCache) -> None:
+    await database.write(cache_note_text, "just", "x" * MAX_CACHED_ROW_SIZE)
+    await database.write(cache_note_text, "over", "x" * (MAX_CACHED_ROW_SIZE + 1))
+
+    assert list(cache.pop_rows(NOTES, ["just", "over"])) == ["just"]
+
+
+def test_oldest_rows_are_dropped_when_there_are_too_many() -> None:
+    cache = WriteThroughCache()
     for number in range(MAX_CACHED_ROWS + 10):
-        fresh.put_rows({(NOTES, str(number)): Note(str(number), "Hello")})
+        cache.put_rows({(NOTES, str(number)): Note(str(number), "Hello")})
 
-    assert not fresh.pop_rows(NOTES, map(str, range(10)))
-    assert len(fresh.pop_rows(NOTES, map(str, range(MAX_CACHED_ROWS + 10)))) == MAX_CACHED_ROWS
+    assert not cache.pop_rows(NOTES, map(str, range(10)))
+    assert len(cache.pop_rows(NOTES, map(str, range(MAX_CACHED_ROWS + 10)))) == MAX_CACHED_ROWS

@@ -1,4 +1,4 @@
-"""The folder of media: what has its name is whole, and nothing is taken away that somebody needs."""
+"""The media folder: a file under its final name is complete, and no file in use is removed."""
 
 import hashlib
 import os
@@ -19,7 +19,7 @@ async def files(tmp_path: Path) -> MediaFiles:
     return files
 
 
-async def kept(files: MediaFiles, content: bytes, part_bytes: int = 65_536) -> str:
+async def store_file(files: MediaFiles, content: bytes, part_bytes: int = 65_536) -> str:
     incoming = await files.begin()
     for first in range(0, len(content), part_bytes):
         await incoming.add(content[first : first + part_bytes])
@@ -36,12 +36,12 @@ def make_old(files: MediaFiles, sha256: str) -> None:
     os.utime(files.path(sha256), (0, 0))
 
 
-async def no_row(_names: Sequence[str]) -> set[str]:
+async def no_references(_names: Sequence[str]) -> set[str]:
     return set()
 
 
 async def test_file_is_named_by_its_digest(files: MediaFiles) -> None:
-    sha256 = await kept(files, CONTENT)
+    sha256 = await store_file(files, CONTENT)
 
     assert sha256 == hashlib.sha256(CONTENT).hexdigest()
     assert files.path(sha256).read_bytes() == CONTENT
@@ -49,13 +49,13 @@ async def test_file_is_named_by_its_digest(files: MediaFiles) -> None:
 
 
 async def test_same_bytes_share_one_file(files: MediaFiles) -> None:
-    first, second = await kept(files, CONTENT), await kept(files, CONTENT, 1000)
+    first, second = await store_file(files, CONTENT), await store_file(files, CONTENT, 1000)
 
     assert first == second
     assert names(files) == [first]
 
 
-async def test_head_and_tail_are_known_before_it_is_kept(files: MediaFiles) -> None:
+async def test_head_and_tail_are_known_before_the_file_is_committed(files: MediaFiles) -> None:
     incoming = await files.begin()
     for first in range(0, len(CONTENT), 1000):
         await incoming.add(CONTENT[first : first + 1000])
@@ -67,7 +67,7 @@ async def test_head_and_tail_are_known_before_it_is_kept(files: MediaFiles) -> N
     assert await incoming.commit() == hashlib.sha256(CONTENT).hexdigest()
 
 
-async def test_dropped_file_leaves_nothing(files: MediaFiles) -> None:
+async def test_discarded_file_leaves_nothing(files: MediaFiles) -> None:
     incoming = await files.begin()
     await incoming.add(CONTENT)
 
@@ -76,8 +76,8 @@ async def test_dropped_file_leaves_nothing(files: MediaFiles) -> None:
     assert names(files) == []
 
 
-async def test_what_a_crash_left_half_written_is_removed_at_the_next_start(files: MediaFiles) -> None:
-    sha256 = await kept(files, CONTENT)
+async def test_file_left_incomplete_by_a_crash_is_removed_at_the_next_start(files: MediaFiles) -> None:
+    sha256 = await store_file(files, CONTENT)
     incoming = await files.begin()
     await incoming.add(CONTENT)
 
@@ -87,7 +87,7 @@ async def test_what_a_crash_left_half_written_is_removed_at_the_next_start(files
     await incoming.discard()
 
 
-async def test_start_beside_others_leaves_what_they_are_writing(files: MediaFiles) -> None:
+async def test_start_beside_other_processes_leaves_their_incomplete_files(files: MediaFiles) -> None:
     incoming = await files.begin()
 
     await MediaFiles(files.path("x").parent).open(exclusive=False)
@@ -97,8 +97,8 @@ async def test_start_beside_others_leaves_what_they_are_writing(files: MediaFile
 
 
 async def test_sweep_removes_old_files_that_nothing_refers_to(files: MediaFiles) -> None:
-    loose, needed, young = await kept(files, b"1"), await kept(files, b"2"), await kept(files, b"3")
-    make_old(files, loose)
+    unused, needed, recent = await store_file(files, b"1"), await store_file(files, b"2"), await store_file(files, b"3")
+    make_old(files, unused)
     make_old(files, needed)
 
     async def referenced(_names: Sequence[str]) -> set[str]:
@@ -107,15 +107,15 @@ async def test_sweep_removes_old_files_that_nothing_refers_to(files: MediaFiles)
     removed = await files.sweep(referenced)
 
     assert removed == 1
-    assert names(files) == sorted([needed, young])
+    assert names(files) == sorted([needed, recent])
 
 
-async def test_file_that_comes_again_while_it_is_swept_stays(files: MediaFiles) -> None:
-    sha256 = await kept(files, CONTENT)
+async def test_file_that_is_stored_again_during_a_sweep_stays(files: MediaFiles) -> None:
+    sha256 = await store_file(files, CONTENT)
     make_old(files, sha256)
 
     async def referenced(_names: Sequence[str]) -> set[str]:
-        await kept(files, CONTENT)  # its row is not written yet
+        await store_file(files, CONTENT)  # its row is not written yet
         return set()
 
     removed = await files.sweep(referenced)
@@ -130,7 +130,7 @@ async def test_many_files_are_swept(files: MediaFiles) -> None:
         path.write_bytes(b"x")
         os.utime(path, (0, 0))
 
-    assert await files.sweep(no_row) == 600
+    assert await files.sweep(no_references) == 600
 
 
 def test_an_hour_is_longer_than_any_upload_takes() -> None:

@@ -1,4 +1,4 @@
-"""Rows of media: a partner finds its own, and only while they live."""
+"""Rows of media: a partner finds only its own, and only until they expire."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Connection, event, func, select
 
 from tests.support.builders import APP, AT_MS
-from tests.support.query_plans import plan_of, whole_reads
+from tests.support.query_plans import full_scans, plan_of
 from waypost.domain.media import UploadedMedia
 from waypost.store import tables
 from waypost.store.database import Database
@@ -28,7 +28,7 @@ from waypost.store.media.media import (
     referenced_files,
 )
 
-PLACE: Final = "2000000000000002"
+LOCATION: Final = "2000000000000002"
 SAMPLE: Final = UploadedMedia(
     id="1234567890123456",
     partner_id=7,
@@ -45,24 +45,24 @@ SAMPLE: Final = UploadedMedia(
 
 @pytest.fixture
 async def database(database: Database) -> Database:
-    """With one upload in it."""
+    """The store with one upload."""
     assert await database.join(add_media, SAMPLE)
     return database
 
 
-async def found(database: Database, *references: str, partner_id: int = 7, at: int = 0) -> KnownMediaCopies:
-    wanted = MediaReferences(partner_id, PLACE, references)
-    [one] = await database.read(find_copies, [wanted], AT_MS + at)
-    return one
+async def find_media(database: Database, *references: str, partner_id: int = 7, at: int = 0) -> KnownMediaCopies:
+    query = MediaReferences(partner_id, LOCATION, references)
+    [copies] = await database.read(find_copies, [query], AT_MS + at)
+    return copies
 
 
 async def test_upload_is_found_by_id_and_by_handle(database: Database) -> None:
     handle = SAMPLE.handle or ""
 
-    assert (await found(database, SAMPLE.id, handle, "77")).missing == {SAMPLE.id: SAMPLE, handle: SAMPLE}
+    assert (await find_media(database, SAMPLE.id, handle, "77")).missing == {SAMPLE.id: SAMPLE, handle: SAMPLE}
 
 
-async def test_uploads_are_named_as_they_were_asked_for(database: Database) -> None:
+async def test_uploads_are_keyed_by_the_reference_of_the_query(database: Database) -> None:
     handle = SAMPLE.handle or ""
 
     by_handle = await database.read(find_uploads, 7, [handle, "77"], AT_MS)
@@ -73,82 +73,82 @@ async def test_uploads_are_named_as_they_were_asked_for(database: Database) -> N
     assert await database.read(find_uploads, 7, [SAMPLE.id], AT_MS + 1000) == {}
 
 
-async def test_upload_of_another_partner_is_not_there(database: Database) -> None:
-    assert await found(database, SAMPLE.id, partner_id=8) == KnownMediaCopies({}, {})
+async def test_upload_of_another_partner_is_not_found(database: Database) -> None:
+    assert await find_media(database, SAMPLE.id, partner_id=8) == KnownMediaCopies({}, {})
 
 
-async def test_upload_is_gone_when_its_time_is_over(database: Database) -> None:
-    assert (await found(database, SAMPLE.id, at=999)).missing
-    assert await found(database, SAMPLE.id, at=1000) == KnownMediaCopies({}, {})
+async def test_upload_is_not_found_after_it_expires(database: Database) -> None:
+    assert (await find_media(database, SAMPLE.id, at=999)).missing
+    assert await find_media(database, SAMPLE.id, at=1000) == KnownMediaCopies({}, {})
     assert await database.read(media_of_app, APP.id, SAMPLE.id, AT_MS + 1000) is None
 
 
-async def test_copy_counts_at_its_place_while_it_lives(database: Database) -> None:
-    await database.join(record_copies, OperatorCopy(SAMPLE.id, PLACE, "77", AT_MS + 500))
+async def test_copy_counts_at_its_location_until_it_expires(database: Database) -> None:
+    await database.join(record_copies, OperatorCopy(SAMPLE.id, LOCATION, "77", AT_MS + 500))
     await database.join(record_copies, OperatorCopy(SAMPLE.id, "another", "88", AT_MS + 500))
 
-    assert (await found(database, SAMPLE.id, at=499)).copies == {SAMPLE.id: "77"}
-    assert (await found(database, SAMPLE.id, at=500)).missing == {SAMPLE.id: SAMPLE}
+    assert (await find_media(database, SAMPLE.id, at=499)).copies == {SAMPLE.id: "77"}
+    assert (await find_media(database, SAMPLE.id, at=500)).missing == {SAMPLE.id: SAMPLE}
 
 
-async def test_newer_copy_takes_the_place_of_the_older(database: Database) -> None:
-    await database.join(record_copies, OperatorCopy(SAMPLE.id, PLACE, "77", AT_MS + 500))
-    await database.join(record_copies, OperatorCopy(SAMPLE.id, PLACE, "78", AT_MS + 900))
+async def test_newer_copy_replaces_the_older(database: Database) -> None:
+    await database.join(record_copies, OperatorCopy(SAMPLE.id, LOCATION, "77", AT_MS + 500))
+    await database.join(record_copies, OperatorCopy(SAMPLE.id, LOCATION, "78", AT_MS + 900))
 
-    assert (await found(database, SAMPLE.id, at=600)).copies == {SAMPLE.id: "78"}
-
-
-async def test_dropped_copy_is_missing_and_a_newer_one_is_not_dropped(database: Database) -> None:
-    await database.join(record_copies, OperatorCopy(SAMPLE.id, PLACE, "78", AT_MS + 900))
-
-    await database.write(delete_copies, PLACE, ["77"])
-    kept = await found(database, SAMPLE.id)
-    await database.write(delete_copies, PLACE, ["78"])
-
-    assert kept.copies == {SAMPLE.id: "78"}
-    assert (await found(database, SAMPLE.id)).missing == {SAMPLE.id: SAMPLE}
+    assert (await find_media(database, SAMPLE.id, at=600)).copies == {SAMPLE.id: "78"}
 
 
-async def test_taken_id_is_told_and_changes_nothing(database: Database) -> None:
+async def test_deleted_copy_is_missing_and_a_newer_one_is_not_deleted(database: Database) -> None:
+    await database.join(record_copies, OperatorCopy(SAMPLE.id, LOCATION, "78", AT_MS + 900))
+
+    await database.write(delete_copies, LOCATION, ["77"])
+    before = await find_media(database, SAMPLE.id)
+    await database.write(delete_copies, LOCATION, ["78"])
+
+    assert before.copies == {SAMPLE.id: "78"}
+    assert (await find_media(database, SAMPLE.id)).missing == {SAMPLE.id: SAMPLE}
+
+
+async def test_duplicate_id_is_reported_and_changes_nothing(database: Database) -> None:
     assert not await database.join(add_media, replace(SAMPLE, handle=None, file_name="b"))
 
     assert await database.read(media_of_app, APP.id, SAMPLE.id, AT_MS) == SAMPLE
 
 
-async def test_media_of_another_app_is_not_there(database: Database) -> None:
+async def test_media_of_another_app_is_not_found(database: Database) -> None:
     assert await database.read(media_of_app, "another", SAMPLE.id, AT_MS) is None
 
 
 async def statements_of(database: Database, work: Callable[[Connection], Any]) -> tuple[Any, list[str]]:
-    """What a read gives, and the statements that it runs."""
-    run: list[str] = []
+    """Return the result of a read, and the statements that it runs."""
+    statements: list[str] = []
 
-    def look(connection: Connection) -> Any:
-        def note(_c: Any, _cursor: Any, text: str, *_rest: Any) -> None:
-            run.append(text)
+    def read_recorded(connection: Connection) -> Any:
+        def record(_c: Any, _cursor: Any, text: str, *_rest: Any) -> None:
+            statements.append(text)
 
-        event.listen(connection, "before_cursor_execute", note)
+        event.listen(connection, "before_cursor_execute", record)
         try:
             return work(connection)
         finally:
-            event.remove(connection, "before_cursor_execute", note)
+            event.remove(connection, "before_cursor_execute", record)
 
-    return await database.read(look), run
+    return await database.read(read_recorded), statements
 
 
-async def test_whole_batch_needs_two_queries_and_each_finds_its_own(database: Database) -> None:
-    await database.join(record_copies, OperatorCopy(SAMPLE.id, PLACE, "77", AT_MS + 500))
-    wanted = [
-        *(MediaReferences(7, PLACE, ()) for _ in range(40)),
-        MediaReferences(7, PLACE, (SAMPLE.id, "1")),
+async def test_batch_needs_two_queries_and_each_reference_finds_its_own(database: Database) -> None:
+    await database.join(record_copies, OperatorCopy(SAMPLE.id, LOCATION, "77", AT_MS + 500))
+    queries = [
+        *(MediaReferences(7, LOCATION, ()) for _ in range(40)),
+        MediaReferences(7, LOCATION, (SAMPLE.id, "1")),
         MediaReferences(7, "another", (SAMPLE.handle or "",)),
-        MediaReferences(8, PLACE, (SAMPLE.id,)),
+        MediaReferences(8, LOCATION, (SAMPLE.id,)),
     ]
 
-    found, statements = await statements_of(database, lambda connection: find_copies(connection, wanted, AT_MS))
+    results, statements = await statements_of(database, lambda connection: find_copies(connection, queries, AT_MS))
 
-    assert found[:40] == [KnownMediaCopies({}, {})] * 40
-    assert found[40:] == [
+    assert results[:40] == [KnownMediaCopies({}, {})] * 40
+    assert results[40:] == [
         KnownMediaCopies({SAMPLE.id: "77"}, {}),
         KnownMediaCopies({}, {SAMPLE.handle or "": SAMPLE}),
         KnownMediaCopies({}, {}),
@@ -156,61 +156,61 @@ async def test_whole_batch_needs_two_queries_and_each_finds_its_own(database: Da
     assert len(statements) == 2
 
 
-async def test_batch_that_names_no_media_asks_nothing(database: Database) -> None:
-    found, statements = await statements_of(
-        database, lambda connection: find_copies(connection, [MediaReferences(7, PLACE, ())] * 3, AT_MS)
+async def test_batch_without_media_runs_no_statement(database: Database) -> None:
+    results, statements = await statements_of(
+        database, lambda connection: find_copies(connection, [MediaReferences(7, LOCATION, ())] * 3, AT_MS)
     )
 
-    assert found == [KnownMediaCopies({}, {})] * 3
+    assert results == [KnownMediaCopies({}, {})] * 3
     assert statements == []
 
 
 async def test_submission_that_names_tens_of_thousands_is_looked_up(database: Database) -> None:
     names = [str(10**15 + at) for at in range(40_000)]
 
-    one = await found(database, *names, SAMPLE.id)
+    copies = await find_media(database, *names, SAMPLE.id)
 
-    assert list(one.missing) == [SAMPLE.id]
+    assert list(copies.missing) == [SAMPLE.id]
 
 
-async def test_no_look_up_of_media_reads_a_whole_table(database: Database) -> None:
+async def test_no_media_lookup_reads_a_whole_table(database: Database) -> None:
     def plans(connection: Connection) -> list[str]:
         ran: list[tuple[str, Any]] = []
 
-        def note(_c: Any, _cursor: Any, statement: str, parameters: Any, *_rest: Any) -> None:
+        def record(_c: Any, _cursor: Any, statement: str, parameters: Any, *_rest: Any) -> None:
             ran.append((statement, parameters))
 
-        event.listen(connection, "before_cursor_execute", note)
-        find_copies(connection, [MediaReferences(7, PLACE, (SAMPLE.id,))], AT_MS)
+        event.listen(connection, "before_cursor_execute", record)
+        find_copies(connection, [MediaReferences(7, LOCATION, (SAMPLE.id,))], AT_MS)
         referenced_files(connection, ["a" * 64])
         inbound_of_app(connection, APP.id, "77", AT_MS)
         delete_expired_media(connection, AT_MS)
-        event.remove(connection, "before_cursor_execute", note)
+        event.remove(connection, "before_cursor_execute", record)
         return [step for statement, parameters in ran for step in plan_of(connection, statement, parameters)]
 
-    told = await database.write(plans)
+    steps = await database.write(plans)
 
-    assert told
-    assert whole_reads(told) == []
+    assert steps
+    assert full_scans(steps) == []
 
 
-async def test_what_is_over_is_forgotten_some_at_a_time(database: Database) -> None:
+async def test_expired_media_are_deleted_in_batches(database: Database) -> None:
     for at in range(4):
         other = replace(SAMPLE, id=f"123456789012345{at}", handle=None)
         assert await database.join(add_media, other)
-    over_ms = SAMPLE.expires_on_ms
+    expired_ms = SAMPLE.expires_on_ms
 
-    def forget(connection: Connection) -> tuple[bool, int]:
-        is_more = delete_expired_media(connection, over_ms, at_most=2)
+    def delete_batch(connection: Connection) -> tuple[bool, int]:
+        is_more = delete_expired_media(connection, expired_ms, at_most=2)
         return is_more, connection.execute(select(func.count()).select_from(tables.media)).scalar_one()
 
-    left = [await database.write(forget) for _ in range(3)]
+    left = [await database.write(delete_batch) for _ in range(3)]
 
     assert left == [(True, 3), (True, 1), (False, 0)]
 
 
-async def test_what_is_over_is_forgotten_with_its_copies(database: Database) -> None:
-    await database.join(record_copies, OperatorCopy(SAMPLE.id, PLACE, "77", AT_MS + 2000))
+async def test_expired_media_are_deleted_with_their_copies(database: Database) -> None:
+    await database.join(record_copies, OperatorCopy(SAMPLE.id, LOCATION, "77", AT_MS + 2000))
 
     await database.write(delete_expired_media, AT_MS + 999)
     before = await database.read(referenced_files, ["a" * 64, "b" * 64])
@@ -220,21 +220,21 @@ async def test_what_is_over_is_forgotten_with_its_copies(database: Database) -> 
     assert await database.read(referenced_files, ["a" * 64]) == set()
 
 
-async def test_upload_that_is_forgotten_is_gone_with_its_copies(database: Database) -> None:
-    await database.join(record_copies, OperatorCopy(SAMPLE.id, PLACE, "77", AT_MS + 2000))
+async def test_upload_is_deleted_with_its_copies(database: Database) -> None:
+    await database.join(record_copies, OperatorCopy(SAMPLE.id, LOCATION, "77", AT_MS + 2000))
 
     was_there = await database.write(delete_upload, 7, SAMPLE.id, AT_MS)
     is_there = await database.write(delete_upload, 7, SAMPLE.id, AT_MS)
 
     assert (was_there, is_there) == (True, False)
-    assert await found(database, SAMPLE.id) == KnownMediaCopies({}, {})
+    assert await find_media(database, SAMPLE.id) == KnownMediaCopies({}, {})
     assert await database.read(referenced_files, ["a" * 64]) == set()
 
 
-async def test_only_its_partner_forgets_an_upload(database: Database) -> None:
-    is_forgotten = await database.write(delete_upload, 8, SAMPLE.id, AT_MS)
+async def test_only_its_partner_deletes_an_upload(database: Database) -> None:
+    is_deleted = await database.write(delete_upload, 8, SAMPLE.id, AT_MS)
 
-    assert not is_forgotten
+    assert not is_deleted
     assert await database.read(media_of_app, APP.id, SAMPLE.id, AT_MS) is not None
 
 

@@ -1,19 +1,19 @@
-"""Nothing that the console asks of the store reads a table whole that grows: a look costs the same, whatever is stored."""
+"""No query of the console reads a whole growing table: a page costs the same, whatever is stored."""
 
 from collections.abc import Callable
 from typing import Any, Final
 
 from sqlalchemy import Connection, insert
 
-from benchmarks.plans import grows
+from benchmarks.query_plans import grows
 from benchmarks.statements import Statement, Statements, plan_of, scans
-from tests.support import stores
+from tests.support import store_locations
 from tests.support.builders import ACCOUNT, ANN, APP, AT_MS, PARTNER, message, template
 from waypost.store.accounts import console_sessions
 from waypost.store.callbacks import receiver_statistics
 from waypost.store.callbacks.callbacks import CallbackRow, add_callbacks
-from waypost.store.callbacks.deliveries import DeliveryCursor as Told
 from waypost.store.callbacks.deliveries import (
+    DeliveryCursor,
     DeliveryFilter,
     attempts_by_callback_ids,
     find_delivery,
@@ -35,24 +35,24 @@ from waypost.store.templates import gallery
 from waypost.store.templates.events import template_history
 from waypost.store.templates.templates import record_template, template_links
 
-Look = Callable[[Connection], Any]
+Query = Callable[[Connection], Any]
 MINE: Final = (PARTNER.id, APP.id)
 THERE: Final = (PARTNER.id, ACCOUNT.id)
 ID: Final = message(1).id
 BEFORE: Final = MessageCursor(AT_MS + 9, "z")
-WANTED: Final = {
+MESSAGE_FILTERS: Final = {
     "all": MessageFilter(),
     "of a time": MessageFilter(from_ms=AT_MS - 9, until_ms=AT_MS + 9),
     "in a state": MessageFilter(state="failed"),
     "with a code": MessageFilter(code=131049, template_id=template(1).id, kinds=("text",)),
     "to a number": MessageFilter(number=ANN),
     "to a part of a number": MessageFilter(number=ANN[-4:]),
-    "to nobody known": MessageFilter(number="9999999"),
+    "to an unknown number": MessageFilter(number="9999999"),
     "by our id": MessageFilter(name=ID),
     "by an id of the operator's": MessageFilter(name="wamid.1"),
-    "with a word": MessageFilter(text="hello", from_ms=AT_MS - 9),
+    "with a text": MessageFilter(text="hello", from_ms=AT_MS - 9),
 }
-SOUGHT: Final = {
+DELIVERY_FILTERS: Final = {
     "all": DeliveryFilter(),
     "of a time": DeliveryFilter(from_ms=AT_MS - 9, to_ms=AT_MS + 9),
     "given up": DeliveryFilter(state="given up"),
@@ -62,63 +62,63 @@ SOUGHT: Final = {
 }
 
 
-def _searches(wanted: MessageFilter) -> Look:
-    def look(connection: Connection) -> None:
-        search_messages(connection, *MINE, wanted)
-        search_messages(connection, *MINE, wanted, SearchPage(BEFORE))
-        search_inbound(connection, *MINE, wanted, SearchPage(BEFORE))
+def _message_searches(message_filter: MessageFilter) -> Query:
+    def query(connection: Connection) -> None:
+        search_messages(connection, *MINE, message_filter)
+        search_messages(connection, *MINE, message_filter, SearchPage(BEFORE))
+        search_inbound(connection, *MINE, message_filter, SearchPage(BEFORE))
 
-    return look
-
-
-def _seeks(sought: DeliveryFilter) -> Look:
-    def look(connection: Connection) -> None:
-        list_deliveries(connection, *MINE, sought)
-        list_deliveries(connection, *MINE, sought, before=Told(AT_MS + 9, "z", 9, 9))
-
-    return look
+    return query
 
 
-LOOKS: Final[dict[str, Look]] = {
-    **{f"messages {name}": _searches(wanted) for name, wanted in WANTED.items()},
-    **{f"callbacks {name}": _seeks(sought) for name, sought in SOUGHT.items()},
-    "messages again": lambda at: current_messages(at, *MINE, [ID]),
+def _delivery_searches(delivery_filter: DeliveryFilter) -> Query:
+    def query(connection: Connection) -> None:
+        list_deliveries(connection, *MINE, delivery_filter)
+        list_deliveries(connection, *MINE, delivery_filter, before=DeliveryCursor(AT_MS + 9, "z", 9, 9))
+
+    return query
+
+
+QUERIES: Final[dict[str, Query]] = {
+    **{f"messages {name}": _message_searches(message_filter) for name, message_filter in MESSAGE_FILTERS.items()},
+    **{f"callbacks {name}": _delivery_searches(delivery_filter) for name, delivery_filter in DELIVERY_FILTERS.items()},
+    "current messages": lambda at: current_messages(at, *MINE, [ID]),
     "messages by page": lambda at: messages_of_app(at, *MINE, before=BEFORE),
     "names of templates": lambda at: template_names(at, *MINE),
     "names of some templates": lambda at: template_names_by_ids(at, PARTNER.id, [template(1).id]),
-    "a message's way": lambda at: trace.app_message_trace(at, *MINE, ID),
-    "the way of an unknown message": lambda at: trace.app_message_trace(at, *MINE, "wamid.9"),
-    "a message's words": lambda at: trace.app_message_content(at, *MINE, ID),
+    "a message's trace": lambda at: trace.app_message_trace(at, *MINE, ID),
+    "the trace of an unknown message": lambda at: trace.app_message_trace(at, *MINE, "wamid.9"),
+    "a message's content": lambda at: trace.app_message_content(at, *MINE, ID),
     "one callback": lambda at: find_delivery(at, *MINE, ID),
-    "a callback's tries": lambda at: attempts_by_callback_ids(at, [ID]),
-    "a callback's entries": lambda at: find_delivery_jobs(at, 1, ID),
-    "whom callbacks are about": lambda at: subject_names(at, *MINE, ["1", "t:x"]),
+    "a callback's attempts": lambda at: attempts_by_callback_ids(at, [ID]),
+    "a callback's jobs": lambda at: find_delivery_jobs(at, 1, ID),
+    "subjects of callbacks": lambda at: subject_names(at, *MINE, ["1", "t:x"]),
     "subscriptions": lambda at: tags_by_app(at, *MINE),
     "receivers": lambda at: list_receivers(at, SubscriptionFilter(app_id=APP.id)),
-    "newest tries": lambda at: receiver_statistics.newest_attempts(at, 1, 9),
-    "last taken": lambda at: receiver_statistics.last_delivery_ms(at, 1, AT_MS),
-    "answers": lambda at: receiver_statistics.count_attempts(at, 1, AT_MS, AT_MS + 9),
-    "how many were taken": lambda at: receiver_statistics.count_deliveries(at, 1, AT_MS),
+    "newest attempts": lambda at: receiver_statistics.newest_attempts(at, 1, 9),
+    "last delivery": lambda at: receiver_statistics.last_delivery_ms(at, 1, AT_MS),
+    "attempts by time": lambda at: receiver_statistics.count_attempts(at, 1, AT_MS, AT_MS + 9),
+    "delivered callbacks": lambda at: receiver_statistics.count_deliveries(at, 1, AT_MS),
     "counts": lambda at: overview.counts_by_minute(at, *MINE, AT_MS - 9, AT_MS + 9, 100),
-    "what waits": lambda at: overview.app_queue_depths(at, APP, [1]),
-    "what is set aside": lambda at: overview.dead_letters_of_app(at, APP, [1]),
+    "queue depths": lambda at: overview.app_queue_depths(at, APP, [1]),
+    "dead letters": lambda at: overview.dead_letters_of_app(at, APP, [1]),
     "receivers of an app": lambda at: overview.receivers_of_app(at, *MINE),
-    "hurt templates": lambda at: overview.templates_with_problems(at, *THERE, AT_MS),
-    "the last call": lambda at: overview.last_webhook_ms(at, "main"),
-    "the line": lambda at: overview.operator_activity(at, *MINE),
-    "first steps": lambda at: overview.onboarding_progress(at, *MINE, [1]),
+    "templates with problems": lambda at: overview.templates_with_problems(at, *THERE, AT_MS),
+    "the last webhook": lambda at: overview.last_webhook_ms(at, "main"),
+    "operator activity": lambda at: overview.operator_activity(at, *MINE),
+    "onboarding progress": lambda at: overview.onboarding_progress(at, *MINE, [1]),
     "a page of templates": lambda at: gallery.gallery_page(at, *THERE, gallery.GalleryFilter(), at_most=9),
-    "templates now": lambda at: gallery.current_templates(at, *THERE, [template(1).id]),
-    "what templates are called": lambda at: gallery.account_template_names(at, *THERE, 9),
+    "current templates": lambda at: gallery.current_templates(at, *THERE, [template(1).id]),
+    "names of an account's templates": lambda at: gallery.account_template_names(at, *THERE, 9),
     "the newest template": lambda at: gallery.newest_template_id(at, *THERE),
     "a template's history": lambda at: template_history(at, PARTNER.id, template(1).id),
     "templates by the operator's ids": lambda at: template_links(at, PARTNER.id, ["77"]),
-    "who is signed in": lambda at: console_sessions.session_with_partner(at, "hash", AT_MS),
+    "the session": lambda at: console_sessions.session_with_partner(at, "hash", AT_MS),
 }
-WHOLE: Final = {"templates", "template_events", "console_sessions", "partners"}
-"""Beside what grows with the traffic: what is not read whole either."""
+NEVER_SCANNED: Final = {"templates", "template_events", "console_sessions", "partners"}
+"""Tables that do not grow with the traffic, but must not be read whole either."""
 BOUNDED: Final = ("queue_jobs_dead_letters", "sqlite_autoindex_inbound_webhooks_1")
-"""Read in their order, up to a limit: what waits for a person, and the newest calls of operators."""
+"""Indexes that are read in order, up to a limit: dead letters, and the newest webhooks."""
 
 
 def _seed(connection: Connection) -> None:
@@ -132,26 +132,26 @@ def _seed(connection: Connection) -> None:
     }  # fmt: skip
     connection.execute(insert(subscriptions), subscription | mine)
     add_callbacks(connection, [CallbackRow(ID, PARTNER.id, APP.id, 1, "1", 1, ID, "sent", b"{}", AT_MS)])
-    tried = {"callback_id": ID, "at_ms": AT_MS, "duration_ms": 1, "answer": b"", "subscription_id": 1}
+    tried = {"callback_id": ID, "at_ms": AT_MS, "duration_ms": 1, "response_body": b"", "subscription_id": 1}
     connection.execute(insert(attempts), tried)
-    came = {
+    inbound = {
         "operator_message_id": "wamid.1", "recipient_id": 1, "kind": "text", "item_id": 1,
         "received_on_ms": AT_MS,
     }  # fmt: skip
-    connection.execute(insert(inbound_messages), came | mine)
+    connection.execute(insert(inbound_messages), inbound | mine)
 
 
-def _plans(connection: Connection, asked: list[Statement]) -> dict[str, list[str]]:
-    return {one.text: plan_of(connection, one) for one in asked}
+def _plans(connection: Connection, statements: list[Statement]) -> dict[str, list[str]]:
+    return {statement.text: plan_of(connection, statement) for statement in statements}
 
 
-async def test_no_look_reads_a_table_whole(database: Database, place: stores.Place) -> None:
+async def test_no_query_reads_a_whole_table(database: Database, store_location: store_locations.StoreLocation) -> None:
     await database.write(_seed)
     wrong: list[str] = []
-    for name, look in LOOKS.items():
-        statements = Statements(place.name)
+    for name, query in QUERIES.items():
+        statements = Statements(store_location.name)
         try:
-            await database.read(look)
+            await database.read(query)
         finally:
             statements.end()
         plans = await database.read(_plans, statements.all())
@@ -160,7 +160,7 @@ async def test_no_look_reads_a_table_whole(database: Database, place: stores.Pla
             f"{name}: {step.text} in {text}"
             for text, plan in plans.items()
             for step in scans(plan)
-            if (grows(step.table) or step.table in WHOLE) and not any(index in step.text for index in BOUNDED)
+            if (grows(step.table) or step.table in NEVER_SCANNED) and not any(index in step.text for index in BOUNDED)
         ]
 
     assert not wrong, "\n".join(wrong)

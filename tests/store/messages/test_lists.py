@@ -1,4 +1,4 @@
-"""Pages of an app's messages: newest first, whole, one's own, and read from an index."""
+"""Pages of an app's messages: newest first, complete, its own only, and read from an index."""
 
 from typing import Any
 
@@ -17,29 +17,31 @@ OTHER = "01990000-0000-7000-8000-00000000000b"
 
 async def seed(database: Database, count: int) -> None:
     """Messages to Ann and Ben in turn, two of each millisecond, and every third another app's."""
-    made = [
+    messages = [
         message(
             n, app_id=OTHER if n % 3 == 0 else APP.id, destination=ANN if n % 2 else BEN, accepted_on_ms=AT_MS + n // 2
         )
         for n in range(1, count + 1)
     ]
-    await database.join_all(record_messages, made)
-    await database.write(_name, made)
+    await database.join_all(record_messages, messages)
+    await database.write(_record_accepted, messages)
 
 
-def _name(connection: Connection, made: list[Message]) -> None:
-    """What dispatch writes when the operator has taken messages."""
-    wanted = {(one.app_id, one.partner_id, one.destination) for one in made}
-    known = get_or_create_recipients(connection, wanted)
+def _record_accepted(connection: Connection, messages: list[Message]) -> None:
+    """Write what dispatch writes when the operator has accepted messages."""
+    keys = {(sent.app_id, sent.partner_id, sent.destination) for sent in messages}
+    recipient_ids = get_or_create_recipients(connection, keys)
     changes = [
-        MessageChange(one.id, MessageState.ENQUEUED, AT_MS, known[one.app_id, one.destination], f"wamid.{one.id}")
-        for one in made
+        MessageChange(
+            sent.id, MessageState.ENQUEUED, AT_MS, recipient_ids[sent.app_id, sent.destination], f"wamid.{sent.id}"
+        )
+        for sent in messages
     ]
     change_messages(connection, changes, [])
 
 
-async def pages(database: Database, *, at_most: int, destination: str | None = None) -> list[str]:
-    """Every id, page by page until there is no more."""
+async def all_ids(database: Database, *, at_most: int, destination: str | None = None) -> list[str]:
+    """Return the ids of all pages."""
     ids: list[str] = []
     before: MessageCursor | None = None
     while True:
@@ -57,40 +59,40 @@ def _page(
     return messages_of_app(connection, PARTNER.id, APP.id, destination=destination, before=before, at_most=at_most)
 
 
-async def test_pages_together_are_all_of_an_apps_messages_newest_first(database: Database) -> None:
+async def test_all_pages_hold_all_of_an_apps_messages_newest_first(database: Database) -> None:
     await seed(database, 60)
-    wanted = [id_number(n) for n in range(60, 0, -1) if n % 3]
+    expected = [id_number(n) for n in range(60, 0, -1) if n % 3]
 
-    assert await pages(database, at_most=7) == wanted
-    assert await pages(database, at_most=50) == wanted
+    assert await all_ids(database, at_most=7) == expected
+    assert await all_ids(database, at_most=50) == expected
 
 
-async def test_pages_of_one_number_are_what_it_was_sent(database: Database) -> None:
+async def test_pages_of_one_number_hold_the_messages_sent_to_it(database: Database) -> None:
     await seed(database, 60)
 
-    assert await pages(database, at_most=4, destination=ANN) == [id_number(n) for n in range(59, 0, -2) if n % 3]
+    assert await all_ids(database, at_most=4, destination=ANN) == [id_number(n) for n in range(59, 0, -2) if n % 3]
 
 
-async def test_another_partner_has_nothing(database: Database) -> None:
+async def test_another_partner_gets_no_messages(database: Database) -> None:
     await seed(database, 6)
 
     assert await database.read(messages_of_app, PARTNER.id + 1, APP.id) == []
 
 
-async def test_a_page_has_a_bound_whatever_is_asked(database: Database) -> None:
+async def test_page_size_is_bounded_whatever_is_requested(database: Database) -> None:
     await seed(database, MAX_PAGE_ROWS * 2)
 
     assert len(await database.read(_page, None, None, 10_000)) == MAX_PAGE_ROWS
 
 
-async def test_templates_are_named_by_their_ids_to_their_own_partner(database: Database) -> None:
-    made = [template(n, draft(element_name=f"offer_{n}")) for n in (1, 2, 3)]
-    for one in made:
-        await database.write(record_template, one)
-    ids = [made[0].id, None, made[2].id, made[0].id, "unknown"]
+async def test_template_names_are_read_by_id_for_their_own_partner_only(database: Database) -> None:
+    templates = [template(n, draft(element_name=f"offer_{n}")) for n in (1, 2, 3)]
+    for new_template in templates:
+        await database.write(record_template, new_template)
+    ids = [templates[0].id, None, templates[2].id, templates[0].id, "unknown"]
 
-    named = await database.read(template_names_by_ids, PARTNER.id, ids)
+    names = await database.read(template_names_by_ids, PARTNER.id, ids)
 
-    assert named == {made[0].id: "offer_1 (en_US)", made[2].id: "offer_3 (en_US)"}
+    assert names == {templates[0].id: "offer_1 (en_US)", templates[2].id: "offer_3 (en_US)"}
     assert await database.read(template_names_by_ids, PARTNER.id, [None]) == {}
     assert await database.read(template_names_by_ids, PARTNER.id + 1, ids) == {}

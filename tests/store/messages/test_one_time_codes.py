@@ -1,4 +1,4 @@
-"""Which messages hold one-time codes, by the category of what was sent; on each engine."""
+"""Messages that hold one-time codes, found by the category of their template; on each engine."""
 
 from dataclasses import replace
 from typing import Any
@@ -22,62 +22,65 @@ SIGN_IN = template(1, draft(element_name="sign_in"), category=Category.AUTHENTIC
 OFFER = template(2, draft(element_name="offer"))
 
 
-def by_name(name: Any) -> Passthrough:
+def template_passthrough(name: Any) -> Passthrough:
     return Passthrough("template", {"name": name, "values": [CODE]})
 
 
-SENT: dict[str, tuple[Content, bool]] = {
+CONTENTS: dict[str, tuple[Content, bool]] = {
     "text": (SessionText(CODE), False),
     "of a code": (TemplateSend(SIGN_IN.id, (CODE,)), True),
     "of an offer": (TemplateSend(OFFER.id, (CODE,)), False),
-    "passed with a code": (by_name("sign_in"), True),
-    "passed with an offer": (by_name("offer"), False),
-    "passed with an unknown name": (by_name("elsewhere"), True),
-    "passed without a name": (by_name(7), True),
+    "passed with a code": (template_passthrough("sign_in"), True),
+    "passed with an offer": (template_passthrough("offer"), False),
+    "passed with an unknown name": (template_passthrough("elsewhere"), True),
+    "passed without a name": (template_passthrough(7), True),
 }
 
 
 def _add(connection: Connection) -> None:
     connection.execute(insert(apps), [app_columns(APP, "hash")])
-    connection.execute(insert(templates), [template_columns(one) for one in (SIGN_IN, OFFER)])
+    connection.execute(insert(templates), [template_columns(row) for row in (SIGN_IN, OFFER)])
 
 
 @pytest.fixture
-async def sent(database: Database) -> dict[str, Message]:
+async def messages(database: Database) -> dict[str, Message]:
     await database.write(_add)
-    made = {
-        name: replace(message(number), content=content) for number, (name, (content, _)) in enumerate(SENT.items(), 1)
+    messages = {
+        name: replace(message(number), content=content)
+        for number, (name, (content, _)) in enumerate(CONTENTS.items(), 1)
     }
-    await database.join_all(record_messages, list(made.values()))
-    return made
+    await database.join_all(record_messages, list(messages.values()))
+    return messages
 
 
-async def test_codes_are_told_by_the_category(database: Database, sent: dict[str, Message]) -> None:
-    ids = [one.id for one in sent.values()]
+async def test_codes_are_recognized_by_the_category(database: Database, messages: dict[str, Message]) -> None:
+    ids = [item.id for item in messages.values()]
 
     codes = await database.read(find_ids_with_codes, PARTNER.id, ids)
 
-    assert {name for name, one in sent.items() if one.id in codes} == {
-        name for name, (_, holds_code) in SENT.items() if holds_code
+    assert {name for name, item in messages.items() if item.id in codes} == {
+        name for name, (_, holds_code) in CONTENTS.items() if holds_code
     }
     assert await database.read(find_ids_with_codes, PARTNER.id + 1, ids) == set()
 
 
-async def test_message_with_a_code_is_not_found_by_its_words(database: Database, sent: dict[str, Message]) -> None:
-    wanted = MessageFilter(text=CODE, from_ms=AT_MS - 1)
+async def test_message_with_a_code_is_not_found_by_its_text(database: Database, messages: dict[str, Message]) -> None:
+    text_filter = MessageFilter(text=CODE, from_ms=AT_MS - 1)
 
-    found = await database.read(search_messages, PARTNER.id, APP.id, wanted)
+    page = await database.read(search_messages, PARTNER.id, APP.id, text_filter)
 
-    assert {row["id"] for row in found.rows} == {
-        sent[name].id for name, (_, holds_code) in SENT.items() if not holds_code
+    assert {row["id"] for row in page.rows} == {
+        messages[name].id for name, (_, holds_code) in CONTENTS.items() if not holds_code
     }
 
 
-async def test_callback_that_names_a_message_with_a_code_holds_it(database: Database, sent: dict[str, Message]) -> None:
-    def row(body: bytes) -> dict[str, Any]:
+async def test_callback_that_names_a_message_with_a_code_holds_the_code(
+    database: Database, messages: dict[str, Message]
+) -> None:
+    def callback_row(body: bytes) -> dict[str, Any]:
         return {"partner_id": PARTNER.id, "message_id": None, "body": body}
 
-    for name, (_, holds_code) in SENT.items():
-        body = b'{"payload":{"context":{"gsId":"%s"}}}' % sent[name].id.encode()
-        assert await database.read(callback_holds_code, row(body)) is holds_code, name
-    assert await database.read(callback_holds_code, row(b"no JSON")) is True
+    for name, (_, holds_code) in CONTENTS.items():
+        body = b'{"payload":{"context":{"gsId":"%s"}}}' % messages[name].id.encode()
+        assert await database.read(callback_holds_code, callback_row(body)) is holds_code, name
+    assert await database.read(callback_holds_code, callback_row(b"no JSON")) is True

@@ -1,4 +1,4 @@
-"""What is happening to one app: counted within bounds, its own only, the same on every engine."""
+"""The overview of one app: counted within bounds, its own only, the same on every engine."""
 
 from dataclasses import replace
 
@@ -32,22 +32,22 @@ OTHER = PARTNER.id + 1
 
 async def seed(database: Database) -> None:
     """Three messages of one minute and two of the next; the first of each minute has failed."""
-    made = [message(n, destination=ANN, accepted_on_ms=FROM_MS + (n > 3) * MINUTE_MS + n) for n in range(1, 6)]
-    await database.join_all(record_messages, made)
+    messages = [message(n, destination=ANN, accepted_on_ms=FROM_MS + (n > 3) * MINUTE_MS + n) for n in range(1, 6)]
+    await database.join_all(record_messages, messages)
     failed = [
-        MessageChange(made[at].id, MessageState.FAILED, AT_MS + at, None, None, code=131047, reason="closed")
+        MessageChange(messages[at].id, MessageState.FAILED, AT_MS + at, None, None, code=131047, reason="closed")
         for at in (0, 3)
     ]
-    taken = MessageChange(made[1].id, MessageState.SENT, AT_MS + 9, None, "wamid.2")
-    await database.write(change_messages, [*failed, taken], [])
+    accepted = MessageChange(messages[1].id, MessageState.SENT, AT_MS + 9, None, "wamid.2")
+    await database.write(change_messages, [*failed, accepted], [])
 
 
 async def counted(database: Database, at_most: int, *, partner_id: int = PARTNER.id) -> list[str]:
-    """`minute state code messages` of each row, minutes from the first, sorted; and how far back."""
+    """Return `minute state code messages` of each row, minutes from the first, sorted; and how far back."""
     until_ms = FROM_MS + 2 * MINUTE_MS
-    found = await database.read(counts_by_minute, partner_id, APP.id, FROM_MS, until_ms, at_most)
-    rows = [f"{r.minute - MINUTE} {r.state} {r.code} {r.messages} {r.reason}" for r in found.rows]
-    return [*sorted(rows), f"from {(found.from_ms - FROM_MS) // MINUTE_MS}"]
+    counts = await database.read(counts_by_minute, partner_id, APP.id, FROM_MS, until_ms, at_most)
+    rows = [f"{r.minute - MINUTE} {r.state} {r.code} {r.messages} {r.reason}" for r in counts.rows]
+    return [*sorted(rows), f"from {(counts.from_ms - FROM_MS) // MINUTE_MS}"]
 
 
 async def test_messages_are_counted_by_minute_state_and_reason(database: Database) -> None:
@@ -70,33 +70,33 @@ async def test_minute_that_was_not_read_to_its_end_is_left_out(database: Databas
     assert await counted(database, 3) == ["1 accepted None 1 None", "1 failed 131047 1 closed", "from 1"]
 
 
-async def test_minute_longer_than_a_look_counts_as_far_as_it_was_read(database: Database) -> None:
+async def test_minute_longer_than_a_scan_counts_as_far_as_it_was_read(database: Database) -> None:
     await seed(database)
 
     assert await counted(database, 1) == ["1 accepted None 1 None", "from 1"]
 
 
-async def test_only_an_apps_own_lanes_are_counted_and_what_is_set_aside_is_apart(database: Database) -> None:
+async def test_only_an_apps_own_queues_are_counted_and_dead_letters_separately(database: Database) -> None:
     await seed(database)
-    await database.write(_set_one_aside)
+    await database.write(_add_dead_letter)
 
-    waiting = {one.queue: one for one in await database.read(app_queue_depths, APP, [7])}
+    waiting = {depth.queue: depth for depth in await database.read(app_queue_depths, APP, [7])}
     others = await database.read(
         app_queue_depths, replace(APP, phone_number="15559990000", business_account_id="9"), [8]
     )
-    aside = await database.read(dead_letters_of_app, APP, [7])
-    others_aside = await database.read(dead_letters_of_app, APP, [8])
+    dead_letters = await database.read(dead_letters_of_app, APP, [7])
+    others_dead_letters = await database.read(dead_letters_of_app, APP, [8])
 
     assert waiting[QueueName.OUTBOUND].jobs == 5
     assert waiting[QueueName.OUTBOUND].oldest_due_ms == FROM_MS + 1
     assert waiting[QueueName.CALLBACKS].jobs == 1
-    assert (waiting[QueueName.CALLBACKS].tries, waiting[QueueName.CALLBACKS].note) == (3, "refused")
-    assert [one.jobs for one in others] == [0, 0, 0, 0, 0]
-    assert [row.ref for row in aside] == ["stuck"]
-    assert others_aside == []
+    assert (waiting[QueueName.CALLBACKS].tries, waiting[QueueName.CALLBACKS].note) == (3, "timed out")
+    assert [depth.jobs for depth in others] == [0, 0, 0, 0, 0]
+    assert [row.ref for row in dead_letters] == ["stuck"]
+    assert others_dead_letters == []
 
 
-def _set_one_aside(connection: Connection) -> None:
+def _add_dead_letter(connection: Connection) -> None:
     enqueue_jobs(
         connection,
         [
@@ -104,33 +104,33 @@ def _set_one_aside(connection: Connection) -> None:
             for ref in ("stuck", "tried")
         ],
     )
-    aside = {"state": int(JobState.DEAD_LETTER), "note": "a defect"}
-    connection.execute(update(queue_jobs).where(queue_jobs.c.ref == "stuck").values(**aside))
-    tried = {"attempt": 3, "note": "refused"}
+    dead_letter = {"state": int(JobState.DEAD_LETTER), "note": "a defect"}
+    connection.execute(update(queue_jobs).where(queue_jobs.c.ref == "stuck").values(**dead_letter))
+    tried = {"attempt": 3, "note": "timed out"}
     connection.execute(update(queue_jobs).where(queue_jobs.c.ref == "tried").values(**tried))
 
 
-async def test_line_tells_the_last_word_and_the_last_failure(database: Database) -> None:
+async def test_operator_activity_has_the_last_acceptance_and_the_last_failure(database: Database) -> None:
     await seed(database)
 
-    line = await database.read(operator_activity, PARTNER.id, APP.id)
+    activity = await database.read(operator_activity, PARTNER.id, APP.id)
     others = await database.read(operator_activity, OTHER, APP.id)
 
-    assert (line.accepted_ms, line.failed_ms, line.failed_why) == (AT_MS + 9, AT_MS + 3, "closed")
+    assert (activity.accepted_ms, activity.failed_ms, activity.failed_why) == (AT_MS + 9, AT_MS + 3, "closed")
     assert (others.accepted_ms, others.failed_ms) == (None, None)
 
 
-async def test_steps_are_taken_by_sending_and_by_an_answer_since(database: Database) -> None:
+async def test_onboarding_advances_by_sending_and_by_a_reply_since(database: Database) -> None:
     before = await database.read(onboarding_progress, PARTNER.id, APP.id, [])
     await seed(database)
     await database.write(_receive, "early", FROM_MS - 1)
     sent = await database.read(onboarding_progress, PARTNER.id, APP.id, [1])
-    await database.write(_receive, "answer", FROM_MS + 5)
-    answered = await database.read(onboarding_progress, PARTNER.id, APP.id, [1])
+    await database.write(_receive, "reply", FROM_MS + 5)
+    replied = await database.read(onboarding_progress, PARTNER.id, APP.id, [1])
 
     assert (before.has_message, before.has_inbound, before.has_callback) == (False, False, False)
     assert (sent.has_message, sent.has_inbound) == (True, False)
-    assert (answered.has_inbound, answered.has_callback) == (True, False)
+    assert (replied.has_inbound, replied.has_callback) == (True, False)
 
 
 def _receive(connection: Connection, name: str, at_ms: int) -> None:
@@ -141,57 +141,60 @@ def _receive(connection: Connection, name: str, at_ms: int) -> None:
     connection.execute(insert(inbound_messages), row)
 
 
-async def test_last_step_is_taken_by_a_callback_that_somebody_has_taken(database: Database) -> None:
+async def test_last_onboarding_step_needs_a_delivered_callback(database: Database) -> None:
     await seed(database)
-    await database.write(_call_back, 1, None)
-    await database.write(_call_back, 2, True)
+    await database.write(_add_callback, 1, None)
+    await database.write(_add_callback, 2, True)
 
-    waits = await database.read(onboarding_progress, PARTNER.id, APP.id, [1])
-    taken = await database.read(onboarding_progress, PARTNER.id, APP.id, [1, 2])
+    pending = await database.read(onboarding_progress, PARTNER.id, APP.id, [1])
+    delivered = await database.read(onboarding_progress, PARTNER.id, APP.id, [1, 2])
 
-    assert (waits.has_callback, taken.has_callback) == (False, True)
+    assert (pending.has_callback, delivered.has_callback) == (False, True)
 
 
-def _call_back(connection: Connection, subscription_id: int, delivered: bool | None) -> None:
+def _add_callback(connection: Connection, subscription_id: int, delivered: bool | None) -> None:
     row = {
         "id": f"callback {subscription_id}", "partner_id": PARTNER.id, "app_id": APP.id,
-        "subscription_id": subscription_id, "about": "ann", "sequence": 1, "news": "sent",
+        "subscription_id": subscription_id, "subject": "ann", "sequence": 1, "event": "sent",
         "body": b"{}", "created_on_ms": 1, "delivered": delivered,
     }  # fmt: skip
     connection.execute(insert(callbacks), row)
 
 
-async def test_templates_that_hurt_are_the_accounts_own_and_the_refused_only_for_a_while(database: Database) -> None:
-    made = [
+async def test_templates_with_problems_are_the_accounts_own_and_rejected_ones_only_recent(database: Database) -> None:
+    rows = [
         ("paused", "PAUSED", "UNKNOWN", 1), ("low", "APPROVED", "LOW", 1), ("well", "APPROVED", "HIGH", 9),
-        ("refused", "REJECTED", "UNKNOWN", 9), ("long ago", "REJECTED", "UNKNOWN", 1),
+        ("rejected", "REJECTED", "UNKNOWN", 9), ("long ago", "REJECTED", "UNKNOWN", 1),
     ]  # fmt: skip
-    for number, (name, status, quality, at_ms) in enumerate(made):
-        status_now, filed = TemplateStatus(status), draft(element_name=name)
-        one = template(number + 1, filed, status=status_now, quality=quality, modified_on_ms=at_ms)
-        await database.write(record_template, one)
+    for number, (name, status, quality, at_ms) in enumerate(rows):
+        status_now, content = TemplateStatus(status), draft(element_name=name)
+        new_template = template(number + 1, content, status=status_now, quality=quality, modified_on_ms=at_ms)
+        await database.write(record_template, new_template)
 
-    found = await database.read(templates_with_problems, PARTNER.id, APP.business_account_id, 5)
+    problems = await database.read(templates_with_problems, PARTNER.id, APP.business_account_id, 5)
     others = await database.read(templates_with_problems, PARTNER.id + 1, APP.business_account_id, 5)
 
-    assert sorted(row.element_name for row in found) == ["low", "paused", "refused"]
+    assert sorted(row.element_name for row in problems) == ["low", "paused", "rejected"]
     assert others == []
 
 
-async def test_last_call_is_the_operator_accounts_own(database: Database) -> None:
-    def arrive(connection: Connection) -> None:
+async def test_last_webhook_is_the_operator_accounts_own(database: Database) -> None:
+    def add_webhooks(connection: Connection) -> None:
         rows = [("a", "main", 1), ("b", "main", 2), ("c", "other", 3)]
         connection.execute(
             insert(inbound_webhooks),
-            [{"id": name, "operator_account_id": whose, "received_on_ms": at, "body": b""} for name, whose, at in rows],
+            [
+                {"id": name, "operator_account_id": account_id, "received_on_ms": at, "body": b""}
+                for name, account_id, at in rows
+            ],
         )
 
-    await database.write(arrive)
+    await database.write(add_webhooks)
 
     assert await database.read(last_webhook_ms, "main") == 2
     assert await database.read(last_webhook_ms, "nobody") is None
 
 
-async def test_nothing_is_shown_of_an_app_that_has_nothing(database: Database) -> None:
+async def test_empty_app_has_no_receivers_and_no_problems(database: Database) -> None:
     assert await database.read(receivers_of_app, PARTNER.id, APP.id) == []
     assert await database.read(templates_with_problems, PARTNER.id, APP.business_account_id, 0) == []

@@ -1,4 +1,4 @@
-"""Pages of what an app's recipients have written: newest first over all kinds, by number, and one's own; on each engine."""
+"""Pages of an app's inbound messages: newest first over all kinds, by number, its own only; on each engine."""
 
 import json
 from typing import Any
@@ -15,7 +15,7 @@ from waypost.store.queue.inbound_webhooks import NO_RECIPIENT
 from waypost.store.tables import inbound_messages, recipients, webhook_items
 
 KINDS = ("text", "image", "button")
-SAID: dict[str, dict[str, Any]] = {
+CONTENTS: dict[str, dict[str, Any]] = {
     "text": {"body": "Where is it?"},
     "image": {"id": "1", "mime_type": "image/png", "sha256": "abc", "caption": "Like this"},
     "button": {"text": "Yes please", "payload": "secret-1"},
@@ -29,13 +29,13 @@ def _seed(connection: Connection, count: int) -> None:
         )
     for n in range(1, count + 1):
         kind = KINDS[n % 3]
-        message = {"id": f"wamid.{n:04d}", "type": kind, kind: SAID[kind], "context": {"id": "wamid.ours"}}
+        message = {"id": f"wamid.{n:04d}", "type": kind, kind: CONTENTS[kind], "context": {"id": "wamid.ours"}}
         item = {
             "id": n,
             "operator_account_id": "main",
             "dedupe_key": f"message {n}",
             "webhook_id": "a",
-            "place": "0",
+            "path": "0",
             "item": json.dumps({"message": message}).encode(),
             "received_on_ms": AT_MS,
         }
@@ -52,68 +52,68 @@ def _seed(connection: Connection, count: int) -> None:
         connection.execute(insert(inbound_messages), row)
 
 
-async def found(database: Database, wanted: MessageFilter, **more: Any) -> list[dict[str, Any]]:
-    """The rows of every page together."""
+async def all_rows(database: Database, message_filter: MessageFilter, **more: Any) -> list[dict[str, Any]]:
+    """Return the rows of all pages."""
     rows: list[dict[str, Any]] = []
     before: MessageCursor | None = None
     for _ in range(100):
 
-        def look(connection: Connection, before: MessageCursor | None = before) -> SearchResults:
+        def search(connection: Connection, before: MessageCursor | None = before) -> SearchResults:
             page = SearchPage(before, at_most=7, **more)
-            return search_inbound(connection, PARTNER.id, APP.id, wanted, page)
+            return search_inbound(connection, PARTNER.id, APP.id, message_filter, page)
 
-        page = await database.read(look)
+        page = await database.read(search)
         rows += page.rows
         if page.next is None:
             return rows
         before = page.next
-    raise AssertionError("it never ends")
+    raise AssertionError("paging never ends")
 
 
 def ids(rows: list[dict[str, Any]]) -> list[str]:
     return [row["operator_message_id"] for row in rows]
 
 
-async def test_all_kinds_come_newest_first_each_with_what_it_says(database: Database) -> None:
+async def test_all_kinds_are_listed_newest_first_each_with_its_text(database: Database) -> None:
     await database.write(_seed, 30)
 
-    rows = await found(database, MessageFilter())
+    rows = await all_rows(database, MessageFilter())
 
     assert ids(rows) == [f"wamid.{n:04d}" for n in range(30, 0, -1)]
     assert {row["text"] for row in rows} == {"Where is it?", "Like this", "Yes please"}
-    assert {row["answers"] for row in rows} == {"wamid.ours"}
+    assert {row["replies_to"] for row in rows} == {"wamid.ours"}
 
 
-async def test_a_number_and_a_time_find_what_was_written_by_it_then(database: Database) -> None:
+async def test_number_and_time_filters_find_matching_messages(database: Database) -> None:
     await database.write(_seed, 30)
-    of_ben = [f"wamid.{n:04d}" for n in range(30, 0, -1) if n % 2]
+    from_ben = [f"wamid.{n:04d}" for n in range(30, 0, -1) if n % 2]
 
-    assert ids(await found(database, MessageFilter(number="4568"))) == of_ben
-    assert ids(await found(database, MessageFilter(number=BEN), scan_limit=9)) == of_ben
-    assert ids(await found(database, MessageFilter(number="9999"))) == []
+    assert ids(await all_rows(database, MessageFilter(number="4568"))) == from_ben
+    assert ids(await all_rows(database, MessageFilter(number=BEN), scan_limit=9)) == from_ben
+    assert ids(await all_rows(database, MessageFilter(number="9999"))) == []
     bounded = MessageFilter(from_ms=AT_MS + 3, until_ms=AT_MS + 5)
-    assert ids(await found(database, bounded)) == [f"wamid.{n:04d}" for n in (9, 8, 7, 6)]
+    assert ids(await all_rows(database, bounded)) == [f"wamid.{n:04d}" for n in (9, 8, 7, 6)]
 
 
-async def test_another_partner_has_received_nothing(database: Database) -> None:
+async def test_another_partner_gets_no_inbound_messages(database: Database) -> None:
     await database.write(_seed, 6)
 
-    def look(connection: Connection) -> SearchResults:
+    def search(connection: Connection) -> SearchResults:
         return search_inbound(connection, PARTNER.id + 1, APP.id, MessageFilter())
 
-    assert (await database.read(look)).rows == []
+    assert (await database.read(search)).rows == []
 
 
 async def test_message_from_a_group_names_the_group_and_no_sender(database: Database) -> None:
     def seed(connection: Connection, count: int) -> None:
         _seed(connection, count)
         item = json.dumps({"message": {"type": "text", "text": {"body": "Hi"}, "group_id": "G"}})
-        more = {"item": item.encode()}
-        connection.execute(update(webhook_items).where(webhook_items.c.id == 1).values(**more))
+        changes = {"item": item.encode()}
+        connection.execute(update(webhook_items).where(webhook_items.c.id == 1).values(**changes))
         connection.execute(update(inbound_messages).values(recipient_id=NO_RECIPIENT))
 
     await database.write(seed, 1)
 
-    [row] = await found(database, MessageFilter())
+    [row] = await all_rows(database, MessageFilter())
 
     assert (row["phone_number"], row["user_id"], row["group_id"], row["text"]) == (None, None, "G", "Hi")

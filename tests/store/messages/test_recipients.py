@@ -1,4 +1,4 @@
-"""Recipients: met by phone number, by business-scoped id, or by both."""
+"""Recipients: identified by phone number, by business-scoped id, or by both."""
 
 from sqlalchemy import Connection
 
@@ -9,40 +9,40 @@ from waypost.store.messages.recipients import get_or_create_recipient, get_or_cr
 USER = "US.1349"
 
 
-async def test_recipient_met_under_each_name_alone_keeps_the_row_with_the_number(database: Database) -> None:
-    by_number = await database.write(met, ANN, None)
-    by_user = await database.write(met, None, USER)
+async def test_recipient_with_a_row_for_each_identifier_keeps_the_row_with_the_number(database: Database) -> None:
+    by_number = await database.write(recipient_id, ANN, None)
+    by_user = await database.write(recipient_id, None, USER)
 
-    both = await database.write(met, ANN, USER)
+    both = await database.write(recipient_id, ANN, USER)
 
     assert by_number != by_user
     assert both == by_number
 
 
-async def test_name_that_was_missing_is_added(database: Database) -> None:
-    first = await database.write(met, ANN, None)
+async def test_missing_identifier_is_added(database: Database) -> None:
+    first = await database.write(recipient_id, ANN, None)
 
-    await database.write(met, ANN, USER)
+    await database.write(recipient_id, ANN, USER)
 
-    assert await database.write(met, None, USER) == first
+    assert await database.write(recipient_id, None, USER) == first
 
 
 async def test_destination_that_is_no_number_is_a_business_scoped_id(database: Database) -> None:
-    by_user = await database.write(met, None, USER)
+    by_user = await database.write(recipient_id, None, USER)
 
-    assert await database.write(met, USER, None) == by_user
-
-
-async def test_several_are_found_or_made_under_either_name(database: Database) -> None:
-    by_user = await database.write(met, None, USER)
-    wanted = {(APP.id, APP.partner_id, name) for name in (ANN, USER, "US.1350")}
-
-    found = await database.write(get_or_create_recipients, wanted)
-
-    assert found[APP.id, USER] == by_user
-    assert len(set(found.values())) == 3
-    assert await database.write(get_or_create_recipients, wanted) == found
+    assert await database.write(recipient_id, USER, None) == by_user
 
 
-def met(connection: Connection, phone_number: str | None, user_id: str | None) -> int:
+async def test_several_recipients_are_found_or_created_by_either_identifier(database: Database) -> None:
+    by_user = await database.write(recipient_id, None, USER)
+    keys = {(APP.id, APP.partner_id, name) for name in (ANN, USER, "US.1350")}
+
+    ids = await database.write(get_or_create_recipients, keys)
+
+    assert ids[APP.id, USER] == by_user
+    assert len(set(ids.values())) == 3
+    assert await database.write(get_or_create_recipients, keys) == ids
+
+
+def recipient_id(connection: Connection, phone_number: str | None, user_id: str | None) -> int:
     return get_or_create_recipient(connection, APP, phone_number, user_id)

@@ -1,4 +1,4 @@
-"""Searching an app's messages: every filter, all together, page by page, and at a bounded cost; on each engine."""
+"""Searching an app's messages: every filter, alone and combined, page by page, at a bounded cost; on each engine."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, insert
 
-from benchmarks.plans import grows
+from benchmarks.query_plans import grows
 from benchmarks.statements import Statements, plan_of, scans
-from tests.support import stores
+from tests.support import store_locations
 from tests.support.builders import ACCOUNT, ANN, APP, AT_MS, BEN, PARTNER, id_number, message
 from waypost.domain.app import App
 from waypost.domain.message import Message, MessageState, Passthrough, TemplateSend
@@ -28,53 +28,55 @@ OTHER = replace(APP, id="01990000-0000-7000-8000-00000000000b", name="Other", ph
 TEMPLATE = "01990000-0000-7000-8000-0000000000ff"
 
 
-def _add_apps(connection: Connection, made: Sequence[App]) -> None:
-    connection.execute(insert(apps), [app_columns(one, f"hash {one.id}") for one in made])
+def _add_apps(connection: Connection, new_apps: Sequence[App]) -> None:
+    connection.execute(insert(apps), [app_columns(app, f"hash {app.id}") for app in new_apps])
 
 
 @pytest.fixture(autouse=True)
-async def with_apps(database: Database) -> None:
+async def seed_apps(database: Database) -> None:
     assert ACCOUNT.partner_id == APP.partner_id
     await database.write(_add_apps, [APP, OTHER])
 
 
-async def keep(database: Database, made: Sequence[Message]) -> None:
-    await database.join_all(record_messages, made)
+async def store_messages(database: Database, messages: Sequence[Message]) -> None:
+    await database.join_all(record_messages, messages)
 
 
-def move(connection: Connection, moved: Sequence[tuple[Message, MessageState, int | None]]) -> None:
-    """What dispatch writes when the operator has said what it makes of messages."""
-    wanted = {(one.app_id, one.partner_id, one.destination) for one, _, _ in moved}
-    known = get_or_create_recipients(connection, wanted)
+def record_outcomes(connection: Connection, outcomes: Sequence[tuple[Message, MessageState, int | None]]) -> None:
+    """Write what dispatch writes once the operator has responded."""
+    keys = {(sent.app_id, sent.partner_id, sent.destination) for sent, _, _ in outcomes}
+    recipient_ids = get_or_create_recipients(connection, keys)
     changes = [
-        MessageChange(one.id, state, AT_MS, known[one.app_id, one.destination], f"wamid.{one.id}", code=code)
-        for one, state, code in moved
+        MessageChange(
+            sent.id, state, AT_MS, recipient_ids[sent.app_id, sent.destination], f"wamid.{sent.id}", code=code
+        )
+        for sent, state, code in outcomes
     ]
     change_messages(connection, changes, [])
 
 
-async def found(database: Database, wanted: MessageFilter, **more: Any) -> list[str]:
-    """The ids of every page together."""
+async def all_ids(database: Database, message_filter: MessageFilter, **more: Any) -> list[str]:
+    """Return the ids of all pages."""
     ids: list[str] = []
     before: MessageCursor | None = None
     for _ in range(200):
-        page = await one_page(database, wanted, before=before, **more)
+        page = await one_page(database, message_filter, before=before, **more)
         ids += [row["id"] for row in page.rows]
         if page.next is None:
             return ids
         before = page.next
-    raise AssertionError("it never ends")
+    raise AssertionError("paging never ends")
 
 
-async def one_page(database: Database, wanted: MessageFilter, **more: Any) -> SearchResults:
-    def look(connection: Connection) -> SearchResults:
-        return search_messages(connection, PARTNER.id, APP.id, wanted, SearchPage(**more))
+async def one_page(database: Database, message_filter: MessageFilter, **more: Any) -> SearchResults:
+    def search(connection: Connection) -> SearchResults:
+        return search_messages(connection, PARTNER.id, APP.id, message_filter, SearchPage(**more))
 
-    return await database.read(look)
+    return await database.read(search)
 
 
-def plain(count: int, *, each_ms: int = 2) -> list[Message]:
-    """To Ann and Ben in turn, two of each millisecond, and every third another app's."""
+def plain_messages(count: int, *, each_ms: int = 2) -> list[Message]:
+    """Return messages to Ann and Ben in turn, two of each millisecond, every third of another app."""
     return [
         message(
             n,
@@ -91,30 +93,30 @@ def ids(numbers: Sequence[int]) -> list[str]:
     return [id_number(n) for n in sorted(numbers, reverse=True)]
 
 
-async def test_everything_comes_newest_first_page_by_page(database: Database) -> None:
-    await keep(database, plain(60))
-    wanted = ids([n for n in range(1, 61) if n % 3])
+async def test_all_messages_are_paged_newest_first(database: Database) -> None:
+    await store_messages(database, plain_messages(60))
+    expected = ids([n for n in range(1, 61) if n % 3])
 
-    assert await found(database, MessageFilter(), at_most=7) == wanted
-    assert await found(database, MessageFilter(), at_most=50) == wanted
-    assert await found(database, MessageFilter(state="accepted"), at_most=7, scan_limit=5) == wanted
+    assert await all_ids(database, MessageFilter(), at_most=7) == expected
+    assert await all_ids(database, MessageFilter(), at_most=50) == expected
+    assert await all_ids(database, MessageFilter(state="accepted"), at_most=7, scan_limit=5) == expected
 
 
-async def test_states_codes_kinds_and_templates_are_found_alone_and_together(database: Database) -> None:
-    made = [
+async def test_state_code_kind_and_template_filters_work_alone_and_together(database: Database) -> None:
+    messages = [
         message(1, SessionText("Hello")),
         message(2, TemplateSend(TEMPLATE, ("Ann",)), destination=BEN),
         message(3, TemplateSend(TEMPLATE, ("Ben",))),
         message(4, SessionMedia(MediaKind.IMAGE, MediaRef(link="https://a.test/b.png"), "A view")),
         message(5, Passthrough("text", {"body": "As it is"})),
     ]
-    await keep(database, made)
+    await store_messages(database, messages)
     await database.write(
-        move,
+        record_outcomes,
         [
-            (made[1], MessageState.FAILED, 131049),
-            (made[2], MessageState.FAILED, 131026),
-            (made[3], MessageState.READ, None),
+            (messages[1], MessageState.FAILED, 131049),
+            (messages[2], MessageState.FAILED, 131026),
+            (messages[3], MessageState.READ, None),
         ],
     )
 
@@ -128,47 +130,49 @@ async def test_states_codes_kinds_and_templates_are_found_alone_and_together(dat
         (MessageFilter(template_id=TEMPLATE, state="read"), []),
         (MessageFilter(state="accepted", number=ANN), [1, 5]),
     )
-    for wanted, numbers in cases:
-        assert await found(database, wanted) == ids(numbers), wanted
+    for message_filter, numbers in cases:
+        assert await all_ids(database, message_filter) == ids(numbers), message_filter
 
 
-async def test_part_of_a_number_leads_to_messages_that_wait_and_to_those_that_went(database: Database) -> None:
-    made = plain(30)
-    await keep(database, made)
-    of_ben = [n for n in range(1, 31) if n % 3 and n % 2 == 0]
+async def test_part_of_a_number_finds_waiting_and_sent_messages(database: Database) -> None:
+    messages = plain_messages(30)
+    await store_messages(database, messages)
+    to_ben = [n for n in range(1, 31) if n % 3 and n % 2 == 0]
 
-    assert await found(database, MessageFilter(number="4568"), scan_limit=3) == ids(of_ben)
-    await database.write(move, [(one, MessageState.SENT, None) for one in made[:15] if one.app_id == APP.id])
-    assert await found(database, MessageFilter(number="4568")) == ids(of_ben)
-    assert await found(database, MessageFilter(number=BEN)) == ids(of_ben)
-    assert await found(database, MessageFilter(number="4568"), at_most=2, scan_limit=4) == ids(of_ben)
-    assert await found(database, MessageFilter(number="9999")) == []
+    assert await all_ids(database, MessageFilter(number="4568"), scan_limit=3) == ids(to_ben)
+    await database.write(
+        record_outcomes, [(sent, MessageState.SENT, None) for sent in messages[:15] if sent.app_id == APP.id]
+    )
+    assert await all_ids(database, MessageFilter(number="4568")) == ids(to_ben)
+    assert await all_ids(database, MessageFilter(number=BEN)) == ids(to_ben)
+    assert await all_ids(database, MessageFilter(number="4568"), at_most=2, scan_limit=4) == ids(to_ben)
+    assert await all_ids(database, MessageFilter(number="9999")) == []
 
 
-async def test_ids_lead_to_a_message_whoever_gave_them(database: Database) -> None:
-    made = plain(6)
-    await keep(database, made)
-    await database.write(move, [(one, MessageState.SENT, None) for one in made])
+async def test_message_is_found_by_our_id_and_by_the_operators(database: Database) -> None:
+    messages = plain_messages(6)
+    await store_messages(database, messages)
+    await database.write(record_outcomes, [(sent, MessageState.SENT, None) for sent in messages])
 
-    assert await found(database, MessageFilter(name=id_number(4))) == [id_number(4)]
-    assert await found(database, MessageFilter(name=f"wamid.{id_number(5)}")) == [id_number(5)]
-    assert await found(database, MessageFilter(name=id_number(4), state="failed")) == []
-    assert await found(database, MessageFilter(name="wamid.unknown")) == []
-    assert await found(database, MessageFilter(name=id_number(3))) == []  # another app's
-    assert await found(database, MessageFilter(name=f"wamid.{id_number(3)}")) == []
+    assert await all_ids(database, MessageFilter(name=id_number(4))) == [id_number(4)]
+    assert await all_ids(database, MessageFilter(name=f"wamid.{id_number(5)}")) == [id_number(5)]
+    assert await all_ids(database, MessageFilter(name=id_number(4), state="failed")) == []
+    assert await all_ids(database, MessageFilter(name="wamid.unknown")) == []
+    assert await all_ids(database, MessageFilter(name=id_number(3))) == []  # another app's
+    assert await all_ids(database, MessageFilter(name=f"wamid.{id_number(3)}")) == []
 
 
 async def test_times_bound_a_search_to_the_millisecond(database: Database) -> None:
-    await keep(database, plain(60))
+    await store_messages(database, plain_messages(60))
     since, until = AT_MS + 10, AT_MS + 20
-    wanted = ids([n for n in range(1, 61) if n % 3 and since <= AT_MS + n // 2 < until])
+    expected = ids([n for n in range(1, 61) if n % 3 and since <= AT_MS + n // 2 < until])
 
-    assert await found(database, MessageFilter(from_ms=since, until_ms=until), at_most=3) == wanted
+    assert await all_ids(database, MessageFilter(from_ms=since, until_ms=until), at_most=3) == expected
     bounded = MessageFilter(state="accepted", from_ms=since, until_ms=until)
-    assert await found(database, bounded, at_most=3, scan_limit=4) == wanted
+    assert await all_ids(database, bounded, at_most=3, scan_limit=4) == expected
 
 
-WORDS: tuple[tuple[str, list[int]], ...] = (  # what is looked for, and which messages say it
+TEXT_CASES: tuple[tuple[str, list[int]], ...] = (  # search text, and the messages that contain it
     ("order 12", [12]),
     ("ORDER", [10, 11, 12]),
     ("naïve", [13]),
@@ -187,28 +191,28 @@ WORDS: tuple[tuple[str, list[int]], ...] = (  # what is looked for, and which me
 )
 
 
-@pytest.mark.parametrize(("text", "numbers"), WORDS)
-async def test_words_are_found_in_capitals_or_not_and_names_of_members_are_not(
+@pytest.mark.parametrize(("text", "numbers"), TEXT_CASES)
+async def test_text_is_found_in_any_case_and_names_of_members_are_not(
     database: Database, text: str, numbers: list[int]
 ) -> None:
-    said = ["Naïve plans", "Die STRASSE", 'Please say "yes"', "100% of_it", "बधाई हो", "Привет, мир"]
-    said[1] = "Die Straße"
-    made = [message(n, SessionText(f"Your order {n}")) for n in (10, 11, 12)]
-    made += [message(n, SessionText(one)) for n, one in enumerate(said, 13)]
-    made += [
+    texts = ["Naïve plans", "Die STRASSE", 'Please say "yes"', "100% of_it", "बधाई हो", "Привет, мир"]
+    texts[1] = "Die Straße"
+    messages = [message(n, SessionText(f"Your order {n}")) for n in (10, 11, 12)]
+    messages += [message(n, SessionText(content)) for n, content in enumerate(texts, 13)]
+    messages += [
         message(19, TemplateSend(TEMPLATE, ("Ann", "4711"))),
         message(20, SessionMedia(MediaKind.IMAGE, MediaRef(link="https://a.test/b"), "A view")),
         message(21, Passthrough("interactive", {"type": "list", "body": {"text": "As it is"}})),
     ]
-    await keep(database, made)
+    await store_messages(database, messages)
 
-    assert await found(database, MessageFilter(text=text, from_ms=AT_MS)) == ids(numbers)
+    assert await all_ids(database, MessageFilter(text=text, from_ms=AT_MS)) == ids(numbers)
 
 
-async def test_page_that_ends_at_the_bound_says_how_far_it_looked(database: Database) -> None:
-    made = plain(60, each_ms=1)
-    await keep(database, made)
-    await database.write(move, [(made[0], MessageState.FAILED, 131049)])
+async def test_page_that_ends_at_the_scan_limit_reports_how_far_it_searched(database: Database) -> None:
+    messages = plain_messages(60, each_ms=1)
+    await store_messages(database, messages)
+    await database.write(record_outcomes, [(messages[0], MessageState.FAILED, 131049)])
 
     page = await one_page(database, MessageFilter(state="failed"), scan_limit=10)
 
@@ -216,32 +220,32 @@ async def test_page_that_ends_at_the_bound_says_how_far_it_looked(database: Data
     assert page.searched_to_ms is not None
     assert AT_MS < page.searched_to_ms < AT_MS + 60
     assert page.next == MessageCursor(page.searched_to_ms, "")
-    assert await found(database, MessageFilter(state="failed"), scan_limit=10) == [id_number(1)]
+    assert await all_ids(database, MessageFilter(state="failed"), scan_limit=10) == [id_number(1)]
 
 
 async def test_another_partner_finds_nothing(database: Database) -> None:
-    await keep(database, plain(6))
+    await store_messages(database, plain_messages(6))
 
-    def look(connection: Connection, wanted: MessageFilter) -> SearchResults:
-        return search_messages(connection, PARTNER.id + 1, APP.id, wanted)
+    def search(connection: Connection, message_filter: MessageFilter) -> SearchResults:
+        return search_messages(connection, PARTNER.id + 1, APP.id, message_filter)
 
-    for wanted in (
+    for message_filter in (
         MessageFilter(),
         MessageFilter(number=ANN),
         MessageFilter(name=id_number(1)),
         MessageFilter(state="accepted"),
     ):
-        assert await database.read(look, wanted) == SearchResults([])
+        assert await database.read(search, message_filter) == SearchResults([])
     assert await database.read(current_messages, PARTNER.id + 1, APP.id, [id_number(1)]) == []
     assert len(await database.read(current_messages, PARTNER.id, APP.id, [id_number(1)])) == 1
 
 
-async def test_no_search_reads_a_whole_table(database: Database, place: stores.Place) -> None:
-    made = plain(30)
-    await keep(database, made)
-    await database.write(move, [(one, MessageState.SENT, None) for one in made[:15]])
-    statements = Statements(place.name)
-    for wanted in (
+async def test_no_search_reads_a_whole_table(database: Database, store_location: store_locations.StoreLocation) -> None:
+    messages = plain_messages(30)
+    await store_messages(database, messages)
+    await database.write(record_outcomes, [(sent, MessageState.SENT, None) for sent in messages[:15]])
+    statements = Statements(store_location.name)
+    for message_filter in (
         MessageFilter(),
         MessageFilter(state="failed"),
         MessageFilter(number="4568"),
@@ -250,15 +254,15 @@ async def test_no_search_reads_a_whole_table(database: Database, place: stores.P
         MessageFilter(name=id_number(4)),
         MessageFilter(text="order", from_ms=AT_MS),
     ):
-        await found(database, wanted, at_most=4, scan_limit=10)
+        await all_ids(database, message_filter, at_most=4, scan_limit=10)
     await database.read(current_messages, PARTNER.id, APP.id, [id_number(1)])
     statements.end()
 
-    def explained(connection: Connection) -> dict[str, list[str]]:
-        return {one.text: plan_of(connection, one) for one in statements.all()}
+    def explain(connection: Connection) -> dict[str, list[str]]:
+        return {statement.text: plan_of(connection, statement) for statement in statements.all()}
 
-    plans = await database.read(explained)
-    wrong = [f"{step.text} in {asked}" for asked, plan in plans.items() for step in scans(plan) if grows(step.table)]
+    plans = await database.read(explain)
+    wrong = [f"{step.text} in {text}" for text, plan in plans.items() for step in scans(plan) if grows(step.table)]
 
     assert len(plans) > 8
     assert not wrong, "\n".join(wrong)

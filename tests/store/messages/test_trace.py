@@ -1,4 +1,4 @@
-"""One message's way for its partner: by our id or the operator's, and nobody else's; on each engine."""
+"""The trace of one message: by our id or the operator's, for its own partner and app only; on each engine."""
 
 from sqlalchemy import Connection
 
@@ -19,15 +19,15 @@ async def seed(database: Database) -> None:
 
 
 def _send(connection: Connection) -> None:
-    known = get_or_create_recipients(connection, {(APP.id, PARTNER.id, ANN)})
+    recipient_ids = get_or_create_recipients(connection, {(APP.id, PARTNER.id, ANN)})
     add_trace_events(
         connection, [MessageTraceEvent(id_number(1), SEND_ATTEMPTED, AT_MS, is_applied=False, detail="131016: x")]
     )
-    change = MessageChange(id_number(1), MessageState.SENT, AT_MS, known[APP.id, ANN], WAMID)
+    change = MessageChange(id_number(1), MessageState.SENT, AT_MS, recipient_ids[APP.id, ANN], WAMID)
     change_messages(connection, [change], [MessageTraceEvent(id_number(1), "sent", AT_MS, is_applied=True)])
 
 
-async def test_either_id_leads_to_the_whole_way(database: Database) -> None:
+async def test_either_id_finds_the_whole_trace(database: Database) -> None:
     await seed(database)
 
     ways = [await database.read(app_message_trace, PARTNER.id, APP.id, name) for name in (id_number(1), WAMID)]
@@ -35,10 +35,10 @@ async def test_either_id_leads_to_the_whole_way(database: Database) -> None:
     assert ways[0] == ways[1]
     assert ways[0] is not None
     assert ways[0]["request"] == "channel=whatsapp"
-    assert [line["news"] for line in ways[0]["news"]] == [SEND_ATTEMPTED, "sent"]
+    assert [line["event"] for line in ways[0]["events"]] == [SEND_ATTEMPTED, "sent"]
 
 
-async def test_another_partners_and_another_apps_do_not_exist(database: Database) -> None:
+async def test_trace_of_another_partner_or_app_is_not_found(database: Database) -> None:
     await seed(database)
 
     for partner_id, app_id in ((PARTNER.id + 1, APP.id), (PARTNER.id, "another")):

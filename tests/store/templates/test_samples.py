@@ -1,4 +1,4 @@
-"""Samples of templates live as long as a template names them."""
+"""Samples of templates do not expire while a template names them."""
 
 from dataclasses import replace
 from typing import Final
@@ -32,7 +32,7 @@ SAMPLE: Final = UploadedMedia(
 
 @pytest.fixture
 async def database(database: Database) -> Database:
-    """With one upload in it."""
+    """The store with one upload."""
     assert await database.join(add_media, SAMPLE)
     return database
 
@@ -46,7 +46,7 @@ async def database(database: Database) -> Database:
     ],
     ids=["handle", "media id", "card"],
 )
-async def test_sample_that_a_template_names_gets_another_life(database: Database, named_in: TemplateDraft) -> None:
+async def test_sample_that_a_template_names_is_renewed(database: Database, named_in: TemplateDraft) -> None:
     await database.write(record_template, template(1, named_in))
     early = await database.read(expiring_samples, END_MS - SAMPLE_RENEWAL_MS - 1)
     samples = await database.read(expiring_samples, END_MS - SAMPLE_RENEWAL_MS)
@@ -54,18 +54,18 @@ async def test_sample_that_a_template_names_gets_another_life(database: Database
     await database.write(renew_uploads, samples, END_MS - SAMPLE_RENEWAL_MS)
 
     assert (early, samples) == ([], [SAMPLE.id])
-    wanted = MediaReferences(PARTNER.id, "app 1", (SAMPLE.id,))
-    [found] = await database.read(find_copies, [wanted], END_MS + 1)
-    assert found.missing[SAMPLE.id].expires_on_ms == END_MS - SAMPLE_RENEWAL_MS + MEDIA_LIFE_MS
+    references = MediaReferences(PARTNER.id, "app 1", (SAMPLE.id,))
+    [copies] = await database.read(find_copies, [references], END_MS + 1)
+    assert copies.missing[SAMPLE.id].expires_on_ms == END_MS - SAMPLE_RENEWAL_MS + MEDIA_LIFE_MS
 
 
 @pytest.mark.parametrize(
-    "more", [{"status": TemplateStatus.DELETED}, {"partner_id": PARTNER.id + 1}], ids=["deleted", "of another partner"]
+    "changes",
+    [{"status": TemplateStatus.DELETED}, {"partner_id": PARTNER.id + 1}],
+    ids=["deleted", "of another partner"],
 )
-async def test_template_that_is_not_there_or_not_the_partners_keeps_nothing(
-    database: Database, more: dict[str, object]
-) -> None:
+async def test_deleted_or_foreign_template_renews_no_sample(database: Database, changes: dict[str, object]) -> None:
     naming = draft(template_type="IMAGE", example_media=SAMPLE.handle)
-    await database.write(record_template, replace(template(1, naming), **more))
+    await database.write(record_template, replace(template(1, naming), **changes))
 
     assert await database.read(expiring_samples, END_MS) == []

@@ -1,4 +1,4 @@
-"""A review comes while another process writes down what the operator calls the template."""
+"""A review arrives while another process is writing the operator's id of the template."""
 
 import asyncio
 import threading
@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Connection, text
 
 from tests.support.builders import ACCOUNT, template
-from tests.support.stores import Place
+from tests.support.store_locations import StoreLocation
 from waypost.domain.templates.template import Template
 from waypost.store.database import Database
 from waypost.store.templates.templates import adopt_template, change_template, find_operator_template
@@ -18,48 +18,48 @@ TEMPLATE = template()
 
 @pytest.fixture
 def engine() -> str:
-    """The only engine on which two write at once."""
+    """The only engine with concurrent writers."""
     return "postgresql"
 
 
 @pytest.fixture
-async def learning(place: Place) -> AsyncIterator[Database]:
-    """The process that is told the template's id."""
-    database = Database(place.engine(sole=False))
+async def writer(store_location: StoreLocation) -> AsyncIterator[Database]:
+    """The process that writes the template's operator id."""
+    database = Database(store_location.engine(sole=False))
     await database.open()
     yield database
     await database.close()
 
 
 @pytest.fixture
-async def hearing(place: Place) -> AsyncIterator[Database]:
-    """The process that hears of its review."""
-    database = Database(place.engine(sole=False))
+async def reader(store_location: StoreLocation) -> AsyncIterator[Database]:
+    """The process that applies its review."""
+    database = Database(store_location.engine(sole=False))
     await database.open()
     yield database
     await database.close()
 
 
-async def test_template_is_known_while_its_id_is_being_written_down(learning: Database, hearing: Database) -> None:
-    await learning.write(adopt_template, TEMPLATE)
+async def test_template_is_found_while_its_operator_id_is_being_written(writer: Database, reader: Database) -> None:
+    await writer.write(adopt_template, TEMPLATE)
     written = threading.Event()
 
-    def learn(connection: Connection, items: Sequence[None]) -> Sequence[None]:
+    def write_id(connection: Connection, items: Sequence[None]) -> Sequence[None]:
         change_template(connection, TEMPLATE.id, operator_template_id="77")
         written.set()
         while not connection.execute(_WAITS).scalar_one():
-            pass  # until the other one waits for this row
+            pass  # until the reader waits for this row
         return items
 
-    def hear(connection: Connection, _items: Sequence[None]) -> list[Template | None]:
+    def find_template(connection: Connection, _items: Sequence[None]) -> list[Template | None]:
         written.wait(10)
         names = (TEMPLATE.draft.element_name or "", TEMPLATE.draft.language_code)
         return [find_operator_template(connection, ACCOUNT.id, "77", *names)]
 
-    _, found = await asyncio.gather(learning.join(learn, None), hearing.join(hear, None))
+    _, adopted = await asyncio.gather(writer.join(write_id, None), reader.join(find_template, None))
 
-    assert found is not None
-    assert (found.id, found.operator_template_id) == (TEMPLATE.id, "77")
+    assert adopted is not None
+    assert (adopted.id, adopted.operator_template_id) == (TEMPLATE.id, "77")
 
 
 _WAITS = text(

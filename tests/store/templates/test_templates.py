@@ -1,4 +1,4 @@
-"""Templates in the store: names that are free again, filters, and edits that meet another change."""
+"""Templates in the store: names that are free again, filters, and concurrent edits."""
 
 from dataclasses import replace
 
@@ -29,19 +29,19 @@ LIST = (
 )
 
 
-async def test_name_of_a_deleted_template_is_free_as_often_as_it_is_deleted(database: Database) -> None:
+async def test_name_of_a_deleted_template_can_be_used_again_any_number_of_times(database: Database) -> None:
     for number in (1, 2, 3):
         assert await database.write(record_template, template(number))
         assert not await database.write(record_template, template(9))
         await database.write(delete, id_number(number))
 
     assert await database.read(templates_by_name, PARTNER.id, ACCOUNT.id, "order_ready") == []
-    kept = await database.read(template_by_id, id_number(1))
-    assert kept is not None
-    assert kept.status is TemplateStatus.DELETED
+    stored = await database.read(template_by_id, id_number(1))
+    assert stored is not None
+    assert stored.status is TemplateStatus.DELETED
 
 
-async def test_news_of_a_deleted_template_does_not_reach_the_new_one_of_its_name(database: Database) -> None:
+async def test_event_of_a_deleted_template_does_not_reach_the_new_one_of_its_name(database: Database) -> None:
     await database.write(record_template, template(1, operator_template_id="77"))
     await database.write(delete, id_number(1))
     await database.write(record_template, template(2, operator_template_id="78"))
@@ -66,8 +66,8 @@ async def test_edit_of_a_template_that_has_changed_meanwhile_changes_nothing(dat
     second = await database.write(edit_template, before, after)
 
     assert (first, second) == (True, False)
-    kept = await database.read(template_by_id, before.id)
-    assert kept == after
+    stored = await database.read(template_by_id, before.id)
+    assert stored == after
     refs = await database.read(refs_of_submissions)
     assert refs == [f"template {before.id}", f"template-edit {before.id}"]
     assert await database.read(queued_template_ids, ACCOUNT.id) == {before.id}
@@ -82,7 +82,7 @@ async def test_pages_follow_each_other_without_a_gap(database: Database) -> None
         for skipped in (0, 3, 6, 9)
     ]
 
-    ids = [[one.id for one in page] for page in pages]
+    ids = [[row.id for row in page] for page in pages]
     assert ids == [[id_number(n) for n in numbers] for numbers in ((7, 6, 5), (4, 3, 2), (1,), ())]
 
 

@@ -1,4 +1,4 @@
-"""For tests: what the next step could be. It adds a column, an index and a table, and drops nothing."""
+"""A sample of a next migration, for tests: it adds columns, an index and a table, and drops nothing."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -9,7 +9,7 @@ works_with = 6
 
 
 def upgrade() -> None:
-    """Add."""
+    """Add them."""
     op.add_column("messages", sa.Column("next", sa.BigInteger()))
     op.add_column("callbacks", sa.Column("next", sa.Text(), nullable=False, server_default=""))
     op.create_index("messages_by_next", "messages", ["next"])

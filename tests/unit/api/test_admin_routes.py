@@ -1,4 +1,4 @@
-"""The admin API's table: each operation is called with what its row says."""
+"""The routes of the admin API: each operation takes what its row declares."""
 
 import re
 from inspect import signature
@@ -11,17 +11,17 @@ from waypost.admin.routes import ROUTES
 
 
 @pytest.mark.parametrize("row", ROUTES, ids=lambda row: row.name)
-def test_each_operation_takes_the_struct_and_the_path_of_its_row(row: AdminRoute) -> None:
+def test_each_operation_takes_the_body_and_the_path_parameters_of_its_row(row: AdminRoute) -> None:
     struct = [] if row.request_type in (None, EmptyBody) else [row.request_type]
     numbers = {"partner_id": int, "subscription_id": int, "position": int}
     parts = {name: numbers.get(name, str) for name in re.findall(r"\{(\w+)(?::path)?\}", row.path)}
 
-    asked = signature(row.function, eval_str=True).parameters
+    parameters = signature(row.function, eval_str=True).parameters
 
-    kinds = [one.annotation for one in asked.values()]
+    kinds = [parameter.annotation for parameter in parameters.values()]
     assert kinds == [AdminContext, *struct, *parts.values()]
-    assert list(asked)[len(kinds) - len(parts) :] == list(parts)
+    assert list(parameters)[len(kinds) - len(parts) :] == list(parts)
 
 
-def test_no_operation_stands_twice() -> None:
+def test_no_operation_is_listed_twice() -> None:
     assert len({row.name for row in ROUTES}) == len(ROUTES)

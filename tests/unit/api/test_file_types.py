@@ -1,4 +1,4 @@
-"""What kind of file some bytes are."""
+"""Detecting the type of a file from its bytes."""
 
 from typing import Final
 
@@ -43,36 +43,36 @@ FIRST: Final = {
 
 
 @pytest.mark.parametrize("kind", FIRST)
-def test_kind_is_told_from_the_bytes(kind: str) -> None:
+def test_type_is_detected_from_the_bytes(kind: str) -> None:
     content = SAMPLES[kind]
 
     assert types_of(content, content)[0] == FIRST[kind]
 
 
-def test_every_accepted_type_is_told_of_some_bytes() -> None:
-    told = {one for content in SAMPLES.values() for one in types_of(content, content)}
+def test_every_accepted_type_is_detected_in_a_sample() -> None:
+    detected = {file_type for content in SAMPLES.values() for file_type in types_of(content, content)}
 
-    assert told >= set(ACCEPTED_TYPES)
+    assert detected >= set(ACCEPTED_TYPES)
 
 
-def test_document_is_told_by_what_the_archive_lists_not_by_what_it_holds() -> None:
-    """The bytes of a stored file may say anything."""
+def test_document_is_detected_by_the_names_in_the_archive_not_by_its_content() -> None:
+    """The content of an archived file may be anything."""
     content = SAMPLES["zip"].replace(b"<x/>", b"ppt/")
 
     assert types_of(content, content) == ("application/zip",)
 
 
-def test_archive_may_still_become_any_document_while_it_comes() -> None:
+def test_incomplete_archive_may_still_be_any_document() -> None:
     assert len(possible_types(SAMPLES["docx"])) == 3
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"a\0b", bytes(range(128, 256)), b"\x01"])
-def test_what_nobody_knows_is_a_stream_of_bytes(content: bytes) -> None:
+def test_unknown_bytes_are_an_octet_stream_or_plain_text(content: bytes) -> None:
     assert types_of(content, content)[-1] in ("application/octet-stream", "text/plain")
     assert is_text(content) is (content == b"")
 
 
-def test_text_that_is_cut_inside_a_letter_is_text() -> None:
+def test_text_that_is_cut_inside_a_character_is_text() -> None:
     assert is_text("größe".encode()[:4])
 
 
@@ -81,21 +81,21 @@ def test_declared_type_counts_where_the_bytes_may_be_that() -> None:
 
 
 def test_hint_decides_where_nothing_is_declared() -> None:
-    found = types_of(SAMPLES["doc"], b"")
+    types = types_of(SAMPLES["doc"], b"")
 
-    assert choose_type(found, "", "application/vnd.ms-excel", for_handle=False) == ("application/vnd.ms-excel")
+    assert choose_type(types, "", "application/vnd.ms-excel", for_handle=False) == ("application/vnd.ms-excel")
 
 
-def test_wrong_hint_is_passed_over() -> None:
+def test_wrong_hint_is_ignored() -> None:
     assert choose_type(("image/png",), "", "image/jpeg", for_handle=False) == "image/png"
 
 
-def test_received_type_is_told_without_what_could_break_the_text() -> None:
-    with pytest.raises(ApiError) as refused:
+def test_received_type_is_reported_without_what_could_break_the_text() -> None:
+    with pytest.raises(ApiError) as raised:
         choose_type(("image/png",), "x'\r\n" * 80, "", for_handle=True)
 
-    assert refused.value.code is ErrorCode.WRONG_FILE_TYPE
-    assert refused.value.explanation == (
+    assert raised.value.code is ErrorCode.WRONG_FILE_TYPE
+    assert raised.value.explanation == (
         "Param file must be a file with one of the following types: application/pdf, image/jpeg, "
         f"image/png, video/mp4. Received file of type '{'x' * 80}'."
     )
@@ -105,7 +105,7 @@ def test_received_type_is_told_without_what_could_break_the_text() -> None:
     ("text", "type"),
     [("image/png", "image/png"), (" IMAGE/JPG ", "image/jpeg"), ("audio/ogg; codecs=opus", "audio/ogg"), ("", "")],
 )
-def test_declared_type_is_read_in_its_one_spelling(text: str, type: str) -> None:
+def test_declared_type_is_normalized(text: str, type: str) -> None:
     assert read_type(text) == type
 
 

@@ -1,4 +1,4 @@
-"""Rates at the door: a moving window over our own clock."""
+"""Rate limits of the API: a moving window over our own clock."""
 
 import pytest
 
@@ -13,24 +13,24 @@ def clock() -> ManualClock:
 
 
 async def spend(limiter: Limiter, times: int = 1, name: str = "templates", of: str = "a") -> list[int]:
-    """Spend so often; when each was spent."""
+    """Spend `times` times; return when each was spent."""
     return [await limiter.spend(name, of) for _ in range(times)]
 
 
 @pytest.mark.parametrize("name", RATES)
-async def test_every_rate_takes_its_number_and_refuses_the_next(clock: ManualClock, name: str) -> None:
+async def test_every_rate_allows_its_number_and_rejects_the_next(clock: ManualClock, name: str) -> None:
     limiter = LocalLimiter(clock)
     await spend(limiter, RATES[name].at_most, name)
 
-    with pytest.raises(ApiError) as told:
+    with pytest.raises(ApiError) as raised:
         await spend(limiter, name=name)
 
-    assert told.value.code is ErrorCode.TOO_MANY_REQUESTS
-    assert told.value.retry_after_s == max(1, RATES[name].within_ms // 1000)
+    assert raised.value.code is ErrorCode.TOO_MANY_REQUESTS
+    assert raised.value.retry_after_s == max(1, RATES[name].within_ms // 1000)
 
 
 @pytest.mark.parametrize("name", RATES)
-def test_every_rate_says_where_it_comes_from(name: str) -> None:
+def test_every_rate_names_its_source(name: str) -> None:
     assert RATES[name].source
 
 
@@ -40,9 +40,9 @@ async def test_window_moves(clock: ManualClock) -> None:
     clock.advance(ms=30_000)
     await spend(limiter, 5)
     clock.advance(ms=29_999)
-    with pytest.raises(ApiError) as told:
+    with pytest.raises(ApiError) as raised:
         await spend(limiter)
-    assert told.value.retry_after_s == 1
+    assert raised.value.retry_after_s == 1
 
     clock.advance(ms=1)
 
@@ -51,7 +51,7 @@ async def test_window_moves(clock: ManualClock) -> None:
         await spend(limiter)
 
 
-async def test_refusal_does_not_put_off_the_next_chance(clock: ManualClock) -> None:
+async def test_rejected_requests_do_not_extend_the_wait(clock: ManualClock) -> None:
     limiter = LocalLimiter(clock)
     await spend(limiter, 10)
     for _ in range(50):
@@ -63,7 +63,7 @@ async def test_refusal_does_not_put_off_the_next_chance(clock: ManualClock) -> N
     await spend(limiter, 10)
 
 
-async def test_windows_are_one_for_each_name_and_holder(clock: ManualClock) -> None:
+async def test_each_name_and_holder_has_its_own_window(clock: ManualClock) -> None:
     limiter = LocalLimiter(clock)
     await spend(limiter, 10, of="a")
 
@@ -71,7 +71,7 @@ async def test_windows_are_one_for_each_name_and_holder(clock: ManualClock) -> N
     await spend(limiter, 10, "send_template", of="a")
 
 
-async def test_what_is_given_back_may_be_spent_again(clock: ManualClock) -> None:
+async def test_refund_may_be_spent_again(clock: ManualClock) -> None:
     limiter = LocalLimiter(clock)
     *_, last_ms = await spend(limiter, 10)
 
@@ -82,7 +82,7 @@ async def test_what_is_given_back_may_be_spent_again(clock: ManualClock) -> None
         await spend(limiter)
 
 
-async def test_giving_back_what_was_not_spent_gives_nothing(clock: ManualClock) -> None:
+async def test_refund_of_what_was_not_spent_changes_nothing(clock: ManualClock) -> None:
     limiter = LocalLimiter(clock)
 
     await limiter.refund("templates", "a", clock.now_ms())
@@ -92,13 +92,13 @@ async def test_giving_back_what_was_not_spent_gives_nothing(clock: ManualClock) 
         await spend(limiter)
 
 
-async def test_limits_that_are_off_let_everything_through(clock: ManualClock) -> None:
+async def test_disabled_limits_allow_everything(clock: ManualClock) -> None:
     limiter = LocalLimiter(clock, on=False)
 
     await spend(limiter, 1000)
 
 
-async def test_windows_that_nobody_uses_any_more_are_forgotten(clock: ManualClock) -> None:
+async def test_idle_windows_are_deleted(clock: ManualClock) -> None:
     limiter = LocalLimiter(clock)
     for number in range(10):
         await spend(limiter, of=f"old{number}")

@@ -1,4 +1,4 @@
-"""Retry schedules: what they wait, with jitter, and the operator's own wish."""
+"""Retry schedules: their delays, with jitter, and the delay that the operator requests."""
 
 import itertools
 import random
@@ -8,11 +8,11 @@ import pytest
 from waypost.base.backoff import delay_ms
 from waypost.callbacks import retries as callback_retries
 from waypost.dispatch.retries import retry_delay_ms
-from waypost.domain.outcome import RetryReason, Unavailable
+from waypost.domain.outcome import OperatorUnavailable, RetryReason
 
 
 class Middle(random.Random):
-    """Chance that gives no jitter."""
+    """A random source that gives no jitter."""
 
     def random(self) -> float:
         return 0.5
@@ -34,9 +34,9 @@ def test_jitter_spreads_a_delay_over_a_fifth_either_way() -> None:
     assert max(delays) - min(delays) > 3000
 
 
-@pytest.mark.parametrize("again", RetryReason)
-def test_schedule_of_whatever_keeps_it_never_shortens(again: RetryReason) -> None:
-    outcome = Unavailable("", retry_reason=again)
+@pytest.mark.parametrize("reason", RetryReason)
+def test_schedule_of_any_retry_reason_never_shortens(reason: RetryReason) -> None:
+    outcome = OperatorUnavailable("", retry_reason=reason)
 
     waits = [retry_delay_ms(outcome, attempt, Middle()) for attempt in range(1, 12)]
 
@@ -44,18 +44,18 @@ def test_schedule_of_whatever_keeps_it_never_shortens(again: RetryReason) -> Non
     assert waits[0] >= 1000
 
 
-def test_operators_wish_counts_when_it_is_longer() -> None:
-    assert retry_delay_ms(Unavailable("", 0, 60, RetryReason.THROUGHPUT), 1, Middle()) == 60_000
-    assert retry_delay_ms(Unavailable("", 0, 0.1, RetryReason.THROUGHPUT), 1, Middle()) == 1000
+def test_delay_that_the_operator_requests_counts_when_it_is_longer() -> None:
+    assert retry_delay_ms(OperatorUnavailable("", 0, 60, RetryReason.THROUGHPUT), 1, Middle()) == 60_000
+    assert retry_delay_ms(OperatorUnavailable("", 0, 0.1, RetryReason.THROUGHPUT), 1, Middle()) == 1000
 
 
-def test_wish_of_years_is_asked_about_again_after_an_hour() -> None:
-    assert retry_delay_ms(Unavailable("", 0, 9e9), 1, Middle()) == 3_600_000
+def test_requested_delay_of_years_is_cut_to_an_hour() -> None:
+    assert retry_delay_ms(OperatorUnavailable("", 0, 9e9), 1, Middle()) == 3_600_000
 
 
-def test_outage_is_waited_for_more_and_more_seldom() -> None:
-    assert retry_delay_ms(Unavailable(""), 1, Middle()) == 1000
-    assert retry_delay_ms(Unavailable(""), 99, Middle()) == 300_000
+def test_outage_is_retried_less_and_less_often() -> None:
+    assert retry_delay_ms(OperatorUnavailable(""), 1, Middle()) == 1000
+    assert retry_delay_ms(OperatorUnavailable(""), 99, Middle()) == 300_000
 
 
 def test_callbacks_are_given_up_after_more_than_a_day() -> None:

@@ -1,4 +1,4 @@
-"""Hosts in addresses."""
+"""Hosts in URLs."""
 
 import pytest
 
@@ -6,17 +6,17 @@ from waypost.base.http.hosts import hostname_of, is_ip_address, is_loopback, net
 
 
 @pytest.mark.parametrize(
-    ("address", "name", "netloc"),
+    ("url", "name", "netloc"),
     [
         ("//Shop.example:8080", "shop.example", "shop.example:8080"),
         ("http://[::1]:80/a", "::1", "[::1]:80"),
         ("null", "", ""),
         ("", "", ""),
-        ("//[::1", "", ""),  # urlsplit refuses it
+        ("//[::1", "", ""),  # urlsplit raises ValueError
     ],
 )
-def test_host_of_an_address(address: str, name: str, netloc: str) -> None:
-    assert (hostname_of(address), netloc_of(address)) == (name, netloc)
+def test_host_of_a_url(url: str, name: str, netloc: str) -> None:
+    assert (hostname_of(url), netloc_of(url)) == (name, netloc)
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.9.9.9", "::1"])

@@ -1,4 +1,4 @@
-"""Ids: UUIDs of version 7 that sort by time, and secrets that nobody guesses."""
+"""Ids: UUIDs of version 7 that sort by time, and secrets that cannot be guessed."""
 
 import uuid
 
@@ -43,7 +43,7 @@ def test_secret_has_256_bits() -> None:
     assert all(len(bytes.fromhex(secret)) == 32 for secret in secrets)
 
 
-def test_digits_are_as_many_as_asked_for() -> None:
+def test_digits_have_the_requested_length() -> None:
     ids = RandomIds(ManualClock())
 
     for count in (1, 8, 16, 20):
@@ -52,15 +52,15 @@ def test_digits_are_as_many_as_asked_for() -> None:
 
 
 def test_seeded_ids_are_the_same_in_every_run() -> None:
-    def some(seed: str) -> list[str]:
+    def generate(seed: str) -> list[str]:
         ids = SeededIds(ManualClock(), seed)
         return [ids.new(), ids.secret(), ids.digits(16), ids.new()]
 
-    assert some("a") == some("a")
-    assert not set(some("a")) & set(some("b"))
+    assert generate("a") == generate("a")
+    assert not set(generate("a")) & set(generate("b"))
 
 
-def test_what_is_no_uuid_is_told_apart() -> None:
+def test_only_uuids_are_recognized_as_uuids() -> None:
     assert is_uuid("01990000-0000-7000-8000-0000000000A1")
     for text in ("", "wamid.HBgL", "0199000000007000800000000000000a", "{01990000}", "x" * 36):
         assert not is_uuid(text)

@@ -1,4 +1,4 @@
-"""Values of unknown shape: each reader gives one type, and what is of another shape is None or empty."""
+"""Readers of values of unknown type: each returns its type, and None or empty for other types."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def test_whole_numbers_are_read_from_numbers_and_digits(value: object, expected:
 
 
 @pytest.mark.parametrize("value", [None, True, 7, 7.5, "text", [1], [[]], {"a": 1}])
-def test_each_reader_gives_its_type_for_any_value(value: object) -> None:
+def test_each_reader_returns_its_type_for_any_value(value: object) -> None:
     is_a = type(value)
     assert object_of(value) == (value if is_a is dict else {})
     assert list_of(value) == (value if is_a is list else [])
@@ -36,7 +36,7 @@ def test_each_reader_gives_its_type_for_any_value(value: object) -> None:
     assert objects_in(value) == texts_in(value) == []
 
 
-def test_members_of_a_list_are_taken_by_type() -> None:
+def test_members_of_a_list_are_selected_by_type() -> None:
     mixed = [1, "one", {"two": 2}, None, ["three"], "four"]
 
     assert objects_in(mixed) == [{"two": 2}]

@@ -1,4 +1,4 @@
-"""Records and where they go."""
+"""Log records and their streams."""
 
 import io
 import os
@@ -18,7 +18,7 @@ def test_records_follow_standard_error_and_survive_its_end(monkeypatch: pytest.M
     stream.write("to the first")
 
     first.close()
-    print("lost, and nobody's defect", file=stream, flush=True)
+    print("lost without an error", file=stream, flush=True)
     monkeypatch.setattr(sys, "stderr", second)
     print("to the second", file=stream, flush=True)
 
@@ -52,7 +52,7 @@ def test_records_that_cannot_be_written_are_lost_and_counted(error: Exception) -
     assert stream.lost == 2  # the text and its end
 
 
-def test_pipe_that_nobody_reads_loses_records_and_holds_up_nobody() -> None:
+def test_unread_pipe_loses_records_and_blocks_no_writer() -> None:
     reading, writing = os.pipe()
     with os.fdopen(reading, "rb") as reader, os.fdopen(writing, "w", encoding="utf-8") as pipe:
         stream = LossyStream(pipe)
@@ -67,7 +67,7 @@ def test_pipe_that_nobody_reads_loses_records_and_holds_up_nobody() -> None:
         after = reader.read()
 
     *whole, last = before.decode().split("\n")
-    assert all(one.endswith("é" * 3_000) for one in whole)
+    assert all(line.endswith("é" * 3_000) for line in whole)
     assert 0 < len(last) < 3_000  # its end is lost
     assert lost == 100 - len(whole)
     assert after == b"\nafter\n"  # on a line of its own
@@ -91,17 +91,17 @@ def test_record_that_cannot_be_rendered_is_replaced_by_one_that_can() -> None:
     assert "after" in second
 
 
-def test_listener_that_fails_does_not_concern_whoever_takes_a_step() -> None:
-    heard: list[TraceRecord] = []
-    failing = Tracer()
+def test_listener_that_fails_does_not_affect_the_recording_of_a_step() -> None:
+    records: list[TraceRecord] = []
+    tracer = Tracer()
 
-    def fails(_told: TraceRecord) -> None:
+    def fail(_record: TraceRecord) -> None:
         raise OSError(28, "no space left")
 
-    failing.log_to(fails, include_successes=True)
-    failing.trace_to(fails)
-    failing.trace_to(heard.append)
+    tracer.log_to(fail, include_successes=True)
+    tracer.trace_to(fail)
+    tracer.trace_to(records.append)
 
-    failing.record(TraceStep.ACCEPTED, "an id")
+    tracer.record(TraceStep.ACCEPTED, "an id")
 
-    assert [told.message_id for told in heard] == ["an id"]
+    assert [record.message_id for record in records] == ["an id"]

@@ -1,11 +1,11 @@
-"""Loops that no error ends."""
+"""Loops that continue after any error."""
 
 import asyncio
 from typing import Any
 
 import pytest
 
-from tests.support.waiting import patiently
+from tests.support.polling import poll_until
 from waypost.base.loops import Loop
 
 WITHIN_S = 10
@@ -23,7 +23,7 @@ class Log:
 
 
 class Work:
-    """Fails as often as it is told to, in the way it is told to, and then works."""
+    """Raises the given errors, one in each turn, and then works."""
 
     def __init__(self, *errors: BaseException) -> None:
         self.errors = list(errors)
@@ -59,12 +59,12 @@ async def test_turn_that_fails_is_run_again_and_logged_once(error: BaseException
     await loop.stop()
 
 
-async def test_loop_says_that_it_fails_and_that_it_has_ended() -> None:
+async def test_loop_reports_that_it_fails_and_that_it_has_ended() -> None:
     work, log = Work(*[ValueError("a defect")] * 1_000_000), Log()
     loop = loop_of(work, log)
     before = loop.failure_text
     loop.start()
-    await patiently(lambda: asyncio.sleep(0, work.turns), lambda turns: turns >= 3)
+    await poll_until(lambda: asyncio.sleep(0, work.turns), lambda turns: turns >= 3)
     during = loop.failure_text
 
     await loop.stop()
@@ -89,5 +89,5 @@ async def test_wait_that_fails_does_not_end_a_loop() -> None:
     loop = loop_of(work, log)
     loop.start()
 
-    await patiently(lambda: asyncio.sleep(0, waits), lambda waits: waits == 5)
+    await poll_until(lambda: asyncio.sleep(0, waits), lambda waits: waits == 5)
     await loop.stop()

@@ -1,4 +1,4 @@
-"""Multipart bodies are read as they come, whatever the parts they come in."""
+"""Multipart bodies are parsed while they arrive, however they are cut into chunks."""
 
 from collections.abc import Iterable, MutableMapping, Sequence
 from itertools import pairwise
@@ -24,7 +24,7 @@ FIELD, FILE = PartHead("file_type", None, ""), PartHead("file", "a.png", "image/
 async def read(
     chunks: Iterable[bytes], content_type: str = "multipart/form-data; boundary=x"
 ) -> list[PartHead | bytes]:
-    """The heads, and the bytes between put together."""
+    """Return the heads of the parts, and the bytes between them joined."""
     messages: list[MutableMapping[str, Any]] = [
         {"type": "http.request", "body": chunk, "more_body": True} for chunk in chunks
     ]
@@ -34,43 +34,43 @@ async def read(
         return messages.pop(0)
 
     scope = {"headers": [(b"content-type", content_type.encode())]}
-    found: list[PartHead | bytes] = []
-    async for one in read_parts(Request(scope, b"", {}, receive)):
-        last = found[-1] if found else None
-        if isinstance(one, bytes) and isinstance(last, bytes):
-            found[-1] = last + one
+    parts: list[PartHead | bytes] = []
+    async for item in read_parts(Request(scope, b"", {}, receive)):
+        last = parts[-1] if parts else None
+        if isinstance(item, bytes) and isinstance(last, bytes):
+            parts[-1] = last + item
         else:
-            found.append(one)
-    return found
+            parts.append(item)
+    return parts
 
 
-def part(disposition: str, *headers: str) -> bytes:
+def body_with_part(disposition: str, *headers: str) -> bytes:
     lines = "\r\n".join((f"Content-Disposition: {disposition}", *headers))
     return b"--x\r\n" + lines.encode() + b"\r\n\r\nHello\r\n--x--\r\n"
 
 
 @given(cuts=st.lists(st.integers(0, len(BODY)), max_size=12))
 async def test_parts_do_not_depend_on_how_the_body_is_cut(cuts: Sequence[int]) -> None:
-    places = [0, *sorted(cuts), len(BODY)]
-    chunks = [BODY[a:b] for a, b in pairwise(places)]
+    positions = [0, *sorted(cuts), len(BODY)]
+    chunks = [BODY[a:b] for a, b in pairwise(positions)]
 
-    found = await read(chunks)
+    parts = await read(chunks)
 
-    assert found == [FIELD, b"image/png", FILE, b"\x89PNG\r\n--\r\n--y"]
+    assert parts == [FIELD, b"image/png", FILE, b"\x89PNG\r\n--\r\n--y"]
 
 
 @given(body=st.binary(max_size=300))
-async def test_any_bytes_are_read_or_refused(body: bytes) -> None:
+async def test_any_bytes_are_read_or_rejected(body: bytes) -> None:
     for content in (body, BODY[: len(body)] + body, b"--x\r\n" + body):
-        assert await reason_of(content) in (None, ErrorCode.UNREADABLE)
+        assert await error_code_of(content) in (None, ErrorCode.UNREADABLE)
 
 
 @given(content_type=st.text(max_size=80))
-async def test_any_content_type_is_read_or_refused(content_type: str) -> None:
+async def test_any_content_type_is_read_or_rejected(content_type: str) -> None:
     for text in (content_type, f"multipart/form-data; {content_type}"):
         sent = text.encode("utf-8", "replace").decode()
 
-        assert await reason_of(BODY, sent) in (None, ErrorCode.UNREADABLE)
+        assert await error_code_of(BODY, sent) in (None, ErrorCode.UNREADABLE)
 
 
 @pytest.mark.parametrize(
@@ -88,25 +88,27 @@ async def test_any_content_type_is_read_or_refused(content_type: str) -> None:
     ],
 )
 async def test_file_name_is_its_last_segment(disposition: str, name: str | None) -> None:
-    [head, content] = await read([part(disposition)])
+    [head, content] = await read([body_with_part(disposition)])
 
     assert isinstance(head, PartHead)
     assert (head.name, head.file_name, content) == ("file", name, b"Hello")
 
 
-@pytest.mark.parametrize(("count", "taken"), [(MAX_PART_HEADERS - 1, True), (MAX_PART_HEADERS, False), (10_000, False)])
-async def test_headers_are_counted(count: int, taken: bool) -> None:
-    body = part('form-data; name="file"', *(f"X-{number}: 1" for number in range(count)))
+@pytest.mark.parametrize(
+    ("count", "is_accepted"), [(MAX_PART_HEADERS - 1, True), (MAX_PART_HEADERS, False), (10_000, False)]
+)
+async def test_headers_are_counted(count: int, is_accepted: bool) -> None:
+    body = body_with_part('form-data; name="file"', *(f"X-{number}: 1" for number in range(count)))
 
-    assert await is_taken(body) is taken
-
-
-@pytest.mark.parametrize(("size", "taken"), [(MAX_PART_HEADER_BYTES // 2, True), (10_000, False)])
-async def test_headers_are_bounded(size: int, taken: bool) -> None:
-    assert await is_taken(part('form-data; name="file"', f"X: {'x' * size}")) is taken
+    assert await accepts(body) is is_accepted
 
 
-async def test_client_that_goes_away_is_no_refusal() -> None:
+@pytest.mark.parametrize(("size", "is_accepted"), [(MAX_PART_HEADER_BYTES // 2, True), (10_000, False)])
+async def test_headers_are_bounded(size: int, is_accepted: bool) -> None:
+    assert await accepts(body_with_part('form-data; name="file"', f"X: {'x' * size}")) is is_accepted
+
+
+async def test_disconnect_of_the_client_is_no_api_error() -> None:
     async def receive() -> MutableMapping[str, Any]:
         return {"type": "http.disconnect"}
 
@@ -117,13 +119,13 @@ async def test_client_that_goes_away_is_no_refusal() -> None:
             pass
 
 
-async def is_taken(body: bytes) -> bool:
-    return await reason_of(body) is None
+async def accepts(body: bytes) -> bool:
+    return await error_code_of(body) is None
 
 
-async def reason_of(body: bytes, content_type: str = "multipart/form-data; boundary=x") -> ErrorCode | None:
+async def error_code_of(body: bytes, content_type: str = "multipart/form-data; boundary=x") -> ErrorCode | None:
     try:
         await read([body], content_type)
-    except ApiError as refused:
-        return refused.code
+    except ApiError as error:
+        return error.code
     return None

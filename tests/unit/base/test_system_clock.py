@@ -1,4 +1,4 @@
-"""The clock of a running service, when somebody moves the machine's."""
+"""The clock of a running service when the machine's clock is changed."""
 
 import dataclasses
 import subprocess
@@ -12,15 +12,15 @@ from waypost.base.clock import SystemClock
 
 HOUR_NS = 3_600_000_000_000
 HOUR_MS = 3_600_000
-BEGUN_NS = 1_760_000_000_000_000_000
-BEGUN_MS = BEGUN_NS // 1_000_000
+START_NS = 1_760_000_000_000_000_000
+START_MS = START_NS // 1_000_000
 
 
 @dataclasses.dataclass
 class Machine:
     """Both clocks of a machine."""
 
-    wall_ns: int = BEGUN_NS
+    wall_ns: int = START_NS
     steady_ns: int = 12345
 
     def pass_ms(self, ms: int) -> None:
@@ -37,7 +37,7 @@ def test_clock_reads_as_the_machine_does() -> None:
 
     machine.pass_ms(1234)
 
-    assert clock.now_ms() == BEGUN_MS + 1234
+    assert clock.now_ms() == START_MS + 1234
 
 
 def test_clock_follows_a_jump_forward_at_once() -> None:
@@ -46,10 +46,10 @@ def test_clock_follows_a_jump_forward_at_once() -> None:
 
     machine.wall_ns += 3 * HOUR_NS
 
-    assert clock.now_ms() == BEGUN_MS + 3 * HOUR_MS
+    assert clock.now_ms() == START_MS + 3 * HOUR_MS
 
 
-def test_clock_goes_on_a_tenth_slower_after_a_jump_back() -> None:
+def test_clock_runs_a_tenth_slower_after_a_jump_back() -> None:
     machine = Machine()
     clock = machine.clock()
     clock.now_ms()
@@ -61,10 +61,10 @@ def test_clock_goes_on_a_tenth_slower_after_a_jump_back() -> None:
         readings.append(clock.now_ms())
 
     assert readings == sorted(readings)
-    assert readings[-1] == BEGUN_MS + 9_000
+    assert readings[-1] == START_MS + 9_000
 
 
-def test_clock_meets_the_machines_again_after_a_jump_back() -> None:
+def test_clock_agrees_with_the_machines_again_after_a_jump_back() -> None:
     machine = Machine()
     clock = machine.clock()
 
@@ -87,8 +87,8 @@ print(*(clock.real_ms() - time.monotonic_ns() // 1_000_000 for clock in (SystemC
 """
 
 
-def may_make_time() -> bool:
-    """Whether this system has such clocks, and lets us have one of our own."""
+def can_create_time_namespace() -> bool:
+    """True if this system has time namespaces, and lets us create one."""
     try:
         return not subprocess.run([*HAS_SLEPT, "true"], capture_output=True, check=False).returncode
     except FileNotFoundError:
@@ -96,12 +96,12 @@ def may_make_time() -> bool:
 
 
 def test_steady_clock_counts_what_the_machine_has_slept() -> None:
-    """So a process that wakes up finds its leases over, as those do who have taken them up."""
-    if not may_make_time():
-        pytest.skip("needs a namespace of time")
+    """A process that wakes up must find its leases expired, as the processes that claimed them do."""
+    if not can_create_time_namespace():
+        pytest.skip("needs a time namespace")
     read = subprocess.run([*HAS_SLEPT, sys.executable, "-c", READ_BOTH], capture_output=True, check=True, text=True)
 
-    ahead_ms = [int(one) for one in read.stdout.split()]
+    ahead_ms = [int(offset) for offset in read.stdout.split()]
 
-    here_ms = SystemClock().real_ms() - time.monotonic_ns() // 1_000_000  # it may have slept in truth
-    assert [round((one - here_ms) / 1000) for one in ahead_ms] == [ASLEEP_S, ASLEEP_S]
+    here_ms = SystemClock().real_ms() - time.monotonic_ns() // 1_000_000  # the machine itself may have slept
+    assert [round((offset - here_ms) / 1000) for offset in ahead_ms] == [ASLEEP_S, ASLEEP_S]

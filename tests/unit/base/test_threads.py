@@ -1,11 +1,11 @@
-"""Threads for the loop: order, results, errors, and an end that waits."""
+"""Thread pools for the event loop: order, results, errors, and a shutdown that waits."""
 
 import asyncio
 import threading
 
 import pytest
 
-from tests.support.waiting import HANGS_AFTER_S
+from tests.support.polling import HANGS_AFTER_S
 from waypost.base.threads import ThreadPool
 
 
@@ -13,18 +13,18 @@ async def test_calls_on_one_thread_are_run_in_their_order_and_give_their_results
     threads = ThreadPool(1, "one")
     ran: list[int] = []
 
-    def note(number: int) -> int:
+    def record(number: int) -> int:
         ran.append(number)
         return number * 2
 
-    results = await asyncio.gather(*(threads.run(note, number) for number in range(100)))
+    results = await asyncio.gather(*(threads.run(record, number) for number in range(100)))
     threads.shutdown()
 
     assert ran == list(range(100))
     assert results == [number * 2 for number in range(100)]
 
 
-async def test_what_a_call_raises_is_its_callers_and_the_thread_goes_on() -> None:
+async def test_error_of_a_call_reaches_its_caller_and_the_thread_continues() -> None:
     threads = ThreadPool(1, "one")
 
     with pytest.raises(ZeroDivisionError):
@@ -34,22 +34,22 @@ async def test_what_a_call_raises_is_its_callers_and_the_thread_goes_on() -> Non
     threads.shutdown()
 
 
-async def test_two_threads_work_side_by_side() -> None:
+async def test_two_threads_work_concurrently() -> None:
     threads = ThreadPool(2, "pair")
     meeting = threading.Barrier(2)
 
-    places = await asyncio.gather(*(threads.run(meeting.wait, 5) for _ in range(2)))
+    indexes = await asyncio.gather(*(threads.run(meeting.wait, 5) for _ in range(2)))
     threads.shutdown()
 
-    assert sorted(places) == [0, 1]
+    assert sorted(indexes) == [0, 1]
 
 
-async def test_whoever_goes_away_disturbs_nobody() -> None:
+async def test_cancelled_call_does_not_affect_other_calls() -> None:
     threads = ThreadPool(1, "one")
     hold = threading.Event()
     waiting = threads.run(hold.wait, 5)
-    gone = threads.run(divmod, 7, 2)
-    gone.cancel()
+    cancelled = threads.run(divmod, 7, 2)
+    cancelled.cancel()
     hold.set()
 
     assert await waiting
@@ -57,7 +57,7 @@ async def test_whoever_goes_away_disturbs_nobody() -> None:
     threads.shutdown()
 
 
-async def test_the_end_waits_for_what_was_handed_in_and_takes_no_more() -> None:
+async def test_shutdown_waits_for_submitted_calls_and_accepts_no_more() -> None:
     threads = ThreadPool(1, "one")
     ran: list[int] = []
     for number in range(50):
@@ -70,16 +70,16 @@ async def test_the_end_waits_for_what_was_handed_in_and_takes_no_more() -> None:
         threads.submit(ran.append, 51)
 
 
-async def test_the_end_may_come_from_another_thread_while_calls_are_handed_in() -> None:
-    """Each call is either run or refused: none is left waiting, and no thread is joined before it has begun."""
+async def test_shutdown_may_run_on_another_thread_while_calls_are_submitted() -> None:
+    """Each call is run or rejected: none is left waiting, and no thread is joined before it has started."""
 
-    async def until_refused(threads: ThreadPool) -> None:
+    async def call_until_shutdown(threads: ThreadPool) -> None:
         while True:
             await asyncio.wait_for(threads.run(divmod, 7, 2), HANGS_AFTER_S)
 
     for _ in range(200):
         threads = ThreadPool(2, "pair")
-        end = asyncio.create_task(asyncio.to_thread(threads.shutdown))
+        stopping = asyncio.create_task(asyncio.to_thread(threads.shutdown))
         with pytest.raises(RuntimeError, match="after the end"):
-            await until_refused(threads)
-        await end
+            await call_until_shutdown(threads)
+        await stopping

@@ -1,4 +1,4 @@
-"""Records at a bounded rate, with how many were left out."""
+"""Log records at a bounded rate, with how many were left out."""
 
 import logging
 from typing import Any
@@ -13,7 +13,7 @@ from waypost.base.telemetry.throttled_logging import (
 
 
 class Seconds:
-    """A clock of a test."""
+    """A clock that a test sets."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -22,8 +22,8 @@ class Seconds:
         return self.now
 
 
-class Written:
-    """Keeps records."""
+class RecordingLog:
+    """A log that keeps its records."""
 
     def __init__(self) -> None:
         self.records: list[tuple[str, dict[str, Any]]] = []
@@ -35,7 +35,7 @@ class Written:
         self.records.append((event, values))
 
 
-def test_so_many_within_a_minute_and_the_next_says_how_many_were_left_out() -> None:
+def test_records_beyond_the_rate_are_left_out_and_the_next_reports_how_many() -> None:
     seconds = Seconds()
     throttle = Throttle(now_s=seconds)
 
@@ -48,15 +48,15 @@ def test_so_many_within_a_minute_and_the_next_says_how_many_were_left_out() -> N
 
 
 def test_each_kind_has_its_own_rate() -> None:
-    written = Written()
-    log = ThrottledLog(written)
+    recording = RecordingLog()
+    log = ThrottledLog(recording)
 
     for number in range(100):
         log.warning("a wrong signature", number=number)
     log.info("a wrong token")
 
-    assert len(written.records) == MAX_RECORDS_PER_WINDOW + 1
-    assert written.records[-1] == ("a wrong token", {})
+    assert len(recording.records) == MAX_RECORDS_PER_WINDOW + 1
+    assert recording.records[-1] == ("a wrong token", {})
 
 
 def test_records_of_a_library_are_throttled_by_their_text() -> None:

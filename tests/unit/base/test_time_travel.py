@@ -1,4 +1,4 @@
-"""Travelling from due time to due time."""
+"""Advancing the clock from due time to due time."""
 
 import asyncio
 
@@ -11,19 +11,19 @@ MINUTE_MS = 60_000
 
 
 class Sleeper:
-    """A side with things to do at given times, each of which takes a while."""
+    """A component with work to do at given times, each of which takes a while."""
 
     name = "the sleeper"
 
     def __init__(self, clock: VirtualClock, dues_ms: list[int], *, never_ends: bool = False) -> None:
         self.clock = clock
         self.dues_ms = dues_ms
-        self.did_ms: list[int] = []
+        self.ran_ms: list[int] = []
         self.busy = False
         self.travelled: list[bool] = []
         self.moves = 0
         self.woken = asyncio.Event()
-        self.began = asyncio.Event()
+        self.started = asyncio.Event()
         self.never_ends = never_ends
 
     def set_travelling(self, is_travelling: bool) -> None:
@@ -45,8 +45,8 @@ class Sleeper:
             self.busy = True
             self.moves += 1
             self.dues_ms.remove(due_ms)
-            self.did_ms.append(self.clock.now_ms())
-            self.began.set()
+            self.ran_ms.append(self.clock.now_ms())
+            self.started.set()
             await asyncio.sleep(3600 if self.never_ends else 0.002)
             self.busy = False
 
@@ -58,10 +58,10 @@ async def test_everything_happens_at_its_own_time_in_order() -> None:
     sleeper = Sleeper(clock, list(dues_ms))
     running = asyncio.create_task(sleeper.run())
 
-    journey = await TimeTravel(clock, [sleeper]).advance(to_ms=start_ms + 15 * MINUTE_MS)
+    advance = await TimeTravel(clock, [sleeper]).advance(to_ms=start_ms + 15 * MINUTE_MS)
 
-    assert sleeper.did_ms == [start_ms + MINUTE_MS, start_ms + 10 * MINUTE_MS]
-    assert journey == ClockAdvance(stops=2, left_ms=0, is_complete=True)
+    assert sleeper.ran_ms == [start_ms + MINUTE_MS, start_ms + 10 * MINUTE_MS]
+    assert advance == ClockAdvance(stops=2, left_ms=0, is_complete=True)
     assert start_ms + 15 * MINUTE_MS <= clock.now_ms() < start_ms + 16 * MINUTE_MS
     running.cancel()
 
@@ -71,22 +71,22 @@ async def test_what_one_stop_leads_to_happens_before_the_next() -> None:
     start_ms = clock.now_ms()
     first = Sleeper(clock, [start_ms + MINUTE_MS])
     second = Sleeper(clock, [start_ms + 5 * MINUTE_MS])
-    running = [asyncio.create_task(side.run()) for side in (first, second)]
+    running = [asyncio.create_task(sleeper.run()) for sleeper in (first, second)]
 
-    async def hand_over() -> None:
-        await first.began.wait()
+    async def add_due() -> None:
+        await first.started.wait()
         second.dues_ms.append(start_ms + 2 * MINUTE_MS)
         second.woken.set()
 
-    handing = asyncio.create_task(hand_over())
+    adding = asyncio.create_task(add_due())
     await TimeTravel(clock, [first, second]).advance(to_ms=start_ms + 6 * MINUTE_MS)
 
-    assert second.did_ms == [start_ms + 2 * MINUTE_MS, start_ms + 5 * MINUTE_MS]
-    for task in (*running, handing):
+    assert second.ran_ms == [start_ms + 2 * MINUTE_MS, start_ms + 5 * MINUTE_MS]
+    for task in (*running, adding):
         task.cancel()
 
 
-async def test_a_stopped_clock_stays_stopped_after_a_journey() -> None:
+async def test_stopped_clock_stays_stopped_after_an_advance() -> None:
     clock = VirtualClock()
     clock.run(factor=0)
     there_ms = clock.now_ms() + MINUTE_MS
@@ -98,7 +98,7 @@ async def test_a_stopped_clock_stays_stopped_after_a_journey() -> None:
     assert clock.setting.factor == 0
 
 
-async def test_a_side_that_does_not_come_to_rest_is_named() -> None:
+async def test_component_that_does_not_come_to_rest_is_named() -> None:
     clock = VirtualClock()
     sleeper = Sleeper(clock, [clock.now_ms() + MINUTE_MS], never_ends=True)
     running = asyncio.create_task(sleeper.run())
@@ -109,35 +109,35 @@ async def test_a_side_that_does_not_come_to_rest_is_named() -> None:
     running.cancel()
 
 
-async def test_looking_at_rest_looks_again_when_something_moved_meanwhile() -> None:
+async def test_run_at_rest_is_repeated_when_something_moved_meanwhile() -> None:
     clock = VirtualClock()
     sleeper = Sleeper(clock, [])
-    looks = 0
+    runs = 0
 
-    async def look() -> None:
-        nonlocal looks
-        looks += 1
-        if looks == 1:
+    async def count_run() -> None:
+        nonlocal runs
+        runs += 1
+        if runs == 1:
             sleeper.moves += 1
 
-    await TimeTravel(clock, [sleeper]).run_at_rest(look, timeout_s=5)
+    await TimeTravel(clock, [sleeper]).run_at_rest(count_run, timeout_s=5)
 
-    assert looks == 2
+    assert runs == 2
 
 
-async def test_looking_at_rest_gives_up_where_there_is_none() -> None:
+async def test_run_at_rest_gives_up_where_nothing_comes_to_rest() -> None:
     clock = VirtualClock()
     sleeper = Sleeper(clock, [])
     sleeper.busy = True
 
-    async def look() -> None:
-        raise AssertionError("it never rests")
+    async def fail() -> None:
+        raise AssertionError("it must not run: the sleeper never rests")
 
     with pytest.raises(ClockNotAtRest):
-        await TimeTravel(clock, [sleeper]).run_at_rest(look, timeout_s=0.05)
+        await TimeTravel(clock, [sleeper]).run_at_rest(fail, timeout_s=0.05)
 
 
-async def test_a_journey_that_takes_too_long_says_how_far_it_came_and_goes_on() -> None:
+async def test_advance_that_takes_too_long_reports_what_is_left_and_can_be_continued() -> None:
     clock = VirtualClock()
     clock.run(factor=0)
     start_ms = clock.now_ms()
@@ -145,25 +145,25 @@ async def test_a_journey_that_takes_too_long_says_how_far_it_came_and_goes_on() 
     running = asyncio.create_task(sleeper.run())
     travel, to_ms = TimeTravel(clock, [sleeper]), start_ms + 200 * MINUTE_MS
 
-    part = await travel.advance(to_ms=to_ms, max_real_s=0.05)
-    came_ms = clock.now_ms()
+    partial = await travel.advance(to_ms=to_ms, max_real_s=0.05)
+    reached_ms = clock.now_ms()
     rest = await travel.advance(to_ms=to_ms)
 
-    assert not part.is_complete
-    assert part.left_ms == to_ms - came_ms > 0
-    assert part.stops + rest.stops == 199
+    assert not partial.is_complete
+    assert partial.left_ms == to_ms - reached_ms > 0
+    assert partial.stops + rest.stops == 199
     assert rest == ClockAdvance(rest.stops, left_ms=0, is_complete=True)
     assert sleeper.travelled == [True, False, True, False]
     running.cancel()
 
 
-async def test_a_journey_that_is_cancelled_leaves_the_clock_where_it_is() -> None:
+async def test_cancelled_advance_leaves_the_clock_where_it_is() -> None:
     clock = VirtualClock()
     start_ms = clock.now_ms()
     sleeper = Sleeper(clock, [start_ms + minutes * MINUTE_MS for minutes in range(1, 10_000)])
     running = asyncio.create_task(sleeper.run())
     travelling = asyncio.create_task(TimeTravel(clock, [sleeper]).advance(to_ms=start_ms + 10_000 * MINUTE_MS))
-    await sleeper.began.wait()
+    await sleeper.started.wait()
 
     travelling.cancel()
     await asyncio.gather(travelling, return_exceptions=True)

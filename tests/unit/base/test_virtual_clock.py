@@ -1,15 +1,15 @@
-"""The clock that may be moved: what it reads, and whom it wakes."""
+"""The virtual clock: what it reads, and which waits it ends."""
 
 import asyncio
 
-from tests.support.waiting import HANGS_AFTER_S
+from tests.support.polling import HANGS_AFTER_S
 from waypost.base.clock import ClockSetting, VirtualClock
 
 HOUR_MS = 3_600_000
 
 
 class Machine:
-    """The machine's own clock, as far as a virtual one asks it."""
+    """The machine's own clock, as far as a virtual one reads it."""
 
     def __init__(self, at_ms: int = 1_000_000) -> None:
         self.at_ms = at_ms
@@ -18,7 +18,7 @@ class Machine:
         return self.at_ms
 
 
-async def test_it_reads_as_the_machine_does_until_it_is_moved() -> None:
+async def test_clock_reads_as_the_machine_does_until_it_is_moved() -> None:
     machine = Machine()
     clock = VirtualClock(machine_ms=machine)
 
@@ -28,7 +28,7 @@ async def test_it_reads_as_the_machine_does_until_it_is_moved() -> None:
     assert clock.ahead_ms == 0
 
 
-async def test_it_goes_on_from_where_it_was_put() -> None:
+async def test_clock_continues_from_the_time_it_was_set_to() -> None:
     machine = Machine()
     clock = VirtualClock(machine_ms=machine)
 
@@ -39,7 +39,7 @@ async def test_it_goes_on_from_where_it_was_put() -> None:
     assert clock.ahead_ms == HOUR_MS - 1_000_000
 
 
-async def test_it_runs_as_fast_as_it_is_told_and_stands_when_it_is_told() -> None:
+async def test_clock_runs_by_its_factor_and_stops_at_zero() -> None:
     machine = Machine()
     clock = VirtualClock(machine_ms=machine)
 
@@ -51,7 +51,7 @@ async def test_it_runs_as_fast_as_it_is_told_and_stands_when_it_is_told() -> Non
     assert clock.now_ms() == 1_000_000 + 60_000
 
 
-async def test_it_stands_while_it_is_held_and_then_goes_on_as_before() -> None:
+async def test_held_clock_stops_and_then_continues_as_before() -> None:
     machine = Machine()
     clock = VirtualClock(machine_ms=machine)
     clock.run(factor=2)
@@ -66,17 +66,17 @@ async def test_it_stands_while_it_is_held_and_then_goes_on_as_before() -> None:
     assert clock.now_ms() == 1_001_000
 
 
-async def test_every_bearing_is_kept_so_that_a_restart_goes_on_from_it() -> None:
+async def test_every_setting_is_saved_so_that_a_restart_continues_from_it() -> None:
     machine = Machine()
-    kept: list[ClockSetting] = []
-    clock = VirtualClock(on_change=kept.append, machine_ms=machine)
+    saved: list[ClockSetting] = []
+    clock = VirtualClock(on_change=saved.append, machine_ms=machine)
     clock.run(factor=3)
     clock.hold()
 
     machine.at_ms += 100
-    again = VirtualClock(kept[-1], machine_ms=machine)
+    restarted = VirtualClock(saved[-1], machine_ms=machine)
 
-    assert again.now_ms() == 1_000_000 + 300
+    assert restarted.now_ms() == 1_000_000 + 300
 
 
 async def test_a_wait_ends_when_its_event_is_set() -> None:

@@ -1,4 +1,4 @@
-"""The table of a circuit's steps, and how long it stays open."""
+"""The transitions of a circuit, and how long it stays open."""
 
 import random
 
@@ -18,50 +18,50 @@ from waypost.callbacks.receivers import CallbackReceiver
 CHANCE = random.Random(1)
 
 
-def failed(circuit: Circuit, now_ms: int = 0, *, is_probe: bool = False, asked_ms: int = 0) -> None:
-    circuit.record_failed(now_ms, CHANCE, is_probe=is_probe, retry_after_ms=asked_ms)
+def record_failure(circuit: Circuit, now_ms: int = 0, *, is_probe: bool = False, retry_after_ms: int = 0) -> None:
+    circuit.record_failed(now_ms, CHANCE, is_probe=is_probe, retry_after_ms=retry_after_ms)
 
 
-def test_circuit_opens_after_failures_in_a_row_and_a_success_between_starts_the_row_anew() -> None:
+def test_circuit_opens_after_consecutive_failures_and_a_success_resets_the_count() -> None:
     circuit = Circuit()
     for _ in range(OPEN_AFTER_FAILURES - 1):
-        failed(circuit)
+        record_failure(circuit)
     circuit.record_delivered(1)
     for _ in range(OPEN_AFTER_FAILURES - 1):
-        failed(circuit)
+        record_failure(circuit)
     assert circuit.state is CircuitState.CLOSED
 
-    failed(circuit)
+    record_failure(circuit)
 
     assert circuit.state is CircuitState.OPEN
 
 
-def test_each_probe_in_vain_about_doubles_the_wait_up_to_a_minute() -> None:
+def test_each_failed_probe_about_doubles_the_wait_up_to_a_minute() -> None:
     circuit = Circuit(failures=OPEN_AFTER_FAILURES - 1)
-    failed(circuit)
+    record_failure(circuit)
     waits = [circuit.until_ms]
     for _ in range(8):
         circuit.apply(CircuitEvent.DUE)
-        failed(circuit, is_probe=True)
+        record_failure(circuit, is_probe=True)
         waits.append(circuit.until_ms)
 
     expected = [*PROBE_DELAYS_S, 60, 60]
     assert all(0.8 * s <= wait / 1000 <= 1.2 * s for wait, s in zip(waits, expected, strict=True))
 
 
-def test_what_was_begun_before_the_circuit_opened_does_not_open_it_further() -> None:
+def test_attempts_started_before_the_circuit_opened_do_not_extend_it() -> None:
     circuit = Circuit(failures=OPEN_AFTER_FAILURES - 1)
-    failed(circuit)
+    record_failure(circuit)
     until_ms = circuit.until_ms
 
     for _ in range(60):
-        failed(circuit)
+        record_failure(circuit)
 
     assert (circuit.state, circuit.until_ms) == (CircuitState.OPEN, until_ms)
 
 
 @pytest.mark.parametrize("state", [CircuitState.CLOSED, CircuitState.OPEN, CircuitState.HALF_OPEN])
-def test_success_closes_whatever_the_state_and_forgets_the_failures(state: CircuitState) -> None:
+def test_success_closes_the_circuit_in_any_state_and_resets_the_failures(state: CircuitState) -> None:
     circuit = Circuit(state, failures=9, probes=4, failing_since_ms=5)
 
     circuit.record_delivered(7)
@@ -69,34 +69,34 @@ def test_success_closes_whatever_the_state_and_forgets_the_failures(state: Circu
     assert circuit == Circuit(delivered_ms=7)
 
 
-def test_paused_circuit_moves_only_by_being_resumed() -> None:
-    moves = {came for (state, came) in CIRCUIT_TRANSITIONS if state is CircuitState.PAUSED}
+def test_paused_circuit_changes_only_by_being_resumed() -> None:
+    moves = {event for (state, event) in CIRCUIT_TRANSITIONS if state is CircuitState.PAUSED}
 
     assert moves == {CircuitEvent.RESUMED}
 
 
-def test_receiver_that_asks_is_left_alone_for_as_long_and_for_the_longest_it_asked() -> None:
+def test_longest_retry_after_of_a_receiver_is_respected() -> None:
     circuit = Circuit()
 
-    failed(circuit, 1_000, asked_ms=60_000)
-    failed(circuit, 2_000, asked_ms=1_000)
+    record_failure(circuit, 1_000, retry_after_ms=60_000)
+    record_failure(circuit, 2_000, retry_after_ms=1_000)
 
     assert (circuit.state, circuit.until_ms) == (CircuitState.OPEN, 61_000)
 
 
-def test_circuit_goes_on_from_what_the_store_has() -> None:
-    failing, asked, neither = Circuit(), Circuit(), Circuit()
+def test_circuit_is_restored_from_the_store() -> None:
+    failing, waiting, healthy = Circuit(), Circuit(), Circuit()
 
     failing.restore(10, failing_since_ms=3, retry_after_until_ms=9)
-    asked.restore(10, failing_since_ms=3, retry_after_until_ms=99)
-    neither.restore(10, failing_since_ms=None, retry_after_until_ms=None)
+    waiting.restore(10, failing_since_ms=3, retry_after_until_ms=99)
+    healthy.restore(10, failing_since_ms=None, retry_after_until_ms=None)
 
-    assert [one.state for one in (failing, asked, neither)] == [
+    assert [circuit.state for circuit in (failing, waiting, healthy)] == [
         CircuitState.HALF_OPEN,
         CircuitState.OPEN,
         CircuitState.CLOSED,
     ]
-    assert asked.until_ms == 99
+    assert waiting.until_ms == 99
 
 
 @pytest.mark.parametrize(
@@ -110,13 +110,13 @@ def test_grid_of_a_moved_clock_is_an_eighth_of_the_failing_time_at_most(
     assert grid_ms == (None if grid_min is None else grid_min * 60_000)
 
 
-def test_a_moved_clock_tries_less_often_and_the_usual_wait_is_kept_for_its_arrival() -> None:
+def test_moving_clock_retries_less_often_and_the_usual_wait_applies_when_it_stops() -> None:
     now_ms = 100 * 60_000 + 1
-    address = CallbackReceiver(Circuit(CircuitState.HALF_OPEN, probes=9, failing_since_ms=1), is_known=True)
-    failed(address.circuit, now_ms, is_probe=True)
+    receiver = CallbackReceiver(Circuit(CircuitState.HALF_OPEN, probes=9, failing_since_ms=1), is_known=True)
+    record_failure(receiver.circuit, now_ms, is_probe=True)
 
-    usual_ms = address.blocked_until_ms(now_ms)
-    travelling_ms = address.blocked_until_ms(now_ms, is_travelling=True)
+    usual_ms = receiver.blocked_until_ms(now_ms)
+    travelling_ms = receiver.blocked_until_ms(now_ms, is_travelling=True)
 
     assert usual_ms is not None
     assert 48_000 <= usual_ms - now_ms <= 72_000

@@ -1,4 +1,4 @@
-"""The schedule of a callback's tries: longer than a day, and with an end."""
+"""The schedule of a callback's attempts: longer than a day, and with an end."""
 
 import random
 
@@ -22,14 +22,14 @@ def test_callback_is_given_up_after_the_last_wait() -> None:
     assert all(wait is not None and wait > 0 for wait in waits[:-1])
 
 
-def test_waits_are_spread_so_that_receivers_are_not_asked_all_at_once() -> None:
+def test_delays_are_spread_so_that_receivers_are_not_called_all_at_once() -> None:
     chance = random.Random(1)
 
     assert len({retry_delay_ms(5, chance) for _ in range(20)}) > 1
 
 
 @pytest.mark.parametrize(
-    ("told", "asked_s"),
+    ("headers", "expected_s"),
     [
         ({}, 0),
         ({"retry-after": "120"}, 120),
@@ -38,7 +38,7 @@ def test_waits_are_spread_so_that_receivers_are_not_asked_all_at_once() -> None:
         ({"retry-after": "-5"}, 0),
         ({"retry-after": "1.5"}, 0),
         ({"retry-after": "soon"}, 0),
-        ({"retry-after": "\u0663"}, 0),  # a digit elsewhere
+        ({"retry-after": "\u0663"}, 0),  # a digit, but not of ASCII
         ({"retry-after": "Thu, 01 Jan 1970 00:02:40 GMT"}, 60),
         ({"retry-after": "Thursday, 01-Jan-70 00:02:40 GMT"}, 60),
         ({"retry-after": "Thu Jan  1 00:02:40 1970"}, 60),
@@ -47,5 +47,5 @@ def test_waits_are_spread_so_that_receivers_are_not_asked_all_at_once() -> None:
         ({"retry-after": "Thu, 01 Jan 2099 00:01:00 GMT", "date": "Thu, 01 Jan 2099 00:00:00 GMT"}, 60),
     ],
 )
-def test_receiver_may_ask_for_a_while_of_a_day_at_most(told: dict[str, str], asked_s: int) -> None:
-    assert parse_retry_after_ms(told, now_ms=100_000) == asked_s * 1000
+def test_retry_after_header_is_respected_up_to_a_day(headers: dict[str, str], expected_s: int) -> None:
+    assert parse_retry_after_ms(headers, now_ms=100_000) == expected_s * 1000

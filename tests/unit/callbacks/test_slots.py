@@ -1,4 +1,4 @@
-"""Who gets one of the places in flight, by how each address has been lately."""
+"""Concurrency slots of callbacks: how many each receiver gets, by its recent health."""
 
 from waypost.base.clock import ManualClock
 from waypost.callbacks.circuits import Circuit, CircuitState
@@ -10,149 +10,149 @@ from waypost.store.queue.job_subjects import JobSubject, SubjectKind
 from waypost.store.queue.jobs import QueueName
 
 
-class Lobby:
-    """Asks for places, and remembers who was let ask again."""
+class SlotHarness:
+    """Acquires slots, and records the groups that were woken."""
 
     def __init__(self) -> None:
         self.clock = ManualClock()
-        self.told: list[str] = []
-        self.places = ConcurrencySlots(self.clock, self.told.append)
+        self.woken: list[str] = []
+        self.slots = ConcurrencySlots(self.clock, self.woken.append)
         self._position = 0
 
-    def knows(self, subscription: int, *, was_slow: bool = False, circuit: Circuit | None = None) -> None:
-        address = CallbackReceiver(circuit or Circuit(), is_known=True, was_slow=was_slow)
-        self.places.receivers[subscription] = address
+    def add_receiver(self, subscription: int, *, was_slow: bool = False, circuit: Circuit | None = None) -> None:
+        receiver = CallbackReceiver(circuit or Circuit(), is_known=True, was_slow=was_slow)
+        self.slots.receivers[subscription] = receiver
 
-    def ask(self, group: str, *, is_replay: bool = False) -> Job | None:
-        """A new entry that has got a place; None where its group is held."""
+    def acquire(self, group: str, *, is_replay: bool = False) -> Job | None:
+        """Return a new job that has got a slot; None where its group is held."""
         self._position += 1
         subject = JobSubject(SubjectKind.CALLBACK, "id")
-        entry = Job(self._position, QueueName.CALLBACKS, group, "key", subject, 0, 0, 0, False, is_replay=is_replay)
-        hold = self.places.acquire(entry, self.clock.now_ms(), 0)
+        job = Job(self._position, QueueName.CALLBACKS, group, "key", subject, 0, 0, 0, False, is_replay=is_replay)
+        hold = self.slots.acquire(job, self.clock.now_ms(), 0)
         assert hold is None or hold.until_ms > self.clock.now_ms()
-        return entry if hold is None else None
+        return job if hold is None else None
 
     def fill(self, subscription: int) -> list[Job]:
-        """All places that an address gets now; at most as many as the queue has for one group."""
-        got: list[Job] = []
-        while len(got) < 64 and (entry := self.ask(live_group(subscription))) is not None:
-            got.append(entry)
-        return got
+        """Acquire all slots that a receiver gets now; at most as many as the queue has for one group."""
+        jobs: list[Job] = []
+        while len(jobs) < 64 and (job := self.acquire(live_group(subscription))) is not None:
+            jobs.append(job)
+        return jobs
 
 
-def test_quick_address_gets_all_its_places_while_many_are_free() -> None:
-    lobby = Lobby()
-    lobby.knows(1)
+def test_fast_receiver_gets_all_its_slots_while_many_are_free() -> None:
+    harness = SlotHarness()
+    harness.add_receiver(1)
 
-    assert len(lobby.fill(1)) == 64
-
-
-def test_address_nobody_has_looked_at_gets_one_place() -> None:
-    lobby = Lobby()
-
-    assert len(lobby.fill(1)) == 1
+    assert len(harness.fill(1)) == 64
 
 
-def test_slow_address_gets_few_places() -> None:
-    lobby = Lobby()
-    lobby.knows(1, was_slow=True)
+def test_unknown_receiver_gets_one_slot() -> None:
+    harness = SlotHarness()
 
-    assert len(lobby.fill(1)) == SLOW_SHARE
-
-
-def test_address_that_keeps_callbacks_waiting_is_slow_before_it_has_answered() -> None:
-    lobby = Lobby()
-    lobby.knows(1)
-    assert lobby.ask(live_group(1))
-    lobby.clock.advance(ms=1_000)
-
-    assert len(lobby.fill(1)) == SLOW_SHARE - 1
+    assert len(harness.fill(1)) == 1
 
 
-def test_all_slow_addresses_together_leave_half_of_the_places_to_the_quick_ones() -> None:
-    lobby = Lobby()
+def test_slow_receiver_gets_few_slots() -> None:
+    harness = SlotHarness()
+    harness.add_receiver(1, was_slow=True)
+
+    assert len(harness.fill(1)) == SLOW_SHARE
+
+
+def test_receiver_that_keeps_callbacks_waiting_is_slow_before_it_responds() -> None:
+    harness = SlotHarness()
+    harness.add_receiver(1)
+    assert harness.acquire(live_group(1))
+    harness.clock.advance(ms=1_000)
+
+    assert len(harness.fill(1)) == SLOW_SHARE - 1
+
+
+def test_all_slow_receivers_together_leave_half_of_the_slots_to_the_fast_ones() -> None:
+    harness = SlotHarness()
     for subscription in range(1, 41):
-        lobby.knows(subscription, was_slow=True)
-    lobby.knows(99)
+        harness.add_receiver(subscription, was_slow=True)
+    harness.add_receiver(99)
 
-    taken = sum(len(lobby.fill(subscription)) for subscription in range(1, 41))
+    acquired = sum(len(harness.fill(subscription)) for subscription in range(1, 41))
 
-    assert taken == SLOW_POOL
-    assert lobby.places.slots_in_use == SLOW_POOL
-    assert lobby.ask(live_group(99))
+    assert acquired == SLOW_POOL
+    assert harness.slots.slots_in_use == SLOW_POOL
+    assert harness.acquire(live_group(99))
 
 
-def test_slow_places_go_to_whoever_has_waited_longest() -> None:
-    lobby = Lobby()
+def test_slow_slots_go_to_the_receiver_that_has_waited_longest() -> None:
+    harness = SlotHarness()
     for subscription in range(1, 19):
-        lobby.knows(subscription, was_slow=True)
-    full = [lobby.fill(subscription) for subscription in range(1, 17)]
-    assert lobby.ask(live_group(17)) is None
-    assert lobby.ask(live_group(18)) is None
-    lobby.told.clear()
+        harness.add_receiver(subscription, was_slow=True)
+    full = [harness.fill(subscription) for subscription in range(1, 17)]
+    assert harness.acquire(live_group(17)) is None
+    assert harness.acquire(live_group(18)) is None
+    harness.woken.clear()
 
-    lobby.places.release(full[0][0])
+    harness.slots.release(full[0][0])
 
-    assert live_group(17) in lobby.told
-    assert live_group(18) not in lobby.told
-    assert lobby.ask(live_group(1)) is None  # whose place it was waits behind the others
-    assert lobby.ask(live_group(18)) is None
-    assert lobby.ask(live_group(17))
+    assert live_group(17) in harness.woken
+    assert live_group(18) not in harness.woken
+    assert harness.acquire(live_group(1)) is None  # the one that released it waits behind the others
+    assert harness.acquire(live_group(18)) is None
+    assert harness.acquire(live_group(17))
 
 
-def test_addresses_that_turn_slow_all_at_once_do_not_take_every_place() -> None:
-    lobby = Lobby()
+def test_receivers_that_turn_slow_all_at_once_do_not_take_every_slot() -> None:
+    harness = SlotHarness()
     for subscription in range(1, 11):
-        lobby.knows(subscription)
+        harness.add_receiver(subscription)
 
-    taken = [len(lobby.fill(subscription)) for subscription in range(1, 11)]
+    acquired = [len(harness.fill(subscription)) for subscription in range(1, 11)]
 
-    assert sum(taken) <= CROWDED_SLOTS + 8 * CROWDED_SHARE
-    assert min(taken) == CROWDED_SHARE
-
-
-def test_open_circuit_lets_nothing_through_and_then_one() -> None:
-    lobby = Lobby()
-    lobby.knows(1, circuit=Circuit(CircuitState.OPEN, until_ms=lobby.clock.now_ms() + 1_000))
-    assert lobby.fill(1) == []
-
-    lobby.clock.advance(ms=1_000)
-
-    assert len(lobby.fill(1)) == 1
-    assert lobby.places.receivers[1].circuit.state is CircuitState.HALF_OPEN
+    assert sum(acquired) <= CROWDED_SLOTS + 8 * CROWDED_SHARE
+    assert min(acquired) == CROWDED_SHARE
 
 
-def test_paused_subscription_is_looked_at_when_something_is_heard_of_it() -> None:
-    lobby = Lobby()
-    lobby.knows(1, circuit=Circuit(CircuitState.PAUSED))
-    assert lobby.fill(1) == []
+def test_open_circuit_admits_nothing_and_then_one_probe() -> None:
+    harness = SlotHarness()
+    harness.add_receiver(1, circuit=Circuit(CircuitState.OPEN, until_ms=harness.clock.now_ms() + 1_000))
+    assert harness.fill(1) == []
 
-    lobby.places.receivers[1].may_have_changed = True
-    [look] = lobby.fill(1)
-    lobby.places.release(look)
+    harness.clock.advance(ms=1_000)
 
-    assert lobby.fill(1) == []
-    lobby.places.receivers[1].may_have_changed = True
-    assert lobby.fill(1) == []  # so soon after the last look
-    lobby.clock.advance(ms=2_000)
-    assert len(lobby.fill(1)) == 1
+    assert len(harness.fill(1)) == 1
+    assert harness.slots.receivers[1].circuit.state is CircuitState.HALF_OPEN
 
 
-def test_replays_of_an_address_get_few_places_beside_its_live_callbacks() -> None:
-    lobby = Lobby()
-    lobby.knows(1)
+def test_paused_subscription_is_checked_when_it_may_have_changed() -> None:
+    harness = SlotHarness()
+    harness.add_receiver(1, circuit=Circuit(CircuitState.PAUSED))
+    assert harness.fill(1) == []
 
-    replays = [lobby.ask(replay_group(1), is_replay=True) for _ in range(REPLAY_SHARE + 5)]
+    harness.slots.receivers[1].may_have_changed = True
+    [check] = harness.fill(1)
+    harness.slots.release(check)
 
-    assert sum(entry is not None for entry in replays) == REPLAY_SHARE
-    assert lobby.ask(live_group(1))
+    assert harness.fill(1) == []
+    harness.slots.receivers[1].may_have_changed = True
+    assert harness.fill(1) == []  # so soon after the last check
+    harness.clock.advance(ms=2_000)
+    assert len(harness.fill(1)) == 1
 
 
-def test_quick_address_gets_all_its_places_also_where_slow_ones_have_taken_theirs() -> None:
-    lobby = Lobby()
+def test_replays_of_a_receiver_get_few_slots_beside_its_live_callbacks() -> None:
+    harness = SlotHarness()
+    harness.add_receiver(1)
+
+    replays = [harness.acquire(replay_group(1), is_replay=True) for _ in range(REPLAY_SHARE + 5)]
+
+    assert sum(job is not None for job in replays) == REPLAY_SHARE
+    assert harness.acquire(live_group(1))
+
+
+def test_fast_receiver_gets_all_its_slots_also_where_slow_ones_hold_theirs() -> None:
+    harness = SlotHarness()
     for subscription in range(1, 41):
-        lobby.knows(subscription, was_slow=True)
-        lobby.fill(subscription)
-    lobby.knows(99)
+        harness.add_receiver(subscription, was_slow=True)
+        harness.fill(subscription)
+    harness.add_receiver(99)
 
-    assert len(lobby.fill(99)) == 64
+    assert len(harness.fill(99)) == 64

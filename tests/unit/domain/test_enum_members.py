@@ -1,4 +1,4 @@
-"""An enum may get a member more: nobody unpacks its members by position."""
+"""Enums may grow: their members are never unpacked by position."""
 
 import ast
 import subprocess
@@ -12,10 +12,10 @@ import waypost
 
 SOURCES: Final = Path(waypost.__file__).parent
 ENUMS: Final = {
-    one.name
+    node.name
     for path in SOURCES.rglob("*.py")
-    for one in ast.parse(path.read_text()).body
-    if isinstance(one, ast.ClassDef) and any(ast.unparse(base).endswith("Enum") for base in one.bases)
+    for node in ast.parse(path.read_text()).body
+    if isinstance(node, ast.ClassDef) and any(ast.unparse(base).endswith("Enum") for base in node.bases)
 }
 
 ADD_MEMBER: Final = """
@@ -30,13 +30,13 @@ assert "ADDED" in rules.%(name)s.__members__
 
 def test_no_enum_is_unpacked() -> None:
     unpacked = [
-        f"{path.relative_to(SOURCES)}:{one.lineno}"
+        f"{path.relative_to(SOURCES)}:{node.lineno}"
         for path in SOURCES.rglob("*.py")
-        for one in ast.walk(ast.parse(path.read_text()))
-        if isinstance(one, ast.Assign)
-        and isinstance(one.targets[0], ast.Tuple | ast.List)
-        and isinstance(one.value, ast.Name)
-        and one.value.id in ENUMS
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Tuple | ast.List)
+        and isinstance(node.value, ast.Name)
+        and node.value.id in ENUMS
     ]
 
     assert {"TemplateType", "QueueName"} <= ENUMS
@@ -44,7 +44,7 @@ def test_no_enum_is_unpacked() -> None:
 
 
 @pytest.mark.parametrize(("module", "name"), [("types", "TemplateType"), ("template", "Category")])
-def test_rules_are_read_with_a_member_more(module: str, name: str) -> None:
+def test_rules_are_loaded_with_an_additional_member(module: str, name: str) -> None:
     ran = subprocess.run(
         [sys.executable, "-c", ADD_MEMBER % {"module": module, "name": name}],
         capture_output=True,

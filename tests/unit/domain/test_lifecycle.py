@@ -1,4 +1,4 @@
-"""The tables of states: nothing goes backwards, and every state is in them."""
+"""The tables of states: no transition goes backwards, and every state is in them."""
 
 import itertools
 from typing import Final
@@ -21,7 +21,7 @@ from waypost.domain.message import MessageState as M
 from waypost.domain.templates.template import TemplateStatus as T
 
 ORDER = [M.ACCEPTED, M.UNCERTAIN, M.ENQUEUED, M.SENT, M.DELIVERED, M.READ, M.DELETED]
-NEWS = [M.SENT, M.DELIVERED, M.READ, M.DELETED, M.FAILED]
+REPORTED = [M.SENT, M.DELIVERED, M.READ, M.DELETED, M.FAILED]
 
 
 def test_every_state_has_its_row() -> None:
@@ -30,7 +30,7 @@ def test_every_state_has_its_row() -> None:
 
 
 @pytest.mark.parametrize("state", MESSAGE_TRANSITIONS)
-def test_no_message_goes_backwards(state: M) -> None:
+def test_no_message_moves_backwards(state: M) -> None:
     for target in MESSAGE_TRANSITIONS[state] - {M.FAILED}:
         assert ORDER.index(target) > ORDER.index(state)
 
@@ -41,36 +41,36 @@ def test_delivered_message_does_not_fail() -> None:
     assert may_fail == {M.ACCEPTED, M.UNCERTAIN, M.ENQUEUED, M.SENT}
 
 
-@pytest.mark.parametrize("doubted", [True, False])
-@pytest.mark.parametrize(("state", "news"), list(itertools.product(M, NEWS)))
-def test_steps_go_forward_and_end_with_the_news(state: M, news: M, doubted: bool) -> None:
-    steps = message_transitions(state, news, unconfirmed=doubted)
+@pytest.mark.parametrize("unconfirmed", [True, False])
+@pytest.mark.parametrize(("state", "reported"), list(itertools.product(M, REPORTED)))
+def test_transitions_go_forward_and_end_with_the_reported_state(state: M, reported: M, unconfirmed: bool) -> None:
+    steps = message_transitions(state, reported, unconfirmed=unconfirmed)
 
     if steps:
-        assert steps[-1] is news
-        forward = [ORDER.index(one) for one in (state, *steps) if one is not M.FAILED]
+        assert steps[-1] is reported
+        forward = [ORDER.index(step) for step in (state, *steps) if step is not M.FAILED]
         assert forward == sorted(set(forward))
 
 
 @pytest.mark.parametrize("state", [M.ACCEPTED, M.UNCERTAIN])
-@pytest.mark.parametrize("news", NEWS)
-def test_first_news_of_a_message_says_that_the_operator_has_it(state: M, news: M) -> None:
-    assert message_transitions(state, news, unconfirmed=False) == (M.ENQUEUED, news)
+@pytest.mark.parametrize("reported", REPORTED)
+def test_first_report_of_a_message_implies_that_it_was_enqueued(state: M, reported: M) -> None:
+    assert message_transitions(state, reported, unconfirmed=False) == (M.ENQUEUED, reported)
 
 
 def test_state_implied_by_a_later_one_is_not_invented() -> None:
     assert message_transitions(M.ENQUEUED, M.READ, unconfirmed=False) == (M.READ,)
 
 
-def test_news_behind_the_state_moves_nothing() -> None:
+def test_report_behind_the_state_changes_nothing() -> None:
     assert message_transitions(M.READ, M.DELIVERED, unconfirmed=False) == ()
     assert message_transitions(M.SENT, M.SENT, unconfirmed=False) == ()
     assert message_transitions(M.DELIVERED, M.FAILED, unconfirmed=False) == ()
 
 
-@pytest.mark.parametrize("news", NEWS)
-def test_deleted_message_stays_deleted(news: M) -> None:
-    assert message_transitions(M.DELETED, news, unconfirmed=False) == ()
+@pytest.mark.parametrize("reported", REPORTED)
+def test_deleted_message_stays_deleted(reported: M) -> None:
+    assert message_transitions(M.DELETED, reported, unconfirmed=False) == ()
 
 
 def test_message_may_be_deleted_once_the_operator_has_it() -> None:
@@ -79,11 +79,11 @@ def test_message_may_be_deleted_once_the_operator_has_it() -> None:
     assert may_be == {M.ENQUEUED, M.SENT, M.DELIVERED, M.READ}
 
 
-def test_only_a_doubted_failure_is_moved_on() -> None:
-    for news in NEWS:
-        assert message_transitions(M.FAILED, news, unconfirmed=False) == ()
-        expected = (news,) if news in UNCONFIRMED_FAILURE_TRANSITIONS else ()
-        assert message_transitions(M.FAILED, news, unconfirmed=True) == expected
+def test_only_an_unconfirmed_failure_changes() -> None:
+    for reported in REPORTED:
+        assert message_transitions(M.FAILED, reported, unconfirmed=False) == ()
+        expected = (reported,) if reported in UNCONFIRMED_FAILURE_TRANSITIONS else ()
+        assert message_transitions(M.FAILED, reported, unconfirmed=True) == expected
 
 
 def test_deleted_template_stays_deleted() -> None:
@@ -101,7 +101,7 @@ def test_no_status_of_a_template_leads_to_itself(status: T) -> None:
 
 
 # fmt: off
-WORDS: Final = (  # Source: operator's facts 3.1, REST `status` and webhook `event`
+STATUSES: Final = (  # Source: operator's facts 3.1, REST `status` and webhook `event`
     ("APPROVED", T.APPROVED), ("REINSTATED", T.APPROVED), ("UNARCHIVED", T.APPROVED), ("REJECTED", T.REJECTED),
     ("PENDING", T.PENDING), ("IN_APPEAL", T.IN_APPEAL), ("PAUSED", T.PAUSED), ("DISABLED", T.DISABLED),
     ("FLAGGED", T.FLAGGED), ("LOCKED", T.LOCKED), ("ARCHIVED", T.ARCHIVED), ("LIMIT_EXCEEDED", T.FAILED),
@@ -110,13 +110,13 @@ WORDS: Final = (  # Source: operator's facts 3.1, REST `status` and webhook `eve
 # fmt: on
 
 
-@pytest.mark.parametrize(("word", "status"), WORDS)
-def test_each_word_of_the_operators_for_a_status_has_one_of_ours(word: str, status: T) -> None:
-    assert OPERATOR_STATUSES[word] is status
+@pytest.mark.parametrize(("name", "status"), STATUSES)
+def test_each_status_of_the_operators_has_one_of_ours(name: str, status: T) -> None:
+    assert OPERATOR_STATUSES[name] is status
 
 
-def test_operators_words_for_a_status_are_in_capitals() -> None:
-    assert all(word == word.upper() for word in OPERATOR_STATUSES)
+def test_statuses_of_the_operators_are_in_capitals() -> None:
+    assert all(name == name.upper() for name in OPERATOR_STATUSES)
 
 
 @pytest.mark.parametrize("status", OPERATOR_STATUSES.values())
@@ -131,17 +131,17 @@ def test_editable_template_may_go_back_to_its_review(status: T) -> None:
 
 def test_templates_under_review_disabled_archived_or_locked_are_not_edited() -> None:
     """Source: operator's facts 2.6."""
-    kept = {T.PENDING, T.DISABLED, T.IN_APPEAL, T.ARCHIVED, T.LOCKED, T.DELETED}
+    locked = {T.PENDING, T.DISABLED, T.IN_APPEAL, T.ARCHIVED, T.LOCKED, T.DELETED}
 
-    assert kept.isdisjoint(EDITABLE)
+    assert locked.isdisjoint(EDITABLE)
     assert T.DISABLED in NOT_DELETABLE
 
 
-def test_what_can_be_sent_is_approved_or_flagged() -> None:
+def test_sendable_templates_are_approved_or_flagged() -> None:
     """Source: facts 3.4, "Can send?"."""
     assert {T.APPROVED, T.FLAGGED} == SENDABLE
 
 
-def test_each_quality_of_the_operators_has_a_word_of_ours() -> None:
+def test_each_quality_of_the_operators_has_one_of_ours() -> None:
     """Source: facts 3.4; operator's facts 3.1."""
     assert QUALITIES == {"GREEN": "HIGH", "YELLOW": "MEDIUM", "RED": "LOW", "UNKNOWN": "UNKNOWN"}

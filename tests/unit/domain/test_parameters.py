@@ -59,15 +59,15 @@ CARDS = draft(
         (CARDS, "a b", TemplateParameters(body=("a",), cards=(CardParameters(("b",)), CardParameters()))),
     ],
 )
-def test_parameters_go_where_the_template_wants_them(
+def test_parameters_are_assigned_in_the_order_of_the_template(
     of: TemplateDraft, params: str, expected: TemplateParameters
 ) -> None:
-    found = split_parameters(of, params.split())
+    split = split_parameters(of, params.split())
 
     if not of.cards:
-        assert found == expected
+        assert split == expected
     else:
-        assert (found.body, found.cards) == (expected.body, expected.cards)
+        assert (split.body, split.cards) == (expected.body, expected.cards)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_parameters_go_where_the_template_wants_them(
         (CARDS, (5, 5)),
     ],
 )
-def test_template_takes_so_many_parameters(of: TemplateDraft, expected: tuple[int, int]) -> None:
+def test_template_has_a_range_of_parameter_counts(of: TemplateDraft, expected: tuple[int, int]) -> None:
     assert parameter_count_range(of) == expected
 
 
@@ -90,11 +90,11 @@ def test_template_takes_so_many_parameters(of: TemplateDraft, expected: tuple[in
     of=st.sampled_from([NOTHING, FULL, OFFER, CATALOGUE, PRODUCTS, CARDS]),
     params=st.lists(st.text(max_size=3), max_size=12),
 )
-def test_every_parameter_goes_somewhere_once(of: TemplateDraft, params: list[str]) -> None:
-    found = split_parameters(of, params)
+def test_every_parameter_is_assigned_once(of: TemplateDraft, params: list[str]) -> None:
+    split = split_parameters(of, params)
 
-    places = [*found.header, *found.body, *found.buttons.values()]
-    places += [] if found.thumbnail is None else [found.thumbnail]
-    for card in found.cards:
-        places += [*card.body, *card.buttons.values()]
-    assert sorted(places) == sorted(params)
+    assigned = [*split.header, *split.body, *split.buttons.values()]
+    assigned += [] if split.thumbnail is None else [split.thumbnail]
+    for card in split.cards:
+        assigned += [*card.body, *card.buttons.values()]
+    assert sorted(assigned) == sorted(params)

@@ -1,4 +1,4 @@
-"""What travels behind buttons and choices comes back as what the partner gave, and to nobody else."""
+"""Payloads of buttons and choices are returned as the partner gave them, for their own message only."""
 
 import pytest
 
@@ -47,7 +47,7 @@ def tap(payload: str, text: str = "Yes") -> InboundEvent:
 
 
 @pytest.mark.parametrize("length", [1, MAX_PAYLOAD_CHARS])
-def test_text_that_fits_travels_as_it_is(length: int) -> None:
+def test_text_that_fits_is_sent_as_it_is(length: int) -> None:
     sent = TemplateSend("t", postback_texts={0: "x" * length})
 
     payload = button_payload(MESSAGE, 0, "x" * length)
@@ -56,7 +56,7 @@ def test_text_that_fits_travels_as_it_is(length: int) -> None:
     assert find_postback_text(tap(payload), sent, YES_AND_NO) == payload
 
 
-def test_text_that_is_too_long_travels_as_a_reference() -> None:
+def test_text_that_is_too_long_is_sent_as_a_reference() -> None:
     text = "x" * (MAX_PAYLOAD_CHARS + 1)
     sent = TemplateSend("t", postback_texts={1: text})
 
@@ -67,7 +67,7 @@ def test_text_that_is_too_long_travels_as_a_reference() -> None:
     assert find_postback_text(tap(payload, "No"), sent, YES_AND_NO) == text
 
 
-def test_text_that_looks_like_a_reference_travels_as_one() -> None:
+def test_text_that_looks_like_a_reference_is_sent_as_one() -> None:
     text = button_payload(id_number(9), 0, "x" * 300)
     sent = TemplateSend("t", postback_texts={0: text})
 
@@ -77,13 +77,13 @@ def test_text_that_looks_like_a_reference_travels_as_one() -> None:
     assert find_postback_text(tap(payload), sent, YES_AND_NO) == text
 
 
-def test_card_that_was_tapped_is_told_by_its_reference() -> None:
+def test_card_that_was_tapped_is_found_by_its_reference() -> None:
     cards = tuple(CardSend(MediaRef("1"), {0: f"buy-{card}"}) for card in range(3))
     sent = TemplateSend("t", cards=cards)
 
-    told = [find_postback_text(tap(button_payload(MESSAGE, 0, f"buy-{card}", card)), sent, None) for card in range(3)]
+    texts = [find_postback_text(tap(button_payload(MESSAGE, 0, f"buy-{card}", card)), sent, None) for card in range(3)]
 
-    assert told == ["buy-0", "buy-1", "buy-2"]
+    assert texts == ["buy-0", "buy-1", "buy-2"]
 
 
 def test_label_alone_is_no_postback_text() -> None:
@@ -108,7 +108,7 @@ def test_payload_of_a_passthrough_is_the_partners_own() -> None:
     ["waypost-postback:x", "waypost-postback:x:", "waypost-postback:x:9", "waypost-postback:x:7.0",
      "waypost-postback:x:0.7", "waypost-postback:x:.0", "waypost-postback:x:²"],
 )  # fmt: skip
-def test_reference_that_leads_nowhere_has_no_text(payload: str) -> None:
+def test_reference_that_cannot_be_resolved_has_no_text(payload: str) -> None:
     sent = TemplateSend("t", postback_texts={0: "a"}, cards=(CardSend(MediaRef("1"), {0: "b"}),))
 
     assert find_postback_text(tap(payload), sent, YES_AND_NO) is None
@@ -116,25 +116,25 @@ def test_reference_that_leads_nowhere_has_no_text(payload: str) -> None:
 
 
 @pytest.mark.parametrize(("number", "postback"), [(1, "same"), (2, "same"), (3, None)])
-def test_choice_is_told_by_its_number_although_texts_are_the_same(number: int, postback: str | None) -> None:
-    travels = choice_reference(MESSAGE, number)
+def test_choice_is_found_by_its_number_although_texts_are_the_same(number: int, postback: str | None) -> None:
+    reference = choice_reference(MESSAGE, number)
 
-    assert len(travels) <= 64
-    assert find_choice(event("button_reply", id=travels), QUESTION) == ChoiceReply("q-1", number, postback)
+    assert len(reference) <= 64
+    assert find_choice(event("button_reply", id=reference), QUESTION) == ChoiceReply("q-1", number, postback)
 
 
 @pytest.mark.parametrize(("number", "postback"), [(1, "pick-a"), (2, "pick-b"), (3, "pick-c")])
 def test_rows_are_numbered_through_all_sections(number: int, postback: str) -> None:
-    travels = choice_reference(MESSAGE, number)
+    reference = choice_reference(MESSAGE, number)
 
-    assert find_choice(event("list_reply", id=travels), LIST) == ChoiceReply("l-1", number, postback)
+    assert find_choice(event("list_reply", id=reference), LIST) == ChoiceReply("l-1", number, postback)
 
 
 @pytest.mark.parametrize("number", [0, 4])
 def test_number_that_no_choice_has_is_no_choice(number: int) -> None:
-    travels = choice_reference(MESSAGE, number)
+    reference = choice_reference(MESSAGE, number)
 
-    assert find_choice(event("button_reply", id=travels), QUESTION) == ChoiceReply("q-1", None, None)
+    assert find_choice(event("button_reply", id=reference), QUESTION) == ChoiceReply("q-1", None, None)
 
 
 @pytest.mark.parametrize(
@@ -150,9 +150,9 @@ def test_choice_of_a_passthrough_is_found_by_the_partners_own_id(body: object, i
 
 @pytest.mark.parametrize("content", [None, TemplateSend("t")])
 def test_choice_of_a_message_that_is_not_known_keeps_its_number(content: Content | None) -> None:
-    travels = choice_reference(MESSAGE, 2)
+    reference = choice_reference(MESSAGE, 2)
 
-    assert find_choice(event("list_reply", id=travels), content) == ChoiceReply("", 2, None)
+    assert find_choice(event("list_reply", id=reference), content) == ChoiceReply("", 2, None)
 
 
 def test_reference_names_the_message_that_it_came_with() -> None:

@@ -11,7 +11,7 @@ URL = TemplateButton(ButtonKind.URL, "Look", url="https://acme.test/{{1}}", exam
 CALL = TemplateButton(ButtonKind.PHONE_NUMBER, "Call", phone_number="+1555")
 
 
-def test_parts_stand_on_lines_of_their_own() -> None:
+def test_parts_are_on_separate_lines() -> None:
     text = flatten_template(draft(header="Head", content="Body\nof two lines", footer="Foot"))
 
     assert text == "Head\nBody\nof two lines\nFoot"
@@ -22,19 +22,19 @@ def test_absent_parts_leave_no_lines() -> None:
     assert flatten_template(draft(content="Body", footer="Foot")) == "Body\nFoot"
 
 
-def test_buttons_stand_behind_bars_with_what_they_open() -> None:
+def test_buttons_are_separated_by_bars_and_shown_with_their_targets() -> None:
     text = flatten_template(draft(content="Body", footer="Foot", buttons=(CALL, URL, REPLY)))
 
     assert text == "Body\nFoot | [Call,+1555] | [Look,https://acme.test/{{1}}] | [Yes]"
 
 
-def test_codes_of_the_buttons_are_alphabetical_and_single() -> None:
+def test_codes_of_the_buttons_are_alphabetical_and_unique() -> None:
     assert button_codes((URL, REPLY, REPLY, CALL)) == "PN,QR,URL"
     assert button_codes((REPLY,)) == "QR"
     assert button_codes(()) is None
 
 
-def test_offer_stands_on_the_line_between_body_and_footer() -> None:
+def test_offer_is_on_the_line_between_body_and_footer() -> None:
     code = TemplateButton(ButtonKind.COPY_CODE, example=("SAVE20",))
     offer = {"is_lto": True, "limited_offer_text": "Ends soon"}
 
@@ -44,20 +44,20 @@ def test_offer_stands_on_the_line_between_body_and_footer() -> None:
     assert flatten_template(draft(content="Body", **offer)) == "Body\nEnds soon | false"
 
 
-def test_code_is_shown_in_the_operators_words_whatever_was_sent() -> None:
-    one = draft(
+def test_code_is_shown_in_the_operators_text_whatever_was_sent() -> None:
+    authentication = draft(
         category="AUTHENTICATION",
         content="{{1}} is your verification code.\nAnd more.",
         add_security_recommendation=True,
         code_expiration_minutes=5,
     )
 
-    assert flatten_template(one) == (
+    assert flatten_template(authentication) == (
         "*{{1}}* is your verification code. For your security, do not share this code.\nThis code expires in 5 minutes."
     )
 
 
-def test_code_button_is_shown_as_the_address_it_becomes() -> None:
+def test_code_button_is_shown_as_the_url_it_becomes() -> None:
     tap = TemplateButton(
         ButtonKind.OTP,
         "Copy",

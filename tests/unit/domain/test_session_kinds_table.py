@@ -7,7 +7,7 @@ from waypost.domain.session_messages.plain import SessionReaction
 
 
 def test_every_kind_is_a_row_of_the_table_and_lacks_no_method() -> None:
-    # By name: slots make each class twice.
+    # By name: `slots` creates each class twice.
     assert {kind.__name__ for kind in SESSION_KINDS} == {kind.__name__ for kind in SessionContent.__subclasses__()}
     assert [kind for kind in SESSION_KINDS if kind.__abstractmethods__] == []
 

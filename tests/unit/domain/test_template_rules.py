@@ -1,4 +1,4 @@
-"""The table of what each draft must satisfy."""
+"""The table of validation rules for template drafts."""
 
 from typing import Any
 
@@ -17,12 +17,12 @@ REPLY = ButtonKind.QUICK_REPLY
 URL = TemplateButton(ButtonKind.URL, "Look", url="https://acme.test")
 
 
-def broken(strict: bool = True, **more: Any) -> str | None:
-    """What the draft is told, or None when it is taken."""
+def violation(strict: bool = True, **more: Any) -> str | None:
+    """Return the explanation of the first broken rule; None for a valid draft."""
     try:
         check_draft(draft(**more), strict=strict)
-    except ApiError as refused:
-        return refused.explanation
+    except ApiError as error:
+        return error.explanation
     return None
 
 
@@ -31,23 +31,23 @@ def replies(count: int) -> tuple[TemplateButton, ...]:
 
 
 def offer(**more: Any) -> dict[str, Any]:
-    given: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "category": "MARKETING",
         "is_lto": True,
         "limited_offer_text": "Ends soon",
         "has_expiration": True,
         "buttons": (copy_code("SAVE20"), URL),
     }
-    return given | more
+    return fields | more
 
 
 def code(**more: Any) -> dict[str, Any]:
-    given: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "category": "AUTHENTICATION",
         "content": "{{1}} is your verification code.",
         "buttons": (TemplateButton(ButtonKind.OTP, "Copy code", otp_type="COPY_CODE"),),
     }
-    return given | more
+    return fields | more
 
 
 def carousel(*cards: Card) -> dict[str, Any]:
@@ -59,8 +59,8 @@ def sale(*buttons: TemplateButton) -> dict[str, Any]:
 
 
 def card(**more: Any) -> Card:
-    given: dict[str, Any] = {"header_type": "IMAGE", "media_id": "1", "buttons": (URL,)}
-    return Card(**(given | more))
+    fields: dict[str, Any] = {"header_type": "IMAGE", "media_id": "1", "buttons": (URL,)}
+    return Card(**(fields | more))
 
 
 def app(package_name: str, signature_hash: str = "AbC/def1234") -> SupportedApp:
@@ -83,11 +83,11 @@ APP = app("com.acme.shop")
 
 
 def test_draft_of_the_builders_breaks_no_rule() -> None:
-    assert broken() is None
+    assert violation() is None
 
 
 @pytest.mark.parametrize("rule", TEMPLATE_RULES, ids=lambda rule: rule.id)
-def test_every_rule_says_where_it_comes_from(rule: Any) -> None:
+def test_every_rule_names_its_source(rule: Any) -> None:
     assert rule.source
     assert rule.requirement[-1] not in ".;"
 
@@ -99,7 +99,7 @@ def test_every_rule_has_a_name_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("rule", TEMPLATE_RULES, ids=lambda rule: rule.id)
-def test_every_rule_can_judge_a_draft_that_says_nothing(rule: Any) -> None:
+def test_every_rule_can_check_an_empty_draft(rule: Any) -> None:
     assert rule.check(TemplateDraft()) is None or rule.requirement
 
 
@@ -137,24 +137,24 @@ BOUNDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", BOUNDS)
-def test_bound_takes_what_is_on_it_and_refuses_what_is_beyond(name: str) -> None:
+def test_value_at_a_bound_is_valid_and_one_beyond_it_is_not(name: str) -> None:
     within, beyond = BOUNDS[name]
 
-    assert broken(True, **within) is None
-    assert broken(True, **beyond) is not None
+    assert violation(True, **within) is None
+    assert violation(True, **beyond) is not None
 
 
 @pytest.mark.parametrize("field", ["element_name", "category", "template_type", "vertical", "content", "example"])
 @pytest.mark.parametrize("nothing", [None, ""])
 def test_required_field_is_named_when_it_is_missing(field: str, nothing: str | None) -> None:
-    told = broken(True, **{field: nothing})
+    explanation = violation(True, **{field: nothing})
 
-    assert told is not None
-    assert told.startswith("Required request parameter '")
+    assert explanation is not None
+    assert explanation.startswith("Required request parameter '")
 
 
 @pytest.mark.parametrize(
-    ("content", "is_taken"),
+    ("content", "is_valid"),
     [
         ("Hello", True),
         ("Hi {{1}}!", True),
@@ -173,26 +173,26 @@ def test_required_field_is_named_when_it_is_missing(field: str, nothing: str | N
         ("Hi {{99999}}!", False),
     ],
 )
-def test_variables_are_numbered_from_1_without_a_gap(content: str, is_taken: bool) -> None:
+def test_variables_are_numbered_from_1_without_a_gap(content: str, is_valid: bool) -> None:
     text = f"Dear friends of ours, {content} Goodbye to all of you."
 
-    told = broken(content=text, example=text)
+    explanation = violation(content=text, example=text)
 
-    is_about_content = (told or "").startswith("content")
-    assert is_about_content is not is_taken
+    is_about_content = (explanation or "").startswith("content")
+    assert is_about_content is not is_valid
 
 
 @pytest.mark.parametrize(
-    ("order", "is_taken"), [("QQU", True), ("UQQ", True), ("QUQ", False), ("UQU", False), ("Q", True)]
+    ("order", "is_valid"), [("QQU", True), ("UQQ", True), ("QUQ", False), ("UQU", False), ("Q", True)]
 )
-def test_quick_replies_stand_together(order: str, is_taken: bool) -> None:
-    buttons = tuple(URL if one == "U" else TemplateButton(REPLY, "Yes") for one in order)
+def test_quick_replies_are_grouped_together(order: str, is_valid: bool) -> None:
+    buttons = tuple(URL if letter == "U" else TemplateButton(REPLY, "Yes") for letter in order)
 
-    assert (broken(buttons=buttons) is None) is is_taken
+    assert (violation(buttons=buttons) is None) is is_valid
 
 
 @pytest.mark.parametrize(
-    ("url", "is_taken"),
+    ("url", "is_valid"),
     [
         ("https://acme.test", True),
         ("http://acme.test/a?b=c#d", True),
@@ -208,14 +208,14 @@ def test_quick_replies_stand_together(order: str, is_taken: bool) -> None:
         ("https:///x", False),
     ],
 )
-def test_url_is_absolute_and_its_variable_stands_at_the_end(url: str, is_taken: bool) -> None:
+def test_url_is_absolute_and_its_variable_is_at_the_end(url: str, is_valid: bool) -> None:
     button = TemplateButton(ButtonKind.URL, "Look", url=url, example=("7",))
 
-    assert (broken(buttons=(button,)) is None) is is_taken
+    assert (violation(buttons=(button,)) is None) is is_valid
 
 
 @pytest.mark.parametrize(
-    ("number", "is_taken"),
+    ("number", "is_valid"),
     [
         ("+15550001111", True),
         ("15550001111", True),
@@ -228,26 +228,26 @@ def test_url_is_absolute_and_its_variable_stands_at_the_end(url: str, is_taken: 
         ("call me", False),
     ],
 )
-def test_number_to_call_is_a_number(number: str, is_taken: bool) -> None:
+def test_number_to_call_is_a_phone_number(number: str, is_valid: bool) -> None:
     button = TemplateButton(ButtonKind.PHONE_NUMBER, "Call", phone_number=number)
 
-    assert (broken(buttons=(button,)) is None) is is_taken
+    assert (violation(buttons=(button,)) is None) is is_valid
 
 
-def test_operators_rules_wait_for_the_review_unless_the_service_is_strict() -> None:
-    assert broken(strict=False, buttons=replies(11)) is None
-    assert broken(strict=True, buttons=replies(11)) is not None
+def test_operators_rules_are_left_to_the_review_unless_the_service_is_strict() -> None:
+    assert violation(strict=False, buttons=replies(11)) is None
+    assert violation(strict=True, buttons=replies(11)) is not None
 
 
-def test_category_beyond_the_three_has_a_reason_of_its_own() -> None:
-    with pytest.raises(ApiError) as told:
+def test_unknown_category_has_an_error_code_of_its_own() -> None:
+    with pytest.raises(ApiError) as raised:
         check_draft(draft(category="PROMO"))
 
-    assert told.value.code is ErrorCode.INVALID_CATEGORY
+    assert raised.value.code is ErrorCode.INVALID_CATEGORY
 
 
 @pytest.mark.parametrize(
-    ("line", "is_taken"),
+    ("line", "is_valid"),
     [
         ("{{1}} is your verification code.", True),
         ("*{{1}}* is your verification code.", True),
@@ -263,12 +263,12 @@ def test_category_beyond_the_three_has_a_reason_of_its_own() -> None:
         ("Your code is {{1}}.", False),
     ],
 )
-def test_first_line_of_authentication_is_the_operators(line: str, is_taken: bool) -> None:
-    assert (broken(strict=False, **code(content=line)) is None) is is_taken
+def test_first_line_of_authentication_is_the_operators(line: str, is_valid: bool) -> None:
+    assert (violation(strict=False, **code(content=line)) is None) is is_valid
 
 
 @pytest.mark.parametrize(
-    ("content", "is_taken"),
+    ("content", "is_valid"),
     [
         ("Hi {{1}}, hello there.", True),
         ("Hi {{1}}, hello.", False),
@@ -284,43 +284,43 @@ def test_first_line_of_authentication_is_the_operators(line: str, is_taken: bool
         ("Your order {{1}}-{{2}} is ready for you now.", True),
     ],
 )
-def test_body_has_words_around_its_variables(content: str, is_taken: bool) -> None:
+def test_body_has_text_around_its_variables(content: str, is_valid: bool) -> None:
     filled = content.replace("{{1}}", "a").replace("{{2}}", "b")
 
-    assert (broken(content=content, example=filled) is None) is is_taken
+    assert (violation(content=content, example=filled) is None) is is_valid
 
 
 @pytest.mark.parametrize(
-    ("order", "is_taken"), [("CU", True), ("CUQ", True), ("UC", False), ("C", False), ("U", False), ("CQU", False)]
+    ("order", "is_valid"), [("CU", True), ("CUQ", True), ("UC", False), ("C", False), ("U", False), ("CQU", False)]
 )
-def test_offer_that_expires_begins_with_copy_code_and_url(order: str, is_taken: bool) -> None:
+def test_offer_that_expires_begins_with_copy_code_and_url(order: str, is_valid: bool) -> None:
     kinds = {"C": copy_code("SAVE20"), "U": URL, "Q": TemplateButton(REPLY, "Yes")}
-    buttons = tuple(kinds[one] for one in order)
+    buttons = tuple(kinds[letter] for letter in order)
 
-    assert (broken(**offer(buttons=buttons)) is None) is is_taken
+    assert (violation(**offer(buttons=buttons)) is None) is is_valid
 
 
 @pytest.mark.parametrize("template_type", ["IMAGE", "VIDEO", "DOCUMENT"])
 @pytest.mark.parametrize("sample", ["example_media", "media_id", "media_url"])
 def test_any_sample_serves_a_medium(template_type: str, sample: str) -> None:
-    given: dict[str, Any] = {"template_type": template_type, "enable_sample": True}
+    fields: dict[str, Any] = {"template_type": template_type, "enable_sample": True}
 
-    assert broken(**given) is not None
-    given[sample] = "x"
-    assert broken(**given) is None
+    assert violation(**fields) is not None
+    fields[sample] = "x"
+    assert violation(**fields) is None
 
 
-def test_what_the_on_premises_variant_lacks_is_refused_there_only() -> None:
-    for given in (offer(), carousel(CARD, CARD), sale() | {"template_type": "CATALOG"}):
-        check_draft(draft(**given))
+def test_features_that_on_premises_hosting_lacks_are_rejected_there_only() -> None:
+    for fields in (offer(), carousel(CARD, CARD), sale() | {"template_type": "CATALOG"}):
+        check_draft(draft(**fields))
         with pytest.raises(ApiError, match="on-premises"):
-            check_draft(draft(**given), hosting=Hosting.ON_PREMISES)
+            check_draft(draft(**fields), hosting=Hosting.ON_PREMISES)
 
 
-def test_first_card_that_differs_is_named() -> None:
+def test_first_different_card_is_named() -> None:
     cards = (CARD, CARD, card(header_type="VIDEO"))
 
-    assert broken(**carousel(*cards)) == "cards[2].headerType must be the same in all cards."
+    assert violation(**carousel(*cards)) == "cards[2].headerType must be the same in all cards."
 
 
 def test_languages_are_found_in_any_case_and_spelled_as_the_operator_does() -> None:

@@ -1,4 +1,4 @@
-"""The table of template types is whole, and says of each type what the documents say."""
+"""The table of template types is complete, and has of each type what the documents say."""
 
 from waypost.domain.media import ACCEPTED_TYPES
 from waypost.domain.templates.types import ADDED_BUTTON_TYPES, TEMPLATE_TYPES, HeaderFormat, TemplateType, type_row
@@ -14,7 +14,7 @@ def test_type_has_a_medium_where_its_header_is_one() -> None:
         assert row.medium is None or row.medium.name == name.lower()
 
 
-def test_editor_takes_samples_of_types_that_an_upload_takes() -> None:
+def test_editor_accepts_samples_of_types_that_an_upload_accepts() -> None:
     for row in TEMPLATE_TYPES.values():
         if row.medium is not None:
             assert set(row.medium.accepts.split(",")) <= set(ACCEPTED_TYPES)
@@ -24,7 +24,7 @@ def test_button_is_added_to_one_type_only() -> None:
     assert len(ADDED_BUTTON_TYPES) == sum(row.added_button is not None for row in TEMPLATE_TYPES.values())
 
 
-def test_name_that_is_no_type_has_nothing_of_a_type() -> None:
+def test_unknown_type_has_no_properties_of_a_type() -> None:
     for name in (None, "", "GALLERY"):
         row = type_row(name)
         assert (row.medium, row.added_button, row.has_cards, row.is_header_sent, row.may_be_offer) == (

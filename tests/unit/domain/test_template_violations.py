@@ -1,4 +1,4 @@
-"""All that is wrong with a draft, and what to do about it."""
+"""All violations of a draft, with their fix hints."""
 
 import pytest
 
@@ -15,30 +15,30 @@ def test_hint_is_a_sentence(hint: str) -> None:
     assert hint.endswith(".")
 
 
-def test_rules_are_suppressed_by_rules_that_are_tried_before_them() -> None:
-    tried: set[str] = set()
+def test_rules_are_suppressed_by_rules_that_are_checked_before_them() -> None:
+    checked: set[str] = set()
     for rule in TEMPLATE_RULES:
-        assert tried.issuperset(rule.suppressed_by), rule.id
-        tried.add(rule.id)
+        assert checked.issuperset(rule.suppressed_by), rule.id
+        checked.add(rule.id)
 
 
-def test_draft_of_the_builders_has_no_findings() -> None:
+def test_draft_of_the_builders_has_no_violations() -> None:
     assert find_violations(draft()) == []
 
 
-def test_draft_that_says_nothing_is_told_of_each_field_once() -> None:
-    found = find_violations(TemplateDraft())
+def test_empty_draft_has_one_violation_of_each_field() -> None:
+    violations = find_violations(TemplateDraft())
 
-    fields = [one.field for one in found]
+    fields = [violation.field for violation in violations]
     assert len(fields) == len(set(fields))
-    assert {one.refused_by for one in found} == {RejectedBy.API}
+    assert {violation.refused_by for violation in violations} == {RejectedBy.API}
 
 
-def test_all_broken_rules_are_told_and_who_refuses_each() -> None:
-    found = find_violations(draft(element_name="Up", footer="x" * 61, content="Hi {{1}}", example="Hi Ann"))
+def test_all_broken_rules_are_reported_with_who_rejects_each() -> None:
+    violations = find_violations(draft(element_name="Up", footer="x" * 61, content="Hi {{1}}", example="Hi Ann"))
 
-    told = {one.rule: one.refused_by for one in found}
-    assert told == {
+    rejecters = {violation.rule: violation.refused_by for violation in violations}
+    assert rejecters == {
         "name-characters": RejectedBy.API,
         "footer-length": RejectedBy.API,
         "content-inside": RejectedBy.REVIEW,
@@ -46,18 +46,18 @@ def test_all_broken_rules_are_told_and_who_refuses_each() -> None:
     }
 
 
-def test_strict_service_refuses_at_once_what_the_review_would() -> None:
-    found = find_violations(
+def test_strict_service_rejects_at_once_what_the_review_would() -> None:
+    violations = find_violations(
         draft(content="Your code for today is {{1}}", example="Your code for today is 12"), strict=True
     )
 
-    assert [(one.rule, one.refused_by) for one in found] == [("content-inside", RejectedBy.API)]
+    assert [(violation.rule, violation.refused_by) for violation in violations] == [("content-inside", RejectedBy.API)]
 
 
-def test_rule_of_another_hosting_is_not_told() -> None:
+def test_rule_of_another_hosting_is_not_reported() -> None:
     offer = draft(category="MARKETING", is_lto=True, limited_offer_text="Soon", has_expiration=False)
 
-    cloud = {one.rule for one in find_violations(offer)}
-    premises = {one.rule for one in find_violations(offer, hosting=Hosting.ON_PREMISES)}
+    cloud = {violation.rule for violation in find_violations(offer)}
+    premises = {violation.rule for violation in find_violations(offer, hosting=Hosting.ON_PREMISES)}
 
     assert premises - cloud == {"hosted-lto"}

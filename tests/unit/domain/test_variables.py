@@ -50,7 +50,7 @@ def test_example_gives_its_values_or_does_not_fit(text: str, example: str, value
     assert example_values(text, example) == values
 
 
-def test_examples_of_names_are_told_by_name() -> None:
+def test_examples_of_named_variables_are_read_by_name() -> None:
     assert named_examples("Hi {{who}}, {{what}}!", "Hi [Ann], cake!") == {"who": "Ann", "what": "cake"}
     assert named_examples("Hi {{who}}!", "Ho Ann!") is None
 
@@ -73,14 +73,14 @@ def test_text_is_cut_at_its_variables(text: str, pieces: list[str], is_unfinishe
 
 @given(
     pieces=st.lists(st.sampled_from([".", ", ", "a", " and ", "ab", "\n"]), min_size=2, max_size=6),
-    words=st.lists(st.text("XYZ0123", min_size=1), min_size=5, max_size=5),
+    samples=st.lists(st.text("XYZ0123", min_size=1), min_size=5, max_size=5),
 )
-def test_values_of_an_example_are_those_it_was_filled_with(pieces: list[str], words: list[str]) -> None:
+def test_values_of_an_example_are_those_it_was_filled_with(pieces: list[str], samples: list[str]) -> None:
     numbers = range(1, len(pieces))
     text = pieces[0] + "".join(f"{{{{{n}}}}}{piece}" for n, piece in zip(numbers, pieces[1:], strict=True))
-    values = words[: len(pieces) - 1]
+    values = samples[: len(pieces) - 1]
 
-    example = filled(text, values)
+    example = fill(text, values)
 
     assert example_values(text, example) == values
 
@@ -91,17 +91,17 @@ def test_values_that_an_example_gives_fill_the_text_to_that_example(text: str, e
 
     if values is not None and variable_names(text) == [str(n + 1) for n in range(len(values))]:
         plain = example.replace("[", "").replace("]", "")
-        assert filled(text, values).replace("[", "").replace("]", "") == plain
+        assert fill(text, values).replace("[", "").replace("]", "") == plain
 
 
-def test_hostile_example_is_answered_and_not_searched_for_ever() -> None:
+def test_hostile_example_is_rejected_without_an_endless_search() -> None:
     text = "{{1}}a" * 100 + "b"
 
     assert example_values(text, "a" * 1024) is None
 
 
-def filled(text: str, values: Sequence[str]) -> str:
-    """The text with `{{1}}` replaced by the first value, and so on."""
+def fill(text: str, values: Sequence[str]) -> str:
+    """Return the text with `{{1}}` replaced by the first value, and so on."""
     for number, value in enumerate(values, start=1):
         text = text.replace(f"{{{{{number}}}}}", value)
     return text

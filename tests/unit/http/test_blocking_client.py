@@ -1,4 +1,4 @@
-"""The door for programs that wait: what it says when a call comes to nothing."""
+"""The API client of synchronous programs: its errors when a call fails."""
 
 import socket
 
@@ -12,22 +12,22 @@ from waypost.client.responses import ApiResponseError, ApiUnreachable, ClientRes
 def test_address_where_nobody_listens_is_named() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    door = BlockingApiClient(f"http://127.0.0.1:{port}/admin")
+    client = BlockingApiClient(f"http://127.0.0.1:{port}/admin")
 
     with pytest.raises(ApiUnreachable, match=f"no response to GET http://127.0.0.1:{port}/admin/queues"):
-        door.json("GET", "/queues")
+        client.json("GET", "/queues")
 
 
-def test_server_that_never_answers_is_left_after_the_given_time() -> None:
+def test_server_that_never_responds_times_out() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
-        door = BlockingApiClient(f"http://127.0.0.1:{server.getsockname()[1]}", timeout_s=0.05)
+        client = BlockingApiClient(f"http://127.0.0.1:{server.getsockname()[1]}", timeout_s=0.05)
 
         with pytest.raises(ApiUnreachable, match="timed out"):
-            door.json("GET", "/")
+            client.json("GET", "/")
 
 
 @pytest.mark.parametrize(
-    ("reply", "says"),
+    ("reply", "expected"),
     [
         (ClientResponse(400, b'{"status":"error","message":"Bad Request"}'), "Bad Request (400)"),
         (
@@ -38,15 +38,15 @@ def test_server_that_never_answers_is_left_after_the_given_time() -> None:
         (ClientResponse(502, b"<html>"), "GET /x failed without an error message (502)"),
     ],
 )
-def test_refusal_has_the_doors_own_words(reply: ClientResponse, says: str) -> None:
-    with pytest.raises(ApiResponseError) as refused:
+def test_error_has_the_text_of_the_api(reply: ClientResponse, expected: str) -> None:
+    with pytest.raises(ApiResponseError) as raised:
         read_json_response(reply, "GET /x")
 
-    assert str(refused.value) == says
+    assert str(raised.value) == expected
 
 
 @pytest.mark.parametrize(
-    ("reply", "field", "rule", "accepted", "would_do"),
+    ("reply", "field", "rule", "accepted", "expected"),
     [
         (
             ClientResponse(400, b'{"error":"a[0].b: is odd; accepted: 2","field":"a[0].b","rule":"is odd","accepted":"2"}'),
@@ -60,18 +60,18 @@ def test_refusal_has_the_doors_own_words(reply: ClientResponse, says: str) -> No
         (ClientResponse(502, b"<html>"), "", "", "", ""),
     ],
 )  # fmt: skip
-def test_field_of_an_error_needs_no_sentence(
-    reply: ClientResponse, field: str, rule: str, accepted: str, would_do: str
+def test_field_of_an_error_is_read_without_its_message(
+    reply: ClientResponse, field: str, rule: str, accepted: str, expected: str
 ) -> None:
-    with pytest.raises(ApiResponseError) as refused:
+    with pytest.raises(ApiResponseError) as raised:
         read_json_response(reply)
 
-    error = refused.value
-    assert (error.field, error.rule, error.accepted, error.expected) == (field, rule, accepted, would_do)
+    error = raised.value
+    assert (error.field, error.rule, error.accepted, error.expected) == (field, rule, accepted, expected)
     assert error.top_field == field[:1]
 
 
-def test_refusal_of_the_control_api_comes_in_its_parts() -> None:
+def test_error_of_the_control_api_is_read_in_its_parts() -> None:
     body = {"error": "x[0].y: is odd; accepted: 2, 4", "field": "x[0].y", "rule": "is odd", "accepted": "2, 4"}
 
     with pytest.raises(ApiResponseError) as listed:
@@ -88,5 +88,5 @@ def test_refusal_of_the_control_api_comes_in_its_parts() -> None:
     assert (hinted.value.problem, hinted.value.expected) == ("x[0].y: is odd; did you mean 2?", "")
 
 
-def test_answer_without_a_body_is_nothing() -> None:
+def test_response_without_a_body_is_none() -> None:
     assert read_json_response(ClientResponse(204, b"")) is None

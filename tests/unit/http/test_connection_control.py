@@ -1,4 +1,4 @@
-"""What our servers let an application do to the connection that a request came on."""
+"""The control that an application on our servers has over the connection of a request."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -7,40 +7,40 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.support.waiting import HANGS_AFTER_S
+from tests.support.polling import HANGS_AFTER_S
 from waypost.assembly.http.servers import HttpServer, bind_socket, port_of
 
-Act = Callable[[Any, Any], Any]
+ConnectionAction = Callable[[Any, Any], Any]
 
 
-class Breaking:
-    """An application that does one thing to the line and then waits until the client is gone."""
+class BreakingApplication:
+    """An application that acts on the connection, and then waits until the client disconnects."""
 
     def __init__(self) -> None:
-        self.act: Act = lambda line, send: None
-        self.asked = asyncio.Event()
-        self.was_gone = asyncio.Event()
+        self.action: ConnectionAction = lambda connection, send: None
+        self.has_acted = asyncio.Event()
+        self.is_disconnected = asyncio.Event()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        line = scope["extensions"]["waypost.connection"]
-        done = self.act(line, send)
+        connection = scope["extensions"]["waypost.connection"]
+        done = self.action(connection, send)
         if done is not None:
             await done
-        self.asked.set()
+        self.has_acted.set()
         while (await receive())["type"] != "http.disconnect":
             pass
-        self.was_gone.set()
+        self.is_disconnected.set()
 
 
 @pytest.fixture
-def breaking() -> Breaking:
-    return Breaking()
+def application() -> BreakingApplication:
+    return BreakingApplication()
 
 
 @pytest.fixture
-async def server(breaking: Breaking) -> AsyncIterator[tuple[HttpServer, str]]:
+async def server(application: BreakingApplication) -> AsyncIterator[tuple[HttpServer, str]]:
     bound = bind_socket("127.0.0.1", 0, option="--port")
-    server = HttpServer(breaking, bound, stop_within_s=10 * HANGS_AFTER_S)
+    server = HttpServer(application, bound, stop_within_s=10 * HANGS_AFTER_S)
     await server.start()
     yield server, f"http://127.0.0.1:{port_of(bound)}"
     await server.stop()
@@ -52,46 +52,46 @@ async def http() -> AsyncIterator[aiohttp.ClientSession]:
         yield http
 
 
-async def test_reset_line_is_one_to_the_client_and_to_the_application(
-    breaking: Breaking, server: tuple[HttpServer, str], http: aiohttp.ClientSession
+async def test_reset_connection_is_closed_for_the_client_and_the_application(
+    application: BreakingApplication, server: tuple[HttpServer, str], http: aiohttp.ClientSession
 ) -> None:
-    breaking.act = lambda line, _: line.reset()
+    application.action = lambda connection, _: connection.reset()
 
     with pytest.raises(aiohttp.ClientConnectionError):
         await http.post(server[1], data=b"x")
 
-    await breaking.was_gone.wait()
+    await application.is_disconnected.wait()
 
 
-async def test_line_that_is_hung_up_brings_what_was_written(
-    breaking: Breaking, server: tuple[HttpServer, str], http: aiohttp.ClientSession
+async def test_connection_that_is_hung_up_delivers_what_was_written(
+    application: BreakingApplication, server: tuple[HttpServer, str], http: aiohttp.ClientSession
 ) -> None:
-    async def half(line: Any, send: Any) -> None:
+    async def write_half(connection: Any, send: Any) -> None:
         headers = [(b"content-length", b"8")]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": b"half", "more_body": True})
-        line.hang_up()
+        connection.hang_up()
 
-    breaking.act = half
+    application.action = write_half
 
-    async with http.get(server[1]) as answer:
-        came = await answer.content.readexactly(4)
+    async with http.get(server[1]) as response:
+        received = await response.content.readexactly(4)
         with pytest.raises(aiohttp.ClientPayloadError):
-            await answer.read()
+            await response.read()
 
-    assert (answer.status, came) == (200, b"half")
+    assert (response.status, received) == (200, b"half")
 
 
-async def test_server_that_stops_does_not_wait_for_an_answer_that_is_withheld(
-    breaking: Breaking, server: tuple[HttpServer, str], http: aiohttp.ClientSession
+async def test_server_that_stops_does_not_wait_for_a_withheld_response(
+    application: BreakingApplication, server: tuple[HttpServer, str], http: aiohttp.ClientSession
 ) -> None:
-    breaking.act = lambda line, _: line.withhold()
-    asking = asyncio.create_task(http.get(server[1]).__aenter__())
-    await breaking.asked.wait()
+    application.action = lambda connection, _: connection.withhold()
+    requesting = asyncio.create_task(http.get(server[1]).__aenter__())
+    await application.has_acted.wait()
 
-    async with asyncio.timeout(HANGS_AFTER_S):  # an answer that is not withheld is waited for longer
+    async with asyncio.timeout(HANGS_AFTER_S):  # a response that is not withheld is waited for longer
         await server[0].stop()
 
-    await breaking.was_gone.wait()
+    await application.is_disconnected.wait()
     with pytest.raises(aiohttp.ClientConnectionError):
-        await asking
+        await requesting

@@ -1,4 +1,4 @@
-"""Why an address gave no response: plain words, and nothing of a library's."""
+"""Reasons why an address gave no response: plain text, without a library's terms."""
 
 import asyncio
 import contextlib
@@ -19,25 +19,25 @@ LIBRARY = re.compile(r"[A-Z]\w*(Error|Allowed|Reached|Out|Lost)|Errno|ssl:|\(|\[
 
 @pytest.fixture
 async def server() -> AsyncIterator[str]:
-    """An address that takes connections, and answers by what the first byte of the path says."""
+    """A server that responds by the path of the request."""
 
     closing = asyncio.Event()
     working: set[asyncio.Task[None]] = set()
 
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        line = await reader.read(100)
-        if line[:1] == b"\x16":  # TLS
+    async def respond(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.read(100)
+        if head[:1] == b"\x16":  # TLS
             writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-        if b"/nonsense" in line:
+        if b"/nonsense" in head:
             writer.write(b"220 smtp.example ready\r\n\r\n")
-        if b"/silent" in line:
+        if b"/silent" in head:
             await closing.wait()
         writer.close()
         with contextlib.suppress(OSError):
             await writer.wait_closed()
 
     def begin(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        working.add(asyncio.create_task(answer(reader, writer)))
+        working.add(asyncio.create_task(respond(reader, writer)))
 
     listening = await asyncio.start_server(begin, "127.0.0.1", 0)
     yield f"127.0.0.1:{listening.sockets[0].getsockname()[1]}"
@@ -76,7 +76,7 @@ async def test_an_address_without_a_response_has_a_plain_reason(address: str, se
     url = address.replace("{server}", server)
 
     async def take(_part: bytes) -> None:
-        raise AssertionError("nothing comes")
+        raise AssertionError("no content is expected")
 
     got = await client.get(url, take)
     posted = await client.post(url, b"{}", {})
@@ -86,7 +86,7 @@ async def test_an_address_without_a_response_has_a_plain_reason(address: str, se
     assert got.status is posted.status is None
 
 
-def caused(error: BaseException, cause: BaseException) -> BaseException:
+def set_cause(error: BaseException, cause: BaseException) -> BaseException:
     error.__cause__ = cause
     return error
 
@@ -94,10 +94,10 @@ def caused(error: BaseException, cause: BaseException) -> BaseException:
 @pytest.mark.parametrize(
     ("error", "reason"),
     [
-        (caused(NotConnected("x"), ssl.SSLCertVerificationError(1, "self-signed")), "its certificate is not valid"),
-        (caused(NotConnected("x"), TimeoutError()), "timed out: could not connect in time"),
-        (caused(NotConnected("x"), OSError(113, "No route to host")), "could not connect"),
-        (caused(NotConnected("x"), AddressNotAllowed("::1 is not public")), "::1 is not public"),
+        (set_cause(NotConnected("x"), ssl.SSLCertVerificationError(1, "self-signed")), "its certificate is not valid"),
+        (set_cause(NotConnected("x"), TimeoutError()), "timed out: could not connect in time"),
+        (set_cause(NotConnected("x"), OSError(113, "No route to host")), "could not connect"),
+        (set_cause(NotConnected("x"), AddressNotAllowed("::1 is not public")), "::1 is not public"),
         (ResponseTimeout("x"), "timed out: no response in time"),
         (ResponseLost("x"), "the connection was closed before the response was complete"),
         (aiohttp.ConnectionTimeoutError(), "timed out: could not connect in time"),
@@ -107,6 +107,6 @@ def caused(error: BaseException, cause: BaseException) -> BaseException:
         (RuntimeError("ClientConnectorError"), "could not connect"),
     ],
 )  # fmt: skip
-def test_each_kind_of_failure_has_its_words(error: BaseException, reason: str) -> None:
+def test_each_kind_of_failure_has_a_plain_reason(error: BaseException, reason: str) -> None:
     assert plain_reason(error) == reason
     assert not LIBRARY.search(reason.replace("(TLS)", ""))

@@ -1,4 +1,4 @@
-"""What our servers do before an application sees a request: limits of headers, time and connections."""
+"""Limits of our servers before an application sees a request: headers, time and connections."""
 
 import asyncio
 import json
@@ -20,16 +20,16 @@ ports: dict[HttpServer, int] = {}
 
 
 class Application:
-    """Reads the whole body, and answers with its length; a path chooses something else."""
+    """Reads the whole body, and responds with its length; some paths do something else."""
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
-        self.gone = asyncio.Event()
-        self.go_on = asyncio.Event()
+        self.paths: list[str] = []
+        self.disconnected = asyncio.Event()
+        self.may_continue = asyncio.Event()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         path = scope["path"]
-        self.asked.append(path)
+        self.paths.append(path)
         match path:
             case "/defect":
                 raise ValueError("a defect")
@@ -38,31 +38,31 @@ class Application:
             case "/silent":
                 return
             case "/early":
-                await answer(send, b"early")
+                await respond(send, b"early")
                 return
             case "/stream":
                 await send({"type": "http.response.start", "status": 200, "headers": []})
-                while not self.go_on.is_set():
+                while not self.may_continue.is_set():
                     await send({"type": "http.response.body", "body": b".", "more_body": True})
                     await asyncio.sleep(0.05)
                 await send({"type": "http.response.body", "body": b"end"})
                 return
             case "/wait":
-                await self.go_on.wait()
+                await self.may_continue.wait()
             case _:
                 pass
         size, more = 0, True
         while more:
             message = await receive()
             if message["type"] == "http.disconnect":
-                self.gone.set()
+                self.disconnected.set()
                 return
             size += len(message["body"])
             more = message["more_body"]
-        await answer(send, b"%d" % size)
+        await respond(send, b"%d" % size)
 
 
-async def answer(send: Any, body: bytes) -> None:
+async def respond(send: Any, body: bytes) -> None:
     headers = [(b"content-length", b"%d" % len(body))]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": body})
@@ -86,7 +86,7 @@ async def serve(application: Application) -> AsyncIterator[Serve]:
         return server
 
     yield serve
-    application.go_on.set()
+    application.may_continue.set()
     for server in servers:
         await server.stop()
 
@@ -104,12 +104,12 @@ class Client:
             await self.writer.drain()
 
     async def rest(self) -> bytes:
-        """Everything until the server closes."""
+        """Return everything until the server closes."""
         async with asyncio.timeout(WITHIN_S):
             return await self.reader.read()
 
-    async def one_answer(self) -> bytes:
-        """Status line, headers and body of one answer with a length."""
+    async def response(self) -> bytes:
+        """Return the status line, headers and body of one response with a length."""
         async with asyncio.timeout(WITHIN_S):
             head = await self.reader.readuntil(b"\r\n\r\n")
             length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
@@ -124,10 +124,10 @@ async def connect(server: HttpServer, source: str = "127.0.0.1") -> Client:
     return Client(reader, writer)
 
 
-def read(answered: bytes) -> tuple[int, Any]:
-    """Status and JSON body of an answer that came with `application/json`."""
-    head, _, body = answered.partition(b"\r\n\r\n")
-    assert b"content-type: application/json" in head.lower(), answered
+def read_json(response: bytes) -> tuple[int, Any]:
+    """Return the status and JSON body of a response of `application/json`."""
+    head, _, body = response.partition(b"\r\n\r\n")
+    assert b"content-type: application/json" in head.lower(), response
     return int(head[9:12]), json.loads(body)
 
 
@@ -166,23 +166,23 @@ async def test_error_of_the_server_itself_is_json_and_closes_the_connection(
     client = await connect(await serve())
 
     sending = asyncio.create_task(client.send(request_))
-    answered = await client.rest()
+    response = await client.rest()
 
-    told = read(answered)
-    assert told == (status, {"status": "error", "message": told[1]["message"]})
-    assert named in told[1]["message"]
-    assert b"connection: close" in answered.lower()
+    received = read_json(response)
+    assert received == (status, {"status": "error", "message": received[1]["message"]})
+    assert named in received[1]["message"]
+    assert b"connection: close" in response.lower()
     await sending
     client.close()
 
 
-async def test_simulators_server_answers_in_the_shape_of_the_graph_api(serve: Serve) -> None:
+async def test_simulators_server_responds_in_the_format_of_the_graph_api(serve: Serve) -> None:
     client = await connect(await serve(error_body=graph_error_body))
 
     await client.send(b"NONSENSE\r\n\r\n")
 
-    status, told = read(await client.rest())
-    assert (status, told["error"]["code"], told["error"]["type"]) == (400, 100, "OAuthException")
+    status, body = read_json(await client.rest())
+    assert (status, body["error"]["code"], body["error"]["type"]) == (400, 100, "OAuthException")
     client.close()
 
 
@@ -193,49 +193,51 @@ async def test_headers_just_below_the_limits_are_served(serve: Serve, applicatio
 
     await client.send(b"GET " + path + b" HTTP/1.1\r\nHost: a\r\n" + headers + b"\r\n")
 
-    assert (await client.one_answer()).startswith(OK)
-    assert application.asked == [path.decode()]
+    assert (await client.response()).startswith(OK)
+    assert application.paths == [path.decode()]
     client.close()
 
 
 async def test_large_bodies_and_pipelined_requests_are_not_headers(serve: Serve) -> None:
     client = await connect(await serve())
     body = b"b" * 3_000_000
-    one = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+    post = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % len(body) + body
 
-    sending = asyncio.create_task(client.send(one + GET + b"\r\n" + one))
+    sending = asyncio.create_task(client.send(post + GET + b"\r\n" + post))
 
-    answers = [await client.one_answer() for _ in range(3)]
-    assert [answered.rpartition(b"\r\n")[2] for answered in answers] == [b"3000000", b"0", b"3000000"]
+    responses = [await client.response() for _ in range(3)]
+    assert [response.rpartition(b"\r\n")[2] for response in responses] == [b"3000000", b"0", b"3000000"]
     await sending
     client.close()
 
 
-async def test_bad_request_behind_another_one_does_not_spoil_its_answer(serve: Serve, application: Application) -> None:
+async def test_bad_request_behind_another_one_does_not_spoil_its_response(
+    serve: Serve, application: Application
+) -> None:
     client = await connect(await serve())
     await client.send(b"GET /wait HTTP/1.1\r\nHost: a\r\n\r\nNONSENSE\r\n\r\n")
-    application.go_on.set()
+    application.may_continue.set()
 
-    answered = await client.rest()
+    response = await client.rest()
 
-    assert answered.startswith(OK)
-    assert answered.count(b"HTTP/1.1") == 1
+    assert response.startswith(OK)
+    assert response.count(b"HTTP/1.1") == 1
     client.close()
 
 
-async def test_answer_before_the_body_is_read_reaches_a_client_that_goes_on_sending(serve: Serve) -> None:
+async def test_response_before_the_body_is_read_reaches_a_client_that_keeps_sending(serve: Serve) -> None:
     client = await connect(await serve())
     await client.send(b"POST /early HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n")
 
     sending = asyncio.create_task(client.send(b"b" * 1_000_000 + GET + b"\r\n"))
 
-    assert (await client.one_answer()).endswith(b"early")
-    assert (await client.one_answer()).endswith(b"0")
+    assert (await client.response()).endswith(b"early")
+    assert (await client.response()).endswith(b"0")
     await sending
     client.close()
 
 
-async def test_answer_before_the_body_is_read_reaches_a_client_that_wants_the_connection_closed(serve: Serve) -> None:
+async def test_response_before_the_body_is_read_reaches_a_client_that_closes_the_connection(serve: Serve) -> None:
     client = await connect(await serve())
     head = b"POST /early HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 3000000\r\n\r\n"
 
@@ -246,42 +248,42 @@ async def test_answer_before_the_body_is_read_reaches_a_client_that_wants_the_co
     client.close()
 
 
-async def test_half_a_header_is_answered_408_in_time_and_a_silent_connection_is_closed(serve: Serve) -> None:
+async def test_incomplete_header_gets_408_in_time_and_a_silent_connection_is_closed(serve: Serve) -> None:
     server = await serve(replace(DEFAULT_LIMITS, header_timeout_s=0.4))
-    half, silent, blank, later = [await connect(server) for _ in range(4)]
-    await half.send(GET)
+    incomplete, silent, blank, later = [await connect(server) for _ in range(4)]
+    await incomplete.send(GET)
     await blank.send(b"\r\n")
     await later.send(GET + b"\r\n")
-    assert (await later.one_answer()).startswith(OK)
+    assert (await later.response()).startswith(OK)
     await later.send(b"G")
 
-    answers = [await one.rest() for one in (half, blank, later)]
+    responses = [await client.rest() for client in (incomplete, blank, later)]
 
-    assert [read(answered)[0] for answered in answers] == [408] * 3
-    assert "0.4 seconds" in read(answers[0])[1]["message"]
+    assert [read_json(response)[0] for response in responses] == [408] * 3
+    assert "0.4 seconds" in read_json(responses[0])[1]["message"]
     assert await silent.rest() == b""
-    for one in (half, silent, blank, later):
-        one.close()
+    for client in (incomplete, silent, blank, later):
+        client.close()
 
 
-async def test_drop_by_drop_header_does_not_extend_its_time(serve: Serve) -> None:
+async def test_header_that_is_sent_slowly_does_not_extend_its_time(serve: Serve) -> None:
     client = await connect(await serve(replace(DEFAULT_LIMITS, header_timeout_s=0.4)))
 
-    async def drops() -> None:
+    async def send_slowly() -> None:
         while True:
             await client.send(b"X-A: b\r\n")
             await asyncio.sleep(0.02)
 
     await client.send(GET)
-    dripping = asyncio.create_task(drops())
-    answered = await client.rest()
+    sending = asyncio.create_task(send_slowly())
+    response = await client.rest()
 
-    assert read(answered)[0] == 408
-    dripping.cancel()
+    assert read_json(response)[0] == 408
+    sending.cancel()
     client.close()
 
 
-async def test_body_below_the_lowest_rate_is_answered_408_and_its_application_told(
+async def test_body_below_the_lowest_rate_gets_408_and_its_application_is_disconnected(
     serve: Serve, application: Application
 ) -> None:
     limits = replace(DEFAULT_LIMITS, header_timeout_s=0.4, body_timeout_s=0.4, min_body_rate=1000)
@@ -289,20 +291,20 @@ async def test_body_below_the_lowest_rate_is_answered_408_and_its_application_to
 
     await client.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\nb")
 
-    assert read(await client.rest())[0] == 408
+    assert read_json(await client.rest())[0] == 408
     async with asyncio.timeout(WITHIN_S):
-        await application.gone.wait()
+        await application.disconnected.wait()
     client.close()
 
 
-async def test_slow_body_above_the_lowest_rate_a_slow_answer_and_a_stream_are_served(
+async def test_slow_body_above_the_lowest_rate_a_slow_response_and_a_stream_are_served(
     serve: Serve, application: Application
 ) -> None:
     limits = replace(DEFAULT_LIMITS, header_timeout_s=0.3, body_timeout_s=0.3, min_body_rate=10)
     server = await serve(limits)
     slow, waiting, stream, idle = [await connect(server) for _ in range(4)]
     await idle.send(GET + b"\r\n")
-    await idle.one_answer()
+    await idle.response()
     await waiting.send(b"POST /wait HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc")
     await stream.send(b"GET /stream HTTP/1.1\r\nHost: a\r\n\r\n")
     await slow.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 40\r\n\r\n")
@@ -311,40 +313,40 @@ async def test_slow_body_above_the_lowest_rate_a_slow_answer_and_a_stream_are_se
         await slow.send(b"b")
         await asyncio.sleep(0.03)
 
-    assert (await slow.one_answer()).endswith(b"40")
-    application.go_on.set()
-    assert (await waiting.one_answer()).endswith(b"3")
+    assert (await slow.response()).endswith(b"40")
+    application.may_continue.set()
+    assert (await waiting.response()).endswith(b"3")
     await idle.send(GET + b"\r\n")
-    assert (await idle.one_answer()).endswith(b"0")
+    assert (await idle.response()).endswith(b"0")
     async with asyncio.timeout(WITHIN_S):
         assert (await stream.reader.readuntil(b"end\r\n0\r\n\r\n")).count(b"\r\n.\r\n") > 10
-    for one in (slow, waiting, idle, stream):
-        one.close()
+    for client in (slow, waiting, idle, stream):
+        client.close()
 
 
-async def test_one_address_has_so_many_connections_and_others_have_theirs(serve: Serve) -> None:
+async def test_connections_of_one_address_are_limited_apart_from_those_of_others(serve: Serve) -> None:
     server = await serve(replace(DEFAULT_LIMITS, max_connections_per_address=3))
     held = [await connect(server, "127.0.0.2") for _ in range(3)]
-    for one in held:
-        await one.send(GET)
+    for client in held:
+        await client.send(GET)
 
-    refused, other = await connect(server, "127.0.0.2"), await connect(server, "127.0.0.3")
-    status, told = read(await refused.rest())
+    rejected, other = await connect(server, "127.0.0.2"), await connect(server, "127.0.0.3")
+    status, body = read_json(await rejected.rest())
     await other.send(GET + b"\r\n")
 
-    assert (status, "3 connections" in told["message"]) == (429, True)
-    assert (await other.one_answer()).startswith(OK)
+    assert (status, "3 connections" in body["message"]) == (429, True)
+    assert (await other.response()).startswith(OK)
     await held[0].send(b"\r\n")
-    assert (await held[0].one_answer()).startswith(OK)
-    for one in (*held, refused, other):
-        one.close()
+    assert (await held[0].response()).startswith(OK)
+    for client in (*held, rejected, other):
+        client.close()
 
 
 async def test_idle_connection_makes_room_for_a_new_one(serve: Serve) -> None:
     server = await serve(replace(DEFAULT_LIMITS, max_connections=2))
     idle, busy = await connect(server), await connect(server)
     await idle.send(GET + b"\r\n")
-    await idle.one_answer()
+    await idle.response()
     await busy.send(GET)
 
     new = await connect(server)
@@ -352,12 +354,12 @@ async def test_idle_connection_makes_room_for_a_new_one(serve: Serve) -> None:
 
     assert await idle.rest() == b""
     full = await connect(server)
-    assert read(await full.rest())[0] == 503
-    for one in (new, busy):
-        await one.send(b"\r\n")
-        assert (await one.one_answer()).startswith(OK)
-    for one in (idle, busy, new, full):
-        one.close()
+    assert read_json(await full.rest())[0] == 503
+    for client in (new, busy):
+        await client.send(b"\r\n")
+        assert (await client.response()).startswith(OK)
+    for client in (idle, busy, new, full):
+        client.close()
 
 
 async def test_connections_of_a_trusted_proxy_are_not_those_of_one_client(serve: Serve) -> None:
@@ -366,20 +368,20 @@ async def test_connections_of_a_trusted_proxy_are_not_those_of_one_client(serve:
 
     clients = [await connect(server, "127.0.0.2") for _ in range(5)]
 
-    for one in clients:
-        await one.send(GET + b"\r\n")
-        assert (await one.one_answer()).startswith(OK)
-        one.close()
+    for client in clients:
+        await client.send(GET + b"\r\n")
+        assert (await client.response()).startswith(OK)
+        client.close()
 
 
 async def test_reserved_descriptors_are_not_for_connections(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    def of_four(_resource: int) -> tuple[int, int]:
+    def four_descriptors(_resource: int) -> tuple[int, int]:
         return 4, 4
 
-    monkeypatch.setattr("resource.getrlimit", of_four)  # the system's limit, not ours
+    monkeypatch.setattr("resource.getrlimit", four_descriptors)  # the system's limit, not ours
     server = await serve(replace(DEFAULT_LIMITS, reserved_descriptors=2))
 
     client = await connect(server)
 
-    assert read(await client.rest())[0] == 503
+    assert read_json(await client.rest())[0] == 503
     client.close()

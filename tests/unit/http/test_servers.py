@@ -1,4 +1,4 @@
-"""Sockets of our servers: bound before anything else is opened, and quick to answer."""
+"""Sockets of our servers: bound before anything else is opened, and quick to respond."""
 
 import asyncio
 import contextlib
@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from tests.support.waiting import HANGS_AFTER_S
+from tests.support.polling import HANGS_AFTER_S
 from waypost.assembly.http.servers import HttpServer, PortInUse, bind_socket, port_of
 
 
-def test_answers_do_not_wait_for_an_acknowledgement_of_their_first_half() -> None:
+def test_responses_do_not_wait_for_an_acknowledgement_of_their_first_half() -> None:
     with bind_socket("127.0.0.1", 0, option="--port") as bound:
         with socket.create_connection(bound.getsockname()):
             connection, _ = bound.accept()
@@ -20,33 +20,33 @@ def test_answers_do_not_wait_for_an_acknowledgement_of_their_first_half() -> Non
             assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
-def test_port_that_is_taken_is_told_with_the_option_that_sets_it() -> None:
+def test_port_in_use_is_reported_with_the_option_that_sets_it() -> None:
     with bind_socket("127.0.0.1", 0, option="--port") as bound, pytest.raises(PortInUse, match="--simulator-port"):
         bind_socket("127.0.0.1", port_of(bound), option="--simulator-port")
 
 
-async def nothing(_scope: Any, _receive: Any, send: Any) -> None:
+async def empty_response(_scope: Any, _receive: Any, send: Any) -> None:
     await send({"type": "http.response.start", "status": 204, "headers": []})
     await send({"type": "http.response.body", "body": b""})
 
 
 @pytest.mark.parametrize("turns", range(6))
-async def test_server_that_stops_ends_connections_that_come_in_that_moment(turns: int) -> None:
+async def test_server_that_stops_ends_connections_that_arrive_at_that_moment(turns: int) -> None:
     bound = bind_socket("127.0.0.1", 0, option="--port")
-    server = HttpServer(nothing, bound, stop_within_s=10 * HANGS_AFTER_S)
+    server = HttpServer(empty_response, bound, stop_within_s=10 * HANGS_AFTER_S)
     await server.start()
-    coming = [asyncio.create_task(asyncio.open_connection(*bound.getsockname())) for _ in range(20)]
+    connecting = [asyncio.create_task(asyncio.open_connection(*bound.getsockname())) for _ in range(20)]
     for _ in range(turns):
         await asyncio.sleep(0)
 
-    async with asyncio.timeout(HANGS_AFTER_S):  # less than a stop waits for what is being answered
+    async with asyncio.timeout(HANGS_AFTER_S):  # less than a stop waits for open requests
         await server.stop()
 
-    for one in await asyncio.gather(*coming, return_exceptions=True):
-        if isinstance(one, BaseException):
-            assert isinstance(one, ConnectionError)
+    for connected in await asyncio.gather(*connecting, return_exceptions=True):
+        if isinstance(connected, BaseException):
+            assert isinstance(connected, ConnectionError)
             continue
-        reader, writer = one
+        reader, writer = connected
         async with asyncio.timeout(HANGS_AFTER_S):
             with contextlib.suppress(ConnectionError):
                 assert not await reader.read()

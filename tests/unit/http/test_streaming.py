@@ -1,4 +1,4 @@
-"""Answers in pieces, in this process and over HTTP: the same of both."""
+"""Streamed responses, in this process and over HTTP: the same of both."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, MutableMapping
@@ -8,8 +8,8 @@ from typing import Any, Final
 import pytest
 import pytest_asyncio
 
-from tests.support.closed_port import refusing_port
-from tests.support.waiting import HANGS_AFTER_S, patiently
+from tests.support.closed_port import closed_port
+from tests.support.polling import HANGS_AFTER_S, poll_until
 from waypost.assembly.http.servers import HttpServer
 from waypost.assembly.http.sockets import bind_socket, port_of
 from waypost.client.responses import ApiUnreachable
@@ -17,21 +17,21 @@ from waypost.client.streaming import STREAM_CHUNK_BYTES, StreamedResponse
 from waypost.client.transports import HttpTransport, InProcessTransport, Transport
 
 MANY: Final = 2000
-"""Pieces of a large answer, 125 MB: far more than a connection holds on its way."""
-PIECE: Final = bytes(STREAM_CHUNK_BYTES)
+"""Chunks of a large response, 125 MB: far more than a connection buffers."""
+CHUNK: Final = bytes(STREAM_CHUNK_BYTES)
 
 
 @dataclass
 class Source:
-    """Answers with pieces, and counts how far it got."""
+    """Responds with chunks, and counts those that were sent."""
 
-    pieces: int = MANY
-    told_bytes: int | None = None
-    fails: str = ""
+    chunks: int = MANY
+    announced_bytes: int | None = None
+    failure: str = ""
     sent: int = 0
-    was_asked: list[str] = field(default_factory=list[str])
-    was_given: int = 0
-    has_left: asyncio.Event = field(default_factory=asyncio.Event)
+    requests: list[str] = field(default_factory=list[str])
+    received_bytes: int = 0
+    has_ended: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def __call__(
         self,
@@ -39,48 +39,48 @@ class Source:
         receive: Callable[[], Awaitable[MutableMapping[str, Any]]],
         send: Callable[[MutableMapping[str, Any]], Awaitable[None]],
     ) -> None:
-        self.was_asked.append(scope["method"] + " " + scope["path"])
+        self.requests.append(scope["method"] + " " + scope["path"])
         while (message := await receive())["type"] == "http.request":
-            self.was_given += len(message.get("body", b""))
+            self.received_bytes += len(message.get("body", b""))
             if not message.get("more_body"):
                 break
-        told = len(PIECE) * self.pieces if self.told_bytes is None else self.told_bytes
-        head = [(b"Content-Length", b"%d" % told), (b"X-One", b"two")]
-        working = asyncio.ensure_future(self._answer(send, head))
+        announced = len(CHUNK) * self.chunks if self.announced_bytes is None else self.announced_bytes
+        head = [(b"Content-Length", b"%d" % announced), (b"X-One", b"two")]
+        working = asyncio.ensure_future(self._respond(send, head))
         leaving = asyncio.ensure_future(receive())
         try:
             await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
             if working.done():
                 working.result()
         finally:
-            for one in (working, leaving):
-                one.cancel()
+            for task in (working, leaving):
+                task.cancel()
             await asyncio.gather(working, leaving, return_exceptions=True)
-            self.has_left.set()
+            self.has_ended.set()
 
-    async def _answer(
+    async def _respond(
         self, send: Callable[[MutableMapping[str, Any]], Awaitable[None]], head: list[tuple[bytes, bytes]]
     ) -> None:
         await send({"type": "http.response.start", "status": 206, "headers": head})
-        for _ in range(self.pieces):
+        for _ in range(self.chunks):
             await asyncio.sleep(0)  # as if it were read from a disk
-            await send({"type": "http.response.body", "body": PIECE, "more_body": True})
+            await send({"type": "http.response.body", "body": CHUNK, "more_body": True})
             self.sent += 1
-        if self.fails == "raises":
+        if self.failure == "raises":
             raise ConnectionResetError("on purpose")
-        if self.fails != "leaves":
+        if self.failure != "leaves":
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-Over = Callable[[Source], Awaitable[Transport]]
+OpenTransport = Callable[[Source], Awaitable[Transport]]
 
 
 @pytest_asyncio.fixture(params=["in process", "over http"])
-async def over(request: pytest.FixtureRequest) -> AsyncGenerator[Over]:
-    """Gives the way to a source."""
+async def transport_to(request: pytest.FixtureRequest) -> AsyncGenerator[OpenTransport]:
+    """Return a function that opens a transport to a source."""
     servers: list[HttpServer] = []
 
-    async def reach(source: Source) -> Transport:
+    async def open_transport(source: Source) -> Transport:
         if request.param == "in process":
             return InProcessTransport(source)
         bound = bind_socket("127.0.0.1", 0, option="port")
@@ -89,145 +89,147 @@ async def over(request: pytest.FixtureRequest) -> AsyncGenerator[Over]:
         servers.append(server)
         return HttpTransport(f"http://127.0.0.1:{port_of(bound)}", timeout_s=5)
 
-    yield reach
+    yield open_transport
     for server in servers:
         await server.stop()
 
 
-async def test_answer_comes_with_its_status_and_headers_and_whole(over: Over) -> None:
-    source = Source(pieces=3)
+async def test_response_has_its_status_its_headers_and_its_whole_body(transport_to: OpenTransport) -> None:
+    source = Source(chunks=3)
 
-    answer = await (await over(source)).open("GET", "/a?b=c", {"X-Asked": "yes"})
+    response = await (await transport_to(source)).open("GET", "/a?b=c", {"X-Name": "yes"})
 
-    assert (answer.status, answer.headers["x-one"]) == (206, "two")
-    assert answer.headers["content-length"] == str(3 * len(PIECE))
-    assert sum([len(piece) async for piece in answer]) == 3 * len(PIECE)
-    await answer.aclose()
-    assert source.was_asked == ["GET /a"]
+    assert (response.status, response.headers["x-one"]) == (206, "two")
+    assert response.headers["content-length"] == str(3 * len(CHUNK))
+    assert sum([len(chunk) async for chunk in response]) == 3 * len(CHUNK)
+    await response.aclose()
+    assert source.requests == ["GET /a"]
 
 
-async def test_source_goes_on_only_as_its_pieces_are_taken(over: Over) -> None:
+async def test_source_continues_only_as_its_chunks_are_read(transport_to: OpenTransport) -> None:
     source = Source()
-    answer = await (await over(source)).open("GET", "/", {})
+    response = await (await transport_to(source)).open("GET", "/", {})
 
-    first = await anext(aiter(answer))
-    await _is_at_rest(source)
+    first = await anext(aiter(response))
+    await _wait_until_idle(source)
 
-    assert 0 < len(first) <= len(PIECE)
+    assert 0 < len(first) <= len(CHUNK)
     assert source.sent < MANY // 4
-    await answer.aclose()
+    await response.aclose()
 
 
-async def test_in_this_process_a_source_is_one_piece_ahead_at_most() -> None:
-    source = Source(pieces=50)
-    answer = await InProcessTransport(source).open("GET", "/", {})
+async def test_in_this_process_a_source_is_one_chunk_ahead_at_most() -> None:
+    source = Source(chunks=50)
+    response = await InProcessTransport(source).open("GET", "/", {})
     ahead: list[int] = []
 
-    taken = 0
-    async for _ in answer:
-        taken += 1
+    received = 0
+    async for _ in response:
+        received += 1
         for _ in range(20):
             await asyncio.sleep(0)
-        ahead.append(source.sent - taken)
+        ahead.append(source.sent - received)
 
-    assert (taken, max(ahead)) == (50, 0)
-    await answer.aclose()
+    assert (received, max(ahead)) == (50, 0)
+    await response.aclose()
 
 
-async def test_source_hears_that_nobody_reads_any_more(over: Over) -> None:
+async def test_source_is_disconnected_when_its_response_is_closed(transport_to: OpenTransport) -> None:
     source = Source()
-    answer = await (await over(source)).open("GET", "/", {})
-    await anext(aiter(answer))
+    response = await (await transport_to(source)).open("GET", "/", {})
+    await anext(aiter(response))
 
-    await answer.aclose()
+    await response.aclose()
 
-    await asyncio.wait_for(source.has_left.wait(), HANGS_AFTER_S)
+    await asyncio.wait_for(source.has_ended.wait(), HANGS_AFTER_S)
     assert source.sent < MANY
 
 
-async def test_source_whose_answer_nobody_has_begun_to_read_hears_it_too(over: Over) -> None:
+async def test_source_is_disconnected_when_its_response_was_never_read(transport_to: OpenTransport) -> None:
     source = Source()
 
-    await (await (await over(source)).open("GET", "/", {})).aclose()
+    await (await (await transport_to(source)).open("GET", "/", {})).aclose()
 
-    await asyncio.wait_for(source.has_left.wait(), HANGS_AFTER_S)
+    await asyncio.wait_for(source.has_ended.wait(), HANGS_AFTER_S)
     assert source.sent < MANY
 
 
 @pytest.mark.parametrize(
-    ("fails", "told_bytes"), [("raises", None), ("leaves", 9_999_999), ("tells too much", 9_999_999)]
+    ("failure", "announced_bytes"), [("raises", None), ("leaves", 9_999_999), ("announces too much", 9_999_999)]
 )
-async def test_answer_that_breaks_off_does_not_look_whole(over: Over, fails: str, told_bytes: int | None) -> None:
-    told_bytes = told_bytes or 3 * len(PIECE)
-    source = Source(pieces=2, fails=fails, told_bytes=told_bytes)
-    answer = await (await over(source)).open("GET", "/", {})
+async def test_response_that_breaks_off_is_an_error(
+    transport_to: OpenTransport, failure: str, announced_bytes: int | None
+) -> None:
+    announced_bytes = announced_bytes or 3 * len(CHUNK)
+    source = Source(chunks=2, failure=failure, announced_bytes=announced_bytes)
+    response = await (await transport_to(source)).open("GET", "/", {})
     read: list[int] = []
 
     with pytest.raises(ApiUnreachable, match=r"breaks off|instead of the announced"):
-        await _read(answer, read)
+        await _read(response, read)
 
-    assert sum(read) <= 2 * len(PIECE)
-    await answer.aclose()
+    assert sum(read) <= 2 * len(CHUNK)
+    await response.aclose()
 
 
-async def test_failure_before_the_answer_begins_is_no_answer() -> None:
-    async def fails(*_: object) -> None:
+async def test_failure_before_the_response_begins_is_an_error() -> None:
+    async def failure(*_: object) -> None:
         raise LookupError("on purpose")
 
     async def leaves(*_: object) -> None:
         return
 
     with pytest.raises(LookupError, match="on purpose"):
-        await InProcessTransport(fails).open("GET", "/", {})
+        await InProcessTransport(failure).open("GET", "/", {})
     with pytest.raises(ApiUnreachable, match="no response to GET /"):
         await InProcessTransport(leaves).open("GET", "/", {})
 
 
-async def test_nobody_at_an_address_is_told_before_the_first_piece() -> None:
-    with refusing_port() as port, pytest.raises(ApiUnreachable, match="no response from"):
+async def test_closed_port_is_reported_before_the_first_chunk() -> None:
+    with closed_port() as port, pytest.raises(ApiUnreachable, match="no response from"):
         await HttpTransport(f"http://127.0.0.1:{port}").open("GET", "/", {})
 
 
-async def test_asking_for_the_head_only_gives_its_headers_and_no_piece(over: Over) -> None:
-    source = Source(pieces=0, told_bytes=12_345)
+async def test_head_request_gives_the_headers_and_no_chunk(transport_to: OpenTransport) -> None:
+    source = Source(chunks=0, announced_bytes=12_345)
 
-    answer = await (await over(source)).open("HEAD", "/", {})
+    response = await (await transport_to(source)).open("HEAD", "/", {})
 
-    assert answer.headers["content-length"] == "12345"
-    assert [piece async for piece in answer] == []
-    await answer.aclose()
+    assert response.headers["content-length"] == "12345"
+    assert [chunk async for chunk in response] == []
+    await response.aclose()
 
 
-@pytest.mark.parametrize("in_pieces", [True, False])
-async def test_what_is_sent_may_come_in_pieces(over: Over, in_pieces: bool) -> None:
-    source = Source(pieces=0)
-    asked = 0
+@pytest.mark.parametrize("in_chunks", [True, False])
+async def test_request_body_may_be_sent_in_chunks(transport_to: OpenTransport, in_chunks: bool) -> None:
+    source = Source(chunks=0)
+    generated = 0
 
-    async def told() -> AsyncIterator[bytes]:
-        nonlocal asked
+    async def chunks() -> AsyncIterator[bytes]:
+        nonlocal generated
         for _ in range(10):
-            asked += 1
-            yield PIECE
+            generated += 1
+            yield CHUNK
 
-    reply = await (await over(source))("POST", "/", {}, told() if in_pieces else PIECE * 10)
+    reply = await (await transport_to(source))("POST", "/", {}, chunks() if in_chunks else CHUNK * 10)
 
     assert (reply.status, reply.body) == (206, b"")
-    assert source.was_given == 10 * len(PIECE)
-    assert asked == (10 if in_pieces else 0)
+    assert source.received_bytes == 10 * len(CHUNK)
+    assert generated == (10 if in_chunks else 0)
 
 
-async def _read(answer: StreamedResponse, read: list[int]) -> None:
-    async for piece in answer:
-        read.append(len(piece))  # noqa: PERF401  what came before it breaks off is kept
+async def _read(response: StreamedResponse, read: list[int]) -> None:
+    async for chunk in response:
+        read.append(len(chunk))  # noqa: PERF401  chunks before a failure are kept
 
 
-async def _is_at_rest(source: Source) -> None:
+async def _wait_until_idle(source: Source) -> None:
     """Return when the source has sent nothing for a while."""
     before = [-1]
 
-    async def rests() -> bool:
+    async def is_idle() -> bool:
         await asyncio.sleep(0.05)
         before.append(source.sent)
         return before[-1] == before[-2]
 
-    await patiently(rests)
+    await poll_until(is_idle)

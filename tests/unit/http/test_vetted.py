@@ -7,7 +7,7 @@ from ipaddress import ip_address
 import pytest
 from yarl import URL
 
-from tests.support.callback_sink import CallbackSink, always
+from tests.support.callback_sink import CallbackSink, respond_always
 from tests.support.file_server import FileServer
 from tests.support.media_samples import sample
 from waypost.base.http.post_client import AddrInfo
@@ -63,7 +63,7 @@ def test_public_address_is_public(address: str) -> None:
 
 
 @pytest.mark.parametrize("address", PRIVATE)
-def test_address_that_is_not_public_unicast_is_refused(address: str) -> None:
+def test_address_that_is_not_public_unicast_is_rejected(address: str) -> None:
     client = VettedClient()
 
     assert not is_public(ip_address(address))
@@ -124,11 +124,11 @@ async def local() -> AsyncIterator[VettedClient]:
     ],
 )
 async def test_no_spelling_of_this_machine_is_reached(strict: VettedClient, sink: CallbackSink, host: str) -> None:
-    answer = await strict.post(f"http://{host}:{sink.port}/", b"{}", {})
+    response = await strict.post(f"http://{host}:{sink.port}/", b"{}", {})
 
-    assert answer.status is None
-    assert answer.error
-    assert sink.tries == []
+    assert response.status is None
+    assert response.error
+    assert sink.requests == []
 
 
 async def test_name_that_resolves_to_this_machine_is_not_reached(
@@ -142,20 +142,20 @@ async def test_name_that_resolves_to_this_machine_is_not_reached(
 
     monkeypatch.setattr(socket, "getaddrinfo", poisoned)
 
-    answer = await strict.post(f"http://innocent.test:{sink.port}/", b"{}", {})
+    response = await strict.post(f"http://innocent.test:{sink.port}/", b"{}", {})
 
-    assert answer.status is None
-    assert "is not a public address" in (answer.error or "")
-    assert sink.tries == []
+    assert response.status is None
+    assert "is not a public address" in (response.error or "")
+    assert sink.requests == []
 
 
-async def test_redirect_is_answered_and_not_followed(local: VettedClient, sink: CallbackSink) -> None:
-    sink.answers = always(302)
+async def test_redirect_of_a_post_is_returned_and_not_followed(local: VettedClient, sink: CallbackSink) -> None:
+    sink.choose_status = respond_always(302)
 
-    answer = await local.post(sink.url, b"{}", {})
+    response = await local.post(sink.url, b"{}", {})
 
-    assert answer.status == 302
-    assert len(sink.tries) == 1
+    assert response.status == 302
+    assert len(sink.requests) == 1
 
 
 async def test_proxy_of_the_environment_is_not_used(
@@ -164,17 +164,17 @@ async def test_proxy_of_the_environment_is_not_used(
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
 
-    answer = await local.post(sink.url, b"{}", {})
+    response = await local.post(sink.url, b"{}", {})
 
-    assert answer.status == 200
+    assert response.status == 200
 
 
 @pytest.mark.parametrize("url", ["http://", "ftp://acme.test/", "not a url", "http://[::1", "http://acme.test:99999/"])
-async def test_what_is_no_address_has_an_error_and_no_answer(local: VettedClient, url: str) -> None:
-    answer = await local.post(url, b"{}", {})
+async def test_invalid_url_has_an_error_and_no_status(local: VettedClient, url: str) -> None:
+    response = await local.post(url, b"{}", {})
 
-    assert answer.status is None
-    assert answer.error
+    assert response.status is None
+    assert response.error
 
 
 async def test_bytes_and_headers_arrive_as_they_were_given(local: VettedClient, sink: CallbackSink) -> None:
@@ -182,66 +182,64 @@ async def test_bytes_and_headers_arrive_as_they_were_given(local: VettedClient, 
 
     await local.post(sink.url, body, {"X-Name": "value", "Content-Type": "application/json"})
 
-    [one] = sink.tries
-    assert one.body == body
-    assert one.headers["X-Name"] == "value"
-    assert one.headers["Content-Type"] == "application/json"
+    [request] = sink.requests
+    assert request.body == body
+    assert request.headers["X-Name"] == "value"
+    assert request.headers["Content-Type"] == "application/json"
 
 
 @pytest.fixture
 async def files() -> AsyncIterator[FileServer]:
-    """What stands behind addresses."""
+    """A server of files."""
     files = FileServer()
     await files.open()
     yield files
     await files.close()
 
 
-async def gotten(client: VettedClient, url: str) -> tuple[int | None, str | None, bytes]:
+async def fetch(client: VettedClient, url: str) -> tuple[int | None, str | None, bytes]:
     content = b""
 
-    async def take(part: bytes) -> None:
+    async def receive(part: bytes) -> None:
         nonlocal content
         content += part
 
-    answer = await client.get(url, take)
-    return answer.status, answer.error, content
+    response = await client.get(url, receive)
+    return response.status, response.error, content
 
 
-async def test_bytes_behind_an_address_are_handed_on_as_they_come(local: VettedClient, files: FileServer) -> None:
-    assert await gotten(local, f"{files.url}/png/300000") == (200, None, sample("png", 300_000))
+async def test_content_of_an_address_is_passed_on_as_it_arrives(local: VettedClient, files: FileServer) -> None:
+    assert await fetch(local, f"{files.url}/png/300000") == (200, None, sample("png", 300_000))
 
 
-async def test_answer_with_another_status_is_not_read(local: VettedClient, files: FileServer) -> None:
-    assert await gotten(local, f"{files.url}/status/304") == (304, None, b"")
-    assert files.asked == ["/status/304"]
+async def test_response_with_another_status_is_not_read(local: VettedClient, files: FileServer) -> None:
+    assert await fetch(local, f"{files.url}/status/304") == (304, None, b"")
+    assert files.requested_paths == ["/status/304"]
 
 
 @pytest.mark.parametrize("hops", [1, 2, 3])
 async def test_up_to_three_redirects_are_followed(local: VettedClient, files: FileServer, hops: int) -> None:
-    assert await gotten(local, f"{files.url}/hops/{hops}") == (200, None, sample("png"))
-    assert len(files.asked) == hops + 1
+    assert await fetch(local, f"{files.url}/hops/{hops}") == (200, None, sample("png"))
+    assert len(files.requested_paths) == hops + 1
 
 
 async def test_a_fourth_redirect_is_not_followed(local: VettedClient, files: FileServer) -> None:
-    status, error, content = await gotten(local, f"{files.url}/hops/4")
+    status, error, content = await fetch(local, f"{files.url}/hops/4")
 
     assert (status, error, content) == (None, "it redirects more than 3 times", b"")
-    assert files.asked == ["/hops/4", "/hops/3", "/hops/2", "/hops/1"]
+    assert files.requested_paths == ["/hops/4", "/hops/3", "/hops/2", "/hops/1"]
 
 
 @pytest.mark.parametrize("target", ["file:///etc/passwd", "ftp://93.184.216.34/a", "gopher://x", "http://", "//[::1"])
-async def test_a_redirect_to_what_is_no_web_address_is_not_followed(
-    local: VettedClient, files: FileServer, target: str
-) -> None:
-    status, error, _ = await gotten(local, f"{files.url}/to?{target}")
+async def test_redirect_to_an_invalid_url_is_not_followed(local: VettedClient, files: FileServer, target: str) -> None:
+    status, error, _ = await fetch(local, f"{files.url}/to?{target}")
 
     assert (status, error) == (None, "it redirects to what is no http or https address")
 
 
 @pytest.fixture
 async def second_files() -> AsyncIterator[FileServer]:
-    """What stands behind an address of another network."""
+    """A server of files at an address of another network."""
     files = FileServer("127.0.0.2")
     await files.open()
     yield files
@@ -255,46 +253,46 @@ async def test_each_redirect_is_vetted_like_the_first_address(files: FileServer,
     await client.open()
     hosts = ("127.0.0.1", "localhost", "[::1]", "0x7f.1", "2130706433", "[::ffff:127.0.0.1]")
 
-    answers = [await gotten(client, f"{second_files.url}/to?http://{host}:{port}/png") for host in hosts]
+    results = [await fetch(client, f"{second_files.url}/to?http://{host}:{port}/png") for host in hosts]
 
     await client.close()
-    assert files.asked == []
-    assert len(second_files.asked) == len(hosts)
-    for status, error, _ in answers:
+    assert files.requested_paths == []
+    assert len(second_files.requested_paths) == len(hosts)
+    for status, error, _ in results:
         assert status is None
         assert "is not a public" in (error or "") or error == "this is no http or https address"
 
 
-async def test_a_name_is_resolved_and_vetted_anew_at_each_redirect(files: FileServer, second_files: FileServer) -> None:
+async def test_name_is_resolved_and_vetted_again_at_each_redirect(files: FileServer, second_files: FileServer) -> None:
     port = second_files.url.rpartition(":")[2]
-    answers = [["127.0.0.2"], ["127.0.0.1"]]  # the second time it leads elsewhere
+    addresses = [["127.0.0.2"], ["127.0.0.1"]]  # the second time it leads elsewhere
 
     async def resolve(_host: str, port: int) -> list[AddrInfo]:
-        found = answers.pop(0) if len(answers) > 1 else answers[0]
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (one, port)) for one in found]
+        current = addresses.pop(0) if len(addresses) > 1 else addresses[0]
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in current]
 
     client = VettedClient(allowed_networks=("127.0.0.2/32",), resolve=resolve)
     await client.open()
 
-    status, error, _ = await gotten(client, f"http://a.test:{port}/to?http://b.test:{port}/png")
+    status, error, _ = await fetch(client, f"http://a.test:{port}/to?http://b.test:{port}/png")
 
     await client.close()
     assert status is None
     assert "127.0.0.1 is not a public address" in (error or "")
-    assert second_files.asked == ["/to"]
-    assert files.asked == []
+    assert second_files.requested_paths == ["/to"]
+    assert files.requested_paths == []
 
 
 async def test_credentials_are_not_forwarded_to_where_a_redirect_leads(local: VettedClient, files: FileServer) -> None:
-    async def take(_part: bytes) -> None:
+    async def receive(_part: bytes) -> None:
         pass
 
     port = files.url.rpartition(":")[2]
     url = f"http://ann:secret@127.0.0.1:{port}/to?http://eve:other@127.0.0.1:{port}/png"
-    answer = await local.get(url, take, headers={"X-Secret": "s"})
+    response = await local.get(url, receive, headers={"X-Secret": "s"})
 
     first, second = files.headers
-    assert answer.status == 200
+    assert response.status == 200
     assert "Authorization" in first
     assert first["X-Secret"] == "s"
     assert "Authorization" not in second
@@ -310,36 +308,36 @@ def test_a_redirect_from_https_to_http_is_not_followed() -> None:
     assert str(resolve_redirect(URL("http://a.test/x"), "https://b.test/")) == "https://b.test/"
 
 
-async def test_bytes_that_break_off_are_told_apart_from_whole_ones(local: VettedClient, files: FileServer) -> None:
-    status, error, _ = await gotten(local, f"{files.url}/broken")
+async def test_content_that_breaks_off_is_an_error(local: VettedClient, files: FileServer) -> None:
+    status, error, _ = await fetch(local, f"{files.url}/broken")
 
     assert status is None
     assert error
 
 
-async def test_encoded_bytes_are_not_taken_for_the_file(local: VettedClient, files: FileServer) -> None:
-    status, error, content = await gotten(local, f"{files.url}/encoded")
+async def test_encoded_content_is_an_error(local: VettedClient, files: FileServer) -> None:
+    status, error, content = await fetch(local, f"{files.url}/encoded")
 
-    assert (status, error, content) == (None, "its answer is encoded as zstd", b"")
+    assert (status, error, content) == (None, "its response is encoded as zstd", b"")
 
 
 async def test_address_that_is_not_public_is_not_fetched(strict: VettedClient, files: FileServer) -> None:
-    status, error, _ = await gotten(strict, f"{files.url}/png")
+    status, error, _ = await fetch(strict, f"{files.url}/png")
 
     assert status is None
     assert error is not None
     assert "is not a public address" in error
-    assert files.asked == []
+    assert files.requested_paths == []
 
 
 @pytest.mark.parametrize("error", [ValueError("no"), OSError(28, "full"), TimeoutError()])
-async def test_who_cannot_take_the_bytes_says_so_itself(
+async def test_error_of_the_receiver_of_the_content_is_raised(
     error: Exception, local: VettedClient, files: FileServer
 ) -> None:
-    async def take(_part: bytes) -> None:
+    async def receive(_part: bytes) -> None:
         raise error
 
     with pytest.raises(type(error)) as raised:
-        await local.get(f"{files.url}/png", take)
+        await local.get(f"{files.url}/png", receive)
 
     assert raised.value is error

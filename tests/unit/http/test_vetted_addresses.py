@@ -94,7 +94,7 @@ async def test_no_form_of_an_address_that_is_not_public_is_reached(
     at_registration = await strict.check_url(url)
     at_send = await strict.post(url, b"{}", {})
 
-    assert sink.tries == []
+    assert sink.requests == []
     assert at_send.status is None
     assert at_registration is not None
     for error in (at_registration, at_send.error or ""):
@@ -106,35 +106,35 @@ async def test_public_literal_passes_registration(strict: VettedClient, url: str
     assert await strict.check_url(url) is None
 
 
-def names(table: dict[str, list[Sequence[str]]]) -> "Names":
-    return Names(table)
+def resolver(table: dict[str, list[Sequence[str]]]) -> "FakeResolver":
+    return FakeResolver(table)
 
 
-class Names:
-    """Answers for names, each time with the next answer; the last one stays."""
+class FakeResolver:
+    """A resolver that returns the next addresses of a name at each call; the last ones stay."""
 
     def __init__(self, table: dict[str, list[Sequence[str]]]) -> None:
         self._table = table
-        self.asked: list[str] = []
+        self.hosts: list[str] = []
 
     async def __call__(self, host: str, port: int) -> Sequence[AddrInfo]:
-        self.asked.append(host)
-        answers = self._table[host]
-        found = answers.pop(0) if len(answers) > 1 else answers[0]
+        self.hosts.append(host)
+        results = self._table[host]
+        addresses = results.pop(0) if len(results) > 1 else results[0]
         return [
             (
-                socket.AF_INET6 if ":" in one else socket.AF_INET,
+                socket.AF_INET6 if ":" in address else socket.AF_INET,
                 socket.SOCK_STREAM,
                 6,
                 "",
-                (one, port, 0, 0) if ":" in one else (one, port),
+                (address, port, 0, 0) if ":" in address else (address, port),
             )
-            for one in found
+            for address in addresses
         ]
 
 
 async def test_name_that_is_public_at_registration_and_loopback_later_is_not_reached(sink: CallbackSink) -> None:
-    client = VettedClient(resolve=names({"rebinding.test": [["93.184.216.34"], ["127.0.0.1"]]}))
+    client = VettedClient(resolve=resolver({"rebinding.test": [["93.184.216.34"], ["127.0.0.1"]]}))
     await client.open()
     url = f"http://rebinding.test:{sink.port}/"
 
@@ -144,28 +144,30 @@ async def test_name_that_is_public_at_registration_and_loopback_later_is_not_rea
     assert first is None
     assert second.error is not None
     assert "is not a public address" in second.error
-    assert sink.tries == []
+    assert sink.requests == []
 
 
-@pytest.mark.parametrize("found", [("93.184.216.34", "127.0.0.1"), ("127.0.0.1", "93.184.216.34"), ("8.8.8.8", "::1")])
-async def test_name_with_a_public_and_another_address_is_refused(sink: CallbackSink, found: Sequence[str]) -> None:
-    client = VettedClient(resolve=names({"mixed.test": [found]}))
+@pytest.mark.parametrize(
+    "addresses", [("93.184.216.34", "127.0.0.1"), ("127.0.0.1", "93.184.216.34"), ("8.8.8.8", "::1")]
+)
+async def test_name_with_a_public_and_another_address_is_rejected(sink: CallbackSink, addresses: Sequence[str]) -> None:
+    client = VettedClient(resolve=resolver({"mixed.test": [addresses]}))
     await client.open()
     url = f"http://mixed.test:{sink.port}/"
 
-    why, answer = await client.check_url(url), await client.post(url, b"{}", {})
-    gotten = await client.get(url, _nothing)
+    registration_error, response = await client.check_url(url), await client.post(url, b"{}", {})
+    fetched = await client.get(url, _ignore)
 
     await client.close()
-    for error in (why, answer.error, gotten.error):
+    for error in (registration_error, response.error, fetched.error):
         assert error is not None
         assert "is not a public address" in error
-    assert sink.tries == []
+    assert sink.requests == []
 
 
-async def test_name_that_nobody_knows_yet_may_be_registered(strict: VettedClient) -> None:
+async def test_unknown_name_may_be_registered(strict: VettedClient) -> None:
     assert await strict.check_url("http://nobody-has-this.invalid/") is None
 
 
-async def _nothing(_part: bytes) -> None:
-    """Takes nothing."""
+async def _ignore(_part: bytes) -> None:
+    """Ignore the content."""

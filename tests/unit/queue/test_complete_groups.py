@@ -1,4 +1,4 @@
-"""What a group knows of how far it is complete, where positions are committed out of order."""
+"""The position up to which a group is complete, where positions are committed out of order."""
 
 from waypost.queue.concurrency_groups import MAX_ENQUEUE_MS, MAX_NUMBERING_MS, ConcurrencyGroup
 from waypost.queue.job import Job
@@ -8,22 +8,22 @@ from waypost.store.queue.jobs import QueueName, RunningTransactions
 
 
 def read(group: ConcurrencyGroup, position: int, real_ms: int, *, oldest: int, before: int) -> int:
-    """Read one entry and end it; give beyond which position was read."""
+    """Read and complete one job; return the position after which it was read."""
     group.begin_read()
-    beyond = group.cursor(real_ms, in_order=False).after
+    after = group.cursor(real_ms, in_order=False).after
     subject = JobSubject(SubjectKind.CALLBACK, "id")
-    entry = Job(position, QueueName.CALLBACKS, group.name, str(position), subject, 0, 0, 0, False)
-    group.end_read([entry], real_ms=real_ms, transactions=RunningTransactions(oldest, before))
-    assert group.claim_due(0, None) is entry
-    group.complete(entry, is_retry=False)
-    return beyond
+    job = Job(position, QueueName.CALLBACKS, group.name, str(position), subject, 0, 0, 0, False)
+    group.end_read([job], real_ms=real_ms, transactions=RunningTransactions(oldest, before))
+    assert group.claim_due(0, None) is job
+    group.complete(job, is_retry=False)
+    return after
 
 
-def test_what_was_read_is_complete_once_every_transaction_of_then_has_ended() -> None:
+def test_jobs_that_were_read_are_complete_once_every_transaction_of_that_time_has_ended() -> None:
     group, at_ms = ConcurrencyGroup("g"), 1_000_000
     read(group, 10, at_ms, oldest=100, before=105)
 
-    # One of those that were running then has not ended, however often it is looked.
+    # One transaction of that time has not ended, however often the group is read.
     for step in range(1, 5):
         assert read(group, 10 + step, at_ms + step * MAX_NUMBERING_MS, oldest=104, before=110) == 0
     last_ms = at_ms + 5 * MAX_NUMBERING_MS
@@ -31,8 +31,8 @@ def test_what_was_read_is_complete_once_every_transaction_of_then_has_ended() ->
     assert read(group, 21, last_ms + 1, oldest=120, before=121) == 10
 
 
-def test_what_was_read_a_moment_ago_is_not_complete_yet() -> None:
-    """Between its position and the number of its transaction an entry is nowhere to be seen."""
+def test_jobs_that_were_read_a_moment_ago_are_not_complete_yet() -> None:
+    """A job is invisible between taking its position and the number of its transaction."""
     group, at_ms = ConcurrencyGroup("g"), 1_000_000
     read(group, 10, at_ms, oldest=100, before=100)
     read(group, 11, at_ms + MAX_NUMBERING_MS - 1, oldest=101, before=101)
@@ -41,7 +41,7 @@ def test_what_was_read_a_moment_ago_is_not_complete_yet() -> None:
     assert read(group, 13, at_ms + MAX_NUMBERING_MS, oldest=101, before=101) == 10
 
 
-def test_somebody_elses_long_transaction_does_not_keep_it_incomplete_for_ever() -> None:
+def test_long_foreign_transaction_does_not_keep_a_group_incomplete_forever() -> None:
     group, at_ms = ConcurrencyGroup("g"), 1_000_000
     read(group, 10, at_ms, oldest=5, before=100)
     read(group, 11, at_ms + MAX_ENQUEUE_MS, oldest=5, before=100)
@@ -49,17 +49,17 @@ def test_somebody_elses_long_transaction_does_not_keep_it_incomplete_for_ever() 
     assert read(group, 12, at_ms + 2 * MAX_ENQUEUE_MS, oldest=5, before=100) == 11
 
 
-def test_empty_group_stays_until_it_is_looked_at_from_the_start() -> None:
-    waiting, at_ms = QueueScheduler(), 1_000_000
-    waiting.rescan(at_ms)
-    waiting.wake(["kept", "gone"])
-    read(waiting.groups["kept"], 10, at_ms, oldest=1, before=2)
-    waiting.groups["gone"].begin_read()
-    waiting.groups["gone"].end_read([], real_ms=at_ms, transactions=None)
+def test_empty_group_stays_until_the_next_rescan() -> None:
+    scheduler, at_ms = QueueScheduler(), 1_000_000
+    scheduler.rescan(at_ms)
+    scheduler.wake(["kept", "gone"])
+    read(scheduler.groups["kept"], 10, at_ms, oldest=1, before=2)
+    scheduler.groups["gone"].begin_read()
+    scheduler.groups["gone"].end_read([], real_ms=at_ms, transactions=None)
 
-    waiting.claim_due(at_most=1, share=1, now_ms=0, pace=None)
-    kept = list(waiting.groups)
-    waiting.rescan(at_ms + 120_000)
+    scheduler.claim_due(at_most=1, share=1, now_ms=0, pace=None)
+    remaining = list(scheduler.groups)
+    scheduler.rescan(at_ms + 120_000)
 
-    assert kept == ["kept"]
-    assert not waiting.groups
+    assert remaining == ["kept"]
+    assert not scheduler.groups

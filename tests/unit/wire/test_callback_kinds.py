@@ -1,4 +1,4 @@
-"""The table of callbacks has what the code can make, and the code makes what the table has."""
+"""The table of callbacks has what the code can create, and the code creates what the table has."""
 
 from waypost.domain.callbacks.subscription import MODE_ALL, MODES
 from waypost.domain.message import MessageState
@@ -17,38 +17,38 @@ from waypost.wire.callbacks.kinds import (
 )
 
 
-def test_every_state_that_is_told_has_a_row_with_a_mode_of_its_name() -> None:
-    silent = {MessageState.ACCEPTED, MessageState.UNCERTAIN}
+def test_every_state_that_is_notified_has_a_row_with_a_mode_of_its_name() -> None:
+    not_notified = {MessageState.ACCEPTED, MessageState.UNCERTAIN}
 
-    assert set(STATUS_KINDS) == {state.value for state in set(MessageState) - silent}
+    assert set(STATUS_KINDS) == {state.value for state in set(MessageState) - not_notified}
     assert {name.upper() for name in STATUS_KINDS} == {row.mode for row in STATUS_KINDS.values()}
 
 
-def test_every_mode_but_those_that_bring_nothing_has_a_row() -> None:
+def test_every_mode_that_selects_callbacks_has_a_row() -> None:
     modes = {row.mode for row in CALLBACK_KINDS if row.mode}
 
     assert modes == set(MODES) - {MODE_ALL, "COPY", "NONE"}
 
 
-def test_what_recipients_send_is_in_both_tables_under_one_name() -> None:
+def test_inbound_kinds_are_in_both_tables_under_one_name() -> None:
     shown = {kind: row.inner_type for kind, row in INBOUND_KINDS.items() if row.type == "message"}
 
     assert shown == {kind: row.type for kind, row in inbound_v2.V2_INBOUND_KINDS.items()}
 
 
-def test_what_is_said_of_accounts_is_in_both_tables_under_one_name() -> None:
+def test_account_kinds_are_in_both_tables_under_one_name() -> None:
     shown = {field: (row.type, row.inner_type) for field, row in ACCOUNT_KINDS.items() if row.type}
 
     assert shown == {field: (row.type, row.inner_type) for field, row in account_v2.V2_ACCOUNT_KINDS.items()}
 
 
-def test_every_change_that_the_operator_tells_has_a_row() -> None:
+def test_every_change_that_the_operator_reports_has_a_row() -> None:
     assert set(CHANGES) <= set(TEMPLATE_KINDS)
     assert all(change_kind(field).field == field for field in (*TEMPLATE_KINDS, *ACCOUNT_KINDS, *PASSTHROUGH_KINDS))
     assert not (set(PASSTHROUGH_KINDS) & (set(TEMPLATE_KINDS) | set(ACCOUNT_KINDS)))
     assert change_kind("brand_new") is OTHER_CHANGE
 
 
-def test_what_no_row_names_is_for_those_who_hear_everything_else() -> None:
+def test_inbound_kind_without_a_row_has_the_mode_of_all_others() -> None:
     assert inbound_kind("brand_new").mode == "OTHERS"
     assert inbound_kind("text").mode == "MESSAGE"

@@ -1,4 +1,4 @@
-"""Template forms to drafts: what is read in whatever spelling, and that nothing breaks the reader."""
+"""Template forms to drafts: every spelling is read, and no form breaks the reader."""
 
 import dataclasses
 import json
@@ -30,7 +30,7 @@ def one_button(**members: Any) -> Any:
     return button
 
 
-def test_form_that_says_nothing_is_a_draft_that_says_nothing() -> None:
+def test_empty_form_is_an_empty_draft() -> None:
     draft = read()
 
     assert draft.element_name is None
@@ -57,13 +57,13 @@ def test_number_is_read_however_it_is_written(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["ten", "10.5", "1e400", "9" * 40, "nan"])
-def test_what_is_no_whole_number_is_refused(text: str) -> None:
+def test_value_that_is_no_whole_number_is_rejected(text: str) -> None:
     with pytest.raises(ApiError, match="codeExpirationMinutes"):
         read(codeExpirationMinutes=text)
 
 
 @pytest.mark.parametrize("text", ["", "null", " "])
-def test_number_that_is_not_there_is_none(text: str) -> None:
+def test_missing_number_is_none(text: str) -> None:
     assert read(messageValidity=text).message_validity_s is None
 
 
@@ -94,7 +94,7 @@ def test_url_of_a_card_may_come_in_parts() -> None:
     assert card.buttons[0].example == ("7",)
 
 
-def test_url_that_is_whole_is_left_alone() -> None:
+def test_complete_url_is_left_unchanged() -> None:
     button = one_button(type="URL", text="Buy", url="https://a.test/all", buttonValue="https://a.test/", suffix="x")
 
     assert button.url == "https://a.test/all"
@@ -108,7 +108,7 @@ def test_example_is_a_text_or_a_list(example: Any, read_as: tuple[str, ...]) -> 
     assert one_button(type="URL", example=example).example == read_as
 
 
-# Any form there is.
+# Any form.
 _VALUES: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.text(max_size=8)
     | st.floats(allow_nan=False, allow_infinity=False),
@@ -154,15 +154,15 @@ _FORMS = st.fixed_dictionaries(
 
 
 @given(form=_FORMS)
-def test_any_form_is_refused_or_judged_kept_shown_and_handed_in(form: dict[str, str]) -> None:
+def test_any_form_is_rejected_or_can_be_checked_shown_and_submitted(form: dict[str, str]) -> None:
     try:
         draft = read(**form)
     except ApiError:
         return
-    one = template(of=draft)
+    stored = template(of=draft)
 
     broken = [rule.id for rule in TEMPLATE_RULES if rule.check(draft) is not None]
-    record, body = template_record(one), template_body(one, {})
+    record, body = template_record(stored), template_body(stored, {})
 
     assert len(broken) < len(TEMPLATE_RULES)
     assert json.loads(record["containerMeta"])["enableSample"] is True

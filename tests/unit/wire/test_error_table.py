@@ -1,4 +1,4 @@
-"""The table of refusals: every reason has a row, and documented texts stand alone."""
+"""The table of errors: every error code has a row, and documented texts are the whole message."""
 
 import pytest
 
@@ -6,20 +6,20 @@ from waypost.domain.errors import ApiError, ErrorCode, invalid_field
 from waypost.wire.errors import ERRORS, error_response, header_text
 
 
-@pytest.mark.parametrize("reason", ErrorCode)
-def test_every_reason_has_a_row_with_its_source(reason: ErrorCode) -> None:
-    assert ERRORS[reason].source
-    assert ERRORS[reason].status in (
+@pytest.mark.parametrize("code", ErrorCode)
+def test_every_error_code_has_a_row_with_its_source(code: ErrorCode) -> None:
+    assert ERRORS[code].source
+    assert ERRORS[code].status in (
         *range(400, 501),
         503,
-    )  # 500: as documented for a full disk; 503: the operator is away
+    )  # 500: as documented for a full disk; 503: the operator is unavailable
 
 
-@pytest.mark.parametrize("reason", ErrorCode)
-def test_documented_text_is_the_whole_message_and_the_explanation_a_header(reason: ErrorCode) -> None:
-    status, body, headers = error_response(ApiError(reason, "because"))
+@pytest.mark.parametrize("code", ErrorCode)
+def test_documented_text_is_the_whole_message_and_the_explanation_a_header(code: ErrorCode) -> None:
+    status, body, headers = error_response(ApiError(code, "because"))
 
-    row = ERRORS[reason]
+    row = ERRORS[code]
     text = row.text
     assert status == row.status
     message = {"message": text} if row.nested else text or "because"
@@ -28,12 +28,12 @@ def test_documented_text_is_the_whole_message_and_the_explanation_a_header(reaso
 
 
 def test_field_is_named_to_our_own_programs_only() -> None:
-    refused = invalid_field("name", "ä or\nb")
+    error = invalid_field("name", "ä or\nb")
 
-    told = error_response(refused, names_field=True)
+    response = error_response(error, names_field=True)
 
-    assert error_response(refused) == (400, told[1], {})
-    assert told[2] == {"Waypost-Error": r'{"field": "name", "rule": "field_broken", "accepted": "\u00e4 or\nb"}'}
+    assert error_response(error) == (400, response[1], {})
+    assert response[2] == {"Waypost-Error": r'{"field": "name", "rule": "field_broken", "accepted": "\u00e4 or\nb"}'}
 
 
 def test_explanation_cannot_break_out_of_its_header() -> None:
@@ -43,7 +43,7 @@ def test_explanation_cannot_break_out_of_its_header() -> None:
     assert len(text) == 400
 
 
-def test_refusal_says_when_to_try_again() -> None:
-    refused = ApiError(ErrorCode.TOO_MANY_REQUESTS, retry_after_s=7)
+def test_error_response_has_the_time_to_retry_after() -> None:
+    error = ApiError(ErrorCode.TOO_MANY_REQUESTS, retry_after_s=7)
 
-    assert error_response(refused)[2] == {"Retry-After": "7"}
+    assert error_response(error)[2] == {"Retry-After": "7"}

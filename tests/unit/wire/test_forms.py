@@ -1,4 +1,4 @@
-"""Forms and JSON texts: read, or refused; never a guess, never an error of another kind."""
+"""Forms and JSON texts: read, or rejected; never a guess, never an error of another kind."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -12,7 +12,7 @@ from waypost.domain.coercion import Flag, Text, read_flag, read_integer
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.wire.forms import MAX_BRACKETS, Form, nesting_depth, read_form, read_json, read_json_body
 
-Found = TypeVar("Found")
+Value = TypeVar("Value")
 
 ANYTHING: "msgspec.json.Decoder[object]" = msgspec.json.Decoder(object)
 
@@ -21,12 +21,12 @@ def read(text: str) -> object:
     return read_json(text, ANYTHING, name="field", accepted="JSON")
 
 
-def or_reason(read: Callable[[], Found]) -> Found | ErrorCode:
-    """What was read, or why it was refused."""
+def read_or_error_code(read: Callable[[], Value]) -> Value | ErrorCode:
+    """Return what was read, or the code of its error."""
     try:
         return read()
-    except ApiError as refused:
-        return refused.code
+    except ApiError as error:
+        return error.code
 
 
 def test_form_is_read_with_plus_percent_and_blanks() -> None:
@@ -39,24 +39,24 @@ def test_form_is_read_with_plus_percent_and_blanks() -> None:
 
 
 @given(st.binary(max_size=200))
-def test_whatever_bytes_come_a_form_is_read_or_refused(body: bytes) -> None:
-    form = or_reason(lambda: read_form(body))
+def test_any_bytes_are_read_as_a_form_or_rejected(body: bytes) -> None:
+    form = read_or_error_code(lambda: read_form(body))
 
     assert isinstance(form, Form) or form is ErrorCode.UNREADABLE
 
 
 @given(st.text(max_size=200))
-def test_whatever_text_comes_json_is_read_or_refused(text: str) -> None:
-    found = or_reason(lambda: (read(text),))
+def test_any_text_is_read_as_json_or_rejected(text: str) -> None:
+    result = read_or_error_code(lambda: (read(text),))
 
-    assert isinstance(found, tuple) or found is ErrorCode.UNREADABLE
+    assert isinstance(result, tuple) or result is ErrorCode.UNREADABLE
 
 
 @given(st.binary(max_size=200))
-def test_whatever_bytes_come_a_json_body_is_an_object_or_refused(body: bytes) -> None:
-    found = or_reason(lambda: read_json_body(body))
+def test_any_bytes_are_read_as_a_json_object_or_rejected(body: bytes) -> None:
+    result = read_or_error_code(lambda: read_json_body(body))
 
-    assert isinstance(found, dict) or found is ErrorCode.UNREADABLE
+    assert isinstance(result, dict) or result is ErrorCode.UNREADABLE
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_json_may_nest_32_deep_and_no_deeper(levels: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "is_taken"),
+    ("text", "is_valid"),
     [
         (r'"\u0000"', False),
         (r'"\\u0000"', True),
@@ -88,17 +88,17 @@ def test_json_may_nest_32_deep_and_no_deeper(levels: int) -> None:
         ('"\\ud83d\\ude00"', True),
     ],
 )
-def test_characters_that_cannot_be_kept_are_refused(text: str, is_taken: bool) -> None:
-    if is_taken:
+def test_characters_that_cannot_be_stored_are_rejected(text: str, is_valid: bool) -> None:
+    if is_valid:
         read(text)
     else:
         with pytest.raises(ApiError):
             read(text)
 
 
-@pytest.mark.parametrize("word", ["true", "TRUE", " yes ", "1"])
-def test_flag_is_true_in_any_of_its_spellings(word: str) -> None:
-    assert read_form(f"f={word}".encode()).flag("f") is True
+@pytest.mark.parametrize("spelling", ["true", "TRUE", " yes ", "1"])
+def test_flag_is_true_in_any_of_its_spellings(spelling: str) -> None:
+    assert read_form(f"f={spelling}".encode()).flag("f") is True
 
 
 @pytest.mark.parametrize("body", [b"", b"f="])
@@ -106,7 +106,7 @@ def test_flag_that_is_not_given_is_its_default(body: bytes) -> None:
     assert read_form(body).flag("f", default=True) is True
 
 
-def test_flag_that_is_neither_is_refused() -> None:
+def test_flag_that_is_neither_is_rejected() -> None:
     with pytest.raises(ApiError):
         read_form(b"f=2").flag("f")
 
@@ -127,7 +127,7 @@ def test_flag_that_is_neither_is_refused() -> None:
         ([("a[b]", "x"), ("a[b]", "y")], {"b": "y"}),
     ],
 )
-def test_field_that_comes_in_parts_is_put_together(pairs: list[tuple[str, str]], expected: object) -> None:
+def test_field_that_is_sent_in_parts_is_assembled(pairs: list[tuple[str, str]], expected: object) -> None:
     text = Form(pairs).text("a")
 
     assert text is not None
@@ -135,30 +135,30 @@ def test_field_that_comes_in_parts_is_put_together(pairs: list[tuple[str, str]],
 
 
 @pytest.mark.parametrize("name", ["a[b", "a]b[", "[a]", "a[b]c", "a[[b]]", "a"])
-def test_brackets_that_do_not_fit_make_no_part(name: str) -> None:
+def test_malformed_brackets_make_no_part(name: str) -> None:
     form = Form([(name, "x"), ("other", "y")])
 
     assert form.text("a") == ("x" if name == "a" else None)
 
 
-def test_field_that_is_there_as_itself_counts_before_its_parts() -> None:
+def test_whole_field_counts_before_its_parts() -> None:
     assert Form([("a[b]", "x"), ("a", "whole")]).text("a") == "whole"
 
 
 @pytest.mark.parametrize(("deep", "is_read"), [(32, True), (33, False)])
 def test_parts_nest_as_deep_as_json_may(deep: int, is_read: bool) -> None:
-    found = or_reason(lambda: Form([("a" + "[b]" * deep, "x")]).text("a"))
+    result = read_or_error_code(lambda: Form([("a" + "[b]" * deep, "x")]).text("a"))
 
-    assert isinstance(found, str)
-    assert (found is not ErrorCode.UNREADABLE) is is_read
+    assert isinstance(result, str)
+    assert (result is not ErrorCode.UNREADABLE) is is_read
 
 
 @given(st.lists(st.tuples(st.text(alphabet="ab01[]", max_size=12), st.text(max_size=3))))
-def test_whatever_names_come_the_parts_are_json_or_refused(pairs: list[tuple[str, str]]) -> None:
-    found = or_reason(lambda: Form(pairs).text("a"))
+def test_parts_of_any_names_are_json_or_rejected(pairs: list[tuple[str, str]]) -> None:
+    result = read_or_error_code(lambda: Form(pairs).text("a"))
 
-    if isinstance(found, str) and "a" not in dict(pairs) and not isinstance(found, ErrorCode):
-        msgspec.json.decode(found)
+    if isinstance(result, str) and "a" not in dict(pairs) and not isinstance(result, ErrorCode):
+        msgspec.json.decode(result)
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_whatever_names_come_the_parts_are_json_or_refused(pairs: list[tuple[str
     ],
 )  # fmt: skip
 def test_integers_are_read_in_every_spelling(value: Text, expected: int | ErrorCode) -> None:
-    assert or_reason(lambda: read_integer(value, "field")) == expected
+    assert read_or_error_code(lambda: read_integer(value, "field")) == expected
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_integers_are_read_in_every_spelling(value: Text, expected: int | ErrorC
      ("", False), ("maybe", ErrorCode.FIELD_BROKEN), (2, ErrorCode.FIELD_BROKEN)],
 )  # fmt: skip
 def test_booleans_are_read_in_every_spelling(value: Flag, expected: bool | ErrorCode) -> None:
-    assert or_reason(lambda: read_flag(value, "field")) == expected
+    assert read_or_error_code(lambda: read_flag(value, "field")) == expected
 
 
 @pytest.mark.parametrize(
@@ -199,16 +199,16 @@ def test_integers_have_at_most_64_bits(text: str, is_read: bool) -> None:
     if is_read:
         assert "a" in read_json_body(text.encode())
         return
-    with pytest.raises(ApiError) as told:
+    with pytest.raises(ApiError) as raised:
         read_json_body(text.encode())
-    assert told.value.explanation == "The body must hold integers of at most 64 bits."
+    assert raised.value.explanation == "The body must hold integers of at most 64 bits."
 
 
-def test_json_text_of_too_many_lists_is_refused() -> None:
+def test_json_text_of_too_many_lists_is_rejected() -> None:
     most = "[" + "[]," * (MAX_BRACKETS - 2) + "[]]"
     assert nesting_depth(most) == 2
 
-    with pytest.raises(ApiError) as told:
+    with pytest.raises(ApiError) as raised:
         read_json_body(('{"a":' + most + "}").encode())
 
-    assert told.value.explanation == "The body must hold at most 20000 lists and objects."
+    assert raised.value.explanation == "The body must hold at most 20000 lists and objects."

@@ -1,4 +1,4 @@
-"""The tables of what is shown of a callback's body: what no table names is hidden."""
+"""Redaction of callbacks' bodies: what no table allows is hidden."""
 
 import json
 from typing import Any, Final
@@ -45,7 +45,7 @@ SHOWN: Final[tuple[Any, ...]] = (
 
 
 @pytest.mark.parametrize("body", HIDDEN)
-def test_what_people_write_is_hidden_and_the_body_stays_json(body: Any) -> None:
+def test_text_that_people_write_is_hidden_and_the_body_stays_json(body: Any) -> None:
     text = json.dumps(body)
 
     shown = redact_body(text, TextVisibility(text=False))
@@ -58,7 +58,7 @@ def test_what_people_write_is_hidden_and_the_body_stays_json(body: Any) -> None:
 
 
 @pytest.mark.parametrize("body", SHOWN)
-def test_what_nobody_wrote_is_shown_byte_for_byte(body: Any) -> None:
+def test_body_without_text_of_people_is_shown_byte_for_byte(body: Any) -> None:
     text = json.dumps(body, indent=1)
 
     assert redact_body(text, TextVisibility(text=False, holds_code=True)).text == text
@@ -75,17 +75,17 @@ def test_template_that_somebody_else_sent_is_hidden_though_text_is_shown() -> No
 
 
 @pytest.mark.parametrize("text", ["no JSON", "[" * 100_000, '{"a":' * 3000 + "1" + "}" * 3000])
-def test_what_cannot_be_read_is_a_length(text: str) -> None:
+def test_body_that_cannot_be_read_is_shown_as_a_length(text: str) -> None:
     shown = redact_body(text, TextVisibility(text=False))
 
     assert json.loads(shown.text) == f"({len(text)} characters)"
 
 
-@pytest.mark.parametrize("answer", [f"You said {TEXT}", json.dumps({"echo": TEXT})])
-def test_answer_that_repeats_hidden_text_is_a_length(answer: str) -> None:
+@pytest.mark.parametrize("response", [f"You said {TEXT}", json.dumps({"echo": TEXT})])
+def test_response_that_repeats_hidden_text_is_shown_as_a_length(response: str) -> None:
     body = redact_body(json.dumps(HIDDEN[0]), TextVisibility(text=False))
 
-    assert TEXT not in body.redact_response(answer)
+    assert TEXT not in body.redact_response(response)
     assert body.redact_response("thank you") == "thank you"
 
 

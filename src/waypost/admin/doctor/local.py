@@ -77,27 +77,27 @@ async def check_simulator(account: OperatorAccount) -> list[CheckResult]:
     """
     if not is_local(account.base_url):
         return []
-    about = f"{account.id}: simulator"
+    subject = f"{account.id}: simulator"
     faults, clock = await _read_control(account, "faults"), await _read_control(account, "clock")
     results: list[CheckResult] = []
     fault_list = cast(list[dict[str, Any]], (faults or {}).get("faults") or [])
     armed = [fault for fault in fault_list if fault.get("is_armed") is not False]
     if armed:
-        subject = "1 fault is" if len(armed) == 1 else f"{len(armed)} faults are"
-        text = f"{subject} armed: errors may be intentional"
+        armed_text = "1 fault is" if len(armed) == 1 else f"{len(armed)} faults are"
+        text = f"{armed_text} armed: errors may be intentional"
         fix_hint = f"to disarm them: curl -X DELETE {account.base_url}/control/faults"
-        results.append(warning(about, text, fix_hint))
+        results.append(warning(subject, text, fix_hint))
     ahead_ms = (clock or {}).get("ahead_ms") or 0
     if isinstance(ahead_ms, int) and abs(ahead_ms) >= 1000:
         direction = "ahead of" if ahead_ms > 0 else "behind"
         text = f"its clock is {timedelta(seconds=round(abs(ahead_ms) / 1000))} {direction} this machine's"
-        results.append(warning(about, text, "nothing to do if this is intended"))
+        results.append(warning(subject, text, "nothing to do if this is intended"))
     if (clock or {}).get("is_frozen") is True:
         fix_hint = f"to resume it: waypost clock run, or POST {account.base_url}/control/clock/run"
-        results.append(warning(about, "its clock is frozen", fix_hint))
+        results.append(warning(subject, "its clock is frozen", fix_hint))
     if results or (faults is None and clock is None):
         return results
-    return [ok(about, "no faults armed, its clock equals this machine's")]
+    return [ok(subject, "no faults armed, its clock equals this machine's")]
 
 
 def is_local(base_url: str) -> bool:

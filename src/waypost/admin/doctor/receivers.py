@@ -12,12 +12,12 @@ async def check_receivers(context: AdminContext) -> list[CheckResult]:
     now_ms = context.clock.now_ms()
     results: list[CheckResult] = []
     for row in await context.database.read(list_paused_or_failing):
-        about = f"subscription {row.id}"
+        subject = f"subscription {row.id}"
         if row.paused_on_ms is not None:
             fix_hint = f"fix the receiver, then: waypost callbacks resume {row.id}"
-            results.append(failure(about, f"is paused: {row.pause_reason}", fix_hint))
+            results.append(failure(subject, f"is paused: {row.pause_reason}", fix_hint))
         else:
             since = timedelta(seconds=(now_ms - row.failing_since_ms) // 1000)
             fix_hint = f"see its responses with: waypost callbacks report --subscription {row.id}"
-            results.append(warning(about, f"callbacks have been failing for {since}", fix_hint))
+            results.append(warning(subject, f"callbacks have been failing for {since}", fix_hint))
     return results

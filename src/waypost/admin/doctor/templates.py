@@ -2,12 +2,11 @@
 
 from typing import Final
 
-from waypost.admin.doctor.check_result import CheckResult, ok, warning
-from waypost.admin.doctor.error_explanations import failed_call_results
+from waypost.admin.doctor.check_result import CheckResult, failed_call_results, ok, warning
 from waypost.admin.operator_requests import OperatorCallFailed, call_operator
 from waypost.admin.provisioning import AdminContext
 from waypost.domain.app import App, BusinessAccount, OperatorAccount
-from waypost.domain.direct_calls import ListTemplates, OperatorTemplate, TemplateDetail
+from waypost.domain.direct_calls.templates import ListTemplates, OperatorTemplate, TemplateDetail
 from waypost.domain.lifecycle import OPERATOR_STATUSES
 from waypost.domain.templates.filter import TemplateFilter
 from waypost.domain.templates.template import Template
@@ -22,11 +21,11 @@ async def check_templates(
     context: AdminContext, account: OperatorAccount, owner: BusinessAccount, apps: tuple[App, ...]
 ) -> list[CheckResult]:
     """Report templates whose status differs at the operator, and those it does not have."""
-    about = f"{account.id}: templates of {owner.id}"
+    subject = f"{account.id}: templates of {owner.id}"
     try:
         listed = await call_operator(context.operators, account, ListTemplates(owner.id, TemplateDetail.STATUS))
     except OperatorCallFailed as error:
-        return failed_call_results(about, account.id, error)
+        return failed_call_results(subject, account.id, error)
     read = context.database.read
     pending_ids = await read(queued_template_ids, owner.id)
     stored = await read(find_templates, owner.partner_id, owner.id, TemplateFilter())
@@ -46,11 +45,11 @@ async def check_templates(
     results: list[CheckResult] = []
     if differing:
         text = f"{len(differing)} with another status: {_shorten_list(differing)}"
-        results.append(warning(about, text, f"to apply the operator's status: {align}"))
+        results.append(warning(subject, text, f"to apply the operator's status: {align}"))
     if missing:
         text = f"the operator does not have {len(missing)}: {_shorten_list(missing)}"
-        results.append(warning(about, text, f"to submit them: {align} --submit-templates"))
-    return results or [ok(about, f"{len(templates)}, all the same as at the operator")]
+        results.append(warning(subject, text, f"to submit them: {align} --submit-templates"))
+    return results or [ok(subject, f"{len(templates)}, all the same as at the operator")]
 
 
 def _has_same_status(template: Template, remote: OperatorTemplate) -> bool:

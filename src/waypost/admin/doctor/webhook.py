@@ -5,15 +5,14 @@ from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlencode, urlsplit
 
-from waypost.admin.doctor.check_result import CheckResult, failure, ok, warning
-from waypost.admin.doctor.error_explanations import failed_call_results
+from waypost.admin.doctor.check_result import CheckResult, failed_call_results, failure, ok, warning
 from waypost.admin.doctor.local import is_local
 from waypost.admin.operator_accounts import callback_url
 from waypost.admin.operator_requests import OperatorCallFailed, call_operator
 from waypost.admin.provisioning import AdminContext
 from waypost.client.api_client import ApiUnreachable, ClientResponse, HttpTransport
 from waypost.domain.app import App, BusinessAccount, OperatorAccount
-from waypost.domain.direct_calls import GetSubscription
+from waypost.domain.direct_calls.subscriptions import GetSubscription
 
 HANDSHAKE_TIMEOUT_S: Final = 10
 
@@ -22,37 +21,37 @@ async def check_webhook_subscription(
     context: AdminContext, account: OperatorAccount, owner: BusinessAccount, apps: tuple[App, ...]
 ) -> list[CheckResult]:
     """Check that our app at the operator is subscribed to the business account, with our webhook URL."""
-    about = f"{account.id}: webhook of {owner.id}"
+    subject = f"{account.id}: webhook of {owner.id}"
     fix_hint = f"waypost account subscribe {owner.id}"
     try:
         subscription = await call_operator(context.operators, account, GetSubscription(owner.id))
     except OperatorCallFailed as error:
-        return failed_call_results(about, account.id, error)
+        return failed_call_results(subject, account.id, error)
     if not subscription.is_subscribed:
         others = ", ".join(subscription.others) or "none"
         text = f"the operator app {subscription.subscriber} is not subscribed; subscribed: {others}"
-        return [failure(about, text, fix_hint)]
+        return [failure(subject, text, fix_hint)]
     expected = callback_url(context, account.id)
     urls = {subscription.urls[app.phone_number_id] for app in apps if app.phone_number_id in subscription.urls}
     if not urls and "" in subscription.urls:
         urls = {subscription.urls[""]}
     if not urls:
         text = "subscribed; the operator does not return the address"
-        return [warning(about, text, f"to make sure: {fix_hint}")]
+        return [warning(subject, text, f"to make sure: {fix_hint}")]
     other_urls = sorted(urls - {expected})
     if other_urls:
         text = f"is sent to {other_urls[0]}, and ours is {expected}"
-        return [failure(about, text, fix_hint)]
-    return [ok(about, f"subscribed at {expected}")]
+        return [failure(subject, text, fix_hint)]
+    return [ok(subject, f"subscribed at {expected}")]
 
 
 async def check_handshake(context: AdminContext, account: OperatorAccount) -> list[CheckResult]:
     """Check that our public URL returns the challenge, and rejects a wrong verify token."""
-    about, address = f"{account.id}: our address", callback_url(context, account.id)
+    subject, address = f"{account.id}: our address", callback_url(context, account.id)
     fix_hint = "start the service, and set WAYPOST_PUBLIC_URL to where the operator reaches it"
     if urlsplit(address).scheme != "https" and not is_local(account.base_url):
         text = f"{address} is not https, and the operator calls only https"
-        return [failure(about, text, fix_hint)]
+        return [failure(subject, text, fix_hint)]
     challenge = secrets.token_hex(8)
     query = context.operators.adapter(account).handshake(account, challenge, is_right=True)
     wrong_query = context.operators.adapter(account).handshake(account, challenge, is_right=False)
@@ -62,14 +61,14 @@ async def check_handshake(context: AdminContext, account: OperatorAccount) -> li
         right_response = await _send_handshake(address, query)
         wrong_response = await _send_handshake(address, wrong_query)
     except ApiUnreachable:
-        return [failure(about, f"{address} cannot be reached", fix_hint)]
+        return [failure(subject, f"{address} cannot be reached", fix_hint)]
     if right_response.status != 200 or right_response.body != challenge.encode():
         text = f"{address} does not return the challenge; its response is {right_response.status}"
-        return [failure(about, text, f"another service may run there; {fix_hint}")]
+        return [failure(subject, text, f"another service may run there; {fix_hint}")]
     if wrong_response.status == 200:
         text = f"{address} accepts a wrong verify token"
-        return [failure(about, text, f"another service may run there; {fix_hint}")]
-    return [ok(about, f"{address} passes the handshake, and rejects a wrong verify token")]
+        return [failure(subject, text, f"another service may run there; {fix_hint}")]
+    return [ok(subject, f"{address} passes the handshake, and rejects a wrong verify token")]
 
 
 async def _send_handshake(address: str, query: Mapping[str, str]) -> ClientResponse:

@@ -5,7 +5,7 @@ from waypost.api.direct_calls import account_of, call_operator, number_of
 from waypost.api.http.requests import ApiResponse, Request
 from waypost.api.services import Services
 from waypost.domain.app import App
-from waypost.domain.direct_calls import BusinessStatus, GetBusinessStatus, GetNumber, NumberStatus
+from waypost.domain.direct_calls.account import BusinessStatus, GetBusinessStatus, GetNumber, NumberStatus
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.wire.account import business_account_info
 
@@ -28,7 +28,7 @@ async def show_health(services: Services, request: Request) -> ApiResponse:
     try:
         number, account = await _fetch_statuses(services, app)
     except ApiError as error:
-        if error.code is ErrorCode.OPERATOR_REFUSED:
+        if error.code is ErrorCode.OPERATOR_REJECTED:
             raise ApiError(ErrorCode.WRONG_BUSINESS_ACCOUNT, error.explanation) from error
         raise ApiError(ErrorCode.BUSINESS_ACCOUNT_UNKNOWN, error.explanation) from error
     is_healthy = account.status == "ACTIVE" and number.is_connected

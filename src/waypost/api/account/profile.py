@@ -11,7 +11,7 @@ from waypost.api.direct_calls import call_operator, direct_call_deadline, number
 from waypost.api.http.requests import ApiResponse, Request
 from waypost.api.services import Services
 from waypost.domain.app import App
-from waypost.domain.direct_calls import (
+from waypost.domain.direct_calls.profile import (
     Block,
     BlockResult,
     GetComponents,
@@ -22,7 +22,7 @@ from waypost.domain.direct_calls import (
     Unblock,
 )
 from waypost.domain.errors import ApiError, ErrorCode
-from waypost.domain.outcome import Rejected, Unavailable
+from waypost.domain.outcome import OperatorRejected, OperatorUnavailable
 from waypost.domain.phone_number import read_phone_number
 from waypost.operators.contract import OperatorUpload
 from waypost.store.apps.users import set_blocked
@@ -104,9 +104,9 @@ async def change_photo(services: Services, request: Request) -> ApiResponse:
         match sample:
             case OperatorUpload(operator_id=handle):
                 await call_operator(services, app, SetProfile(number, picture=handle))
-            case Rejected(text=text):
-                raise ApiError(ErrorCode.OPERATOR_REFUSED, text)
-            case Unavailable(text=text):
+            case OperatorRejected(text=text):
+                raise ApiError(ErrorCode.OPERATOR_REJECTED, text)
+            case OperatorUnavailable(text=text):
                 raise unavailable_error(app, "business photo", text)
     return ApiResponse({"status": "success", "message": "profile picture updated successfully"})
 
@@ -143,7 +143,7 @@ async def set_user_blocked(services: Services, request: Request) -> ApiResponse:
     call = Block if form.flag("isBlocked") else Unblock
     result = await _call_block(services, app, call, [phone])
     if result.failure is not None:
-        raise ApiError(ErrorCode.OPERATOR_REFUSED, result.failure)
+        raise ApiError(ErrorCode.OPERATOR_REJECTED, result.failure)
     return ApiResponse({"status": "success"})
 
 

@@ -131,7 +131,9 @@ async def _add(
             make_response=lambda _: make_response(key, secret),
         )
     except DuplicateKeyName as error:
-        raise ApiError(ErrorCode.TOKEN_NAME_TAKEN, f"name {name} is taken by an active one; choose another.") from error
+        raise ApiError(
+            ErrorCode.TOKEN_NAME_IN_USE, f"name {name} is taken by an active one; choose another."
+        ) from error
     except TooManyKeys as error:
         raise ApiError(
             ErrorCode.TOO_MANY_TOKENS, f"At most {limit} may be active per app; revoke one first."

@@ -8,13 +8,12 @@ from waypost.base.encryption import hash_secret
 from waypost.base.telemetry.logs import log
 from waypost.base.telemetry.throttled_logging import ThrottledLog
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field
-from waypost.domain.partner import PARTNER_TOKEN_LIFE_MS
+from waypost.domain.partner import MAX_PASSWORD_CHARS, PARTNER_TOKEN_LIFE_MS
 from waypost.store.accounts.partners import add_partner_token, find_login_record
 from waypost.wire.login import account_object, app_token_response, issue_partner_token
 
 MAX_LOGIN_BODY_BYTES = 16 * 1024  # of a body that is not authenticated yet
 MAX_EMAIL_CHARS = 254
-MAX_PASSWORD_CHARS = 1024
 _log = ThrottledLog(log("api"))
 
 

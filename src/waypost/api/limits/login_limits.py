@@ -64,7 +64,7 @@ class LoginLimits:
         Their number is limited, so that outsiders cannot fill the log.
         """
         try:
-            await self._limiter.spend("audited_refusals", "")
+            await self._limiter.spend("audited_rejections", "")
         except ApiError:
             return False
         return True

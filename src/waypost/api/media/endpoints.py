@@ -15,7 +15,7 @@ from waypost.base.telemetry.logs import log
 from waypost.domain.app import App, Hosting
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.media import MAX_UPLOAD_BYTES, UploadedMedia
-from waypost.domain.outcome import Rejected, Unavailable
+from waypost.domain.outcome import OperatorRejected, OperatorUnavailable
 from waypost.store.media.files import IncomingFile, NotEnoughSpace
 from waypost.store.media.media import add_media, delete_upload, inbound_of_app, media_of_app
 from waypost.wire.errors import UPLOAD_FAILED_TEXT
@@ -188,15 +188,15 @@ def _check_id(media_id: str) -> None:
         )
 
 
-async def _write_part(incoming: IncomingFile, part: bytes | Rejected | Unavailable) -> None:
+async def _write_part(incoming: IncomingFile, part: bytes | OperatorRejected | OperatorUnavailable) -> None:
     match part:
         case bytes():
             await incoming.add(part)
             if incoming.size_bytes > MAX_UPLOAD_BYTES:
                 raise _fetch_failed_error(f"it is larger than {MAX_UPLOAD_BYTES} bytes")
-        case Rejected():
+        case OperatorRejected():
             raise _unknown_media_error()
-        case Unavailable(text=text):
+        case OperatorUnavailable(text=text):
             raise _fetch_failed_error(text)
 
 

@@ -59,8 +59,8 @@ class PublicMediaEndpoint:
         inbound = await self._wait_for_inbound(key) if _INBOUND.fullmatch(key) else None
         if inbound is None:
             return _not_found_response("There is no such medium, or its time is over.")
-        if inbound.failed is not None:
-            return _not_found_response("The medium could not be fetched.", inbound.failed)
+        if inbound.failure is not None:
+            return _not_found_response("The medium could not be fetched.", inbound.failure)
         if inbound.sha256 is None:
             return _retry_later_response()
         return self._file(inbound.sha256, inbound.mime_type, inbound.file_name, as_download=as_download)
@@ -73,7 +73,7 @@ class PublicMediaEndpoint:
             if media is None or media.expires_on_ms <= self._clock.now_ms():
                 return None
             remaining_polls -= 1
-            if media.sha256 is not None or media.failed is not None or remaining_polls <= 0:
+            if media.sha256 is not None or media.failure is not None or remaining_polls <= 0:
                 return media
             await asyncio.sleep(POLL_INTERVAL_S)
 

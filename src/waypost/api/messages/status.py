@@ -5,7 +5,7 @@ from waypost.api.direct_calls import call_operator, number_of
 from waypost.api.http.requests import ApiResponse, Request
 from waypost.api.services import Services
 from waypost.domain.app import App
-from waypost.domain.direct_calls import MarkRead
+from waypost.domain.direct_calls.profile import MarkRead
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.store.encoding import TEMPLATE_MESSAGE_KINDS
 from waypost.store.messages.messages import messages_by_ids

@@ -53,22 +53,22 @@ async def _store_violations(
             check_editable(edited)
         except ApiError as error:
             text = error.explanation
-            fix_hint = "Wait until it has been reviewed, or make another template."
+            fix_hint = "Wait until it has been reviewed, or create another template."
             source = "operator's facts 2.6"
             violations.append(_violation("templateId", "status-editable", text, source, fix_hint))
     if edited is not None and edited.status in CATEGORY_FIXED and draft.category != edited.category:
         text = f"category must stay {edited.category}: that of an approved template cannot be edited."
-        fix_hint = "Choose the category that it has, or make another template."
+        fix_hint = "Keep its category, or create another template."
         violations.append(_violation("category", "category-stays", text, "facts 3.6", fix_hint))
     if edited is None and await _is_name_used(services, app, draft):
         name = f"elementName {draft.element_name}"
         text = f"{name} is taken in {draft.language_code}."
-        fix_hint = "Choose another name, or delete the template that has it."
+        fix_hint = "Choose another name, or delete the template with this name."
         violations.append(_violation("elementName", "name-free", text, "facts 3.3", fix_hint))
     try:
         await check_samples(services, app, draft)
     except ApiError as error:
-        fix_hint = "Upload a sample of the header's kind."
+        fix_hint = "Upload a sample of the header's type."
         violations.append(_violation(error.field, "sample-kind", error.explanation, "facts 8", fix_hint))
     return violations
 

@@ -11,7 +11,7 @@ from waypost.api.idempotency import commit
 from waypost.api.services import Services
 from waypost.api.templates.sync import list_operator_templates
 from waypost.domain.app import App
-from waypost.domain.direct_calls import (
+from waypost.domain.direct_calls.templates import (
     CreatedTemplate,
     CreateFromLibrary,
     GetLibraryTemplate,
@@ -140,7 +140,7 @@ async def _create_at_operator(
     try:
         return await call_operator(services, app, request)
     except ApiError as error:
-        if error.code is not ErrorCode.OPERATOR_REFUSED:
+        if error.code is not ErrorCode.OPERATOR_REJECTED:
             raise
         for listed in await list_operator_templates(
             services, app, ListTemplates(account_id, TemplateDetail.TEXTS, request.name)

@@ -10,7 +10,7 @@ from waypost.api.http.requests import ApiResponse, Request
 from waypost.api.services import Services
 from waypost.base.ids import Ids
 from waypost.domain.app import App
-from waypost.domain.direct_calls import ListTemplates, OperatorTemplate, TemplateDetail
+from waypost.domain.direct_calls.templates import ListTemplates, OperatorTemplate, TemplateDetail
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.templates.filter import TemplateFilter
 from waypost.domain.templates.template import Template, TemplateStatus

@@ -35,8 +35,8 @@ MP4_BRANDS: Final = (  # ISO 14496-12, `ftyp`: the prefix of its brand; the libr
 )
 MPEG_FRAMES: Final = (  # MPEG audio without a header: a mask of the first two bytes, and the masked value
     # mask     value    MIME type
-    (0xFFF6,   0xFFF0,  ("audio/aac",)),   # ADTS
-    (0xFFE6,   0xFFE2,  ("audio/mpeg",)),  # layer III
+    (0xFFF6, 0xFFF0, ("audio/aac",)),   # ADTS
+    (0xFFE6, 0xFFE2, ("audio/mpeg",)),  # layer III
 )
 OFFICE_FOLDERS: Final = (  # ECMA-376: the folder of an Office document's own parts, named in the archive's directory
     (b"word/", (f"{_OFFICE}wordprocessingml.document",)),

@@ -10,7 +10,7 @@ from waypost.domain.templates.fields import TemplateDraft
 from waypost.domain.templates.template import Category, Template, TemplateStatus
 from waypost.operators.cloud.account import cloud_account
 
-INSTANCE_KEY: Final = "waypost demo instance key, known to everybody, refused by serve"
+INSTANCE_KEY: Final = "waypost demo instance key, known to everybody, rejected by serve"
 ADMIN_TOKEN: Final = DEMO_ADMIN_TOKEN
 EMAIL: Final = "demo@waypost.test"
 PASSWORD: Final = "Demo-password-1"

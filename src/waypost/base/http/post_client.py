@@ -305,7 +305,7 @@ class _PooledConnection(asyncio.Protocol):
             self._finish(keep=False)  # a response without a length ends with its connection
         else:
             cause = f": {exc}" if exc else ""
-            self._fail(ResponseLost(f"the connection was closed before the answer{cause}"))
+            self._fail(ResponseLost(f"the connection was closed before the response{cause}"))
         if self in self._pool.idle:
             self._pool.idle.remove(self)
 
@@ -338,7 +338,7 @@ class _PooledConnection(asyncio.Protocol):
         if self._is_final:  # the status has arrived and is final
             self._finish(keep=False)
         else:
-            self._fail(ResponseTimeout("no answer in time"))
+            self._fail(ResponseTimeout("no response in time"))
 
     def _finish(self, *, keep: bool) -> None:
         future, self._response = self._response, None

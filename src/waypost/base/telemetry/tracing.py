@@ -46,7 +46,7 @@ class TraceStep(Enum):
     RETRY_LATER        = TraceStepRow("queue",      "retried later",       ("position", "attempt", "due_ms"))
     STATUS             = TraceStepRow("events",     "status applied",      ("position", "state"))
     CALLBACK_ATTEMPTED = TraceStepRow("callbacks",  "callback attempted",  (
-        "callback_id", "subscription_id", "app_id", "partner_id", "position", "news", "sequence", "attempt", "status",
+        "callback_id", "subscription_id", "app_id", "partner_id", "position", "callback_event", "sequence", "attempt", "status",
     ))
     # fmt: on
 

@@ -109,7 +109,7 @@ def replay(
         "app_id": app_id,
         "partner_id": partner_id,
         "recipient": recipient,
-        "news": event,
+        "event": event,
         "delivered": delivered,
         "from_ms": _parse_time_ms(begin, "--from"),
         "to_ms": _parse_time_ms(end, "--to"),

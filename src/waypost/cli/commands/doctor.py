@@ -22,7 +22,7 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print the resul
     """Check the installation: one line per check, with a fix hint; exit code 1 if something is wrong."""
     results = asyncio.run(call_admin_api(_run_checks))
     if as_json:
-        typer.echo(json.dumps({"findings": results}, indent=2, ensure_ascii=False))
+        typer.echo(json.dumps({"results": results}, indent=2, ensure_ascii=False))
     else:
         for result in results:
             _print_result(result)
@@ -33,16 +33,16 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print the resul
 async def _run_checks(client: ApiClient, running: bool) -> list[dict[str, Any]]:
     response = await client.json("GET", "/admin/doctor")
     service = {
-        "about": "service",
+        "subject": "service",
         "state": "ok" if running else "wrong",
         "text": "it is running" if running else "it is not running; these results are from its store",
-        "remedy": "" if running else "start it with: waypost serve",
+        "fix_hint": "" if running else "start it with: waypost serve",
     }
-    return [service, *response["findings"]]
+    return [service, *response["results"]]
 
 
 def _print_result(result: dict[str, Any]) -> None:
     mark, colour = RESULT_MARKS[result["state"]]
-    typer.echo(f"{typer.style(mark, fg=colour)} {result['about']}: {result['text']}")
-    if result["remedy"]:
-        typer.echo(f"        -> {result['remedy']}")
+    typer.echo(f"{typer.style(mark, fg=colour)} {result['subject']}: {result['text']}")
+    if result["fix_hint"]:
+        typer.echo(f"        -> {result['fix_hint']}")

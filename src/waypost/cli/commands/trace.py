@@ -53,9 +53,9 @@ def format_trace(view: Mapping[str, Any]) -> Iterator[str]:
     )
     yield f"{format_time(view['accepted_on_ms'])}  accepted"
     yield f"    {json.dumps(view['request'], ensure_ascii=False)}"
-    for step in view["news"]:
-        unchanged = "" if step["moved"] else " (no callback)"
-        yield f"{format_time(step['at_ms'])}  {_append_detail(step['news'], step['detail'])}{unchanged}"
+    for step in view["events"]:
+        unchanged = "" if step["applied"] else " (no callback)"
+        yield f"{format_time(step['at_ms'])}  {_append_detail(step['event'], step['detail'])}{unchanged}"
     yield from _describe_job(view["waiting"], "waits")
     for callback in view["callbacks"]:
         yield from _format_callback(callback)
@@ -63,13 +63,13 @@ def format_trace(view: Mapping[str, Any]) -> Iterator[str]:
 
 def _format_callback(callback: Mapping[str, Any]) -> Iterator[str]:
     yield (
-        f"{format_time(callback['created_on_ms'])}  callback {callback['news']}, subscription "
+        f"{format_time(callback['created_on_ms'])}  callback {callback['event']}, subscription "
         f"{callback['subscription_id']}, number {callback['sequence']}: {_describe_delivery(callback)}"
     )
     yield f"    {callback['id']}"
     for number, attempt in enumerate(callback["attempts"], 1):
         outcome = attempt["error"] if attempt["status"] is None else f"status {attempt['status']}"
-        response = _shorten_to_line(attempt["answer"])
+        response = _shorten_to_line(attempt["response_body"])
         yield (
             f"    {format_time(attempt['at_ms'])}  attempt {number}, {attempt['kind']}: {outcome} after {attempt['duration_ms']} ms"
             + (f": {response}" if response else "")

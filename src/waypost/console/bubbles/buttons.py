@@ -34,25 +34,25 @@ class ButtonBehaviour:
 # fmt: off
 BUTTON_BEHAVIOURS: Final = {  # Source: decision 0057; kinds from the simulator's `send_buttons` and `interactive_kinds`
     #                             does           icon        label                  value
-    "QUICK_REPLY":          ButtonBehaviour("reply",       "reply"),
-    "REPLY":                ButtonBehaviour("reply",       "reply"),
-    "LIST_ROW":             ButtonBehaviour("reply",       ""),
-    "NOT_REQUESTED":        ButtonBehaviour("reply",       "warn",     NOT_REQUESTED),
-    "URL":                  ButtonBehaviour("link",        "link",     "Open",                "url"),
-    "PHONE_NUMBER":         ButtonBehaviour("call",        "call",     "Call",                "phone_number"),
-    "VOICE_CALL":           ButtonBehaviour("call",        "call",     "Call now"),
-    "COPY_CODE":            ButtonBehaviour("copy",        "copy",     "Copy offer code",     "code"),
-    "OTP":                  ButtonBehaviour("copy",        "copy",     "Copy code",           "code"),
-    "FLOW":                 ButtonBehaviour("flow",        "form",     "Open"),
-    "ADDRESS":              ButtonBehaviour("address",     "form",     "Provide address"),
-    "CALL_PERMISSION":      ButtonBehaviour("permission",  "call",     "Choose preference"),
-    "CATALOG":              ButtonBehaviour("items",       "bag",      "View catalog"),
-    "MPM":                  ButtonBehaviour("items",       "bag",      "View items"),
-    "SPM":                  ButtonBehaviour("items",       "bag",      "View"),
-    "PRODUCT":              ButtonBehaviour("items",       "bag",      "View"),
-    "LOCATION_REQUEST":     ButtonBehaviour("place",       "place",    "Send location"),
-    "REVIEW_AND_PAY":       ButtonBehaviour("pay",         "bag",      "Review and pay"),
-    "REQUEST_CONTACT_INFO": ButtonBehaviour("contact",     "person",   "Share contact info"),
+    "QUICK_REPLY":          ButtonBehaviour("reply",      "reply"),
+    "REPLY":                ButtonBehaviour("reply",      "reply"),
+    "LIST_ROW":             ButtonBehaviour("reply",      ""),
+    "NOT_REQUESTED":        ButtonBehaviour("reply",      "warn",   NOT_REQUESTED),
+    "URL":                  ButtonBehaviour("link",       "link",   "Open",            "url"),
+    "PHONE_NUMBER":         ButtonBehaviour("call",       "call",   "Call",            "phone_number"),
+    "VOICE_CALL":           ButtonBehaviour("call",       "call",   "Call now"),
+    "COPY_CODE":            ButtonBehaviour("copy",       "copy",   "Copy offer code", "code"),
+    "OTP":                  ButtonBehaviour("copy",       "copy",   "Copy code",       "code"),
+    "FLOW":                 ButtonBehaviour("flow",       "form",   "Open"),
+    "ADDRESS":              ButtonBehaviour("address",    "form",   "Provide address"),
+    "CALL_PERMISSION":      ButtonBehaviour("permission", "call",   "Choose preference"),
+    "CATALOG":              ButtonBehaviour("items",      "bag",    "View catalog"),
+    "MPM":                  ButtonBehaviour("items",      "bag",    "View items"),
+    "SPM":                  ButtonBehaviour("items",      "bag",    "View"),
+    "PRODUCT":              ButtonBehaviour("items",      "bag",    "View"),
+    "LOCATION_REQUEST":     ButtonBehaviour("place",      "place",  "Send location"),
+    "REVIEW_AND_PAY":       ButtonBehaviour("pay",        "bag",    "Review and pay"),
+    "REQUEST_CONTACT_INFO": ButtonBehaviour("contact",    "person", "Share contact info"),
 }
 _OTHER: Final = ButtonBehaviour("nothing", "")
 
@@ -76,7 +76,7 @@ class ProductItem:
 
 
 @dataclass(frozen=True, slots=True)
-class ListSection:
+class ListSectionView:
     """A section of a list message, with its rows as buttons."""
 
     section: str
@@ -124,7 +124,7 @@ def not_requested_button() -> ButtonView:
     return ButtonView(0, "NOT_REQUESTED", "reply", "", NOT_REQUESTED)
 
 
-def list_sections(buttons: tuple[ButtonView, ...], value: object) -> tuple[ListSection, ...]:
+def list_sections(buttons: tuple[ButtonView, ...], value: object) -> tuple[ListSectionView, ...]:
     """Return the sections of a list message.
 
     Args:
@@ -134,7 +134,7 @@ def list_sections(buttons: tuple[ButtonView, ...], value: object) -> tuple[ListS
     sections: dict[str, list[ButtonView]] = {}
     for button, raw in zip(buttons, objects_in(value), strict=True):
         sections.setdefault(text_of(raw.get("section")), []).append(button)
-    return tuple(ListSection(section, tuple(section_buttons)) for section, section_buttons in sections.items())
+    return tuple(ListSectionView(section, tuple(section_buttons)) for section, section_buttons in sections.items())
 
 
 def _button(raw: dict[str, Any], place: int, card: int | None) -> ButtonView:

@@ -40,8 +40,8 @@ class TextMarker:
 # fmt: off
 TEXT_MARKERS: Final = (  # Source: the channel's help page "How to format your messages"; the longest sign first
     #    sign   whole                              nests
-    TextMarker("```", Markup("<code>{}</code>"),         False),
-    TextMarker("`",   Markup("<code>{}</code>"),         False),
+    TextMarker("```", Markup("<code>{}</code>"), False),
+    TextMarker("`",   Markup("<code>{}</code>"), False),
     TextMarker("*",   Markup("<strong>{}</strong>")),
     TextMarker("_",   Markup("<em>{}</em>")),
     TextMarker("~",   Markup("<s>{}</s>")),

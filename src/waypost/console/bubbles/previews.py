@@ -10,7 +10,7 @@ from waypost.console.bubbles.buttons import (
     BUTTONS_SHOWN_OF_MORE,
     MAX_BUTTONS_SHOWN,
     ButtonView,
-    ListSection,
+    ListSectionView,
     buttons_of,
     list_sections,
     not_requested_button,
@@ -83,7 +83,7 @@ class MessageView:
     offer: Offer | None
     buttons: tuple[ButtonView, ...]
     shown_buttons: tuple[ButtonView, ...]
-    rows: tuple[ListSection, ...]
+    rows: tuple[ListSectionView, ...]
     list_label: str
     cards: tuple[CardView, ...]
     contacts: tuple[Contact, ...]
@@ -107,7 +107,7 @@ def message_view(shown: dict[str, Any], *, is_draft: bool = False) -> MessageVie
     """
     raw_buttons = shown.get("buttons")
     buttons = buttons_of(raw_buttons)
-    rows: tuple[ListSection, ...] = ()
+    rows: tuple[ListSectionView, ...] = ()
     if buttons and all(button.kind == "LIST_ROW" for button in buttons):
         rows, buttons = list_sections(buttons, raw_buttons), ()
     if is_paid(shown):

@@ -126,7 +126,7 @@ async def describe_deliveries(
     scope = page_request.partner.id, page_request.app.id
 
     def read(connection: Connection) -> tuple[dict[int, str], dict[str, str], dict[str, list[Any]]]:
-        names = subject_names(connection, *scope, {row["about"] for row in rows})
+        names = subject_names(connection, *scope, {row["subject"] for row in rows})
         attempts = attempts_by_callback_ids(connection, [row["id"] for row in rows])
         return tags_by_app(connection, *scope), names, attempts
 
@@ -137,7 +137,7 @@ async def describe_deliveries(
             "state": delivery_state(row),
             "state_label": STATE_LABELS.get(delivery_state(row), delivery_state(row)),
             "kind": STATE_KINDS[delivery_state(row)],
-            "recipient": names.get(row["about"], row["about"]),
+            "recipient": names.get(row["subject"], row["subject"]),
             "tag": tags.get(row["subscription_id"], ""),
             "tries": sum(attempt.kind != AttemptKind.REPLAY for attempt in attempts.get(row["id"], ())),
             "replays": sum(attempt.kind == AttemptKind.REPLAY for attempt in attempts.get(row["id"], ())),
@@ -180,7 +180,7 @@ def _drop_empty(values: dict[str, str]) -> dict[str, str]:
 
 
 def _encode_cursor(cursor: DeliveryCursor) -> str:
-    return f"{cursor.created_on_ms}~{cursor.sequence}~{cursor.subscription_id}~{cursor.about}"
+    return f"{cursor.created_on_ms}~{cursor.sequence}~{cursor.subscription_id}~{cursor.subject}"
 
 
 def _parse_cursor(text: str) -> DeliveryCursor | None:

@@ -52,5 +52,5 @@ def respond(
 ) -> Response:
     """Return the result of an action: a notice on the open page, or on the page it redirects to."""
     if page_request.is_quiet:
-        return JSONResponse({"said": notice, "remedy": hint, "kind": kind})
+        return JSONResponse({"notice": notice, "hint": hint, "kind": kind})
     return tools.redirect(path, notice, hint=hint, kind=kind)

@@ -108,7 +108,7 @@ def _replay_body(
     if chosen.recipient:
         body["recipient"] = normalize_recipient(chosen.recipient)
     if chosen.event:
-        body["news"] = chosen.event
+        body["event"] = chosen.event
     delivered = {name: value for name, _, value in REPLAY_CHOICES}[chosen.which]
     if delivered is not None:
         body["delivered"] = delivered

@@ -65,7 +65,7 @@ async def send_ping(tools: PageTools, page_request: PageRequest) -> Response:
     subscription = await get_subscription(tools, page_request)
     result = await tools.services.apis.admin.json("POST", f"/admin/subscriptions/{subscription.id}/check", {})
     took = format_duration(result["duration_ms"])
-    if result["taken"]:
+    if result["delivered"]:
         return respond(
             tools,
             page_request,
@@ -75,7 +75,7 @@ async def send_ping(tools: PageTools, page_request: PageRequest) -> Response:
     if result["status"] is None:
         text = f"{subscription.tag} did not respond within {took}: {result['error']}."
     else:
-        begin = " ".join(result["answer"].split())[:120]
+        begin = " ".join(result["response_body"].split())[:120]
         text = f"{subscription.tag} responded {result['status']} in {took}" + (f": {begin}" if begin else ".")
     hint = "A receiver must respond 2xx within 10 s, before it processes the callback."
     return respond(tools, page_request, _subscription_path(page_request, subscription), text, hint=hint, kind="bad")

@@ -84,13 +84,13 @@ def grid(frame: ChartFrame, most: float) -> Markup:
     return lines + axis(frame)
 
 
-def grid_lines(frame: ChartFrame, steps: Sequence[float], to_y: Callable[[float], float]) -> Markup:
+def grid_lines(frame: ChartFrame, steps: Sequence[float], y_position: Callable[[float], float]) -> Markup:
     """Return a grid line with its value at each step; `up` maps a value to its vertical position."""
     return Markup("").join(
         Markup(
             '<line class="chart-rule" x1="0" x2="100%" y1="{0:.2f}" y2="{0:.2f}"/>'
             '<text class="chart-label" x="2" y="{1:.2f}">{2}</text>'
-        ).format(to_y(step), to_y(step) - 4, frame.format_value(step))
+        ).format(y_position(step), y_position(step) - 4, frame.format_value(step))
         for step in steps
     )
 

@@ -85,22 +85,22 @@ def line_chart(
     floor, room = frame.axis_y, frame.plot_height
     most = max(2.5 * top, 10) if logarithmic else round_up(top)
 
-    def to_y(value: float) -> float:
+    def y_position(value: float) -> float:
         if logarithmic:
             return floor - room * math.log10(max(value, 1)) / math.log10(most)
         return floor - room * value / most
 
     if logarithmic:
         steps = [float(10**power) for power in range(1, math.floor(math.log10(most)) + 1)]
-        drawn = [grid_lines(frame, steps, to_y), axis(frame)]
+        drawn = [grid_lines(frame, steps, y_position), axis(frame)]
     else:
         drawn = [grid(frame, most)]
-    drawn += [reference_line(mark, to_y(mark.at)) for mark in marks]
+    drawn += [reference_line(mark, y_position(mark.at)) for mark in marks]
     count = max(len(labels) - 1, 1)
     paths = [
         Markup(
             '<path class="chart-line tone-{}" d="{}" vector-effect="non-scaling-stroke"/>'
-        ).format(line.tone, _path([(100 * at / count, value) for at, value in enumerate(line.values)], to_y))
+        ).format(line.tone, _path([(100 * at / count, value) for at, value in enumerate(line.values)], y_position))
         for line in series
     ]  # fmt: skip
     drawn.append(
@@ -111,7 +111,7 @@ def line_chart(
     for line in series:  # a single point has no line
         drawn += [
             Markup('<circle class="chart-dot tone-{}" cx="{:.3f}%" cy="{:.2f}" r="3"/>').format(
-                line.tone, 100 * at / count, to_y(value)
+                line.tone, 100 * at / count, y_position(value)
             )
             for at, value in enumerate(line.values)
             if value is not None and _is_alone(line.values, at)
@@ -131,7 +131,7 @@ def line_chart(
     return svg_chart(frame, "chart-lines", drawn)
 
 
-def _path(points: Sequence[tuple[float, float | None]], to_y: Callable[[float], float]) -> str:
+def _path(points: Sequence[tuple[float, float | None]], y_position: Callable[[float], float]) -> str:
     """Return the SVG path through the points; a new line begins after each gap."""
     drawn: list[str] = []
     is_down = False
@@ -139,7 +139,7 @@ def _path(points: Sequence[tuple[float, float | None]], to_y: Callable[[float], 
         if value is None:
             is_down = False
             continue
-        drawn.append(f"{'L' if is_down else 'M'}{x:.2f} {to_y(value):.2f}")
+        drawn.append(f"{'L' if is_down else 'M'}{x:.2f} {y_position(value):.2f}")
         is_down = True
     return str(escape("".join(drawn)))
 

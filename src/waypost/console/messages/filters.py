@@ -22,11 +22,11 @@ MESSAGE_KINDS: Final = (
 )
 FILTER_TIMES: Final = (
     # query value     label            milliseconds; None: not a fixed length
-    ("",              "Any time",      None),
-    ("hour",          "Last hour",     3_600_000),
-    ("today",         "Today (UTC)",   None),
-    ("week",          "Last 7 days",   7 * 86_400_000),
-    ("custom",        "Custom range",  None),
+    ("",       "Any time",     None),
+    ("hour",   "Last hour",    3_600_000),
+    ("today",  "Today (UTC)",  None),
+    ("week",   "Last 7 days",  7 * 86_400_000),
+    ("custom", "Custom range", None),
 )
 # fmt: on
 MESSAGE_STATES: Final = tuple(one.value for one in MessageState)

@@ -207,7 +207,7 @@ async def _trace(tools: PageTools, page_request: PageRequest, message_id: str) -
     trace["what"] = names.get(template_id) or kind_label(trace["kind"])
     show_text = tools.services.show_text
     sight = TextVisibility(show_text, trace["holds_code"])
-    trace["request"] = redact_request(trace["request"], sight) if trace["words_kept"] else None
+    trace["request"] = redact_request(trace["request"], sight) if trace["content_retained"] else None
     trace["is_open"] = sight.is_open
     trace["callbacks"] = [redact_callback(callback, text=show_text) for callback in trace["callbacks"]]
     trace["has_phones"] = tools.services.apis.control is not None

@@ -41,7 +41,7 @@ class AttemptFold:
 
 
 @dataclass(frozen=True, slots=True)
-class MessageTraceStep:
+class TraceStepView:
     """One step of a trace.
 
     Attributes:

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from waypost.console.messages.failure_explanations import FAILURES
-from waypost.console.messages.trace_step import AttemptFold, FailedAttempt, MessageTraceStep
+from waypost.console.messages.trace_step import AttemptFold, FailedAttempt, TraceStepView
 from waypost.console.web.formatting import exact_time, format_number
 from waypost.domain.callbacks.callback import AttemptKind
 from waypost.store.trace_events import SEND_ATTEMPTED
@@ -23,19 +23,19 @@ MAX_FOLDS: Final = 20
 """If the errors of a run change more often, the run is one fold, and each attempt has its own text."""
 
 
-def fold_attempts(steps: Sequence[MessageTraceStep]) -> list[MessageTraceStep]:
+def fold_attempts(steps: Sequence[TraceStepView]) -> list[TraceStepView]:
     """Return the steps with consecutive attempts with the same error combined into one step.
 
     A fold has the id of its first attempt, so that an open page keeps it while it grows.
     """
-    result: list[MessageTraceStep] = []
+    result: list[TraceStepView] = []
     for are_attempts, group in groupby(steps, key=lambda step: step.number > 0):
         run = list(group)
         result += _fold_run(run) if are_attempts else run
     return result
 
 
-def _fold_run(attempts: Sequence[MessageTraceStep]) -> Iterator[MessageTraceStep]:
+def _fold_run(attempts: Sequence[TraceStepView]) -> Iterator[TraceStepView]:
     runs = [list(run) for _, run in groupby(attempts, key=lambda step: step.text)]
     if len(runs) > MAX_FOLDS:
         yield _fold_step(attempts, _summarize_errors(attempts), MAX_LISTED_PER_FOLD, is_alike=False)
@@ -49,7 +49,7 @@ def _fold_run(attempts: Sequence[MessageTraceStep]) -> Iterator[MessageTraceStep
             yield _fold_step(run, f"each: {run[0].text}", listed, is_alike=True)
 
 
-def _fold_step(attempts: Sequence[MessageTraceStep], summary: str, listed: int, *, is_alike: bool) -> MessageTraceStep:
+def _fold_step(attempts: Sequence[TraceStepView], summary: str, listed: int, *, is_alike: bool) -> TraceStepView:
     first, last = attempts[0], attempts[-1]
     between = attempts[max(1, len(attempts) - 1 - listed) : -1]
     fold = AttemptFold(
@@ -64,12 +64,12 @@ def _fold_step(attempts: Sequence[MessageTraceStep], summary: str, listed: int, 
     return replace(first, title=title, text=text, fold=fold)
 
 
-def _failed_attempt(step: MessageTraceStep, *, is_alike: bool) -> FailedAttempt:
+def _failed_attempt(step: TraceStepView, *, is_alike: bool) -> FailedAttempt:
     text = "" if is_alike else step.text
     return FailedAttempt(f"{step.id}-try", step.number, step.at_ms or 0, step.gap_ms, text)
 
 
-def _summarize_errors(attempts: Iterable[MessageTraceStep]) -> str:
+def _summarize_errors(attempts: Iterable[TraceStepView]) -> str:
     counted = Counter(step.text for step in attempts)
     [(most, times)] = counted.most_common(1)
     return f"{format_number(len(counted))} different errors. Most frequent, {format_number(times)} times: {most}"
@@ -98,29 +98,29 @@ _CODE: Final = re.compile(r"(\d+): ")
 # fmt: off
 TRACE_EVENT_TEXTS: Final = {  # Source: domain/lifecycle.py; events that change no state: events/statuses.py, store/trace_events.py
     # event       actor      tone     title
-    "enqueued":  _EventTexts(_OPERATOR, "info",  "Accepted by operator"),
-    "sent":      _EventTexts(_OPERATOR, "info",  "Sent to recipient"),
-    "delivered": _EventTexts(_OPERATOR, "good",  "Delivered"),
-    "read":      _EventTexts(_OPERATOR, "good",  "Read"),
-    "deleted":   _EventTexts(_OPERATOR, "quiet", "Deleted by the recipient"),
-    "failed":    _EventTexts(_OPERATOR, "bad",   "Failed"),
-    "uncertain": _EventTexts(_WAYPOST,  "warn",  "Unconfirmed: may have been sent"),
-    SEND_ATTEMPTED:       _EventTexts(_OPERATOR, "warn",  "Attempt failed"),
-    "billed":    _EventTexts(_OPERATOR, "quiet", "Pricing received"),
-    "payment":   _EventTexts(_OPERATOR, "info",  "Payment updated"),
-    "status":    _EventTexts(_OPERATOR, "quiet", "Status ignored"),
+    "enqueued":     _EventTexts(_OPERATOR, "info",  "Accepted by operator"),
+    "sent":         _EventTexts(_OPERATOR, "info",  "Sent to recipient"),
+    "delivered":    _EventTexts(_OPERATOR, "good",  "Delivered"),
+    "read":         _EventTexts(_OPERATOR, "good",  "Read"),
+    "deleted":      _EventTexts(_OPERATOR, "quiet", "Deleted by the recipient"),
+    "failed":       _EventTexts(_OPERATOR, "bad",   "Failed"),
+    "uncertain":    _EventTexts(_WAYPOST,  "warn",  "Unconfirmed: may have been sent"),
+    SEND_ATTEMPTED: _EventTexts(_OPERATOR, "warn",  "Attempt failed"),
+    "billed":       _EventTexts(_OPERATOR, "quiet", "Pricing received"),
+    "payment":      _EventTexts(_OPERATOR, "info",  "Payment updated"),
+    "status":       _EventTexts(_OPERATOR, "quiet", "Status ignored"),
 }
 # fmt: on
 
 
-def build_steps(trace: Mapping[str, Any]) -> list[MessageTraceStep]:
+def build_steps(trace: Mapping[str, Any]) -> list[TraceStepView]:
     """Return the steps of a trace from the store, oldest first, with a future step last.
 
     Their number is limited, however many attempts there were.
     """
     past = sorted([*_accepted_steps(trace), *_event_steps(trace), *_callback_steps(trace)], key=_time_of)
     before_ms = None
-    steps: list[MessageTraceStep] = []
+    steps: list[TraceStepView] = []
     for step in past:
         gap_ms = None if before_ms is None or step.at_ms is None else step.at_ms - before_ms
         before_ms = step.at_ms
@@ -128,23 +128,23 @@ def build_steps(trace: Mapping[str, Any]) -> list[MessageTraceStep]:
     return [*fold_attempts(steps), *_pending_steps(trace)]
 
 
-def _accepted_steps(trace: Mapping[str, Any]) -> Iterator[MessageTraceStep]:
+def _accepted_steps(trace: Mapping[str, Any]) -> Iterator[TraceStepView]:
     at_ms = trace["accepted_on_ms"]
-    yield MessageTraceStep("s-request", at_ms, "You", "quiet", "Request received", kind="request")
+    yield TraceStepView("s-request", at_ms, "You", "quiet", "Request received", kind="request")
     text = "Responded with 200 and the message ID after the message and its outbound job were on disk."
-    yield MessageTraceStep("s-accepted", at_ms, _WAYPOST, "quiet", "Accepted", text)
+    yield TraceStepView("s-accepted", at_ms, _WAYPOST, "quiet", "Accepted", text)
 
 
-def _event_steps(trace: Mapping[str, Any]) -> Iterator[MessageTraceStep]:
+def _event_steps(trace: Mapping[str, Any]) -> Iterator[TraceStepView]:
     attempts = 0
-    for line in trace["news"]:
-        event, detail = line["news"], line["detail"]
+    for line in trace["events"]:
+        event, detail = line["event"], line["detail"]
         texts = TRACE_EVENT_TEXTS.get(event) or _EventTexts(_OPERATOR, "quiet", event)
         who, tone, title, text = texts.who, texts.tone, texts.title, detail
         if event == SEND_ATTEMPTED:
             attempts += 1
             title, text = (f"Attempt {format_number(attempts)} failed", _explain_error(detail))
-        elif not line["moved"] and detail.startswith("behind "):
+        elif not line["applied"] and detail.startswith("behind "):
             state = detail.removeprefix("behind ")
             tone, title = "quiet", f"Late status \u201c{event}\u201d"
             text = f"The message was already {state}, so this status changed nothing and caused no callback."
@@ -153,18 +153,18 @@ def _event_steps(trace: Mapping[str, Any]) -> Iterator[MessageTraceStep]:
         elif event == "failed" and trace["unconfirmed"]:
             who = _WAYPOST
         number = attempts if event == SEND_ATTEMPTED else 0
-        yield MessageTraceStep(f"s-news-{line['id']}", line["at_ms"], who, tone, title, text, number=number)
+        yield TraceStepView(f"s-event-{line['id']}", line["at_ms"], who, tone, title, text, number=number)
 
 
-def _callback_steps(trace: Mapping[str, Any]) -> Iterator[MessageTraceStep]:
+def _callback_steps(trace: Mapping[str, Any]) -> Iterator[TraceStepView]:
     for callback in trace["callbacks"]:
         tone, title = _callback_outcome(callback)
-        yield MessageTraceStep(
+        yield TraceStepView(
             f"s-callback-{callback['id']}",
             callback["created_on_ms"],
             _RECEIVER,
             tone,
-            f"Callback \u201c{callback['news']}\u201d: {title}",
+            f"Callback \u201c{callback['event']}\u201d: {title}",
             kind="callback",
             source=callback,
         )
@@ -183,7 +183,7 @@ def _callback_outcome(callback: Mapping[str, Any]) -> tuple[str, str]:
     return ("warn", f"{count} so far") if attempts else ("info", "pending")
 
 
-def _pending_steps(trace: Mapping[str, Any]) -> Iterator[MessageTraceStep]:
+def _pending_steps(trace: Mapping[str, Any]) -> Iterator[TraceStepView]:
     job = trace["waiting"]
     if job is None:
         return
@@ -201,7 +201,7 @@ def _pending_steps(trace: Mapping[str, Any]) -> Iterator[MessageTraceStep]:
     else:
         title = f"Waiting for attempt {format_number(job['attempt'] + 1)}" if job["attempt"] else "Queued"
         text = job["note"] or "Messages to one recipient are sent in order, and each number has a throughput limit."
-    yield MessageTraceStep("s-waiting", None, _WAYPOST, "info", title, text, source=job)
+    yield TraceStepView("s-waiting", None, _WAYPOST, "info", title, text, source=job)
 
 
 def _explain_error(detail: str) -> str:
@@ -213,5 +213,5 @@ def _explain_error(detail: str) -> str:
     return f"{failure.what} (code {match[1]}): {detail[match.end() :]}"
 
 
-def _time_of(step: MessageTraceStep) -> int:
+def _time_of(step: TraceStepView) -> int:
     return step.at_ms or 0

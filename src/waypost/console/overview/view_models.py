@@ -28,13 +28,13 @@ OUTCOMES: Final = (  # from the bottom of a bar upwards
 )
 TILES: Final = (
     # label         tone      states                          filter of the list of messages
-    ("Accepted",    "quiet",  ("accepted",),                  "accepted"),
-    ("Enqueued",    "quiet",  ("enqueued",),                  "enqueued"),
-    ("Sent",        "quiet",  ("sent",),                      "sent"),
-    ("Delivered",   "info",   ("delivered",),                 "delivered"),
-    ("Read",        "accent", ("read", "deleted"),            "read"),
-    ("Uncertain",   "warn",   ("uncertain",),                 "uncertain"),
-    ("Failed",      "bad",    ("failed",),                    "failed"),
+    ("Accepted",  "quiet",  ("accepted",),       "accepted"),
+    ("Enqueued",  "quiet",  ("enqueued",),       "enqueued"),
+    ("Sent",      "quiet",  ("sent",),           "sent"),
+    ("Delivered", "info",   ("delivered",),      "delivered"),
+    ("Read",      "accent", ("read", "deleted"), "read"),
+    ("Uncertain", "warn",   ("uncertain",),      "uncertain"),
+    ("Failed",    "bad",    ("failed",),         "failed"),
 )
 QUEUE_LABELS: Final = {
     # queue                 name           content

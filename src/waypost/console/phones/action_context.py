@@ -47,7 +47,7 @@ class PhoneClient:
         """
         self.tools.services.change_signal.signal()  # the simulator's state is not in our store, so no commit wakes the streams
         if self.page_request.is_quiet:
-            return JSONResponse({"said": notice}) if notifies else Response(status_code=204)
+            return JSONResponse({"notice": notice}) if notifies else Response(status_code=204)
         return self.tools.redirect(PhoneSelection((SelectedPhone(self.phone, chat),)).address, notice)
 
 

@@ -205,19 +205,19 @@ async def change_number(tools: PageTools, page_request: PageRequest) -> Response
 
 # fmt: off
 PHONE_ACTIONS: Final = (
-    #           path                       does                                  call       body                          said
-    PhoneActionRow("/phones/{phone}/offline", "turn the phone off or on",           "",        _flags("is_offline"),         _choose_notice("is_offline", "The phone is offline.", "The phone is online.")),
-    PhoneActionRow("/phones/{phone}/owner",   "name, user name, user id",           "",        _owner,                       "Saved.", notifies=True),
-    PhoneActionRow("/phones/{phone}/settings", "how it receives and reads messages", "",       _message_settings,                      "Saved.", notifies=True),
-    PhoneActionRow("/phones/{phone}/script",  "its script",                         "",        _script,                      _choose_notice("script", "Saved. The script runs from the next message on.", "Script removed."), notifies=True),
-    PhoneActionRow(f"{CHAT_PATH}/block",           "block or unblock the business",      "block",   _flags("blocks"),             _choose_notice("blocks", "Blocked. The business is not notified.", "Unblocked.")),
-    PhoneActionRow(f"{CHAT_PATH}/report",          "report the business",                "report",  _flags("blocks"),             "Reported. The business is not notified.", notifies=True),
-    PhoneActionRow(f"{CHAT_PATH}/marketing",       "stop or resume marketing",           "marketing", _flags("wants"),            _choose_notice("wants", "Marketing resumed. The business is notified.", "Marketing stopped. The business is notified."), notifies=True),
-    PhoneActionRow(f"{ITEM_PATH}/read",            "read the chat of a message",         "read",    _empty_body,                     "Read."),
-    PhoneActionRow(f"{ITEM_PATH}/tap",             "tap a button",                       "tap",     _tap,                         "Tapped."),
-    PhoneActionRow(f"{ITEM_PATH}/answer",          "submit a flow",                      "answer",  lambda fields: {"response": _decode_object(fields, "response")}, "Submitted."),
-    PhoneActionRow(f"{ITEM_PATH}/order",           "send an order",                      "messages", lambda fields: {"type": "order", "order": _decode_object(fields, "order")}, "Ordered."),
-    PhoneActionRow(f"{ITEM_PATH}/pay",             "pay an order, or fail the payment",  "pay",     _payment,                     lambda body: _PAYMENT_NOTICES[body["status"]]),
-    PhoneActionRow(f"{ITEM_PATH}/location",        "respond to a request for a location", "messages", lambda fields: {"type": "location", "location": parse_location(fields)}, "Sent."),
+    #           path                       name                                  call       body                          notice
+    PhoneActionRow("/phones/{phone}/offline",  "turn the phone off or on",            "",          _flags("is_offline"),                                                       _choose_notice("is_offline", "The phone is offline.", "The phone is online.")),
+    PhoneActionRow("/phones/{phone}/owner",    "name, user name, user id",            "",          _owner,                                                                     "Saved.", notifies=True),
+    PhoneActionRow("/phones/{phone}/settings", "how it receives and reads messages",  "",          _message_settings,                                                          "Saved.", notifies=True),
+    PhoneActionRow("/phones/{phone}/script",   "its script",                          "",          _script,                                                                    _choose_notice("script", "Saved. The script runs from the next message on.", "Script removed."), notifies=True),
+    PhoneActionRow(f"{CHAT_PATH}/block",       "block or unblock the business",       "block",     _flags("blocks"),                                                           _choose_notice("blocks", "Blocked. The business is not notified.", "Unblocked.")),
+    PhoneActionRow(f"{CHAT_PATH}/report",      "report the business",                 "report",    _flags("blocks"),                                                           "Reported. The business is not notified.", notifies=True),
+    PhoneActionRow(f"{CHAT_PATH}/marketing",   "stop or resume marketing",            "marketing", _flags("wants"),                                                            _choose_notice("wants", "Marketing resumed. The business is notified.", "Marketing stopped. The business is notified."), notifies=True),
+    PhoneActionRow(f"{ITEM_PATH}/read",        "read the chat of a message",          "read",      _empty_body,                                                                "Read."),
+    PhoneActionRow(f"{ITEM_PATH}/tap",         "tap a button",                        "tap",       _tap,                                                                       "Tapped."),
+    PhoneActionRow(f"{ITEM_PATH}/respond",     "submit a flow",                       "respond",   lambda fields: {"response": _decode_object(fields, "response")},            "Submitted."),
+    PhoneActionRow(f"{ITEM_PATH}/order",       "send an order",                       "messages",  lambda fields: {"type": "order", "order": _decode_object(fields, "order")}, "Ordered."),
+    PhoneActionRow(f"{ITEM_PATH}/pay",         "pay an order, or fail the payment",   "pay",       _payment,                                                                   lambda body: _PAYMENT_NOTICES[body["status"]]),
+    PhoneActionRow(f"{ITEM_PATH}/location",    "respond to a request for a location", "messages",  lambda fields: {"type": "location", "location": parse_location(fields)},    "Sent."),
 )
 # fmt: on

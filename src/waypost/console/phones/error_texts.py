@@ -21,7 +21,7 @@ PHONE_ERROR_TEXTS: Final[dict[tuple[str, int | str], tuple[str, str]]] = {  # of
         ("The message is no longer on this phone.", "Reload the page."),
     ("message_id", 404):
         ("The message has not arrived on this phone.", "Reload the page."),
-    ("message_id", "the message has nothing to answer"):
+    ("message_id", "the message has nothing to reply to"):
         ("This message has nothing to respond to.", ""),
     ("message_id", "the order is paid already"):
         ("The order is already paid.", ""),

@@ -28,12 +28,12 @@ FORWARDING_FLAGS: Final = {  # forwarding flags of a message. Source: operator's
     "often":     {"forwarded": True, "frequently_forwarded": True},
 }
 DEFAULT_FILE_KINDS: Final = (  # prefix of a file's MIME type, and the default kind of its message. Source: operator's facts 6.1
-    ("image/webp",  "sticker"),
-    ("image/jpeg",  "image"),
-    ("image/png",   "image"),
-    ("video/",      "video"),
-    ("audio/",      "audio"),
-    ("",            "document"),
+    ("image/webp", "sticker"),
+    ("image/jpeg", "image"),
+    ("image/png",  "image"),
+    ("video/",     "video"),
+    ("audio/",     "audio"),
+    ("",           "document"),
 )
 # fmt: on
 
@@ -112,7 +112,7 @@ async def send_unsupported(tools: PageTools, page_request: PageRequest) -> Respo
 
 async def _send(tools: PageTools, page_request: PageRequest, content: dict[str, Any]) -> Response:
     client, app = get_phone_client(tools, page_request), get_chat_app(page_request)
-    options = FORWARDING_FLAGS.get(await page_request.field("manner"), {})
+    options = FORWARDING_FLAGS.get(await page_request.field("send_as"), {})
     context_id = (await page_request.field("context_id")).strip()
     if context_id:
         options = {**options, "context_id": context_id}

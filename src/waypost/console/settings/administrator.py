@@ -52,7 +52,7 @@ async def _page(tools: PageTools, page_request: PageRequest, wrong: str = "", st
     session = page_request.session
     return await tools.page(
         page_request, "settings/administrator.html", status, wrong=wrong,
-        until_ms=None if session is None else session.administers_until_ms,
+        until_ms=None if session is None else session.admin_until_ms,
         is_demo=tools.services.demo_partner_id is not None,
         has_admin_token=tools.services.has_admin_token,
     )  # fmt: skip

@@ -18,7 +18,7 @@ _SETTINGS_PATH: Final = "/apps/{app_id}/settings"
 
 # fmt: off
 APP_ACTIONS: Final = (  # the path names the key
-    #         path                                does          call                                            page   said
+    #         path                                name          call                                            page   notice
     ActionRow(_SETTINGS_PATH + "/keys/{key_id}/revoke",    "revoke a key", "DELETE /partner/app/{app_id}/apikey/{key_id}", _SETTINGS_PATH, "Key revoked.", missing="The app has no such key."),
     ActionRow(_SETTINGS_PATH + "/tokens/{key_id}/revoke",  "revoke a token", "POST /partner/app/{app_id}/token/revoke",      _SETTINGS_PATH, "Token revoked.",
               body=lambda fields: {"id": fields["key_id"]}, missing="The app has no such token."),

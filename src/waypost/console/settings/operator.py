@@ -111,9 +111,9 @@ async def _partner_account(
 async def _check_health(tools: PageTools, page_request: PageRequest) -> list[dict[str, Any]]:
     path = f"/admin/doctor?partner_id={page_request.partner.id}"
     try:
-        return (await tools.services.apis.admin.json("GET", path))["findings"]
+        return (await tools.services.apis.admin.json("GET", path))["results"]
     except (ApiResponseError, ApiUnreachable) as error:
-        return [{"about": "Health check", "state": "wrong", "text": str(error), "remedy": "Try again in a moment."}]
+        return [{"subject": "Health check", "state": "wrong", "text": str(error), "fix_hint": "Try again in a moment."}]
 
 
 def _is_local(base_url: str) -> bool:

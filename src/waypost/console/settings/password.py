@@ -1,7 +1,5 @@
 """The password page: changing the password, and what a change revokes."""
 
-from typing import Final
-
 from starlette.responses import Response
 
 from waypost.base.encryption import hash_secret
@@ -12,9 +10,9 @@ from waypost.console.settings.field_errors import form_error
 from waypost.console.settings.profile import ended_sessions_notice
 from waypost.console.web.page_request import PageRequest
 from waypost.domain.errors import ApiError
+from waypost.domain.partner import MAX_PASSWORD_CHARS
 from waypost.store.accounts.partners import LoginRecord, find_login_record
 
-MAX_PASSWORD_CHARS: Final = 1024
 _log = log("console")
 
 

@@ -30,7 +30,7 @@ async def show_profile(tools: PageTools, page_request: PageRequest) -> Response:
     partner, session = page_request.partner, page_request.session
     own = hash_secret(session.token) if session else ""
     sessions = [
-        (each.began_ms, each.expires_on_ms, each.hash == own)
+        (each.created_on_ms, each.expires_on_ms, each.hash == own)
         for each in await tools.services.sessions.list_sessions(partner.id)
     ]
     return await tools.page(

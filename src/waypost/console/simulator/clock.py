@@ -25,18 +25,18 @@ _MAX_ECHOED_CHARS: Final = 40
 # fmt: off
 CLOCK_JUMPS: Final = (
     # label           ms              examples of what becomes due
-    ("+1 minute",     60_000,         "retries, delayed webhooks"),
-    ("+1 hour",       HOUR_MS,       "most short pauses"),
-    ("+3 hours",      3 * HOUR_MS,   "a first quality pause"),
-    ("+1 day",        24 * HOUR_MS,  "customer service windows, partner tokens"),
-    ("+30 days",      720 * HOUR_MS, "uploads, names of deleted templates"),
+    ("+1 minute", 60_000,        "retries, delayed webhooks"),
+    ("+1 hour",   HOUR_MS,       "most short pauses"),
+    ("+3 hours",  3 * HOUR_MS,   "a first quality pause"),
+    ("+1 day",    24 * HOUR_MS,  "customer service windows, partner tokens"),
+    ("+30 days",  720 * HOUR_MS, "uploads, names of deleted templates"),
 )
 TIME_UNITS: Final = (
     # name        label        ms
-    ("seconds",   "seconds",   1000),
-    ("minutes",   "minutes",   60_000),
-    ("hours",     "hours",     HOUR_MS),
-    ("days",      "days",      24 * HOUR_MS),
+    ("seconds", "seconds", 1000),
+    ("minutes", "minutes", 60_000),
+    ("hours",   "hours",   HOUR_MS),
+    ("days",    "days",    24 * HOUR_MS),
 )
 CLOCK_FACTORS: Final = (1, 10, 60, 600, 3600)
 # fmt: on

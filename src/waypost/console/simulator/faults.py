@@ -101,9 +101,9 @@ async def _armed_pieces(tools: PageTools, page_request: PageRequest) -> list[Pag
 
 # fmt: off
 FAULT_ACTIONS: Final = (
-    #         path                         does              call                                page  said
-    ActionRow(f"{FAULTS_PATH}/disarm",            "disarm all",     "DELETE /control/faults",            FAULTS_PATH, "All faults disarmed."),
-    ActionRow(f"{FAULTS_PATH}/{{fault_id}}/disarm", "disarm one",    "DELETE /control/faults/{fault_id}", FAULTS_PATH, "Disarmed.", render_elements=_armed_pieces, removed_ids=("fault-{fault_id}",)),
+    #         path                         name              call                                page  notice
+    ActionRow(f"{FAULTS_PATH}/disarm",              "disarm all", "DELETE /control/faults",            FAULTS_PATH, "All faults disarmed."),
+    ActionRow(f"{FAULTS_PATH}/{{fault_id}}/disarm", "disarm one", "DELETE /control/faults/{fault_id}", FAULTS_PATH, "Disarmed.", render_elements=_armed_pieces, removed_ids=("fault-{fault_id}",)),
 )
 # fmt: on
 

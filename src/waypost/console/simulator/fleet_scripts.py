@@ -31,7 +31,7 @@ SCRIPT_PRESETS: Final = (
         "90 % read; 50 % tap the first button; 20 % reply to a session message.",
         ({"on": "message", "do": "read", "after_ms": [300, 4000], "probability": 0.9},
          {"on": "button", "do": "tap", "index": 0, "after_ms": [1000, 8000], "probability": 0.5},
-         {"on": "session", "do": "answer", "text": "Thank you", "after_ms": [2000, 9000], "probability": 0.2})),
+         {"on": "session", "do": "reply", "text": "Thank you", "after_ms": [2000, 9000], "probability": 0.2})),
     ScriptPreset("annoyed", "Opt out of marketing",
         "10 % stop marketing, 5 % block, 2 % report the business; 60 % read.",
         ({"on": "marketing", "do": "opt_out", "after_ms": [1000, 5000], "probability": 0.1},

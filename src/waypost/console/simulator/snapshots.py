@@ -25,10 +25,10 @@ _SNAPSHOT_PATH: Final = f"{SNAPSHOTS_PATH}/{{name}}"
 
 # fmt: off
 SNAPSHOT_ACTIONS: Final = (
-    #         path               does                      call                                    page  said
-    ActionRow(f"{_SNAPSHOT_PATH}/load",    "load a snapshot",        "POST /control/snapshots/{name}/load",  SNAPSHOTS_PATH, "Snapshot {name} loaded.", steps_aside=True),
-    ActionRow(f"{_SNAPSHOT_PATH}/drop",    "delete a snapshot",      "DELETE /control/snapshots/{name}",     SNAPSHOTS_PATH, "Snapshot {name} deleted."),
-    ActionRow("/simulator/reset", "reset to the start",    "POST /control/reset",                  SNAPSHOTS_PATH, "Reset to the initial state.", steps_aside=True),
+    #         path               name                      call                                    page  notice
+    ActionRow(f"{_SNAPSHOT_PATH}/load", "load a snapshot",    "POST /control/snapshots/{name}/load", SNAPSHOTS_PATH, "Snapshot {name} loaded.", steps_aside=True),
+    ActionRow(f"{_SNAPSHOT_PATH}/drop", "delete a snapshot",  "DELETE /control/snapshots/{name}",    SNAPSHOTS_PATH, "Snapshot {name} deleted."),
+    ActionRow("/simulator/reset",       "reset to the start", "POST /control/reset",                 SNAPSHOTS_PATH, "Reset to the initial state.", steps_aside=True),
 )
 # fmt: on
 

@@ -55,7 +55,7 @@ class OperatorAction:
 
 # fmt: off
 OPERATOR_ACTIONS: Final = {  # Source: operator's facts 3.1 to 3.3; the control API's calls of these names
-    #                              call                said
+    #                              call                notice
     "approve":          OperatorAction("approve",          "{} approved."),
     "reject":           OperatorAction("reject",           "{} rejected.", _rejection),
     "quality":          OperatorAction("quality",          "Quality of {} set.", lambda fields: {"score": fields.get("score", "")}),

@@ -8,13 +8,13 @@ from waypost.domain.templates.rules import SPEC_RULES
 # fmt: off
 CONDITIONAL_MAX_CHARS: Final = {  # limits that depend on more than the field. Source: domain/templates/rules.py; a test compares each number
     # counter               maximum   its rule in domain/templates/rules.py
-    "content of an offer": (600,     "lto-content"),
-    "button.text":         (25,      "label-length"),
-    "button.autofill_text": (25,     "label-length"),
-    "button.url":          (2000,    "url-usable"),
-    "button.phone_number": (20,      "phone-usable"),
-    "button.code":         (15,      "copy-code-length"),
-    "card.body":           (160,     "card-body-length"),
+    "content of an offer":  (600,  "lto-content"),
+    "button.text":          (25,   "label-length"),
+    "button.autofill_text": (25,   "label-length"),
+    "button.url":           (2000, "url-usable"),
+    "button.phone_number":  (20,   "phone-usable"),
+    "button.code":          (15,   "copy-code-length"),
+    "card.body":            (160,  "card-body-length"),
 }
 # fmt: on
 MAX_CHARS_BY_FIELD: Final = {

@@ -38,13 +38,13 @@ class Session:
 
     Attributes:
         token: value of the cookie.
-        administers_until_ms: end of administrator access; None: no access.
+        admin_until_ms: end of administrator access; None: no access.
     """
 
     token: str
     partner: Partner
     expires_on_ms: int
-    administers_until_ms: int | None = None
+    admin_until_ms: int | None = None
 
     @property
     def csrf(self) -> str:
@@ -79,7 +79,7 @@ class Sessions:
         if match is None:
             return None
         row, partner = match
-        until_ms = row.administers_until_ms
+        until_ms = row.admin_until_ms
         is_over = until_ms is None or until_ms <= self._now_ms()
         return Session(token, partner, row.expires_on_ms, None if is_over else until_ms)
 

@@ -54,4 +54,4 @@ def _percentile(rows: Sequence[Any], tries: int, share: float) -> int:
 
 
 def _status_class(status: int | None) -> str:
-    return "no answer" if status is None else f"{status // 100}xx"
+    return "no response" if status is None else f"{status // 100}xx"

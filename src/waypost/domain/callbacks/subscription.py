@@ -53,7 +53,7 @@ class Subscription:
         key_serial: of the current signing key.
         old_key_until_ms: until then the previous key signs too.
         failing_since_ms: no callback has been delivered since then; None: not failing.
-        asked_until_ms: end of the delay that its receiver requested (Retry-After).
+        retry_after_until_ms: end of the delay that its receiver requested (Retry-After).
         paused_on_ms: when the service paused it; None: not paused.
         pause_reason: of the service; None: not paused.
     """
@@ -74,7 +74,7 @@ class Subscription:
     key_serial: int = 1
     old_key_until_ms: int | None = None
     failing_since_ms: int | None = None
-    asked_until_ms: int | None = None
+    retry_after_until_ms: int | None = None
     paused_on_ms: int | None = None
     pause_reason: str | None = None
 
@@ -97,4 +97,4 @@ class Subscription:
 
 def resume_subscription(subscription: Subscription) -> Subscription:
     """Return the subscription as resumed: not paused by the service, and without recorded failures."""
-    return replace(subscription, failing_since_ms=None, asked_until_ms=None, paused_on_ms=None, pause_reason=None)
+    return replace(subscription, failing_since_ms=None, retry_after_until_ms=None, paused_on_ms=None, pause_reason=None)

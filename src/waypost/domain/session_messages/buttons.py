@@ -53,10 +53,10 @@ class SessionUrlButton(SessionContent):
     shape: ClassVar = UrlButtonShape
     # fmt: off
     limits: ClassVar = (
-        FieldLimit("body",         lambda c: [c.body],       1024),
-        FieldLimit("footer",       lambda c: [c.footer],       60),
-        FieldLimit("display_text", lambda c: [c.label],   20),
-        FieldLimit("url",          lambda c: [c.url],        2000),
+        FieldLimit("body",         lambda c: [c.body],   1024),
+        FieldLimit("footer",       lambda c: [c.footer], 60),
+        FieldLimit("display_text", lambda c: [c.label],  20),
+        FieldLimit("url",          lambda c: [c.url],    2000),
     )
     # fmt: on
 

@@ -99,14 +99,14 @@ class SessionList(SessionContent):
     shape: ClassVar = ListShape
     # fmt: off
     limits: ClassVar = (
-        FieldLimit("title",               lambda c: [c.title],                                                  60),
-        FieldLimit("body",                lambda c: [c.body],                                                 1024),
-        FieldLimit("footer",              lambda c: [c.footer],                                                 60),
-        FieldLimit("globalButtons.title", lambda c: [c.button],                                                 20),
-        FieldLimit("items",               lambda c: [c.sections],                                               10),
-        FieldLimit("items.title",         lambda c: [section.title for section in c.sections],                  24),
-        FieldLimit("items.options",       lambda c: [c.numbered_choices()],                                     10),
-        FieldLimit("options.title",       lambda c: [choice.title for choice in c.numbered_choices()],          24),
+        FieldLimit("title",               lambda c: [c.title],                                               60),
+        FieldLimit("body",                lambda c: [c.body],                                                1024),
+        FieldLimit("footer",              lambda c: [c.footer],                                              60),
+        FieldLimit("globalButtons.title", lambda c: [c.button],                                              20),
+        FieldLimit("items",               lambda c: [c.sections],                                            10),
+        FieldLimit("items.title",         lambda c: [section.title for section in c.sections],               24),
+        FieldLimit("items.options",       lambda c: [c.numbered_choices()],                                  10),
+        FieldLimit("options.title",       lambda c: [choice.title for choice in c.numbered_choices()],       24),
         FieldLimit("options.description", lambda c: [choice.description for choice in c.numbered_choices()], 72),
     )
     # fmt: on
@@ -215,10 +215,10 @@ class SessionQuickReply(SessionContent):
     shape: ClassVar = QuickReplyShape
     # fmt: off
     limits: ClassVar = (
-        FieldLimit("content.text",    lambda c: [c.text],                           1024),
-        FieldLimit("content.header",  lambda c: [c.header],                           60),
-        FieldLimit("content.caption", lambda c: [c.footer],                           60),
-        FieldLimit("options",         lambda c: [c.choices],                           3),
+        FieldLimit("content.text",    lambda c: [c.text],                               1024),
+        FieldLimit("content.header",  lambda c: [c.header],                             60),
+        FieldLimit("content.caption", lambda c: [c.footer],                             60),
+        FieldLimit("options",         lambda c: [c.choices],                            3),
         FieldLimit("options.title",   lambda c: [choice.title for choice in c.choices], 20),
     )
     # fmt: on

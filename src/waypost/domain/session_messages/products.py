@@ -78,12 +78,12 @@ class SessionProducts(SessionContent):
     shape: ClassVar = ProductsShape
     # fmt: off
     limits: ClassVar = (
-        FieldLimit("header.text",          lambda c: [c.header],                                     60),
-        FieldLimit("body.text",            lambda c: [c.body],                                     1024),
-        FieldLimit("footer.text",          lambda c: [c.footer],                                     60),
-        FieldLimit("sections",             lambda c: [c.sections],                                   10),
-        FieldLimit("sections.title",       lambda c: [section.title for section in c.sections],     24),
-        FieldLimit("sections.productList", lambda c: [all_products(c.sections)],                     30),
+        FieldLimit("header.text",          lambda c: [c.header],                                60),
+        FieldLimit("body.text",            lambda c: [c.body],                                  1024),
+        FieldLimit("footer.text",          lambda c: [c.footer],                                60),
+        FieldLimit("sections",             lambda c: [c.sections],                              10),
+        FieldLimit("sections.title",       lambda c: [section.title for section in c.sections], 24),
+        FieldLimit("sections.productList", lambda c: [all_products(c.sections)],                30),
     )
     # fmt: on
 

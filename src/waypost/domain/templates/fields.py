@@ -1,6 +1,6 @@
 """The fields of a template's form: the draft that they fill, and a table with a row for each.
 
-Rules are in `grid_lines.py`; the operator's body and the record decide how they show a field.
+Rules are in `rules.py`; the operator's body and the record decide how they show a field.
 """
 
 from collections.abc import Container
@@ -151,31 +151,31 @@ _CARDS: Final = (
 # fmt: off
 TEMPLATE_FIELDS: Final = (  # Source: spec, "Create template"; facts 3.1, 3.6
     #             name                attribute           format part   required changeable input  meaning
-    TemplateField("elementName",      "element_name",       _T, _P.ANY,    True,  False, True,  "The template's name: lower-case letters, digits and underscores, at most 180 characters.", "order_packed"),
-    TemplateField("languageCode",     "language_code",      _L, _P.ANY,    False, False, True,  "The operator's code of its language, in upper or lower case.", "en_US"),
-    TemplateField("category",         "category",           _T, _P.ANY,    True,  True,  True,  "MARKETING, UTILITY or AUTHENTICATION.", "UTILITY"),
-    TemplateField("templateType",     "template_type",      _T, _P.ANY,    True,  True,  True,  f"{_TYPE_NAMES} or {_LAST_TYPE}.", "TEXT"),
-    TemplateField("vertical",         "vertical",           _T, _P.ANY,    True,  False, True,  "Its subject; at most 180 characters.", "Orders"),
-    TemplateField("content",          "content",            _T, _P.ANY,    True,  True,  True,  "The body, at most 1024 characters; variables are {{1}}, {{2}} and so on.", _ORDER_READY),
-    TemplateField("example",          "example",            _T, _P.ANY,    True,  True,  False, "The body with each variable replaced by a value.", "Hi Ann, your order is ready."),
-    TemplateField("header",           "header",             _O, _P.HEADER, False, True,  True,  "For TEXT: at most 60 characters and one variable.", "Order {{1}}"),
-    TemplateField("exampleHeader",    "example_header",     _O, _P.HEADER, False, True,  False, "The header with its variable replaced by a value.", "Order 4711"),
-    TemplateField("footer",           "footer",             _O, _P.FOOTER, False, True,  True,  "At most 60 characters; not for AUTHENTICATION.", "Acme"),
-    TemplateField("buttons",          "buttons",            _B, _P.ANY,    False, True,  False, "The buttons, as a JSON array.", '[{"type":"QUICK_REPLY","text":"Yes"}]'),
-    TemplateField("enableSample",     "enable_sample",      _F, _P.ANY,    False, True,  False, "If true, media types require a sample.", "true"),
-    TemplateField("exampleMedia",     "example_media",      _O, _P.MEDIA,  False, True,  True,  "The handle id of the sample. DOCUMENT requires this, mediaId or mediaUrl."),
-    TemplateField("mediaId",          "media_id",           _O, _P.MEDIA,  False, True,  False, "A media id, instead of a handle id.", is_recorded=True),
-    TemplateField("mediaUrl",         "media_url",          _O, _P.MEDIA,  False, True,  True,  "The public URL of the sample, instead of a handle id.", is_recorded=True),
-    TemplateField("allowTemplateCategoryChange", "allow_template_category_change", _F, _P.ANY, False, False, True, "If true, the operator may assign another category.", "false", label="The operator may assign another category"),
-    TemplateField("isLTO",            "is_lto",             _F, _P.MAY_OFFER, False, False, True,  "If true, a TEXT template is a limited-time offer.", "false"),
-    TemplateField("limitedOfferText", "limited_offer_text", _O, _P.OFFER,  False, False, True,  "For limited-time offers: the offer text, at most 16 characters."),
-    TemplateField("hasExpiration",    "has_expiration",    _OF, _P.OFFER,  False, False, True,  "For limited-time offers: true if the offer expires; a COPY_CODE button is then required."),
-    TemplateField("cards",            "cards",              _C, _P.ANY,    False, True,  False, "For CAROUSEL: the cards, as a JSON array.", _CARDS),
-    TemplateField("addSecurityRecommendation", "add_security_recommendation", _F, _P.CODE, False, False, True, "For AUTHENTICATION: if true, the body contains a warning not to share the code."),
-    TemplateField("codeExpirationMinutes", "code_expiration_minutes", _W, _P.CODE, False, False, True, "For AUTHENTICATION: minutes until the code expires, 1 to 90; shown as the footer."),
-    TemplateField("messageValidity",  "message_validity_s", _W, _P.ANY,    False, False, True,  "How long the operator tries to deliver, in seconds; the range depends on the category."),
-    TemplateField("isCPR",            "is_call_permission_request", _F, _P.ANY, False, False, True, "If true, it requests permission to call.", label="It requests permission to call"),
-    TemplateField("parameterFormat",  "parameter_format",   _U, _P.ANY,    False, False, True,  "POSITIONAL, or NAMED for variables such as {{order}}."),
+    TemplateField("elementName",                 "element_name",                   _T, _P.ANY,       True,  False, True,  "The template's name: lower-case letters, digits and underscores, at most 180 characters.", "order_packed"),
+    TemplateField("languageCode",                "language_code",                  _L, _P.ANY,       False, False, True,  "The operator's code of its language, in upper or lower case.", "en_US"),
+    TemplateField("category",                    "category",                       _T, _P.ANY,       True,  True,  True,  "MARKETING, UTILITY or AUTHENTICATION.", "UTILITY"),
+    TemplateField("templateType",                "template_type",                  _T, _P.ANY,       True,  True,  True,  f"{_TYPE_NAMES} or {_LAST_TYPE}.", "TEXT"),
+    TemplateField("vertical",                    "vertical",                       _T, _P.ANY,       True,  False, True,  "Its subject; at most 180 characters.", "Orders"),
+    TemplateField("content",                     "content",                        _T, _P.ANY,       True,  True,  True,  "The body, at most 1024 characters; variables are {{1}}, {{2}} and so on.", _ORDER_READY),
+    TemplateField("example",                     "example",                        _T, _P.ANY,       True,  True,  False, "The body with each variable replaced by a value.", "Hi Ann, your order is ready."),
+    TemplateField("header",                      "header",                         _O, _P.HEADER,    False, True,  True,  "For TEXT: at most 60 characters and one variable.", "Order {{1}}"),
+    TemplateField("exampleHeader",               "example_header",                 _O, _P.HEADER,    False, True,  False, "The header with its variable replaced by a value.", "Order 4711"),
+    TemplateField("footer",                      "footer",                         _O, _P.FOOTER,    False, True,  True,  "At most 60 characters; not for AUTHENTICATION.", "Acme"),
+    TemplateField("buttons",                     "buttons",                        _B, _P.ANY,       False, True,  False, "The buttons, as a JSON array.", '[{"type":"QUICK_REPLY","text":"Yes"}]'),
+    TemplateField("enableSample",                "enable_sample",                  _F, _P.ANY,       False, True,  False, "If true, media types require a sample.", "true"),
+    TemplateField("exampleMedia",                "example_media",                  _O, _P.MEDIA,     False, True,  True,  "The handle id of the sample. DOCUMENT requires this, mediaId or mediaUrl."),
+    TemplateField("mediaId",                     "media_id",                       _O, _P.MEDIA,     False, True,  False, "A media id, instead of a handle id.", is_recorded=True),
+    TemplateField("mediaUrl",                    "media_url",                      _O, _P.MEDIA,     False, True,  True,  "The public URL of the sample, instead of a handle id.", is_recorded=True),
+    TemplateField("allowTemplateCategoryChange", "allow_template_category_change", _F, _P.ANY,       False, False, True,  "If true, the operator may assign another category.", "false", label="The operator may assign another category"),
+    TemplateField("isLTO",                       "is_lto",                         _F, _P.MAY_OFFER, False, False, True,  "If true, a TEXT template is a limited-time offer.", "false"),
+    TemplateField("limitedOfferText",            "limited_offer_text",             _O, _P.OFFER,     False, False, True,  "For limited-time offers: the offer text, at most 16 characters."),
+    TemplateField("hasExpiration",               "has_expiration",                 _OF, _P.OFFER,    False, False, True,  "For limited-time offers: true if the offer expires; a COPY_CODE button is then required."),
+    TemplateField("cards",                       "cards",                          _C, _P.ANY,       False, True,  False, "For CAROUSEL: the cards, as a JSON array.", _CARDS),
+    TemplateField("addSecurityRecommendation",   "add_security_recommendation",    _F, _P.CODE,      False, False, True,  "For AUTHENTICATION: if true, the body contains a warning not to share the code."),
+    TemplateField("codeExpirationMinutes",       "code_expiration_minutes",        _W, _P.CODE,      False, False, True,  "For AUTHENTICATION: minutes until the code expires, 1 to 90; shown as the footer."),
+    TemplateField("messageValidity",             "message_validity_s",             _W, _P.ANY,       False, False, True,  "How long the operator tries to deliver, in seconds; the range depends on the category."),
+    TemplateField("isCPR",                       "is_call_permission_request",     _F, _P.ANY,       False, False, True,  "If true, it requests permission to call.", label="It requests permission to call"),
+    TemplateField("parameterFormat",             "parameter_format",               _U, _P.ANY,       False, False, True,  "POSITIONAL, or NAMED for variables such as {{order}}."),
 )
 # fmt: on
 DRAFT_ATTRIBUTES: Final = {field.name: field.attribute for field in TEMPLATE_FIELDS}

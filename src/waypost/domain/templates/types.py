@@ -1,6 +1,6 @@
 """The template types: a table for rules, samples, sends, the operator's body and the editor.
 
-A fact about a single type is a rule in `grid_lines.py`.
+A fact about a single type is a rule in `rules.py`.
 """
 
 from collections.abc import Callable, Mapping
@@ -89,10 +89,10 @@ _VIDEO: Final = HeaderMedium(   "video",    False, True,  "video/mp4",          
 _DOCUMENT: Final = HeaderMedium("document", True,  False, "application/pdf",      "PDF, at most 100 MB.")
 
 TEMPLATE_TYPES: Final[Mapping[str, TemplateTypeRow]] = {  # Source: spec, "Create template", "Rules by type"; facts 3.1
-    TemplateType.TEXT:     TemplateTypeRow("Text",              HeaderFormat.TEXT, may_be_offer=True),
-    TemplateType.IMAGE:    TemplateTypeRow("Image",             HeaderFormat.MEDIUM, _IMAGE),
-    TemplateType.VIDEO:    TemplateTypeRow("Video",             HeaderFormat.MEDIUM, _VIDEO),
-    TemplateType.DOCUMENT: TemplateTypeRow("Document",          HeaderFormat.MEDIUM, _DOCUMENT),
+    TemplateType.TEXT:     TemplateTypeRow("Text",     HeaderFormat.TEXT, may_be_offer=True),
+    TemplateType.IMAGE:    TemplateTypeRow("Image",    HeaderFormat.MEDIUM, _IMAGE),
+    TemplateType.VIDEO:    TemplateTypeRow("Video",    HeaderFormat.MEDIUM, _VIDEO),
+    TemplateType.DOCUMENT: TemplateTypeRow("Document", HeaderFormat.MEDIUM, _DOCUMENT),
     TemplateType.LOCATION: TemplateTypeRow("Location",          HeaderFormat.LOCATION,
                                            note="Each message has a location, which is shown as a map above the text."),
     TemplateType.CAROUSEL: TemplateTypeRow("Carousel of cards", HeaderFormat.NONE, for_sales=True, cloud_only=True, has_cards=True),

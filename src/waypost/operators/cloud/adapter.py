@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 from waypost.base.clock import Clock, SystemClock
 from waypost.base.json_values import object_of
 from waypost.domain.app import App, OperatorAccount
-from waypost.domain.direct_calls import CallFailure, OperatorCall, OperatorProblem, Response
+from waypost.domain.direct_calls.call import CallFailure, OperatorCall, OperatorProblem, Response
 from waypost.domain.event import Event
 from waypost.domain.inbound_webhook import WebhookItem
 from waypost.domain.media import UploadedMedia
 from waypost.domain.message import Message
-from waypost.domain.outcome import Outcome, Rejected, Sent, Unavailable, Uncertain
+from waypost.domain.outcome import OperatorAccepted, OperatorRejected, OperatorUnavailable, Outcome, OutcomeUncertain
 from waypost.domain.templates.template import Template
 from waypost.operators.cloud import direct_calls, media_calls
 from waypost.operators.cloud.account import CLOUD_ACCOUNT_FIELDS
@@ -73,11 +73,11 @@ class CloudOperator:
         )
         match response:
             case {"messages": [{"id": str(operator_id)}, *_]}:
-                return Sent(parse_name(operator_id), recipient=_recipient(response))
+                return OperatorAccepted(parse_name(operator_id), recipient=_recipient(response))
             case {"error": error}:  # the template name already exists: not expected for a message, and rejected
                 return name_conflict(object_of(error))
             case dict():
-                return Uncertain("the operator's answer has no message id")
+                return OutcomeUncertain("the operator's response has no message id")
             case _:
                 return response
 
@@ -90,7 +90,7 @@ class CloudOperator:
         return await calls.edit(self._calls, account, template, copies)
 
     async def delete_template(self, account: OperatorAccount, template: Template) -> Outcome:
-        """Delete one template; return `Sent` also where the operator has none."""
+        """Delete one template; return `OperatorAccepted` also where the operator has none."""
         return await calls.delete(self._calls, account, template)
 
     async def call(self, account: OperatorAccount, request: OperatorCall[Response]) -> Response | CallFailure:
@@ -99,19 +99,19 @@ class CloudOperator:
 
     async def upload_media(
         self, account: OperatorAccount, app: App, media: UploadedMedia, path: Path
-    ) -> OperatorUpload | Rejected | Unavailable:
+    ) -> OperatorUpload | OperatorRejected | OperatorUnavailable:
         """Upload a file for sending from the app's number; safe to repeat."""
         return await media_calls.upload_media(self._calls, account, app.phone_number_id, media, path)
 
     async def upload_sample(
         self, account: OperatorAccount, media: UploadedMedia, path: Path
-    ) -> OperatorUpload | Rejected | Unavailable:
+    ) -> OperatorUpload | OperatorRejected | OperatorUnavailable:
         """Upload a file as a template's sample; the result is a handle, which may contain line breaks."""
         return await media_calls.upload_sample(self._calls, account, media, path)
 
     def fetch_media(
         self, account: OperatorAccount, operator_media_id: str, *, phone_number_id: str | None = None
-    ) -> AsyncIterator[bytes | Rejected | Unavailable]:
+    ) -> AsyncIterator[bytes | OperatorRejected | OperatorUnavailable]:
         """Yield the bytes of a recipient's media file in chunks; an outcome ends it when there are none."""
         return media_calls.fetch_media(self._calls, account, operator_media_id, phone_number_id)
 

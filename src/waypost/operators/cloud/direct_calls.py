@@ -7,10 +7,17 @@ from typing import Any, Final, TypeVar
 import aiohttp
 
 from waypost.base.json_values import object_of
-from waypost.domain import direct_calls as contract
 from waypost.domain.app import OperatorAccount
-from waypost.domain.direct_calls import CallFailure, OperatorCall, Response, TemplateDetail, unsupported_call
-from waypost.domain.outcome import Outcome, Rejected, Sent, Unavailable
+from waypost.domain.direct_calls import account as account_calls
+from waypost.domain.direct_calls import call as call_calls
+from waypost.domain.direct_calls import flows as flows_calls
+from waypost.domain.direct_calls import media as media_calls
+from waypost.domain.direct_calls import profile as profile_calls
+from waypost.domain.direct_calls import subscriptions as subscriptions_calls
+from waypost.domain.direct_calls import templates as templates_calls
+from waypost.domain.direct_calls.call import CallFailure, OperatorCall, Response, unsupported_call
+from waypost.domain.direct_calls.templates import TemplateDetail
+from waypost.domain.outcome import OperatorAccepted, OperatorRejected, OperatorUnavailable, Outcome
 from waypost.operators.cloud import direct_responses
 from waypost.operators.cloud.direct_responses import NUMBER_URL_FIELDS, subscription
 from waypost.operators.cloud.error_codes import name_conflict
@@ -42,7 +49,7 @@ _NUMBERS: Final = (
 )
 _BUSINESS: Final = "id,name,timezone_id,message_template_namespace,account_review_status"
 _BUSINESS_STATUS: Final = "id,name,account_review_status,ownership_type"  # Source: operator's facts 1, "WABA node"
-_TEMPLATE: Final = "id,name,language,status,category,previous_category,components,quality_score,rejected_reason"
+_TEMPLATE_FIELDS: Final = "id,name,language,status,category,previous_category,components,quality_score,rejected_reason"
 _TEMPLATES: Final = {  # Source: operator's facts 2.1
     TemplateDetail.STATUS: "id,name,language,status",
     TemplateDetail.REVIEW: "name,language,status,category,rejected_reason,quality_score",
@@ -102,7 +109,7 @@ def _exchange(
                 return name_conflict(object_of(error))
             case dict():
                 return read(response, request)
-            case Sent():
+            case OperatorAccepted():
                 raise AssertionError("a call has no message to send")
             case _:
                 return response
@@ -137,8 +144,8 @@ def _full_listing(
 
 
 async def _get_subscription(
-    calls: CloudHttpClient, account: OperatorAccount, request: contract.GetSubscription
-) -> contract.WebhookSubscription | Outcome:
+    calls: CloudHttpClient, account: OperatorAccount, request: subscriptions_calls.GetSubscription
+) -> subscriptions_calls.WebhookSubscription | Outcome:
     async def listed(edge: str, query: dict[str, str]) -> list[Any] | Outcome:
         owner = request.business_account_id
         name = edge.replace("_", " ")
@@ -153,15 +160,15 @@ async def _get_subscription(
     return subscription(account["app_id"], apps, numbers) if isinstance(numbers, list) else numbers
 
 
-async def _check_token(calls: CloudHttpClient, account: OperatorAccount, request: contract.CheckToken) -> object:
+async def _check_token(calls: CloudHttpClient, account: OperatorAccount, request: account_calls.CheckToken) -> object:
     """Return the state of our token; None also where an operator does not report on tokens."""
     outcome = await _request_token_status(calls, account, request)
     match outcome:
-        case Rejected(code=code, operator_code=operator_code) if (
+        case OperatorRejected(code=code, operator_code=operator_code) if (
             code if operator_code is None else operator_code
         ) in direct_responses.TOKEN_STATUS_UNSUPPORTED_CODES:
             return None
-        case Unavailable(code=code) if code in direct_responses.TOKEN_STATUS_UNSUPPORTED_CODES:
+        case OperatorUnavailable(code=code) if code in direct_responses.TOKEN_STATUS_UNSUPPORTED_CODES:
             return None
         case _:
             return outcome
@@ -177,7 +184,7 @@ def _omit_empty(**members: str) -> dict[str, str]:
     return {name: value for name, value in members.items() if value}
 
 
-def _profile(request: contract.SetProfile, _account: OperatorAccount) -> dict[str, Any]:
+def _profile(request: profile_calls.SetProfile, _account: OperatorAccount) -> dict[str, Any]:
     return _PRODUCT | _omit_none(
         about=request.about,
         address=request.address,
@@ -189,11 +196,11 @@ def _profile(request: contract.SetProfile, _account: OperatorAccount) -> dict[st
     )
 
 
-def _users(request: contract.Block | contract.Unblock, _account: OperatorAccount) -> dict[str, Any]:
+def _users(request: profile_calls.Block | profile_calls.Unblock, _account: OperatorAccount) -> dict[str, Any]:
     return _PRODUCT | {"block_users": [{"user": user} for user in request.users]}
 
 
-def _components(request: contract.SetComponents, _account: OperatorAccount) -> dict[str, Any]:
+def _components(request: profile_calls.SetComponents, _account: OperatorAccount) -> dict[str, Any]:
     commands = request.commands
     return _omit_none(
         enable_welcome_message=request.enable_welcome_message,
@@ -204,12 +211,12 @@ def _components(request: contract.SetComponents, _account: OperatorAccount) -> d
     )
 
 
-def _read_receipt(request: contract.MarkRead, _account: OperatorAccount) -> dict[str, Any]:
+def _read_receipt(request: profile_calls.MarkRead, _account: OperatorAccount) -> dict[str, Any]:
     body = _PRODUCT | {"status": "read", "message_id": request.message_id}
     return body | {"typing_indicator": {"type": "text"}} if request.typing else body
 
 
-def _library_template(request: contract.CreateFromLibrary, _account: OperatorAccount) -> dict[str, Any]:
+def _library_template(request: templates_calls.CreateFromLibrary, _account: OperatorAccount) -> dict[str, Any]:
     body: dict[str, Any] = {
         "name": request.name,
         "language": request.language,
@@ -219,13 +226,13 @@ def _library_template(request: contract.CreateFromLibrary, _account: OperatorAcc
     return body | {"library_template_button_inputs": request.button_inputs} if request.button_inputs else body
 
 
-def _flow_members(request: contract.CreateFlow | contract.ChangeFlow) -> dict[str, str]:
+def _flow_members(request: flows_calls.CreateFlow | flows_calls.ChangeFlow) -> dict[str, str]:
     return _omit_empty(
         clone_flow_id=request.clone_flow_id, endpoint_uri=request.endpoint_uri, flow_json=request.flow_json
     )
 
 
-def _flow_file(request: contract.PutFlowAssets) -> aiohttp.FormData:
+def _flow_file(request: flows_calls.PutFlowAssets) -> aiohttp.FormData:
     form = aiohttp.FormData(quote_fields=False)
     form.add_field("name", FLOW_FILE)
     form.add_field("asset_type", FLOW_TYPE)
@@ -234,7 +241,7 @@ def _flow_file(request: contract.PutFlowAssets) -> aiohttp.FormData:
 
 
 _, _request_token_status = _exchange(
-    contract.CheckToken,
+    account_calls.CheckToken,
     "GET",
     lambda request: "debug_token",
     direct_responses.token_status,
@@ -244,45 +251,45 @@ _, _request_token_status = _exchange(
 # fmt: off
 CALLS: Final[dict[type[OperatorCall[Any]], _Handler]] = dict([  # Source: operator's facts 1, 2.1, 6.1; its pages "Business profiles", "Block users", "Conversational components", "Flows API"
     # numbers and business accounts
-    _exchange(contract.GetNumber,          "GET",    lambda request: request.number_id,                          lambda response, _: number_status(response), query=lambda request, _: {"fields": _NUMBER}),
-    _exchange(contract.GetBusinessStatus,  "GET",    lambda request: request.business_account_id,                direct_responses.business_status,  query=lambda request, _: {"fields": _BUSINESS_STATUS}, business=lambda request: request.business_account_id),
-    _exchange(contract.GetBusinessAccount, "GET",    lambda request: request.business_account_id,                direct_responses.operator_business, query=lambda request, _: {"fields": _BUSINESS}, business=lambda request: request.business_account_id),
-    _full_listing(contract.ListNumbers,              lambda request: f"{request.business_account_id}/phone_numbers", direct_responses.operator_numbers, name="phone numbers", query=lambda request, _: {"fields": _NUMBERS}, business=lambda request: request.business_account_id),
-    (contract.CheckToken,      _check_token),
+    _exchange(account_calls.GetNumber,            "GET",    lambda request: request.number_id,                                  lambda response, _: number_status(response), query=lambda request, _: {"fields": _NUMBER}),
+    _exchange(account_calls.GetBusinessStatus,    "GET",    lambda request: request.business_account_id,                        direct_responses.business_status,   query=lambda request, _: {"fields": _BUSINESS_STATUS}, business=lambda request: request.business_account_id),
+    _exchange(account_calls.GetBusinessAccount,   "GET",    lambda request: request.business_account_id,                        direct_responses.operator_business, query=lambda request, _: {"fields": _BUSINESS}, business=lambda request: request.business_account_id),
+    _full_listing(account_calls.ListNumbers,     lambda request: f"{request.business_account_id}/phone_numbers",     direct_responses.operator_numbers,   name="phone numbers", query=lambda request, _: {"fields": _NUMBERS}, business=lambda request: request.business_account_id),
+    (account_calls.CheckToken,            _check_token),
     # webhooks
-    (contract.GetSubscription, _get_subscription),
-    _exchange(contract.Subscribe,          "POST",   lambda request: f"{request.business_account_id}/subscribed_apps", direct_responses.call_result,       body=lambda request, account: {"override_callback_uri": request.url, "verify_token": account["verify_token"]}, business=lambda request: request.business_account_id),
-    _exchange(contract.Unsubscribe,        "DELETE", lambda request: f"{request.business_account_id}/subscribed_apps", direct_responses.call_result,       business=lambda request: request.business_account_id),
+    (subscriptions_calls.GetSubscription, _get_subscription),
+    _exchange(subscriptions_calls.Subscribe,      "POST",   lambda request: f"{request.business_account_id}/subscribed_apps",   direct_responses.call_result,       body=lambda request, account: {"override_callback_uri": request.url, "verify_token": account["verify_token"]}, business=lambda request: request.business_account_id),
+    _exchange(subscriptions_calls.Unsubscribe,    "DELETE", lambda request: f"{request.business_account_id}/subscribed_apps",   direct_responses.call_result,       business=lambda request: request.business_account_id),
     # templates
-    _full_listing(contract.ListTemplates,            lambda request: f"{request.business_account_id}/message_templates", direct_responses.operator_templates, name="templates", query=lambda request, _: _omit_none(name=request.name, fields=_TEMPLATES[request.detail]), business=lambda request: request.business_account_id),
-    _exchange(contract.GetTemplate,        "GET",    lambda request: request.template_id,                        direct_responses.operator_template,     query=lambda request, _: {"fields": _TEMPLATE}),
-    _exchange(contract.UnpauseTemplate,    "POST",   lambda request: f"{request.template_id}/unpause",           direct_responses.call_result),
-    _exchange(contract.ListLibrary,        "GET",    lambda request: "message_template_library",                 direct_responses.raw_list,         query=lambda request, _: _omit_empty(name=request.name, industry=request.industry, language=request.language, topic=request.topic, usecase=request.usecase)),
-    _exchange(contract.GetLibraryTemplate, "GET",    lambda request: "message_template_library",                 direct_responses.library_template, query=lambda request, _: {"name": request.name, "language": request.language}),
-    _exchange(contract.CreateFromLibrary,  "POST",   lambda request: f"{request.business_account_id}/message_templates", direct_responses.created_template, body=_library_template, business=lambda request: request.business_account_id),
+    _full_listing(templates_calls.ListTemplates, lambda request: f"{request.business_account_id}/message_templates", direct_responses.operator_templates, name="templates",     query=lambda request, _: _omit_none(name=request.name, fields=_TEMPLATES[request.detail]), business=lambda request: request.business_account_id),
+    _exchange(templates_calls.GetTemplate,        "GET",    lambda request: request.template_id,                                direct_responses.operator_template, query=lambda request, _: {"fields": _TEMPLATE_FIELDS}),
+    _exchange(templates_calls.UnpauseTemplate,    "POST",   lambda request: f"{request.template_id}/unpause",                   direct_responses.call_result),
+    _exchange(templates_calls.ListLibrary,        "GET",    lambda request: "message_template_library",                         direct_responses.raw_list,          query=lambda request, _: _omit_empty(name=request.name, industry=request.industry, language=request.language, topic=request.topic, usecase=request.usecase)),
+    _exchange(templates_calls.GetLibraryTemplate, "GET",    lambda request: "message_template_library",                         direct_responses.library_template,  query=lambda request, _: {"name": request.name, "language": request.language}),
+    _exchange(templates_calls.CreateFromLibrary,  "POST",   lambda request: f"{request.business_account_id}/message_templates", direct_responses.created_template,  body=_library_template, business=lambda request: request.business_account_id),
     # business profile, block list, components of chats
-    _exchange(contract.GetProfile,         "GET",    lambda request: f"{request.number_id}/whatsapp_business_profile", direct_responses.profile,    query=lambda request, _: {"fields": _PROFILE}),
-    _exchange(contract.SetProfile,         "POST",   lambda request: f"{request.number_id}/whatsapp_business_profile", direct_responses.call_result,       body=_profile),
-    _exchange(contract.Block,              "POST",   lambda request: f"{request.number_id}/block_users",         lambda response, _: direct_responses.block_result(response, "added_users"), body=_users),
-    _exchange(contract.Unblock,            "DELETE", lambda request: f"{request.number_id}/block_users",         lambda response, _: direct_responses.block_result(response, "removed_users"), body=_users),
-    _exchange(contract.ListBlocked,        "GET",    lambda request: f"{request.number_id}/block_users",         direct_responses.raw_list_page,    query=lambda request, _: _omit_empty(limit=request.limit, after=request.after, before=request.before)),
-    _exchange(contract.GetComponents,      "GET",    lambda request: request.number_id,                          direct_responses.components,       query=lambda request, _: {"fields": "conversational_automation"}),
-    _exchange(contract.SetComponents,      "POST",   lambda request: f"{request.number_id}/conversational_automation", direct_responses.call_result,       body=_components),
-    _exchange(contract.MarkRead,           "POST",   lambda request: f"{request.number_id}/messages",            direct_responses.call_result,             body=_read_receipt, category=CallCategory.MESSAGES),
+    _exchange(profile_calls.GetProfile,           "GET",    lambda request: f"{request.number_id}/whatsapp_business_profile",   direct_responses.profile,           query=lambda request, _: {"fields": _PROFILE}),
+    _exchange(profile_calls.SetProfile,           "POST",   lambda request: f"{request.number_id}/whatsapp_business_profile",   direct_responses.call_result,       body=_profile),
+    _exchange(profile_calls.Block,                "POST",   lambda request: f"{request.number_id}/block_users",                 lambda response, _: direct_responses.block_result(response, "added_users"), body=_users),
+    _exchange(profile_calls.Unblock,              "DELETE", lambda request: f"{request.number_id}/block_users",                 lambda response, _: direct_responses.block_result(response, "removed_users"), body=_users),
+    _exchange(profile_calls.ListBlocked,          "GET",    lambda request: f"{request.number_id}/block_users",                 direct_responses.raw_list_page,     query=lambda request, _: _omit_empty(limit=request.limit, after=request.after, before=request.before)),
+    _exchange(profile_calls.GetComponents,        "GET",    lambda request: request.number_id,                                  direct_responses.components,        query=lambda request, _: {"fields": "conversational_automation"}),
+    _exchange(profile_calls.SetComponents,        "POST",   lambda request: f"{request.number_id}/conversational_automation",   direct_responses.call_result,       body=_components),
+    _exchange(profile_calls.MarkRead,             "POST",   lambda request: f"{request.number_id}/messages",                    direct_responses.call_result,       body=_read_receipt, category=CallCategory.MESSAGES),
     # flows
-    _exchange(contract.CreateFlow,         "POST",   lambda request: f"{request.business_account_id}/flows",     direct_responses.created_flow,     body=lambda request, _: {"name": request.name, "categories": request.categories, **_flow_members(request)}, business=lambda request: request.business_account_id),
-    _exchange(contract.FindDraftFlow,      "GET",    lambda request: f"{request.business_account_id}/flows",     direct_responses.draft_flow,       query=lambda request, _: {"limit": MAX_FLOWS, "fields": _DRAFT}, business=lambda request: request.business_account_id),
-    _exchange(contract.ListFlows,          "GET",    lambda request: f"{request.business_account_id}/flows",     direct_responses.raw_list,         query=lambda request, _: {"limit": MAX_FLOWS}, business=lambda request: request.business_account_id),
-    _exchange(contract.GetFlow,            "GET",    lambda request: request.flow_id,                            lambda response, _: contract.RawObject(response), query=lambda request, _: {"fields": ",".join(request.fields)}),
-    _exchange(contract.GetFlowOwner,       "GET",    lambda request: request.flow_id,                            direct_responses.flow_owner,       query=lambda request, _: {"fields": "id,whatsapp_business_account"}),
-    _exchange(contract.ChangeFlow,         "POST",   lambda request: request.flow_id,                            direct_responses.call_result,             body=lambda request, _: _flow_members(request) | _omit_none(name=request.name, categories=request.categories)),
-    _exchange(contract.DeleteFlow,         "DELETE", lambda request: request.flow_id,                            direct_responses.call_result),
-    _exchange(contract.PublishFlow,        "POST",   lambda request: f"{request.flow_id}/publish",               direct_responses.call_result),
-    _exchange(contract.DeprecateFlow,      "POST",   lambda request: f"{request.flow_id}/deprecate",             direct_responses.call_result),
-    _exchange(contract.ListFlowAssets,     "GET",    lambda request: f"{request.flow_id}/assets",                direct_responses.raw_list),
-    _exchange(contract.PutFlowAssets,      "POST",   lambda request: f"{request.flow_id}/assets",                direct_responses.assets_result,    form=_flow_file),
+    _exchange(flows_calls.CreateFlow,             "POST",   lambda request: f"{request.business_account_id}/flows",             direct_responses.created_flow,      body=lambda request, _: {"name": request.name, "categories": request.categories, **_flow_members(request)}, business=lambda request: request.business_account_id),
+    _exchange(flows_calls.FindDraftFlow,          "GET",    lambda request: f"{request.business_account_id}/flows",             direct_responses.draft_flow,        query=lambda request, _: {"limit": MAX_FLOWS, "fields": _DRAFT}, business=lambda request: request.business_account_id),
+    _exchange(flows_calls.ListFlows,              "GET",    lambda request: f"{request.business_account_id}/flows",             direct_responses.raw_list,          query=lambda request, _: {"limit": MAX_FLOWS}, business=lambda request: request.business_account_id),
+    _exchange(flows_calls.GetFlow,                "GET",    lambda request: request.flow_id,                                    lambda response, _: call_calls.RawObject(response), query=lambda request, _: {"fields": ",".join(request.fields)}),
+    _exchange(flows_calls.GetFlowOwner,           "GET",    lambda request: request.flow_id,                                    direct_responses.flow_owner,        query=lambda request, _: {"fields": "id,whatsapp_business_account"}),
+    _exchange(flows_calls.ChangeFlow,             "POST",   lambda request: request.flow_id,                                    direct_responses.call_result,       body=lambda request, _: _flow_members(request) | _omit_none(name=request.name, categories=request.categories)),
+    _exchange(flows_calls.DeleteFlow,             "DELETE", lambda request: request.flow_id,                                    direct_responses.call_result),
+    _exchange(flows_calls.PublishFlow,            "POST",   lambda request: f"{request.flow_id}/publish",                       direct_responses.call_result),
+    _exchange(flows_calls.DeprecateFlow,          "POST",   lambda request: f"{request.flow_id}/deprecate",                     direct_responses.call_result),
+    _exchange(flows_calls.ListFlowAssets,         "GET",    lambda request: f"{request.flow_id}/assets",                        direct_responses.raw_list),
+    _exchange(flows_calls.PutFlowAssets,          "POST",   lambda request: f"{request.flow_id}/assets",                        direct_responses.assets_result,     form=_flow_file),
     # media
-    _exchange(contract.GetMedium,          "GET",    lambda request: request.medium_id,                          direct_responses.medium,           query=lambda request, _: {"phone_number_id": request.number_id}, category=CallCategory.MESSAGES),
-    _exchange(contract.DeleteMedium,       "DELETE", lambda request: request.medium_id,                          direct_responses.call_result,             query=lambda request, _: {"phone_number_id": request.number_id}, category=CallCategory.MESSAGES),
+    _exchange(media_calls.GetMedium,              "GET",    lambda request: request.medium_id,                                  direct_responses.medium,            query=lambda request, _: {"phone_number_id": request.number_id}, category=CallCategory.MESSAGES),
+    _exchange(media_calls.DeleteMedium,           "DELETE", lambda request: request.medium_id,                                  direct_responses.call_result,       query=lambda request, _: {"phone_number_id": request.number_id}, category=CallCategory.MESSAGES),
 ])
 # fmt: on

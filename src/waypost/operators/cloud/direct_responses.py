@@ -4,29 +4,20 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from waypost.base.json_values import list_of, object_of, objects_in
-from waypost.domain.direct_calls import (
-    BlockResult,
-    BusinessProfile,
-    BusinessStatus,
-    CallResult,
-    CreatedFlow,
+from waypost.domain.direct_calls.account import BusinessStatus, OperatorBusiness, OperatorNumber, TokenStatus
+from waypost.domain.direct_calls.call import CallResult, OperatorCall, RawList, RawObject
+from waypost.domain.direct_calls.flows import CreatedFlow, FindDraftFlow, FlowAssetsResult
+from waypost.domain.direct_calls.media import OperatorMedium
+from waypost.domain.direct_calls.profile import BlockResult, BusinessProfile
+from waypost.domain.direct_calls.subscriptions import WebhookSubscription
+from waypost.domain.direct_calls.templates import (
     CreatedTemplate,
-    FindDraftFlow,
-    FlowAssetsResult,
     GetLibraryTemplate,
     LibraryTemplate,
     LibraryTemplateButton,
-    OperatorBusiness,
-    OperatorCall,
-    OperatorMedium,
-    OperatorNumber,
     OperatorTemplate,
-    RawList,
-    RawObject,
-    TokenStatus,
-    WebhookSubscription,
 )
-from waypost.domain.outcome import MAX_OPERATOR_ID_CHARS, Unavailable
+from waypost.domain.outcome import MAX_OPERATOR_ID_CHARS, OperatorUnavailable
 from waypost.domain.phone_number import read_phone_number
 from waypost.operators.cloud.numbers import operator_number, webhook_url
 from waypost.operators.cloud.templates.calls import DELETION_STATUSES
@@ -39,7 +30,7 @@ TOKEN_STATUS_UNSUPPORTED_CODES: Final = frozenset({1, 3, 10, 100})
 """Error codes of an operator that does not report on tokens."""
 NUMBER_URL_FIELDS: Final = "id,webhook_configuration"
 
-_NO_LIST: Final = "the operator's answer has no list"
+_NO_LIST: Final = "the operator's response has no list"
 _AnyCall = OperatorCall[Any]
 
 
@@ -53,14 +44,18 @@ def operator_numbers(items: list[Any]) -> list[OperatorNumber]:
     return [operator_number(item) for item in objects_in(items)]
 
 
-def raw_list(response: dict[str, Any], _: _AnyCall) -> RawList | Unavailable:
+def raw_list(response: dict[str, Any], _: _AnyCall) -> RawList | OperatorUnavailable:
     """Return the list of a response; one without a list proves nothing, least of all an empty list."""
-    return RawList(list_of(response.get("data"))) if isinstance(response.get("data"), list) else Unavailable(_NO_LIST)
+    return (
+        RawList(list_of(response.get("data")))
+        if isinstance(response.get("data"), list)
+        else OperatorUnavailable(_NO_LIST)
+    )
 
 
-def raw_list_page(response: dict[str, Any], _: _AnyCall) -> RawObject | Unavailable:
+def raw_list_page(response: dict[str, Any], _: _AnyCall) -> RawObject | OperatorUnavailable:
     """Return the whole response, which must have a list."""
-    return RawObject(response) if isinstance(response.get("data"), list) else Unavailable(_NO_LIST)
+    return RawObject(response) if isinstance(response.get("data"), list) else OperatorUnavailable(_NO_LIST)
 
 
 def business_status(response: dict[str, Any], _: _AnyCall) -> BusinessStatus:
@@ -110,16 +105,16 @@ def subscription(app_id: str, apps: Sequence[Any], numbers: Sequence[Any]) -> We
     )
 
 
-def operator_templates(items: list[Any]) -> list[OperatorTemplate] | Unavailable:
+def operator_templates(items: list[Any]) -> list[OperatorTemplate] | OperatorUnavailable:
     """Return every template of a list; a list with anything else in it is not reliable."""
     templates = [_parse_template(item) for item in items]
     valid = [item for item in templates if item is not None]
-    return valid if len(valid) == len(templates) else Unavailable("the operator's list has what is no template")
+    return valid if len(valid) == len(templates) else OperatorUnavailable("the operator's list has what is no template")
 
 
-def operator_template(response: dict[str, Any], _: _AnyCall) -> OperatorTemplate | Unavailable:
+def operator_template(response: dict[str, Any], _: _AnyCall) -> OperatorTemplate | OperatorUnavailable:
     """Return one template."""
-    return _parse_template(response) or Unavailable("the operator's answer is no template")
+    return _parse_template(response) or OperatorUnavailable("the operator's response is no template")
 
 
 def _parse_template(value: Any) -> OperatorTemplate | None:
@@ -149,10 +144,12 @@ def _parse_template(value: Any) -> OperatorTemplate | None:
             return None
 
 
-def library_template(response: dict[str, Any], request: GetLibraryTemplate) -> LibraryTemplate | Unavailable | None:
+def library_template(
+    response: dict[str, Any], request: GetLibraryTemplate
+) -> LibraryTemplate | OperatorUnavailable | None:
     """Return the library template with the requested name and language."""
     if not isinstance(response.get("data"), list):
-        return Unavailable(_NO_LIST)
+        return OperatorUnavailable(_NO_LIST)
     for template in _member_objects(response, "data"):
         if template.get("name") == request.name and template.get("language") == request.language:
             return LibraryTemplate(
@@ -173,18 +170,18 @@ def library_template(response: dict[str, Any], request: GetLibraryTemplate) -> L
     return None
 
 
-def created_template(response: dict[str, Any], _: _AnyCall) -> CreatedTemplate | Unavailable:
+def created_template(response: dict[str, Any], _: _AnyCall) -> CreatedTemplate | OperatorUnavailable:
     """Return the id of a created template."""
     operator_id = _text(response.get("id"))
     if not 0 < len(operator_id) <= MAX_OPERATOR_ID_CHARS:
-        return Unavailable("its answer has no template id")
+        return OperatorUnavailable("its response has no template id")
     return CreatedTemplate(operator_id, _text(response.get("status")))
 
 
-def profile(response: dict[str, Any], _: _AnyCall) -> BusinessProfile | Unavailable:
+def profile(response: dict[str, Any], _: _AnyCall) -> BusinessProfile | OperatorUnavailable:
     """Return a number's profile; a missing profile has no values."""
     if not isinstance(response.get("data"), list):
-        return Unavailable(_NO_LIST)
+        return OperatorUnavailable(_NO_LIST)
     members = object_of(next(iter(list_of(response.get("data"))), None))
     return BusinessProfile(
         about=parse_text(members.get("about")),
@@ -225,10 +222,10 @@ def created_flow(response: dict[str, Any], _: _AnyCall) -> CreatedFlow:
     return CreatedFlow(parse_text(response.get("id")), response.get("validation_errors", []))
 
 
-def draft_flow(response: dict[str, Any], request: FindDraftFlow) -> CreatedFlow | Unavailable | None:
+def draft_flow(response: dict[str, Any], request: FindDraftFlow) -> CreatedFlow | OperatorUnavailable | None:
     """Return the requested draft flow."""
     if not isinstance(response.get("data"), list):
-        return Unavailable(_NO_LIST)
+        return OperatorUnavailable(_NO_LIST)
     for flow in _member_objects(response, "data"):
         match flow:
             case {"id": str(), "name": request.name, "status": "DRAFT", "categories": [*categories]} if set(

@@ -10,7 +10,14 @@ from enum import StrEnum
 from typing import Any, Final
 
 from waypost.base.json_values import object_of
-from waypost.domain.outcome import Outcome, Rejected, RetryReason, RetryScope, Unavailable, Uncertain
+from waypost.domain.outcome import (
+    OperatorRejected,
+    OperatorUnavailable,
+    Outcome,
+    OutcomeUncertain,
+    RetryReason,
+    RetryScope,
+)
 from waypost.operators.cloud.tolerant_json import parse_number
 
 INTERNAL_ERROR: Final = 500
@@ -30,9 +37,9 @@ _NAMES_MEDIA: Final = re.compile(r"media|does not exist|\bids?\b", re.IGNORECASE
 class ReportMode(StrEnum):
     """The way in which the operator reports a code. Source: operator's facts 5.2."""
 
-    RESPONSE = "answer"
+    RESPONSE = "response"
     LATER = "failed status"
-    EITHER = "answer or failed status"
+    EITHER = "response or failed status"
     INBOUND = "inbound message"
     UNKNOWN = "not known"
 
@@ -79,84 +86,84 @@ _FINAL: Final = None
 # fmt: off
 OPERATOR_ERROR_ROWS: Final = (  # Source: operator's facts 2.4, 5.2, 5.3, 8; partner's facts 12. A code that is not here: see `error_outcome`
     #                code     meaning                                                       mode       retry                scope
-    OperatorErrorRow(0,       "our token is not accepted",                                  _S,        RetryReason.CREDENTIAL,    _ACCOUNT, INTERNAL_ERROR),
-    OperatorErrorRow(1,       "unknown error",                                              _S,        RetryReason.OUTAGE,        partner_code=OPERATOR_UNREACHABLE),
-    OperatorErrorRow(2,       "the operator is temporarily down",                           _S,        RetryReason.OUTAGE,        partner_code=OPERATOR_UNREACHABLE),
-    OperatorErrorRow(3,       "our app lacks the capability",                               _S,        _FINAL,              partner_code=INTERNAL_ERROR),
-    OperatorErrorRow(4,       "too many calls of our app",                                  _S,        RetryReason.CALLS,         _ACCOUNT, RATE_LIMITED),
-    OperatorErrorRow(4,       "too many calls of our app, temporarily",                     _S,        RetryReason.CALLS,         _ACCOUNT, RATE_LIMITED, subcode=2446079),
-    OperatorErrorRow(10,      "our app lacks the permission",                               _S,        _FINAL,              partner_code=INTERNAL_ERROR),
-    OperatorErrorRow(17,      "too many calls of our user",                                 _S,        RetryReason.CALLS,         _ACCOUNT, RATE_LIMITED),
-    OperatorErrorRow(33,      "the business's number was deleted",                          _S,        _FINAL),
-    OperatorErrorRow(100,     "a parameter is not valid",                                   _S,        _FINAL),
-    OperatorErrorRow(100,     "no such object, or not one of ours",                         _S,        _FINAL,              subcode=33),
-    OperatorErrorRow(100,     "the account has the maximum number of templates",            _S,        _FINAL,              subcode=2388019),
-    OperatorErrorRow(100,     "the template's name is being deleted, or locked for 30 days", _S,       _FINAL,              subcode=2388023),
-    OperatorErrorRow(100,     "the template's name already exists in its language",         _S,        _FINAL,              subcode=2388024),
-    OperatorErrorRow(100,     "the template cannot be edited in its status",                _S,        _FINAL,              subcode=2388039),
-    OperatorErrorRow(100,     "a part of the template is too long",                         _S,        _FINAL,              subcode=2388040),
-    OperatorErrorRow(100,     "the template's header is malformed",                         _S,        _FINAL,              subcode=2388047),
-    OperatorErrorRow(100,     "the template's body is malformed",                           _S,        _FINAL,              subcode=2388072),
-    OperatorErrorRow(100,     "the template's footer is malformed",                         _S,        _FINAL,              subcode=2388073),
-    OperatorErrorRow(100,     "the template has too many variables for its length",         _S,        _FINAL,              subcode=2388293),
-    OperatorErrorRow(100,     "the template begins or ends with a variable",                _S,        _FINAL,              subcode=2388299),
-    OperatorErrorRow(190,     "our token is no longer valid",                               _S,        RetryReason.CREDENTIAL,    _ACCOUNT, INTERNAL_ERROR),
-    OperatorErrorRow(190,     "our token has expired",                                      _S,        RetryReason.CREDENTIAL,    _ACCOUNT, INTERNAL_ERROR, subcode=463),
-    OperatorErrorRow(200,     "our token lacks the permission",                             _S,        _FINAL,              partner_code=INTERNAL_ERROR, last_code=299),
-    OperatorErrorRow(368,     "temporarily blocked for violating the operator's policy",    _S,        _FINAL),
-    OperatorErrorRow(613,     "too many calls",                                             _S,        RetryReason.CALLS,         _ACCOUNT, RATE_LIMITED),
-    OperatorErrorRow(803,     "no such object",                                             _S,        _FINAL),
-    OperatorErrorRow(80007,   "too many calls for the business account",                    _S,        RetryReason.ACCOUNT_CALLS, _BUSINESS, RATE_LIMITED),
-    OperatorErrorRow(80008,   "too many calls to manage the business account",              _S,        RetryReason.ACCOUNT_CALLS, _BUSINESS, RATE_LIMITED),
-    OperatorErrorRow(130403,  "the business has blocked the recipient",                     _UNKNOWN,  _FINAL),
-    OperatorErrorRow(130429,  "the number exceeds its throughput",                          _S,        RetryReason.THROUGHPUT,    _SOURCE),
-    OperatorErrorRow(130472,  "the recipient is in an experiment of the operator",          _A,        _FINAL),
-    OperatorErrorRow(130497,  "the business may not send to this country",                  _A,        _FINAL),
-    OperatorErrorRow(131000,  "something went wrong at the operator",                       _SA,       RetryReason.OUTAGE),
-    OperatorErrorRow(131005,  "our token lacks the permission",                             _S,        _FINAL,              partner_code=INTERNAL_ERROR),
-    OperatorErrorRow(131008,  "a parameter is missing",                                     _S,        _FINAL),
-    OperatorErrorRow(131009,  "a parameter's value is not valid",                           _S,        _FINAL),
-    OperatorErrorRow(131016,  "the service is not available",                               _SA,       RetryReason.OUTAGE),
-    OperatorErrorRow(131021,  "the recipient is the sender",                                _SA,       _FINAL),
-    OperatorErrorRow(131026,  "cannot be delivered: not on WhatsApp, or an old client",     _A,        _FINAL),
-    OperatorErrorRow(131030,  "a test number may send to its five recipients only",         _S,        _FINAL),
-    OperatorErrorRow(131031,  "the business account is locked",                             _SA,       _FINAL),
-    OperatorErrorRow(131037,  "the number needs an approved display name",                  _A,        _FINAL),
-    OperatorErrorRow(131042,  "the business account has a problem with its payment",        _A,        _FINAL),
-    OperatorErrorRow(131045,  "the number is not correctly registered",                     _SA,       _FINAL),
-    OperatorErrorRow(131047,  "the 24-hour window is closed: only a template may be sent",  _SA,       _FINAL),
-    OperatorErrorRow(131048,  "the number is restricted: too many people reported it",      _SA,       RetryReason.SPAM,          _SOURCE),
-    OperatorErrorRow(131049,  "the recipient gets no more marketing for at least 24 hours",        _A, _FINAL),
-    OperatorErrorRow(131050,  "the recipient has stopped this business's marketing",        _A,        _FINAL),
-    OperatorErrorRow(131051,  "the operator does not know this type of message",            _S,        _FINAL),
-    OperatorErrorRow(131052,  "the recipient's medium cannot be downloaded",                _IN,       _FINAL),
-    OperatorErrorRow(131053,  "the medium cannot be fetched or used",                       _SA,       RetryReason.ONCE),
-    OperatorErrorRow(131055,  "a call of the marketing API only",                           _S,        _FINAL),
-    OperatorErrorRow(131056,  "too many messages to this recipient",                        _S,        RetryReason.PAIR),
-    OperatorErrorRow(131057,  "the number is being upgraded",                               _S,        RetryReason.MAINTENANCE,   _SOURCE),
-    OperatorErrorRow(131062,  "this message needs a phone number as its recipient",         _S,        _FINAL),
-    OperatorErrorRow(131063,  "marketing templates are not accepted for this account",      _S,        _FINAL),
-    OperatorErrorRow(131064,  "the messaging limit was cut for miscategorized templates",   _UNKNOWN,  _FINAL),
-    OperatorErrorRow(132000,  "the number of parameters differs from the template's",       _S,        _FINAL),
-    OperatorErrorRow(132001,  "no approved template of this name and language",             _S,        _FINAL),
-    OperatorErrorRow(132005,  "the text is too long with its parameters",                   _SA,       _FINAL),
-    OperatorErrorRow(132007,  "the text violates the operator's policy",                    _S,        _FINAL),
-    OperatorErrorRow(132012,  "a parameter's format differs from the template's",           _SA,       _FINAL),
-    OperatorErrorRow(132015,  "the template is paused",                                     _SA,       _FINAL),
-    OperatorErrorRow(132016,  "the template is disabled",                                   _S,        _FINAL),
-    OperatorErrorRow(132018,  "a template's parameter is not valid",                        _S,        _FINAL),
-    OperatorErrorRow(132068,  "the flow is blocked",                                        _S,        _FINAL),
-    OperatorErrorRow(132069,  "the flow is throttled: ten an hour",                         _S,        _FINAL),
-    OperatorErrorRow(133005,  "the number's PIN is wrong",                                  _S,        _FINAL),
-    OperatorErrorRow(133006,  "the number must be verified first",                          _S,        _FINAL),
-    OperatorErrorRow(133008,  "the number's PIN was tried too often",                       _S,        _FINAL),
-    OperatorErrorRow(133009,  "the number's PIN was tried too fast",                        _S,        _FINAL),
-    OperatorErrorRow(133010,  "the number is not registered",                               _S,        _FINAL),
-    OperatorErrorRow(133015,  "the number was deleted recently",                            _S,        _FINAL),
-    OperatorErrorRow(133016,  "the number was registered too often",                        _S,        RetryReason.ACCOUNT_CALLS, _SOURCE),
-    OperatorErrorRow(134100,  "a call of the marketing API only",                           _S,        _FINAL,              last_code=134102),
-    OperatorErrorRow(135000,  "something is wrong with the request",                        _SA,       _FINAL),
-    OperatorErrorRow(137000,  "the recipient's identity has changed",                       _S,        _FINAL),
+    OperatorErrorRow(0,      "our token is not accepted",                                   _S,       RetryReason.CREDENTIAL,    _ACCOUNT, INTERNAL_ERROR),
+    OperatorErrorRow(1,      "unknown error",                                               _S,       RetryReason.OUTAGE,        partner_code=OPERATOR_UNREACHABLE),
+    OperatorErrorRow(2,      "the operator is temporarily down",                            _S,       RetryReason.OUTAGE,        partner_code=OPERATOR_UNREACHABLE),
+    OperatorErrorRow(3,      "our app lacks the capability",                                _S,       _FINAL,                    partner_code=INTERNAL_ERROR),
+    OperatorErrorRow(4,      "too many calls of our app",                                   _S,       RetryReason.CALLS,         _ACCOUNT, RATE_LIMITED),
+    OperatorErrorRow(4,      "too many calls of our app, temporarily",                      _S,       RetryReason.CALLS,         _ACCOUNT, RATE_LIMITED, subcode=2446079),
+    OperatorErrorRow(10,     "our app lacks the permission",                                _S,       _FINAL,                    partner_code=INTERNAL_ERROR),
+    OperatorErrorRow(17,     "too many calls of our user",                                  _S,       RetryReason.CALLS,         _ACCOUNT, RATE_LIMITED),
+    OperatorErrorRow(33,     "the business's number was deleted",                           _S,       _FINAL),
+    OperatorErrorRow(100,    "a parameter is not valid",                                    _S,       _FINAL),
+    OperatorErrorRow(100,    "no such object, or not one of ours",                          _S,       _FINAL,                    subcode=33),
+    OperatorErrorRow(100,    "the account has the maximum number of templates",             _S,       _FINAL,                    subcode=2388019),
+    OperatorErrorRow(100,    "the template's name is being deleted, or locked for 30 days", _S,       _FINAL,                    subcode=2388023),
+    OperatorErrorRow(100,    "the template's name already exists in its language",          _S,       _FINAL,                    subcode=2388024),
+    OperatorErrorRow(100,    "the template cannot be edited in its status",                 _S,       _FINAL,                    subcode=2388039),
+    OperatorErrorRow(100,    "a part of the template is too long",                          _S,       _FINAL,                    subcode=2388040),
+    OperatorErrorRow(100,    "the template's header is malformed",                          _S,       _FINAL,                    subcode=2388047),
+    OperatorErrorRow(100,    "the template's body is malformed",                            _S,       _FINAL,                    subcode=2388072),
+    OperatorErrorRow(100,    "the template's footer is malformed",                          _S,       _FINAL,                    subcode=2388073),
+    OperatorErrorRow(100,    "the template has too many variables for its length",          _S,       _FINAL,                    subcode=2388293),
+    OperatorErrorRow(100,    "the template begins or ends with a variable",                 _S,       _FINAL,                    subcode=2388299),
+    OperatorErrorRow(190,    "our token is no longer valid",                                _S,       RetryReason.CREDENTIAL,    _ACCOUNT, INTERNAL_ERROR),
+    OperatorErrorRow(190,    "our token has expired",                                       _S,       RetryReason.CREDENTIAL,    _ACCOUNT, INTERNAL_ERROR, subcode=463),
+    OperatorErrorRow(200,    "our token lacks the permission",                              _S,       _FINAL,                    partner_code=INTERNAL_ERROR, last_code=299),
+    OperatorErrorRow(368,    "temporarily blocked for violating the operator's policy",     _S,       _FINAL),
+    OperatorErrorRow(613,    "too many calls",                                              _S,       RetryReason.CALLS,         _ACCOUNT, RATE_LIMITED),
+    OperatorErrorRow(803,    "no such object",                                              _S,       _FINAL),
+    OperatorErrorRow(80007,  "too many calls for the business account",                     _S,       RetryReason.ACCOUNT_CALLS, _BUSINESS, RATE_LIMITED),
+    OperatorErrorRow(80008,  "too many calls to manage the business account",               _S,       RetryReason.ACCOUNT_CALLS, _BUSINESS, RATE_LIMITED),
+    OperatorErrorRow(130403, "the business has blocked the recipient",                      _UNKNOWN, _FINAL),
+    OperatorErrorRow(130429, "the number exceeds its throughput",                           _S,       RetryReason.THROUGHPUT,    _SOURCE),
+    OperatorErrorRow(130472, "the recipient is in an experiment of the operator",           _A,       _FINAL),
+    OperatorErrorRow(130497, "the business may not send to this country",                   _A,       _FINAL),
+    OperatorErrorRow(131000, "something went wrong at the operator",                        _SA,      RetryReason.OUTAGE),
+    OperatorErrorRow(131005, "our token lacks the permission",                              _S,       _FINAL,                    partner_code=INTERNAL_ERROR),
+    OperatorErrorRow(131008, "a parameter is missing",                                      _S,       _FINAL),
+    OperatorErrorRow(131009, "a parameter's value is not valid",                            _S,       _FINAL),
+    OperatorErrorRow(131016, "the service is not available",                                _SA,      RetryReason.OUTAGE),
+    OperatorErrorRow(131021, "the recipient is the sender",                                 _SA,      _FINAL),
+    OperatorErrorRow(131026, "cannot be delivered: not on WhatsApp, or an old client",      _A,       _FINAL),
+    OperatorErrorRow(131030, "a test number may send to its five recipients only",          _S,       _FINAL),
+    OperatorErrorRow(131031, "the business account is locked",                              _SA,      _FINAL),
+    OperatorErrorRow(131037, "the number needs an approved display name",                   _A,       _FINAL),
+    OperatorErrorRow(131042, "the business account has a problem with its payment",         _A,       _FINAL),
+    OperatorErrorRow(131045, "the number is not correctly registered",                      _SA,      _FINAL),
+    OperatorErrorRow(131047, "the 24-hour window is closed: only a template may be sent",   _SA,      _FINAL),
+    OperatorErrorRow(131048, "the number is restricted: too many people reported it",       _SA,      RetryReason.SPAM,          _SOURCE),
+    OperatorErrorRow(131049, "the recipient gets no more marketing for at least 24 hours",  _A,       _FINAL),
+    OperatorErrorRow(131050, "the recipient has stopped this business's marketing",         _A,       _FINAL),
+    OperatorErrorRow(131051, "the operator does not know this type of message",             _S,       _FINAL),
+    OperatorErrorRow(131052, "the recipient's medium cannot be downloaded",                 _IN,      _FINAL),
+    OperatorErrorRow(131053, "the medium cannot be fetched or used",                        _SA,      RetryReason.ONCE),
+    OperatorErrorRow(131055, "a call of the marketing API only",                            _S,       _FINAL),
+    OperatorErrorRow(131056, "too many messages to this recipient",                         _S,       RetryReason.PAIR),
+    OperatorErrorRow(131057, "the number is being upgraded",                                _S,       RetryReason.MAINTENANCE,   _SOURCE),
+    OperatorErrorRow(131062, "this message needs a phone number as its recipient",          _S,       _FINAL),
+    OperatorErrorRow(131063, "marketing templates are not accepted for this account",       _S,       _FINAL),
+    OperatorErrorRow(131064, "the messaging limit was cut for miscategorized templates",    _UNKNOWN, _FINAL),
+    OperatorErrorRow(132000, "the number of parameters differs from the template's",        _S,       _FINAL),
+    OperatorErrorRow(132001, "no approved template of this name and language",              _S,       _FINAL),
+    OperatorErrorRow(132005, "the text is too long with its parameters",                    _SA,      _FINAL),
+    OperatorErrorRow(132007, "the text violates the operator's policy",                     _S,       _FINAL),
+    OperatorErrorRow(132012, "a parameter's format differs from the template's",            _SA,      _FINAL),
+    OperatorErrorRow(132015, "the template is paused",                                      _SA,      _FINAL),
+    OperatorErrorRow(132016, "the template is disabled",                                    _S,       _FINAL),
+    OperatorErrorRow(132018, "a template's parameter is not valid",                         _S,       _FINAL),
+    OperatorErrorRow(132068, "the flow is blocked",                                         _S,       _FINAL),
+    OperatorErrorRow(132069, "the flow is throttled: ten an hour",                          _S,       _FINAL),
+    OperatorErrorRow(133005, "the number's PIN is wrong",                                   _S,       _FINAL),
+    OperatorErrorRow(133006, "the number must be verified first",                           _S,       _FINAL),
+    OperatorErrorRow(133008, "the number's PIN was tried too often",                        _S,       _FINAL),
+    OperatorErrorRow(133009, "the number's PIN was tried too fast",                         _S,       _FINAL),
+    OperatorErrorRow(133010, "the number is not registered",                                _S,       _FINAL),
+    OperatorErrorRow(133015, "the number was deleted recently",                             _S,       _FINAL),
+    OperatorErrorRow(133016, "the number was registered too often",                         _S,       RetryReason.ACCOUNT_CALLS, _SOURCE),
+    OperatorErrorRow(134100, "a call of the marketing API only",                            _S,       _FINAL,                    last_code=134102),
+    OperatorErrorRow(135000, "something is wrong with the request",                         _SA,      _FINAL),
+    OperatorErrorRow(137000, "the recipient's identity has changed",                        _S,       _FINAL),
 )
 # fmt: on
 
@@ -186,17 +193,17 @@ def error_outcome(error: Mapping[str, Any], *, status: int, retry_after_s: float
     row = find_error_row(code, parse_number(error.get("error_subcode")))
     if row is None:
         if error.get("is_transient") is True:
-            return Unavailable(text, code, retry_after_s)
+            return OperatorUnavailable(text, code, retry_after_s)
         if status >= 500:
-            return Uncertain(f"the operator gave the unknown code {code} with status {status}")
-        return Rejected(code, text)
+            return OutcomeUncertain(f"the operator gave the unknown code {code} with status {status}")
+        return OperatorRejected(code, text)
     partner_code = row.resolve_partner_code(code)
     if row.retry_reason is None or row.retry_reason is RetryReason.ONCE:
         operator_code = code if partner_code != code else None
-        return Rejected(
+        return OperatorRejected(
             partner_code, text, row.retry_reason is RetryReason.ONCE, operator_code, _is_about_media(code, text)
         )
-    return Unavailable(text, code, retry_after_s, row.retry_reason, row.retry_scope, partner_code)
+    return OperatorUnavailable(text, code, retry_after_s, row.retry_reason, row.retry_scope, partner_code)
 
 
 def _is_about_media(code: int, text: str) -> bool:
@@ -204,9 +211,9 @@ def _is_about_media(code: int, text: str) -> bool:
     return code in MEDIA_CODES and (code != INVALID_PARAMETER or bool(_NAMES_MEDIA.search(text)))
 
 
-def name_conflict(error: Mapping[str, Any]) -> Rejected:
+def name_conflict(error: Mapping[str, Any]) -> OperatorRejected:
     """Return the rejection of a template whose name already exists, with the operator's text."""
-    return Rejected(INVALID_PARAMETER, partner_text(error))
+    return OperatorRejected(INVALID_PARAMETER, partner_text(error))
 
 
 def partner_text(error: Mapping[str, Any]) -> str:
@@ -216,4 +223,4 @@ def partner_text(error: Mapping[str, Any]) -> str:
     for text in (error.get("error_user_msg"), details, error.get("message")):
         if isinstance(text, str) and text:
             return text
-    return "refused without a reason"
+    return "rejected without a reason"

@@ -12,7 +12,7 @@ from waypost.base.clock import Clock
 from waypost.base.error_texts import error_text
 from waypost.base.http.post_client import NotConnected, PostClient, ResponseLost
 from waypost.domain.app import OperatorAccount
-from waypost.domain.outcome import Outcome, RetryReason, RetryScope, Unavailable, Uncertain
+from waypost.domain.outcome import OperatorUnavailable, Outcome, OutcomeUncertain, RetryReason, RetryScope
 from waypost.operators.cloud.rate_usage import CallCategory, LimitUsageTracker
 from waypost.operators.cloud.responses import parse_retry_after_s, read_operator_response
 
@@ -141,11 +141,11 @@ class CloudHttpClient:
                 timeout_s=self._timeout_s,
             )
         except NotConnected as error:
-            return Unavailable(f"the operator was not reached: {error}", retry_reason=RetryReason.NOT_REACHED)
+            return OperatorUnavailable(f"the operator was not reached: {error}", retry_reason=RetryReason.NOT_REACHED)
         except ResponseLost as error:
-            return Uncertain(f"the operator's answer was lost: {error_text(error)}")
+            return OutcomeUncertain(f"the operator's response was lost: {error_text(error)}")
         except ValueError as error:
-            return Unavailable(f"the operator cannot be called: {error}", retry_reason=RetryReason.NOT_REACHED)
+            return OperatorUnavailable(f"the operator cannot be called: {error}", retry_reason=RetryReason.NOT_REACHED)
         response_headers = CIMultiDict(response.headers)
         return self._read_response(
             account, response.status, response.body, response_headers, CallCategory.MESSAGES, business
@@ -186,17 +186,19 @@ class CloudHttpClient:
                 content = await response.read()
                 status, response_headers = response.status, response.headers
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL) as error:
-            return Unavailable(
+            return OperatorUnavailable(
                 f"the operator was not reached: {error_text(error)}", retry_reason=RetryReason.NOT_REACHED
             )
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            return Uncertain(f"the operator's answer was lost: {error_text(error)}")
+            return OutcomeUncertain(f"the operator's response was lost: {error_text(error)}")
         return self._read_response(account, status, content, response_headers, category, business)
 
-    def _required_wait(self, account: OperatorAccount, category: CallCategory, business: str) -> Unavailable | None:
+    def _required_wait(
+        self, account: OperatorAccount, category: CallCategory, business: str
+    ) -> OperatorUnavailable | None:
         """Return the reason not to make a call now; None: make it."""
         if self._held:
-            return Unavailable(OPERATOR_HELD_ERROR, retry_reason=RetryReason.NOT_REACHED)
+            return OperatorUnavailable(OPERATOR_HELD_ERROR, retry_reason=RetryReason.NOT_REACHED)
         return self.usages.required_wait(account, category, business)
 
     def _read_response(
@@ -212,9 +214,9 @@ class CloudHttpClient:
         self.usages.record_headers(account, headers)
         outcome = read_operator_response(status, content, parse_retry_after_s(headers))
         match outcome:
-            case Unavailable(retry_scope=RetryScope.ACCOUNT, retry_after_s=float(wait_s)):
+            case OperatorUnavailable(retry_scope=RetryScope.ACCOUNT, retry_after_s=float(wait_s)):
                 self.usages.pause_calls(account, category, wait_s)
-            case Unavailable(retry_scope=RetryScope.BUSINESS, retry_after_s=float(wait_s)):
+            case OperatorUnavailable(retry_scope=RetryScope.BUSINESS, retry_after_s=float(wait_s)):
                 self.usages.pause_calls(account, category, wait_s, business)
             case _:
                 pass

@@ -16,7 +16,14 @@ from waypost.base.error_texts import error_text
 from waypost.base.files import open_for_reading
 from waypost.domain.app import OperatorAccount
 from waypost.domain.media import MEDIA_LIFE_MS, UploadedMedia
-from waypost.domain.outcome import INVALID_RESPONSE_CODE, MAX_OPERATOR_ID_CHARS, Rejected, Sent, Unavailable, Uncertain
+from waypost.domain.outcome import (
+    INVALID_RESPONSE_CODE,
+    MAX_OPERATOR_ID_CHARS,
+    OperatorAccepted,
+    OperatorRejected,
+    OperatorUnavailable,
+    OutcomeUncertain,
+)
 from waypost.operators.cloud.http_calls import CONNECT_S, CloudHttpClient
 from waypost.operators.cloud.rate_usage import CallCategory
 from waypost.operators.contract import OperatorUpload
@@ -39,12 +46,12 @@ MAX_RESUMES: Final = 4
 """An upload is resumed so many times after a broken connection, then retried later."""
 
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=15 * 60, connect=CONNECT_S, sock_read=30)
-_MediaFailure = Rejected | Unavailable
+_MediaFailure = OperatorRejected | OperatorUnavailable
 
 
 async def upload_media(
     calls: CloudHttpClient, account: OperatorAccount, phone_number_id: str, media: UploadedMedia, path: Path
-) -> OperatorUpload | Rejected | Unavailable:
+) -> OperatorUpload | OperatorRejected | OperatorUnavailable:
     """Upload a file for sending from one number, streamed from disk.
 
     Any failure is retried: a second copy at the operator does no harm.
@@ -62,14 +69,14 @@ async def upload_media(
         case {"id": str(operator_id)} if 0 < len(operator_id) <= MAX_OPERATOR_ID_CHARS:
             return OperatorUpload(operator_id, COPY_LIFETIMES_MS["media"])
         case dict():
-            return Unavailable("the operator's answer has no media id")
+            return OperatorUnavailable("the operator's response has no media id")
         case _:
             return response
 
 
 async def upload_sample(
     calls: CloudHttpClient, account: OperatorAccount, media: UploadedMedia, path: Path
-) -> OperatorUpload | Rejected | Unavailable:
+) -> OperatorUpload | OperatorRejected | OperatorUnavailable:
     """Upload a file as a template's sample; after a broken connection the upload is resumed.
 
     Returns:
@@ -85,14 +92,14 @@ async def upload_sample(
         case {"id": str(session_id)} if session_id:
             return await _send_bytes(calls, account, session_id, path)
         case dict():
-            return Unavailable("the operator's answer has no upload session")
+            return OperatorUnavailable("the operator's response has no upload session")
         case _:
             return session
 
 
 async def fetch_media(
     calls: CloudHttpClient, account: OperatorAccount, operator_media_id: str, phone_number_id: str | None
-) -> AsyncIterator[bytes | Rejected | Unavailable]:
+) -> AsyncIterator[bytes | OperatorRejected | OperatorUnavailable]:
     """Yield the bytes of a media file in chunks; an outcome comes last if they are not complete.
 
     The URL in the response gets our token, so it must be the operator account's own or one of the
@@ -111,7 +118,7 @@ async def fetch_media(
         return
     url = media_object.get("url")
     if not isinstance(url, str) or not may_have_token(account.base_url, url):
-        yield Rejected(INVALID_RESPONSE_CODE, "the operator named no address of its own for the bytes")
+        yield OperatorRejected(INVALID_RESPONSE_CODE, "the operator named no address of its own for the bytes")
         return
     digest = hashlib.sha256()
     headers = {"Authorization": f"Bearer {account['token']}", "Accept-Encoding": "identity"}
@@ -120,17 +127,17 @@ async def fetch_media(
             URL(url, encoded=True), headers=headers, allow_redirects=False, timeout=_TIMEOUT
         ) as response:
             if response.status != 200:  # the URL lives for five minutes; the next attempt gets a new one
-                yield Unavailable(f"the operator answered {response.status} for the bytes")
+                yield OperatorUnavailable(f"the operator returned status {response.status} for the bytes")
                 return
             async for chunk in response.content.iter_any():
                 digest.update(chunk)
                 yield chunk
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
-        yield Unavailable(f"the bytes broke off: {error_text(error)}")
+        yield OperatorUnavailable(f"the bytes broke off: {error_text(error)}")
         return
     expected_digest = _hex_digest(media_object.get("sha256"))
     if expected_digest is not None and expected_digest != digest.hexdigest():
-        yield Unavailable("the bytes are not those that the operator announced")
+        yield OperatorUnavailable("the bytes are not those that the operator announced")
 
 
 def may_have_token(base_url: str, url: str) -> bool:
@@ -160,19 +167,19 @@ async def _send_bytes(
         match response:
             case {"h": str(handle)} if 0 < len(handle) <= MAX_HANDLE_CHARS:
                 return OperatorUpload(handle, COPY_LIFETIMES_MS["handle"])
-            case Rejected() if not broken_count:
+            case OperatorRejected() if not broken_count:
                 return response
-            case Rejected(text=text):  # perhaps only the session is invalid: retry with a new one
-                return Unavailable(text)
-            case Unavailable() | dict():
+            case OperatorRejected(text=text):  # perhaps only the session is invalid: retry with a new one
+                return OperatorUnavailable(text)
+            case OperatorUnavailable() | dict():
                 broken_count += 1
         if broken_count > MAX_RESUMES:
-            return response if isinstance(response, Unavailable) else Unavailable("no handle came")
+            return response if isinstance(response, OperatorUnavailable) else OperatorUnavailable("no handle came")
         match await _exchange(calls, account, "GET", url, scheme="OAuth"):
             case {"file_offset": int(stored_bytes)} if stored_bytes >= 0:
                 offset = stored_bytes
             case dict():
-                return Unavailable("the operator does not say how far the upload has come")
+                return OperatorUnavailable("the operator does not say how far the upload has come")
             case failure:
                 return failure
 
@@ -202,9 +209,9 @@ async def _exchange(
         account, method, url, data=data, headers=headers, timeout=_TIMEOUT, category=category, scheme=scheme
     )
     match response:
-        case Uncertain(text=text):
-            return Unavailable(text)
-        case Sent():
+        case OutcomeUncertain(text=text):
+            return OperatorUnavailable(text)
+        case OperatorAccepted():
             raise AssertionError("a call has no message to send")
         case _:
             return response

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from waypost.base.json_values import list_of, object_of
-from waypost.domain.direct_calls import NumberStatus, OperatorNumber, OperatorProblem
+from waypost.domain.direct_calls.account import NumberStatus, OperatorNumber
+from waypost.domain.direct_calls.call import OperatorProblem
 from waypost.operators.cloud.tolerant_json import parse_text
 
 CONNECTED: Final = ("CONNECTED", "MIGRATED")  # Source: partner's facts 13, `health`
@@ -22,11 +23,11 @@ class _NumberCheck:
 # fmt: off
 _CHECKS: Final = (  # Source: operator's facts 1, "Phone node", and 8; its page "Phone numbers"
     #            field                       good values                                        serious   name                  fix hint
-    _NumberCheck("platform_type",            frozenset({"CLOUD_API"}),                          True,     "platform",           "register the number for the Cloud API in the operator's console"),
-    _NumberCheck("status",                   frozenset({"CONNECTED"}),                          True,     "status",             "register or verify the number in the operator's console"),
-    _NumberCheck("code_verification_status", frozenset({"VERIFIED"}),                           False,    "verification",       "verify the number by code in the operator's console"),
-    _NumberCheck("name_status",              frozenset({"APPROVED", "AVAILABLE_WITHOUT_REVIEW"}), False,  "display name",       "set a display name in the operator's console"),
-    _NumberCheck("quality_rating",           frozenset({"GREEN", "UNKNOWN", "NA"}),             False,    "quality",            "send fewer unwanted messages; the messaging limit follows the quality"),
+    _NumberCheck("platform_type",            frozenset({"CLOUD_API"}),                            True,  "platform",     "register the number for the Cloud API in the operator's console"),
+    _NumberCheck("status",                   frozenset({"CONNECTED"}),                            True,  "status",       "register or verify the number in the operator's console"),
+    _NumberCheck("code_verification_status", frozenset({"VERIFIED"}),                             False, "verification", "verify the number by code in the operator's console"),
+    _NumberCheck("name_status",              frozenset({"APPROVED", "AVAILABLE_WITHOUT_REVIEW"}), False, "display name", "set a display name in the operator's console"),
+    _NumberCheck("quality_rating",           frozenset({"GREEN", "UNKNOWN", "NA"}),               False, "quality",      "send fewer unwanted messages; the messaging limit follows the quality"),
 )
 _STATUS_FIX_HINTS: Final = {  # by status, where the fix is not to register the number
     "BANNED":       "read the operator's notices, and request a review in its console",

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from waypost.base.json_values import object_of
 from waypost.domain.app import OperatorAccount
-from waypost.domain.outcome import Outcome, Unavailable
+from waypost.domain.outcome import OperatorUnavailable, Outcome
 from waypost.operators.cloud.error_codes import name_conflict
 from waypost.operators.cloud.http_calls import CloudHttpClient
 
@@ -24,7 +24,7 @@ async def list_pages(
 ) -> AsyncIterator[list[Any] | Outcome]:
     """Yield the items of each page; an outcome comes last if the list is not complete.
 
-    A list that is cut short or cannot be read proves nothing about missing items: `Unavailable`.
+    A list that is cut short or cannot be read proves nothing about missing items: `OperatorUnavailable`.
 
     Args:
         calls: of the adapter.
@@ -45,7 +45,7 @@ async def list_pages(
                 yield name_conflict(object_of(error))
                 return
             case dict():
-                yield Unavailable(f"the operator's answer has no list of {name}")
+                yield OperatorUnavailable(f"the operator's response has no list of {name}")
                 return
             case _:
                 yield response
@@ -57,7 +57,7 @@ async def list_pages(
                 break
             case _:
                 return
-    yield Unavailable(f"the operator's list of {name} has no end")
+    yield OperatorUnavailable(f"the operator's list of {name} has no end")
 
 
 async def whole_list(

@@ -12,7 +12,7 @@ import msgspec
 from waypost.base.clock import Clock
 from waypost.base.json_values import list_of, object_of
 from waypost.domain.app import OperatorAccount
-from waypost.domain.outcome import RetryReason, RetryScope, Unavailable
+from waypost.domain.outcome import OperatorUnavailable, RetryReason, RetryScope
 from waypost.operators.cloud.error_codes import RATE_LIMITED
 from waypost.operators.cloud.tolerant_json import parse_number
 from waypost.operators.contract import LimitUsage
@@ -88,7 +88,9 @@ class LimitUsageTracker:
         wait_ms = min(round(wait_s * 1000), MAX_USAGE_WAIT_MS)
         self._paused_until_ms[_account_key(account), category, business] = self._clock.now_ms() + wait_ms
 
-    def required_wait(self, account: OperatorAccount, category: CallCategory, business: str = "") -> Unavailable | None:
+    def required_wait(
+        self, account: OperatorAccount, category: CallCategory, business: str = ""
+    ) -> OperatorUnavailable | None:
         """Return the wait, with its reason, before a call of this kind may be made; None: make it now.
 
         Messages wait only for the usage of messages: templates must not delay them. An exhausted
@@ -122,7 +124,7 @@ class LimitUsageTracker:
         if until_ms <= now_ms:
             return None
         wait_s = (until_ms - now_ms) / 1000
-        return Unavailable(reason, 0, wait_s, RetryReason.CALLS, scope, RATE_LIMITED)
+        return OperatorUnavailable(reason, 0, wait_s, RetryReason.CALLS, scope, RATE_LIMITED)
 
     def _drop_expired_pause(self, account_key: _AccountKey, category: CallCategory, owner: str, now_ms: int) -> None:
         if self._paused_until_ms[account_key, category, owner] <= now_ms:

@@ -14,12 +14,12 @@ import msgspec
 
 from waypost.domain.outcome import (
     INVALID_RESPONSE_CODE,
+    OperatorRejected,
+    OperatorUnavailable,
     Outcome,
-    Rejected,
+    OutcomeUncertain,
     RetryReason,
     RetryScope,
-    Unavailable,
-    Uncertain,
 )
 from waypost.operators.cloud.error_codes import RATE_LIMITED, error_outcome
 from waypost.operators.cloud.tolerant_json import decode
@@ -52,18 +52,18 @@ def read_operator_response(status: int, content: bytes, retry_after_s: float | N
         case {"error": {"error_subcode": subcode}} if subcode == NAME_EXISTS_SUBCODE:
             return response
         case {"error": _, "messages": [_, *_]}:  # it has a message id, so the operator may have accepted the message
-            return Uncertain(f"the operator answered {status} with an error and a message at once")
+            return OutcomeUncertain(f"the operator returned status {status} with an error and a message at once")
         case {"error": {"code": int(code)}} if not isinstance(code, bool) and abs(code) <= MAX_ERROR_CODE:
             return error_outcome(response["error"], status=status, retry_after_s=retry_after_s)
         case dict() if 200 <= status < 300 and "error" not in response:
             return response  # pyright: ignore[reportUnknownVariableType]
         case _ if status in NOT_ACCEPTED_YET_STATUSES:
-            text = f"the operator answered {status}"
-            return Unavailable(text, 4, retry_after_s, RetryReason.CALLS, RetryScope.JOB, RATE_LIMITED)
+            text = f"the operator returned status {status}"
+            return OperatorUnavailable(text, 4, retry_after_s, RetryReason.CALLS, RetryScope.JOB, RATE_LIMITED)
         case _ if 400 <= status < 500 and status != REQUEST_TIMEOUT:
-            return Rejected(INVALID_RESPONSE_CODE, f"the operator answered {status} without a reason")
+            return OperatorRejected(INVALID_RESPONSE_CODE, f"the operator returned status {status} without a reason")
         case _:
-            return Uncertain(f"the operator gave an unreadable answer with status {status}")
+            return OutcomeUncertain(f"the operator gave an unreadable response with status {status}")
 
 
 def parse_retry_after_s(headers: Mapping[str, str]) -> float | None:

@@ -26,10 +26,10 @@ from waypost.simulator.store import Store
 # fmt: off
 _TRANSITIONS: Final = {  # Source: the operator's page "Flows API", error codes 139001 to 139004
     #             only from   code    title when it is in another state
-    "update":    (DRAFT,      139001, "Flow can't be updated"),
-    "publish":   (DRAFT,      139002, "Flow can't be published"),
-    "deprecate": (PUBLISHED,  139003, "Flow can't be deprecated"),
-    "delete":    (DRAFT,      139004, "Flow can't be deleted"),
+    "update":    (DRAFT,     139001, "Flow can't be updated"),
+    "publish":   (DRAFT,     139002, "Flow can't be published"),
+    "deprecate": (PUBLISHED, 139003, "Flow can't be deprecated"),
+    "delete":    (DRAFT,     139004, "Flow can't be deleted"),
 }
 # fmt: on
 

@@ -7,9 +7,9 @@ from waypost.simulator.store import Store
 
 PROFILE: Final = "profile"
 AUTOMATION: Final = "automation"
-NUMBER_STATUS: Final = "standing"
+NUMBER_STATUS: Final = "status"
 INSIGHTS: Final = "insights"
-SENDING_RESTRICTION: Final = "hindrance"
+SENDING_RESTRICTION: Final = "sending_restriction"
 ALLOWED: Final = "allowed"
 IDENTITY: Final = "identity"
 REGISTRATION: Final = "registration"

@@ -21,8 +21,8 @@ EXPIRED: Final = 463  # Source: facts 5.2, code 190
 # fmt: off
 _MISSING_PERMISSION_CODES: Final = {  # Source: facts 1, "Permissions" (200), and 5.2 (10); the wording is ours
     # permission  code
-    MANAGEMENT:   200,
-    MESSAGING:    10,
+    MANAGEMENT: 200,
+    MESSAGING:  10,
 }
 # fmt: on
 

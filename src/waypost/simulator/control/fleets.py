@@ -34,7 +34,7 @@ async def make_fleet(services: SimulatorServices, body: FleetBody) -> dict[str, 
         count=body.count,
         seed=body.name if body.seed is None else str(body.seed),
         script=[step.raw for step in read_steps(body.script)],
-        habits=phone_settings(body),
+        behaviour=phone_settings(body),
         made_ms=services.clock.now_ms(),
     )
     _check_range(services, body.first, fleet)
@@ -89,7 +89,7 @@ def _fleet_view(services: SimulatorServices, fleet: Fleet) -> dict[str, Any]:
         "count": fleet.count,
         "seed": fleet.seed,
         "script": fleet.script,
-        "habits": fleet.habits,
+        "behaviour": fleet.behaviour,
         "open_window_to": number.phone_number if number else None,
         "made_ms": fleet.made_ms,
     }

@@ -86,7 +86,7 @@ def number_view(services: SimulatorServices, number: Number) -> dict[str, Any]:
     app_id = services.accounts.by_id[number.waba_id].app_id
     return {
         **asdict(number),
-        "hindrance": services.sending_limits.find_restriction_name(number.phone_number_id),
+        "sending_restriction": services.sending_limits.find_restriction_name(number.phone_number_id),
         "callback_uri": services.accounts.number_override(app_id, number.phone_number_id),
     }
 
@@ -103,7 +103,7 @@ async def put_sending_restriction(
 ) -> dict[str, Any]:
     """Set or remove a number's sending restriction, for a time or until changed, without a webhook."""
     if body.name is not None and body.name not in SENDING_RESTRICTIONS:
-        raise ControlApiError("name", "is no hindrance", f"null, {', '.join(SENDING_RESTRICTIONS)}")
+        raise ControlApiError("name", "is not a sending restriction", f"null, {', '.join(SENDING_RESTRICTIONS)}")
     until_ms = None if body.for_ms is None else services.clock.now_ms() + body.for_ms
     record = {} if body.name is None else {"name": body.name, "until_ms": until_ms}
     await services.records.save(number.phone_number_id, SENDING_RESTRICTION, record)

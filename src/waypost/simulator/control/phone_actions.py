@@ -167,7 +167,10 @@ async def reply_to_message(services: SimulatorServices, phone: str, body: ReplyB
     )
     button = _button_of(item, *_REPLY_BUTTON_TYPES)
     if button is None:
-        rule, accepted = "the message has nothing to answer", f"a message with one of {', '.join(_REPLY_BUTTON_TYPES)}"
+        rule, accepted = (
+            "the message has nothing to reply to",
+            f"a message with one of {', '.join(_REPLY_BUTTON_TYPES)}",
+        )
         raise ControlApiError("message_id", rule, accepted, status=409)
     number = services.accounts.numbers[item.phone_number_id]
     _check_reachable(services, phone, number)

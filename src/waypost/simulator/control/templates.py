@@ -153,12 +153,12 @@ async def drop_template(services: SimulatorServices, template: SimulatedTemplate
 
 
 async def apply_template_action(
-    services: SimulatorServices, act: str, template: SimulatedTemplate, body: TemplateActionBody
+    services: SimulatorServices, action: str, template: SimulatedTemplate, body: TemplateActionBody
 ) -> dict[str, Any]:
     """Apply an action of the table of template actions: pause, disable, flag, and others."""
-    if act not in ACTION_NAMES:
-        raise ControlApiError("act", "is unknown", ", ".join((*_ACTIONS_WITH_CALLS, *ACTION_NAMES)), status=404)
-    decision = decide_action(act, template)
+    if action not in ACTION_NAMES:
+        raise ControlApiError("action", "is unknown", ", ".join((*_ACTIONS_WITH_CALLS, *ACTION_NAMES)), status=404)
+    decision = decide_action(action, template)
     if body.reason is not None:
         decision = replace(decision, reason=body.reason)
     if body.title or body.description:

@@ -71,7 +71,7 @@ async def emit_status(services: SimulatorServices, body: StatusBody) -> dict[str
 
 async def emit_account_update(services: SimulatorServices, body: WebhookUpdateBody, account: Account) -> dict[str, Any]:
     """Send an update about an account through its webhooks: signed, and retried."""
-    return {"told": await emit_webhook(services, account.waba_id, services.clock.now_ms(), body.field, body.value)}
+    return {"queued": await emit_webhook(services, account.waba_id, services.clock.now_ms(), body.field, body.value)}
 
 
 async def emit_webhook(

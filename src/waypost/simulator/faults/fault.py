@@ -21,7 +21,7 @@ class FaultSubject:
         name: of the call or the webhook.
         number: a business number's id and its digits; empty if there is none.
         phone: digits; empty if there is none, or if it is not disclosed.
-        about: the text in the list of firings: an id, or a phone's digits.
+        subject: the text in the list of firings: an id, or a phone's digits.
     """
 
     name: str
@@ -30,7 +30,7 @@ class FaultSubject:
     number: tuple[str, ...] = ()
     phone: str = ""
     template: str = ""
-    about: str = ""
+    subject: str = ""
 
 
 class ArmedFault(msgspec.Struct, frozen=True, dict=True):

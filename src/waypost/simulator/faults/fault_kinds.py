@@ -96,7 +96,7 @@ class FaultKind:
         return CALL if self.each == "call" else WEBHOOK
 
 
-_IS_CARRIED_OUT: Final = FaultParameter("taken", "boolean")
+_IS_CARRIED_OUT: Final = FaultParameter("processed", "boolean")
 _GARBAGE_FORMS: Final = ("html", "truncated", "empty", "not_json")
 
 # fmt: off
@@ -113,7 +113,7 @@ FAULT_KINDS: Final = (
         "The message is accepted as usual; then a `failed` status with this code replaces `sent`.",
         "facts 5.2, mode A", only_call="messages.send"),
     FaultKind("call", FaultParameter("timeout", "true"), (_IS_CARRIED_OUT,),
-        "The call gets no response; it is carried out unless `taken` is false.",
+        "The call gets no response; it is carried out unless `accepted` is false.",
         "facts 5.1"),
     FaultKind("call", FaultParameter("reset", "choice", choices=("before", "after")), (),
         "The connection breaks without a response: before the call is carried out, or after it.",
@@ -124,7 +124,7 @@ FAULT_KINDS: Final = (
     FaultKind("call", FaultParameter("garbage", "choice", choices=_GARBAGE_FORMS),
         (FaultParameter("status", "whole", 200, 599), _IS_CARRIED_OUT),
         "The response is an HTML page, truncated, empty, or not JSON; the default `status` is 502, "
-        "and the call is carried out only if `taken` is true.",
+        "and the call is carried out only if `accepted` is true.",
         "facts 5.1"),
     FaultKind("update", FaultParameter("drop", "true"), (),
         "The update is never sent.",
@@ -154,9 +154,9 @@ FAULT_KINDS: Final = (
 
 FAULT_TRIGGERS: Final = (
     # member                                        fires
-    (FaultParameter("always", "true"),                      "each time"),
-    (FaultParameter("next", "whole", 1, 1_000_000),         "this many times, then never again"),
-    (FaultParameter("every", "whole", 2, 1_000_000),        "at each multiple: with 3 the third time, the sixth, …"),
+    (FaultParameter("always", "true"),               "each time"),
+    (FaultParameter("next", "whole", 1, 1_000_000),  "this many times, then never again"),
+    (FaultParameter("every", "whole", 2, 1_000_000), "at each multiple: with 3 the third time, the sixth, …"),
     (FaultParameter("probability", "fraction", 0, 1),       "with this probability, drawn from `seed`, the fault's id and "
                                                        "the number of evaluations"),
 )

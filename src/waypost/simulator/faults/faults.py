@@ -22,7 +22,7 @@ class FaultFiring(msgspec.Struct, frozen=True):
     hit: int
     at_ms: int
     name: str
-    about: str
+    subject: str
 
 
 class Faults:
@@ -116,7 +116,7 @@ class Faults:
         """Return the last firings of a fault, oldest first."""
         firings = await self._firings.read(str(fault.id))
         return [
-            {"hit": firing.hit, "at_ms": firing.at_ms, fault.given["on"]: firing.name, "about": firing.about}
+            {"hit": firing.hit, "at_ms": firing.at_ms, fault.given["on"]: firing.name, "subject": firing.subject}
             for firing in firings.values()
         ]
 
@@ -136,7 +136,7 @@ class Faults:
             self._faults.pop(str(fault.id))
 
     def _firing_statements(self, fault: ArmedFault, subject: FaultSubject) -> list[Statement]:
-        firing = FaultFiring(fault.hits, self._clock.now_ms(), subject.name, subject.about)
+        firing = FaultFiring(fault.hits, self._clock.now_ms(), subject.name, subject.subject)
         return [
             self._firings.save_statement(firing, str(fault.hits), str(fault.id)),
             self._firings.delete_statement(str(fault.hits - MAX_STORED_FIRINGS), str(fault.id)),

@@ -57,8 +57,8 @@ FLOW_FIELDS: Final[dict[str, Callable[[_FlowView], Any]]] = {
         "id": view.account.waba_id, "name": view.account.name, "currency": "USD",
         "timezone_id": "1", "message_template_namespace": view.account.namespace,
     },
-    "application":       lambda view: app_data(view.account, view.account.app_id),
-    "health_status":     lambda view: _health(view.flow),
+    "application":   lambda view: app_data(view.account, view.account.app_id),
+    "health_status": lambda view: _health(view.flow),
 }
 # fmt: on
 _DEFAULT: Final = ("id", "name", "status", "categories", "validation_errors")

@@ -167,7 +167,7 @@ class GraphApi:
             return status, error.envelope(self._services.ids)
         if error.error.get("code") in _THROTTLING_CODES:
             status = settings.throttle_status
-        if status == 429 and settings.tells_retry_after:
+        if status == 429 and settings.send_retry_after:
             headers.append((b"retry-after", str(error.retry_after_s or 1).encode()))
         return status, error.envelope(self._services.ids)
 

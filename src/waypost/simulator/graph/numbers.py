@@ -31,14 +31,14 @@ def number_view(services: SimulatorServices, number: Number, app_id: str) -> Num
     """Return a number with the data of its fields, as an app sees it."""
     number_id = number.phone_number_id
     subscription = services.accounts.subscription(number.waba_id, app_id)
-    hindrance = services.sending_limits.find_restriction(number_id)
+    restriction = services.sending_limits.find_restriction(number_id)
     return NumberView(
         number=number,
         account=services.accounts.by_id[number.waba_id],
         app=services.accounts.apps.get(app_id),
         status_record=services.records.get(number_id, NUMBER_STATUS),
         automation=services.records.get(number_id, AUTOMATION),
-        status=hindrance.status if hindrance is not None else "",
+        status=restriction.status if restriction is not None else "",
         override_uri=services.accounts.number_override(app_id, number_id) or "",
         account_uri=subscription.override_uri if subscription is not None else "",
         is_limited=services.records.get(number_id, ALLOWED).get("phones") is not None,

@@ -16,14 +16,14 @@ DEBUG: Final = "debug_token"
 # fmt: off
 _CALL_PERMISSIONS: Final[dict[tuple[type, str], str | None]] = {  # Source: facts 1, "Permissions"; all others need MANAGEMENT
     # object   edge                          permission
-    (Number,   "messages"):                  MESSAGING,
-    (Number,   "media"):                     MESSAGING,
-    (SimulatedMedia,    ""):                          MESSAGING,
-    (Number,   "block_users"):               MESSAGING,
-    (Number,   "whatsapp_business_profile"): MESSAGING,
-    (GraphApp,      "uploads"):                   None,
-    (GraphApp,      "subscriptions"):             None,
-    (UploadSession,   ""):                          None,
+    (Number,         "messages"):                  MESSAGING,
+    (Number,         "media"):                     MESSAGING,
+    (SimulatedMedia, ""):                          MESSAGING,
+    (Number,         "block_users"):               MESSAGING,
+    (Number,         "whatsapp_business_profile"): MESSAGING,
+    (GraphApp,       "uploads"):                   None,
+    (GraphApp,       "subscriptions"):             None,
+    (UploadSession,  ""):                          None,
 }
 # fmt: on
 

@@ -151,7 +151,7 @@ def _build_action_message(planned: PlannedAction, action: dict[str, Any]) -> Pho
             return build_tap(action["button"])
         case "respond":
             return build_response(action["button"], action["response"])
-        case "answer":
+        case "reply":
             return build_text_message(action["text"])
         case "react":
             return build_message("reaction", {"message_id": planned.wamid, "emoji": action["text"]})

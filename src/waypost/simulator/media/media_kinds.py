@@ -31,9 +31,9 @@ SUPPORTED_MEDIA_KINDS: Final = (  # Source: facts 6.1; audio/opus is in the oper
                            _OOXML + "spreadsheetml.sheet",
                            "application/pdf", "text/plain", "application/vnd.ms-excel"),
                                                                                    100 * _MB),
-    SupportedMediaKind("image",    ("image/jpeg", "image/png"),                             5 * _MB),
-    SupportedMediaKind("sticker",  ("image/webp",),                                         500 * _KB),
-    SupportedMediaKind("video",    ("video/mp4", "video/3gpp"),                             16 * _MB),
+    SupportedMediaKind("image",   ("image/jpeg", "image/png"), 5 * _MB),
+    SupportedMediaKind("sticker", ("image/webp",),             500 * _KB),
+    SupportedMediaKind("video",   ("video/mp4", "video/3gpp"), 16 * _MB),
 )
 # fmt: on
 KIND_BY_MIME_TYPE: Final = {mime: kind for kind in SUPPORTED_MEDIA_KINDS for mime in kind.mime_types}

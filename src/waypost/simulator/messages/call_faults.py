@@ -67,7 +67,7 @@ class CallFaults:
             number=(number.phone_number_id, number.phone_number) if number else (),
             phone=phone,
             template=_find_template_name(call.fields, target),
-            about=phone or call.object_id,
+            subject=phone or call.object_id,
         )
 
 
@@ -98,9 +98,9 @@ def _is_carried_out(fault: ArmedFault) -> bool:
         case "reset":
             return fault.value == "after"
         case "garbage":
-            return bool(fault.effect.get("taken", False))
+            return bool(fault.effect.get("processed", False))
         case _:
-            return bool(fault.effect.get("taken", True))
+            return bool(fault.effect.get("processed", True))
 
 
 def _find_template_name(fields: dict[str, Any], target: object) -> str:

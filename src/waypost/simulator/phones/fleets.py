@@ -27,7 +27,7 @@ class Fleet(msgspec.Struct, frozen=True, dict=True):
         count: how many there are.
         seed: for the random choices of the script.
         script: its steps, as they were sent; may be empty.
-        habits: members of `SimulatedPhone` that all its phones have.
+        behaviour: members of `SimulatedPhone` that all its phones have.
         window_number_id: the business number to which each phone wrote when the fleet was created; may be
             empty.
         made_ms: when the fleet was created.
@@ -38,12 +38,12 @@ class Fleet(msgspec.Struct, frozen=True, dict=True):
     count: int
     seed: str
     script: list[dict[str, Any]] = []
-    habits: dict[str, Any] = {}
+    behaviour: dict[str, Any] = {}
     window_number_id: str = ""
     made_ms: int = 0
 
     @property
-    def last(self) -> int:
+    def last_number(self) -> int:
         """The last phone's number."""
         return self.first + self.count - 1
 
@@ -65,7 +65,7 @@ class Fleet(msgspec.Struct, frozen=True, dict=True):
     @property
     def range(self) -> tuple[str, str]:
         """First and last phone; no other number with as many digits is between them."""
-        return str(self.first), str(self.last)
+        return str(self.first), str(self.last_number)
 
 
 class Fleets:
@@ -112,12 +112,12 @@ class Fleets:
         if index < 0:
             return None
         fleet = self._by_number[index]
-        return fleet if number <= fleet.last else None
+        return fleet if number <= fleet.last_number else None
 
     def find_overlapping(self, fleet: Fleet) -> Fleet | None:
         """Return a fleet that has some of the same numbers; None if there is none."""
         for other in self._by_number:
-            if other.first <= fleet.last and fleet.first <= other.last:
+            if other.first <= fleet.last_number and fleet.first <= other.last_number:
                 return other
         return None
 
@@ -126,7 +126,7 @@ class Fleets:
         fleet = self.find_fleet(phone)
         if fleet is None:
             return None
-        return SimulatedPhone(phone, f"{fleet.name} {int(phone) - fleet.first}", **fleet.habits)
+        return SimulatedPhone(phone, f"{fleet.name} {int(phone) - fleet.first}", **fleet.behaviour)
 
     def window_opened_ms(self, phone_number_id: str, phone: str) -> int | None:
         """Return when a fleet's phone wrote to a number by its creation; None if it did not."""

@@ -82,7 +82,7 @@ def _build_action(step: ScriptStep, rendered: RenderedMessage) -> dict[str, Any]
         case "respond":
             form = find_form_button(rendered)
             return form and {"do": "respond", "button": form, "response": step.response}
-        case "answer" | "react":
+        case "reply" | "react":
             return {"do": step.do, "text": step.text}
         case "offline":
             return {"do": "offline", "for_ms": step.for_ms}

@@ -73,16 +73,16 @@ STEP_TRIGGERS: Final[dict[str, Callable[[RenderedMessage], bool]]] = {
 
 STEP_ACTIONS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     # do        must have       may have              besides on, do, after_ms, probability, times
-    "read":     ((),            ()),
-    "answer":   (("text",),     ()),
-    "tap":      ((),            ("index", "text", "card")),
-    "react":    (("text",),     ()),
-    "respond":  ((),            ("response",)),
-    "block":    ((),            ()),
-    "report":   ((),            ()),
-    "opt_out":  ((),            ()),
-    "offline":  ((),            ("for_ms",)),
-    "nothing":  ((),            ()),           # and no later step of the script either
+    "read":    ((),        ()),
+    "reply":   (("text",), ()),
+    "tap":     ((),        ("index", "text", "card")),
+    "react":   (("text",), ()),
+    "respond": ((),        ("response",)),
+    "block":   ((),        ()),
+    "report":  ((),        ()),
+    "opt_out": ((),        ()),
+    "offline": ((),        ("for_ms",)),
+    "nothing": ((),        ()),           # and no later step of the script either
 }
 # fmt: on
 
@@ -141,16 +141,16 @@ def _is_probability(value: Any) -> bool:
 # fmt: off
 _STEP_MEMBERS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     # member       is valid                                                     accepted
-    "on":          (lambda value: value in STEP_TRIGGERS,                           ", ".join(STEP_TRIGGERS)),
-    "do":          (lambda value: value in STEP_ACTIONS,                              ", ".join(STEP_ACTIONS)),
-    "after_ms":    (_is_delay,                                                  "0 to 604800000, or [least, most]"),
-    "probability": (_is_probability,                                                  "0 to 1"),
-    "times":       (lambda value: _is_integer(value, 1_000_000) and value > 0,    "1 to 1000000"),
+    "on":          (lambda value: value in STEP_TRIGGERS,                            ", ".join(STEP_TRIGGERS)),
+    "do":          (lambda value: value in STEP_ACTIONS,                             ", ".join(STEP_ACTIONS)),
+    "after_ms":    (_is_delay,                                                       "0 to 604800000, or [least, most]"),
+    "probability": (_is_probability,                                                 "0 to 1"),
+    "times":       (lambda value: _is_integer(value, 1_000_000) and value > 0,       "1 to 1000000"),
     "text":        (lambda value: isinstance(value, str) and 0 < len(value) <= 4096, "1 to 4096 characters"),
-    "index":       (lambda value: _is_integer(value, 99),                         "0 to 99"),
-    "card":        (lambda value: _is_integer(value, 9),                          "0 to 9"),
+    "index":       (lambda value: _is_integer(value, 99),                            "0 to 99"),
+    "card":        (lambda value: _is_integer(value, 9),                             "0 to 9"),
     "response":    (lambda value: object_or_none(value) is not None,                 "an object with the form's values"),
-    "for_ms":      (lambda value: _is_integer(value, 30 * _WEEK_MS),              "0 to 18144000000"),
+    "for_ms":      (lambda value: _is_integer(value, 30 * _WEEK_MS),                 "0 to 18144000000"),
 }
 # fmt: on
 _COMMON_MEMBERS: Final = ("on", "do", "after_ms", "probability", "times")

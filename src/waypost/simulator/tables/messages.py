@@ -20,7 +20,7 @@ SELECT count(*) FILTER (WHERE is_inbound=0) AS received,
     count(*) FILTER (WHERE failed_ms<=:now_ms) AS failed,
     count(*) FILTER (WHERE type='button' OR type='interactive' AND is_inbound=1
         AND json_extract(shown, '$.interactive.type') IN ('button_reply', 'list_reply')) AS taps,
-    count(*) FILTER (WHERE is_inbound=1 AND type='text') AS answers,
+    count(*) FILTER (WHERE is_inbound=1 AND type='text') AS replies,
     count(*) FILTER (WHERE is_inbound=1 AND type='reaction') AS reactions,
     count(*) FILTER (WHERE is_inbound=1 AND type='interactive'
         AND json_extract(shown, '$.interactive.type') NOT IN ('button_reply', 'list_reply')) AS forms

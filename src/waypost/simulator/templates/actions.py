@@ -38,15 +38,15 @@ class PauseLevel:
 TEMPLATE_ACTIONS: Final = {  # Source: facts 3.1 to 3.3
     #                        status              event               reason  info
     "appeal":           TemplateAction("IN_APPEAL",        "IN_APPEAL"),
-    "disable":          TemplateAction("DISABLED",         "DISABLED",          "NONE", ("DISABLED", "The template was disabled.")),
+    "disable":          TemplateAction("DISABLED",         "DISABLED",         "NONE", ("DISABLED", "The template was disabled.")),
     "flag":             TemplateAction("",                 "FLAGGED"),
     "reinstate":        TemplateAction("APPROVED",         "REINSTATED"),
-    "unpause":          TemplateAction("APPROVED",         "APPROVED",          "NONE", ("UNPAUSE", "The pause is over.")),
-    "lock":             TemplateAction("",                 "LOCKED",            "NONE", ("RATE_LIMITING_PAUSE", "The template can't be edited now.")),
+    "unpause":          TemplateAction("APPROVED",         "APPROVED",         "NONE", ("UNPAUSE", "The pause is over.")),
+    "lock":             TemplateAction("",                 "LOCKED",           "NONE", ("RATE_LIMITING_PAUSE", "The template can't be edited now.")),
     "archive":          TemplateAction("ARCHIVED",         "ARCHIVED"),
     "unarchive":        TemplateAction("APPROVED",         "UNARCHIVED"),
     "limit":            TemplateAction("LIMIT_EXCEEDED",   "LIMIT_EXCEEDED"),
-    "pending-deletion": TemplateAction("PENDING_DELETION", "PENDING_DELETION",  None),
+    "pending-deletion": TemplateAction("PENDING_DELETION", "PENDING_DELETION", None),
     "pend":             TemplateAction("PENDING",          "PENDING"),
 }
 PAUSE_LEVELS: Final = (  # Source: facts 3.2: 3 hours, 6 hours, then disabled

@@ -116,16 +116,16 @@ def _copy_code_violation(button: dict[str, Any]) -> str | None:
 # fmt: off
 BUTTON_RULES: Final = {  # Source: facts 2.3
     #                                 max      alone  label  violation
-    "QUICK_REPLY":          ButtonRule(10,     False, True,  _no_violation),
-    "URL":                  ButtonRule(2,      False, True,  _url_violation),
-    "PHONE_NUMBER":         ButtonRule(1,      False, True,  _phone_number_violation),
-    "COPY_CODE":            ButtonRule(1,      False, False, _copy_code_violation),
-    "OTP":                  ButtonRule(1,      True,  False, _no_violation),
-    "FLOW":                 ButtonRule(1,      False, True,  _no_violation),
-    "CATALOG":              ButtonRule(1,      True,  True,  _no_violation),
-    "MPM":                  ButtonRule(1,      True,  True,  _no_violation),
-    "SPM":                  ButtonRule(1,      True,  True,  _no_violation),
-    "VOICE_CALL":           ButtonRule(1,      False, True,  _no_violation),
-    "REQUEST_CONTACT_INFO": ButtonRule(1,      False, True,  _no_violation),
+    "QUICK_REPLY":          ButtonRule(10, False, True,  _no_violation),
+    "URL":                  ButtonRule(2,  False, True,  _url_violation),
+    "PHONE_NUMBER":         ButtonRule(1,  False, True,  _phone_number_violation),
+    "COPY_CODE":            ButtonRule(1,  False, False, _copy_code_violation),
+    "OTP":                  ButtonRule(1,  True,  False, _no_violation),
+    "FLOW":                 ButtonRule(1,  False, True,  _no_violation),
+    "CATALOG":              ButtonRule(1,  True,  True,  _no_violation),
+    "MPM":                  ButtonRule(1,  True,  True,  _no_violation),
+    "SPM":                  ButtonRule(1,  True,  True,  _no_violation),
+    "VOICE_CALL":           ButtonRule(1,  False, True,  _no_violation),
+    "REQUEST_CONTACT_INFO": ButtonRule(1,  False, True,  _no_violation),
 }
 # fmt: on

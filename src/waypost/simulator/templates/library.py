@@ -69,7 +69,7 @@ LIBRARY: Final = (  # the texts are ours: the operator's own library is not repr
         "9000000000000105", "appointment_tomorrow", "en_US", "EVENT_REMINDER",
         "APPOINTMENT_REMINDER", ("HEALTH", "BEAUTY"), "See you soon",
         "Hello {{1}}, your appointment is tomorrow at {{2}}. If you cannot come, please tell us "
-        "today, so that somebody else can have your place.",
+        "today, so that another customer can have your place.",
         ("Ann", "10:30"), ("TEXT", "TEXT"), (("URL", "Change the time"),),
     ),
     SimulatedLibraryTemplate(

@@ -98,7 +98,7 @@ class WebhookFaults:
             number=(number.phone_number_id, number.phone_number) if number else (),
             phone=phone,
             template=template or (_find_field_template(update) if update.field else ""),
-            about=update.subject,
+            subject=update.subject,
         )
 
 

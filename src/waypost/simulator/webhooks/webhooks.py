@@ -166,14 +166,14 @@ class WebhookSender:
                 text = (await response.content.read(4096)).decode(errors="replace").strip()
                 status = response.status
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
-            raise EndpointVerificationFailed(f"the address could not be asked: {error_text(error)}") from error
+            raise EndpointVerificationFailed(f"the address could not be reached: {error_text(error)}") from error
         if status != 200:
             raise EndpointVerificationFailed(
-                f"the address answered {status}, not 200 (is its verify token the same?): {text[:200]!r}"
+                f"the address returned status {status}, not 200 (is its verify token the same?): {text[:200]!r}"
             )
         if text != challenge:
             raise EndpointVerificationFailed(
-                f"the address did not answer with the bare challenge {challenge} but with {text[:200]!r}"
+                f"the address did not return the bare challenge {challenge} but with {text[:200]!r}"
             )
 
     async def _deliver(self, served: Outlet, wake: asyncio.Event) -> int | None:

@@ -16,9 +16,9 @@ class SessionRow:
 
     hash: str
     partner_id: int
-    began_ms: int
+    created_on_ms: int
     expires_on_ms: int
-    administers_until_ms: int | None = None
+    admin_until_ms: int | None = None
 
 
 def add_session(connection: Connection, row: SessionRow, now_ms: int) -> None:
@@ -67,7 +67,7 @@ def list_sessions(connection: Connection, partner_id: int, now_ms: int) -> list[
     query = (
         select(console_sessions)
         .where(console_sessions.c.partner_id == partner_id, console_sessions.c.expires_on_ms > now_ms)
-        .order_by(console_sessions.c.began_ms.desc())
+        .order_by(console_sessions.c.created_on_ms.desc())
     )
     return [SessionRow(*row) for row in connection.execute(query)]
 
@@ -87,6 +87,4 @@ def delete_sessions(connection: Connection, partner_id: int, except_hash: str = 
 
 def set_administration(connection: Connection, hash: str, until_ms: int | None) -> None:
     """Set until when a session has the administrator's rights; None: it has none."""
-    connection.execute(
-        update(console_sessions).where(console_sessions.c.hash == hash).values(administers_until_ms=until_ms)
-    )
+    connection.execute(update(console_sessions).where(console_sessions.c.hash == hash).values(admin_until_ms=until_ms))

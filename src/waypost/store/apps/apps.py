@@ -11,7 +11,7 @@ from waypost.store.accounts.partners import app_by_phone_number_id
 from waypost.store.apps.keys import delete_app_keys
 from waypost.store.encoding import app_columns, decode_app
 from waypost.store.tables import (
-    app_stays,
+    app_operator_history,
     app_users,
     apps,
     business_accounts,
@@ -19,7 +19,7 @@ from waypost.store.tables import (
     queue_jobs,
     subscriptions,
     template_events,
-    template_stays,
+    template_operator_history,
     templates,
 )
 
@@ -160,9 +160,9 @@ def delete_app(connection: Connection, app: App) -> bool:
             connection.execute(update(templates).where(of_account).values(app_id=heir_id))
     _delete_jobs(connection, templates, app.id)
     template_ids = select(templates.c.id).where(of_app)
-    for table in (template_stays, template_events):
+    for table in (template_operator_history, template_events):
         connection.execute(delete(table).where(table.c.template_id.in_(template_ids)))
-    connection.execute(delete(app_stays).where(app_stays.c.app_id == app.id))
+    connection.execute(delete(app_operator_history).where(app_operator_history.c.app_id == app.id))
     connection.execute(delete(app_users).where(app_users.c.app_id == app.id))
     connection.execute(delete(templates).where(of_app))
     connection.execute(delete(subscriptions).where(subscriptions.c.app_id == app.id))

@@ -16,7 +16,7 @@ from waypost.domain.templates.template import Template, TemplateStatus
 from waypost.store.accounts.partners import operator_account_by_id
 from waypost.store.encoding import decode_app, decode_business_account, decode_template
 from waypost.store.sql import upsert
-from waypost.store.tables import app_stays, apps, business_accounts, template_stays, templates
+from waypost.store.tables import app_operator_history, apps, business_accounts, template_operator_history, templates
 
 NO_OPERATOR_TEMPLATE: Final = ""
 """Stands for a template's id at the operator: it is deleted, and this operator never had it."""
@@ -56,10 +56,10 @@ def current_operator_account_id(connection: Connection, business_account_id: str
 
 def may_have_sent_through(connection: Connection, app_id: str, operator_account_id: str, accepted_on_ms: int) -> bool:
     """Return True if what an app accepted then may have been sent through this former operator account."""
-    query = select(app_stays.c.app_id).where(
-        app_stays.c.app_id == app_id,
-        app_stays.c.operator_account_id == operator_account_id,
-        app_stays.c.left_ms >= accepted_on_ms,
+    query = select(app_operator_history.c.app_id).where(
+        app_operator_history.c.app_id == app_id,
+        app_operator_history.c.operator_account_id == operator_account_id,
+        app_operator_history.c.left_ms >= accepted_on_ms,
     )
     return connection.execute(query).one_or_none() is not None
 
@@ -67,10 +67,13 @@ def may_have_sent_through(connection: Connection, app_id: str, operator_account_
 def find_former_app(connection: Connection, operator_account_id: str, phone_number_id: str) -> tuple[App, int] | None:
     """Return the app with this number at a former operator account, and when it left that account."""
     row = connection.execute(
-        select(apps, app_stays.c.left_ms)
-        .join(app_stays, app_stays.c.app_id == apps.c.id)
-        .where(app_stays.c.operator_account_id == operator_account_id, app_stays.c.phone_number_id == phone_number_id)
-        .order_by(app_stays.c.left_ms.desc())
+        select(apps, app_operator_history.c.left_ms)
+        .join(app_operator_history, app_operator_history.c.app_id == apps.c.id)
+        .where(
+            app_operator_history.c.operator_account_id == operator_account_id,
+            app_operator_history.c.phone_number_id == phone_number_id,
+        )
+        .order_by(app_operator_history.c.left_ms.desc())
         .limit(1)
     ).one_or_none()
     return None if row is None else (decode_app(row), row.left_ms)
@@ -90,7 +93,10 @@ def former_operator_ids(
 ) -> dict[str, AppOperatorIds]:
     """Return by app its ids at a former operator account."""
     rows = connection.execute(
-        select(app_stays).where(app_stays.c.app_id.in_(app_ids), app_stays.c.operator_account_id == operator_account_id)
+        select(app_operator_history).where(
+            app_operator_history.c.app_id.in_(app_ids),
+            app_operator_history.c.operator_account_id == operator_account_id,
+        )
     )
     return {row.app_id: AppOperatorIds(row.business_account_id, row.phone_number_id, row.phone_number) for row in rows}
 
@@ -179,7 +185,7 @@ def record_operator_history(connection: Connection, app: App, left_ms: int) -> N
         "phone_number": app.phone_number,
         "left_ms": left_ms,
     }
-    statement = upsert(app_stays).values(app_id=app.id, operator_account_id=operator_account_id, **columns)
+    statement = upsert(app_operator_history).values(app_id=app.id, operator_account_id=operator_account_id, **columns)
     connection.execute(statement.on_conflict_do_update(index_elements=["app_id", "operator_account_id"], set_=columns))
 
 
@@ -210,7 +216,7 @@ def _switch_templates(connection: Connection, switch: OperatorAccountSwitch) -> 
         templates.c.operator_template_id.is_not(None),
         templates.c.operator_template_id != NO_OPERATOR_TEMPLATE,
     )
-    record_history = upsert(template_stays).from_select(
+    record_history = upsert(template_operator_history).from_select(
         ["template_id", "operator_account_id", "operator_template_id"], current_ids
     )
     connection.execute(
@@ -220,10 +226,10 @@ def _switch_templates(connection: Connection, switch: OperatorAccountSwitch) -> 
         )
     )
     former_id = (
-        select(template_stays.c.operator_template_id)
+        select(template_operator_history.c.operator_template_id)
         .where(
-            template_stays.c.template_id == templates.c.id,
-            template_stays.c.operator_account_id == switch.after.operator_account_id,
+            template_operator_history.c.template_id == templates.c.id,
+            template_operator_history.c.operator_account_id == switch.after.operator_account_id,
         )
         .scalar_subquery()
     )

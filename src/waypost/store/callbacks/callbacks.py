@@ -25,9 +25,9 @@ class CallbackRow(NamedTuple):
     """A rendered callback, without its outcome.
 
     Attributes:
-        about: the recipient's id, or another text within which order is kept.
+        subject: the recipient's id, or another text within which order is kept.
         message_id: ours, if it is about a message.
-        news: the event, as named in the trace.
+        event: its name, as named in the trace.
         body: every attempt sends these bytes.
     """
 
@@ -35,10 +35,10 @@ class CallbackRow(NamedTuple):
     partner_id: int
     app_id: str
     subscription_id: int
-    about: str
+    subject: str
     sequence: int
     message_id: str | None
-    news: str
+    event: str
     body: bytes
     created_on_ms: int
 
@@ -64,11 +64,11 @@ def reserve_sequence_numbers(
     rows = connection.execute(
         _RESERVE_SEQUENCES,
         [
-            {"subscription_id": subscription_id, "about": about, "last": count}
-            for (subscription_id, about), count in sorted(counts.items())
+            {"subscription_id": subscription_id, "subject": subject, "last": count}
+            for (subscription_id, subject), count in sorted(counts.items())
         ],
     )
-    return {(row.subscription_id, row.about): row.last for row in rows}
+    return {(row.subscription_id, row.subject): row.last for row in rows}
 
 
 def add_callbacks(connection: Connection, rows: Sequence[CallbackRow]) -> None:
@@ -109,10 +109,10 @@ def record_attempts(connection: Connection, callback_attempts: Sequence[AttemptR
                 "at_ms": callback_attempt.attempt.at_ms,
                 "duration_ms": callback_attempt.attempt.duration_ms,
                 "status": callback_attempt.attempt.status,
-                "answer": callback_attempt.attempt.response[:4096],
+                "response_body": callback_attempt.attempt.response[:4096],
                 "error": callback_attempt.attempt.error,
                 "request_headers": _encode_headers(callback_attempt.attempt.request_headers),
-                "answer_headers": _encode_headers(callback_attempt.attempt.response_headers),
+                "response_headers": _encode_headers(callback_attempt.attempt.response_headers),
                 "kind": callback_attempt.kind.value,
             }
             for callback_attempt in callback_attempts
@@ -176,9 +176,9 @@ def read_callback_details(connection: Connection, row: dict[str, Any]) -> dict[s
             {
                 **attempt,
                 "kind": attempt_kind(attempt["kind"], number),
-                "answer": attempt["answer"].decode("utf-8", "replace"),
+                "response_body": attempt["response_body"].decode("utf-8", "replace"),
                 "request_headers": json.loads(attempt["request_headers"] or "{}"),
-                "answer_headers": json.loads(attempt["answer_headers"] or "{}"),
+                "response_headers": json.loads(attempt["response_headers"] or "{}"),
             }
             for number, attempt in enumerate(connection.execute(query).mappings(), 1)
         ],
@@ -203,12 +203,12 @@ _CALLBACKS_BY_IDS: Final = select(callbacks).where(equals_any(callbacks.c.id, "i
 _CALLBACK_ROWS_BY_IDS: Final = select_row(callbacks, CallbackRow).where(equals_any(callbacks.c.id, "ids"))
 _INSERT_SEQUENCE = upsert(sequences)
 _RESERVE_SEQUENCES: Final = _INSERT_SEQUENCE.on_conflict_do_update(
-    index_elements=["subscription_id", "about"], set_={"last": sequences.c.last + _INSERT_SEQUENCE.excluded.last}
-).returning(sequences.c.subscription_id, sequences.c.about, sequences.c.last)
+    index_elements=["subscription_id", "subject"], set_={"last": sequences.c.last + _INSERT_SEQUENCE.excluded.last}
+).returning(sequences.c.subscription_id, sequences.c.subject, sequences.c.last)
 _INSERT_CALLBACKS: Final = BulkInsert(callbacks, *CallbackRow._fields)
 _INSERT_ATTEMPTS: Final = BulkInsert(
-    attempts, "callback_id", "subscription_id", "at_ms", "duration_ms", "status", "answer", "error",
-    "request_headers", "answer_headers", "kind",
+    attempts, "callback_id", "subscription_id", "at_ms", "duration_ms", "status", "response_body", "error",
+    "request_headers", "response_headers", "kind",
 )  # fmt: skip
 _UPDATE_ENDED: Final = BulkUpdate(callbacks, "id", "ended_on_ms", "delivered")
 _UPDATE_REPLAYED: Final = (

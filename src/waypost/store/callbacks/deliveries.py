@@ -23,11 +23,11 @@ MAX_SCANNED_CALLBACKS: Final = 20_000
 """How many callbacks one page scans, if a filter matches few."""
 
 _DELIVERY_COLUMNS: Final = (  # without the body, which a list does not show
-    callbacks.c.id, callbacks.c.subscription_id, callbacks.c.about, callbacks.c.sequence,
-    callbacks.c.message_id, callbacks.c.news, callbacks.c.created_on_ms, callbacks.c.ended_on_ms,
+    callbacks.c.id, callbacks.c.subscription_id, callbacks.c.subject, callbacks.c.sequence,
+    callbacks.c.message_id, callbacks.c.event, callbacks.c.created_on_ms, callbacks.c.ended_on_ms,
     callbacks.c.delivered,
 )  # fmt: skip
-_DELIVERY_ORDER: Final = (callbacks.c.created_on_ms, callbacks.c.about, callbacks.c.sequence)
+_DELIVERY_ORDER: Final = (callbacks.c.created_on_ms, callbacks.c.subject, callbacks.c.sequence)
 _STATE_CONDITIONS: Final = {
     "waiting": callbacks.c.ended_on_ms.is_(None),
     "delivered": callbacks.c.delivered.is_(True),
@@ -42,7 +42,7 @@ class DeliveryCursor:
     """The end of a page: its last callback, or the last that was scanned."""
 
     created_on_ms: int
-    about: str
+    subject: str
     sequence: int
     subscription_id: int
 
@@ -166,13 +166,13 @@ def attempts_by_callback_ids(connection: Connection, ids: Collection[str]) -> di
 def subject_names(connection: Connection, partner_id: int, app_id: str, subjects: Collection[str]) -> dict[str, str]:
     """Return readable subjects of callbacks: a number or a business-scoped id, or a template's name."""
     names: dict[str, str] = {}
-    numbers = [int(about) for about in subjects if about.isdecimal() and len(about) < 19]
+    numbers = [int(subject) for subject in subjects if subject.isdecimal() and len(subject) < 19]
     recipient_query = select(recipients.c.id, recipients.c.phone_number, recipients.c.user_id).where(
         recipients.c.app_id == app_id, recipients.c.partner_id == partner_id, equals_any(recipients.c.id, "ids")
     )
     for row in connection.execute(recipient_query, {"ids": numbers}):
         names[str(row.id)] = row.phone_number or row.user_id
-    subjects_by_template = {about[2:]: about for about in subjects if about.startswith("t:")}
+    subjects_by_template = {subject[2:]: subject for subject in subjects if subject.startswith("t:")}
     template_query = select(templates.c.id, templates.c.element_name).where(
         templates.c.partner_id == partner_id, equals_any(templates.c.id, "ids")
     )
@@ -267,13 +267,13 @@ def _newest_first(chosen: _Select, before: DeliveryCursor | None) -> _Select:
         place = tuple_(*_DELIVERY_ORDER, callbacks.c.subscription_id)
         chosen = chosen.where(
             callbacks.c.created_on_ms <= before.created_on_ms,  # so that the index scan starts at the cursor
-            place < (before.created_on_ms, before.about, before.sequence, before.subscription_id),
+            place < (before.created_on_ms, before.subject, before.sequence, before.subscription_id),
         )
     return chosen.order_by(*(column.desc() for column in _DELIVERY_ORDER), callbacks.c.subscription_id.desc())
 
 
 def _row_cursor(row: Mapping[Any, Any]) -> DeliveryCursor:
-    return DeliveryCursor(row["created_on_ms"], row["about"], row["sequence"], row["subscription_id"])
+    return DeliveryCursor(row["created_on_ms"], row["subject"], row["sequence"], row["subscription_id"])
 
 
 def _time_conditions(query: DeliveryFilter) -> list[ColumnElement[bool]]:
@@ -290,7 +290,7 @@ def _filter_conditions(connection: Connection, app_id: str, query: DeliveryFilte
     if query.state is not None:
         fits.append(_STATE_CONDITIONS[query.state])
     if query.event is not None:
-        fits.append(callbacks.c.news == query.event)
+        fits.append(callbacks.c.event == query.event)
     if query.recipient is not None:
         known = connection.execute(
             select(recipients.c.id).where(
@@ -299,7 +299,7 @@ def _filter_conditions(connection: Connection, app_id: str, query: DeliveryFilte
             )
         ).scalars()
         # Before the operator has identified a recipient, its callbacks are about the destination.
-        fits.append(callbacks.c.about.in_([query.recipient, *map(str, known)]))
+        fits.append(callbacks.c.subject.in_([query.recipient, *map(str, known)]))
     return fits
 
 

@@ -44,7 +44,7 @@ def record_receiver_statuses(connection: Connection, statuses: Sequence[Receiver
             {
                 "at": status.subscription_id,
                 "failing_since_ms": status.failing_since_ms,
-                "asked_until_ms": status.retry_after_ms,
+                "retry_after_until_ms": status.retry_after_ms,
                 "next_attempt_ms": status.next_attempt_ms,
             }
             for _, status in sorted(last.items())
@@ -88,7 +88,9 @@ def resume_subscription(connection: Connection, id: int) -> ReceiverRow | None:
     connection.execute(
         update(subscriptions)
         .where(subscriptions.c.id == id)
-        .values(failing_since_ms=None, asked_until_ms=None, next_attempt_ms=None, paused_on_ms=None, pause_reason=None)
+        .values(
+            failing_since_ms=None, retry_after_until_ms=None, next_attempt_ms=None, paused_on_ms=None, pause_reason=None
+        )
     )
     wake_callback_worker(connection, id)
     return row
@@ -186,13 +188,13 @@ _group_jobs = (  # unordered: with an order, PostgreSQL may sort all of them bef
 )
 _COUNT_GROUP_JOBS: Final = select(func.count()).select_from(_group_jobs)
 _LOCK_RECEIVER: Final = select_row(subscriptions, ReceiverRow).with_for_update()
-_UPDATE_STATUSES: Final = BulkUpdate(subscriptions, "id", "failing_since_ms", "asked_until_ms", "next_attempt_ms")
+_UPDATE_STATUSES: Final = BulkUpdate(subscriptions, "id", "failing_since_ms", "retry_after_until_ms", "next_attempt_ms")
 _SELECT_RECEIVERS: Final[Select[Any]] = select(
     *(
         subscriptions.c[name]
         for name in (
             "id", "partner_id", "app_id", "tag", "url", "version", "modes", "active", "created_on_ms",
-            "key_serial", "old_key_until_ms", "failing_since_ms", "asked_until_ms", "paused_on_ms",
+            "key_serial", "old_key_until_ms", "failing_since_ms", "retry_after_until_ms", "paused_on_ms",
             "pause_reason", "next_attempt_ms",
         )
     )

@@ -61,7 +61,7 @@ def enqueue_replays(
     Returns:
         How many, and where to continue; None after the last.
     """
-    order = (callbacks.c.subscription_id, callbacks.c.created_on_ms, callbacks.c.about, callbacks.c.sequence)
+    order = (callbacks.c.subscription_id, callbacks.c.created_on_ms, callbacks.c.subject, callbacks.c.sequence)
     statement = select(callbacks.c.id, *order).where(
         _filter_condition(connection, query), callbacks.c.ended_on_ms.is_not(None), *_outcome_conditions(query)
     )
@@ -74,7 +74,7 @@ def enqueue_replays(
             NewJob(
                 QueueName.CALLBACKS,
                 concurrency_group=replay_group(row.subscription_id),
-                ordering_key=f"replay {row.subscription_id} {row.about}",
+                ordering_key=f"replay {row.subscription_id} {row.subject}",
                 subject=JobSubject(SubjectKind.CALLBACK, row.id),
                 due_ms=due_ms,
                 is_replay=True,
@@ -85,7 +85,7 @@ def enqueue_replays(
     if len(rows) < REPLAY_BATCH_JOBS:
         return len(rows), None
     last = rows[-1]
-    return REPLAY_BATCH_JOBS, (last.subscription_id, last.created_on_ms, last.about, last.sequence)
+    return REPLAY_BATCH_JOBS, (last.subscription_id, last.created_on_ms, last.subject, last.sequence)
 
 
 def _filter_condition(connection: Connection, query: ReplayFilter) -> ColumnElement[bool]:
@@ -104,7 +104,7 @@ def _filter_condition(connection: Connection, query: ReplayFilter) -> ColumnElem
     if query.callback_id is not None:
         conditions.append(callbacks.c.id == query.callback_id)
     if query.event is not None:
-        conditions.append(callbacks.c.news == query.event)
+        conditions.append(callbacks.c.event == query.event)
     if query.recipient is not None:
         known = connection.execute(
             select(recipients.c.id).where(
@@ -113,7 +113,7 @@ def _filter_condition(connection: Connection, query: ReplayFilter) -> ColumnElem
             )
         ).scalars()
         # Before the operator has identified a recipient, its callbacks are about the destination.
-        conditions.append(callbacks.c.about.in_([query.recipient, *map(str, known)]))
+        conditions.append(callbacks.c.subject.in_([query.recipient, *map(str, known)]))
     return and_(*conditions)
 
 
@@ -122,12 +122,12 @@ def _outcome_conditions(query: ReplayFilter) -> tuple[ColumnElement[bool], ...]:
 
 
 def _cursor_condition(after: ReplayCursor) -> ColumnElement[bool]:
-    subscription_id, created_on_ms, about, sequence = after
+    subscription_id, created_on_ms, subject, sequence = after
     same_subscription = callbacks.c.subscription_id == subscription_id
     same_time = callbacks.c.created_on_ms == created_on_ms
     return or_(
         callbacks.c.subscription_id > subscription_id,
         and_(same_subscription, callbacks.c.created_on_ms > created_on_ms),
-        and_(same_subscription, same_time, callbacks.c.about > about),
-        and_(same_subscription, same_time, callbacks.c.about == about, callbacks.c.sequence > sequence),
+        and_(same_subscription, same_time, callbacks.c.subject > subject),
+        and_(same_subscription, same_time, callbacks.c.subject == subject, callbacks.c.sequence > sequence),
     )

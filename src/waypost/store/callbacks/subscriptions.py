@@ -111,12 +111,12 @@ def _columns(subscription: Subscription, seal: Seal) -> dict[str, Any]:
         "modes": ",".join(subscription.modes),
         "active": subscription.active,
         "show_on_ui": subscription.show_on_ui,
-        "sealed_meta": None if meta is None else seal(meta, subscription.app_id),
+        "encrypted_meta": None if meta is None else seal(meta, subscription.app_id),
         "modified_on_ms": subscription.modified_on_ms,
         "paused_on_ms": subscription.paused_on_ms,
         "pause_reason": subscription.pause_reason,
         "failing_since_ms": subscription.failing_since_ms,
-        "asked_until_ms": subscription.asked_until_ms,
+        "retry_after_until_ms": subscription.retry_after_until_ms,
     }
 
 
@@ -191,7 +191,7 @@ def _headers_in(meta: str | None) -> dict[str, str]:
 
 def decode_subscription(row: Row[Any], unseal: Unseal) -> Subscription:
     """Return a subscription from its row, with its headers decrypted."""
-    meta = None if row.sealed_meta is None else unseal(row.sealed_meta, row.app_id)
+    meta = None if row.encrypted_meta is None else unseal(row.encrypted_meta, row.app_id)
     modes = tuple(row.modes.split(","))
     return _read_subscription(row, id=str(row.id), modes=modes, meta=meta, headers=_headers_in(meta))
 

@@ -201,7 +201,7 @@ def dead_letters_of_app(connection: Connection, app: App, subscription_ids: Coll
 def receivers_of_app(connection: Connection, partner_id: int, app_id: str) -> list[dict[str, Any]]:
     """Return an app's subscriptions by id, with their health; without secrets and queue depths."""
     names = (
-        "id", "tag", "url", "active", "failing_since_ms", "asked_until_ms", "paused_on_ms",
+        "id", "tag", "url", "active", "failing_since_ms", "retry_after_until_ms", "paused_on_ms",
         "pause_reason",
     )  # fmt: skip
     query = select(*(subscriptions.c[name] for name in names)).where(

@@ -51,17 +51,19 @@ def message_trace(connection: Connection, message_id: str) -> dict[str, Any] | N
 
     Bodies and responses are text; the message's own content is left out. `waiting` is its unfinished job:
     its attempts, when it is due, and why it was retried later. `holds_code`: it was sent with a one-time
-    code. `words_kept` is false once retention has cleared the content; its callbacks are deleted by then.
+    code. `content_retained` is false once retention has cleared the content; its callbacks are deleted by then.
     """
     query = select(messages).where(messages.c.id == message_id)
     row = connection.execute(query).mappings().one_or_none()
     if row is None:
         return None
     trace = {name: value for name, value in row.items() if name not in ("content", "request")}
-    trace["words_kept"] = bool(row["content"])
+    trace["content_retained"] = bool(row["content"])
     trace["holds_code"] = bool(find_messages_with_codes(connection, row["partner_id"], [row]))
     event_query = select(message_events).where(message_events.c.message_id == message_id)
-    trace["news"] = [dict(event) for event in connection.execute(event_query.order_by(message_events.c.id)).mappings()]
+    trace["events"] = [
+        dict(event) for event in connection.execute(event_query.order_by(message_events.c.id)).mappings()
+    ]
     trace["waiting"] = _find_message_job(connection, row["source"], message_id, row["state"])
     callback_query = (
         select(callbacks)

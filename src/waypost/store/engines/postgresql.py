@@ -36,18 +36,18 @@ under load each notification costs the server and this process as much as severa
 # fmt: off
 SESSION_SETTINGS: Final = (  # Source: postgresql.org, "Client Connection Defaults", "Write Ahead Log"; libpq, "Parameter Key Words"
     #  name                                   value    why
-    ("idle_in_transaction_session_timeout",  "10s"),  # a process that hangs in a transaction delays reads of the others
-    ("lock_timeout",                         "8s"),   # a lock that is not obtained is a defect of ours, and becomes visible
-    ("timezone",                             "UTC"),
-    ("client_min_messages",                  "warning"),  # a warning reports that a commit is on one server only
+    ("idle_in_transaction_session_timeout", "10s"),  # a process that hangs in a transaction delays reads of the others
+    ("lock_timeout",                        "8s"),   # a lock that is not obtained is a defect of ours, and becomes visible
+    ("timezone",                            "UTC"),
+    ("client_min_messages",                 "warning"),  # a warning reports that a commit is on one server only
 )
 CONNECT_PARAMETERS: Final = {  # an unreachable server is noticed within seconds
-    "connect_timeout":       5,
-    "tcp_user_timeout":      10_000,
-    "keepalives_idle":       5,
-    "keepalives_interval":   2,
-    "keepalives_count":      3,
-    "application_name":      "waypost",
+    "connect_timeout":     5,
+    "tcp_user_timeout":    10_000,
+    "keepalives_idle":     5,
+    "keepalives_interval": 2,
+    "keepalives_count":    3,
+    "application_name":    "waypost",
 }
 UNAVAILABLE_SQLSTATES: Final = ("08", "53", "57P", "25006", "55000", "XX000")  # classes and codes of errors: not now, or not this server
 CONFLICT_SQLSTATES: Final = ("40001", "40P01", "55P03")

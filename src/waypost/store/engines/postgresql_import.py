@@ -19,7 +19,7 @@ from waypost.store.properties import set_properties, set_revision
 from waypost.store.retention.partitions import Partition, create_partitions
 from waypost.store.revision import MOVING_PROPERTY, read_schema_status
 from waypost.store.schema import create_schema
-from waypost.store.tables import REVISION, metadata, store_facts
+from waypost.store.tables import REVISION, metadata, store_properties
 
 READ_BATCH_ROWS: Final = 2_000
 
@@ -121,8 +121,8 @@ class PostgresImport:
     def read_rows(self, table: Table) -> Iterator[Sequence[Any]]:
         """Return every row of a table, unordered."""
         statement = select(table)
-        if table is store_facts:
-            statement = statement.where(store_facts.c.name != MOVING_PROPERTY)
+        if table is store_properties:
+            statement = statement.where(store_properties.c.name != MOVING_PROPERTY)
         with self._open_connection.begin():
             rows = self._open_connection.execute(statement, execution_options={"yield_per": READ_BATCH_ROWS})
             yield from rows
@@ -138,7 +138,7 @@ class PostgresImport:
         """Remove the mark: from now on it is an ordinary store."""
         with self._open_connection.begin():
             self._open_connection.exec_driver_sql("ANALYZE")
-            self._open_connection.execute(delete(store_facts).where(store_facts.c.name == MOVING_PROPERTY))
+            self._open_connection.execute(delete(store_properties).where(store_properties.c.name == MOVING_PROPERTY))
 
     @property
     def _open_connection(self) -> Connection:

@@ -13,7 +13,7 @@ from typing import Final
 from sqlalchemy import Connection, insert, select
 
 from waypost.store.contract import WrongStore
-from waypost.store.tables import store_facts
+from waypost.store.tables import store_properties
 
 NAME_FILE: Final = ".waypost-media"
 _FOLDER_PROPERTY: Final = "media folder"
@@ -46,10 +46,10 @@ def check_folder(connection: Connection, folder: Path, name: str) -> None:
         WrongStore: the store has another folder.
     """
     known = connection.execute(
-        select(store_facts.c.value).where(store_facts.c.name == _FOLDER_PROPERTY)
+        select(store_properties.c.value).where(store_properties.c.name == _FOLDER_PROPERTY)
     ).scalar_one_or_none()
     if known is None:
-        connection.execute(insert(store_facts), {"name": _FOLDER_PROPERTY, "value": name})
+        connection.execute(insert(store_properties), {"name": _FOLDER_PROPERTY, "value": name})
     elif known != name:
         raise WrongStore(
             f"{folder} is not the media folder that the other processes of this store use: set the same one "

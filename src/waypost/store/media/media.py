@@ -114,10 +114,13 @@ def record_copies(connection: Connection, copies: Sequence[OperatorCopy]) -> lis
     """Store the operator's copies; a newer copy replaces an older one."""
     for copy in copies:
         statement = upsert(media_copies).values(
-            media_id=copy.media_id, place=copy.location, operator_id=copy.operator_id, expires_on_ms=copy.expires_on_ms
+            media_id=copy.media_id,
+            location=copy.location,
+            operator_id=copy.operator_id,
+            expires_on_ms=copy.expires_on_ms,
         )
         statement = statement.on_conflict_do_update(
-            index_elements=["media_id", "place"],
+            index_elements=["media_id", "location"],
             set_={"operator_id": statement.excluded.operator_id, "expires_on_ms": statement.excluded.expires_on_ms},
         )
         connection.execute(statement)
@@ -127,7 +130,9 @@ def record_copies(connection: Connection, copies: Sequence[OperatorCopy]) -> lis
 def delete_copies(connection: Connection, location: str, operator_ids: Sequence[str]) -> None:
     """Delete copies that the operator no longer has."""
     connection.execute(
-        delete(media_copies).where(media_copies.c.place == location, media_copies.c.operator_id.in_(list(operator_ids)))
+        delete(media_copies).where(
+            media_copies.c.location == location, media_copies.c.operator_id.in_(list(operator_ids))
+        )
     )
 
 
@@ -193,17 +198,17 @@ class FetchOutcome:
     position: int
     key: str
     sha256: str | None = None
-    failed: str | None = None
+    failure: str | None = None
 
 
 def record_fetches(connection: Connection, outcomes: Sequence[FetchOutcome]) -> list[None]:
     """Store results of fetches, and complete the jobs."""
     for outcome in outcomes:
-        if outcome.sha256 is not None or outcome.failed is not None:
+        if outcome.sha256 is not None or outcome.failure is not None:
             connection.execute(
                 update(inbound_media)
                 .where(inbound_media.c.key == outcome.key)
-                .values(sha256=outcome.sha256, failed=outcome.failed)
+                .values(sha256=outcome.sha256, failure=outcome.failure)
             )
     complete_jobs(connection, [outcome.position for outcome in outcomes])
     return [None] * len(outcomes)
@@ -264,11 +269,11 @@ def _select_uploads(partners: Collection[int], names: Collection[str], now_ms: i
 def _read_copies(connection: Connection, media_ids: Sequence[str], now_ms: int) -> dict[tuple[str, str], str]:
     """Return the operator's ids of these uploads, by id and location."""
     rows = connection.execute(
-        select(media_copies.c.media_id, media_copies.c.place, media_copies.c.operator_id).where(
+        select(media_copies.c.media_id, media_copies.c.location, media_copies.c.operator_id).where(
             media_copies.c.media_id.in_(media_ids), media_copies.c.expires_on_ms > now_ms
         )
     )
-    return {(row.media_id, row.place): row.operator_id for row in rows}
+    return {(row.media_id, row.location): row.operator_id for row in rows}
 
 
 def _match_references(

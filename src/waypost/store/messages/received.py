@@ -87,8 +87,10 @@ def find_inbound_details(
 
 def _add_texts(connection: Connection, partner_id: int, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     rows_with_texts = [{**row, **_read_item_texts(row["item"])} for row in rows]
-    codes = find_ids_with_codes(connection, partner_id, [row["answers"] for row in rows_with_texts if row["answers"]])
-    return [{**row, "holds_code": row["answers"] in codes} for row in rows_with_texts]
+    codes = find_ids_with_codes(
+        connection, partner_id, [row["replies_to"] for row in rows_with_texts if row["replies_to"]]
+    )
+    return [{**row, "holds_code": row["replies_to"] in codes} for row in rows_with_texts]
 
 
 def _kinds(connection: Connection, app_id: str) -> Iterator[str]:
@@ -146,16 +148,16 @@ def _kind_conditions(app_id: str, kind: str) -> tuple[ColumnElement[bool], ...]:
 def _read_item_texts(item: bytes | None) -> dict[str, Any]:
     """Return the texts of an inbound message, from the operator's JSON. Source: operator's facts 7.4."""
     if not item:
-        return {"text": None, "answers": None, "group_id": None}
+        return {"text": None, "replies_to": None, "group_id": None}
     try:
         message = _members(_members(_decode_item(item)).get("message"))
     except (msgspec.DecodeError, RecursionError):
-        return {"text": None, "answers": None, "group_id": None}
+        return {"text": None, "replies_to": None, "group_id": None}
     texts = list(_texts(message.get(str(message.get("type")))))
     replies_to = _members(message.get("context")).get("id")
     return {
         "text": " · ".join(" ".join(text.split()) for text in texts)[:300],
-        "answers": replies_to if isinstance(replies_to, str) else None,
+        "replies_to": replies_to if isinstance(replies_to, str) else None,
         "group_id": group_id if isinstance(group_id := message.get("group_id"), str) else None,
     }
 

@@ -56,7 +56,7 @@ def _record_items(connection: Connection, webhook: InboundWebhook) -> int:
                 "operator_account_id": webhook.operator_account_id,
                 "dedupe_key": item.dedupe_key,
                 "webhook_id": webhook.id,
-                "place": item.path,
+                "path": item.path,
                 "item": item.payload,
                 "received_on_ms": webhook.received_on_ms,
             }

@@ -66,7 +66,7 @@ class EarlierRequest:
 def find_earlier_request(connection: Connection, request: KeyedRequest) -> EarlierRequest | None:
     """Return the earlier request of a key that has not expired; None if there is none."""
     row = connection.execute(_SELECT_UNEXPIRED, _key_parameters(request) | {"now_ms": request.at_ms}).one_or_none()
-    return None if row is None else EarlierRequest(row.body_hash, row.app_id, row.answer)
+    return None if row is None else EarlierRequest(row.body_hash, row.app_id, row.response)
 
 
 def mark_running(connection: Connection, request: KeyedRequest) -> EarlierRequest | None:
@@ -121,7 +121,7 @@ def write_keyed(
         if earlier is not None:
             return earlier
     response = encode_response(work(connection))
-    parameters = _key_parameters(request) | {"sealed": response, "until_ms": now_ms + KEY_RETENTION_MS}
+    parameters = _key_parameters(request) | {"encrypted": response, "until_ms": now_ms + KEY_RETENTION_MS}
     statement = _STORE_RESPONSE
     if request.holder is not None:
         parameters["where_holder"] = request.holder
@@ -161,7 +161,7 @@ def delete_expired(connection: Connection, now_ms: int, at_most: int) -> int:
     """
     now_ms = _now_ms(connection, now_ms)
     is_over = (keys.c.expires_on_ms <= now_ms) & (
-        keys.c.answer.is_not(None) | (keys.c.expires_on_ms <= now_ms - KEY_RETENTION_MS)
+        keys.c.response.is_not(None) | (keys.c.expires_on_ms <= now_ms - KEY_RETENTION_MS)
     )
     expired = (
         select(keys.c.partner_id, keys.c.route, keys.c.key).where(is_over).order_by(keys.c.expires_on_ms).limit(at_most)
@@ -191,7 +191,7 @@ def _insert_keys(
             "body_hash": request.body_hash,
             "app_id": request.app_id,
             "holder": request.holder,
-            "answer": response,
+            "response": response,
             "expires_on_ms": now_ms + life_ms,
         }
         for request, response in (requests[index] for _, index in sorted(first.items()))
@@ -203,7 +203,7 @@ def _insert_keys(
             earlier.append(None)
             continue
         row = connection.execute(_SELECT_KEY, _key_parameters(requests[index][0])).one()  # locked by the insert
-        earlier.append(EarlierRequest(row.body_hash, row.app_id, row.answer))
+        earlier.append(EarlierRequest(row.body_hash, row.app_id, row.response))
     return earlier
 
 
@@ -223,7 +223,7 @@ def _build_insert(life_ms: int) -> Any:
     A row that is added now will expire at `now + life`; so what expires by `that - life` has expired.
     """
     statement = upsert(keys)
-    columns = ("body_hash", "app_id", "holder", "answer", "expires_on_ms")
+    columns = ("body_hash", "app_id", "holder", "response", "expires_on_ms")
     now_ms = statement.excluded.expires_on_ms - literal_column(str(life_ms))
     return statement.on_conflict_do_update(
         index_elements=[keys.c.partner_id, keys.c.route, keys.c.key],
@@ -238,12 +238,14 @@ _IS_KEY: Final = (
     & (keys.c.route == bindparam("where_route"))
     & (keys.c.key == bindparam("where_key"))
 )
-_SELECT_KEY: Final = select(keys.c.body_hash, keys.c.app_id, keys.c.answer).where(_IS_KEY)
+_SELECT_KEY: Final = select(keys.c.body_hash, keys.c.app_id, keys.c.response).where(_IS_KEY)
 _SELECT_UNEXPIRED: Final = _SELECT_KEY.where(keys.c.expires_on_ms > bindparam("now_ms"))
-_IS_MARKED: Final = keys.c.answer.is_(None) & (keys.c.holder == bindparam("where_holder"))
+_IS_MARKED: Final = keys.c.response.is_(None) & (keys.c.holder == bindparam("where_holder"))
 _DELETE_MARK: Final = delete(keys).where(_IS_KEY, _IS_MARKED)
 _EXPIRE_MARK: Final = update(keys).where(_IS_KEY, _IS_MARKED).values(expires_on_ms=bindparam("until_ms"))
-_SELECT_WITHOUT_RESPONSE: Final = select(keys.c.body_hash).where(_IS_KEY, keys.c.answer.is_(None))
+_SELECT_WITHOUT_RESPONSE: Final = select(keys.c.body_hash).where(_IS_KEY, keys.c.response.is_(None))
 _STORE_RESPONSE: Final = (
-    update(keys).where(_IS_KEY).values(answer=bindparam("sealed"), expires_on_ms=bindparam("until_ms"), holder=None)
+    update(keys)
+    .where(_IS_KEY)
+    .values(response=bindparam("encrypted"), expires_on_ms=bindparam("until_ms"), holder=None)
 )

@@ -69,7 +69,7 @@ def count_rate_requests(connection: Connection, requests: Sequence[RateRequest])
 def rate_wait_ms(connection: Connection, request: RateRequest) -> int:
     """Return milliseconds until a request is allowed; 0: now. Counts nothing, and waits for no lock."""
     row = connection.execute(_SELECT_TIMES, _window_parameters(request.name, request.subject)).one_or_none()
-    return 0 if row is None else _wait_ms(_decode_times(row.spent_ms), request, request.at_ms)
+    return 0 if row is None else _wait_ms(_decode_times(row.times_ms), request, request.at_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +97,9 @@ def delete_idle_windows(connection: Connection, now_ms: int, at_most: int) -> in
     store_ms: int | None = connection.info[BULK_STATEMENTS].now_ms(connection)
     is_idle = windows.c.expires_on_ms <= (now_ms if store_ms is None else store_ms)
     idle = connection.execute(
-        select(windows.c.name, windows.c.whose)
+        select(windows.c.name, windows.c.subject)
         .where(is_idle)
-        .order_by(windows.c.name, windows.c.whose)
+        .order_by(windows.c.name, windows.c.subject)
         .limit(at_most)
         .with_for_update(skip_locked=True)
     ).all()
@@ -113,8 +113,8 @@ def _lock_window(connection: Connection, name: str, subject: str) -> list[int]:
     while True:
         row = connection.execute(_LOCK_TIMES, _window_parameters(name, subject)).one_or_none()
         if row is not None:
-            return _decode_times(row.spent_ms)
-        connection.execute(_INSERT_WINDOW, {"name": name, "whose": subject, "spent_ms": "[]", "expires_on_ms": 0})
+            return _decode_times(row.times_ms)
+        connection.execute(_INSERT_WINDOW, {"name": name, "subject": subject, "times_ms": "[]", "expires_on_ms": 0})
 
 
 def _save_window(connection: Connection, name: str, subject: str, times: list[int], window_ms: int) -> None:
@@ -135,13 +135,13 @@ def _wait_ms(times: list[int], request: RateRequest, now_ms: int) -> int:
 
 
 def _window_parameters(name: str, subject: str) -> dict[str, Any]:
-    return {"where_name": name, "where_whose": subject}
+    return {"where_name": name, "where_subject": subject}
 
 
-_IS_WINDOW: Final = (windows.c.name == bindparam("where_name")) & (windows.c.whose == bindparam("where_whose"))
-_SELECT_TIMES: Final = select(windows.c.spent_ms).where(_IS_WINDOW)
+_IS_WINDOW: Final = (windows.c.name == bindparam("where_name")) & (windows.c.subject == bindparam("where_subject"))
+_SELECT_TIMES: Final = select(windows.c.times_ms).where(_IS_WINDOW)
 _LOCK_TIMES: Final = _SELECT_TIMES.with_for_update()
 _INSERT_WINDOW: Final = upsert(windows).on_conflict_do_nothing()
 _UPDATE_WINDOW: Final = (
-    update(windows).where(_IS_WINDOW).values(spent_ms=bindparam("times"), expires_on_ms=bindparam("until_ms"))
+    update(windows).where(_IS_WINDOW).values(times_ms=bindparam("times"), expires_on_ms=bindparam("until_ms"))
 )

@@ -29,7 +29,7 @@ from waypost.store.tables import (
     messages,
     queue_jobs,
     sequences,
-    store_facts,
+    store_properties,
     subscriptions,
     webhook_items,
 )
@@ -193,13 +193,13 @@ def delete_orphan_sequences(connection: Connection, _before_ms: int, after: str)
         next_id = connection.execute(_NEXT_SUBSCRIPTION_ID, {"after": subscription_id}).scalar_one()
         if next_id is None:
             return None
-        if connection.execute(_SUBSCRIPTION, {"subscription_id": next_id}).one_or_none() is None:
+        if connection.execute(_SUBSCRIPTION_BY_ID, {"subscription_id": next_id}).one_or_none() is None:
             sequence_query = connection.execute(
                 _SEQUENCE_SUBJECTS, {"subscription_id": next_id, "limit": MAX_BATCH_ROWS}
             )
-            about = sequence_query.scalars().all()
-            connection.execute(_DELETE_SEQUENCES, {"subscription_id": next_id, "subjects": about})
-            return str(next_id - 1 if len(about) == MAX_BATCH_ROWS else next_id)
+            subjects = sequence_query.scalars().all()
+            connection.execute(_DELETE_SEQUENCES, {"subscription_id": next_id, "subjects": subjects})
+            return str(next_id - 1 if len(subjects) == MAX_BATCH_ROWS else next_id)
         subscription_id = next_id
     return str(subscription_id)
 
@@ -207,18 +207,18 @@ def delete_orphan_sequences(connection: Connection, _before_ms: int, after: str)
 # fmt: off
 RETENTION_RULES: Final = (  # Source: decision 0051. In this order
     #    name           days                                            delete             partitioned tables
-    RetentionRule("words",       lambda keep: keep.bodies_days,                      clear_message_contents),
-    RetentionRule("messages",    lambda keep: keep.messages_days,                    delete_old_messages),
-    RetentionRule("traces",      lambda keep: keep.messages_days,                    delete_orphan_trace_events,    ("message_events",)),
-    RetentionRule("attempts",    lambda keep: min(keep.attempts_days, keep.bodies_days), delete_ended_attempts, ("attempts",)),
-    RetentionRule("callbacks",   lambda keep: keep.bodies_days,                      delete_ended_callbacks, ("callbacks",)),
-    RetentionRule("inbound_webhooks",    lambda keep: keep.bodies_days,                      delete_inbound_webhooks,  ("inbound_webhooks",)),
-    RetentionRule("items",       lambda keep: max(keep.bodies_days, keep.dedupe_days), delete_webhook_items),
-    RetentionRule("inbound",     lambda keep: keep.messages_days,                    delete_inbound_messages),
-    RetentionRule("expired",     lambda keep: 0,                                     delete_expired_request_state),
-    RetentionRule("credentials", lambda keep: keep.bodies_days,                      delete_expired_credentials),
-    RetentionRule("audit",       lambda keep: keep.audit_days,                       delete_audit_entries),
-    RetentionRule("sequences",   lambda keep: 0,                                     delete_orphan_sequences),
+    RetentionRule("words",            lambda keep: keep.bodies_days,                          clear_message_contents),
+    RetentionRule("messages",         lambda keep: keep.messages_days,                        delete_old_messages),
+    RetentionRule("traces",           lambda keep: keep.messages_days,                        delete_orphan_trace_events, ("message_events",)),
+    RetentionRule("attempts",         lambda keep: min(keep.attempts_days, keep.bodies_days), delete_ended_attempts,      ("attempts",)),
+    RetentionRule("callbacks",        lambda keep: keep.bodies_days,                          delete_ended_callbacks,     ("callbacks",)),
+    RetentionRule("inbound_webhooks", lambda keep: keep.bodies_days,                          delete_inbound_webhooks,    ("inbound_webhooks",)),
+    RetentionRule("items",            lambda keep: max(keep.bodies_days, keep.dedupe_days),   delete_webhook_items),
+    RetentionRule("inbound",          lambda keep: keep.messages_days,                        delete_inbound_messages),
+    RetentionRule("expired",          lambda keep: 0,                                         delete_expired_request_state),
+    RetentionRule("credentials",      lambda keep: keep.bodies_days,                          delete_expired_credentials),
+    RetentionRule("audit",            lambda keep: keep.audit_days,                           delete_audit_entries),
+    RetentionRule("sequences",        lambda keep: 0,                                         delete_orphan_sequences),
 )
 # fmt: on
 OPEN_MESSAGE_STATES: Final = (MessageState.ACCEPTED.value, MessageState.UNCERTAIN.value)
@@ -247,7 +247,9 @@ def _has_id(column: Any) -> Any:
     return column.in_(bindparam("ids", expanding=True))
 
 
-_PROPERTY: Final = select(store_facts.c.value).where(store_facts.c.name == bindparam("property_name")).with_for_update()
+_PROPERTY: Final = (
+    select(store_properties.c.value).where(store_properties.c.name == bindparam("property_name")).with_for_update()
+)
 _MESSAGE: Final = select(messages.c.id, messages.c.state).order_by(messages.c.id)
 _OLD_MESSAGES: Final = _MESSAGE.where(messages.c.id > bindparam("after"), messages.c.id < bindparam("before")).limit(
     bindparam("limit")
@@ -298,13 +300,13 @@ _DELETE_OLD_KEYS: Final = delete(app_keys).where(
 _NEXT_SUBSCRIPTION_ID: Final = select(func.min(sequences.c.subscription_id)).where(
     sequences.c.subscription_id > bindparam("after")
 )
-_SUBSCRIPTION: Final = select(subscriptions.c.id).where(subscriptions.c.id == bindparam("subscription_id"))
+_SUBSCRIPTION_BY_ID: Final = select(subscriptions.c.id).where(subscriptions.c.id == bindparam("subscription_id"))
 _SEQUENCE_SUBJECTS: Final = (
-    select(sequences.c.about)
+    select(sequences.c.subject)
     .where(sequences.c.subscription_id == bindparam("subscription_id"))
     .limit(bindparam("limit"))
 )
 _DELETE_SEQUENCES: Final = delete(sequences).where(
     sequences.c.subscription_id == bindparam("subscription_id"),
-    sequences.c.about.in_(bindparam("subjects", expanding=True)),
+    sequences.c.subject.in_(bindparam("subjects", expanding=True)),
 )

@@ -25,8 +25,8 @@ class TemplateEventKind(StrEnum):
     SUBMITTED = "submitted"  # by the partner
     ADOPTED = "adopted"  # created at the operator from its library, and stored here
     EDITED = "edited"  # by the partner; detail: fields
-    ACCEPTED = "taken"  # the operator accepted it; detail: operator_id
-    IN_REVIEW = "reviewing"  # the operator reviews it again
+    ACCEPTED = "accepted"  # the operator accepted it; detail: operator_id
+    IN_REVIEW = "in_review"  # the operator reviews it again
     APPROVED = "approved"
     REJECTED = "rejected"  # detail: reason
     FAILED = "failed"  # it could not be submitted; detail: reason
@@ -37,9 +37,9 @@ class TemplateEventKind(StrEnum):
     FLAGGED = "flagged"
     LOCKED = "locked"
     ARCHIVED = "archived"
-    QUALITY_CHANGED = "rated"  # detail: old, new
-    CATEGORY_CHANGE_ANNOUNCED = "announced"  # a category change is planned; detail: old, new
-    CATEGORY_CHANGED = "filed"  # its category changed; detail: old, new
+    QUALITY_CHANGED = "quality_changed"  # detail: old, new
+    CATEGORY_CHANGE_ANNOUNCED = "category_change_announced"  # a category change is planned; detail: old, new
+    CATEGORY_CHANGED = "category_changed"  # its category changed; detail: old, new
     DELETED = "deleted"
 
 
@@ -84,7 +84,7 @@ def record_template_event(
             "partner_id": template.partner_id,
             "template_id": template.id,
             "at_ms": at_ms,
-            "what": kind.value,
+            "kind": kind.value,
             "detail": msgspec.json.encode(details).decode(),
         },
     )
@@ -114,5 +114,5 @@ def template_history(
         .limit(at_most)
     )
     return [
-        TemplateEvent(row.id, row.at_ms, row.what, msgspec.json.decode(row.detail)) for row in connection.execute(query)
+        TemplateEvent(row.id, row.at_ms, row.kind, msgspec.json.decode(row.detail)) for row in connection.execute(query)
     ]

@@ -100,7 +100,7 @@ async function post(body) {
     const response = await fetch(form().getAttribute("action"), { method: "POST", headers, body });
     const data = await response.json();
     if (response.ok) return data;
-    notify(data.message, data.remedy ?? "", "bad");
+    notify(data.message, data.hint ?? "", "bad");
   } catch {
     notify("The service is not responding.", "Check that it is running, then try again.", "bad");
   }

@@ -121,7 +121,7 @@ function choose(dialog, at) {
 function follow(dialog, one) {
   if (!one) return;
   if (!one.posts) return location.assign(one.path);
-  if (one.asks && !window.confirm(one.asks)) return;
+  if (one.confirmation && !window.confirm(one.confirmation)) return;
   dialog.close();
   if (one.stays) return send(one.path, new URLSearchParams(one.posts));
   submit(one.path, { ...one.posts, next: location.pathname + location.search });

@@ -45,7 +45,7 @@ document.addEventListener("input", (event) => {
 document.addEventListener("formdata", (event) => {
   if (!event.target.matches("[data-along]")) return;
   const composer = event.target.closest("[data-phone]").querySelector("[data-composer]");
-  for (const name of ["context_id", "manner"]) event.formData.set(name, composer.elements[name].value);
+  for (const name of ["context_id", "send_as"]) event.formData.set(name, composer.elements[name].value);
 }, true);
 
 // A file that is dropped or pasted on a handset opens the dialog for files.
@@ -73,7 +73,7 @@ document.addEventListener("waypost:done", (event) => {
   const composer = phone.querySelector("[data-composer]");
   if (form === composer) composer.elements.text.value = "";
   composer.querySelector("details").removeAttribute("open");
-  composer.elements.manner.value = "";
+  composer.elements.send_as.value = "";
   unquote(composer);
   const items = phone.querySelector("[data-items]");
   if (items) following.set(items, true);

@@ -25,9 +25,9 @@ export async function send(address, body, busy = null) {
     const headers = { "X-Waypost-Quiet": "1", "X-Waypost-Csrf": document.body.dataset.csrf };
     const response = await fetch(address, { method: "POST", body, headers });
     const data = response.headers.get("content-type")?.includes("json") ? await response.json() : null;
-    if (!response.ok) notify(data?.message ?? `The request failed (status ${response.status}).`, data?.remedy ?? "", "bad", busy);
+    if (!response.ok) notify(data?.message ?? `The request failed (status ${response.status}).`, data?.hint ?? "", "bad", busy);
     else if (data?.pieces) put(data.pieces);
-    if (data?.said) notify(data.said, data.remedy ?? "", data.kind ?? "good", busy);
+    if (data?.notice) notify(data.notice, data.hint ?? "", data.kind ?? "good", busy);
     if (data?.to) location.assign(data.to);
     return response;
   } catch {
@@ -38,10 +38,10 @@ export async function send(address, body, busy = null) {
   }
 }
 
-/** Show a notice in the corner, or inside [data-said-here] if the form is in one. */
+/** Show a notice in the corner, or inside [data-notices-here] if the form is in one. */
 export function notify(text, hint = "", kind = "info", near = null) {
   const over = near?.closest("dialog[open]") ?? document.body; // anything outside an open dialog is covered by it
-  const here = near?.closest("[data-said-here]")?.querySelector("[data-toasts]");
+  const here = near?.closest("[data-notices-here]")?.querySelector("[data-toasts]");
   let toasts = here && over.contains(here) ? here : over.querySelector(":scope > .toasts");
   if (!toasts) {
     toasts = document.createElement("div");

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from waypost.base.json_values import list_of, object_of
 from waypost.domain.app import OperatorAccount
-from waypost.domain.outcome import Outcome, Rejected, Sent, Unavailable, Uncertain
+from waypost.domain.outcome import OperatorAccepted, OperatorRejected, OperatorUnavailable, Outcome, OutcomeUncertain
 from waypost.domain.templates.template import Template
 from waypost.operators.cloud.error_codes import name_conflict
 from waypost.operators.cloud.http_calls import CloudHttpClient
@@ -35,11 +35,11 @@ async def submit(
     match response:
         case {"id": str(operator_id)}:
             category = parse_text(object_of(response).get("category")).upper() or None
-            return Sent(parse_name(operator_id), status=_status(response), category=category)
+            return OperatorAccepted(parse_name(operator_id), status=_status(response), category=category)
         case {"error": error}:  # the name already exists: every other error is an outcome already
             return await find(call, account, template) or name_conflict(object_of(error))
         case dict():
-            return Unavailable("the operator's answer has no template id")
+            return OperatorUnavailable("the operator's response has no template id")
         case _:
             return response
 
@@ -56,7 +56,7 @@ async def edit(
         existing = await find(call, account, template)
         if existing is None:
             return await submit(call, account, template, copies)
-        if not isinstance(existing, Sent):
+        if not isinstance(existing, OperatorAccepted):
             return existing
         operator_id = existing.operator_id
     body = template_body(template, copies)
@@ -64,46 +64,48 @@ async def edit(
     response = _resolve_uncertain(await call(account, "POST", operator_id, body=changes, business=owner))
     match response:
         case {"success": True}:
-            return Sent(operator_id, status=_status(response))
-        case Rejected():
+            return OperatorAccepted(operator_id, status=_status(response))
+        case OperatorRejected():
             # Perhaps it was done already and the response was lost: then it must not be done twice.
             query = {"fields": "components,status"}
             current = _resolve_uncertain(await call(account, "GET", operator_id, query=query, business=owner))
-            if isinstance(current, Unavailable):
+            if isinstance(current, OperatorUnavailable):
                 return current
             theirs = list_of(object_of(current).get("components"))
             is_done = _components_match(body["components"], theirs)
-            return Sent(operator_id, status=_status(current)) if is_done else response
+            return OperatorAccepted(operator_id, status=_status(current)) if is_done else response
         case dict():
-            return Unavailable("the operator does not say that it has changed the template")
+            return OperatorUnavailable("the operator does not say that it has changed the template")
         case _:
             return response
 
 
 async def delete(call: CloudHttpClient, account: OperatorAccount, template: Template) -> Outcome:
-    """Delete one template; return `Sent` also where the operator has none.
+    """Delete one template; return `OperatorAccepted` also where the operator has none.
 
     Source: operator's facts 2.1: by id and name, so that other languages of the name stay.
     """
     operator_id, owner = template.operator_template_id, template.business_account_id
     if not operator_id:
         existing = await find(call, account, template)
-        if not isinstance(existing, Sent):
-            return Sent("") if existing is None else existing
+        if not isinstance(existing, OperatorAccepted):
+            return OperatorAccepted("") if existing is None else existing
         operator_id = existing.operator_id
     query = {"hsm_id": operator_id, "name": str(template.draft.element_name)}
     response = _resolve_uncertain(await call(account, "DELETE", _templates_path(template), query=query, business=owner))
     match response:
         case {"success": True}:
-            return Sent(operator_id)
-        case Rejected():
+            return OperatorAccepted(operator_id)
+        case OperatorRejected():
             existing = await find(call, account, template)
-            if isinstance(existing, Unavailable):
+            if isinstance(existing, OperatorUnavailable):
                 return existing
-            is_deleted = existing is None or (isinstance(existing, Sent) and existing.operator_id != operator_id)
-            return Sent(operator_id) if is_deleted else response
+            is_deleted = existing is None or (
+                isinstance(existing, OperatorAccepted) and existing.operator_id != operator_id
+            )
+            return OperatorAccepted(operator_id) if is_deleted else response
         case dict():
-            return Unavailable("the operator does not say that it has deleted the template")
+            return OperatorUnavailable("the operator does not say that it has deleted the template")
         case _:
             return response
 
@@ -111,13 +113,13 @@ async def delete(call: CloudHttpClient, account: OperatorAccount, template: Temp
 async def find(call: CloudHttpClient, account: OperatorAccount, template: Template) -> Outcome | None:
     """Return the operator's template of this name and language; None if the complete list has none.
 
-    A list that is cut short or cannot be read proves nothing about missing templates: `Unavailable`.
+    A list that is cut short or cannot be read proves nothing about missing templates: `OperatorUnavailable`.
     """
     draft, owner = template.draft, template.business_account_id
     query = {"name": str(draft.element_name)}
     async for page in list_pages(call, account, _templates_path(template), query, name="templates", business=owner):
         if not isinstance(page, list):
-            return Unavailable(page.text) if isinstance(page, Uncertain) else page
+            return OperatorUnavailable(page.text) if isinstance(page, OutcomeUncertain) else page
         for item in page:
             match item:
                 case {"id": str(operator_id), "name": name, "language": language} if (
@@ -125,11 +127,11 @@ async def find(call: CloudHttpClient, account: OperatorAccount, template: Templa
                     and language == draft.language_code
                     and _status(item) not in DELETION_STATUSES
                 ):
-                    return Sent(parse_name(operator_id), status=_status(item))
+                    return OperatorAccepted(parse_name(operator_id), status=_status(item))
                 case {"id": str()}:
                     continue
                 case _:
-                    return Unavailable("the operator's list has what is no template")
+                    return OperatorUnavailable("the operator's list has what is no template")
     return None
 
 
@@ -138,8 +140,8 @@ def _templates_path(template: Template) -> str:
 
 
 def _resolve_uncertain(response: dict[str, Any] | Outcome) -> dict[str, Any] | Outcome:
-    """Return `Unavailable` for a lost response, so that it is retried: nothing here is done twice."""
-    return Unavailable(response.text) if isinstance(response, Uncertain) else response
+    """Return `OperatorUnavailable` for a lost response, so that it is retried: nothing here is done twice."""
+    return OperatorUnavailable(response.text) if isinstance(response, OutcomeUncertain) else response
 
 
 def _status(response: Any) -> str | None:

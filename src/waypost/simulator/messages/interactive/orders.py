@@ -29,8 +29,8 @@ _STATUSES: Final = (
 )  # fmt: skip
 # fmt: off
 _TOTAL_SIGNS: Final = {  # amounts besides the items, and their sign in the total
-    "tax":       1,
-    "shipping":  1,
+    "tax":      1,
+    "shipping": 1,
     "discount": -1,
 }
 # fmt: on

@@ -207,16 +207,16 @@ def _has_variable(plan: ButtonPlan) -> bool:
 # fmt: off
 BUTTON_SEND_KINDS: Final = {  # Source: facts 4.2
     #                                 name                  sub_type                 needed         render
-    "QUICK_REPLY":          ButtonSendKind("QuickReply",          "quick_reply",           _never,        _quick_reply),
-    "URL":                  ButtonSendKind("Url",                 "url",                   _has_variable, _url),
-    "PHONE_NUMBER":         ButtonSendKind("PhoneNumber",         "phone_number",          _never,        _phone_number),
-    "COPY_CODE":            ButtonSendKind("CopyCode",            "copy_code",             _always,       _copy_code),
-    "OTP":                  ButtonSendKind("Url",                 "url",                   _always,       _one_time_code),
-    "FLOW":                 ButtonSendKind("Flow",                "flow",                  _never,        _flow),
-    "CATALOG":              ButtonSendKind("Catalog",             "catalog",               _never,        _catalog),
-    "MPM":                  ButtonSendKind("Mpm",                 "mpm",                   _always,       _products),
-    "SPM":                  ButtonSendKind("Spm",                 "spm",                   _never,        _no_members),
-    "VOICE_CALL":           ButtonSendKind("VoiceCall",           "voice_call",            _never,        _no_members),
-    "REQUEST_CONTACT_INFO": ButtonSendKind("RequestContactInfo",  "request_contact_info",  _never,        _no_members),
+    "QUICK_REPLY":          ButtonSendKind("QuickReply",         "quick_reply",          _never,        _quick_reply),
+    "URL":                  ButtonSendKind("Url",                "url",                  _has_variable, _url),
+    "PHONE_NUMBER":         ButtonSendKind("PhoneNumber",        "phone_number",         _never,        _phone_number),
+    "COPY_CODE":            ButtonSendKind("CopyCode",           "copy_code",            _always,       _copy_code),
+    "OTP":                  ButtonSendKind("Url",                "url",                  _always,       _one_time_code),
+    "FLOW":                 ButtonSendKind("Flow",               "flow",                 _never,        _flow),
+    "CATALOG":              ButtonSendKind("Catalog",            "catalog",              _never,        _catalog),
+    "MPM":                  ButtonSendKind("Mpm",                "mpm",                  _always,       _products),
+    "SPM":                  ButtonSendKind("Spm",                "spm",                  _never,        _no_members),
+    "VOICE_CALL":           ButtonSendKind("VoiceCall",          "voice_call",           _never,        _no_members),
+    "REQUEST_CONTACT_INFO": ButtonSendKind("RequestContactInfo", "request_contact_info", _never,        _no_members),
 }
 # fmt: on

@@ -54,7 +54,7 @@ def upgrade() -> None:
     )
     op.create_index(op.f("ix_app_keys_app_id"), "app_keys", ["app_id"])
     op.create_table(
-        "app_stays",
+        "app_operator_history",
         sa.Column("app_id", TextColumn, nullable=False),
         sa.Column("operator_account_id", TextColumn, nullable=False),
         sa.Column("partner_id", sa.BigInteger(), nullable=False),
@@ -64,7 +64,9 @@ def upgrade() -> None:
         sa.Column("left_ms", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("app_id", "operator_account_id"),
     )
-    op.create_index("app_stays_by_number", "app_stays", ["operator_account_id", "phone_number_id"])
+    op.create_index(
+        "app_operator_history_by_number", "app_operator_history", ["operator_account_id", "phone_number_id"]
+    )
     op.create_table(
         "apps",
         sa.Column("id", TextColumn, nullable=False),
@@ -93,7 +95,7 @@ def upgrade() -> None:
         sa.Column("operator_account_id", TextColumn, nullable=False),
         sa.Column("dedupe_key", TextColumn, nullable=False),
         sa.Column("webhook_id", TextColumn, nullable=False),
-        sa.Column("place", TextColumn, nullable=False),
+        sa.Column("path", TextColumn, nullable=False),
         sa.Column("item", sa.LargeBinary(), nullable=False),
         sa.Column("received_on_ms", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("id"),
@@ -117,11 +119,11 @@ def upgrade() -> None:
         sa.Column("at_ms", sa.BigInteger(), nullable=False),
         sa.Column("duration_ms", sa.Integer(), nullable=False),
         sa.Column("status", sa.Integer()),
-        sa.Column("answer", sa.LargeBinary(), nullable=False),
+        sa.Column("response_body", sa.LargeBinary(), nullable=False),
         sa.Column("error", TextColumn),
         sa.Column("subscription_id", sa.BigInteger()),
         sa.Column("request_headers", TextColumn),
-        sa.Column("answer_headers", TextColumn),
+        sa.Column("response_headers", TextColumn),
     )
     if not _is_postgresql():
         op.create_index(op.f("ix_attempts_callback_id"), "attempts", ["callback_id"])
@@ -141,10 +143,10 @@ def upgrade() -> None:
         sa.Column("partner_id", sa.BigInteger(), nullable=False),
         sa.Column("app_id", TextColumn, nullable=False),
         sa.Column("subscription_id", sa.BigInteger(), nullable=False),
-        sa.Column("about", TextColumn, nullable=False),
+        sa.Column("subject", TextColumn, nullable=False),
         sa.Column("sequence", sa.BigInteger(), nullable=False),
         sa.Column("message_id", TextColumn),
-        sa.Column("news", TextColumn, nullable=False),
+        sa.Column("event", TextColumn, nullable=False),
         sa.Column("body", sa.LargeBinary(), nullable=False),
         sa.Column("created_on_ms", sa.BigInteger(), nullable=False),
         sa.Column("ended_on_ms", sa.BigInteger()),
@@ -169,7 +171,7 @@ def upgrade() -> None:
         sa.Column("file_name", TextColumn, nullable=False),
         sa.Column("expires_on_ms", sa.BigInteger(), nullable=False),
         sa.Column("sha256", TextColumn),
-        sa.Column("failed", TextColumn),
+        sa.Column("failure", TextColumn),
         sa.PrimaryKeyConstraint("key"),
     )
     op.create_index("inbound_media_by_operators_id", "inbound_media", ["app_id", "operator_media_id"])
@@ -232,10 +234,10 @@ def upgrade() -> None:
     op.create_table(
         "media_copies",
         sa.Column("media_id", TextColumn, nullable=False),
-        sa.Column("place", TextColumn, nullable=False),
+        sa.Column("location", TextColumn, nullable=False),
         sa.Column("operator_id", TextColumn, nullable=False),
         sa.Column("expires_on_ms", sa.BigInteger(), nullable=False),
-        sa.PrimaryKeyConstraint("media_id", "place"),
+        sa.PrimaryKeyConstraint("media_id", "location"),
     )
     op.create_index(op.f("ix_media_copies_expires_on_ms"), "media_copies", ["expires_on_ms"])
     _create_partitioned(
@@ -244,9 +246,9 @@ def upgrade() -> None:
         ("message_id", "id"),
         sa.Column("id", Number, nullable=False),
         sa.Column("message_id", TextColumn, nullable=False),
-        sa.Column("news", TextColumn, nullable=False),
+        sa.Column("event", TextColumn, nullable=False),
         sa.Column("at_ms", sa.BigInteger(), nullable=False),
-        sa.Column("moved", sa.Boolean(), nullable=False),
+        sa.Column("applied", sa.Boolean(), nullable=False),
         sa.Column("detail", TextColumn, nullable=False),
     )
     if not _is_postgresql():
@@ -287,7 +289,7 @@ def upgrade() -> None:
         sa.Column("id", TextColumn, nullable=False),
         sa.Column("base_url", TextColumn, nullable=False),
         sa.Column("kind", TextColumn, nullable=False),
-        sa.Column("sealed_fields", sa.LargeBinary(), nullable=False),
+        sa.Column("encrypted_fields", sa.LargeBinary(), nullable=False),
         sa.PrimaryKeyConstraint("id"),
     )
     op.create_table(
@@ -324,13 +326,13 @@ def upgrade() -> None:
     op.create_table(
         "sequences",
         sa.Column("subscription_id", sa.BigInteger(), nullable=False),
-        sa.Column("about", TextColumn, nullable=False),
+        sa.Column("subject", TextColumn, nullable=False),
         sa.Column("last", sa.BigInteger(), nullable=False),
-        sa.PrimaryKeyConstraint("subscription_id", "about"),
+        sa.PrimaryKeyConstraint("subscription_id", "subject"),
         sqlite_with_rowid=False,
     )
     op.create_table(
-        "store_facts",
+        "store_properties",
         sa.Column("name", TextColumn, nullable=False),
         sa.Column("value", TextColumn, nullable=False),
         sa.PrimaryKeyConstraint("name"),
@@ -346,13 +348,13 @@ def upgrade() -> None:
         sa.Column("modes", TextColumn, nullable=False),
         sa.Column("active", sa.Boolean(), nullable=False),
         sa.Column("show_on_ui", sa.Boolean(), nullable=False),
-        sa.Column("sealed_meta", sa.LargeBinary()),
+        sa.Column("encrypted_meta", sa.LargeBinary()),
         sa.Column("created_on_ms", sa.BigInteger(), nullable=False),
         sa.Column("modified_on_ms", sa.BigInteger(), nullable=False),
         sa.Column("key_serial", sa.Integer(), server_default=sa.text("1"), nullable=False),
         sa.Column("old_key_until_ms", sa.BigInteger()),
         sa.Column("failing_since_ms", sa.BigInteger()),
-        sa.Column("asked_until_ms", sa.BigInteger()),
+        sa.Column("retry_after_until_ms", sa.BigInteger()),
         sa.Column("paused_on_ms", sa.BigInteger()),
         sa.Column("pause_reason", TextColumn),
         sa.PrimaryKeyConstraint("id"),
@@ -360,7 +362,7 @@ def upgrade() -> None:
         sqlite_autoincrement=True,
     )
     op.create_table(
-        "template_stays",
+        "template_operator_history",
         sa.Column("template_id", TextColumn, nullable=False),
         sa.Column("operator_account_id", TextColumn, nullable=False),
         sa.Column("operator_template_id", TextColumn, nullable=False),
@@ -412,7 +414,7 @@ def upgrade() -> None:
         sa.Column("body_hash", sa.LargeBinary(), nullable=False),
         sa.Column("app_id", TextColumn),
         sa.Column("holder", TextColumn),
-        sa.Column("answer", sa.LargeBinary()),
+        sa.Column("response", sa.LargeBinary()),
         sa.Column("expires_on_ms", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("partner_id", "route", "key"),
         sqlite_with_rowid=False,
@@ -429,10 +431,10 @@ def upgrade() -> None:
     op.create_table(
         "rate_windows",
         sa.Column("name", TextColumn, nullable=False),
-        sa.Column("whose", TextColumn, nullable=False),
-        sa.Column("spent_ms", TextColumn, nullable=False),
+        sa.Column("subject", TextColumn, nullable=False),
+        sa.Column("times_ms", TextColumn, nullable=False),
         sa.Column("expires_on_ms", sa.BigInteger(), nullable=False),
-        sa.PrimaryKeyConstraint("name", "whose"),
+        sa.PrimaryKeyConstraint("name", "subject"),
         sqlite_with_rowid=False,
     )
     op.create_index(op.f("ix_rate_windows_expires_on_ms"), "rate_windows", ["expires_on_ms"])
@@ -458,7 +460,7 @@ def upgrade() -> None:
         "console_sessions",
         sa.Column("hash", TextColumn, nullable=False),
         sa.Column("partner_id", sa.BigInteger(), nullable=False),
-        sa.Column("began_ms", sa.BigInteger(), nullable=False),
+        sa.Column("created_on_ms", sa.BigInteger(), nullable=False),
         sa.Column("expires_on_ms", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("hash"),
     )
@@ -470,7 +472,7 @@ def upgrade() -> None:
         sa.Column("partner_id", sa.BigInteger(), nullable=False),
         sa.Column("template_id", TextColumn, nullable=False),
         sa.Column("at_ms", sa.BigInteger(), nullable=False),
-        sa.Column("what", TextColumn, nullable=False),
+        sa.Column("kind", TextColumn, nullable=False),
         sa.Column("detail", TextColumn, nullable=False),
         sa.PrimaryKeyConstraint("id"),
     )

@@ -44,7 +44,7 @@ def _add_audit_log() -> None:
 def _add_origins_of_access() -> None:
     """Add the client secret that issued a token, and the administrator's rights of a session."""
     op.add_column("partner_tokens", sa.Column("secret_hash", TextColumn, nullable=True))
-    op.add_column("console_sessions", sa.Column("administers_until_ms", sa.BigInteger(), nullable=True))
+    op.add_column("console_sessions", sa.Column("admin_until_ms", sa.BigInteger(), nullable=True))
 
 
 def _add_app_users() -> None:

@@ -1,0 +1,70 @@
+"""T7: seconds until the first response of `waypost dev`, and its memory when idle."""
+
+import argparse
+import os
+import re
+import signal
+import statistics
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from benchmarks.measurements import Measurement
+from benchmarks.processes import free_port
+
+FIRST_RESPONSE_S = 1.5  # Source: decision 0087, T7
+IDLE_MB = 120
+IDLE_AFTER_S = 3
+WITHIN_S = 30
+
+
+async def measure(at: Path, options: argparse.Namespace) -> tuple[list[Measurement], dict[str, Any]]:
+    """Start it on empty folders; measure the median time to the first response, and the memory of the last start."""
+    first_responses_s: list[float] = []
+    memory = 0.0
+    for nth in range(max(3, options.rounds)):
+        took_s, memory = _start(at / f"dev-{nth}")
+        first_responses_s.append(took_s)
+    return [
+        Measurement(
+            "T7", "", "waypost dev: first response after its start", statistics.median(first_responses_s), "s", FIRST_RESPONSE_S,
+            lower_is_better=True, note=f"{min(first_responses_s):.2f} to {max(first_responses_s):.2f}",
+        ),
+        Measurement("T7", "", "waypost dev: memory when idle", memory, "MB", IDLE_MB, lower_is_better=True),
+    ], {"first_s": first_responses_s, "idle_mb": memory}  # fmt: skip
+
+
+def _start(folder: Path) -> tuple[float, float]:
+    folder.mkdir()
+    port = free_port()
+    command = [
+        *(sys.executable, "-m", "waypost", "dev", "--data", str(folder), "--port", str(port)),
+        *("--simulator-port", str(free_port())),
+    ]
+    began_s = time.monotonic()
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)
+    try:
+        while not _responds(port):
+            if time.monotonic() - began_s > WITHIN_S or process.poll() is not None:
+                raise RuntimeError("waypost dev does not respond")
+            time.sleep(0.005)
+        took_s = time.monotonic() - began_s
+        time.sleep(IDLE_AFTER_S)
+        status = Path(f"/proc/{process.pid}/status").read_text()
+        [kb] = re.findall(r"VmRSS:\s+(\d+) kB", status)
+    finally:
+        os.kill(process.pid, signal.SIGTERM)
+        process.wait(30)
+    return took_s, int(kb) / 1024
+
+
+def _responds(port: int) -> bool:
+    try:
+        urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=10).close()
+    except (urllib.error.URLError, ConnectionError, TimeoutError):
+        return False
+    return True

@@ -1,0 +1,158 @@
+"""A proxy between a service and its PostgreSQL server that cuts connections around a commit.
+
+Real TCP on either side. Bytes are forwarded unchanged, except for the commits that are to be lost.
+"""
+
+import contextlib
+import random
+import socket
+import threading
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final
+from urllib.parse import urlsplit, urlunsplit
+
+COMMIT: Final = b"COMMIT\0"
+"""The end of a Query message that commits. Source: PostgreSQL's manual, "Message Formats", Query."""
+
+
+class CommitLoss(Enum):
+    """The part of a commit that is lost."""
+
+    REQUEST = "the server never receives the commit"
+    RESPONSE = "the server commits, and the client receives no response"
+
+
+@dataclass
+class CommitProxy:
+    """A proxy to a server; `lose` chooses the commits that are lost."""
+
+    server_url: str
+    lost: dict[CommitLoss, int] = field(default_factory=lambda: dict.fromkeys(CommitLoss, 0))
+    _next: list[CommitLoss] = field(default_factory=list[CommitLoss])
+    _marks: list[bytes] = field(default_factory=list[bytes])
+    _listening: socket.socket = field(init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def url(self) -> str:
+        """The server's URL, with this proxy's port."""
+        parts = urlsplit(self.server_url)
+        port = self._listening.getsockname()[1]
+        authority = f"{parts.username}:{parts.password}@127.0.0.1:{port}"
+        return urlunsplit(parts._replace(netloc=authority))
+
+    def lose_commits(self, chance: random.Random, count: int) -> None:
+        """Lose the next `count` commits, each in a way that is chosen at random."""
+        with self._lock:
+            self._next += [chance.choice(tuple(CommitLoss)) for _ in range(count)]
+
+    def lose_response_to(self, mark: bytes) -> None:
+        """Lose the response to the commit of the first transaction that contains these bytes."""
+        with self._lock:
+            self._marks.append(mark)
+
+    def heal(self) -> None:
+        """Lose no more commits."""
+        with self._lock:
+            self._next.clear()
+            self._marks.clear()
+
+    def open(self) -> None:
+        """Listen on a free port."""
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        """Stop listening."""
+        with contextlib.suppress(OSError):
+            self._listening.shutdown(socket.SHUT_RDWR)
+        self._listening.close()
+
+    def _accept(self) -> None:
+        parts = urlsplit(self.server_url)
+        while True:
+            try:
+                client, _ = self._listening.accept()
+                server = socket.create_connection((parts.hostname or "", parts.port or 0))
+            except OSError:
+                return
+            pair = _Pair(self, client, server)
+            for work in (pair.forward_requests, pair.forward_responses):
+                threading.Thread(target=work, daemon=True).start()
+
+    @property
+    def marks(self) -> list[bytes]:
+        """The bytes that are looked for in transactions."""
+        with self._lock:
+            return list(self._marks)
+
+    def choose_loss(self, sent: bytes) -> CommitLoss | None:
+        """Return how the commit that was just requested is lost; None if it is not.
+
+        Args:
+            sent: the transaction so far, if any mark is looked for.
+        """
+        with self._lock:
+            matched = next((mark for mark in self._marks if mark in sent), None)
+            if matched is not None:
+                self._marks.remove(matched)
+                self._next.insert(0, CommitLoss.RESPONSE)
+            loss = self._next.pop(0) if self._next else None
+            if loss is not None:
+                self.lost[loss] += 1
+            return loss
+
+
+@dataclass
+class _Pair:
+    proxy: CommitProxy
+    client: socket.socket
+    server: socket.socket
+    is_response_lost: bool = False
+
+    def forward_requests(self) -> None:
+        sent = bytearray()  # since the last commit, while any mark is looked for
+        with self._close_both():
+            while data := self.client.recv(65536):
+                if self.proxy.marks:
+                    sent += data
+                loss = None
+                if data.endswith(COMMIT):
+                    loss = self.proxy.choose_loss(bytes(sent))
+                    sent.clear()
+                if loss is CommitLoss.REQUEST:
+                    return
+                self.is_response_lost = loss is CommitLoss.RESPONSE
+                self.server.sendall(data)
+
+    def forward_responses(self) -> None:
+        with self._close_both():
+            while data := self.server.recv(65536):
+                if self.is_response_lost:
+                    return
+                self.client.sendall(data)
+
+    @contextlib.contextmanager
+    def _close_both(self) -> Generator[None]:
+        """Close both connections when one direction ends."""
+        try:
+            with contextlib.suppress(OSError):
+                yield
+        finally:
+            for end in (self.client, self.server):
+                with contextlib.suppress(OSError):
+                    end.shutdown(socket.SHUT_RDWR)
+                end.close()
+
+
+@contextlib.contextmanager
+def open_commit_proxy(server_url: str) -> Generator[CommitProxy]:
+    """Run a proxy to a server."""
+    proxy = CommitProxy(server_url)
+    proxy.open()
+    try:
+        yield proxy
+    finally:
+        proxy.close()
