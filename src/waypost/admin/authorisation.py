@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequen
 from typing import Any, Final, Protocol, cast
 
 import msgspec
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from waypost.admin.route import AdminRoute
@@ -82,6 +82,8 @@ class AdminGate:
             except ApiError as error:
                 status, body, headers = error_response(error, names_field=True)
                 reason = error.code.value
+            except ClientDisconnect:
+                raise
             except Exception:
                 await self._record(request, row.name, actor, 500, "defect", None)
                 raise

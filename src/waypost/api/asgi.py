@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Route, Router
 
@@ -191,6 +192,8 @@ class ServiceApplication:
             await self._router(scope, receive, tracked_send)
         except HTTPException as error:
             response = _plain_error(error.status_code, error.headers)
+        except ClientDisconnect:  # in the middle of its body: nobody is there for a response
+            return
         except StoreUnavailable as error:
             _log.warning(str(error), path=path)
             response = _plain_error(500)

@@ -5,7 +5,7 @@ from typing import Final
 from urllib.parse import quote, urlsplit
 
 from starlette.datastructures import MutableHeaders
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from waypost.base.encryption import secrets_equal
@@ -38,6 +38,8 @@ def guard_endpoint(row: PageRoute, tools: PageTools) -> Callable[[Request], Awai
         try:
             response = await _admit(row, tools, page_request) or await row.endpoint(tools, page_request)
             await record_action(row, tools, page_request, response)
+        except ClientDisconnect:
+            raise
         except Exception as error:  # noqa: BLE001  every error becomes a page
             response = await _error_response(tools, page_request, error, row)
             await record_rejection(row, tools, page_request, response, error)
