@@ -28,6 +28,7 @@ from waypost.base.clock import SystemClock
 from waypost.base.telemetry.logs import set_up_logs
 
 MakePipeline = Callable[..., Awaitable[PipelineHarness]]
+HAS_FAILED: Final = pytest.StashKey[bool]()
 
 settings.register_profile("calm", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("calm")  # no deadline: the time of an example depends on how busy the machine is
@@ -121,11 +122,26 @@ async def sink() -> AsyncIterator[CallbackSink]:
     await sink.close()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Note on a test that it has failed, for the fixtures that then report more."""
+    report = yield
+    if report.when == "call":
+        item.stash[HAS_FAILED] = report.failed
+    return report
+
+
 @pytest.fixture
 async def make_pipeline(
-    tmp_path: Path, store_location: StoreLocation, sink: CallbackSink
+    tmp_path: Path, store_location: StoreLocation, sink: CallbackSink, request: pytest.FixtureRequest
 ) -> AsyncIterator[MakePipeline]:
-    """A function that opens a pipeline with a test's own settings; it is closed at the end."""
+    """A function that opens a pipeline with a test's own settings; it is closed at the end.
+
+    If the test fails, the conversation is printed: the messages, the phones and the callbacks.
+    """
+    pipelines: list[PipelineHarness] = []
     async with AsyncExitStack() as stack:
         http = await stack.enter_async_context(aiohttp.ClientSession())
 
@@ -133,9 +149,13 @@ async def make_pipeline(
             pipeline = PipelineHarness(tmp_path, sink, http, store_location=store_location, **more)
             await pipeline.open()
             stack.push_async_callback(pipeline.close)
+            pipelines.append(pipeline)
             return pipeline
 
         yield make
+        if request.node.stash.get(HAS_FAILED, False):
+            for pipeline in pipelines:
+                print(await pipeline.conversation())  # noqa: T201  the report of the failure
 
 
 @pytest.fixture

@@ -31,7 +31,8 @@ from waypost.domain.callbacks.subscription import MODE_BITS
 from waypost.simulator import AccountSeed, NumberSeed, Simulator, SimulatorSettings
 from waypost.store.accounts.credentials import CredentialKind, add_credential
 from waypost.store.queue.jobs import QueueName
-from waypost.store.tables import queue_jobs
+from waypost.store.tables import messages, queue_jobs
+from waypost.testing.trace import parse_trace
 
 API_KEY: Final = "pipeline-key"
 ADMIN_TOKEN: Final = "pipeline-admin-token-of-thirty-two-or-more"
@@ -41,6 +42,8 @@ APIS: Final = {"messaging": "/wa/api/v1", "partner": f"/partner/app/{APP.id}"}
 """The two APIs that send messages, and the base path of each."""
 TWO_REPLIES: Final = ({"type": "QUICK_REPLY", "text": "Yes"}, {"type": "QUICK_REPLY", "text": "No"})
 
+_DIRECTIONS: Final = {"from_phone": "sent", "to_phone": "received"}
+_MAX_REPORTED: Final = 20
 _NOT_VISIBLE: Final = frozenset(
     ("position", "wamid", "direction", "phone_number_id", "at_ms", "state", "context_id",
      "callback_data", "delivered_ms", "read_ms")
@@ -394,6 +397,24 @@ class PipelineHarness:
         """Return the messages that the operator has accepted under our id; more than one is a duplicate."""
         return (await self.control("GET", f"deliveries?callback_data={message_id}"))["deliveries"]
 
+    async def conversation(self) -> str:
+        """Return what happened so far, for the report of a failed test: messages, phones and callbacks."""
+        if self._running != {"service", "operator"}:
+            return f"only these run: {', '.join(sorted(self._running)) or 'none'}"
+        ids = await self.waypost.database.read(_newest_message_ids)
+        traces = [str(parse_trace(await self.trace(message_id))) for message_id in ids]
+        phones = (await self.control("GET", "phones"))["phones"]
+        chats = [
+            f"{phone['phone']} {_DIRECTIONS[item['direction']]} {item['type']}: {json.dumps(item.get('text', ''))}"
+            for phone in phones
+            for item in await self.inbox(phone["phone"])
+        ]
+        callbacks = [
+            f"{request.status} {request.body.decode(errors='replace')[:300]}" for request in self.sink.requests
+        ]
+        sections = {"Messages": traces, "Phones": chats, "Callbacks": callbacks[-_MAX_REPORTED:]}
+        return "\n".join(f"{title}:\n" + "\n".join(f"  {line}" for line in lines) for title, lines in sections.items())
+
     # Inside the service.
 
     def unavailable_store(self) -> AbstractAsyncContextManager[None]:
@@ -506,6 +527,10 @@ class PipelineHarness:
             ),
             [NumberSeed(APP.phone_number_id, ACCOUNT.id, APP.phone_number, "Acme Shop")],
         )
+
+
+def _newest_message_ids(connection: Connection) -> list[str]:
+    return list(connection.execute(select(messages.c.id).order_by(messages.c.id.desc()).limit(_MAX_REPORTED)).scalars())
 
 
 def _attempts(connection: Connection) -> int:
